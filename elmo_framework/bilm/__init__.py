@@ -1,0 +1,1 @@
+"""The bidirectional language model that embedders read: token encoder, context layers, mix."""

@@ -1,0 +1,130 @@
+"""What the author of a component writes in its signature: `Lazy`, `Injected`, `Local`, `Default`.
+
+A component's constructor is its schema. Four kinds of parameter:
+
+* a plain type (`int`, `Path`, `Literal[...]`) or a dataclass of plain types: from the config;
+* a `Registrable` type, alone, in a list or in a dict: built from a nested object of the config;
+* the same inside `Lazy[...]`: kept unbuilt, for the owner to build when it has what is needed;
+* `Injected[T]` and `Local[T]`: supplied by the code that builds, never by a config.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from enum import Enum
+from pathlib import Path
+from typing import Annotated, Any, ClassVar, Generic, TypeVar
+
+from elmo_framework.common.errors import BuildError, ElmoFrameworkError
+
+T = TypeVar("T")
+T_co = TypeVar("T_co", covariant=True)
+
+
+class Component:
+    """Base of all that a configuration can describe; families inherit `Registrable`.
+
+    Attributes:
+        default_member: the registered name that an object without a `type` means.
+    """
+
+    default_member: ClassVar[str | None] = None
+
+
+class Supply(Enum):
+    """How far a name given to `Lazy.build` reaches."""
+
+    TREE = "the component and all that it holds"
+    LOCAL = "only the component being built"
+
+
+Injected = Annotated[T, Supply.TREE]
+Local = Annotated[T, Supply.LOCAL]
+
+
+@dataclass(frozen=True)
+class MustExist:
+    """Marks a path that is looked for before anything is built."""
+
+
+ExistingPath = Annotated[Path, MustExist()]
+
+
+@dataclass(frozen=True)
+class Default:
+    """What a config means by leaving a key out, as JSON: `Annotated[LayerMix, Default("average")]`.
+
+    For parameters whose value is built, where a Python default could not be written to a file.
+    """
+
+    raw: Any
+
+
+@dataclass(frozen=True)
+class Lazy(Generic[T_co]):
+    """A component whose configuration is checked and that is not built yet.
+
+    Attributes:
+        factory: the class that the configuration names.
+        name: the `type` it is registered under, if any.
+        arguments: what the configuration says, checked; components in it are `Lazy`.
+        supplies: the parameters that code supplies.
+        where: file and dotted path, for messages.
+        is_kept: whether the owner's constructor receives it unbuilt.
+        inherited: what the owner was supplied with.
+    """
+
+    factory: type[T_co]
+    name: str | None
+    arguments: Mapping[str, Any]
+    supplies: Mapping[str, Supply]
+    where: str
+    is_kept: bool
+    inherited: Mapping[str, Any] = field(default_factory=dict)
+
+    def build(self, **supplied: Any) -> T_co:
+        """Build the component and all that it holds.
+
+        Args:
+            supplied: values by parameter name. One that this component declares `Local` stops
+                here; every other reaches each `Injected` parameter of that name below, besides
+                what the owner was supplied with.
+        """
+        local = {name for name, supply in self.supplies.items() if supply is Supply.LOCAL}
+        tree = {**self.inherited, **_without(local, supplied)}
+        available = {**_without(local, tree), **supplied}
+        arguments = {name: _hand_down(value, tree) for name, value in self.arguments.items()}
+        return self._call(
+            **arguments, **{name: available[name] for name in self.supplies if name in available}
+        )
+
+    def _call(self, **arguments: Any) -> T_co:
+        try:
+            return self.factory(**arguments)
+        except ElmoFrameworkError:
+            raise
+        except ValueError as error:
+            raise BuildError(f"{self.where}: {self.factory.__qualname__}: {error}") from error
+        except Exception as error:
+            supplied = ", ".join(name for name in self.supplies if name in arguments)
+            error.add_note(f"while building {self.where}, supplied with: {supplied or 'nothing'}")
+            raise
+
+
+def _without(names: set[str], values: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in values.items() if name not in names}
+
+
+def _hand_down(value: Any, tree: Mapping[str, Any]) -> Any:
+    """Make an argument of what the configuration said, passing on what was supplied."""
+    match value:
+        case Lazy():
+            child = replace(value, inherited=tree)
+            return child if child.is_kept else child.build()
+        case list():
+            return [_hand_down(item, tree) for item in value]
+        case dict():
+            return {key: _hand_down(item, tree) for key, item in value.items()}
+        case _:
+            return value

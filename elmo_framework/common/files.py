@@ -1,0 +1,82 @@
+"""Files that are never seen half written, and their digests."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from shutil import rmtree
+
+_CHUNK = 1 << 20
+
+
+def write_text(path: Path, text: str) -> None:
+    """Replace a file's text at once: a reader sees the old text or the new one."""
+    write_bytes(path, text.encode())
+
+
+def write_bytes(path: Path, content: bytes) -> None:
+    """Replace a file's content at once: a reader sees the old content or the new one."""
+    with replacing(path) as aside:
+        aside.write_bytes(content)
+
+
+@contextmanager
+def replacing(path: Path) -> Iterator[Path]:
+    """Give a name beside `path` to write a file or a folder at; it takes the place of `path`.
+
+    What was written is on the disk before it gets its name. When the body fails, or the process
+    ends, `path` is as it was.
+    """
+    aside = path.with_name(f".{path.name}.writing")
+    remove(aside)
+    try:
+        yield aside
+        _synchronize(aside)
+        remove_folder(path)
+        aside.replace(path)
+    except BaseException:
+        remove(aside)
+        raise
+    _synchronize_one(path.parent)
+
+
+def remove(path: Path) -> None:
+    """Remove a file or a folder, if it is there."""
+    remove_folder(path)
+    path.unlink(missing_ok=True)
+
+
+def remove_folder(path: Path) -> None:
+    """Remove a folder, if there is one; its name goes first, so that no half of it is seen."""
+    if path.is_dir():
+        doomed = path.with_name(f".{path.name}.removing")
+        rmtree(doomed, ignore_errors=True)
+        path.replace(doomed)
+        rmtree(doomed)
+
+
+def digest(paths: Iterable[Path]) -> str:
+    """Return the SHA-256 of the content of some files, in the order given."""
+    total = hashlib.sha256()
+    for path in paths:
+        with path.open("rb") as file:
+            while chunk := file.read(_CHUNK):
+                total.update(chunk)
+    return total.hexdigest()
+
+
+def _synchronize(path: Path) -> None:
+    for inner in path.rglob("*") if path.is_dir() else ():
+        _synchronize_one(inner)
+    _synchronize_one(path)
+
+
+def _synchronize_one(path: Path) -> None:
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)

@@ -1,0 +1,1 @@
+"""Text in, batches out: tokenizers, characters, vocabularies, readers, sources of batches."""

@@ -1,0 +1,30 @@
+"""Moving a batch, whatever its task, to a device."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import fields, is_dataclass, replace
+from typing import Any, TypeVar, cast
+
+import torch
+from torch import Tensor
+
+BatchT = TypeVar("BatchT")
+
+
+def to_device(batch: BatchT, device: torch.device) -> BatchT:
+    """Return the batch with every tensor on `device`: in dataclasses, mappings and tuples."""
+    return cast(BatchT, _moved(batch, device))
+
+
+def _moved(value: Any, device: torch.device) -> Any:
+    if isinstance(value, Tensor):
+        return value.to(device, non_blocking=True)
+    if is_dataclass(value) and not isinstance(value, type):
+        held = {field.name: getattr(value, field.name) for field in fields(value)}
+        moved = {name: _moved(item, device) for name, item in held.items()}
+        changed = {name: item for name, item in moved.items() if item is not held[name]}
+        return replace(value, **changed) if changed else value
+    if isinstance(value, Mapping):
+        return {key: _moved(item, device) for key, item in value.items()}
+    return value

@@ -1,0 +1,85 @@
+"""Where batches come from: an order that a seed fixes, and a position that can be kept."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Generic, TypeVar
+
+from elmo_framework.common.registry import Registrable
+
+BatchT = TypeVar("BatchT")
+
+
+@dataclass(frozen=True)
+class Share:
+    """Which part of the batches one process takes.
+
+    Attributes:
+        rank: the number of the process, from 0.
+        world_size: how many processes there are.
+    """
+
+    rank: int = 0
+    world_size: int = 1
+
+
+class BatchSource(ABC, Generic[BatchT]):
+    """The batches of each epoch, in an order that depends on the seed and the epoch only.
+
+    Every process gets the same number of batches.
+    """
+
+    @property
+    @abstractmethod
+    def num_batches(self) -> int:
+        """The number of batches of a whole epoch."""
+
+    @abstractmethod
+    def batches(self) -> Iterator[BatchT]:
+        """Yield the rest of the current epoch; when it has ended, the next call yields the next.
+
+        The position counts a batch as delivered before it is yielded.
+        """
+
+    @abstractmethod
+    def state_dict(self) -> dict[str, Any]:
+        """Return the position: JSON types and tensors."""
+
+    @abstractmethod
+    def load_state_dict(self, state: Mapping[str, Any]) -> None:
+        """Go on from a position that `state_dict` returned."""
+
+
+@dataclass(frozen=True)
+class SourceContext:
+    """What a data loader is told beside its configuration.
+
+    Attributes:
+        collate: makes a batch of examples (`Task.collator`).
+        num_tokens: the length of an example (`Task.num_tokens`).
+        seed: fixes the order.
+        is_training: whether to shuffle, and to go on for ever where that makes sense.
+        share: which part of the batches this process takes.
+    """
+
+    collate: Callable[[Sequence[Any]], Any]
+    num_tokens: Callable[[Any], int]
+    seed: int
+    is_training: bool
+    share: Share = Share()
+
+
+class DataLoader(Registrable, ABC):
+    """How examples become batches."""
+
+    default_member = "batches"
+
+    @abstractmethod
+    def source(self, examples: Iterable[Any], context: SourceContext) -> BatchSource[Any]:
+        """Return the batches of some examples.
+
+        Raises:
+            DataError: there are too few examples for a batch.
+        """

@@ -1,0 +1,68 @@
+"""A batch of sentences, and what turns their words into ids."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from jaxtyping import Bool
+from numpy.typing import NDArray
+from torch import Tensor
+
+
+@dataclass(frozen=True, slots=True)
+class TextBatch:
+    """Sentences, padded to the longest.
+
+    Attributes:
+        words: the words of each sentence, without padding.
+        mask: true where a word stands.
+        ids: what the embedders of the model asked for, by `Indexer.key`: "batch tokens" or
+            "batch tokens characters"; 0 is padding.
+    """
+
+    words: tuple[tuple[str, ...], ...]
+    mask: Bool[Tensor, "batch tokens"]
+    ids: Mapping[str, Tensor]
+
+
+class Indexer(ABC):
+    """Turns the words of one sentence into ids; small and picklable.
+
+    Two indexers with the same `key` give the same ids, so that embedders can share them.
+    """
+
+    @property
+    @abstractmethod
+    def key(self) -> str:
+        """The name under which `TextBatch.ids` holds the result."""
+
+    @abstractmethod
+    def ids(self, words: Sequence[str]) -> NDArray[np.int64]:
+        """Return "tokens" or "tokens characters"; no id is 0, which is padding."""
+
+
+def collate_text(
+    sentences: Sequence[Sequence[str]], indexers: Iterable[Indexer] = ()
+) -> TextBatch:
+    """Make a batch of sentences; every row is as long as the longest, and at least one word."""
+    lengths = torch.tensor([len(words) for words in sentences], dtype=torch.long)
+    num_tokens = max(1, int(lengths.max()) if len(sentences) else 1)
+    return TextBatch(
+        words=tuple(tuple(words) for words in sentences),
+        mask=torch.arange(num_tokens) < lengths[:, None],
+        ids={
+            indexer.key: _padded([indexer.ids(words) for words in sentences], num_tokens)
+            for indexer in indexers
+        },
+    )
+
+
+def _padded(rows: Sequence[NDArray[np.int64]], num_tokens: int) -> Tensor:
+    padded = np.zeros((len(rows), num_tokens, *rows[0].shape[1:]), dtype=np.int64)
+    for row, ids in zip(padded, rows, strict=True):
+        row[: len(ids)] = ids
+    return torch.from_numpy(padded)

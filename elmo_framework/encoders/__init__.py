@@ -1,0 +1,1 @@
+"""From a sequence of vectors to a sequence (`Encoder`) or to one vector (`Pooler`)."""

@@ -1,0 +1,33 @@
+"""The family of encoders: a sequence of vectors to another."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+
+from jaxtyping import Bool, Float
+from torch import Tensor, nn
+
+from elmo_framework.common.registry import Registrable
+
+
+class Encoder(nn.Module, Registrable, ABC):
+    """Encodes sequences; padding changes nothing, and vectors at padding are zero.
+
+    A member takes `input_dim: Local[int]`, the width of the vectors that it will be given, and
+    may take `input_size`, AllenNLP's key, which is then checked against it.
+
+    Attributes:
+        input_dim: the width that it takes.
+        output_dim: the width that it gives.
+    """
+
+    input_dim: int
+    output_dim: int
+
+    @abstractmethod
+    def forward(
+        self,
+        inputs: Float[Tensor, "batch tokens input_dim"],
+        mask: Bool[Tensor, "batch tokens"],
+    ) -> Float[Tensor, "batch tokens output_dim"]:
+        """Encode sequences."""

@@ -1,0 +1,30 @@
+"""The family of poolers: a sequence of vectors to one vector."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+
+from jaxtyping import Bool, Float
+from torch import Tensor, nn
+
+from elmo_framework.common.registry import Registrable
+
+
+class Pooler(nn.Module, Registrable, ABC):
+    """Makes one vector of a sequence; padding changes nothing, an empty sequence gives zeros.
+
+    A member takes `input_dim: Local[int]`.
+
+    Attributes:
+        output_dim: the width that it gives.
+    """
+
+    output_dim: int
+
+    @abstractmethod
+    def forward(
+        self,
+        inputs: Float[Tensor, "batch tokens input_dim"],
+        mask: Bool[Tensor, "batch tokens"],
+    ) -> Float[Tensor, "batch output_dim"]:
+        """Pool sequences."""

@@ -1,0 +1,1 @@
+"""Scores as functions of sums over examples."""

@@ -1,0 +1,23 @@
+"""What a score is: a function of sums over examples."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from typing import Any
+
+
+class Metric(ABC):
+    """Counts what one example adds, and makes scores of the sums.
+
+    Sums can be added over batches and over processes in any order, so that a score over
+    several of them is exact.
+    """
+
+    @abstractmethod
+    def count(self, prediction: Any, gold: Any) -> Mapping[str, float]:
+        """Return what one example adds to the sums."""
+
+    @abstractmethod
+    def score(self, sums: Mapping[str, float]) -> dict[str, float]:
+        """Return the scores by name; with nothing counted they are 0."""

@@ -1,0 +1,77 @@
+"""A model that predicts something for each example."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar, Generic, Protocol, TypeVar
+
+from torch import Tensor
+
+from elmo_framework.model.model import Model, Output
+from elmo_framework.model.task import HeadTask
+
+
+@dataclass(frozen=True, slots=True)
+class HeadOutput(Output):
+    """What a head computes; each head adds its own.
+
+    Attributes:
+        example_losses: the loss of each example, "batch"; None without labels.
+    """
+
+    example_losses: Tensor | None
+
+
+class ExampleBatch(Protocol):
+    """A batch that knows its examples."""
+
+    @property
+    def examples(self) -> Sequence[Any]:
+        """What the batch was made of, in order."""
+
+
+BatchT = TypeVar("BatchT", bound=ExampleBatch)
+
+
+class Head(Model[BatchT], Generic[BatchT]):
+    """A model whose scores come from its predictions by the metrics of its task.
+
+    Scores hold `loss`, the mean over examples, and what the metrics say.
+    """
+
+    task: ClassVar[HeadTask[Any, Any]]
+
+    @abstractmethod
+    def predict(self, output: Any, batch: BatchT) -> list[Any]:
+        """Return a prediction for each example, as plain Python."""
+
+    def sums(self, output: Output, batch: BatchT) -> Mapping[str, float]:
+        """Count the predictions of a batch."""
+        total: Counter[str] = Counter()
+        for prediction, example in zip(self.predict(output, batch), batch.examples, strict=True):
+            total.update(self.count(prediction, example))
+        if isinstance(output, HeadOutput) and output.example_losses is not None:
+            total["loss"] = float(output.example_losses.sum())
+        return total
+
+    def count(self, prediction: Any, example: Any) -> dict[str, float]:
+        """Return what one prediction adds to the sums; names are `metric/sum`."""
+        gold = self.task.gold(example)
+        return {"num_examples": 1.0} | {
+            f"{name}/{key}": value
+            for name, metric in self.task.metrics.items()
+            for key, value in metric.count(prediction, gold).items()
+        }
+
+    def scores(self, sums: Mapping[str, float]) -> dict[str, float]:
+        """Make the scores of sums."""
+        scores = {}
+        if "loss" in sums:
+            scores["loss"] = sums["loss"] / max(sums["num_examples"], 1)
+        for name, metric in self.task.metrics.items():
+            own = {k.partition("/")[2]: v for k, v in sums.items() if k.partition("/")[0] == name}
+            scores |= metric.score(own)
+        return scores

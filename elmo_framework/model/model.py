@@ -1,0 +1,147 @@
+"""What the trainer trains: a model, its output, and the sums that its scores are made of."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, ClassVar, Generic, Protocol, TypeVar, runtime_checkable
+
+from torch import Tensor, nn
+
+from elmo_framework.common.registry import Registrable
+from elmo_framework.data.text import Indexer
+from elmo_framework.model.task import Task
+
+BatchT = TypeVar("BatchT")
+
+
+@dataclass(frozen=True, slots=True)
+class Output:
+    """What a model computes for a batch; each model adds its own.
+
+    Attributes:
+        loss: what is differentiated; None without labels. Reported figures come from sums.
+    """
+
+    loss: Tensor | None
+
+
+@runtime_checkable
+class Penalized(Protocol):
+    """A module that adds to the training loss."""
+
+    def penalty(self) -> Tensor:
+        """Return what is added to the training loss."""
+
+
+@runtime_checkable
+class Carrying(Protocol):
+    """A module that carries state from one batch to the next."""
+
+    def carried_state(self) -> dict[str, Tensor]:
+        """Return the state by name; empty before the first batch."""
+
+    def load_carried_state(self, state: Mapping[str, Tensor]) -> None:
+        """Go on from a state; zeros when it is empty."""
+
+
+@runtime_checkable
+class Gauged(Protocol):
+    """A module with figures worth watching while it trains."""
+
+    def gauges(self) -> Mapping[str, float]:
+        """Return the figures by name."""
+
+
+@dataclass(frozen=True)
+class Reference:
+    """Files that a model reads and that no checkpoint holds: a frozen biLM.
+
+    Attributes:
+        path: where they were read.
+        digest: SHA-256 of their content.
+    """
+
+    path: Path
+    digest: str
+
+
+class Model(nn.Module, Registrable, ABC, Generic[BatchT]):
+    """A network for one task, pretraining included.
+
+    Attributes:
+        task: what it solves.
+    """
+
+    task: ClassVar[Task[Any, Any]]
+
+    @abstractmethod
+    def forward(self, batch: BatchT) -> Output:
+        """Compute the output, and the loss where the batch has labels."""
+
+    @abstractmethod
+    def sums(self, output: Output, batch: BatchT) -> Mapping[str, float]:
+        """Return what a batch adds to the sums; figures that stand for sums over examples."""
+
+    @abstractmethod
+    def scores(self, sums: Mapping[str, float]) -> dict[str, float]:
+        """Make the scores of sums."""
+
+    @property
+    def indexers(self) -> Sequence[Indexer]:
+        """What turns words into the ids that this model reads."""
+        return ()
+
+    @contextmanager
+    def fresh_state(self) -> Iterator[None]:
+        """Put the state that is carried between batches aside, for an evaluation."""
+        kept = self.carried_state()
+        self.load_carried_state({})
+        try:
+            yield
+        finally:
+            self.load_carried_state(kept)
+
+    def carried_state(self) -> dict[str, Tensor]:
+        """Return the state that the modules carry between batches, for a checkpoint."""
+        return {
+            f"{name}/{key}": value
+            for name, module in self.named_modules()
+            if isinstance(module, Carrying) and module is not self
+            for key, value in module.carried_state().items()
+        }
+
+    def load_carried_state(self, state: Mapping[str, Tensor]) -> None:
+        """Take back what `carried_state` returned; what is missing starts from zeros."""
+        for name, module in self.named_modules():
+            if isinstance(module, Carrying) and module is not self:
+                own = {k.partition("/")[2]: v for k, v in state.items() if k.startswith(f"{name}/")}
+                module.load_carried_state(own)
+
+    def save_extras(self, directory: Path) -> None:
+        """Write what others read from a finished run, beside its weights."""
+
+    def penalty(self) -> Tensor | None:
+        """Return what the modules add to the training loss, if anything."""
+        penalties = [m.penalty() for m in self.modules() if isinstance(m, Penalized) and m is not self]
+        return sum(penalties[1:], penalties[0]) if penalties else None
+
+    def gauges(self) -> dict[str, float]:
+        """Return the figures of all modules, by the module's name and their own."""
+        return {
+            f"{name}.{key}": value
+            for name, module in self.named_modules()
+            if isinstance(module, Gauged) and module is not self
+            for key, value in module.gauges().items()
+        }
+
+    def references(self) -> dict[str, Reference]:
+        """Return the files that the model reads beside its weights, by the module's name."""
+        return {
+            name: module.reference
+            for name, module in self.named_modules()
+            if isinstance(getattr(module, "reference", None), Reference)
+        }

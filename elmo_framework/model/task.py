@@ -1,0 +1,70 @@
+"""What a model solves: examples in, predictions out, scores."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any, ClassVar, Generic, TypeAlias, TypeVar
+
+from elmo_framework.data.text import Indexer
+from elmo_framework.data.tokenizer import Tokenizer
+from elmo_framework.data.vocabulary import Counts, Vocabularies
+from elmo_framework.metrics.metric import Metric
+
+ExampleT = TypeVar("ExampleT")
+BatchT = TypeVar("BatchT")
+
+Collator: TypeAlias = Callable[[Sequence[Any]], Any]
+"""Makes a batch of examples; small and picklable."""
+
+
+class Task(ABC, Generic[ExampleT, BatchT]):
+    """One task: plain Python, one object a task folder, never named in a config.
+
+    Attributes:
+        example_type: the dataclass that its readers yield.
+    """
+
+    example_type: ClassVar[type]
+
+    @abstractmethod
+    def count(self, examples: Iterable[ExampleT]) -> Counts:
+        """Count the words and labels of the training data, for the vocabularies."""
+
+    @abstractmethod
+    def collator(self, vocabularies: Vocabularies, indexers: Sequence[Indexer]) -> Collator:
+        """Return what makes batches; `indexers` are what the model's embedders asked for."""
+
+    @abstractmethod
+    def num_tokens(self, example: ExampleT) -> int:
+        """Return the length of an example in words, for batches of similar length."""
+
+
+class HeadTask(Task[ExampleT, BatchT]):
+    """A task whose model predicts something for each example.
+
+    Attributes:
+        metrics: by name; the sums of a metric are kept under that name.
+        default_tokenizer: what splits the raw text given to `elmo predict`, unless the reader
+            has a tokenizer of its own.
+    """
+
+    metrics: ClassVar[Mapping[str, Metric]]
+    default_tokenizer: ClassVar[str] = "spacy"
+
+    @abstractmethod
+    def gold(self, example: ExampleT) -> Any:
+        """Return what a metric compares a prediction with."""
+
+    @abstractmethod
+    def example(self, inputs: Mapping[str, Any], tokenizer: Tokenizer) -> ExampleT:
+        """Make an example without labels from a JSON object; a plain sentence has one key,
+        `sentence`.
+
+        Raises:
+            DataError: a key is missing or holds something else.
+        """
+
+    @abstractmethod
+    def to_json(self, prediction: Any, example: ExampleT) -> dict[str, Any]:
+        """Return a prediction as JSON types, with what is needed to read it."""

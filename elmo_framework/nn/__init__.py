@@ -1,0 +1,1 @@
+"""Tensors in, tensors out: the modules that the models are made of."""

@@ -1,0 +1,1 @@
+"""Pretraining a biLM on plain text."""
