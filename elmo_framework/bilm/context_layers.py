@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from typing import Literal, NamedTuple, TypeAlias
+from itertools import chain
+from typing import Annotated, Literal, NamedTuple, TypeAlias, final
 
+from annotated_types import Ge, Gt, Lt
 from jaxtyping import Bool, Float
 from torch import Tensor, nn
 
+from elmo_framework.common.component import Local
 from elmo_framework.common.registry import Registrable
+from elmo_framework.nn.elmo_lstm import ElmoLstm
+from elmo_framework.nn.lstm_cell import LstmState
 
 Direction: TypeAlias = Literal["forward", "backward"]
 State: TypeAlias = tuple[Tensor, ...]
@@ -56,3 +61,73 @@ class ContextLayers(nn.Module, Registrable, ABC):
             direction: whose weights are used.
             state: what the same rows ended with before; zeros when None.
         """
+
+
+@final
+@ContextLayers.register("elmo_lstm")
+class ElmoLstmContextLayers(ContextLayers):
+    """LSTM layers with projection, clipping and skip connections (section 3.1).
+
+    c' = clip(sigmoid(f + 1) c + sigmoid(i) tanh(j)); h' = clip(W (sigmoid(o) tanh(c'))), and from
+    the second layer on the input of a layer is added to its output. The defaults are those of
+    the published model.
+
+    Args:
+        input_dim: the width of the word vectors.
+        cell_size: the width of the memory c.
+        projection_dim: the width of the output h. With null, or where it is not smaller than
+            `cell_size`, there is no projection: h is as wide as c.
+        num_layers: how many layers each direction has.
+        cell_clip: the largest magnitude in c; null for no limit.
+        projection_clip: the largest magnitude in a projected h; null for no limit.
+        use_skip_connections: whether a layer's input is added to its output.
+        dropout: the share of each layer's input that is dropped while the biLM is trained.
+    """
+
+    def __init__(
+        self,
+        *,
+        input_dim: Local[int],
+        cell_size: Annotated[int, Gt(0)] = 4096,
+        projection_dim: Annotated[int, Gt(0)] | None = 512,
+        num_layers: Annotated[int, Gt(0)] = 2,
+        cell_clip: Annotated[float, Gt(0)] | None = 3.0,
+        projection_clip: Annotated[float, Gt(0)] | None = 3.0,
+        use_skip_connections: bool = True,
+        dropout: Annotated[float, Ge(0), Lt(1)] = 0.0,
+    ) -> None:
+        super().__init__()
+        has_projection = projection_dim is not None and projection_dim < cell_size
+
+        def stack() -> ElmoLstm:
+            return ElmoLstm(
+                input_dim,
+                cell_size,
+                projection_dim=projection_dim if has_projection else None,
+                num_layers=num_layers,
+                cell_clip=cell_clip,
+                projection_clip=projection_clip,
+                use_skip_connections=use_skip_connections,
+                dropout=dropout,
+            )
+
+        self.forward_lstm, self.backward_lstm = stack(), stack()
+        self.num_layers, self.output_dim = num_layers, self.forward_lstm.output_dim
+
+    def read(
+        self,
+        inputs: Float[Tensor, "batch tokens dim"],
+        mask: Bool[Tensor, "batch tokens"],
+        *,
+        direction: Direction,
+        state: State | None = None,
+    ) -> Reading:
+        """Read rows; the state holds h and c of the first layer, then of the next."""
+        lstm = self.forward_lstm if direction == "forward" else self.backward_lstm
+        output = lstm(inputs, mask, _by_layer(state or ()))
+        return Reading(output.layers, tuple(chain.from_iterable(output.states)))
+
+
+def _by_layer(state: State) -> tuple[LstmState, ...]:
+    pairs = zip(state[::2], state[1::2], strict=True)
+    return tuple(LstmState(hidden, memory) for hidden, memory in pairs)

@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from typing import Annotated, final
 
+import torch
+from annotated_types import Ge
 from jaxtyping import Bool, Float
 from torch import Tensor, nn
 
+from elmo_framework.common.component import Local
 from elmo_framework.common.registry import Registrable
+from elmo_framework.nn.scalar_mix import mix_layers, normalize_layers
 
 
 class LayerMix(nn.Module, Registrable, ABC):
@@ -23,3 +28,130 @@ class LayerMix(nn.Module, Registrable, ABC):
         mask: Bool[Tensor, "batch tokens"],
     ) -> Float[Tensor, "batch tokens dim"]:
         """Combine the layers; where the mask is false the result is not read."""
+
+
+@final
+@LayerMix.register("scalar_mix")
+class ScalarMix(LayerMix):
+    """A learned weight for each layer: gamma sum_j s_j h_j with s = softmax(w).
+
+    w starts at zeros and gamma at 1.
+
+    Args:
+        num_layers: how many layers there are, that of the token encoder included.
+        layer_norm: whether each layer is normalized first, over all words of a batch together.
+        l2: the paper's lambda: `l2` times the sum of w squared is added to the training loss. It
+            pulls the weights s towards each other; gamma is left alone.
+        scalar_mix_parameters: w, one for each layer. What is given here is not trained, and
+            gamma stays 1: `[-9e10, -9e10, 1]` is the top layer of three.
+    """
+
+    def __init__(
+        self,
+        *,
+        num_layers: Local[int],
+        layer_norm: bool = False,
+        l2: Annotated[float, Ge(0)] = 0.0,
+        scalar_mix_parameters: list[float] | None = None,
+    ) -> None:
+        super().__init__()
+        is_learned = scalar_mix_parameters is None
+        weights = _checked(scalar_mix_parameters or [0.0] * num_layers, num_layers)
+        self._layer_norm, self._l2 = layer_norm, l2
+        self.scalar_parameters = nn.ParameterList(
+            nn.Parameter(torch.tensor([weight]), requires_grad=is_learned) for weight in weights
+        )
+        self.gamma = nn.Parameter(torch.ones(1), requires_grad=is_learned)
+
+    def forward(
+        self,
+        layers: Float[Tensor, "layers batch tokens dim"],
+        mask: Bool[Tensor, "batch tokens"],
+    ) -> Float[Tensor, "batch tokens dim"]:
+        """Combine the layers."""
+        if self._layer_norm:
+            layers = normalize_layers(layers, mask)
+        return mix_layers(layers, torch.cat(list(self.scalar_parameters)), self.gamma)
+
+    def penalty(self) -> Tensor:
+        """Return `l2` times the sum of the squared weights that are trained."""
+        trained = [weight for weight in self.scalar_parameters if weight.requires_grad]
+        return self._l2 * sum((w.square().sum() for w in trained), self.gamma.new_zeros(()))
+
+    def gauges(self) -> dict[str, float]:
+        """Return the weights s_0, s_1, ... and gamma."""
+        shares = torch.cat(list(self.scalar_parameters)).softmax(dim=0).tolist()
+        return {f"s_{layer}": share for layer, share in enumerate(shares)} | {
+            "gamma": self.gamma.item()
+        }
+
+
+@final
+@LayerMix.register("average")
+class AverageMix(LayerMix):
+    """The same weight for each layer: gamma / (L + 1) sum_j h_j, with gamma learned.
+
+    This is what a `scalar_mix` with a very large `l2` comes to.
+
+    Args:
+        num_layers: how many layers there are, that of the token encoder included.
+    """
+
+    def __init__(self, *, num_layers: Local[int]) -> None:
+        super().__init__()
+        self._num_layers = num_layers
+        self.gamma = nn.Parameter(torch.ones(1))
+
+    def forward(
+        self,
+        layers: Float[Tensor, "layers batch tokens dim"],
+        mask: Bool[Tensor, "batch tokens"],
+    ) -> Float[Tensor, "batch tokens dim"]:
+        """Combine the layers."""
+        return mix_layers(layers, self.gamma.new_zeros(self._num_layers), self.gamma)
+
+    def gauges(self) -> dict[str, float]:
+        """Return gamma."""
+        return {"gamma": self.gamma.item()}
+
+
+@final
+@LayerMix.register("layer")
+class SingleLayerMix(LayerMix):
+    """One layer alone: gamma h_j, with gamma learned.
+
+    Args:
+        num_layers: how many layers there are, that of the token encoder included.
+        index: j; 0 is the token encoder's layer, -1 the top one.
+    """
+
+    def __init__(self, *, num_layers: Local[int], index: int = -1) -> None:
+        super().__init__()
+        if not -num_layers <= index < num_layers:
+            raise ValueError(
+                f"index is {index}, and there are {num_layers} layers; "
+                f"allowed: {-num_layers} to {num_layers - 1}"
+            )
+        self._index = index
+        self.gamma = nn.Parameter(torch.ones(1))
+
+    def forward(
+        self,
+        layers: Float[Tensor, "layers batch tokens dim"],
+        mask: Bool[Tensor, "batch tokens"],
+    ) -> Float[Tensor, "batch tokens dim"]:
+        """Choose the layer."""
+        return self.gamma * layers[self._index]
+
+    def gauges(self) -> dict[str, float]:
+        """Return gamma."""
+        return {"gamma": self.gamma.item()}
+
+
+def _checked(weights: list[float], num_layers: int) -> list[float]:
+    if len(weights) != num_layers:
+        raise ValueError(
+            f"scalar_mix_parameters is {weights!r}, and there are {num_layers} layers; "
+            "it takes one number for each"
+        )
+    return weights

@@ -3,12 +3,22 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from math import sqrt
+from typing import Annotated, TypeAlias, final
 
+from annotated_types import Ge, Gt, MinLen
 from jaxtyping import Float, Int
 from torch import Tensor, nn
 
 from elmo_framework.common.registry import Registrable
-from elmo_framework.data.characters import ElmoCharacterIndexer
+from elmo_framework.data.characters import NUM_CHARACTERS, ElmoCharacterIndexer
+from elmo_framework.nn.char_cnn import Activation, CharCnn
+from elmo_framework.nn.highway import Highway
+
+Filter: TypeAlias = tuple[Annotated[int, Gt(0)], Annotated[int, Gt(0)]]
+"""The width of a convolution, in characters, and its number of filters."""
+
+_PUBLISHED_FILTERS = [(1, 32), (2, 32), (3, 64), (4, 128), (5, 256), (6, 512), (7, 1024)]
 
 
 class TokenEncoder(nn.Module, Registrable, ABC):
@@ -27,3 +37,66 @@ class TokenEncoder(nn.Module, Registrable, ABC):
         self, characters: Int[Tensor, "... tokens characters"]
     ) -> Float[Tensor, "... tokens dim"]:
         """Encode words; a word whose ids are all 0 is padding, and its vector is not read."""
+
+
+@final
+@TokenEncoder.register("char_cnn")
+class CharCnnTokenEncoder(TokenEncoder):
+    """Convolutions over characters, highway layers and a projection (section 3.1).
+
+    The defaults are those of the published model.
+
+    Args:
+        embedding_dim: the width of a character's vector.
+        filters: `[width, number of filters]` of each convolution.
+        num_highway: the number of highway layers.
+        projection_dim: the width of a word's vector; with null it is the number of all filters.
+        activation: what follows the maximum over a convolution's positions.
+        max_characters_per_token: how many characters of a word are read, its two marks included;
+            the rest is cut off.
+    """
+
+    def __init__(
+        self,
+        *,
+        embedding_dim: Annotated[int, Gt(0)] = 16,
+        filters: Annotated[list[Filter], MinLen(1)] = _PUBLISHED_FILTERS,
+        num_highway: Annotated[int, Ge(0)] = 2,
+        projection_dim: Annotated[int, Gt(0)] | None = 512,
+        activation: Activation = "relu",
+        max_characters_per_token: Annotated[int, Ge(3)] = 50,
+    ) -> None:
+        super().__init__()
+        _require_room(filters, max_characters_per_token)
+        self.indexer = ElmoCharacterIndexer(max_characters_per_token)
+        self.char_cnn = CharCnn(NUM_CHARACTERS, embedding_dim, filters, activation)
+        num_filters = self.char_cnn.output_dim
+        self.highway = Highway(num_filters, num_highway)
+        self.projection = None if projection_dim is None else _linear(num_filters, projection_dim)
+        self.output_dim = projection_dim or num_filters
+
+    def forward(
+        self, characters: Int[Tensor, "... tokens characters"]
+    ) -> Float[Tensor, "... tokens dim"]:
+        """Encode words."""
+        words = characters.flatten(0, -2)
+        vectors: Tensor = self.highway(self.char_cnn(words))
+        if self.projection is not None:
+            vectors = self.projection(vectors)
+        return vectors.view(*characters.shape[:-1], self.output_dim)
+
+
+def _require_room(filters: list[Filter], max_characters: int) -> None:
+    widest = max(width for width, _ in filters)
+    if widest > max_characters:
+        raise ValueError(
+            f"filters holds a convolution {widest} characters wide, and "
+            f"max_characters_per_token is {max_characters}; allowed: widths up to {max_characters}"
+        )
+
+
+def _linear(input_dim: int, output_dim: int) -> nn.Linear:
+    linear = nn.Linear(input_dim, output_dim)
+    nn.init.normal_(linear.weight, std=sqrt(1 / input_dim))
+    nn.init.zeros_(linear.bias)
+    return linear

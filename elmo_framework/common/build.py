@@ -3,18 +3,44 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, TypeVar, cast, get_origin
+from dataclasses import dataclass
+from typing import Any, Generic, TypeVar, get_origin
 
 from pydantic import ValidationError
 
 from elmo_framework.common import plain
 from elmo_framework.common.component import Component, Default, Lazy
-from elmo_framework.common.errors import ConfigError, Problem, allowed, dotted
+from elmo_framework.common.errors import ConfigError, Problem, allowed, dotted, shown
 from elmo_framework.common.registry import default_member, members
 from elmo_framework.common.shapes import Many, Maybe, Named, One, Options, Plain, Shape
 from elmo_framework.common.signature import Parameter, configurable, parameters
 
 ComponentT = TypeVar("ComponentT", bound=Component)
+
+
+@dataclass(frozen=True)
+class Checked(Generic[ComponentT]):
+    """What `check` found out about a configuration.
+
+    Attributes:
+        source: the file it came from.
+        component: what it describes; where a problem is, a part is missing or None.
+        problems: everything that is wrong, each at its dotted path.
+    """
+
+    source: str
+    component: Lazy[ComponentT] | None
+    problems: tuple[Problem, ...]
+
+    def required(self) -> Lazy[ComponentT]:
+        """Return the component.
+
+        Raises:
+            ConfigError: there are problems.
+        """
+        if self.component is None or self.problems:
+            raise ConfigError(self.source, self.problems)
+        return self.component
 
 
 def parse(family: type[ComponentT], raw: object, *, source: str) -> Lazy[ComponentT]:
@@ -28,11 +54,14 @@ def parse(family: type[ComponentT], raw: object, *, source: str) -> Lazy[Compone
     Raises:
         ConfigError: with every problem, each at its dotted path.
     """
+    return check(family, raw, source=source).required()
+
+
+def check(family: type[ComponentT], raw: object, *, source: str) -> Checked[ComponentT]:
+    """Check as `parse` does, and return what could be read even where there are problems."""
     parser = _Parser(source)
     component = parser.value(One(get_origin(family) or family, is_lazy=True), raw, "")
-    if parser.problems:
-        raise ConfigError(source, parser.problems)
-    return cast(Lazy[ComponentT], component)
+    return Checked(source, component, tuple(parser.problems))
 
 
 class _Parser:
@@ -73,7 +102,7 @@ class _Parser:
                 return self._component(shape, {"type": raw}, path)
             case (One(), dict()):
                 return self._component(shape, raw, path)
-        self._note(path, f"expected {shape}, not {raw!r}")
+        self._note(path, f"expected {shape}, not {shown(raw)}")
         return None
 
     def _options(self, factory: type, given: Mapping[str, Any], path: str) -> Any:
@@ -98,7 +127,8 @@ class _Parser:
             name,
             arguments=self._arguments(factory, rest, path),
             supplies={p.name: p.supply for p in parameters(factory).values() if p.supply},
-            where=f"{self.source}: {path or '(top level)'}",
+            source=self.source,
+            path=path,
             is_kept=shape.is_lazy,
         )
 
@@ -111,8 +141,7 @@ class _Parser:
             return default
         if isinstance(name, str) and name in named:
             return name, named[name]
-        said = f"{name!r} is no {family.__name__}" if "type" in given else "is missing"
-        self._note(dotted(path, "type"), f"{said}; {allowed(str(name), named)}")
+        self._note(dotted(path, "type"), _no_member(family, given, named))
         return None
 
     def _arguments(self, factory: type, given: Mapping[str, Any], path: str) -> dict[str, Any]:
@@ -144,3 +173,12 @@ class _Parser:
 
     def _note(self, path: str, message: str) -> None:
         self.problems.append(Problem(path, message))
+
+
+def _no_member(family: type[Component], given: Mapping[str, Any], named: Mapping[str, Any]) -> str:
+    name = given.get("type")
+    said = f"{shown(name)} is no {family.__name__}" if "type" in given else "is missing"
+    message = f"{said}; {allowed(str(name), named)}"
+    if isinstance(name, str) and family not in named.values():
+        message += " A plugin registers others: name it in `plugins` or by --include-package"
+    return message

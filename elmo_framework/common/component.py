@@ -16,7 +16,8 @@ from enum import Enum
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, Generic, TypeVar
 
-from elmo_framework.common.errors import BuildError, ElmoFrameworkError
+from elmo_framework.common.errors import TOP_LEVEL, BuildError, ElmoFrameworkError
+from elmo_framework.common.sizes import building
 
 T = TypeVar("T")
 T_co = TypeVar("T_co", covariant=True)
@@ -70,7 +71,8 @@ class Lazy(Generic[T_co]):
         name: the `type` it is registered under, if any.
         arguments: what the configuration says, checked; components in it are `Lazy`.
         supplies: the parameters that code supplies.
-        where: file and dotted path, for messages.
+        source: the file of the configuration, for messages.
+        path: the dotted path inside it, for messages.
         is_kept: whether the owner's constructor receives it unbuilt.
         inherited: what the owner was supplied with.
     """
@@ -79,7 +81,8 @@ class Lazy(Generic[T_co]):
     name: str | None
     arguments: Mapping[str, Any]
     supplies: Mapping[str, Supply]
-    where: str
+    source: str
+    path: str
     is_kept: bool
     inherited: Mapping[str, Any] = field(default_factory=dict)
 
@@ -101,14 +104,17 @@ class Lazy(Generic[T_co]):
 
     def _call(self, **arguments: Any) -> T_co:
         try:
-            return self.factory(**arguments)
+            with building(self.path):
+                return self.factory(**arguments)
         except ElmoFrameworkError:
             raise
         except ValueError as error:
-            raise BuildError(f"{self.where}: {self.factory.__qualname__}: {error}") from error
+            message = f"{self.factory.__qualname__}: {error}"
+            raise BuildError(message, source=self.source, path=self.path) from error
         except Exception as error:
             supplied = ", ".join(name for name in self.supplies if name in arguments)
-            error.add_note(f"while building {self.where}, supplied with: {supplied or 'nothing'}")
+            where = f"{self.source}: {self.path or TOP_LEVEL}"
+            error.add_note(f"while building {where}, supplied with: {supplied or 'nothing'}")
             raise
 
 

@@ -6,10 +6,20 @@ import difflib
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import ClassVar
+
+TOP_LEVEL = "(top level)"
+_SHOWN = 100
 
 
 class ElmoFrameworkError(Exception):
-    """Base of every error whose cause is outside the code: a config, a file, the data."""
+    """Base of every error whose cause is outside the code: a config, a file, the data.
+
+    Attributes:
+        exit_code: what the command line ends with.
+    """
+
+    exit_code: ClassVar[int] = 2
 
 
 @dataclass(frozen=True)
@@ -18,6 +28,9 @@ class Problem:
 
     path: str
     message: str
+
+    def __str__(self) -> str:
+        return f"{self.path or TOP_LEVEL}: {self.message}"
 
 
 class ConfigError(ElmoFrameworkError):
@@ -28,20 +41,31 @@ class ConfigError(ElmoFrameworkError):
         self.problems = tuple(problems)
         noun = "problem" if len(problems) == 1 else "problems"
         lines = [f"{source}: {len(problems)} {noun} in the configuration"]
-        lines += [f"  {problem.path or '(top level)'}: {problem.message}" for problem in problems]
+        lines += [f"  {problem}" for problem in problems]
         super().__init__("\n".join(lines))
+
+
+class UnreadableConfigError(ConfigError):
+    """A configuration that cannot be read, or that jsonnet cannot evaluate."""
+
+    def __init__(self, source: str, message: str) -> None:
+        super().__init__(source, [Problem("", message)])
+        self.args = (f"{source}: {message}",)
 
 
 class BuildError(ElmoFrameworkError):
     """A valid configuration whose component refused its arguments when it was built."""
 
+    def __init__(self, message: str, *, source: str | None = None, path: str = "") -> None:
+        self.problem = Problem(path, message)
+        where = [] if source is None else [source, path or TOP_LEVEL]
+        super().__init__(": ".join([*where, message]))
+
 
 class DataError(ElmoFrameworkError):
     """A file, or a line of it, that cannot be used as it is."""
 
-    def __init__(
-        self, message: str, *, path: Path | None = None, line: int | None = None
-    ) -> None:
+    def __init__(self, message: str, *, path: Path | None = None, line: int | None = None) -> None:
         self.path, self.line = path, line
         where = [str(part) for part in (path, line) if part is not None]
         super().__init__(": ".join([":".join(where), message]) if where else message)
@@ -51,12 +75,28 @@ class RunError(ElmoFrameworkError):
     """A run that cannot start, go on or be loaded: its folder, its device, its parts."""
 
 
+class PluginError(RunError):
+    """A plugin that cannot be imported; its message holds the plugin's own traceback."""
+
+
+class StoppedError(ElmoFrameworkError):
+    """The user stopped a job, and it saved what it had."""
+
+    exit_code = 130
+
+
 def allowed(name: str, names: Iterable[str]) -> str:
     """Say what `name` could have been: the allowed names and the nearest of them."""
     known = sorted(names)
     nearest = difflib.get_close_matches(name, known, n=1)
     hint = f" Did you mean {nearest[0]!r}?" if nearest else ""
     return f"allowed: {', '.join(known) or '(none)'}.{hint}"
+
+
+def shown(value: object) -> str:
+    """Write a value as given, cut when it is long."""
+    text = repr(value)
+    return text if len(text) <= _SHOWN else f"{text[:_SHOWN]}..."
 
 
 def dotted(path: str, *keys: str | int) -> str:

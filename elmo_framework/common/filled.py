@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Any
+from dataclasses import fields, is_dataclass, replace
+from pathlib import Path
+from typing import Any, TypeVar, cast
 
 from elmo_framework.common import plain
 from elmo_framework.common.component import Default, Lazy
 from elmo_framework.common.shapes import Many, Maybe, Named, Options, Plain, Shape
 from elmo_framework.common.signature import configurable
+
+ValueT = TypeVar("ValueT")
 
 
 def filled(lazy: Lazy[Any]) -> dict[str, Any]:
@@ -46,3 +50,25 @@ def _options(shape: Shape, value: object) -> dict[str, Any]:
     assert isinstance(shape, Options), shape
     held = configurable(shape.factory)
     return {option.name: as_json(option.shape, getattr(value, option.name)) for option in held}
+
+
+def with_absolute_paths(value: ValueT) -> ValueT:
+    """Return a checked configuration whose paths mean the same in every working directory."""
+    return cast(ValueT, _absolute(value))
+
+
+def _absolute(value: Any) -> Any:
+    match value:
+        case Path():
+            return value.absolute()
+        case Lazy():
+            return replace(value, arguments=_absolute(value.arguments))
+        case list() | tuple():
+            return type(value)(_absolute(item) for item in value)
+        case dict():
+            return {key: _absolute(item) for key, item in value.items()}
+        case _ if is_dataclass(value) and not isinstance(value, type):
+            held = {field.name: _absolute(getattr(value, field.name)) for field in fields(value)}
+            return replace(value, **held)
+        case _:
+            return value

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import re
 from collections.abc import Callable
 from typing import TypeVar
 
@@ -62,6 +63,17 @@ def default_member(asked: type[Component]) -> tuple[str | None, type[Component]]
     if own in named:
         return own, named[own]
     return None if named or inspect.isabstract(asked) else (None, asked)
+
+
+def families() -> dict[str, type[Component]]:
+    """Return all families, and the concrete classes that stand alone, by name in snake case."""
+    found = {snake_case(family.__name__): family for family in Registrable.__subclasses__()}
+    return dict(sorted(found.items()))
+
+
+def snake_case(name: str) -> str:
+    """Write the name of a class as a config would: `token_embedder`."""
+    return re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", name).lower()
 
 
 def _family(asked: type[Component]) -> type[Component]:

@@ -45,7 +45,7 @@ class _Writer:
                 return self._reference(cls)
 
     def _plain(self, hint: Any) -> dict[str, Any]:
-        written = plain.adapter(hint).json_schema(ref_template="#/$defs/{model}")
+        written = plain.json_schema(hint)
         self.definitions |= written.pop("$defs", {})
         return written
 

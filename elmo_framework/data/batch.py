@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import fields, is_dataclass, replace
-from typing import Any, TypeVar, cast
+from typing import Any, Protocol, TypeVar, cast
 
 import torch
 from torch import Tensor
@@ -28,3 +28,15 @@ def _moved(value: Any, device: torch.device) -> Any:
     if isinstance(value, Mapping):
         return {key: _moved(item, device) for key, item in value.items()}
     return value
+
+
+class Batch(Protocol):
+    """What the trainer asks of a batch, whatever its task."""
+
+    @property
+    def num_tokens(self) -> int:
+        """The number of words, without padding."""
+
+    @property
+    def title(self) -> str:
+        """What a message calls this batch."""

@@ -45,9 +45,7 @@ class Indexer(ABC):
         """Return "tokens" or "tokens characters"; no id is 0, which is padding."""
 
 
-def collate_text(
-    sentences: Sequence[Sequence[str]], indexers: Iterable[Indexer] = ()
-) -> TextBatch:
+def collate_text(sentences: Sequence[Sequence[str]], indexers: Iterable[Indexer] = ()) -> TextBatch:
     """Make a batch of sentences; every row is as long as the longest, and at least one word."""
     lengths = torch.tensor([len(words) for words in sentences], dtype=torch.long)
     num_tokens = max(1, int(lengths.max()) if len(sentences) else 1)
@@ -62,7 +60,8 @@ def collate_text(
 
 
 def _padded(rows: Sequence[NDArray[np.int64]], num_tokens: int) -> Tensor:
-    padded = np.zeros((len(rows), num_tokens, *rows[0].shape[1:]), dtype=np.int64)
+    widths = np.max([ids.shape[1:] for ids in rows], axis=0)
+    padded = np.zeros((len(rows), num_tokens, *widths.astype(int)), dtype=np.int64)
     for row, ids in zip(padded, rows, strict=True):
-        row[: len(ids)] = ids
+        row[tuple(map(slice, ids.shape))] = ids
     return torch.from_numpy(padded)

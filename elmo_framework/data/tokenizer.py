@@ -2,10 +2,16 @@
 
 from __future__ import annotations
 
+import pkgutil
+import sys
 from abc import ABC, abstractmethod
-from typing import final
+from typing import TYPE_CHECKING, final
 
+from elmo_framework.common.errors import allowed
 from elmo_framework.common.registry import Registrable
+
+if TYPE_CHECKING:
+    from spacy.language import Language
 
 
 class Tokenizer(Registrable, ABC):
@@ -32,3 +38,55 @@ class WhitespaceTokenizer(Tokenizer):
     def words(self, sentence: str) -> list[str]:
         """Return what stands between spaces."""
         return sentence.split()
+
+
+@final
+@Tokenizer.register("characters")
+class CharacterTokenizer(Tokenizer):
+    """One sentence a line, each character a word: for text without spaces between words."""
+
+    def sentences(self, text: str) -> list[str]:
+        """Return the lines that hold a character."""
+        return [line for line in text.splitlines() if line.split()]
+
+    def words(self, sentence: str) -> list[str]:
+        """Return the characters, without spaces."""
+        return [character for character in sentence if not character.isspace()]
+
+
+@final
+@Tokenizer.register("spacy")
+class SpacyTokenizer(Tokenizer):
+    """The rules of spaCy for a language; needs none of its trained models.
+
+    Args:
+        language: the code of a language that spaCy knows, as `en` or `de`; `xx` for rules that
+            fit most.
+    """
+
+    def __init__(self, language: str = "en") -> None:
+        self._pipeline = _pipeline(language)
+
+    def sentences(self, text: str) -> list[str]:
+        """Return what ends with a full stop, a question mark or the like."""
+        sentences = (sentence.text.strip() for sentence in self._pipeline(text).sents)
+        return [sentence for sentence in sentences if sentence]
+
+    def words(self, sentence: str) -> list[str]:
+        """Return the words and the punctuation marks."""
+        return [token.text for token in self._pipeline.tokenizer(sentence) if not token.is_space]
+
+
+def _pipeline(language: str) -> Language:
+    import spacy.lang  # here, because it takes a second that few commands need
+
+    known = [module.name for module in pkgutil.iter_modules(spacy.lang.__path__) if module.ispkg]
+    if language not in known:
+        raise ValueError(f"{language!r} is no language of spaCy; {allowed(language, known)}")
+    try:
+        pipeline = spacy.blank(language)
+    except ImportError as error:
+        raise ValueError(f"spaCy cannot split {language!r} yet: {error}") from error
+    pipeline.add_pipe("sentencizer")
+    pipeline.max_length = sys.maxsize  # the limit is for the trained models, which take memory
+    return pipeline

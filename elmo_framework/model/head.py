@@ -10,6 +10,7 @@ from typing import Any, ClassVar, Generic, Protocol, TypeVar
 
 from torch import Tensor
 
+from elmo_framework.data.batch import Batch
 from elmo_framework.model.model import Model, Output
 from elmo_framework.model.task import HeadTask
 
@@ -25,7 +26,7 @@ class HeadOutput(Output):
     example_losses: Tensor | None
 
 
-class ExampleBatch(Protocol):
+class ExampleBatch(Batch, Protocol):
     """A batch that knows its examples."""
 
     @property

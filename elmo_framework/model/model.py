@@ -126,7 +126,9 @@ class Model(nn.Module, Registrable, ABC, Generic[BatchT]):
 
     def penalty(self) -> Tensor | None:
         """Return what the modules add to the training loss, if anything."""
-        penalties = [m.penalty() for m in self.modules() if isinstance(m, Penalized) and m is not self]
+        penalties = [
+            m.penalty() for m in self.modules() if isinstance(m, Penalized) and m is not self
+        ]
         return sum(penalties[1:], penalties[0]) if penalties else None
 
     def gauges(self) -> dict[str, float]:

@@ -58,8 +58,9 @@ class HeadTask(Task[ExampleT, BatchT]):
 
     @abstractmethod
     def example(self, inputs: Mapping[str, Any], tokenizer: Tokenizer) -> ExampleT:
-        """Make an example without labels from a JSON object; a plain sentence has one key,
-        `sentence`.
+        """Make an example without labels from a JSON object.
+
+        A plain sentence comes as an object with the one key `sentence`.
 
         Raises:
             DataError: a key is missing or holds something else.

@@ -1,0 +1,62 @@
+# Every job of this project. `make help` lists them; PIP_ARGS reaches pip.
+PYTHON ?= python3
+PIP_ARGS ?=
+VENV := .venv
+RUN := $(VENV)/bin/python -m
+STAMP := $(VENV)/installed
+TEST_ENVIRONMENT := OMP_NUM_THREADS=1 CUDA_VISIBLE_DEVICES=
+
+.DEFAULT_GOAL := help
+.PHONY: help install demo test lint types layers tests coverage format golden same-loss crash-campaign clean
+
+help:  ## list the targets
+	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | sort | expand -t 18
+
+install: $(STAMP)  ## make .venv and install the project with its tools
+
+# A PyTorch that is in .venv already is kept: its pin is left out of the constraints.
+$(STAMP): setup.cfg pyproject.toml constraints.txt
+	test -x $(VENV)/bin/python || $(PYTHON) -m venv $(VENV)
+	if $(VENV)/bin/python -c 'import torch' 2>/dev/null; \
+	then grep -v '^torch==' constraints.txt > $(VENV)/constraints.txt; \
+	else cp constraints.txt $(VENV)/constraints.txt; fi
+	$(RUN) pip install --quiet --disable-pip-version-check $(PIP_ARGS) \
+		-c $(VENV)/constraints.txt -e '.[dev]'
+	touch $(STAMP)
+
+demo: install  ## pretrain a tiny biLM, train a tagger without and with it, compare
+	$(VENV)/bin/python experiments/demo/run.py
+
+test: lint types layers tests  ## all checks and the whole test suite
+
+lint: install
+	$(RUN) ruff check .
+	$(RUN) ruff format --check .
+
+types: install
+	$(RUN) mypy
+
+layers: install
+	$(VENV)/bin/lint-imports
+
+tests: install
+	$(TEST_ENVIRONMENT) $(RUN) pytest -n 2 -m 'not gpu' --cov --cov-fail-under=90
+
+coverage: install  ## the lines that no test runs
+	$(TEST_ENVIRONMENT) $(RUN) pytest -n 2 -m 'not gpu' --cov --cov-report=term-missing:skip-covered
+
+format: install  ## put the code into its form
+	$(RUN) ruff check --fix .
+	$(RUN) ruff format .
+
+golden: install  ## write the filled configs again that the tests compare with
+	$(RUN) pytest tests/golden --write-golden -q
+
+same-loss: install  ## the losses of a seeded 20-step run; a refactoring must not change them
+	$(VENV)/bin/python benchmarks/same_loss.py
+
+crash-campaign: install  ## kill training at N random moments (N=50); the results must not change
+	$(VENV)/bin/python benchmarks/crash_campaign.py --kills $(or $(N),50)
+
+clean:  ## remove the environment and what the demo made
+	rm -rf $(VENV) runs/demo

@@ -1,0 +1,134 @@
+"""The bidirectional language model: a token encoder and context layers in two directions."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, TypeAlias, final
+
+import torch
+from jaxtyping import Bool, Float, Int
+from torch import Tensor, nn
+from torch.nn import functional
+
+from elmo_framework.bilm.context_layers import ContextLayers, Direction, State
+from elmo_framework.bilm.token_encoder import TokenEncoder
+from elmo_framework.common.component import Lazy
+from elmo_framework.common.filled import filled
+from elmo_framework.common.registry import Registrable
+from elmo_framework.data.characters import BEGIN_SENTENCE, END_SENTENCE, PADDING_ID, character_row
+from elmo_framework.nn.packing import reversed_rows
+
+BiLmState: TypeAlias = Mapping[Direction, State]
+"""What each direction carries from batch to batch."""
+
+
+@dataclass(frozen=True, slots=True)
+class BiLmOutput:
+    """The layers of a batch of sentences, with the boundaries `<S>` and `</S>` around each.
+
+    Attributes:
+        layers: the token encoder's, then those of the context layers; zero at padding. Each
+            holds the forward direction and then the backward one.
+        mask: true where a word or a boundary stands.
+        state: after the last step of each row.
+    """
+
+    layers: Float[Tensor, "layers batch tokens dim"]
+    mask: Bool[Tensor, "batch tokens"]
+    state: BiLmState
+
+
+@final
+class BiLm(nn.Module, Registrable):
+    """A biLM: h_0 = [x; x] and h_j = [forward_j; backward_j] for each word (section 3.1).
+
+    Both directions read the same word vectors x and share nothing else.
+
+    Args:
+        token_encoder: what gives each word a vector without context.
+        context_layers: what reads those vectors in each direction.
+
+    Attributes:
+        num_layers: the context layers of one direction, and the token encoder's.
+        output_dim: the width of a layer, both directions together.
+        description: the configuration, every default written out.
+    """
+
+    def __init__(
+        self, *, token_encoder: Lazy[TokenEncoder], context_layers: Lazy[ContextLayers]
+    ) -> None:
+        super().__init__()
+        self.token_encoder = token_encoder.build()
+        self.context_layers = context_layers.build(input_dim=self.token_encoder.output_dim)
+        _require_equal_widths(self.token_encoder.output_dim, self.context_layers.output_dim)
+        self.num_layers = self.context_layers.num_layers + 1
+        self.output_dim = 2 * self.context_layers.output_dim
+        self.description: dict[str, Any] = {
+            "token_encoder": filled(token_encoder),
+            "context_layers": filled(context_layers),
+        }
+
+    def forward(
+        self, characters: Int[Tensor, "batch tokens characters"], state: BiLmState | None = None
+    ) -> BiLmOutput:
+        """Read sentences.
+
+        Args:
+            characters: the ids of `token_encoder.indexer`, without boundaries; a sentence's words
+                come first, and one without words is padding as a whole.
+            state: what the same rows ended with before; zeros when None.
+        """
+        framed = _with_boundaries(characters)
+        mask = (framed != PADDING_ID).any(dim=2)
+        words = self._encode(framed) * mask[:, :, None]
+        read, state = self.context_layers.read, state or {}
+        forward = read(words, mask, direction="forward", state=state.get("forward"))
+        turned = reversed_rows(words, mask)
+        backward = read(turned, mask, direction="backward", state=state.get("backward"))
+        backward_layers = torch.stack([reversed_rows(layer, mask) for layer in backward.layers])
+        context = torch.cat([forward.layers, backward_layers], dim=-1)
+        layers = torch.cat([words.repeat(1, 1, 2)[None], context])
+        return BiLmOutput(layers, mask, {"forward": forward.state, "backward": backward.state})
+
+    def _encode(
+        self, characters: Int[Tensor, "batch tokens characters"]
+    ) -> Float[Tensor, "batch tokens dim"]:
+        """Give each word its vector without context; equal words are computed once."""
+        distinct, places = torch.unique(characters.flatten(0, 1), dim=0, return_inverse=True)
+        vectors = self.token_encoder(distinct)
+        return functional.embedding(places.view(characters.shape[:2]), vectors)
+
+
+def without_boundaries(
+    vectors: Float[Tensor, "batch tokens dim"], mask: Bool[Tensor, "batch tokens"]
+) -> Float[Tensor, "batch words dim"]:
+    """Drop `<S>` and `</S>` from what a `BiLmOutput` with this mask holds; zero at padding."""
+    # A row's last true place is that of </S>, so the mask of its words is two places shorter.
+    return vectors[:, 1:-1].masked_fill(~mask[:, 2:, None], 0)
+
+
+def _with_boundaries(
+    characters: Int[Tensor, "batch tokens characters"],
+) -> Int[Tensor, "batch tokens+2 characters"]:
+    """Put `<S>` before each sentence and `</S>` right after its last word."""
+    begin, end = (
+        torch.from_numpy(character_row(word, characters.shape[2])).to(characters.device)
+        for word in (BEGIN_SENTENCE, END_SENTENCE)
+    )
+    lengths = (characters != PADDING_ID).any(dim=2).sum(dim=1)
+    framed = functional.pad(characters, (0, 0, 1, 1), value=PADDING_ID)
+    steps = torch.arange(framed.shape[1], device=characters.device)
+    is_begin = (steps == 0) & (lengths > 0)[:, None]
+    is_end = (steps == lengths[:, None] + 1) & (lengths > 0)[:, None]
+    framed = torch.where(is_begin[:, :, None], begin, framed)
+    return torch.where(is_end[:, :, None], end, framed)
+
+
+def _require_equal_widths(words: int, context: int) -> None:
+    if words != context:
+        raise ValueError(
+            f"the token encoder's vectors are {words} wide and each direction's context layers "
+            f"{context}, but the layers of a biLM are equally wide: "
+            "give both the same projection_dim"
+        )

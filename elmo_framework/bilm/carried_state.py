@@ -1,0 +1,66 @@
+"""What the rows of a batch leave to the rows of the next, as bilm-tf and AllenNLP carry it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import final, get_args
+
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
+from elmo_framework.bilm.bilm import BiLmState
+from elmo_framework.bilm.context_layers import Direction, State
+
+
+@final
+class CarriedState:
+    """States by row, in memory: a larger batch adds rows of zeros, a smaller one uses the first.
+
+    Rows that a batch did not use keep what they had.
+    """
+
+    def __init__(self) -> None:
+        self._states: dict[Direction, State] = {}
+
+    def rows(self, num_rows: int, device: torch.device) -> BiLmState:
+        """Return the state of the first rows; nothing before the first batch."""
+        return {
+            direction: tuple(_first(tensor, num_rows).to(device) for tensor in state)
+            for direction, state in self._states.items()
+        }
+
+    def keep(self, state: BiLmState) -> None:
+        """Take over the state after a batch, without its history."""
+        self._states = {
+            direction: tuple(map(_replaced, self._states.get(direction, new), new))
+            for direction, new in state.items()
+        }
+
+    def named(self) -> dict[str, Tensor]:
+        """Return each tensor by its direction and number: `forward.0`."""
+        return {
+            f"{direction}.{number}": tensor
+            for direction, state in self._states.items()
+            for number, tensor in enumerate(state)
+        }
+
+    def load(self, named: Mapping[str, Tensor]) -> None:
+        """Take back what `named` returned; start from zeros when it is empty."""
+        self._states = {}
+        for direction in get_args(Direction):
+            numbers = sum(name.startswith(f"{direction}.") for name in named)
+            if numbers:
+                state = tuple(named[f"{direction}.{number}"] for number in range(numbers))
+                self._states[direction] = state
+
+
+def _first(rows: Float[Tensor, "rows dim"], num_rows: int) -> Float[Tensor, "first dim"]:
+    missing = max(0, num_rows - len(rows))
+    return torch.cat([rows, rows.new_zeros(missing, *rows.shape[1:])])[:num_rows]
+
+
+def _replaced(
+    old: Float[Tensor, "rows dim"], new: Float[Tensor, "first dim"]
+) -> Float[Tensor, "kept dim"]:
+    return torch.cat([new.detach(), old[len(new) :].to(new.device)])

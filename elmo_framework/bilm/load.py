@@ -1,0 +1,154 @@
+"""Saving a biLM in a folder, and loading it from there."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from pathlib import Path
+
+import torch
+from safetensors import SafetensorError
+from safetensors.torch import load_model, save_model
+
+from elmo_framework.bilm.bilm import BiLm
+from elmo_framework.bilm.hdf5 import has_bilm_tf_parts, read_bilm_tf, write_bilm_tf
+from elmo_framework.common.build import parse
+from elmo_framework.common.errors import DataError
+from elmo_framework.common.files import digest, remove, replacing, write_text
+from elmo_framework.common.plugins import load_plugins
+from elmo_framework.common.registry import Registrable
+from elmo_framework.model.model import Reference
+
+_BILM_TF = ("options.json", "weights.hdf5")
+_GENERIC = ("bilm.json", "weights.safetensors")
+
+
+@dataclass(frozen=True)
+class BiLmFiles:
+    """The two files of a biLM.
+
+    Attributes:
+        options: bilm-tf's `options.json`, or `bilm.json` with the configuration of other parts.
+        weights: its weights: HDF5 beside the first, safetensors beside the second.
+    """
+
+    options: Path
+    weights: Path
+
+    @property
+    def is_generic(self) -> bool:
+        """Whether the biLM has parts that bilm-tf does not know."""
+        return self.weights.suffix == ".safetensors"
+
+
+@dataclass(frozen=True)
+class LoadedBiLm:
+    """A biLM, and the files that it was read from."""
+
+    bilm: BiLm
+    reference: Reference
+
+
+def save_bilm(bilm: BiLm, directory: Path) -> None:
+    """Write a biLM: in bilm-tf's format if that can hold it, else as `bilm.json` and safetensors.
+
+    Each file is replaced at once, the weights first.
+    """
+    directory.mkdir(parents=True, exist_ok=True)
+    if has_bilm_tf_parts(bilm):
+        files, others = _files(directory, _BILM_TF), _files(directory, _GENERIC)
+        write_bilm_tf(bilm, options_file=files.options, weight_file=files.weights)
+    else:
+        files, others = _files(directory, _GENERIC), _files(directory, _BILM_TF)
+        _write_generic(bilm, files)
+    for stale in (others.options, others.weights):
+        remove(stale)
+
+
+def load_bilm(path: Path, *, requires_grad: bool = False) -> LoadedBiLm:
+    """Load a biLM from its folder, or from the folder of the run that trained it.
+
+    Args:
+        path: a folder that `save_bilm` wrote, or one that holds it as `bilm`.
+        requires_grad: whether its parameters are to be trained.
+
+    Raises:
+        DataError: there is no biLM, or its files are damaged.
+    """
+    files = bilm_files(path)
+    return LoadedBiLm(read_bilm(files, requires_grad=requires_grad), reference(files))
+
+
+def bilm_files(path: Path) -> BiLmFiles:
+    """Return the files of the biLM in a folder.
+
+    Raises:
+        DataError: there is none.
+    """
+    for folder in (path, path / "bilm"):
+        for names in (_BILM_TF, _GENERIC):
+            files = _files(folder, names)
+            if files.options.is_file():
+                return files
+    looked_for = f"{_BILM_TF[0]} or {_GENERIC[0]}"
+    message = f"no folder of a biLM: neither it nor a folder bilm in it holds {looked_for}"
+    raise DataError(message, path=path)
+
+
+def read_bilm(files: BiLmFiles, *, requires_grad: bool = False) -> BiLm:
+    """Load a biLM from two files; it is in `eval()`.
+
+    Under the device `meta` the weights are not read.
+
+    Raises:
+        DataError: a file cannot be read, or the two do not fit.
+    """
+    if files.is_generic:
+        bilm = _read_generic(files)
+    else:
+        bilm = read_bilm_tf(options_file=files.options, weight_file=files.weights)
+    return bilm.eval().requires_grad_(requires_grad)
+
+
+def reference(files: BiLmFiles) -> Reference:
+    """Return which biLM two files hold; under the device `meta`, by its options alone.
+
+    Raises:
+        DataError: a file cannot be read.
+    """
+    paths = [files.options] if _is_meta() else [files.options, files.weights]
+    try:
+        return Reference(files.weights.absolute(), digest(paths))
+    except OSError as error:
+        raise DataError(f"no file of a biLM: {error}", path=files.weights) from error
+
+
+def _files(folder: Path, names: tuple[str, str]) -> BiLmFiles:
+    return BiLmFiles(*(folder / name for name in names))
+
+
+def _is_meta() -> bool:
+    return torch.get_default_device().type == "meta"
+
+
+def _write_generic(bilm: BiLm, files: BiLmFiles) -> None:
+    modules = {type(m).__module__ for m in bilm.modules() if isinstance(m, Registrable)}
+    plugins = sorted(name for name in modules if not name.startswith("elmo_framework."))
+    with replacing(files.weights) as aside:
+        save_model(bilm, str(aside))
+    write_text(files.options, json.dumps({"plugins": plugins, **bilm.description}, indent=2) + "\n")
+
+
+def _read_generic(files: BiLmFiles) -> BiLm:
+    try:
+        raw = json.loads(files.options.read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
+        raise DataError(f"no description of a biLM: {error}", path=files.options) from error
+    load_plugins(raw.pop("plugins", []), asked_by=str(files.options))
+    bilm = parse(BiLm, raw, source=str(files.options)).build()
+    if not _is_meta():
+        try:
+            load_model(bilm, files.weights)
+        except (OSError, RuntimeError, SafetensorError) as error:
+            raise DataError(f"no weights of this biLM: {error}", path=files.weights) from error
+    return bilm

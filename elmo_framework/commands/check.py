@@ -1,0 +1,109 @@
+"""`elmo check`: everything that is wrong with a config, before anything runs."""
+
+from __future__ import annotations
+
+import json
+from argparse import ArgumentParser, Namespace
+from typing import TYPE_CHECKING, Any, final
+
+from elmo_framework.commands.command import (
+    Command,
+    add_config_arguments,
+    add_format_argument,
+    read_config,
+)
+
+if TYPE_CHECKING:
+    from elmo_framework.experiment.model_report import ModelReport
+
+
+@final
+class Check(Command):
+    """Prints all problems of a config, or else the sizes and the parameters of its model."""
+
+    name = "check"
+    help = "list all problems of a config; if there are none, the sizes of its model"
+    epilog = """examples:
+  elmo check experiments/ner/elmo.jsonnet
+  elmo check experiments/ner/elmo.jsonnet -o model.encoder.hidden_size=300
+  elmo check experiments/ner/elmo.jsonnet --data --format json
+
+Without --data nothing is read but the config; numbers that depend on how many words or labels
+the data holds are printed as such: 100 + 50 × words.
+"""
+
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        """Declare the arguments."""
+        add_config_arguments(parser)
+        parser.add_argument(
+            "--data", action="store_true", help="read the data too, to count words and labels"
+        )
+        add_format_argument(parser)
+
+    def run(self, arguments: Namespace) -> int:
+        """Check a config and print what is known about its model."""
+        config = read_config(arguments)
+        from elmo_framework.experiment.model_report import inspect_model
+        from elmo_framework.experiment.preflight import check
+
+        report = inspect_model(check(config), reads_data=arguments.data)
+        if arguments.format == "json":
+            print(json.dumps(_as_json(report), indent=2, ensure_ascii=False))
+        else:
+            print(f"{config.source}: no problems\n\n{_as_text(report)}")
+        return 0
+
+
+def _as_text(report: ModelReport) -> str:
+    from elmo_framework.common.logs import render_table
+    from elmo_framework.experiment.parameter_counts import show_amount, total_of
+
+    widths = [
+        (width.name or "(model)", width.kind, _or_dash(width.input_dim), str(width.output_dim))
+        for width in report.widths
+    ]
+    counts = [(each.name, each.total, each.trainable) for each in report.counts]
+    counts += [("total", total_of(c[1] for c in counts), total_of(c[2] for c in counts))]
+    tables = [
+        render_table(("component", "class", "input_dim", "output_dim"), widths),
+        render_table(
+            ("part", "parameters", "trainable"),
+            [(name, show_amount(total), show_amount(trained)) for name, total, trained in counts],
+        ),
+    ]
+    for title, named in (
+        ("frozen biLM of", report.frozen),
+        ("vocabulary", report.vocabularies),
+    ):
+        if named:
+            rows = [(name, f"{number:,}") for name, number in named.items()]
+            tables.append(render_table((title, "size"), rows))
+    return "\n\n".join(tables)
+
+
+def _as_json(report: ModelReport) -> dict[str, Any]:
+    from dataclasses import asdict
+
+    from elmo_framework.experiment.parameter_counts import amount_as_json, total_of
+
+    totals = [each.total for each in report.counts]
+    trainable = [each.trainable for each in report.counts]
+    return {
+        "components": [asdict(width) for width in report.widths],
+        "parts": [
+            {
+                "name": each.name,
+                "parameters": amount_as_json(each.total),
+                "trainable": amount_as_json(each.trainable),
+            }
+            for each in report.counts
+        ],
+        "parameters": amount_as_json(total_of(totals)),
+        "trainable": amount_as_json(total_of(trainable)),
+        "frozen_bilm": dict(report.frozen),
+        "vocabularies": dict(report.vocabularies),
+    }
+
+
+def _or_dash(number: int | None) -> str:
+    return "-" if number is None else str(number)

@@ -1,0 +1,120 @@
+"""What every command of `elmo` is, and the arguments that several of them share.
+
+A module of a command is light: it declares arguments, and imports what does the work in `run`,
+so that `elmo --help` answers at once.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from argparse import ArgumentParser, ArgumentTypeError, Namespace
+from pathlib import Path
+from typing import TYPE_CHECKING, ClassVar
+
+if TYPE_CHECKING:
+    from elmo_framework.common.config import Config
+
+
+class Command(ABC):
+    """One command.
+
+    Attributes:
+        name: what is typed after `elmo`.
+        help: one line for the list of commands, and the first of its own help.
+        epilog: worked examples, printed below its arguments as they stand.
+    """
+
+    name: ClassVar[str]
+    help: ClassVar[str]
+    epilog: ClassVar[str]
+
+    @abstractmethod
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        """Declare the arguments."""
+
+    @abstractmethod
+    def run(self, arguments: Namespace) -> int:
+        """Do the work and return the exit code.
+
+        Raises:
+            ElmoFrameworkError: the user can repair it; printed without a traceback, exit code 2.
+        """
+
+
+def add_config_arguments(parser: ArgumentParser) -> None:
+    """Declare CONFIG and what changes it; `read_config` reads them."""
+    parser.add_argument("config", type=Path, metavar="CONFIG", help="a .jsonnet or .json file")
+    parser.add_argument(
+        "-o",
+        "--overrides",
+        action="append",
+        default=[],
+        metavar="KEY=VALUE",
+        help="change the config: dotted.key=VALUE, or a JSON object; may be given several times",
+    )
+    parser.add_argument(
+        "--ext-var",
+        action="append",
+        default=[],
+        type=_external_variable,
+        metavar="NAME=VALUE",
+        help="what std.extVar(NAME) gives, before the environment; may be given several times",
+    )
+    add_include_package(parser)
+
+
+def add_include_package(parser: ArgumentParser) -> None:
+    """Declare the flag that names plugins."""
+    parser.add_argument(
+        "--include-package",
+        action="append",
+        default=[],
+        metavar="MODULE",
+        help="import a module that registers components; may be given several times",
+    )
+
+
+def add_format_argument(parser: ArgumentParser) -> None:
+    """Declare the form of what is printed."""
+    parser.add_argument(
+        "--format", choices=("text", "json"), default="text", help="the form of what is printed"
+    )
+
+
+def read_config(arguments: Namespace) -> Config:
+    """Load the config that `add_config_arguments` asked for, and register all it may name.
+
+    Raises:
+        ElmoFrameworkError: it cannot be read, or a plugin cannot be imported.
+    """
+    from elmo_framework.common.config import Config
+
+    config = Config.load(
+        arguments.config,
+        overrides=arguments.overrides,
+        external_variables=dict(arguments.ext_var),
+    )
+    register_components(arguments.include_package, config=config)
+    return config
+
+
+def register_components(packages: list[str], *, config: Config | None = None) -> None:
+    """Import the built-in components and all plugins: installed, of the command line, of a config.
+
+    Raises:
+        ElmoFrameworkError: a plugin cannot be imported.
+    """
+    from elmo_framework import components
+    from elmo_framework.common.plugins import load_plugins
+
+    components.load()
+    load_plugins(packages, asked_by="--include-package")
+    if config is not None:
+        load_plugins(config.plugins, asked_by=f"{config.source}: plugins")
+
+
+def _external_variable(text: str) -> tuple[str, str]:
+    name, equals, value = text.partition("=")
+    if not (name and equals):
+        raise ArgumentTypeError(f"{text!r} is not NAME=VALUE")
+    return name, value

@@ -1,0 +1,120 @@
+"""`elmo describe`: what a config may say."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from argparse import ArgumentParser, Namespace
+from typing import TYPE_CHECKING, Any, final
+
+from elmo_framework.commands.command import (
+    Command,
+    add_format_argument,
+    add_include_package,
+    register_components,
+)
+
+if TYPE_CHECKING:
+    from elmo_framework.common.component import Component
+
+
+@final
+class Describe(Command):
+    """Prints the families of components, the members of one, or the keys of one member."""
+
+    name = "describe"
+    help = "list the components that a config can name, and the keys of each"
+    epilog = """examples:
+  elmo describe                              all families and their members
+  elmo describe token_embedder               the members of one family
+  elmo describe encoder lstm                 the keys of one member
+  elmo describe experiment                   the keys at the top of a config
+  elmo describe encoder lstm --format json
+"""
+
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        """Declare the arguments."""
+        parser.add_argument("family", nargs="?", metavar="FAMILY", help="such as token_embedder")
+        parser.add_argument("name", nargs="?", metavar="NAME", help="the `type` of a member")
+        add_include_package(parser)
+        add_format_argument(parser)
+
+    def run(self, arguments: Namespace) -> int:
+        """Print what was asked for."""
+        register_components(arguments.include_package)
+        described = _described(arguments.family, arguments.name)
+        if arguments.format == "json":
+            print(json.dumps(described, indent=2, ensure_ascii=False))
+        else:
+            print(_as_text(described))
+        return 0
+
+
+def _described(family: str | None, name: str | None) -> dict[str, Any]:
+    from elmo_framework.common.describe import find_family, find_member
+    from elmo_framework.common.registry import families, members
+
+    if family is None:
+        return {"families": {each: _family(cls) for each, cls in families().items()}}
+    asked = find_family(family)
+    if name is not None:
+        return _component(find_member(asked, name), name)
+    return _family(asked) if members(asked) else _component(asked, None)
+
+
+def _family(family: type[Component]) -> dict[str, Any]:
+    from elmo_framework.common.describe import summary
+    from elmo_framework.common.registry import default_member, members
+
+    default = default_member(family)
+    return {
+        "summary": summary(family),
+        "default": default[0] if default else None,
+        "members": {name: summary(member) for name, member in sorted(members(family).items())},
+    }
+
+
+def _component(component: type[Component], name: str | None) -> dict[str, Any]:
+    from dataclasses import asdict
+
+    from elmo_framework.common.describe import describe, explanation, supplied
+
+    return {
+        "type": name,
+        "class": f"{component.__module__}.{component.__qualname__}",
+        "explanation": explanation(component),
+        "keys": [asdict(row) for row in describe(component)],
+        "supplied": supplied(component),
+    }
+
+
+def _as_text(described: dict[str, Any]) -> str:
+    if "families" in described:
+        return "\n\n".join(
+            f"{name}: {_family_as_text(family)}" for name, family in described["families"].items()
+        )
+    return _family_as_text(described) if "members" in described else _component_as_text(described)
+
+
+def _family_as_text(family: dict[str, Any]) -> str:
+    default, named = family["default"], family["members"]
+    width = max(map(len, named), default=0)
+    lines = [
+        f"  {name.ljust(width)}  {text}{' (default)' if name == default else ''}"
+        for name, text in named.items()
+    ]
+    return "\n".join([family["summary"], *lines])
+
+
+def _component_as_text(component: dict[str, Any]) -> str:
+    from elmo_framework.common.logs import render_table
+
+    paragraphs = [component["explanation"], f"class: {component['class']}"]
+    if component["keys"]:
+        rows = [(row["key"], row["type"], row["default"], row["text"]) for row in component["keys"]]
+        headers = ("key", "type", "default", "meaning")
+        paragraphs.append(render_table(headers, rows, width=shutil.get_terminal_size().columns))
+    if component["supplied"]:
+        lines = [f"  {name}: {text}" for name, text in component["supplied"].items()]
+        paragraphs.append("\n".join(["supplied by the framework, never by a config:", *lines]))
+    return "\n\n".join(paragraphs)

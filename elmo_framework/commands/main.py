@@ -1,0 +1,126 @@
+"""`elmo`: finds the command, runs it, and turns errors into messages and exit codes."""
+
+from __future__ import annotations
+
+import os
+import sys
+import traceback
+from argparse import SUPPRESS, ArgumentParser, Namespace, RawDescriptionHelpFormatter
+from collections.abc import Sequence
+
+from elmo_framework.commands.check import Check
+from elmo_framework.commands.command import Command
+from elmo_framework.commands.describe import Describe
+from elmo_framework.commands.evaluate import Evaluate
+from elmo_framework.commands.predict import Predict
+from elmo_framework.commands.schema import Schema
+from elmo_framework.commands.train import Train
+from elmo_framework.common.errors import ElmoFrameworkError, allowed
+from elmo_framework.version import VERSION
+
+COMMANDS: tuple[Command, ...] = (
+    Train(),
+    Evaluate(),
+    Predict(),
+    Check(),
+    Describe(),
+    Schema(),
+)
+
+_USERS_ERROR, _INTERRUPTED, _BROKEN_PIPE = 2, 130, 141
+_EPILOG = """exit codes: 0 done, 1 an error of elmo itself, 2 something that you can repair,
+130 interrupted. `elmo COMMAND --help` shows the arguments of a command, with examples.
+"""
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run the command that the arguments name and return the exit code.
+
+    Errors that are not the user's are raised as they are.
+
+    Args:
+        argv: the arguments; those of the process unless given.
+    """
+    try:
+        arguments = _parse(sys.argv[1:] if argv is None else argv)
+    except SystemExit as end:  # argparse has printed what there is to say
+        return int(end.code or 0)
+    return _run(arguments)
+
+
+def _parse(argv: Sequence[str]) -> Namespace:
+    parser = _parser("elmo", "Pretrain biLMs, and train and use task models on them.", _EPILOG)
+    parser.add_argument("--version", action="version", version=f"elmo_framework {VERSION}")
+    _add_traceback(parser, default=False)
+    known = parser.add_subparsers(metavar="COMMAND", required=True, title="commands")
+    for command in COMMANDS:
+        inner = known.add_parser(
+            command.name,
+            help=command.help,
+            description=command.help,
+            epilog=command.epilog,
+            formatter_class=RawDescriptionHelpFormatter,
+            allow_abbrev=False,
+        )
+        command.add_arguments(inner)
+        _add_traceback(inner, default=SUPPRESS)
+        inner.set_defaults(command=command)
+    named = next((argument for argument in argv if not argument.startswith("-")), None)
+    names = [command.name for command in COMMANDS]
+    if named is not None and named not in names:
+        parser.error(f"{named!r} is no command; {allowed(named, names)}")
+    return parser.parse_args(argv)
+
+
+def _parser(program: str, description: str, epilog: str) -> ArgumentParser:
+    return ArgumentParser(
+        prog=program,
+        description=description,
+        epilog=epilog,
+        formatter_class=RawDescriptionHelpFormatter,
+        allow_abbrev=False,
+    )
+
+
+def _add_traceback(parser: ArgumentParser, *, default: bool | str) -> None:
+    parser.add_argument(
+        "--traceback",
+        action="store_true",
+        default=default,
+        help="show where in the code an error was found",
+    )
+
+
+def _run(arguments: Namespace) -> int:
+    command: Command = arguments.command
+    try:
+        code = command.run(arguments)
+        sys.stdout.flush()
+    except KeyboardInterrupt:
+        return _say("interrupted", _INTERRUPTED)
+    except BrokenPipeError:
+        _close_standard_output()
+        return _BROKEN_PIPE
+    except (ElmoFrameworkError, OSError) as error:
+        if arguments.traceback:
+            traceback.print_exc()
+            return _USERS_ERROR
+        return _say(f"error: {_message(error)}", _USERS_ERROR)
+    return code
+
+
+def _message(error: Exception) -> str:
+    if isinstance(error, OSError) and error.strerror:
+        where = "" if error.filename is None else f"{error.filename}: "
+        return f"{where}{error.strerror}"
+    return str(error)
+
+
+def _say(message: str, code: int) -> int:
+    sys.stderr.write(f"{message}\n")
+    return code
+
+
+def _close_standard_output() -> None:
+    """Keep Python from complaining, when it ends, about the pipe that nobody reads."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

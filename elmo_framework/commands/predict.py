@@ -1,0 +1,96 @@
+"""`elmo predict`: what a run says of new text."""
+
+from __future__ import annotations
+
+import sys
+from argparse import ArgumentParser, Namespace
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, final
+
+from elmo_framework.commands.command import Command, add_include_package
+
+if TYPE_CHECKING:
+    from elmo_framework.experiment.loaded_run import LoadedRun
+
+
+@final
+class Predict(Command):
+    """Predicts for sentences or JSON lines."""
+
+    name = "predict"
+    help = "predict for new text: plain sentences or JSON lines in, JSON lines out"
+    epilog = """\
+examples:
+  echo "Anna Kovacs moved to Lisbon." | elmo predict runs/ner -
+  elmo predict runs/ner sentences.txt --output-file tags.jsonl
+  elmo predict runs/ner tokenized.jsonl            lines such as {"tokens": ["Anna", "left"]}
+"""
+
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        """Declare the run, the input and the output."""
+        parser.add_argument("run", type=Path, metavar="RUN", help="the folder of a finished run")
+        parser.add_argument(
+            "file",
+            nargs="?",
+            default="-",
+            metavar="FILE",
+            help="one sentence or one JSON object a line; - or nothing reads standard input",
+        )
+        parser.add_argument(
+            "--output-file", type=Path, metavar="FILE", help="write there, not to standard output"
+        )
+        parser.add_argument(
+            "--tokenizer", metavar="NAME", help="what splits raw text, by its registered name"
+        )
+        parser.add_argument("--batch-size", type=int, default=32, metavar="N")
+        parser.add_argument("--device", choices=("auto", "cpu", "cuda"), default="auto")
+        add_include_package(parser)
+
+    def run(self, arguments: Namespace) -> int:
+        """Predict and write."""
+        from elmo_framework.common.files import replacing
+        from elmo_framework.experiment.loaded_run import load
+
+        run = load(arguments.run, device=arguments.device, packages=arguments.include_package)
+        if arguments.output_file is None:
+            _write(run, arguments, sys.stdout)
+            return 0
+        with replacing(arguments.output_file) as aside, aside.open("w", encoding="utf-8") as output:
+            _write(run, arguments, output)
+        return 0
+
+
+def _write(run: LoadedRun, arguments: Namespace, output: Any) -> None:
+    import json
+
+    from elmo_framework.experiment.loaded_run import build_tokenizer
+
+    tokenizer = build_tokenizer(arguments.tokenizer) if arguments.tokenizer else None
+    predictions = run.predictions(
+        _inputs(arguments.file), batch_size=arguments.batch_size, tokenizer=tokenizer
+    )
+    for prediction in predictions:
+        output.write(json.dumps(prediction, ensure_ascii=False) + "\n")
+
+
+def _inputs(name: str) -> Iterator[str | dict[str, Any]]:
+    """Yield the sentences and objects of a file; blank lines are left out."""
+    import json
+
+    from elmo_framework.common.errors import DataError
+    from elmo_framework.data.paths import read_lines
+
+    lines = enumerate(sys.stdin, start=1) if name == "-" else read_lines(Path(name))
+    for number, line in lines:
+        text = line.strip()
+        if not text.startswith("{"):
+            if text:
+                yield text
+            continue
+        try:
+            yield json.loads(text)
+        except ValueError as error:
+            raise DataError(
+                f"no JSON object: {error}", path=Path(name), line=number
+            ) from error

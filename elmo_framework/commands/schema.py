@@ -1,0 +1,43 @@
+"""`elmo schema`: configs as JSON Schema."""
+
+from __future__ import annotations
+
+import json
+from argparse import ArgumentParser, Namespace
+from pathlib import Path
+from typing import final
+
+from elmo_framework.commands.command import Command, add_include_package, register_components
+
+
+@final
+class Schema(Command):
+    """Prints the JSON Schema of all configs that the registered components allow."""
+
+    name = "schema"
+    help = "print the JSON Schema of configs, for editors and other programs"
+    epilog = """examples:
+  elmo schema > elmo.schema.json
+  elmo schema --output-file elmo.schema.json --include-package my_plugin
+"""
+
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        """Declare the arguments."""
+        parser.add_argument(
+            "--output-file", type=Path, metavar="FILE", help="write it there instead of printing it"
+        )
+        add_include_package(parser)
+
+    def run(self, arguments: Namespace) -> int:
+        """Write or print the schema."""
+        register_components(arguments.include_package)
+        from elmo_framework.common.files import write_text
+        from elmo_framework.common.schema import schema
+        from elmo_framework.experiment.experiment import Experiment
+
+        written = json.dumps(schema(Experiment), indent=2, ensure_ascii=False) + "\n"
+        if arguments.output_file is None:
+            print(written, end="")
+        else:
+            write_text(arguments.output_file, written)
+        return 0

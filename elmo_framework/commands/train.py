@@ -1,0 +1,62 @@
+"""`elmo train`: from a configuration to a run."""
+
+from __future__ import annotations
+
+from argparse import ArgumentParser, Namespace
+from pathlib import Path
+from typing import final
+
+from elmo_framework.commands.command import Command, add_config_arguments, read_config
+
+
+@final
+class Train(Command):
+    """Pretrains a biLM or trains a head: the model of the config decides."""
+
+    name = "train"
+    help = "train the model of a config: pretrain a biLM, or train a head"
+    epilog = """\
+examples:
+  elmo train experiments/pretrain/demo.jsonnet -s runs/bilm
+  elmo train experiments/ner/elmo.jsonnet -s runs/ner -o trainer.num_epochs=10
+  elmo train experiments/ner/elmo.jsonnet -s runs/ner --recover
+  torchrun --nproc-per-node 2 -m elmo_framework train CONFIG -s runs/bilm
+"""
+
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        """Declare the config and the folder of the run."""
+        add_config_arguments(parser)
+        parser.add_argument(
+            "-s",
+            "--serialization-dir",
+            type=Path,
+            required=True,
+            metavar="DIR",
+            help="the folder that the run is kept in",
+        )
+        start = parser.add_mutually_exclusive_group()
+        start.add_argument(
+            "-f", "--force", action="store_true", help="remove the run that is in the folder"
+        )
+        start.add_argument(
+            "-r", "--recover", action="store_true", help="go on with the run that is in the folder"
+        )
+
+    def run(self, arguments: Namespace) -> int:
+        """Check the config, then train."""
+        from elmo_framework.common.logs import say
+        from elmo_framework.experiment.preflight import check
+        from elmo_framework.experiment.train import train
+
+        config = read_config(arguments)
+        metrics = train(
+            config,
+            check(config),
+            arguments.serialization_dir,
+            packages=arguments.include_package,
+            force=arguments.force,
+            recover=arguments.recover,
+        )
+        for name, value in metrics.items():
+            say(f"{name}: {value}")
+        return 0

@@ -1,0 +1,92 @@
+"""Recognises configurations written for AllenNLP, and says what replaces their keys here."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from elmo_framework.common.errors import ConfigError, Problem, dotted
+
+_LOADER = "use `data_loader`: {batch_size or max_tokens, shuffle}"
+_OBSERVERS = "use `callbacks`, a list of observers such as 'tensorboard'"
+_NO_INDEXERS = "remove it: each token embedder brings its own indexer"
+
+_ANYWHERE = {
+    "text_field_embedder": "use `embedder`: {token_embedders: {...}}",
+    "token_indexers": _NO_INDEXERS,
+    "source_token_indexers": _NO_INDEXERS,
+    "do_layer_norm": "use `mix`: {type: 'scalar_mix', layer_norm: true or false}",
+}
+_UNDER = {
+    "": {
+        "iterator": _LOADER,
+        "validation_iterator": "use `validation_data_loader`: {batch_size or max_tokens}",
+        "distributed": "remove it: start `elmo train` with torchrun",
+        "numpy_seed": "use `random_seed`, which fixes everything",
+        "pytorch_seed": "use `random_seed`, which fixes everything",
+        "batch_weight_key": "remove it: scores are sums over examples, whatever the batches",
+        "include_in_archive": "remove it: a run's folder holds all that the run needs",
+    },
+    "model": {
+        "similarity_function": "use `matrix_attention`",
+        "regularizer": "use `l2` of a `mix` for the weights of layers, and the optimizer's "
+        "`weight_decay` for others",
+        "initializer": "remove it: each component starts from the weights of its paper",
+    },
+    "dataset_reader": {
+        "lazy": "remove it: readers always stream",
+        "convert_to_coding_scheme": "use `coding_scheme`",
+    },
+    "data_loader": {"batch_sampler": _LOADER},
+    "validation_data_loader": {"batch_sampler": "use {batch_size or max_tokens}"},
+    "trainer": {
+        "cuda_device": "use `device`: 'auto', 'cpu' or 'cuda'",
+        "use_amp": "use `precision`: 'bfloat16'",
+        "shuffle": "use `shuffle` of the `data_loader`",
+        "num_serialized_models_to_keep": "use `checkpointer`: {keep_most_recent_by_count}",
+        "model_save_interval": "use `checkpointer`: {save_every: {minutes}}",
+        "summary_interval": _OBSERVERS,
+        "histogram_interval": _OBSERVERS,
+        "should_log_learning_rate": _OBSERVERS,
+        "should_log_parameter_statistics": _OBSERVERS,
+        "enable_default_callbacks": _OBSERVERS,
+        "run_confidence_checks": "remove it",
+        "momentum_scheduler": "remove it: the momentum stays as the `optimizer` says",
+        "grad_scaling": "remove it: bfloat16 needs no scaling",
+    },
+    "vocabulary": {
+        "directory_path": "use `directory`",
+        "non_padded_namespaces": "remove it: labels have no padding",
+    },
+}
+
+
+def refuse_allennlp_keys(raw: Mapping[str, Any], *, source: str) -> None:
+    """Refuse a configuration that was written for AllenNLP.
+
+    Raises:
+        ConfigError: naming each of AllenNLP's keys that it holds, and what is written instead.
+    """
+    problems = [Problem(path, f"a key of AllenNLP; {advice}") for path, advice in _found(raw)]
+    if problems:
+        raise ConfigError(f"{source}, written for AllenNLP", problems)
+
+
+def _found(raw: object, path: str = "", parent: str = "") -> Iterator[tuple[str, str]]:
+    """Yield the dotted path of each of AllenNLP's keys below `raw`, and what replaces it."""
+    if isinstance(raw, list):
+        for index, item in enumerate(raw):
+            yield from _found(item, dotted(path, index), parent)
+    if isinstance(raw, dict):
+        for key, value in raw.items():
+            where = dotted(path, key)
+            if advice := _advice(raw, key, parent):
+                yield where, advice
+            else:
+                yield from _found(value, where, key)
+
+
+def _advice(held: Mapping[str, Any], key: str, parent: str) -> str | None:
+    if key == "scalar_mix_parameters" and held.get("type") == "elmo_token_embedder":
+        return "use `mix`: {type: 'scalar_mix', scalar_mix_parameters: [...]}"
+    return _ANYWHERE.get(key) or _UNDER.get(parent, {}).get(key)

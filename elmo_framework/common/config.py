@@ -1,0 +1,125 @@
+"""From a file to JSON types: jsonnet, external variables, overrides."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, NoReturn
+
+import _jsonnet
+
+from elmo_framework.common.allennlp import refuse_allennlp_keys
+from elmo_framework.common.errors import ConfigError, Problem, UnreadableConfigError, shown
+from elmo_framework.common.overrides import with_overrides
+
+_MOST_LINES = 20
+
+
+@dataclass(frozen=True)
+class Config:
+    """A configuration before it is checked.
+
+    Attributes:
+        raw: its value, overrides applied.
+        source: the file, for messages.
+        text: the file as it was found.
+    """
+
+    raw: dict[str, Any]
+    source: str
+    text: str
+
+    @classmethod
+    def load(
+        cls,
+        path: Path | str,
+        *,
+        overrides: Sequence[str] = (),
+        external_variables: Mapping[str, str] | None = None,
+    ) -> Config:
+        """Read a jsonnet or JSON file and change it.
+
+        Args:
+            path: the file; its imports are relative to it.
+            overrides: `dotted.key=VALUE`, or an object whose keys may be dotted; in order.
+            external_variables: what `std.extVar` gives, before the environment's variables.
+
+        Raises:
+            ConfigError: it cannot be read or evaluated, an override touches nothing, or it was
+                written for AllenNLP.
+        """
+        source, text = str(path), _read(Path(path))
+        variables = _encodable({**os.environ, **(external_variables or {})})
+        raw = _evaluate(source, text, variables)
+        if not isinstance(raw, dict):
+            raise UnreadableConfigError(source, f"expected an object, not {shown(raw)}")
+        raw = with_overrides(
+            raw,
+            overrides,
+            source=source,
+            evaluate=lambda snippet: _evaluate("--overrides", snippet, variables),
+        )
+        refuse_allennlp_keys(raw, source=source)
+        return cls(raw, source, text)
+
+    @property
+    def plugins(self) -> list[str]:
+        """The modules to import before the configuration is checked.
+
+        Raises:
+            ConfigError: the key `plugins` holds something else than names.
+        """
+        named = self.raw.get("plugins", [])
+        if not (isinstance(named, list) and all(isinstance(name, str) for name in named)):
+            message = f"expected a list of names of modules, not {shown(named)}"
+            raise ConfigError(self.source, [Problem("plugins", message)])
+        return named
+
+
+def _read(path: Path) -> str:
+    try:
+        return path.read_text(encoding="utf-8")
+    except UnicodeDecodeError as error:
+        line = error.object.count(b"\n", 0, error.start) + 1
+        _refuse(f"{path}:{line}", f"is not UTF-8: byte {error.object[error.start]:#04x}")
+    except IsADirectoryError:
+        _refuse(path, "is a folder; name a .jsonnet or .json file")
+    except FileNotFoundError:
+        _refuse(path, f"there is no such file (looked for in {Path.cwd()})")
+    except OSError as error:
+        _refuse(path, error.strerror)
+
+
+def _evaluate(source: str, text: str, variables: Mapping[str, str]) -> Any:
+    try:
+        return json.loads(_jsonnet.evaluate_snippet(source, text, ext_vars=variables))
+    except (RuntimeError, UnicodeDecodeError) as error:
+        _refuse(source, _said_by_jsonnet(str(error)))
+
+
+def _refuse(where: Path | str, message: str) -> NoReturn:
+    raise UnreadableConfigError(str(where), message) from None
+
+
+def _said_by_jsonnet(message: str) -> str:
+    """Keep what jsonnet says, as it names file, line and column; add what can be done."""
+    lines = message.strip().expandtabs(4).splitlines()
+    if len(lines) > _MOST_LINES:
+        lines[_MOST_LINES:] = [f"    ... ({len(lines) - _MOST_LINES} more lines)"]
+    if missing := re.search(r"undefined external variable: (.*)", lines[0]):
+        name = missing[1]
+        lines[0] += f"; set it in the environment or by --ext-var {name}=VALUE"
+    return "\n".join(lines)
+
+
+def _encodable(variables: Mapping[str, str]) -> dict[str, str]:
+    """Leave out what jsonnet cannot take: variables of the environment that are not UTF-8."""
+    return {
+        name: value
+        for name, value in variables.items()
+        if not re.search(r"[\ud800-\udfff]", name + value)
+    }

@@ -1,0 +1,229 @@
+"""What long work shows while it runs, and tables in plain text.
+
+All of it goes to standard error but tables, which the caller prints: standard output holds
+results only.
+"""
+
+from __future__ import annotations
+
+import sys
+import textwrap
+import time
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Iterator, Sequence
+from datetime import timedelta
+from types import TracebackType
+from typing import TextIO, TypeVar, final
+
+ItemT = TypeVar("ItemT")
+
+_SHORTEST, _LONGEST = 5.0, 60.0
+"""Seconds between two lines: a twentieth of the time so far, within these bounds."""
+
+
+def say(message: str) -> None:
+    """Write a line for the person at the terminal."""
+    sys.stderr.write(f"{message}\n")
+    sys.stderr.flush()
+
+
+def track(
+    items: Iterable[ItemT], description: str, *, total: int | None = None, unit: str = "items"
+) -> Iterator[ItemT]:
+    """Yield the items, showing how many have gone through.
+
+    Args:
+        items: what is worked on.
+        description: what the work is.
+        total: how many items there are, where that is known.
+        unit: what the items are.
+    """
+    with Progress(description, total=total, unit=unit) as progress:
+        for item in items:
+            yield item
+            progress.advance()
+
+
+@final
+class Progress:
+    """How far some work is: a bar on a terminal, now and then a line elsewhere.
+
+        with Progress("pretraining", total=num_words, unit="tokens") as progress:
+            progress.advance(len(batch), note="loss 3.2")
+
+    Args:
+        description: what the work is.
+        total: how many units there are, where that is known.
+        unit: what is counted.
+        stream: where it is shown; standard error unless given.
+    """
+
+    def __init__(
+        self,
+        description: str,
+        *,
+        total: int | None = None,
+        unit: str = "items",
+        stream: TextIO | None = None,
+    ) -> None:
+        stream = stream or sys.stderr
+        kind = _Bar if stream.isatty() else _Lines
+        self._display: _Display = kind(description, total, unit, stream)
+
+    def __enter__(self) -> Progress:
+        self._display.start()
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self._display.stop()
+
+    def advance(self, count: int = 1, *, note: str = "") -> None:
+        """Count units that are done.
+
+        Args:
+            count: how many.
+            note: what else is worth seeing now, such as the loss.
+        """
+        self._display.advance(count, note)
+
+
+def render_table(
+    headers: Sequence[str], rows: Iterable[Sequence[str]], *, width: int | None = None
+) -> str:
+    """Write a table in plain text; columns of numbers stand to the right.
+
+    Args:
+        headers: the names of the columns.
+        rows: as many cells each.
+        width: of the terminal; the last column is wrapped to it. Unwrapped unless given.
+    """
+    body = [[*row] for row in rows]
+    is_number = [all(map(_is_number, column)) for column in zip(*body, strict=True)]
+    lines = [
+        line for row in [headers, *body] for line in _wrapped(row, _room(headers, body, width))
+    ]
+    widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
+    lines[1:1] = [["-" * column for column in widths]]
+    return "\n".join(_line(cells, widths, is_number) for cells in lines)
+
+
+def _room(headers: Sequence[str], body: list[list[str]], width: int | None) -> int | None:
+    """Return how wide the last column may be."""
+    if width is None:
+        return None
+    others = [max(map(len, column)) for column in zip(headers, *body, strict=True)][:-1]
+    return max(30, width - sum(others) - 2 * len(others))
+
+
+def _wrapped(row: Sequence[str], room: int | None) -> list[list[str]]:
+    """Return the lines of a row; all cells but the last stand on the first of them."""
+    *others, last = row
+    first, *rest = (textwrap.wrap(last, room) if room else None) or [last]
+    return [[*others, first], *([*([""] * len(others)), more] for more in rest)]
+
+
+def _line(cells: Sequence[str], widths: Sequence[int], is_number: Sequence[bool]) -> str:
+    columns = zip(cells, widths, is_number or [False] * len(cells), strict=True)
+    return "  ".join(
+        cell.rjust(width) if right else cell.ljust(width) for cell, width, right in columns
+    ).rstrip()
+
+
+def _is_number(cell: str) -> bool:
+    return cell.replace(",", "").lstrip("+-").replace(".", "", 1).rstrip("%").isdigit()
+
+
+class _Display(ABC):
+    def __init__(self, description: str, total: int | None, unit: str, stream: TextIO) -> None:
+        self.description, self.total, self.unit, self.stream = description, total, unit, stream
+
+    @abstractmethod
+    def start(self) -> None: ...
+
+    @abstractmethod
+    def advance(self, count: int, note: str) -> None: ...
+
+    @abstractmethod
+    def stop(self) -> None: ...
+
+
+@final
+class _Bar(_Display):
+    """A bar with rate and remaining time, drawn by rich."""
+
+    def start(self) -> None:
+        from rich.console import Console
+        from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
+
+        self.since, self.done = time.monotonic(), 0
+        self.bar = Progress(
+            TextColumn("{task.description}"),
+            BarColumn(),
+            TextColumn("{task.fields[count]}"),
+            TimeRemainingColumn(),
+            TextColumn("{task.fields[note]}"),
+            console=Console(file=self.stream),
+        )
+        self.task = self.bar.add_task(self.description, total=self.total, count="", note="")
+        self.bar.start()
+
+    def advance(self, count: int, note: str) -> None:
+        self.done += count
+        shown = _counted(self.done, self.total, self.unit, time.monotonic() - self.since)
+        self.bar.update(self.task, advance=count, count=shown, note=note)
+
+    def stop(self) -> None:
+        self.bar.stop()
+
+
+@final
+class _Lines(_Display):
+    """Lines of text, for a file or a pipe: the first and the last always, others now and then."""
+
+    def start(self) -> None:
+        self.since = self.last = time.monotonic()
+        self.done, self.note = 0, ""
+        total = "" if self.total is None else f" {self.total:,} {self.unit}"
+        self._write(f"{self.description}:{total} ...")
+
+    def advance(self, count: int, note: str) -> None:
+        self.done, self.note = self.done + count, note
+        now = time.monotonic()
+        elapsed = now - self.since
+        if now - self.last >= min(_LONGEST, max(_SHORTEST, elapsed / 20)):
+            self.last = now
+            self._write_count(elapsed, _remaining(self.done, self.total, elapsed))
+
+    def stop(self) -> None:
+        elapsed = time.monotonic() - self.since
+        self._write_count(elapsed, f" in {timedelta(seconds=round(elapsed))}")
+
+    def _write_count(self, elapsed: float, end: str) -> None:
+        note = f"; {self.note}" if self.note else ""
+        counted = _counted(self.done, self.total, self.unit, elapsed)
+        self._write(f"{self.description}: {counted}{end}{note}")
+
+    def _write(self, line: str) -> None:
+        self.stream.write(f"{line}\n")
+        self.stream.flush()
+
+
+def _counted(done: int, total: int | None, unit: str, elapsed: float) -> str:
+    """Write how much is done: `1,200/2,000 tokens (60 %), 345 tokens/s`."""
+    of = "" if total is None else f"/{total:,}"
+    share = f" ({100 * done // total} %)" if total else ""
+    rate = done / elapsed if elapsed > 0 else 0.0
+    shown = f"{rate:,.0f}" if rate >= 10 else f"{rate:.2g}"
+    return f"{done:,}{of} {unit}{share}, {shown} {unit}/s"
+
+
+def _remaining(done: int, total: int | None, elapsed: float) -> str:
+    if not (total and done):
+        return ""
+    seconds = elapsed * max(total - done, 0) / done
+    return f", {timedelta(seconds=round(seconds))} left"

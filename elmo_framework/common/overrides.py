@@ -1,0 +1,123 @@
+"""Changes to a configuration from the command line: `trainer.num_epochs=5`, `{"a.b": 1}`."""
+
+from __future__ import annotations
+
+import json
+import logging
+import re
+from collections.abc import Callable, Iterator, Sequence
+from copy import deepcopy
+from typing import Any, NoReturn
+
+from elmo_framework.common.errors import ConfigError, Problem, allowed, dotted, shown
+
+_KEY = re.compile(r"[^.\[\]]+(\.[^.\[\]]+|\[\d+\])*")
+
+logger = logging.getLogger(__name__)
+
+
+def with_overrides(
+    raw: dict[str, Any],
+    overrides: Sequence[str],
+    *,
+    source: str,
+    evaluate: Callable[[str], Any],
+) -> dict[str, Any]:
+    """Return a configuration with changes applied in order.
+
+    A last key that is not there is added; every key before it must be there. An object replaces
+    the whole of what stood at its key.
+
+    Args:
+        raw: the configuration.
+        overrides: `dotted.key=VALUE`, VALUE being JSON or else a string; or an object of
+            jsonnet whose keys may be dotted.
+        source: the file of the configuration, for messages.
+        evaluate: makes JSON types of jsonnet.
+
+    Raises:
+        ConfigError: with every override that is malformed or touches nothing.
+    """
+    changed, problems = deepcopy(raw), []
+    for override in overrides:
+        try:
+            pairs = list(_pairs(override, evaluate))
+        except ConfigError as error:
+            problems += error.problems
+            continue
+        for key, value in pairs:
+            try:
+                _apply(changed, key, value)
+            except ConfigError as error:
+                problems += error.problems
+    if problems:
+        raise ConfigError(f"{source} with --overrides", problems)
+    return changed
+
+
+def _pairs(override: str, evaluate: Callable[[str], Any]) -> Iterator[tuple[str, Any]]:
+    if override.lstrip().startswith("{"):
+        yield from evaluate(override).items()
+        return
+    key, equals, text = override.partition("=")
+    if not equals:
+        _refuse(override, "is neither dotted.key=VALUE nor an object {...}")
+    yield key.strip(), _value(text)
+
+
+def _value(text: str) -> Any:
+    try:
+        return json.loads(text, parse_constant=_no_constant)
+    except ValueError:
+        return text
+
+
+def _no_constant(name: str) -> NoReturn:
+    """Take NaN and Infinity as strings: they are not JSON."""
+    raise ValueError(name)
+
+
+def _apply(raw: dict[str, Any], key: str, value: Any) -> None:
+    if not _KEY.fullmatch(key):
+        _refuse(key, "is no dotted key such as trainer.num_epochs or callbacks[0].type")
+    *parents, last = re.findall(r"[^.\[\]]+", key)
+    node: Any = raw
+    path = ""
+    for parent in parents:
+        place = _place(node, parent, key, path, may_add=False)
+        node, path = node[place], dotted(path, place)
+    place = _place(node, last, key, path, may_add=True)
+    if isinstance(node, dict):
+        _warn_of_loss(key, node.get(last), value)
+    node[place] = value
+
+
+def _place(node: Any, part: str, key: str, path: str, *, may_add: bool) -> str | int:
+    """Return where in `node` one part of a key points."""
+    here = path or "the configuration"
+    match node:
+        case dict() if may_add or part in node:
+            return part
+        case dict():
+            whole = f"; to add it, give all of it: {dotted(path, part)}={{...}}"
+            _refuse(key, f"{here} has no key {part!r}; {allowed(part, node)}{whole}")
+        case list() if part.isdecimal() and int(part) < len(node):
+            return int(part)
+        case list():
+            _refuse(key, f"{here} is a list of {len(node)}, from 0; it has no item {part!r}")
+        case _:
+            _refuse(key, f"{here} is {shown(node)}, which has no keys")
+
+
+def _warn_of_loss(key: str, old: object, new: object) -> None:
+    if (
+        isinstance(old, dict)
+        and isinstance(new, dict)
+        and (lost := sorted(old.keys() - new.keys()))
+    ):
+        message = "--overrides: %s is replaced as a whole, which drops %s; dotted keys drop nothing"
+        logger.warning(message, key, ", ".join(lost))
+
+
+def _refuse(key: str, message: str) -> NoReturn:
+    raise ConfigError("--overrides", [Problem(key, message)])

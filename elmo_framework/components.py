@@ -1,0 +1,37 @@
+"""The one list of built-in modules that register components."""
+
+from importlib import import_module
+
+MODULES = (
+    "elmo_framework.bilm.context_layers",
+    "elmo_framework.bilm.layer_mix",
+    "elmo_framework.bilm.token_encoder",
+    "elmo_framework.data.batches",
+    "elmo_framework.data.tokenizer",
+    "elmo_framework.embedders.character_encoding",
+    "elmo_framework.embedders.elmo",
+    "elmo_framework.embedders.embedding",
+    "elmo_framework.encoders.bag_of_embeddings",
+    "elmo_framework.encoders.cnn",
+    "elmo_framework.encoders.compose",
+    "elmo_framework.encoders.feedforward",
+    "elmo_framework.encoders.gru",
+    "elmo_framework.encoders.lstm",
+    "elmo_framework.encoders.max",
+    "elmo_framework.encoders.pass_through",
+    "elmo_framework.tasks.language_modeling.bi_language_model",
+    "elmo_framework.tasks.language_modeling.reader",
+    "elmo_framework.tasks.language_modeling.windows",
+    "elmo_framework.tasks.tagging.crf_tagger",
+    "elmo_framework.tasks.tagging.reader",
+    "elmo_framework.training.observer",
+    "elmo_framework.training.optimizer",
+    "elmo_framework.training.options",
+    "elmo_framework.training.schedule",
+)
+
+
+def load() -> None:
+    """Import every built-in module that registers components."""
+    for module in MODULES:
+        import_module(module)

@@ -1,0 +1,136 @@
+"""The default data loader: batches of examples, of similar length if asked."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Annotated, Any, final
+
+import numpy as np
+from annotated_types import Gt
+
+from elmo_framework.common.errors import DataError
+from elmo_framework.data.source import BatchSource, DataLoader, SourceContext
+
+_BATCHES_A_POOL = 50
+"""Sorted by length are the examples of so many batches at a time, so that batches stay mixed."""
+
+
+@final
+@DataLoader.register("batches")
+class Batches(DataLoader):
+    """Batches of whole examples.
+
+    Args:
+        batch_size: the largest number of examples in a batch.
+        max_tokens: the largest number of words in a batch, padding counted; an example that is
+            longer stands alone.
+        shuffle: whether the order changes from epoch to epoch; null means in training only.
+        bucketing: whether examples of similar length come together.
+    """
+
+    def __init__(
+        self,
+        batch_size: Annotated[int, Gt(0)] = 32,
+        max_tokens: Annotated[int, Gt(0)] | None = None,
+        shuffle: bool | None = None,
+        bucketing: bool = False,
+    ) -> None:
+        self.batch_size, self.max_tokens = batch_size, max_tokens
+        self.shuffle, self.bucketing = shuffle, bucketing
+
+    def source(self, examples: Iterable[Any], context: SourceContext) -> BatchSource[Any]:
+        """Keep the examples in memory and return their batches.
+
+        Raises:
+            DataError: there is no example.
+        """
+        held = list(examples)
+        if not held:
+            raise DataError("there is no example to make a batch of")
+        return ExampleSource(held, loader=self, context=context)
+
+
+@final
+class ExampleSource(BatchSource[Any]):
+    """Batches of examples that are held in memory.
+
+    Args:
+        examples: all of them.
+        loader: how they are put together.
+        context: what the loader was told.
+    """
+
+    def __init__(self, examples: Sequence[Any], *, loader: Batches, context: SourceContext) -> None:
+        self._examples, self._loader, self._context = examples, loader, context
+        self._lengths = np.array([context.num_tokens(example) for example in examples])
+        self._epoch, self._delivered = 0, 0
+        self._plan = self._planned(0)
+
+    @property
+    def num_batches(self) -> int:
+        """The number of batches of the current epoch."""
+        return len(self._plan)
+
+    def batches(self) -> Iterator[Any]:
+        """Yield the rest of the current epoch."""
+        if self._delivered == len(self._plan):
+            self._epoch, self._delivered = self._epoch + 1, 0
+            self._plan = self._planned(self._epoch)
+        while self._delivered < len(self._plan):
+            chosen = self._plan[self._delivered]
+            self._delivered += 1
+            yield self._context.collate([self._examples[index] for index in chosen])
+
+    def state_dict(self) -> dict[str, Any]:
+        """Return the position."""
+        return {"epoch": self._epoch, "delivered": self._delivered}
+
+    def load_state_dict(self, state: Mapping[str, Any]) -> None:
+        """Go on from a position."""
+        self._epoch, self._delivered = state["epoch"], state["delivered"]
+        self._plan = self._planned(self._epoch)
+
+    def _planned(self, epoch: int) -> list[list[int]]:
+        """Return the examples of each of this process's batches."""
+        generator = np.random.default_rng([self._context.seed, epoch])
+        order = np.arange(len(self._examples))
+        if self._shuffles:
+            generator.shuffle(order)
+        share = self._context.share
+        joint = list(self._cut(self._bucketed(order, generator)))
+        if self._loader.bucketing and self._shuffles:
+            generator.shuffle(joint)  # type: ignore[arg-type]
+        if not self._context.is_training:
+            return [batch for batch in joint[share.rank :: share.world_size]]
+        missing = -len(joint) % share.world_size
+        return (joint + joint[:missing])[share.rank :: share.world_size]
+
+    @property
+    def _shuffles(self) -> bool:
+        stated = self._loader.shuffle
+        return self._context.is_training if stated is None else stated
+
+    def _bucketed(self, order: Any, generator: np.random.Generator) -> list[int]:
+        if not self._loader.bucketing:
+            return [int(index) for index in order]
+        pool = _BATCHES_A_POOL * self._loader.batch_size
+        pools = (order[start : start + pool] for start in range(0, len(order), pool))
+        return [
+            int(i) for part in pools for i in part[np.argsort(-self._lengths[part], kind="stable")]
+        ]
+
+    def _cut(self, order: Iterable[int]) -> Iterator[list[int]]:
+        """Cut an order of examples into batches."""
+        batch: list[int] = []
+        longest = 0
+        limit = self._loader.max_tokens or float("inf")
+        for index in order:
+            length = max(1, int(self._lengths[index]))
+            is_full = len(batch) == self._loader.batch_size
+            if batch and (is_full or max(longest, length) * (len(batch) + 1) > limit):
+                yield batch
+                batch, longest = [], 0
+            batch.append(index)
+            longest = max(longest, length)
+        if batch:
+            yield batch

@@ -1,0 +1,81 @@
+"""From words to the ids of their bytes, as a character-based biLM reads them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from elmo_framework.data.text import Indexer
+
+BEGIN_SENTENCE, END_SENTENCE = "<S>", "</S>"
+"""The words that stand for the boundaries of a sentence, wherever they occur."""
+
+PADDING_ID = 0
+"""Fills the whole row of a word that is not there; byte b has the id b + 1."""
+
+BEGIN_SENTENCE_ID, END_SENTENCE_ID, BEGIN_WORD_ID, END_WORD_ID, IN_WORD_PADDING_ID = range(257, 262)
+
+NUM_CHARACTERS = 261
+"""The ids of real words are 1 to 261."""
+
+_ID_TYPE = np.uint16
+_NUM_CACHED_ROWS = 1 << 17
+_BOUNDARIES = {BEGIN_SENTENCE: BEGIN_SENTENCE_ID, END_SENTENCE: END_SENTENCE_ID}
+
+
+@final
+@dataclass(frozen=True)
+class ElmoCharacterIndexer(Indexer):
+    """Gives each word a row of ids: a begin mark, its UTF-8 bytes, an end mark, padding.
+
+    A word of more than `max_characters - 2` bytes is cut; the end mark is always there.
+
+    Attributes:
+        max_characters: the length of a row.
+    """
+
+    max_characters: int = 50
+
+    def __post_init__(self) -> None:
+        if self.max_characters < 3:
+            raise ValueError(
+                f"max_characters is {self.max_characters}; allowed: 3 or more, "
+                "for the two marks of a word and one byte between them"
+            )
+
+    @property
+    def key(self) -> str:
+        """The name under which `TextBatch.ids` holds the rows."""
+        return f"elmo_characters_{self.max_characters}"
+
+    def ids(self, words: Sequence[str]) -> NDArray[np.int64]:
+        """Return "tokens characters"."""
+        rows = b"".join(_row(word, self.max_characters) for word in words)
+        return np.frombuffer(rows, _ID_TYPE).reshape(-1, self.max_characters).astype(np.int64)
+
+
+def character_row(word: str, max_characters: int = 50) -> NDArray[np.int64]:
+    """Return the row of one word; `<S>` and `</S>` have the rows of the sentence's boundaries."""
+    return np.frombuffer(_row(word, max_characters), _ID_TYPE).astype(np.int64)
+
+
+@lru_cache(maxsize=_NUM_CACHED_ROWS)
+def _row(word: str, max_characters: int) -> bytes:
+    row = np.full(max_characters, IN_WORD_PADDING_ID, _ID_TYPE)
+    inner = _inner_ids(word)[: max_characters - 2]
+    row[0] = BEGIN_WORD_ID
+    row[1 : len(inner) + 1] = inner
+    row[len(inner) + 1] = END_WORD_ID
+    return row.tobytes()
+
+
+def _inner_ids(word: str) -> list[int]:
+    if word in _BOUNDARIES:
+        return [_BOUNDARIES[word]]
+    # A lone surrogate has no bytes in UTF-8; bilm-tf drops it as well.
+    return [byte + 1 for byte in word.encode("utf-8", errors="ignore")]

@@ -1,0 +1,56 @@
+"""What a data path means, and reading text from it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+from elmo_framework.common.errors import DataError
+
+_BYTE_ORDER_MARK = b"\xef\xbb\xbf"
+
+
+def data_files(path: Path) -> list[Path]:
+    """Return the files that a data path names, in the order of their names.
+
+    Args:
+        path: a file; a folder, for the files in it that are not hidden; or a pattern
+            (`data/shard-*.txt`), for the files that match.
+
+    Raises:
+        DataError: there are none.
+    """
+    if path.is_file():
+        return [path]
+    found = path.iterdir() if path.is_dir() else _matches(path)
+    files = sorted(file for file in found if file.is_file() and not file.name.startswith("."))
+    if not files:
+        what = "a folder without files" if path.is_dir() else "no file, folder or pattern of files"
+        raise DataError(f"this is {what}", path=path)
+    return files
+
+
+def _matches(pattern: Path) -> Iterator[Path]:
+    return Path(pattern.anchor).glob(str(pattern.relative_to(pattern.anchor)))
+
+
+def read_lines(path: Path) -> Iterator[tuple[int, str]]:
+    r"""Yield the lines of a UTF-8 text file with their numbers, from 1; `\n` or `\r\n` ends one.
+
+    Raises:
+        DataError: the file cannot be opened, or a line is not UTF-8.
+    """
+    try:
+        file = path.open("rb")
+    except OSError as error:
+        raise DataError(f"cannot be read: {error.strerror}", path=path) from error
+    with file:
+        for number, line in enumerate(file, start=1):
+            content = line.removeprefix(_BYTE_ORDER_MARK) if number == 1 else line
+            try:
+                text = content.decode()
+            except UnicodeDecodeError as error:
+                found = f"{content[error.start : error.end]!r}, column {error.start + 1}"
+                message = f"this is no UTF-8 text ({found}): convert the file to UTF-8"
+                raise DataError(message, path=path, line=number) from error
+            yield number, text.rstrip("\r\n")

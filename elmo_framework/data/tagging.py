@@ -1,0 +1,176 @@
+"""Spans written as tags, one a word: IOB1, BIO (also called IOB2) and BIOUL.
+
+In every scheme `O` is outside, and a tag with a label is a prefix, a hyphen and the label:
+
+* IOB1: `I` is inside; `B` begins a span directly after another one with the same label.
+* BIO: `B` begins every span, `I` goes on.
+* BIOUL: as BIO, but `L` is the last word of a span, and `U` a span of one word.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Literal, NamedTuple, TypeAlias
+
+import numpy as np
+from jaxtyping import Bool
+
+Scheme: TypeAlias = Literal["IOB1", "BIO", "BIOUL"]
+
+_PREFIXES: dict[Scheme, str] = {"IOB1": "OIB", "BIO": "OBI", "BIOUL": "OBIUL"}
+_TAG = re.compile("([BIUL])-(.+)", re.DOTALL)
+
+
+class Span(NamedTuple):
+    """Words that belong together: from `start` to before `end`."""
+
+    start: int
+    end: int
+    label: str
+
+
+class Tag(NamedTuple):
+    """A tag in its two parts; the label of `O` is empty."""
+
+    prefix: str
+    label: str
+
+
+_OUTSIDE = Tag("O", "")
+
+
+@dataclass(frozen=True, slots=True)
+class AllowedTransitions:
+    """Which tags may stand where.
+
+    Attributes:
+        start: true for a tag that may come first.
+        inner: true where the tag of the row may be followed by the tag of the column.
+        end: true for a tag that may come last.
+    """
+
+    start: Bool[np.ndarray, " tags"]
+    inner: Bool[np.ndarray, "tags tags"]
+    end: Bool[np.ndarray, " tags"]
+
+
+def parse_tag(tag: str) -> Tag:
+    """Take a tag apart.
+
+    Raises:
+        ValueError: it is a tag of no scheme.
+    """
+    if tag == "O":
+        return _OUTSIDE
+    match = _TAG.fullmatch(tag)
+    if match is None:
+        allowed = "O, or one of B, I, L and U with a hyphen and a label, as B-PER"
+        raise ValueError(f"{tag!r} is no tag of a span; allowed: {allowed}")
+    return Tag(match[1], match[2])
+
+
+def spans(tags: Sequence[str]) -> list[Span]:
+    """Return the spans that tags of any scheme stand for, in order.
+
+    Sequences that break the rules of their scheme are read as the CoNLL scorer reads them: a
+    span begins wherever the label changes, ends before whatever cannot go on with it, and
+    what is no tag of a span is outside.
+    """
+    found: list[Span] = []
+    start, previous = 0, _OUTSIDE
+    for position, tag in enumerate([*map(_tag_or_outside, tags), _OUTSIDE]):
+        is_new = _begins(tag, previous)
+        if previous != _OUTSIDE and (is_new or tag == _OUTSIDE):
+            found.append(Span(start, position, previous.label))
+        if is_new:
+            start = position
+        previous = tag
+    return found
+
+
+def convert(tags: Sequence[str], scheme: Scheme) -> list[str]:
+    """Write tags of any scheme in another one.
+
+    Raises:
+        ValueError: one of them is a tag of no scheme.
+    """
+    for tag in tags:
+        parse_tag(tag)
+    written = ["O"] * len(tags)
+    previous: Span | None = None
+    for span in spans(tags):
+        is_adjoining = previous is not None and previous[1:] == (span.start, span.label)
+        prefixes = _prefixes(span.end - span.start, scheme, is_adjoining=is_adjoining)
+        written[span.start : span.end] = [f"{prefix}-{span.label}" for prefix in prefixes]
+        previous = span
+    return written
+
+
+def scheme_of(tags: Iterable[str]) -> Scheme | None:
+    """Tell the scheme of a set of tags; None when they are of no scheme or fit none.
+
+    Tags that IOB1 and BIO can both mean are taken for BIO.
+    """
+    try:
+        parsed = [parse_tag(tag) for tag in tags]
+    except ValueError:
+        return None
+    if any(tag.prefix in "UL" for tag in parsed):
+        return "BIOUL"
+    begun = {tag.label for tag in parsed if tag.prefix == "B"}
+    inside = {tag.label for tag in parsed if tag.prefix == "I"}
+    if inside <= begun:
+        return "BIO"
+    return "IOB1" if begun <= inside else None
+
+
+def allowed_transitions(tags: Sequence[str], scheme: Scheme) -> AllowedTransitions:
+    """Return which of the tags may follow which in a sentence of a scheme.
+
+    Raises:
+        ValueError: one of them is no tag of the scheme.
+    """
+    parsed = [parse_tag(tag) for tag in tags]
+    for tag in parsed:
+        if tag.prefix not in _PREFIXES[scheme]:
+            raise ValueError(
+                f"{'-'.join(tag)!r} is no tag of the scheme {scheme}; "
+                f"allowed prefixes: {', '.join(_PREFIXES[scheme])}"
+            )
+    # What may come first may follow O, and what may come last may be followed by O.
+    bounded = [_OUTSIDE, *parsed]
+    table = np.array(
+        [[_may_follow(tag, previous, scheme) for tag in bounded] for previous in bounded]
+    )
+    return AllowedTransitions(start=table[0, 1:], inner=table[1:, 1:], end=table[1:, 0])
+
+
+def _tag_or_outside(tag: str) -> Tag:
+    match = _TAG.fullmatch(tag)
+    return _OUTSIDE if match is None else Tag(match[1], match[2])
+
+
+def _begins(tag: Tag, previous: Tag) -> bool:
+    """Tell whether a span begins, by the rules of conlleval with U as its S and L as its E."""
+    if tag == _OUTSIDE:
+        return False
+    return tag.prefix in "BU" or previous.prefix in "OUL" or tag.label != previous.label
+
+
+def _prefixes(length: int, scheme: Scheme, *, is_adjoining: bool) -> str:
+    if scheme == "BIOUL":
+        return "U" if length == 1 else "B" + "I" * (length - 2) + "L"
+    is_marked = scheme == "BIO" or is_adjoining
+    return ("B" if is_marked else "I") + "I" * (length - 1)
+
+
+def _may_follow(tag: Tag, previous: Tag, scheme: Scheme) -> bool:
+    is_same = tag.label == previous.label
+    if scheme == "IOB1":
+        return tag.prefix != "B" or is_same
+    if scheme == "BIO":
+        return tag.prefix != "I" or is_same
+    is_open = previous.prefix in "BI"
+    return is_open == (tag.prefix in "IL") and (is_same or not is_open)

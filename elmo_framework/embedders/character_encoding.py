@@ -1,0 +1,95 @@
+"""A vector for each word from the characters that spell it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Annotated, NamedTuple, final
+
+import torch
+from annotated_types import Ge, Gt, Lt
+from jaxtyping import Float, Int
+from torch import Tensor, nn
+from torch.nn import functional as F
+
+from elmo_framework.common.component import Lazy
+from elmo_framework.data.bytes import NUM_BYTE_IDS, ByteIndexer
+from elmo_framework.data.text import TextBatch
+from elmo_framework.embedders.token_embedder import TokenEmbedder
+from elmo_framework.encoders.pooler import Pooler
+
+
+@dataclass(frozen=True)
+class CharacterEmbeddingOptions:
+    """The vectors of characters.
+
+    Attributes:
+        embedding_dim: their width.
+    """
+
+    embedding_dim: Annotated[int, Gt(0)]
+
+
+@final
+@TokenEmbedder.register("character_encoding")
+class CharacterEncodingTokenEmbedder(TokenEmbedder):
+    """Pools the vectors of a word's characters: its UTF-8 bytes, a begin and an end mark.
+
+    Args:
+        embedding: the vectors of the characters.
+        encoder: what makes one vector of them; `cnn`, say.
+        dropout: the share of values dropped from the vector of each word.
+        max_characters_per_token: how many bytes of a word are read, with its two marks.
+    """
+
+    def __init__(
+        self,
+        embedding: CharacterEmbeddingOptions,
+        encoder: Lazy[Pooler],
+        dropout: Annotated[float, Ge(0), Lt(1)] = 0.0,
+        max_characters_per_token: Annotated[int, Ge(3)] = 50,
+    ) -> None:
+        super().__init__()
+        self.indexer = ByteIndexer(max_characters_per_token)
+        self.indexers = [self.indexer]
+        self.embedding = nn.Embedding(NUM_BYTE_IDS, embedding.embedding_dim, padding_idx=0)
+        self.encoder = encoder.build(input_dim=embedding.embedding_dim)
+        self.output_dim = self.encoder.output_dim
+        self.dropout = dropout
+
+    def forward(self, text: TextBatch) -> Float[Tensor, "batch tokens dim"]:
+        """Encode each distinct word of the batch once."""
+        ids = text.ids[self.indexer.key]  # batch tokens characters
+        distinct = _distinct(text)
+        characters = ids.flatten(end_dim=1).index_select(0, distinct.places)
+        encoded = self.encoder(self.embedding(characters), characters > 0)
+        embedded = F.embedding(distinct.numbers, encoded)
+        return F.dropout(embedded, self.dropout, training=self.training) * text.mask[:, :, None]
+
+
+class _Distinct(NamedTuple):
+    """The distinct words of a batch.
+
+    Attributes:
+        places: where each stands first, counted through the batch row by row.
+        numbers: which of them stands at each place; 0 at padding.
+    """
+
+    places: Int[Tensor, " distinct"]
+    numbers: Int[Tensor, "batch tokens"]
+
+
+def _distinct(text: TextBatch) -> _Distinct:
+    num_tokens, device = text.mask.shape[1], text.mask.device
+    known: dict[str, int] = {}
+    places: list[int] = []
+    numbers = []
+    for row, words in enumerate(text.words):
+        for token, word in enumerate(words):
+            if word not in known:
+                known[word] = len(places)
+                places.append(row * num_tokens + token)
+        numbers.append([known[word] for word in words] + [0] * (num_tokens - len(words)))
+    # A batch without words gives its first padding, so that there is something to point to.
+    return _Distinct(
+        torch.tensor(places or [0], device=device), torch.tensor(numbers, device=device)
+    )

@@ -1,0 +1,128 @@
+"""ELMo as a token embedder: the layers of a biLM, mixed for the task."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Annotated, Literal, Self, final
+
+from annotated_types import Ge, Gt, Lt
+from jaxtyping import Float
+from torch import Tensor, nn
+
+from elmo_framework.bilm.bilm import BiLm, BiLmOutput, without_boundaries
+from elmo_framework.bilm.carried_state import CarriedState
+from elmo_framework.bilm.frozen import frozen_bilm
+from elmo_framework.bilm.layer_mix import LayerMix
+from elmo_framework.bilm.load import BiLmFiles, bilm_files, read_bilm
+from elmo_framework.common.component import Default, ExistingPath, Lazy
+from elmo_framework.data.text import TextBatch
+from elmo_framework.embedders.token_embedder import TokenEmbedder
+
+
+@final
+@TokenEmbedder.register("elmo_token_embedder")
+class ElmoTokenEmbedder(TokenEmbedder):
+    """The vectors of a pretrained biLM: gamma sum_j s_j h_j for each word (section 3.2).
+
+    The layers are mixed with the sentence's boundaries in place; then the boundaries go, and
+    dropout and the projection follow.
+
+    Args:
+        bilm: the folder of a biLM, or of the run that trained it.
+        options_file: bilm-tf's `options.json`, with `weight_file` in place of `bilm`.
+        weight_file: bilm-tf's `weights.hdf5`.
+        mix: what makes one vector of the layers.
+        dropout: the share of a vector's numbers that is dropped in training.
+        state: with `reset` every batch starts from zeros, and a sentence's vectors depend on
+            nothing else. With `carry` row i of a batch goes on from row i of the batch before,
+            as bilm-tf and AllenNLP do; it is never saved with the weights.
+        requires_grad: whether the biLM is trained with the task. A frozen one is shared by all
+            that read the same files, and is no part of the model's weights.
+        projection_dim: the width of a linear layer behind it all; with null there is none.
+    """
+
+    def __init__(
+        self,
+        *,
+        bilm: ExistingPath | None = None,
+        options_file: ExistingPath | None = None,
+        weight_file: ExistingPath | None = None,
+        mix: Annotated[Lazy[LayerMix], Default("scalar_mix")],
+        dropout: Annotated[float, Ge(0), Lt(1)] = 0.5,
+        state: Literal["reset", "carry"] = "reset",
+        requires_grad: bool = False,
+        projection_dim: Annotated[int, Gt(0)] | None = None,
+    ) -> None:
+        super().__init__()
+        files = _files(bilm, options_file, weight_file)
+        self.bilm = read_bilm(files, requires_grad=True) if requires_grad else None
+        self._frozen = None if requires_grad else frozen_bilm(files)
+        held = self._held
+        self.reference = self._frozen and self._frozen.reference
+        self.num_frozen_parameters = 0 if requires_grad else _num_parameters(held)
+        self.indexers = (held.token_encoder.indexer,)
+        self.mix = mix.build(num_layers=held.num_layers)
+        self.dropout = nn.Dropout(dropout)
+        self.output_dim = projection_dim or held.output_dim
+        self.projection = (
+            nn.Identity() if projection_dim is None else nn.Linear(held.output_dim, projection_dim)
+        )
+        self._carried = CarriedState() if state == "carry" else None
+
+    @property
+    def _held(self) -> BiLm:
+        held = self.bilm if self._frozen is None else self._frozen.bilm
+        assert held is not None
+        return held
+
+    def forward(self, text: TextBatch) -> Float[Tensor, "batch tokens dim"]:
+        """Embed words."""
+        output = self._read(text)
+        mixed = self.mix(output.layers, output.mask)
+        words: Tensor = self.projection(self.dropout(without_boundaries(mixed, output.mask)))
+        return words.masked_fill(~text.mask[:, :, None], 0)
+
+    def _read(self, text: TextBatch) -> BiLmOutput:
+        carried = self._carried
+        state = None if carried is None else carried.rows(len(text.mask), text.mask.device)
+        if self._frozen is not None:
+            output = self._frozen.read(text, state)
+        else:
+            output = self._held(text.ids[self.indexers[0].key], state)
+        if carried is not None:
+            carried.keep(output.state)
+        return output
+
+    def train(self, mode: bool = True) -> Self:
+        """Switch to training; a biLM that is trained with the task drops nothing itself."""
+        super().train(mode)
+        self._held.eval()
+        return self
+
+    def carried_state(self) -> dict[str, Tensor]:
+        """Return the state of each row, by direction and number."""
+        return {} if self._carried is None else self._carried.named()
+
+    def load_carried_state(self, state: Mapping[str, Tensor]) -> None:
+        """Go on from what `carried_state` returned; from zeros when it is empty."""
+        if self._carried is not None:
+            self._carried.load(state)
+
+
+def _files(bilm: Path | None, options_file: Path | None, weight_file: Path | None) -> BiLmFiles:
+    match bilm, options_file, weight_file:
+        case Path(), None, None:
+            return bilm_files(bilm)
+        case None, Path(), Path():
+            return BiLmFiles(options_file, weight_file)
+    given = {"bilm": bilm, "options_file": options_file, "weight_file": weight_file}
+    names = [name for name, path in given.items() if path is not None]
+    raise ValueError(
+        f"given: {', '.join(names) or 'none of the keys of a biLM'}; "
+        "allowed: bilm alone, or options_file and weight_file together"
+    )
+
+
+def _num_parameters(bilm: BiLm) -> int:
+    return sum(parameter.numel() for parameter in bilm.parameters())

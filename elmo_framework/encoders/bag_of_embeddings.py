@@ -1,0 +1,41 @@
+"""The sum or the average of vectors."""
+
+from __future__ import annotations
+
+from typing import final
+
+from jaxtyping import Bool, Float
+from torch import Tensor
+
+from elmo_framework.common.component import Local
+from elmo_framework.common.sizes import require_size
+from elmo_framework.encoders.pooler import Pooler
+from elmo_framework.nn.masking import masked_mean, masked_sum
+
+
+@final
+@Pooler.register("bag_of_embeddings")
+class BagOfEmbeddingsPooler(Pooler):
+    """Adds the vectors of a sequence, in no order.
+
+    Args:
+        input_dim: the width of the vectors that it will be given.
+        averaged: whether the sum is divided by the number of vectors.
+        embedding_dim: checked against the width that arrives, when it is stated.
+    """
+
+    def __init__(
+        self, input_dim: Local[int], averaged: bool = False, embedding_dim: int | None = None
+    ) -> None:
+        super().__init__()
+        require_size("embedding_dim", embedding_dim, inferred=input_dim)
+        self.output_dim = input_dim
+        self.averaged = averaged
+
+    def forward(
+        self,
+        inputs: Float[Tensor, "batch tokens input_dim"],
+        mask: Bool[Tensor, "batch tokens"],
+    ) -> Float[Tensor, "batch output_dim"]:
+        """Pool sequences."""
+        return masked_mean(inputs, mask) if self.averaged else masked_sum(inputs, mask)

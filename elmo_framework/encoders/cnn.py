@@ -1,0 +1,78 @@
+"""Convolutions and a maximum over time."""
+
+from __future__ import annotations
+
+from typing import Annotated, final
+
+import torch
+from annotated_types import Gt, MinLen
+from jaxtyping import Bool, Float
+from torch import Tensor, nn
+from torch.nn import functional as F
+
+from elmo_framework.common.component import Local
+from elmo_framework.common.sizes import require_size
+from elmo_framework.encoders.pooler import Pooler
+from elmo_framework.nn.activation import Activation, activate
+from elmo_framework.nn.masking import masked_max
+
+
+@final
+@Pooler.register("cnn")
+class CnnPooler(Pooler):
+    """Convolves filters of several widths over a sequence; keeps the largest value of each.
+
+    A sequence shorter than a filter is padded at its end with zeros to the filter's width.
+
+    Args:
+        input_dim: the width of the vectors that it will be given.
+        num_filters: how many filters there are of each width.
+        ngram_filter_sizes: the widths of the filters, in vectors.
+        conv_layer_activation: what follows the convolution.
+        output_dim: the width that a linear layer gives in the end; null for none, and so
+            `num_filters` for each width.
+        embedding_dim: checked against the width that arrives, when it is stated.
+    """
+
+    def __init__(
+        self,
+        input_dim: Local[int],
+        num_filters: Annotated[int, Gt(0)],
+        ngram_filter_sizes: Annotated[tuple[Annotated[int, Gt(0)], ...], MinLen(1)] = (2, 3, 4, 5),
+        conv_layer_activation: Activation = "relu",
+        output_dim: Annotated[int, Gt(0)] | None = None,
+        embedding_dim: int | None = None,
+    ) -> None:
+        super().__init__()
+        require_size("embedding_dim", embedding_dim, inferred=input_dim)
+        self.activation: Activation = conv_layer_activation
+        self.convolutions = nn.ModuleList(
+            nn.Conv1d(input_dim, num_filters, kernel_size=width) for width in ngram_filter_sizes
+        )
+        convolved = num_filters * len(ngram_filter_sizes)
+        self.output_dim = convolved if output_dim is None else output_dim
+        self.projection = None if output_dim is None else nn.Linear(convolved, output_dim)
+
+    def forward(
+        self,
+        inputs: Float[Tensor, "batch tokens input_dim"],
+        mask: Bool[Tensor, "batch tokens"],
+    ) -> Float[Tensor, "batch output_dim"]:
+        """Pool sequences."""
+        cleared = inputs * mask[:, :, None]
+        pooled = [self._largest(cleared, mask, convolution) for convolution in self.convolutions]
+        convolved = torch.cat(pooled, dim=1)
+        if self.projection is None:
+            return convolved
+        projected: Tensor = self.projection(convolved)
+        return projected * mask.any(dim=1, keepdim=True)
+
+    def _largest(self, inputs: Tensor, mask: Tensor, convolution: nn.Module) -> Tensor:
+        assert isinstance(convolution, nn.Conv1d)
+        width = convolution.kernel_size[0]
+        padded = F.pad(inputs.transpose(1, 2), (0, max(0, width - inputs.shape[1])))
+        values = activate(convolution(padded), self.activation).transpose(1, 2)
+        # A window counts if no padding is in it; the first one always, if there is a vector.
+        num_windows = (mask.sum(dim=1) - width + 1).clamp(min=1) * mask.any(dim=1)
+        windows = torch.arange(values.shape[1], device=mask.device)
+        return masked_max(values, windows < num_windows[:, None])

@@ -1,0 +1,43 @@
+"""Several encoders, one after the other."""
+
+from __future__ import annotations
+
+from typing import final
+
+from jaxtyping import Bool, Float
+from torch import Tensor, nn
+
+from elmo_framework.common.component import Lazy, Local
+from elmo_framework.encoders.encoder import Encoder
+
+
+@final
+@Encoder.register("compose")
+class ComposeEncoder(Encoder):
+    """Encodes with each of several encoders what the one before it gives.
+
+    Args:
+        input_dim: the width of the vectors that it will be given.
+        encoders: from the first to the last; each is built for the width of the one before it.
+    """
+
+    def __init__(self, input_dim: Local[int], encoders: list[Lazy[Encoder]]) -> None:
+        super().__init__()
+        if not encoders:
+            raise ValueError("encoders is empty; name one at least, as 'pass_through'")
+        self.input_dim = self.output_dim = input_dim
+        self.encoders = nn.ModuleList()
+        for lazy in encoders:
+            encoder = lazy.build(input_dim=self.output_dim)
+            self.encoders.append(encoder)
+            self.output_dim = encoder.output_dim
+
+    def forward(
+        self,
+        inputs: Float[Tensor, "batch tokens input_dim"],
+        mask: Bool[Tensor, "batch tokens"],
+    ) -> Float[Tensor, "batch tokens output_dim"]:
+        """Encode sequences."""
+        for encoder in self.encoders:
+            inputs = encoder(inputs, mask)
+        return inputs

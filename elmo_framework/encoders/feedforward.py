@@ -1,0 +1,84 @@
+"""A feed-forward network at each word."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Annotated, TypeVar, final
+
+from annotated_types import Ge, Gt, Lt
+from jaxtyping import Bool, Float
+from torch import Tensor
+
+from elmo_framework.common.component import Local
+from elmo_framework.common.sizes import require_size
+from elmo_framework.encoders.encoder import Encoder
+from elmo_framework.nn.activation import Activation
+from elmo_framework.nn.feedforward import FeedForward, Layer
+
+ValueT = TypeVar("ValueT")
+
+
+@dataclass(frozen=True)
+class FeedForwardOptions:
+    """The layers of a feed-forward network; one value for all of them, or one a layer.
+
+    Attributes:
+        num_layers: how many there are.
+        hidden_dims: their widths.
+        activations: what follows the product of each.
+        dropout: the share of values dropped after each activation.
+        input_dim: checked against the width that arrives, when it is stated.
+    """
+
+    num_layers: Annotated[int, Gt(0)]
+    hidden_dims: Annotated[int, Gt(0)] | list[Annotated[int, Gt(0)]]
+    activations: Activation | list[Activation]
+    dropout: Annotated[float, Ge(0), Lt(1)] | list[Annotated[float, Ge(0), Lt(1)]] = 0.0
+    input_dim: int | None = None
+
+    def __post_init__(self) -> None:
+        """Refuse lists of another length than `num_layers`."""
+        self._layers()
+
+    def build(self, *, input_dim: int) -> FeedForward:
+        """Make the network for vectors of a width."""
+        require_size("input_dim", self.input_dim, inferred=input_dim)
+        return FeedForward(input_dim, self._layers())
+
+    def _layers(self) -> list[Layer]:
+        dims = self._each("hidden_dims", self.hidden_dims)
+        activations: list[Activation] = self._each("activations", self.activations)
+        dropout = self._each("dropout", self.dropout)
+        return [Layer(*values) for values in zip(dims, activations, dropout, strict=True)]
+
+    def _each(self, key: str, stated: ValueT | list[ValueT]) -> list[ValueT]:
+        values = stated if isinstance(stated, list) else [stated] * self.num_layers
+        if len(values) != self.num_layers:
+            raise ValueError(f"{key} has {len(values)} items, but num_layers is {self.num_layers}")
+        return values
+
+
+@final
+@Encoder.register("feedforward")
+class FeedForwardEncoder(Encoder):
+    """Applies one feed-forward network to each vector by itself.
+
+    Args:
+        input_dim: the width of the vectors that it will be given.
+        feedforward: the layers of the network.
+    """
+
+    def __init__(self, input_dim: Local[int], feedforward: FeedForwardOptions) -> None:
+        super().__init__()
+        self.input_dim = input_dim
+        self.feedforward = feedforward.build(input_dim=input_dim)
+        self.output_dim = self.feedforward.output_dim
+
+    def forward(
+        self,
+        inputs: Float[Tensor, "batch tokens input_dim"],
+        mask: Bool[Tensor, "batch tokens"],
+    ) -> Float[Tensor, "batch tokens output_dim"]:
+        """Encode sequences."""
+        encoded: Tensor = self.feedforward(inputs)
+        return encoded * mask[:, :, None]

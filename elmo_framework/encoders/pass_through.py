@@ -1,0 +1,36 @@
+"""An encoder that leaves vectors as they are."""
+
+from __future__ import annotations
+
+from typing import final
+
+from jaxtyping import Bool, Float
+from torch import Tensor
+
+from elmo_framework.common.component import Local
+from elmo_framework.common.sizes import require_size
+from elmo_framework.encoders.encoder import Encoder
+
+
+@final
+@Encoder.register("pass_through")
+class PassThroughEncoder(Encoder):
+    """Gives back the vectors that it is given.
+
+    Args:
+        input_dim: the width of the vectors that it will be given.
+        input_size: checked against the width that arrives, when it is stated.
+    """
+
+    def __init__(self, input_dim: Local[int], input_size: int | None = None) -> None:
+        super().__init__()
+        require_size("input_size", input_size, inferred=input_dim)
+        self.input_dim = self.output_dim = input_dim
+
+    def forward(
+        self,
+        inputs: Float[Tensor, "batch tokens input_dim"],
+        mask: Bool[Tensor, "batch tokens"],
+    ) -> Float[Tensor, "batch tokens output_dim"]:
+        """Set padding to zero."""
+        return inputs * mask[:, :, None]

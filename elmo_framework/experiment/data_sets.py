@@ -1,0 +1,110 @@
+"""The data of an experiment: what is read, counted, and made into batches."""
+
+from __future__ import annotations
+
+import random
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Any
+
+from elmo_framework.data.source import BatchSource, Share, SourceContext
+from elmo_framework.data.vocabulary import Vocabularies
+from elmo_framework.experiment.experiment import Experiment, Split, VocabularyOptions
+from elmo_framework.model.model import Model
+
+
+def read_examples(experiment: Experiment, split: Split) -> Iterator[Any]:
+    """Yield the examples of one of the data sets; those of training are a share of the whole.
+
+    Raises:
+        DataError: the data is not in the reader's format.
+    """
+    reader, path = experiment.reader(split), experiment.paths[split]
+    if split != "train" or experiment.train_fraction == 1.0:
+        yield from reader.read(path)
+        return
+    num_examples = sum(1 for _ in reader.read(path))
+    chosen = chosen_examples(num_examples, experiment.train_fraction, experiment.random_seed)
+    for index, example in enumerate(reader.read(path)):
+        if index in chosen:
+            yield example
+
+
+def chosen_examples(num_examples: int, fraction: float, seed: int) -> set[int]:
+    """Return which examples a share of the data holds: at least one.
+
+    With the same seed a smaller share is a part of a larger one.
+    """
+    order = list(range(num_examples))
+    random.Random(seed).shuffle(order)
+    return set(order[: max(1, round(fraction * num_examples))])
+
+
+def count_vocabularies(experiment: Experiment, model: type[Model[Any]]) -> Vocabularies:
+    """Count the words and labels of the data that the experiment names for it.
+
+    Raises:
+        DataError: some of the data cannot be read.
+    """
+    total: dict[str, Counter[str]] = {}
+    for split in experiment.vocabulary_splits:
+        for name, counted in model.task.count(read_examples(experiment, split)).items():
+            total.setdefault(name, Counter()).update(counted)
+    if experiment.vocabulary.directory is not None:
+        earlier = Vocabularies.load(experiment.vocabulary.directory)
+        for name in earlier.names:
+            total.setdefault(name, Counter()).update(earlier.counted(name))
+    return Vocabularies(
+        {name: _limited(name, counted, experiment.vocabulary) for name, counted in total.items()}
+    )
+
+
+def training_source(
+    experiment: Experiment, model: Model[Any], vocabularies: Vocabularies, *, share: Share
+) -> BatchSource[Any]:
+    """Return the batches that a model is trained on."""
+    context = _context(experiment, model, vocabularies, is_training=True, share=share)
+    return experiment.train_loader.source(read_examples(experiment, "train"), context)
+
+
+def evaluation_source(
+    experiment: Experiment,
+    model: Model[Any],
+    vocabularies: Vocabularies,
+    *,
+    path: Path,
+    share: Share,
+) -> BatchSource[Any]:
+    """Return the batches of a file that a model is scored on."""
+    context = _context(experiment, model, vocabularies, is_training=False, share=share)
+    examples: Iterable[Any] = experiment.evaluation_reader.read(path)
+    return experiment.evaluation_loader.source(examples, context)
+
+
+def _context(
+    experiment: Experiment,
+    model: Model[Any],
+    vocabularies: Vocabularies,
+    *,
+    is_training: bool,
+    share: Share,
+) -> SourceContext:
+    return SourceContext(
+        collate=model.task.collator(vocabularies, model.indexers),
+        num_tokens=model.task.num_tokens,
+        seed=experiment.random_seed,
+        is_training=is_training,
+        share=share,
+    )
+
+
+def _limited(name: str, counted: Counter[str], options: VocabularyOptions) -> Counter[str]:
+    """Return the items that the options keep, the most frequent if there is a largest number."""
+    enough = {
+        item: count
+        for item, count in counted.items()
+        if count >= options.min_count.get(name, 1)
+    }
+    by_frequency = sorted(enough.items(), key=lambda pair: (-pair[1], pair[0]))
+    return Counter(dict(by_frequency[: options.max_vocab_size.get(name)]))

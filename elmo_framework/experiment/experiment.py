@@ -1,0 +1,102 @@
+"""The top of every configuration."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Annotated, Any, Literal, TypeAlias, final
+
+from annotated_types import Ge, Gt, Le
+
+from elmo_framework.common.component import Default, ExistingPath, Lazy
+from elmo_framework.common.registry import Registrable
+from elmo_framework.data.reader import DatasetReader
+from elmo_framework.data.source import DataLoader
+from elmo_framework.model.model import Model
+from elmo_framework.training.options import GradientDescent, TrainerOptions
+
+Split: TypeAlias = Literal["train", "validation", "test"]
+
+
+@dataclass(frozen=True)
+class VocabularyOptions:
+    """Which of the counted items the vocabularies hold, by the name of the vocabulary.
+
+    Attributes:
+        min_count: how often an item must have been seen.
+        max_vocab_size: how many of the most frequent items are kept.
+        directory: the `vocabulary` folder of an earlier run, whose counts are added.
+    """
+
+    min_count: Annotated[dict[str, Annotated[int, Gt(0)]], Default({})]
+    max_vocab_size: Annotated[dict[str, Annotated[int, Gt(0)]], Default({})]
+    directory: ExistingPath | None = None
+
+
+@final
+class Experiment(Registrable):
+    """One job: data, a model, and how it is trained.
+
+    Args:
+        dataset_reader: reads the examples.
+        train_data_path: what is trained on: a file, a folder or a pattern such as `lm-*.txt`.
+        model: what is trained.
+        validation_data_path: what the best weights are chosen by.
+        test_data_path: what `evaluate_on_test` scores at the end.
+        validation_dataset_reader: reads the validation and the test data; else `dataset_reader`.
+        data_loader: how examples become batches.
+        validation_data_loader: the same for the validation and the test data.
+        trainer: how the model is trained.
+        vocabulary: which of the counted words and labels are kept.
+        datasets_for_vocab_creation: the data whose words and labels are counted.
+        evaluate_on_test: whether the best weights are scored on the test data at the end.
+        train_fraction: share of the training examples that is used; a smaller share of the same
+            seed is a part of a larger one.
+        random_seed: fixes the initial weights, dropout, and the order of the data.
+        plugins: modules that register components of your own.
+    """
+
+    def __init__(
+        self,
+        dataset_reader: DatasetReader[Any],
+        train_data_path: ExistingPath,
+        model: Lazy[Model[Any]],
+        data_loader: Annotated[DataLoader, Default({})],
+        trainer: Annotated[TrainerOptions, Default({})],
+        vocabulary: Annotated[VocabularyOptions, Default({})],
+        datasets_for_vocab_creation: Annotated[list[Split], Default(["train"])],
+        plugins: Annotated[list[str], Default([])],
+        validation_data_path: ExistingPath | None = None,
+        test_data_path: ExistingPath | None = None,
+        validation_dataset_reader: DatasetReader[Any] | None = None,
+        validation_data_loader: DataLoader | None = None,
+        evaluate_on_test: bool = False,
+        train_fraction: Annotated[float, Gt(0), Le(1)] = 1.0,
+        random_seed: Annotated[int, Ge(0)] = 13370,
+    ) -> None:
+        if evaluate_on_test and test_data_path is None:
+            raise ValueError("evaluate_on_test needs a test_data_path")
+        if not isinstance(trainer, GradientDescent):
+            raise ValueError("this trainer is not one that an experiment can run")
+        self.paths: dict[Split, Any] = {
+            "train": train_data_path,
+            "validation": validation_data_path,
+            "test": test_data_path,
+        }
+        for split in datasets_for_vocab_creation:
+            if self.paths[split] is None:
+                raise ValueError(
+                    f"datasets_for_vocab_creation names {split!r}, and there is no "
+                    f"{split}_data_path"
+                )
+        self.train_reader = dataset_reader
+        self.evaluation_reader = validation_dataset_reader or dataset_reader
+        self.train_loader = data_loader
+        self.evaluation_loader = validation_data_loader or data_loader
+        self.model, self.trainer, self.vocabulary = model, trainer, vocabulary
+        self.vocabulary_splits = datasets_for_vocab_creation
+        self.evaluate_on_test, self.train_fraction = evaluate_on_test, train_fraction
+        self.random_seed = random_seed
+
+    def reader(self, split: Split) -> DatasetReader[Any]:
+        """Return what reads one of the three data sets."""
+        return self.train_reader if split == "train" else self.evaluation_reader

@@ -1,0 +1,167 @@
+"""A finished run, to score and to predict with."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from elmo_framework import components
+from elmo_framework.common.build import parse
+from elmo_framework.common.errors import RunError, allowed
+from elmo_framework.common.plugins import load_plugins
+from elmo_framework.common.registry import members
+from elmo_framework.data.batch import to_device
+from elmo_framework.data.source import Share
+from elmo_framework.data.tokenizer import Tokenizer
+from elmo_framework.data.vocabulary import Vocabularies
+from elmo_framework.experiment.data_sets import evaluation_source
+from elmo_framework.experiment.experiment import Experiment
+from elmo_framework.experiment.run_directory import RunDirectory
+from elmo_framework.model.head import Head
+from elmo_framework.model.model import Model
+from elmo_framework.training.evaluator import Evaluator, inference
+from elmo_framework.training.process_group import ProcessGroup, choose_device
+
+Note = Callable[[Any, Any], None]
+
+
+@dataclass(frozen=True)
+class LoadedRun:
+    """A trained model with what it was trained with.
+
+    Attributes:
+        experiment: from the run's filled configuration.
+        model: with the best weights, in evaluation mode.
+        vocabularies: of the training data.
+        device: where the model is.
+    """
+
+    experiment: Experiment
+    model: Model[Any]
+    vocabularies: Vocabularies
+    device: torch.device
+
+    def evaluate(self, path: Path | str, *, note: Note | None = None) -> dict[str, float]:
+        """Score the model on a file in the format of the run's evaluation reader.
+
+        Args:
+            path: the file.
+            note: told each batch and its output.
+
+        Raises:
+            DataError: the file cannot be read, or has a label that was not seen in training.
+        """
+        source = evaluation_source(
+            self.experiment, self.model, self.vocabularies, path=Path(path), share=Share()
+        )
+        evaluator = Evaluator(source, group=ProcessGroup(Share()), device=self.device)
+        return evaluator.scores(self.model, note)
+
+    def predict(
+        self,
+        inputs: Iterable[str | Mapping[str, Any]],
+        *,
+        batch_size: int = 32,
+        tokenizer: Tokenizer | None = None,
+    ) -> list[dict[str, Any]]:
+        """Predict for sentences or JSON objects; return a JSON object for each.
+
+        Args:
+            inputs: a sentence means `{"sentence": ...}`.
+            batch_size: how many go through the model together.
+            tokenizer: splits raw text; else the reader's, else the task's.
+
+        Raises:
+            RunError: the run is a pretrained biLM, which predicts nothing.
+            DataError: an object has not what the task needs.
+        """
+        return list(self.predictions(inputs, batch_size=batch_size, tokenizer=tokenizer))
+
+    def predictions(
+        self,
+        inputs: Iterable[str | Mapping[str, Any]],
+        *,
+        batch_size: int = 32,
+        tokenizer: Tokenizer | None = None,
+    ) -> Iterator[dict[str, Any]]:
+        """Yield what `predict` returns, a batch at a time."""
+        head = self._head()
+        chosen = tokenizer or self.experiment.evaluation_reader.tokenizer
+        chosen = chosen or build_tokenizer(head.task.default_tokenizer)
+        collate = head.task.collator(self.vocabularies, head.indexers)
+        examples = (head.task.example(_as_object(held), chosen) for held in inputs)
+        while batch := list(islice(examples, batch_size)):
+            for prediction, example in zip(self._predict(head, collate(batch)), batch, strict=True):
+                yield head.task.to_json(prediction, example)
+
+    def _predict(self, head: Head[Any], batch: Any) -> Sequence[Any]:
+        with inference(head), head.fresh_state():
+            moved = to_device(batch, self.device)
+            return head.predict(head(moved), moved)
+
+    def _head(self) -> Head[Any]:
+        if not isinstance(self.model, Head):
+            raise RunError(
+                f"this run is a {type(self.model).__name__}, which predicts no labels; "
+                "`elmo evaluate` scores it"
+            )
+        return self.model
+
+
+def load(
+    path: Path | str, *, device: str = "auto", packages: Sequence[str] = ()
+) -> LoadedRun:
+    """Load a finished run.
+
+    Args:
+        path: its folder.
+        device: `auto`, `cpu` or `cuda`.
+        packages: plugins besides those that the run was trained with.
+
+    Raises:
+        RunError: there is no finished run, a plugin is gone, or its biLM is not the one that it
+            was trained on.
+    """
+    run = RunDirectory.existing(Path(path))
+    raw = run.read_config()
+    components.load()
+    load_plugins([*raw.get("plugins", []), *packages], asked_by=f"the run {run.path}")
+    experiment = parse(Experiment, raw, source=str(run.config)).build()
+    vocabularies = Vocabularies.load(run.vocabulary)
+    model = experiment.model.build(vocabularies=vocabularies, weights_follow=True)
+    _require_same_bilm(run, model)
+    model.load_state_dict(run.load_weights())
+    chosen = choose_device(device)
+    return LoadedRun(experiment, model.to(chosen).eval(), vocabularies, chosen)
+
+
+def build_tokenizer(name: str) -> Tokenizer:
+    """Return a tokenizer by its registered name.
+
+    Raises:
+        RunError: there is none of that name.
+    """
+    known = members(Tokenizer)
+    if name not in known:
+        raise RunError(f"{name!r} is no tokenizer; {allowed(name, known)}")
+    return parse(Tokenizer, name, source="tokenizer").build()
+
+
+def _as_object(held: str | Mapping[str, Any]) -> Mapping[str, Any]:
+    return {"sentence": held} if isinstance(held, str) else held
+
+
+def _require_same_bilm(run: RunDirectory, model: Model[Any]) -> None:
+    trained_on = run.read_digests().get("bilm", {})
+    for reference in model.references().values():
+        expected = trained_on.get(str(reference.path.absolute()))
+        if expected is not None and expected != reference.digest:
+            raise RunError(
+                f"{run.path}: {reference.path} is another biLM now than the one that this run "
+                f"was trained on (SHA-256 {reference.digest[:12]}, not {expected[:12]})"
+            )

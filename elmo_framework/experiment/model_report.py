@@ -1,0 +1,121 @@
+"""What can be known about the model of a configuration before it is trained."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, TypeVar
+
+import torch
+from torch import nn
+
+from elmo_framework.common.component import Component, Lazy
+from elmo_framework.common.errors import BuildError, ConfigError, Problem, dotted
+from elmo_framework.common.sizes import collecting_size_problems
+from elmo_framework.data.vocabulary import Vocabularies
+from elmo_framework.experiment.data_sets import count_vocabularies
+from elmo_framework.experiment.experiment import Experiment
+from elmo_framework.experiment.parameter_counts import (
+    Count,
+    PlaceholderVocabularies,
+    count_parameters,
+    frozen_parameters,
+)
+from elmo_framework.model.model import Model
+
+BuiltT = TypeVar("BuiltT")
+
+
+@dataclass(frozen=True)
+class Width:
+    """The sizes of one component.
+
+    Attributes:
+        name: where it stands in the model.
+        kind: its class.
+        input_dim: the width that it takes, if it says so.
+        output_dim: the width that it gives.
+    """
+
+    name: str
+    kind: str
+    input_dim: int | None
+    output_dim: int
+
+
+@dataclass(frozen=True)
+class ModelReport:
+    """What is known about the model of a configuration.
+
+    Attributes:
+        widths: of its components.
+        counts: of the parameters of its parts.
+        frozen: the parameters of frozen biLMs, which it reads and does not hold.
+        vocabularies: the sizes of the vocabularies, where the data was read.
+    """
+
+    widths: list[Width]
+    counts: list[Count]
+    frozen: Mapping[str, int]
+    vocabularies: Mapping[str, int]
+
+
+def inspect_model(experiment: Lazy[Experiment], *, reads_data: bool) -> ModelReport:
+    """Build a model without memory for its weights, and measure it.
+
+    Args:
+        experiment: checked.
+        reads_data: whether the vocabularies are counted in the data; otherwise sizes that depend
+            on them are shown as such.
+
+    Raises:
+        ConfigError: a component refuses its arguments, or a stated size is not the inferred one.
+        DataError: the data cannot be read.
+    """
+    placeholders = PlaceholderVocabularies()
+    vocabularies: Vocabularies = placeholders
+    model: Lazy[Model[Any]] = experiment.arguments["model"]
+    with collecting_size_problems() as problems:
+        built = _attempt(experiment, problems)
+        if reads_data and built is not None:
+            vocabularies = count_vocabularies(built, model.factory)
+        with torch.device("meta"):
+            measured = _attempt(model, problems, vocabularies=vocabularies, weights_follow=True)
+    if built is None or measured is None or problems:
+        raise ConfigError(experiment.source, problems)
+    frozen = built.trainer.no_grad
+    _require_matches(frozen, measured, source=experiment.source)
+    return ModelReport(
+        widths=list(_widths(measured)),
+        counts=count_parameters(measured, sizes=placeholders.sizes, frozen=frozen),
+        frozen=frozen_parameters(measured),
+        vocabularies={name: len(vocabularies.counted(name)) for name in vocabularies.names},
+    )
+
+
+def _attempt(lazy: Lazy[BuiltT], problems: list[Problem], **supplied: Any) -> BuiltT | None:
+    try:
+        return lazy.build(**supplied)
+    except BuildError as error:
+        problems.append(error.problem)
+        return None
+
+
+def _require_matches(patterns: Sequence[str], model: nn.Module, *, source: str) -> None:
+    names = [name for name, _ in model.named_parameters()]
+    problems = [
+        Problem(dotted("trainer.no_grad", index), f"{pattern!r} matches no parameter's name")
+        for index, pattern in enumerate(patterns)
+        if not any(re.search(pattern, name) for name in names)
+    ]
+    if problems:
+        raise ConfigError(source, problems)
+
+
+def _widths(model: nn.Module) -> Iterator[Width]:
+    for name, module in model.named_modules():
+        output_dim = getattr(module, "output_dim", None)
+        if isinstance(module, Component) and isinstance(output_dim, int):
+            input_dim = getattr(module, "input_dim", None)
+            yield Width(name, type(module).__name__, input_dim, output_dim)

@@ -1,0 +1,116 @@
+"""What `parse` cannot see and no one should wait for: looked for before anything is built."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterator
+from dataclasses import replace
+from glob import glob, has_magic
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from elmo_framework.common import build
+from elmo_framework.common.component import Lazy, MustExist
+from elmo_framework.common.config import Config
+from elmo_framework.common.errors import Problem, dotted
+from elmo_framework.common.hints import marks, parts
+from elmo_framework.common.registry import members
+from elmo_framework.common.walk import leaves
+from elmo_framework.data.reader import DatasetReader
+from elmo_framework.experiment.experiment import Experiment
+
+
+def check(config: Config) -> Lazy[Experiment]:
+    """Return what a configuration describes, once nothing is found wrong with it.
+
+    Raises:
+        ConfigError: with all that is wrong, in the configuration and around it.
+    """
+    checked = build.check(Experiment, config.raw, source=config.source)
+    around = preflight(checked.component) if checked.component else []
+    return replace(checked, problems=(*checked.problems, *around)).required()
+
+
+def preflight(experiment: Lazy[Experiment]) -> list[Problem]:
+    """List what would stop a run: missing files, a reader of another task, an absent device.
+
+    What a partly wrong configuration leaves out is passed over.
+    """
+    return [
+        *_missing_paths(experiment),
+        *_strange_readers(experiment),
+        *_absent_device(experiment),
+    ]
+
+
+def _missing_paths(experiment: Lazy[Experiment]) -> Iterator[Problem]:
+    for leaf in leaves(experiment):
+        if any(isinstance(mark, MustExist) for part in parts(leaf.hint) for mark in marks(part)):
+            yield from _missing(leaf.value, leaf.path)
+
+
+def _missing(value: Any, path: str) -> Iterator[Problem]:
+    match value:
+        case Path() if not _exists(value):
+            yield Problem(path, _absence(value))
+        case list() | tuple():
+            for index, held in enumerate(value):
+                yield from _missing(held, dotted(path, index))
+        case dict():
+            for key, held in value.items():
+                yield from _missing(held, dotted(path, key))
+
+
+def _exists(path: Path) -> bool:
+    try:
+        return path.exists() or (has_magic(str(path)) and bool(glob(str(path), recursive=True)))
+    except OSError:  # a name that the file system refuses, such as one that is too long
+        return False
+
+
+def _absence(path: Path) -> str:
+    """Say that a path is not there, from which of its folders on, and what is there instead."""
+    if has_magic(str(path)):
+        return f"no file matches {str(path)!r} (looked for in {Path.cwd()})"
+    first = next(part for part in (*reversed(path.parents), path) if not _exists(part))
+    near = difflib.get_close_matches(first.name, _names_in(first.parent), n=1)
+    hint = f" Did you mean {str(first.parent / near[0])!r}?" if near else ""
+    cause = "" if first == path else f"; already {str(first)!r} does not"
+    return f"{str(path)!r} does not exist (looked for in {Path.cwd()}){cause}.{hint}"
+
+
+def _names_in(folder: Path) -> list[str]:
+    return [held.name for held in folder.iterdir()] if folder.is_dir() else []
+
+
+def _strange_readers(experiment: Lazy[Experiment]) -> Iterator[Problem]:
+    model = experiment.arguments.get("model")
+    if not isinstance(model, Lazy):
+        return
+    wanted = model.factory.task.example_type
+    for key in ("dataset_reader", "validation_dataset_reader"):
+        reader = experiment.arguments.get(key)
+        if isinstance(reader, Lazy) and reader.factory.example_type is not wanted:
+            fitting = [
+                name
+                for name, member in members(DatasetReader).items()
+                if issubclass(member, DatasetReader) and member.example_type is wanted
+            ]
+            yield Problem(
+                dotted(key, "type"),
+                f"{reader.name!r} reads {reader.factory.example_type.__name__}, but the model "
+                f"{model.name!r} takes {wanted.__name__}; "
+                f"readers that fit: {', '.join(sorted(fitting)) or '(none)'}",
+            )
+
+
+def _absent_device(experiment: Lazy[Experiment]) -> Iterator[Problem]:
+    trainer = experiment.arguments.get("trainer")
+    device = trainer.arguments.get("device") if isinstance(trainer, Lazy) else None
+    if device == "cuda" and not torch.cuda.is_available():
+        yield Problem(
+            "trainer.device",
+            "'cuda' needs a GPU that torch can use, and there is none; use 'auto' or 'cpu'",
+        )

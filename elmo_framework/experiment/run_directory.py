@@ -1,0 +1,140 @@
+"""What a run leaves behind, and how it is found again."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from shutil import rmtree
+from typing import Any
+
+from filelock import FileLock, Timeout
+from safetensors.torch import load_file, save_file
+from torch import Tensor
+
+from elmo_framework.common.errors import RunError
+from elmo_framework.common.files import replacing, write_text
+
+_LOCK = ".lock"
+
+
+class RunDirectory:
+    """The folder of one run.
+
+    | name | what |
+    |---|---|
+    | `config.jsonnet` | the configuration as given |
+    | `config.json` | the same with imports, variables and overrides applied |
+    | `filled_config.json` | the same with every default written out; what the run is built from |
+    | `metadata.json` | versions, machine, git commit, digests of config, data and biLM |
+    | `vocabulary/` | what was counted in the training data |
+    | `checkpoints/` | the last checkpoints and the best |
+    | `weights.safetensors` | the best weights |
+    | `metrics.jsonl` | a line for each evaluation |
+    | `metrics.json` | the figures of the finished run |
+    | `log/` | TensorBoard events |
+    | `bilm/` | after pretraining: the biLM in the form that embedders read |
+
+    Args:
+        path: the folder.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.config, self.vocabulary = path / "filled_config.json", path / "vocabulary"
+        self.checkpoints, self.weights = path / "checkpoints", path / "weights.safetensors"
+        self.metadata, self.metrics = path / "metadata.json", path / "metrics.json"
+
+    @classmethod
+    def existing(cls, path: Path) -> RunDirectory:
+        """Return the folder of a finished run.
+
+        Raises:
+            RunError: there is none, or it is not finished.
+        """
+        run = cls(path)
+        if not run.config.is_file():
+            raise RunError(
+                f"{path}: no run is here; a run's folder has a {run.config.name}, and is what "
+                "`elmo train` was given by --serialization-dir"
+            )
+        if not run.weights.is_file():
+            raise RunError(f"{path}: this run has no weights yet; finish it with --recover")
+        return run
+
+    @contextmanager
+    def locked(self) -> Iterator[None]:
+        """Keep other processes from training in this folder.
+
+        Raises:
+            RunError: another process does.
+        """
+        self.path.mkdir(parents=True, exist_ok=True)
+        lock = FileLock(self.path / _LOCK)
+        try:
+            with lock.acquire(timeout=0):
+                yield
+        except Timeout as error:
+            raise RunError(
+                f"{self.path}: another process is training here; wait for it to end, or choose "
+                "another --serialization-dir"
+            ) from error
+
+    def prepare(self, *, force: bool, recover: bool) -> None:
+        """Make the folder ready for a run.
+
+        Args:
+            force: remove the run that is there.
+            recover: go on with the run that is there.
+
+        Raises:
+            RunError: something is there and neither was asked for, or it is no run.
+        """
+        present = [held for held in self.path.iterdir() if held.name != _LOCK]
+        if not present or recover:
+            return
+        if not force:
+            raise RunError(
+                f"{self.path}: the folder is not empty; pass --recover to go on with the run in "
+                "it, --force to remove it, or choose another --serialization-dir"
+            )
+        if not (self.config.exists() or self.metadata.exists()):
+            raise RunError(
+                f"{self.path}: --force removes runs only, and this folder holds something else "
+                f"({present[0].name}, ...); choose another --serialization-dir"
+            )
+        for held in present:
+            rmtree(held) if held.is_dir() else held.unlink()
+
+    def save_weights(self, weights: Mapping[str, Tensor]) -> None:
+        """Write the best weights."""
+        with replacing(self.weights) as aside:
+            save_file(dict(weights), aside)
+
+    def load_weights(self) -> dict[str, Tensor]:
+        """Read the best weights."""
+        return load_file(self.weights)
+
+    def write_json(self, path: Path, content: Any) -> None:
+        """Replace one of the folder's JSON files."""
+        write_text(path, json.dumps(content, indent=2, ensure_ascii=False) + "\n")
+
+    def read_digests(self) -> dict[str, dict[str, str]]:
+        """Read the digests of the data and of the biLM; empty when nothing was recorded."""
+        if not self.metadata.is_file():
+            return {}
+        written: dict[str, dict[str, str]] = json.loads(self.metadata.read_text())["digests"]
+        return written
+
+    def read_config(self) -> dict[str, Any]:
+        """Read the filled configuration.
+
+        Raises:
+            RunError: it is no JSON object.
+        """
+        try:
+            written: dict[str, Any] = json.loads(self.config.read_text(encoding="utf-8"))
+        except ValueError as error:
+            raise RunError(f"{self.config}: not a JSON file: {error}") from error
+        return written

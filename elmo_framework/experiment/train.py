@@ -1,0 +1,292 @@
+"""The job of `elmo train`: from a checked configuration to a finished run."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from elmo_framework.common.component import Lazy
+from elmo_framework.common.config import Config
+from elmo_framework.common.errors import RunError, dotted
+from elmo_framework.common.files import replacing, write_text
+from elmo_framework.common.filled import filled, with_absolute_paths
+from elmo_framework.data.vocabulary import Vocabularies
+from elmo_framework.experiment.data_sets import (
+    count_vocabularies,
+    evaluation_source,
+    training_source,
+)
+from elmo_framework.experiment.experiment import Experiment, Split
+from elmo_framework.experiment.metadata import (
+    describe_environment,
+    digest_of_config,
+    digests_of_data,
+)
+from elmo_framework.experiment.run_directory import RunDirectory
+from elmo_framework.model.model import Model
+from elmo_framework.training.checkpointer import Checkpointer
+from elmo_framework.training.evaluator import Evaluator
+from elmo_framework.training.interrupt import interrupts
+from elmo_framework.training.moving_average import AveragedWeights
+from elmo_framework.training.console import Console
+from elmo_framework.training.observer import MetricsLog, Observer, Observers
+from elmo_framework.training.process_group import ProcessGroup, choose_device, process_group
+from elmo_framework.training.seeds import seed_everything
+from elmo_framework.training.trainer import Trainer, TrainingResult
+
+
+@dataclass(frozen=True)
+class TrainingJob:
+    """What a training needs beside its parts.
+
+    Attributes:
+        experiment: built.
+        config: as given.
+        filled: with every default and every plugin written out, its paths absolute.
+        run: the folder of the run.
+        group: the processes that train together.
+        device: of this process.
+    """
+
+    experiment: Experiment
+    config: Config
+    filled: dict[str, Any]
+    run: RunDirectory
+    group: ProcessGroup
+    device: torch.device
+
+
+def train(
+    config: Config,
+    checked: Lazy[Experiment],
+    directory: Path,
+    *,
+    packages: list[str],
+    force: bool = False,
+    recover: bool = False,
+) -> dict[str, Any]:
+    """Train the model of an experiment and leave a run behind; return its metrics.
+
+    Args:
+        config: as given.
+        checked: the same, parsed and checked.
+        directory: of the run.
+        packages: plugins named on the command line, which are kept with the run.
+        force: remove the run that is in the folder.
+        recover: go on with the run that is in the folder.
+
+    Raises:
+        ElmoFrameworkError: the folder is in use, the data cannot be read, the loss is no number.
+    """
+    experiment = checked.build()
+    written = filled(with_absolute_paths(checked))
+    written["plugins"] = sorted({*written["plugins"], *packages})
+    device = choose_device(experiment.trainer.device)
+    run = RunDirectory(directory)
+    with process_group(device.type) as group, _alone_in(run, group):
+        job = TrainingJob(experiment, config, written, run, group, device)
+        _prepare(job, force=force, recover=recover)
+        return _train(job)
+
+
+def _train(job: TrainingJob) -> dict[str, Any]:
+    seed_everything(job.experiment.random_seed)
+    vocabularies = _vocabularies(job)
+    model = job.experiment.model.build(vocabularies=vocabularies).to(job.device)
+    _freeze(model, job.experiment.trainer.no_grad)
+    _record(job, model)
+    checkpointer = Checkpointer(
+        job.run.checkpoints,
+        keep=job.experiment.trainer.checkpointer.keep_most_recent_by_count,
+        group=job.group,
+    )
+    seed_everything(job.experiment.random_seed + job.group.share.rank)
+    trainer = _trainer(job, model, vocabularies)
+    observers = _observers(job, trainer)
+    try:
+        with interrupts() as interrupt:
+            result = trainer.run(checkpointer, observers, interrupt)
+    finally:
+        observers.close()
+    model.load_state_dict(checkpointer.best_weights(result.progress))
+    return _finish(job, model, vocabularies, result)
+
+
+def _trainer(job: TrainingJob, model: Model[Any], vocabularies: Vocabularies) -> Trainer:
+    options = job.experiment.trainer
+    trained = [parameter for parameter in model.parameters() if parameter.requires_grad]
+    if not trained:
+        raise RunError("no parameter is left to train; see trainer.no_grad")
+    return Trainer(
+        options=options,
+        model=model,
+        optimizer=options.optimizer.create(trained),
+        source=training_source(job.experiment, model, vocabularies, share=job.group.share),
+        evaluator=_evaluator(job, model, vocabularies, "validation"),
+        average=AveragedWeights(model, options.moving_average and options.moving_average.decay),
+        group=job.group,
+        device=job.device,
+    )
+
+
+def _evaluator(
+    job: TrainingJob, model: Model[Any], vocabularies: Vocabularies, split: Split
+) -> Evaluator | None:
+    path = job.experiment.paths[split]
+    if path is None:
+        return None
+    source = evaluation_source(
+        job.experiment, model, vocabularies, path=path, share=job.group.share
+    )
+    precision = job.experiment.trainer.precision
+    return Evaluator(source, group=job.group, device=job.device, precision=precision)
+
+
+def _observers(job: TrainingJob, trainer: Trainer) -> Observers:
+    """Return what the first process tells of its training; the others tell nothing."""
+    if not job.group.is_first:
+        return Observers([])
+    configured = [lazy.build(directory=job.run.path) for lazy in job.experiment.trainer.callbacks]
+    own: list[Observer] = [MetricsLog(job.run.path), Console(num_steps=trainer.num_steps)]
+    return Observers([*own, *configured])
+
+
+def _finish(
+    job: TrainingJob, model: Model[Any], vocabularies: Vocabularies, result: TrainingResult
+) -> dict[str, Any]:
+    """Keep the best weights and score them on the test data; return the metrics of the run."""
+    metrics = _metrics(model, result)
+    if job.experiment.evaluate_on_test:
+        evaluator = _evaluator(job, model, vocabularies, "test")
+        assert evaluator is not None
+        scores = evaluator.scores(model)
+        metrics |= {f"test_{name}": value for name, value in scores.items()}
+    if job.group.is_first:
+        model.save_extras(job.run.path)
+        job.run.write_json(job.run.metrics, metrics)
+        job.run.save_weights(model.state_dict())
+    job.group.wait()
+    return metrics
+
+
+def _metrics(model: Model[Any], result: TrainingResult) -> dict[str, Any]:
+    progress = result.progress
+    return {
+        "best_step": progress.best_step,
+        "training_steps": progress.step,
+        "training_duration": round(progress.seconds, 3),
+        "training_end": result.reason,
+        "num_parameters": sum(held.numel() for held in model.parameters()),
+        "num_trainable_parameters": sum(
+            held.numel() for held in model.parameters() if held.requires_grad
+        ),
+        **{f"best_validation_{name}": v for name, v in (progress.best_scores or {}).items()},
+        **{f"validation_{name}": v for name, v in (progress.last_scores or {}).items()},
+        **model.gauges(),
+    }
+
+
+@contextmanager
+def _alone_in(run: RunDirectory, group: ProcessGroup) -> Iterator[None]:
+    """Let the first process lock the folder; the others rely on it."""
+    if group.is_first:
+        with run.locked():
+            yield
+    else:
+        yield
+
+
+def _prepare(job: TrainingJob, *, force: bool, recover: bool) -> None:
+    """Make the folder ready and write down what the run is made of."""
+    if job.group.is_first:
+        job.run.prepare(force=force, recover=recover)
+        if recover:
+            _require_same_config(job)
+        write_text(job.run.path / "config.jsonnet", job.config.text)
+        job.run.write_json(job.run.path / "config.json", job.config.raw)
+        job.run.write_json(job.run.config, job.filled)
+    job.group.wait()
+
+
+def _require_same_config(job: TrainingJob) -> None:
+    """Refuse to go on with a run that another configuration began.
+
+    Raises:
+        RunError: they differ; says where.
+    """
+    if not job.run.config.exists():
+        return
+    before = job.run.read_config()
+    changed = differences(before, job.filled)
+    if changed:
+        listed = "".join(f"\n  {line}" for line in changed)
+        raise RunError(
+            f"{job.run.path}: --recover needs the configuration that the run began with; "
+            f"it differs in{listed}"
+        )
+
+
+def differences(before: Any, now: Any, path: str = "") -> list[str]:
+    """List where two configurations differ: `path: value before -> value now`."""
+    if isinstance(before, dict) and isinstance(now, dict):
+        return [
+            line
+            for key in sorted({*before, *now})
+            for line in differences(before.get(key), now.get(key), dotted(path, key))
+        ]
+    return [] if before == now else [f"{path}: {before!r} -> {now!r}"]
+
+
+def _vocabularies(job: TrainingJob) -> Vocabularies:
+    """Return the run's vocabularies; counted once, by the first process."""
+    if job.group.is_first and not job.run.vocabulary.exists():
+        with replacing(job.run.vocabulary) as aside:
+            count_vocabularies(job.experiment, job.experiment.model.factory).save(aside)
+    job.group.wait()
+    return Vocabularies.load(job.run.vocabulary)
+
+
+def _freeze(model: Model[Any], patterns: list[str]) -> None:
+    """Exclude from training the parameters that `trainer.no_grad` names.
+
+    Raises:
+        RunError: a pattern matches no parameter.
+    """
+    for pattern in patterns:
+        matching = [p for name, p in model.named_parameters() if re.search(pattern, name)]
+        if not matching:
+            raise RunError(f"trainer.no_grad: {pattern!r} matches no parameter's name")
+        for parameter in matching:
+            parameter.requires_grad_(False)
+
+
+def _record(job: TrainingJob, model: Model[Any]) -> None:
+    """Write where the run comes from; refuse to go on with other data or another biLM.
+
+    Raises:
+        RunError: a digest differs from that of the run that goes on.
+    """
+    if not job.group.is_first:
+        return
+    digests = {
+        "data": digests_of_data([path for path in job.experiment.paths.values() if path]),
+        "bilm": {str(held.path): held.digest for held in model.references().values()},
+    }
+    before = job.run.read_digests()
+    if before and (changed := differences(before, digests)):
+        listed = "".join(f"\n  {line}" for line in changed)
+        raise RunError(f"{job.run.path}: the data or the biLM has changed since{listed}")
+    job.run.write_json(
+        job.run.metadata,
+        {
+            **describe_environment(job.device),
+            "digests": digests,
+            "digest_of_config": digest_of_config(job.filled),
+        },
+    )

@@ -1,0 +1,65 @@
+"""How many spans are found, as the CoNLL scorer counts them."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Callable, Collection, Mapping, Sequence
+from typing import TypeAlias, final
+
+from elmo_framework.metrics.metric import Metric
+
+SpanReader: TypeAlias = Callable[[Sequence[str]], Collection[tuple[int, int, str]]]
+"""Returns the spans that the tags of a sentence stand for: start, end and label."""
+
+
+@final
+class SpanF1(Metric):
+    """Precision, recall and their harmonic mean over spans, for each label and overall.
+
+        precision = correct / predicted,  recall = correct / gold,  f1 = 2 * p * r / (p + r)
+
+    A span is correct when its words and its label are. The scores are called `precision-LABEL`,
+    `recall-LABEL` and `f1-measure-LABEL`, with `overall` for all labels; `accuracy` is the share
+    of words whose tag is correct.
+
+    Args:
+        read_spans: what finds the spans of a tagged sentence.
+    """
+
+    def __init__(self, read_spans: SpanReader) -> None:
+        self._read_spans = read_spans
+
+    def count(self, prediction: Sequence[str], gold: Sequence[str]) -> Mapping[str, float]:
+        """Count the tags of one sentence."""
+        predicted, expected = set(self._read_spans(prediction)), set(self._read_spans(gold))
+        spans = {"correct": predicted & expected, "predicted": predicted, "gold": expected}
+        sums: Counter[str] = Counter()
+        for name, found in spans.items():
+            sums.update(f"{name}/{label}" for _, _, label in found)
+        sums["words"] = len(gold)
+        sums["correct_words"] = sum(map(str.__eq__, prediction, gold))
+        return {name: float(value) for name, value in sums.items()}
+
+    def score(self, sums: Mapping[str, float]) -> dict[str, float]:
+        """Return the scores; those of labels that occur nowhere are left out."""
+        by_label: dict[str, dict[str, float]] = {"overall": defaultdict(float)}
+        for name, value in sums.items():
+            kind, _, label = name.partition("/")
+            if label:
+                by_label.setdefault(label, defaultdict(float))[kind] += value
+                by_label["overall"][kind] += value
+        scores = {"accuracy": _share(sums.get("correct_words", 0.0), sums.get("words", 0.0))}
+        for label, counted in sorted(by_label.items()):
+            scores |= {f"{name}-{label}": value for name, value in _scores(counted).items()}
+        return scores
+
+
+def _scores(counted: Mapping[str, float]) -> dict[str, float]:
+    precision = _share(counted["correct"], counted["predicted"])
+    recall = _share(counted["correct"], counted["gold"])
+    f1 = _share(2 * precision * recall, precision + recall)
+    return {"precision": precision, "recall": recall, "f1-measure": f1}
+
+
+def _share(part: float, whole: float) -> float:
+    return part / whole if whole else 0.0

@@ -1,0 +1,136 @@
+"""A conditional random field over the tags of a sentence."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import torch
+from jaxtyping import Bool, Float, Int
+from torch import Tensor, nn
+from torch.nn import functional as F
+
+_FORBIDDEN = -10000.0
+
+
+class Constraints(NamedTuple):
+    """Which tags may stand where.
+
+    Attributes:
+        start: true for a tag that may come first.
+        inner: true where the tag of the row may be followed by the tag of the column.
+        end: true for a tag that may come last.
+    """
+
+    start: Bool[Tensor, " tags"]
+    inner: Bool[Tensor, "tags tags"]
+    end: Bool[Tensor, " tags"]
+
+
+class ConditionalRandomField(nn.Module):
+    """Scores whole sequences of tags (Lafferty et al., 2001), as the tagger of section 4 does.
+
+        score(y) = start[y_1] + sum_t emissions[t, y_t] + sum_t transitions[y_t, y_t+1] + end[y_n]
+        log p(y) = score(y) - log sum_y' exp score(y')
+
+    The words of a row come first; a row without words has log p = 0.
+
+    Args:
+        num_tags: how many tags there are.
+        include_start_end_transitions: whether the start and the end have scores of their own;
+            they are 0 otherwise.
+        constraints: what `best_tags` may return; None for anything. They change neither the
+            score nor its normaliser, so that training sees every sequence.
+    """
+
+    start_constraint: Tensor
+    inner_constraint: Tensor
+    end_constraint: Tensor
+
+    def __init__(
+        self,
+        num_tags: int,
+        *,
+        include_start_end_transitions: bool = False,
+        constraints: Constraints | None = None,
+    ) -> None:
+        super().__init__()
+        self.transitions = nn.Parameter(torch.empty(num_tags, num_tags))
+        nn.init.xavier_normal_(self.transitions)
+        if include_start_end_transitions:
+            self.start_transitions: Tensor = nn.Parameter(torch.randn(num_tags))
+            self.end_transitions: Tensor = nn.Parameter(torch.randn(num_tags))
+        else:
+            self.register_buffer("start_transitions", torch.zeros(num_tags), persistent=False)
+            self.register_buffer("end_transitions", torch.zeros(num_tags), persistent=False)
+        for name, added in _penalties(constraints, num_tags).items():
+            self.register_buffer(name, added, persistent=False)
+
+    def log_likelihood(
+        self,
+        emissions: Float[Tensor, "batch tokens tags"],
+        tags: Int[Tensor, "batch tokens"],
+        mask: Bool[Tensor, "batch tokens"],
+    ) -> Float[Tensor, " batch"]:
+        """Return log p of a sequence of tags for each row; ids at padding are not read."""
+        emissions = emissions.to(self.transitions.dtype)
+        found = self._score(emissions, tags.masked_fill(~mask, 0), mask)
+        return (found - self._log_normaliser(emissions, mask)) * mask.any(dim=1)
+
+    @torch.no_grad()
+    def best_tags(
+        self,
+        emissions: Float[Tensor, "batch tokens tags"],
+        mask: Bool[Tensor, "batch tokens"],
+    ) -> Int[Tensor, "batch tokens"]:
+        """Return the best allowed sequence of each row (Viterbi), 0 at padding.
+
+        Where none is allowed, it is one that breaks the fewest constraints.
+        """
+        emissions = emissions.to(self.transitions.dtype)
+        transitions = self.transitions + self.inner_constraint
+        stay = torch.arange(len(transitions), device=mask.device).expand_as(emissions[:, 0])
+        best = self.start_transitions + self.start_constraint + emissions[:, 0]
+        pointers = []
+        for emission, is_word in zip(emissions.unbind(1)[1:], mask.unbind(1)[1:], strict=True):
+            scores, previous = (best[:, :, None] + transitions).max(dim=1)
+            best = torch.where(is_word[:, None], scores + emission, best)
+            pointers.append(torch.where(is_word[:, None], previous, stay))
+        last = (best + self.end_transitions + self.end_constraint).argmax(dim=1, keepdim=True)
+        return _followed(pointers, last).masked_fill(~mask, 0)
+
+    def _score(self, emissions: Tensor, tags: Tensor, mask: Tensor) -> Tensor:
+        num_tags = len(self.transitions)
+        emitted = emissions.gather(2, tags[:, :, None])[:, :, 0]
+        pairs = tags[:, :-1] * num_tags + tags[:, 1:]
+        # An embedding, because indexing has a backward pass that is not deterministic.
+        moved = F.embedding(pairs, self.transitions.view(-1, 1))[:, :, 0]
+        last = tags.gather(1, (mask.sum(dim=1, keepdim=True) - 1).clamp(min=0))
+        bounds = F.embedding(tags[:, :1], self.start_transitions[:, None])
+        bounds = bounds + F.embedding(last, self.end_transitions[:, None])
+        return (emitted * mask).sum(dim=1) + (moved * mask[:, 1:]).sum(dim=1) + bounds[:, 0, 0]
+
+    def _log_normaliser(self, emissions: Tensor, mask: Tensor) -> Tensor:
+        total = self.start_transitions + emissions[:, 0]  # batch tags
+        for emission, is_word in zip(emissions.unbind(1)[1:], mask.unbind(1)[1:], strict=True):
+            extended = torch.logsumexp(total[:, :, None] + self.transitions, dim=1) + emission
+            total = torch.where(is_word[:, None], extended, total)
+        return torch.logsumexp(total + self.end_transitions, dim=1)
+
+
+def _penalties(constraints: Constraints | None, num_tags: int) -> dict[str, Tensor]:
+    """Return what decoding adds to the scores: 0 where a tag may stand."""
+    if constraints is None:
+        everywhere = torch.ones(num_tags, num_tags, dtype=torch.bool)
+        constraints = Constraints(everywhere[0], everywhere, everywhere[0])
+    return {
+        f"{name}_constraint": torch.zeros(allowed.shape).masked_fill(~allowed, _FORBIDDEN)
+        for name, allowed in constraints._asdict().items()
+    }
+
+
+def _followed(pointers: list[Tensor], last: Tensor) -> Tensor:
+    """Follow the best tags back from the last one of each row."""
+    tags = [last]
+    for previous in reversed(pointers):
+        tags.append(previous.gather(1, tags[-1]))
+    return torch.cat(tags[::-1], dim=1)

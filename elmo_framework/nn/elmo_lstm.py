@@ -1,0 +1,116 @@
+"""The LSTM layers of one direction of a biLM."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple, cast
+
+import torch
+from jaxtyping import Bool, Float
+from torch import Tensor, nn
+from torch.nn import functional
+
+from elmo_framework.nn.lstm_cell import LstmState, ProjectedLstmCell
+from elmo_framework.nn.packing import Packing
+
+
+class LstmOutput(NamedTuple):
+    """What the layers give.
+
+    Attributes:
+        layers: zero at padding.
+        states: of each layer, after the last word of each row.
+    """
+
+    layers: Float[Tensor, "layers batch tokens dim"]
+    states: tuple[LstmState, ...]
+
+
+class ElmoLstm(nn.Module):
+    """Layers of `ProjectedLstmCell`, read from the first word to the last.
+
+    y_1 = LSTM_1(d(x)); y_l = LSTM_l(d(y_(l-1))) + d(y_(l-1)), where d is dropout and the sum is
+    the skip connection: it is outside the recurrence, is not clipped, and layer 1 has none
+    (bilm-tf, training.py).
+
+    Args:
+        input_dim: the width of x.
+        cell_size: the width of the memory.
+        projection_dim: the width of the output; without it, `cell_size`.
+        num_layers: the number of layers.
+        cell_clip: the largest magnitude in the memory.
+        projection_clip: the largest magnitude of a projected output, before the skip connection.
+        use_skip_connections: whether the skip connections are there.
+        dropout: the share of a layer's input that is dropped in training, anew at each step.
+    """
+
+    def __init__(
+        self,
+        input_dim: int,
+        cell_size: int,
+        *,
+        projection_dim: int | None = None,
+        num_layers: int = 1,
+        cell_clip: float | None = None,
+        projection_clip: float | None = None,
+        use_skip_connections: bool = True,
+        dropout: float = 0.0,
+    ) -> None:
+        super().__init__()
+        self.num_layers, self.output_dim = num_layers, projection_dim or cell_size
+        self._use_skip_connections, self._dropout = use_skip_connections, dropout
+        self.cells = nn.ModuleList(
+            ProjectedLstmCell(
+                self.output_dim if layer else input_dim,
+                cell_size,
+                projection_dim=projection_dim,
+                cell_clip=cell_clip,
+                projection_clip=projection_clip,
+            )
+            for layer in range(num_layers)
+        )
+
+    def forward(
+        self,
+        inputs: Float[Tensor, "batch tokens dim"],
+        mask: Bool[Tensor, "batch tokens"],
+        states: tuple[LstmState, ...] = (),
+    ) -> LstmOutput:
+        """Read rows.
+
+        Args:
+            inputs: the vectors of words.
+            mask: true where a word stands; a row's words come first.
+            states: of each layer, where the rows go on from; zeros when empty.
+        """
+        cells = cast(Sequence[ProjectedLstmCell], self.cells)
+        packing = Packing.of(mask)
+        words, layers, ends = packing.pack(inputs), [], []
+        for layer, cell in enumerate(cells):
+            words = functional.dropout(words, self._dropout, self.training)
+            start = states[layer] if states else cell.zero_state(len(inputs))
+            outputs, end = _read(cell, words, start, packing)
+            has_skip = self._use_skip_connections and layer > 0
+            words = outputs + words if has_skip else outputs
+            layers.append(packing.unpack(words))
+            ends.append(end)
+        return LstmOutput(torch.stack(layers), tuple(ends))
+
+
+def _read(
+    cell: ProjectedLstmCell, words: Float[Tensor, "words dim"], start: LstmState, packing: Packing
+) -> tuple[Float[Tensor, "words hidden"], LstmState]:
+    """Run one layer; a row keeps the state that it had after its own last word."""
+    state = LstmState(*map(packing.sort, start))
+    outputs, ended = [words.new_zeros(0, cell.output_dim)], []
+    for gates in torch.split(cell.input_gates(words), packing.sizes):
+        ended.append(_rows(state, len(gates), None))
+        state = cell(gates, _rows(state, 0, len(gates)))
+        outputs.append(state.hidden)
+    ended.append(state)
+    hidden, memory = map(torch.cat, zip(*reversed(ended), strict=True))
+    return torch.cat(outputs), LstmState(packing.restore(hidden), packing.restore(memory))
+
+
+def _rows(state: LstmState, first: int, end: int | None) -> LstmState:
+    return LstmState(state.hidden[first:end], state.memory[first:end])

@@ -1,0 +1,49 @@
+"""Highway layers, as the paper's token encoder has them."""
+
+from __future__ import annotations
+
+from math import sqrt
+
+import torch
+from jaxtyping import Float
+from torch import Tensor, nn
+
+# The gate starts nearly closed, so that a new layer passes its input on (bilm-tf, training.py).
+_CARRY_BIAS = -2.0
+
+
+class Highway(nn.Module):
+    """A stack of highway layers (Srivastava et al. 2015).
+
+    g = sigmoid(W_carry x + b_carry); t = relu(W_transform x + b_transform);
+    y = g t + (1 - g) x. The names are bilm-tf's: what is called carry lets the *transformed*
+    vector through.
+
+    Args:
+        dim: the width of the vectors.
+        num_layers: how many layers follow each other.
+    """
+
+    def __init__(self, dim: int, num_layers: int) -> None:
+        super().__init__()
+        self.layers = nn.ModuleList(_HighwayLayer(dim) for _ in range(num_layers))
+
+    def forward(self, inputs: Float[Tensor, "*batch dim"]) -> Float[Tensor, "*batch dim"]:
+        """Apply the layers one after the other."""
+        for layer in self.layers:
+            inputs = layer(inputs)
+        return inputs
+
+
+class _HighwayLayer(nn.Module):
+    def __init__(self, dim: int) -> None:
+        super().__init__()
+        self.carry, self.transform = nn.Linear(dim, dim), nn.Linear(dim, dim)
+        for linear in (self.carry, self.transform):
+            nn.init.normal_(linear.weight, std=sqrt(1 / dim))
+        nn.init.constant_(self.carry.bias, _CARRY_BIAS)
+        nn.init.zeros_(self.transform.bias)
+
+    def forward(self, inputs: Float[Tensor, "*batch dim"]) -> Float[Tensor, "*batch dim"]:
+        transformed = torch.relu(self.transform(inputs))
+        return torch.lerp(inputs, transformed, torch.sigmoid(self.carry(inputs)))

@@ -1,0 +1,73 @@
+"""Padded rows as a sequence of steps without padding, and back."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import torch
+from jaxtyping import Bool, Float, Int
+from torch import Tensor
+
+
+@dataclass(frozen=True, slots=True)
+class Packing:
+    """Where the words of padded rows stand when they are laid out step by step.
+
+    Longer rows come first, so that the rows that are still alive at a step are the first ones:
+    step t holds `sizes[t]` words, and `sizes` never grows.
+
+    Attributes:
+        order: the rows, longest first.
+        positions: of each word, step by step, its place among all places of the padded rows.
+        sizes: how many words each step holds; no step is empty.
+        num_tokens: the length of the padded rows.
+    """
+
+    order: Int[Tensor, " batch"]
+    positions: Int[Tensor, " words"]
+    sizes: list[int]
+    num_tokens: int
+
+    @classmethod
+    def of(cls, mask: Bool[Tensor, "batch tokens"]) -> Packing:
+        """Return how rows are packed; the words of a row come before its padding."""
+        num_tokens = mask.shape[1]
+        order = mask.sum(dim=1).argsort(descending=True, stable=True)
+        step, rank = mask.index_select(0, order).T.nonzero(as_tuple=True)
+        return cls(
+            order=order,
+            positions=order[rank] * num_tokens + step,
+            sizes=[size for size in mask.sum(dim=0).tolist() if size],
+            num_tokens=num_tokens,
+        )
+
+    def pack(self, inputs: Float[Tensor, "batch tokens dim"]) -> Float[Tensor, "words dim"]:
+        """Take the words out of padded rows."""
+        return inputs.flatten(0, 1).index_select(0, self.positions)
+
+    def unpack(self, packed: Float[Tensor, "words dim"]) -> Float[Tensor, "batch tokens dim"]:
+        """Put the words back into rows padded with zeros."""
+        num_rows, dim = len(self.order), packed.shape[1]
+        places = packed.new_zeros(num_rows * self.num_tokens, dim)
+        filled = places.index_copy(0, self.positions, packed)
+        return filled.view(num_rows, self.num_tokens, dim)
+
+    def sort(self, rows: Float[Tensor, "batch dim"]) -> Float[Tensor, "batch dim"]:
+        """Bring what belongs to whole rows into the order of the packing."""
+        return rows.index_select(0, self.order)
+
+    def restore(self, rows: Float[Tensor, "batch dim"]) -> Float[Tensor, "batch dim"]:
+        """Undo `sort`."""
+        return rows.index_select(0, self.order.argsort())
+
+
+def reversed_rows(
+    inputs: Float[Tensor, "batch tokens dim"], mask: Bool[Tensor, "batch tokens"]
+) -> Float[Tensor, "batch tokens dim"]:
+    """Turn the words of each row round within its own length; padding stays where it is."""
+    batch, num_tokens = mask.shape
+    steps = torch.arange(num_tokens, device=mask.device)
+    sources = torch.where(mask, mask.sum(dim=1, keepdim=True) - 1 - steps, steps)
+    starts = torch.arange(batch, device=mask.device)[:, None] * num_tokens
+    flat = inputs.flatten(0, 1).index_select(0, (starts + sources).flatten())
+    return flat.view_as(inputs)

@@ -1,0 +1,156 @@
+"""The softmax over a large vocabulary: sampled in training, whole in evaluation."""
+
+from __future__ import annotations
+
+from functools import partial
+from math import log
+from typing import NamedTuple
+
+import torch
+import torch.nn.functional as F
+from jaxtyping import Float, Int
+from torch import Tensor, nn
+from torch.utils.checkpoint import checkpoint
+
+_MAX_LOGITS = 1 << 26
+"""How many logits the full softmax holds at a time: 256 MiB of float32."""
+
+
+class Candidates(NamedTuple):
+    """Classes that stand for all the others in one sampled softmax.
+
+    Attributes:
+        ids: distinct classes.
+        num_draws: how many draws with replacement it took to find so many distinct ones.
+    """
+
+    ids: Int[Tensor, " samples"]
+    num_draws: Float[Tensor, ""]
+
+
+def log_uniform(num_classes: int) -> Float[Tensor, " classes"]:
+    """Return `P(k) = ln((k + 2) / (k + 1)) / ln(V + 1)`, Zipf's law for classes by frequency."""
+    ranks = torch.arange(1, num_classes + 1, dtype=torch.float64)
+    return (torch.log1p(1 / ranks) / log(num_classes + 1)).float()
+
+
+def draw_candidates(probabilities: Float[Tensor, " classes"], num_samples: int) -> Candidates:
+    """Draw classes with replacement until `num_samples` are distinct.
+
+    Nothing is rejected: let draws come at random moments, one a second on average. Those of
+    class k are then a Poisson process of rate P(k), independent of the other classes: its first
+    comes at an exponential moment, and up to the last first draw that is needed the others
+    come a Poisson number of times. So the classes and the number of draws have exactly the
+    distribution that drawing one after the other gives, at one pass over the classes.
+    """
+    moments = torch.empty_like(probabilities).exponential_() / probabilities
+    first, ids = moments.topk(num_samples, largest=False)
+    repeats = torch.poisson((probabilities[ids] * (first[-1] - first)).sum())
+    return Candidates(ids, num_samples + repeats)
+
+
+def log_expected_count(
+    probabilities: Float[Tensor, "*shape"], num_draws: Float[Tensor, ""], num_samples: int
+) -> Float[Tensor, "*shape"]:
+    """Return `ln Q`, `Q = 1 - (1 - P)^T`: how often a class is among the candidates of T draws.
+
+    Where no draw was a repeat, `Q = P T`, as in TensorFlow.
+    """
+    without_repeats = probabilities * num_draws
+    counts = -torch.expm1(num_draws * torch.log1p(-probabilities))
+    return torch.where(num_draws == num_samples, without_repeats, counts).log()
+
+
+class SampledSoftmax(nn.Module):
+    """The negative log-likelihood of classes under `softmax(W h + b)`.
+
+    In training the normalization runs over the true class and candidates drawn from a
+    log-uniform distribution, each logit less the logarithm of its expected count (Jean et al.
+    2015, TensorFlow's `sampled_softmax_loss`); in evaluation it runs over all classes. Classes
+    must come by falling frequency.
+
+    Args:
+        input_dim: the width of `h`.
+        num_classes: how many classes there are.
+        num_samples: how many candidates are drawn; None, or as many as there are classes, takes
+            the full softmax in training too.
+    """
+
+    probabilities: Tensor
+
+    def __init__(self, input_dim: int, num_classes: int, num_samples: int | None) -> None:
+        super().__init__()
+        self.num_classes = num_classes
+        self.num_samples = num_samples if num_samples and num_samples < num_classes else None
+        self.weight = nn.Parameter(torch.empty(num_classes, input_dim))
+        self.bias = nn.Parameter(torch.zeros(num_classes))
+        nn.init.normal_(self.weight, std=input_dim**-0.5)
+        self.register_buffer("probabilities", log_uniform(num_classes), persistent=False)
+
+    @property
+    def is_sampling(self) -> bool:
+        """Whether `forward` gives the sampled loss, which is no likelihood."""
+        return self.training and self.num_samples is not None
+
+    def forward(
+        self,
+        inputs: Float[Tensor, "groups positions dim"],
+        targets: Int[Tensor, "groups positions"],
+    ) -> Float[Tensor, "groups positions"]:
+        """Return the loss at each position; in training each group has its own candidates."""
+        if self.training and self.num_samples is not None:
+            return self._sampled(inputs, targets, self.num_samples)
+        return self._full(inputs.flatten(0, 1), targets.flatten()).view_as(targets)
+
+    def _sampled(
+        self,
+        inputs: Float[Tensor, "groups positions dim"],
+        targets: Int[Tensor, "groups positions"],
+        num_samples: int,
+    ) -> Float[Tensor, "groups positions"]:
+        drawn = [draw_candidates(self.probabilities, num_samples) for _ in range(len(targets))]
+        ids = torch.stack([candidates.ids for candidates in drawn])
+        expected = torch.stack(
+            [
+                log_expected_count(self.probabilities[chosen], candidates.num_draws, num_samples)
+                for chosen, candidates in zip(torch.cat([targets, ids], 1), drawn, strict=True)
+            ]
+        )
+        # One gather for all rows, so that the backward pass fills one gradient of W's size.
+        weight, bias = self._rows(torch.cat([targets, ids], 1))
+        bias = bias - expected
+        num_positions = targets.shape[1]
+        true = _wide((inputs * weight[:, :num_positions]).sum(2)) + bias[:, :num_positions]
+        others = _wide(
+            torch.baddbmm(bias[:, None, num_positions:], inputs, weight[:, num_positions:].mT)
+        )
+        is_hit = targets[:, :, None] == ids[:, None, :]
+        others.masked_fill_(is_hit, torch.finfo(others.dtype).min)
+        return torch.logaddexp(true, others.logsumexp(2)) - true
+
+    def _rows(
+        self, ids: Int[Tensor, "groups rows"]
+    ) -> tuple[Float[Tensor, "groups rows dim"], Float[Tensor, "groups rows"]]:
+        return F.embedding(ids, self.weight), F.embedding(ids, self.bias[:, None]).squeeze(2)
+
+    def _full(
+        self, inputs: Float[Tensor, "positions dim"], targets: Int[Tensor, " positions"]
+    ) -> Float[Tensor, " positions"]:
+        """Take as many positions at a time as memory allows, in the backward pass too."""
+        size = max(1, _MAX_LOGITS // self.num_classes)
+        if len(targets) <= size:
+            return self._whole(inputs, targets)
+        again = partial(checkpoint, self._whole, use_reentrant=False, preserve_rng_state=False)
+        starts = range(0, len(targets), size)
+        return torch.cat([again(inputs[at : at + size], targets[at : at + size]) for at in starts])
+
+    def _whole(
+        self, inputs: Float[Tensor, "positions dim"], targets: Int[Tensor, " positions"]
+    ) -> Float[Tensor, " positions"]:
+        logits = _wide(F.linear(inputs, self.weight, self.bias))
+        return logits.logsumexp(1) - logits.gather(1, targets[:, None]).squeeze(1)
+
+
+def _wide(logits: Float[Tensor, "*shape"]) -> Float[Tensor, "*shape"]:
+    """Return logits in float32 at least, whatever precision the product ran in."""
+    return logits.to(torch.promote_types(logits.dtype, torch.float32))

@@ -1,0 +1,197 @@
+"""The model of pretraining: a biLM and the softmax that its two directions share."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, ClassVar, final
+
+import torch
+import torch.nn.functional as F
+from annotated_types import Ge, Gt, Lt
+from jaxtyping import Float
+from safetensors.torch import save_file
+from torch import Tensor, nn
+
+from elmo_framework.bilm.bilm import BiLm
+from elmo_framework.bilm.context_layers import ContextLayers, Direction, State
+from elmo_framework.bilm.load import save_bilm
+from elmo_framework.bilm.token_encoder import TokenEncoder
+from elmo_framework.common.component import Default, Injected, Lazy
+from elmo_framework.common.files import replacing, write_text
+from elmo_framework.data.text import Indexer
+from elmo_framework.data.vocabulary import Vocabularies
+from elmo_framework.metrics.perplexity import Perplexity, perplexity
+from elmo_framework.model.model import Model, Output
+from elmo_framework.nn.sampled_softmax import SampledSoftmax
+from elmo_framework.tasks.language_modeling.batch import Window, WindowBatch
+from elmo_framework.tasks.language_modeling.task import LanguageModelingTask
+from elmo_framework.tasks.language_modeling.vocabulary import TargetIndexer, target_vocabulary
+
+_DIRECTIONS: tuple[Direction, Direction] = ("forward", "backward")
+
+
+@dataclass(frozen=True, slots=True)
+class LanguageModelOutput(Output):
+    """The loss of a batch of windows.
+
+    Attributes:
+        sums: of the losses over all predictions, forward and backward.
+        is_sampled: whether they come from the sampled softmax, and so are no likelihoods.
+    """
+
+    sums: Float[Tensor, " directions"]
+    is_sampled: bool
+
+
+@final
+@Model.register("bilm")
+class BiLanguageModel(Model[WindowBatch]):
+    """Predicts each word from those before it and from those after it (section 3.1 of the paper).
+
+    `L = U / 2 * sum over both directions of mean(-log p(word))`, with `U` the steps of a window:
+    bilm-tf sums over time and averages over rows, and its clipping of gradients relies on it.
+    The token encoder and the softmax are shared by the directions. Each row's state is carried
+    from batch to batch; the gradient stops between them.
+
+    Scores: `forward_perplexity` and `backward_perplexity`, sentence ends counted; `perplexity`,
+    their geometric mean; `loss`, its logarithm. They come from the full softmax; what the sampled
+    softmax gives in training is called `sampled_loss`.
+
+    Args:
+        token_encoder: what makes a vector of each word by itself.
+        context_layers: what reads the vectors in each direction.
+        vocabularies: the words that were counted in the training text.
+        dropout: of the top layer, before the softmax.
+        num_samples: candidates of the sampled softmax, drawn for each direction and batch; null,
+            or as many as there are words, takes the full softmax in training too.
+        max_vocabulary_size: how many of the most frequent words the softmax knows, besides
+            `<S>`, `</S>` and `<UNK>`; null means all.
+        min_count: words that are rarer in the training text are predicted as `<UNK>`.
+    """
+
+    task: ClassVar[LanguageModelingTask] = LanguageModelingTask()
+
+    def __init__(
+        self,
+        *,
+        token_encoder: Annotated[Lazy[TokenEncoder], Default("char_cnn")],
+        context_layers: Lazy[ContextLayers],
+        vocabularies: Injected[Vocabularies],
+        dropout: Annotated[float, Ge(0), Lt(1)] = 0.1,
+        num_samples: Annotated[int, Gt(0)] | None = 8192,
+        max_vocabulary_size: Annotated[int, Gt(0)] | None = None,
+        min_count: Annotated[int, Gt(0)] = 1,
+    ) -> None:
+        super().__init__()
+        self.bilm = BiLm(token_encoder=token_encoder, context_layers=context_layers)
+        self.dropout = nn.Dropout(dropout)
+        self._vocabulary = target_vocabulary(
+            vocabularies, min_count=min_count, max_size=max_vocabulary_size
+        )
+        output_dim = self.bilm.context_layers.output_dim
+        self.softmax = SampledSoftmax(output_dim, len(self._vocabulary), num_samples)
+        self._states: dict[Direction, State] = {}
+
+    @property
+    def indexers(self) -> Sequence[Indexer]:
+        """What turns words into characters, and what turns them into targets."""
+        return self.bilm.token_encoder.indexer, TargetIndexer(self._vocabulary)
+
+    def forward(self, batch: WindowBatch) -> LanguageModelOutput:
+        """Read the next window of every row and predict its words."""
+        vectors = self.bilm.token_encoder(batch.characters)
+        windows = (batch.forward, batch.backward)
+        tops = [
+            self._top(direction, window, vectors)
+            for direction, window in zip(_DIRECTIONS, windows, strict=True)
+        ]
+        mask = torch.stack([window.mask.flatten() for window in windows])
+        losses = self.softmax(
+            torch.stack([top.flatten(0, 1) for top in tops]),
+            torch.stack([window.targets.flatten() for window in windows]),
+        )
+        sums = (losses * mask).sum(1)
+        num_steps = batch.forward.words.shape[1]
+        return LanguageModelOutput(
+            loss=num_steps * (sums / mask.sum(1).clamp(min=1)).mean(),
+            sums=sums.detach(),
+            is_sampled=self.softmax.is_sampling,
+        )
+
+    def sums(self, output: Output, batch: WindowBatch) -> Mapping[str, float]:
+        """Return the losses and the number of predictions of each direction."""
+        assert isinstance(output, LanguageModelOutput), output
+        prefix = "sampled_" if output.is_sampled else ""
+        return {
+            f"{prefix}{direction}/{name}": value
+            for direction, loss in zip(_DIRECTIONS, output.sums.tolist(), strict=True)
+            for name, value in Perplexity().count(loss, batch.num_tokens).items()
+        }
+
+    def scores(self, sums: Mapping[str, float]) -> dict[str, float]:
+        """Make the scores of sums."""
+        if any(name.startswith("sampled_") for name in sums):
+            forward, backward = (_scored(sums, f"sampled_{held}") for held in _DIRECTIONS)
+            return {"sampled_loss": (forward["loss"] + backward["loss"]) / 2}
+        forward, backward = (_scored(sums, held) for held in _DIRECTIONS)
+        loss = (forward["loss"] + backward["loss"]) / 2
+        return {
+            "loss": loss,
+            "perplexity": perplexity(loss),
+            "forward_perplexity": forward["perplexity"],
+            "backward_perplexity": backward["perplexity"],
+            "num_predictions": sums.get("forward/num_predictions", 0.0),
+        }
+
+    def carried_state(self) -> dict[str, Tensor]:
+        """Return the state of both directions."""
+        return {
+            f"{direction}.{number}": tensor
+            for direction, state in self._states.items()
+            for number, tensor in enumerate(state)
+        }
+
+    def load_carried_state(self, state: Mapping[str, Tensor]) -> None:
+        """Take back what `carried_state` returned."""
+        self._states = {}
+        for direction in _DIRECTIONS:
+            own = {name: state[name] for name in state if name.startswith(f"{direction}.")}
+            if own:
+                names = (f"{direction}.{number}" for number in range(len(own)))
+                self._states[direction] = tuple(own[name] for name in names)
+
+    def save_extras(self, directory: Path) -> None:
+        """Write `bilm/`: the biLM, as embedders read it, and beside it the softmax.
+
+        `vocabulary.txt` holds its words by id, as bilm-tf's vocabulary files do, and
+        `softmax.safetensors` its weights.
+        """
+        folder = directory / "bilm"
+        save_bilm(self.bilm, folder)
+        write_text(folder / "vocabulary.txt", "".join(f"{w}\n" for w in self._vocabulary.items))
+        weights = {name: held.detach().cpu() for name, held in self.softmax.named_parameters()}
+        with replacing(folder / "softmax.safetensors") as aside:
+            save_file(weights, aside)
+
+    def _top(
+        self, direction: Direction, window: Window, vectors: Float[Tensor, "distinct dim"]
+    ) -> Float[Tensor, "rows steps top_dim"]:
+        """Read a window on from the state of its rows; return the top layer for the softmax."""
+        reading = self.bilm.context_layers.read(
+            F.embedding(window.words, vectors),
+            window.mask,
+            direction=direction,
+            state=self._states.get(direction),
+        )
+        self._states[direction] = tuple(tensor.detach() for tensor in reading.state)
+        top: Tensor = self.dropout(reading.layers[-1])
+        return top
+
+
+def _scored(sums: Mapping[str, float], direction: str) -> dict[str, float]:
+    own = {
+        name.partition("/")[2]: v for name, v in sums.items() if name.startswith(f"{direction}/")
+    }
+    return Perplexity().score(own)

@@ -1,0 +1,67 @@
+"""Reads plain text for language modeling."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import islice
+from pathlib import Path
+from typing import Annotated, final
+
+from annotated_types import Gt
+
+from elmo_framework.common.component import Default
+from elmo_framework.common.errors import DataError
+from elmo_framework.data.paths import data_files, read_lines
+from elmo_framework.data.reader import DatasetReader
+from elmo_framework.data.tokenizer import Tokenizer
+from elmo_framework.tasks.language_modeling.example import LanguageModelingExample
+
+
+@final
+@DatasetReader.register("language_modeling")
+class LanguageModelingReader(DatasetReader[LanguageModelingExample]):
+    """Reads sentences from UTF-8 text: a file, a folder of files or a pattern of files.
+
+    A line without words is skipped. Sentence boundaries (`<S>`, `</S>`) are not written in the
+    text; the model adds them.
+
+    Args:
+        tokenizer: what splits a line into sentences and words; `whitespace` takes the text as it
+            is, one sentence a line.
+        max_instances: how many sentences are read at most, over all files.
+    """
+
+    example_type = LanguageModelingExample
+
+    def __init__(
+        self,
+        *,
+        tokenizer: Annotated[Tokenizer, Default("whitespace")],
+        max_instances: Annotated[int, Gt(0)] | None = None,
+    ) -> None:
+        self.tokenizer: Tokenizer = tokenizer
+        self.max_instances = max_instances
+
+    def read(self, path: Path) -> Iterator[LanguageModelingExample]:
+        """Yield the sentences of all files, file by file.
+
+        Raises:
+            DataError: there is no file, a file holds no sentence, or a line is not UTF-8.
+        """
+        return islice(self._read(path), self.max_instances)
+
+    def _read(self, path: Path) -> Iterator[LanguageModelingExample]:
+        for file in data_files(path):
+            is_empty = True
+            for sentence in self._sentences(file):
+                is_empty = False
+                yield sentence
+            if is_empty:
+                raise DataError("this file holds no sentence", path=file)
+
+    def _sentences(self, file: Path) -> Iterator[LanguageModelingExample]:
+        for _, line in read_lines(file):
+            for sentence in self.tokenizer.sentences(line):
+                words = self.tokenizer.words(sentence)
+                if words:
+                    yield LanguageModelingExample(tuple(words))

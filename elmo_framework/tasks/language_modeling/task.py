@@ -1,0 +1,36 @@
+"""Language modeling: to predict each word from those before it, and from those after it."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from typing import final
+
+from elmo_framework.data.text import Indexer
+from elmo_framework.data.vocabulary import Counts, Vocabularies
+from elmo_framework.model.task import Task
+from elmo_framework.tasks.language_modeling.batch import WindowBatch, WindowCollator
+from elmo_framework.tasks.language_modeling.example import LanguageModelingExample
+
+
+@final
+class LanguageModelingTask(Task[LanguageModelingExample, WindowBatch]):
+    """Pretraining: sentences in, their probability out."""
+
+    example_type = LanguageModelingExample
+
+    def count(self, examples: Iterable[LanguageModelingExample]) -> Counts:
+        """Count the words."""
+        words: Counter[str] = Counter()
+        for example in examples:
+            words.update(example.words)
+        return {"words": words}
+
+    def collator(self, vocabularies: Vocabularies, indexers: Sequence[Indexer]) -> WindowCollator:
+        """Return what makes batches, from the two indexers of a language model."""
+        characters, targets = indexers
+        return WindowCollator(characters, targets)
+
+    def num_tokens(self, example: LanguageModelingExample) -> int:
+        """Return the number of words."""
+        return len(example.words)

@@ -1,0 +1,55 @@
+"""The words that the softmax knows."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from elmo_framework.data.characters import BEGIN_SENTENCE, END_SENTENCE
+from elmo_framework.data.text import Indexer
+from elmo_framework.data.vocabulary import Vocabularies, Vocabulary
+
+UNKNOWN_WORD = "<UNK>"
+_SPECIAL = (BEGIN_SENTENCE, END_SENTENCE, UNKNOWN_WORD)
+
+
+def target_vocabulary(
+    vocabularies: Vocabularies, *, min_count: int, max_size: int | None
+) -> Vocabulary:
+    """Return `<S>`, `</S>`, `<UNK>` and the words of the text, most frequent first.
+
+    The order is that of bilm-tf's vocabulary files, and the sampled softmax relies on it.
+
+    Args:
+        vocabularies: what was counted in the text.
+        min_count: rarer words are `<UNK>`.
+        max_size: how many words are kept besides the three special ones.
+    """
+    counted = vocabularies.counted("words").items()
+    kept = [word for word, count in counted if count >= min_count and word not in _SPECIAL]
+    return Vocabulary([*_SPECIAL, *kept[:max_size]], name="words", unknown=UNKNOWN_WORD)
+
+
+@final
+@dataclass(frozen=True)
+class TargetIndexer(Indexer):
+    """Gives each word its id in the softmax; windows have a mask, so 0 is an id as any other.
+
+    Attributes:
+        vocabulary: the words that the softmax knows.
+    """
+
+    vocabulary: Vocabulary
+
+    @property
+    def key(self) -> str:
+        """The name of these ids."""
+        return "targets"
+
+    def ids(self, words: Sequence[str]) -> NDArray[np.int64]:
+        """Return "tokens"."""
+        return self.vocabulary.ids(words)

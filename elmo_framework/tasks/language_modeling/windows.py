@@ -1,0 +1,259 @@
+"""The data loader of language modeling: windows of running text with rows that go on."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Annotated, Any, final
+
+import numpy as np
+from annotated_types import Gt
+
+from elmo_framework.bilm.context_layers import Direction
+from elmo_framework.common.errors import BuildError, DataError, RunError
+from elmo_framework.data.source import BatchSource, DataLoader, Share, SourceContext
+from elmo_framework.tasks.language_modeling.batch import (
+    WindowBatch,
+    WindowCollator,
+    WordTables,
+    WordWindow,
+)
+from elmo_framework.tasks.language_modeling.corpus import Corpus
+from elmo_framework.tasks.language_modeling.example import LanguageModelingExample
+from elmo_framework.tasks.language_modeling.rows import Rows, Segment, ShuffledSentences
+
+
+@final
+@DataLoader.register("windows")
+class WindowLoader(DataLoader):
+    """Windows of running text for truncated back-propagation (section 3.4 of the paper).
+
+    A batch holds the next `unroll_steps` words of each of `batch_size` rows, in each direction.
+    A row goes on with its sentence in the next batch; where a sentence ends, it takes the next
+    one of a stream that all rows share. In training the stream is endless and shuffled, and
+    nothing is padded; in evaluation each sentence comes once, in order, and the last windows
+    are padded, so that every prediction counts once.
+
+    Args:
+        batch_size: rows, in each process.
+        unroll_steps: words of a row in one batch, and so the length of back-propagation.
+        aligned: whether both directions read the same sentences in training; otherwise each
+            has an order of its own, as in bilm-tf.
+    """
+
+    def __init__(
+        self,
+        *,
+        batch_size: Annotated[int, Gt(0)],
+        unroll_steps: Annotated[int, Gt(0)],
+        aligned: bool = False,
+    ) -> None:
+        self.batch_size, self.unroll_steps, self.aligned = batch_size, unroll_steps, aligned
+
+    def source(
+        self, examples: Iterable[LanguageModelingExample], context: SourceContext
+    ) -> BatchSource[WindowBatch]:
+        """Read the examples once, into memory, and return their windows.
+
+        Raises:
+            BuildError: the model does not read windows.
+            DataError: the text is too short for a batch.
+        """
+        if not isinstance(context.collate, WindowCollator):
+            raise BuildError(
+                "data_loader: 'windows' makes batches for language modeling only; "
+                "use 'batches' with this model"
+            )
+        corpus = Corpus.read(examples)
+        tables = context.collate.tables(corpus.words)
+        cutter = Cutter(corpus, tables, self.batch_size, self.unroll_steps, context.share)
+        if not context.is_training:
+            return EvaluationWindows(cutter)
+        return TrainingWindows(cutter, seed=context.seed, aligned=self.aligned)
+
+
+@final
+@dataclass(frozen=True)
+class Cutter:
+    """Cuts windows out of a corpus, one process's rows of a stream that all processes share.
+
+    Attributes:
+        corpus: the text.
+        tables: its distinct words.
+        num_rows: of this process.
+        num_steps: words of a row in a window.
+        share: which rows are this process's.
+    """
+
+    corpus: Corpus
+    tables: WordTables
+    num_rows: int
+    num_steps: int
+    share: Share
+
+    @property
+    def num_all_rows(self) -> int:
+        """The number of rows over all processes."""
+        return self.num_rows * self.share.world_size
+
+    def rows(self, sentences: Iterable[int], direction: Direction) -> Rows:
+        """Return the rows of all processes, at their beginning."""
+        return Rows(
+            self.corpus,
+            sentences,
+            num_rows=self.num_all_rows,
+            num_steps=self.num_steps,
+            direction=direction,
+        )
+
+    def batch(self, forward: Sequence[Segment], backward: Sequence[Segment]) -> WindowBatch:
+        """Make this process's part of a batch."""
+        return self.tables.batch(self._window(forward, step=1), self._window(backward, step=-1))
+
+    def _window(self, segments: Sequence[Segment], *, step: int) -> WordWindow:
+        size = self.num_rows * self.num_steps
+        begin = self.share.rank * size
+        own = [segment for segment in segments if begin <= segment.place < begin + size]
+        places, cursors, lengths = np.array(own, dtype=np.int64).reshape(-1, 3).T
+        within = np.arange(lengths.sum()) - np.repeat(np.cumsum(lengths) - lengths, lengths)
+        filled = np.repeat(places - begin, lengths) + within
+        read = np.repeat(cursors, lengths) + step * within
+        shape = self.num_rows, self.num_steps
+        window = WordWindow(
+            np.zeros(shape, np.int32), np.zeros(shape, np.int32), np.zeros(shape, np.bool_)
+        )
+        window.inputs.flat[filled] = self.corpus.ids[read]
+        window.targets.flat[filled] = self.corpus.ids[read + step]
+        window.mask.flat[filled] = True
+        return window
+
+
+@final
+class EvaluationWindows(BatchSource[WindowBatch]):
+    """Each sentence once, in order; always from the first one.
+
+    Args:
+        cutter: the corpus and the size of the windows.
+
+    Raises:
+        DataError: there is no sentence.
+    """
+
+    def __init__(self, cutter: Cutter) -> None:
+        if not cutter.corpus.num_sentences:
+            raise DataError("there is no sentence to make a window of")
+        self._cutter = cutter
+        self._num_batches = sum(1 for _ in self._windows("forward"))
+
+    @property
+    def num_batches(self) -> int:
+        """The number of batches."""
+        return self._num_batches
+
+    def batches(self) -> Iterator[WindowBatch]:
+        """Yield all batches."""
+        both = zip(self._windows("forward"), self._windows("backward"), strict=True)
+        for forward, backward in both:
+            yield self._cutter.batch(forward, backward)
+
+    def state_dict(self) -> dict[str, Any]:
+        """Return nothing: there is no position to keep."""
+        return {}
+
+    def load_state_dict(self, state: Mapping[str, Any]) -> None:
+        """Take back what `state_dict` returned."""
+
+    def _windows(self, direction: Direction) -> Iterator[list[Segment]]:
+        return iter(
+            self._cutter.rows(range(self._cutter.corpus.num_sentences), direction).window, []
+        )
+
+
+@final
+class TrainingWindows(BatchSource[WindowBatch]):
+    """An endless shuffled stream; an epoch is as many batches as one pass fills.
+
+    The stream does not begin anew when an epoch ends.
+
+    Args:
+        cutter: the corpus and the size of the windows.
+        seed: fixes the order of the sentences.
+        aligned: whether both directions have the same order.
+
+    Raises:
+        DataError: one pass over the text does not fill a batch.
+    """
+
+    def __init__(self, cutter: Cutter, *, seed: int, aligned: bool) -> None:
+        self._cutter, corpus = cutter, cutter.corpus
+        self._num_batches = corpus.num_predictions // (cutter.num_all_rows * cutter.num_steps)
+        if not self._num_batches:
+            raise DataError(_too_short(cutter))
+        directions: tuple[Direction, Direction] = ("forward", "backward")
+        self._sentences = {
+            direction: ShuffledSentences(corpus.num_sentences, [seed, 0 if aligned else number])
+            for number, direction in enumerate(directions)
+        }
+        self._rows = {held: cutter.rows(self._sentences[held], held) for held in directions}
+        self._epoch, self._num_delivered = 0, 0
+
+    @property
+    def num_batches(self) -> int:
+        """The number of batches of an epoch."""
+        return self._num_batches
+
+    def batches(self) -> Iterator[WindowBatch]:
+        """Yield the rest of the current epoch; after its end, the next one."""
+        if self._num_delivered == self._num_batches:
+            self._epoch, self._num_delivered = self._epoch + 1, 0
+        while self._num_delivered < self._num_batches:
+            batch = self._cutter.batch(
+                self._rows["forward"].window(), self._rows["backward"].window()
+            )
+            self._num_delivered += 1
+            yield batch
+
+    def state_dict(self) -> dict[str, Any]:
+        """Return the position: what was delivered, the streams, each row's sentence."""
+        return {
+            "epoch": self._epoch,
+            "delivered": self._num_delivered,
+            "sizes": self._sizes,
+            "sentences": {name: held.state_dict() for name, held in self._sentences.items()},
+            "rows": {name: held.state_dict() for name, held in self._rows.items()},
+        }
+
+    def load_state_dict(self, state: Mapping[str, Any]) -> None:
+        """Go on from a position, at once: nothing is read again.
+
+        Raises:
+            RunError: it is a position in another text, or in windows of another size.
+        """
+        if state["sizes"] != self._sizes:
+            raise RunError(
+                f"the run was at a position in windows of {state['sizes']}, and now they are of "
+                f"{self._sizes}: go on with the same text, data_loader and number of processes"
+            )
+        self._epoch, self._num_delivered = state["epoch"], state["delivered"]
+        for name, sentences in self._sentences.items():
+            sentences.load_state_dict(state["sentences"][name])
+            self._rows[name].load_state_dict(state["rows"][name])
+
+    @property
+    def _sizes(self) -> dict[str, int]:
+        return {
+            "rows": self._cutter.num_all_rows,
+            "steps": self._cutter.num_steps,
+            "sentences": self._cutter.corpus.num_sentences,
+            "words": self._cutter.corpus.num_words,
+        }
+
+
+def _too_short(cutter: Cutter) -> str:
+    corpus, num_rows, num_steps = cutter.corpus, cutter.num_all_rows, cutter.num_steps
+    return (
+        f"the text has {corpus.num_words} words in {corpus.num_sentences} sentences, so "
+        f"{corpus.num_predictions} words and sentence ends to predict; one batch of {num_rows} "
+        f"rows and {num_steps} steps needs {num_rows * num_steps}: give more text, or a smaller "
+        "data_loader.batch_size or unroll_steps"
+    )

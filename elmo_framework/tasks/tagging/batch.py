@@ -1,0 +1,82 @@
+"""Tagged sentences as tensors."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from textwrap import shorten
+
+import numpy as np
+import torch
+from jaxtyping import Int
+from torch import Tensor
+
+from elmo_framework.common.errors import DataError
+from elmo_framework.data.text import Indexer, TextBatch, collate_text
+from elmo_framework.data.vocabulary import Vocabulary
+from elmo_framework.tasks.tagging.example import TaggedSentence
+
+
+@dataclass(frozen=True, slots=True)
+class TaggingBatch:
+    """Sentences, padded to the longest.
+
+    Attributes:
+        text: their words.
+        tags: the ids of their tags, 0 at padding; None unless all of them have tags.
+        examples: what the batch was made of.
+    """
+
+    text: TextBatch
+    tags: Int[Tensor, "batch tokens"] | None
+    examples: tuple[TaggedSentence, ...]
+
+    @property
+    def num_tokens(self) -> int:
+        """The number of words, without padding."""
+        return sum(map(len, self.text.words))
+
+    @property
+    def title(self) -> str:
+        """The words of the first sentence, and how many follow it."""
+        return f"{_shown(self.text.words[0])} and {len(self.examples) - 1} more"
+
+
+@dataclass(frozen=True, slots=True)
+class TaggingCollator:
+    """Makes batches of tagged sentences.
+
+    Attributes:
+        labels: the tags of the training data.
+        indexers: what turns words into the ids that the model reads.
+    """
+
+    labels: Vocabulary
+    indexers: tuple[Indexer, ...]
+
+    def __call__(self, examples: Sequence[TaggedSentence]) -> TaggingBatch:
+        """Make a batch.
+
+        Raises:
+            DataError: a tag was not seen in training.
+        """
+        text = collate_text([example.words for example in examples], self.indexers)
+        return TaggingBatch(text, self._tags(examples, text), tuple(examples))
+
+    def _tags(self, examples: Sequence[TaggedSentence], text: TextBatch) -> Tensor | None:
+        padded = np.zeros(text.mask.shape, dtype=np.int64)
+        for row, example in zip(padded, examples, strict=True):
+            if example.tags is None:
+                return None
+            row[: len(example.tags)] = self._ids(example, example.tags)
+        return torch.from_numpy(padded)
+
+    def _ids(self, example: TaggedSentence, tags: Sequence[str]) -> Sequence[int]:
+        try:
+            return [self.labels.id(tag) for tag in tags]
+        except DataError as error:
+            raise DataError(f"{error} It stands in: {_shown(example.words)}") from error
+
+
+def _shown(words: Sequence[str]) -> str:
+    return repr(shorten(" ".join(words), width=100, placeholder=" ..."))

@@ -1,0 +1,18 @@
+"""A sentence with tags."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class TaggedSentence:
+    """A sentence, and a tag for each word where they are known."""
+
+    words: tuple[str, ...]
+    tags: tuple[str, ...] | None
+
+    def __post_init__(self) -> None:
+        """Refuse more tags than words, or fewer."""
+        if self.tags is not None and len(self.tags) != len(self.words):
+            raise ValueError(f"{len(self.words)} words have {len(self.tags)} tags")

@@ -1,0 +1,95 @@
+"""What tagging is: sentences in, a tag for each word out."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, ClassVar, final
+
+from elmo_framework.common.errors import DataError, allowed
+from elmo_framework.data.tagging import spans
+from elmo_framework.data.text import Indexer
+from elmo_framework.data.tokenizer import Tokenizer
+from elmo_framework.data.vocabulary import Counts, Vocabularies
+from elmo_framework.metrics.metric import Metric
+from elmo_framework.metrics.span_f1 import SpanF1
+from elmo_framework.model.task import Collator, HeadTask
+from elmo_framework.tasks.tagging.batch import TaggingBatch, TaggingCollator
+from elmo_framework.tasks.tagging.example import TaggedSentence
+
+_KEYS = ("sentence", "tokens", "words")
+
+
+@final
+class TaggingTask(HeadTask[TaggedSentence, TaggingBatch]):
+    """A tag for each word; scored by the spans that the tags stand for, and by accuracy.
+
+    A prediction is the tags of a sentence.
+    """
+
+    example_type = TaggedSentence
+    metrics: ClassVar[Mapping[str, Metric]] = {"span_f1": SpanF1(spans)}
+
+    def count(self, examples: Iterable[TaggedSentence]) -> Counts:
+        """Count `words` and `labels`."""
+        words: Counter[str] = Counter()
+        labels: Counter[str] = Counter()
+        for example in examples:
+            words.update(example.words)
+            labels.update(example.tags or ())
+        return {"words": words, "labels": labels}
+
+    def collator(self, vocabularies: Vocabularies, indexers: Sequence[Indexer]) -> Collator:
+        """Return what makes batches."""
+        return TaggingCollator(vocabularies.labels(), tuple(indexers))
+
+    def num_tokens(self, example: TaggedSentence) -> int:
+        """Return the number of words."""
+        return len(example.words)
+
+    def gold(self, example: TaggedSentence) -> tuple[str, ...]:
+        """Return the tags of an example.
+
+        Raises:
+            DataError: it has none.
+        """
+        if example.tags is None:
+            raise DataError(
+                f"a sentence without tags cannot be scored: {' '.join(example.words)!r}"
+            )
+        return example.tags
+
+    def example(self, inputs: Mapping[str, Any], tokenizer: Tokenizer) -> TaggedSentence:
+        """Make an example of `{"sentence": "..."}` or of `{"tokens": [...]}` (or `words`)."""
+        given = [key for key in _KEYS if key in inputs]
+        if len(given) != 1:
+            found = ", ".join(map(repr, given or inputs)) or "none"
+            known = allowed(next(iter(inputs), ""), _KEYS)
+            raise DataError(f"expected one key that holds a sentence, found {found}; {known}")
+        value = inputs[given[0]]
+        if given[0] == "sentence":
+            return TaggedSentence(tuple(tokenizer.words(_text(value))), None)
+        return TaggedSentence(_words(given[0], value), None)
+
+    def to_json(self, prediction: Sequence[str], example: TaggedSentence) -> dict[str, Any]:
+        """Return the words, their tags, and the spans: from `start` to before `end`."""
+        return {
+            "words": list(example.words),
+            "tags": list(prediction),
+            "spans": [
+                {**span._asdict(), "text": " ".join(example.words[span.start : span.end])}
+                for span in spans(prediction)
+            ],
+        }
+
+
+def _text(value: object) -> str:
+    if not isinstance(value, str):
+        raise DataError(f"'sentence' is {value!r}; expected a string")
+    return value
+
+
+def _words(key: str, value: object) -> tuple[str, ...]:
+    if not isinstance(value, list) or not all(isinstance(word, str) for word in value):
+        raise DataError(f"{key!r} is {value!r}; expected a list of strings")
+    return tuple(value)

@@ -1,0 +1,79 @@
+"""Scores of a model on some data, exact over processes."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import torch
+
+from elmo_framework.data.batch import to_device
+from elmo_framework.data.source import BatchSource
+from elmo_framework.model.model import Model
+from elmo_framework.training.process_group import ProcessGroup
+
+
+class Evaluator:
+    """Scores a model on one set of data.
+
+    Args:
+        source: the batches, in a fixed order, each example once.
+        group: the processes that share them.
+        device: where the model is.
+        precision: as in training.
+    """
+
+    def __init__(
+        self,
+        source: BatchSource[Any],
+        *,
+        group: ProcessGroup,
+        device: torch.device,
+        precision: str = "float32",
+    ) -> None:
+        self._source, self._group = source, group
+        self._device, self._precision = device, precision
+
+    def scores(
+        self, model: Model[Any], note: Callable[[Any, Any], None] | None = None
+    ) -> dict[str, float]:
+        """Return the scores over all batches of all processes.
+
+        Args:
+            model: called without gradients and without dropout, its carried state put aside.
+            note: told each batch and its output, on the process that computes them.
+        """
+        sums: Counter[str] = Counter()
+        with inference(model), model.fresh_state():
+            for held in self._source.batches():
+                batch = to_device(held, self._device)
+                with autocast(self._device, self._precision):
+                    output = model(batch)
+                sums.update(model.sums(output, batch))
+                if note is not None:
+                    note(batch, output)
+        return model.scores(self._group.sum(sums))
+
+    @property
+    def num_batches(self) -> int:
+        """How many batches this process computes."""
+        return self._source.num_batches
+
+
+def autocast(device: torch.device, precision: str) -> torch.autocast:
+    """Return the context in which products run in `precision`."""
+    return torch.autocast(device.type, torch.bfloat16, enabled=precision == "bfloat16")
+
+
+@contextmanager
+def inference(model: Model[Any]) -> Iterator[None]:
+    """Switch dropout and gradients off for a while."""
+    was_training = model.training
+    model.eval()
+    try:
+        with torch.no_grad():
+            yield
+    finally:
+        model.train(was_training)

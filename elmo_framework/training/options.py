@@ -1,0 +1,131 @@
+"""What a config says about training."""
+
+from __future__ import annotations
+
+import re
+from abc import ABC
+from dataclasses import dataclass
+from typing import Annotated, Literal, final
+
+from annotated_types import Ge, Gt, Lt
+
+from elmo_framework.common.component import Default, Lazy
+from elmo_framework.common.registry import Registrable
+from elmo_framework.training.observer import Observer
+from elmo_framework.training.optimizer import Optimizer
+from elmo_framework.training.schedule import Schedule
+
+Count = Annotated[int, Gt(0)]
+Minutes = Annotated[float, Gt(0)]
+
+
+@dataclass(frozen=True)
+class Every:
+    """When something is due: whatever of the three comes first.
+
+    Attributes:
+        steps: after so many updates.
+        epochs: at the end of so many epochs.
+        minutes: after so many minutes; a run that depends on the clock is not repeatable.
+    """
+
+    steps: Count | None = None
+    epochs: Count | None = None
+    minutes: Minutes | None = None
+
+
+@dataclass(frozen=True)
+class MovingAverage:
+    """An exponential moving average of the weights, used wherever the model is evaluated.
+
+    Attributes:
+        decay: what is kept of the average at each step.
+    """
+
+    decay: Annotated[float, Gt(0), Lt(1)] = 0.9999
+
+
+@dataclass(frozen=True)
+class Keeping:
+    """Which checkpoints are written and kept.
+
+    Attributes:
+        keep_most_recent_by_count: how many of the last are kept, besides the best.
+        save_every: when one is written besides each evaluation.
+    """
+
+    keep_most_recent_by_count: Count = 2
+    save_every: Annotated[Every, Default({})] = Every()
+
+
+class TrainerOptions(Registrable, ABC):
+    """How a model is trained."""
+
+    default_member = "gradient_descent"
+
+
+@final
+@TrainerOptions.register("gradient_descent")
+@dataclass(frozen=True, kw_only=True)
+class GradientDescent(TrainerOptions):
+    """Training by gradient descent; it ends at the first limit that is reached.
+
+    Args:
+        optimizer: what changes the weights.
+        learning_rate_scheduler: what the learning rate is multiplied by as training goes on.
+        num_epochs: passes over the training data, if they are a limit.
+        num_steps: updates, if they are a limit.
+        max_minutes: minutes of training and evaluation, if they are a limit.
+        patience: evaluations without a better score after which training stops.
+        validation_metric: the score that says which weights are best; `+` before its name when
+            larger is better, `-` when smaller is.
+        evaluate_every: when the model is evaluated and a checkpoint written.
+        grad_norm: the largest norm of all gradients together; they are scaled down to it.
+        grad_clipping: the largest absolute value of a gradient, applied after `grad_norm`.
+        num_gradient_accumulation_steps: batches whose gradients are averaged for one update.
+        moving_average: an average of the weights to evaluate with and to keep.
+        checkpointer: which checkpoints are kept.
+        callbacks: observers of the training; they read and never steer.
+        device: `auto` takes a GPU if there is one.
+        precision: `bfloat16` runs the products of the forward pass in that type.
+        no_grad: regular expressions; parameters with a matching name are not trained.
+    """
+
+    optimizer: Annotated[Optimizer, Default("adam")]
+    learning_rate_scheduler: Annotated[Schedule, Default("constant")]
+    callbacks: Annotated[list[Lazy[Observer]], Default(["tensorboard"])]
+    evaluate_every: Annotated[Every, Default({"epochs": 1})]
+    checkpointer: Annotated[Keeping, Default({})]
+    num_epochs: Count | None = 20
+    num_steps: Count | None = None
+    max_minutes: Minutes | None = None
+    patience: Annotated[int, Ge(0)] | None = None
+    validation_metric: str = "-loss"
+    grad_norm: Annotated[float, Gt(0)] | None = None
+    grad_clipping: Annotated[float, Gt(0)] | None = None
+    num_gradient_accumulation_steps: Count = 1
+    moving_average: MovingAverage | None = None
+    device: Literal["auto", "cpu", "cuda"] = "auto"
+    precision: Literal["float32", "bfloat16"] = "float32"
+    no_grad: Annotated[list[str], Default([])]
+
+    def __post_init__(self) -> None:
+        if self.validation_metric[:1] not in ("+", "-"):
+            raise ValueError(
+                f"validation_metric is {self.validation_metric!r}; write '+' before the name when "
+                "larger is better, '-' when smaller is"
+            )
+        if self.num_epochs is None and self.num_steps is None and self.max_minutes is None:
+            raise ValueError("one of num_epochs, num_steps and max_minutes must limit training")
+        is_endless = self.num_epochs is None and self.num_steps is None
+        if is_endless and self.learning_rate_scheduler.needs_num_steps:
+            raise ValueError("this learning_rate_scheduler needs num_epochs or num_steps")
+        for pattern in self.no_grad:
+            _require_expression(pattern)
+
+
+def _require_expression(pattern: str) -> None:
+    try:
+        re.compile(pattern)
+    except re.error as error:
+        raise ValueError(f"no_grad: {pattern!r} is no regular expression: {error}") from error

@@ -1,0 +1,99 @@
+"""The processes that train one model together: one, or those that `torchrun` started."""
+
+from __future__ import annotations
+
+import os
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from typing import Any
+
+import torch
+import torch.distributed as dist
+from torch import nn
+from torch.nn.parallel import DistributedDataParallel
+
+from elmo_framework.data.source import Share
+
+
+class ProcessGroup:
+    """One process among `world_size`; alone, everything it does is local.
+
+    Args:
+        share: the number of this process, and how many there are.
+    """
+
+    def __init__(self, share: Share) -> None:
+        self.share = share
+
+    @property
+    def is_first(self) -> bool:
+        """Whether this process writes files and talks to the user."""
+        return self.share.rank == 0
+
+    @property
+    def is_alone(self) -> bool:
+        """Whether there is no other process."""
+        return self.share.world_size == 1
+
+    def sum(self, sums: Mapping[str, float]) -> dict[str, float]:
+        """Add up sums by name over the processes, which may hold different names."""
+        total: Counter[str] = Counter()
+        for part in self.gather(dict(sums)):
+            total.update(part)
+        return dict(total)
+
+    def gather(self, value: Any) -> list[Any]:
+        """Return every process's value, by rank."""
+        if self.is_alone:
+            return [value]
+        gathered: list[Any] = [None] * self.share.world_size
+        dist.all_gather_object(gathered, value)
+        return gathered
+
+    def first(self, value: Any) -> Any:
+        """Return the first process's value, on every process."""
+        if self.is_alone:
+            return value
+        held = [value]
+        dist.broadcast_object_list(held, src=0)
+        return held[0]
+
+    def wait(self) -> None:
+        """Go on when every process has come here."""
+        if not self.is_alone:
+            dist.barrier()
+
+    def trainable(self, model: nn.Module) -> nn.Module:
+        """Return the model to call in training: one whose gradients become averages."""
+        return model if self.is_alone else DistributedDataParallel(model, broadcast_buffers=False)
+
+
+def local_gradients(model: nn.Module) -> AbstractContextManager[None]:
+    """Keep gradients on this process, for all but the last batch of an update."""
+    return model.no_sync() if isinstance(model, DistributedDataParallel) else nullcontext()
+
+
+@contextmanager
+def process_group(device_type: str) -> Iterator[ProcessGroup]:
+    """Join the processes that `torchrun` started, as its environment variables say.
+
+    Args:
+        device_type: "cuda" talks over NCCL, "cpu" over gloo.
+    """
+    share = Share(int(os.environ.get("RANK", "0")), int(os.environ.get("WORLD_SIZE", "1")))
+    if share.world_size == 1:
+        yield ProcessGroup(share)
+        return
+    dist.init_process_group("nccl" if device_type == "cuda" else "gloo")
+    try:
+        yield ProcessGroup(share)
+    finally:
+        dist.destroy_process_group()
+
+
+def choose_device(wanted: str) -> torch.device:
+    """Return the device that `auto`, `cpu` or `cuda` means for this process."""
+    if wanted == "cpu" or not torch.cuda.is_available():
+        return torch.device("cpu")
+    return torch.device("cuda", int(os.environ.get("LOCAL_RANK", "0")))

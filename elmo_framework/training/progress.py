@@ -1,0 +1,103 @@
+"""How far a training is: a few numbers that everything else follows from."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+from torch import Tensor
+
+
+@dataclass(frozen=True)
+class Progress:
+    """How far a training is.
+
+    Attributes:
+        step: updates made.
+        seconds: time spent, over all its processes one after the other.
+        scores: the validation metric at each evaluation, its sign turned so that larger is
+            better.
+        best_step: the step of the best of them; 0 before the first evaluation.
+        best_scores: all scores of that evaluation, by name.
+        last_scores: all scores of the last evaluation.
+        last_evaluation: seconds at the last evaluation.
+    """
+
+    step: int = 0
+    seconds: float = 0.0
+    scores: tuple[float, ...] = ()
+    best_step: int = 0
+    best_scores: Mapping[str, float] | None = None
+    last_scores: Mapping[str, float] | None = None
+    last_evaluation: float = 0.0
+
+    @property
+    def is_best(self) -> bool:
+        """Whether the last evaluation was the best one, the first of equals."""
+        return bool(self.scores) and self.best_step == self.step
+
+    @property
+    def evaluations_without_improvement(self) -> int:
+        """How many evaluations there were after the best one."""
+        return len(self.scores) - 1 - self.scores.index(max(self.scores)) if self.scores else 0
+
+    def after_step(self, seconds: float) -> Progress:
+        """Return the progress after one more update."""
+        return replace(self, step=self.step + 1, seconds=seconds)
+
+    def after_evaluation(
+        self, scores: Mapping[str, float], *, metric: str, seconds: float
+    ) -> Progress:
+        """Return the progress after an evaluation.
+
+        Args:
+            scores: all scores, by name.
+            metric: the name of the one that decides, after its sign.
+            seconds: time spent so far.
+        """
+        score = scores[metric[1:]] if metric[0] == "+" else -scores[metric[1:]]
+        after = replace(
+            self,
+            scores=(*self.scores, score),
+            last_scores=dict(scores),
+            seconds=seconds,
+            last_evaluation=seconds,
+        )
+        if self.scores and score <= max(self.scores):
+            return after
+        return replace(after, best_step=self.step, best_scores=dict(scores))
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the progress as JSON types."""
+        return {**vars(self), "scores": list(self.scores)}
+
+    @classmethod
+    def from_json(cls, written: Mapping[str, Any]) -> Progress:
+        """Read what `to_json` returned."""
+        return cls(**{**written, "scores": tuple(written["scores"])})
+
+
+@dataclass(frozen=True)
+class StepReport:
+    """One update, as observers see it.
+
+    Attributes:
+        step: updates made, this one included.
+        epoch: the epoch it belongs to, from 0.
+        is_epoch_end: whether it is the last of its epoch.
+        loss: the mean loss of its batches, without penalties; on the device.
+        gradient_norm: of all gradients together, before they were clipped; on the device.
+        learning_rate: that it was made with.
+        num_tokens: in its batches, on this process.
+        seconds: time spent so far.
+    """
+
+    step: int
+    epoch: int
+    is_epoch_end: bool
+    loss: Tensor
+    gradient_norm: Tensor
+    learning_rate: float
+    num_tokens: int
+    seconds: float

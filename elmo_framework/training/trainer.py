@@ -1,0 +1,308 @@
+"""The one trainer, for the biLM and for heads."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import nullcontext
+from dataclasses import dataclass
+from itertools import islice
+from typing import Any, TypeVar
+
+import torch
+from torch import Tensor, nn
+
+from elmo_framework.common.errors import RunError, StoppedError, allowed
+from elmo_framework.data.batch import to_device
+from elmo_framework.data.source import BatchSource
+from elmo_framework.model.model import Model
+from elmo_framework.training.checkpointer import Checkpointer, Snapshot
+from elmo_framework.training.evaluator import Evaluator, autocast
+from elmo_framework.training.interrupt import Interrupt
+from elmo_framework.training.moving_average import AveragedWeights
+from elmo_framework.training.observer import Observers
+from elmo_framework.training.options import Every, GradientDescent
+from elmo_framework.training.process_group import ProcessGroup, local_gradients
+from elmo_framework.training.progress import Progress, StepReport
+from elmo_framework.training.schedule import Moment
+from elmo_framework.training.seeds import generator_states, load_generator_states
+
+ItemT = TypeVar("ItemT")
+
+_STEPS_BETWEEN_LOOKS = 20
+"""How often what would make a GPU or other processes wait is looked at."""
+
+
+@dataclass(frozen=True)
+class TrainingResult:
+    """How a training ended.
+
+    Attributes:
+        progress: how far it came.
+        reason: what ended it.
+    """
+
+    progress: Progress
+    reason: str
+
+
+class Trainer:
+    """Trains a model; takes parts that are built and only stores them.
+
+    Args:
+        options: what the config says.
+        model: on its device already.
+        optimizer: over the parameters that are trained.
+        source: the batches.
+        evaluator: scores on the validation data; None without any.
+        average: the moving average of the weights.
+        group: the processes that train together.
+        device: where the model is.
+    """
+
+    def __init__(
+        self,
+        *,
+        options: GradientDescent,
+        model: Model[Any],
+        optimizer: torch.optim.Optimizer,
+        source: BatchSource[Any],
+        evaluator: Evaluator | None,
+        average: AveragedWeights,
+        group: ProcessGroup,
+        device: torch.device,
+    ) -> None:
+        self.options, self.model, self.optimizer = options, model, optimizer
+        self.source, self.evaluator, self.average = source, evaluator, average
+        self.group, self.device = group, device
+        self.progress = Progress()
+        self._trainable: nn.Module = group.trainable(model)
+        self._parameters = [held for held in model.parameters() if held.requires_grad]
+        self._rates = [float(held["lr"]) for held in optimizer.param_groups]
+        self._started, self._seconds_before = time.monotonic(), 0.0
+        self._evaluated_at = self._saved_at = 0.0
+        self.steps_an_epoch = math.ceil(
+            source.num_batches / options.num_gradient_accumulation_steps
+        )
+
+    @property
+    def num_steps(self) -> int | None:
+        """How many updates there will be at most; None when only the clock limits them."""
+        epochs = self.options.num_epochs
+        limits = [self.options.num_steps, epochs and epochs * self.steps_an_epoch]
+        return min((limit for limit in limits if limit is not None), default=None)
+
+    def run(
+        self, checkpointer: Checkpointer, observers: Observers, interrupt: Interrupt
+    ) -> TrainingResult:
+        """Train to the end, from the last checkpoint if there is one.
+
+        Args:
+            checkpointer: where training goes on from, and writes to.
+            observers: are told what happens.
+            interrupt: tells when the user wants to stop.
+
+        Raises:
+            RunError: the loss is not a number, or the validation metric has another name.
+            StoppedError: the user asked for a stop; a checkpoint has been written.
+        """
+        self._restore(checkpointer)
+        observers.start(self.progress)
+        for report in self.steps():
+            observers.step(report)
+            is_evaluated = self._is_due(self.options.evaluate_every, report, self._evaluated_at)
+            if is_evaluated:
+                self._evaluate(observers)
+            if is_evaluated or self._is_save_due(report) or self._is_finished():
+                self._save(checkpointer)
+            self._obey(interrupt, checkpointer)
+            if is_evaluated and self._is_out_of_patience():
+                return TrainingResult(self.progress, "no better score in `patience` evaluations")
+        return TrainingResult(self.progress, "the limit of training is reached")
+
+    def steps(self) -> Iterator[StepReport]:
+        """Make updates until a limit is reached; yield a report after each."""
+        self.model.train()
+        while not self._is_finished():
+            for batches in grouped(
+                self.source.batches(), self.options.num_gradient_accumulation_steps
+            ):
+                rate = self._set_rate()
+                loss = self._accumulate_gradients(batches)
+                gradient_norm = self._update()
+                self.progress = self.progress.after_step(self._seconds())
+                yield self._report(batches, loss, gradient_norm, rate)
+                if self._is_finished():
+                    return
+
+    def _accumulate_gradients(self, batches: Sequence[Any]) -> Tensor:
+        """Differentiate the mean loss of some batches; return it."""
+        losses = []
+        for index, held in enumerate(batches):
+            batch = to_device(held, self.device)
+            is_last = index == len(batches) - 1
+            with nullcontext() if is_last else local_gradients(self._trainable):
+                loss = self._loss(batch)
+                penalty = self.model.penalty()
+                total = loss if penalty is None else loss + penalty
+                (total / len(batches)).backward()
+            losses.append(loss.detach())
+        return torch.stack(losses).mean()
+
+    def _loss(self, batch: Any) -> Tensor:
+        with autocast(self.device, self.options.precision):
+            loss: Tensor | None = self._trainable(batch).loss
+        if loss is None:
+            raise RunError("the training data has no labels, so there is no loss")
+        return loss
+
+    def _update(self) -> Tensor:
+        """Change the parameters; return the norm that their gradients had."""
+        largest = self.options.grad_norm or math.inf
+        gradient_norm = nn.utils.clip_grad_norm_(self._parameters, largest)
+        if self.options.grad_clipping is not None:
+            nn.utils.clip_grad_value_(self._parameters, self.options.grad_clipping)
+        self.optimizer.step()
+        self.optimizer.zero_grad(set_to_none=True)
+        self.average.update()
+        return gradient_norm
+
+    def _set_rate(self) -> float:
+        """Set the learning rates of the update that comes next; return the first."""
+        step = self.progress.step
+        moment = Moment(step, self.num_steps, step // self.steps_an_epoch, self.progress.scores)
+        multiplier = self.options.learning_rate_scheduler.multiplier(moment)
+        for held, rate in zip(self.optimizer.param_groups, self._rates, strict=True):
+            held["lr"] = rate * multiplier
+        return self._rates[0] * multiplier
+
+    def _report(
+        self, batches: Sequence[Any], loss: Tensor, gradient_norm: Tensor, rate: float
+    ) -> StepReport:
+        step = self.progress.step
+        report = StepReport(
+            step=step,
+            epoch=(step - 1) // self.steps_an_epoch,
+            is_epoch_end=step % self.steps_an_epoch == 0,
+            loss=loss,
+            gradient_norm=gradient_norm,
+            learning_rate=rate,
+            num_tokens=sum(batch.num_tokens for batch in batches),
+            seconds=self.progress.seconds,
+        )
+        self._require_finite(report, batches)
+        return report
+
+    def _require_finite(self, report: StepReport, batches: Sequence[Any]) -> None:
+        """Stop at a loss that is no number; a GPU is asked now and then, to keep it busy."""
+        if self.device.type != "cpu" and report.step % _STEPS_BETWEEN_LOOKS:
+            return
+        if not math.isfinite(report.loss):
+            number = (report.step - 1) % self.steps_an_epoch
+            raise RunError(
+                f"the loss is {float(report.loss)} at step {report.step} (epoch {report.epoch}, "
+                f"update {number} of it) on this batch: {batches[-1].title}; "
+                "try a smaller learning rate or grad_norm"
+            )
+
+    def _evaluate(self, observers: Observers) -> None:
+        """Score the model on the validation data and tell the observers."""
+        self._evaluated_at = self._seconds()
+        if self.evaluator is None:
+            return
+        with self.average.in_place():
+            scores = self.evaluator.scores(self.model)
+        metric = self.options.validation_metric
+        if metric[1:] not in scores:
+            raise RunError(
+                f"trainer.validation_metric: {metric!r} is no score of this model; "
+                f"{allowed(metric[1:], scores)}"
+            )
+        self._evaluated_at = self._seconds()
+        self.progress = self.progress.after_evaluation(
+            scores, metric=metric, seconds=self._evaluated_at
+        )
+        observers.scores(self.progress, {**scores, **self.model.gauges()})
+
+    def _is_due(self, every: Every, report: StepReport, last: float) -> bool:
+        """Tell whether something is due after this update, that was last done at a time."""
+        if every.steps is not None and report.step % every.steps == 0:
+            return True
+        epochs_done = report.epoch + 1
+        if every.epochs is not None and report.is_epoch_end and epochs_done % every.epochs == 0:
+            return True
+        return every.minutes is not None and self._has_passed(every.minutes, since=last)
+
+    def _is_save_due(self, report: StepReport) -> bool:
+        return self._is_due(self.options.checkpointer.save_every, report, self._saved_at)
+
+    def _is_finished(self) -> bool:
+        step, num_steps, minutes = self.progress.step, self.num_steps, self.options.max_minutes
+        if num_steps is not None and step >= num_steps:
+            return True
+        return minutes is not None and step > 0 and self._has_passed(minutes, since=0.0)
+
+    def _has_passed(self, minutes: float, *, since: float) -> bool:
+        """Tell whether time has passed, by the clock of the first process."""
+        return bool(self.group.first(self._seconds() - since >= 60 * minutes))
+
+    def _is_out_of_patience(self) -> bool:
+        patience = self.options.patience
+        return patience is not None and (
+            self.progress.evaluations_without_improvement >= max(1, patience)
+        )
+
+    def _obey(self, interrupt: Interrupt, checkpointer: Checkpointer) -> None:
+        """Stop if the user asks for it; processes ask each other now and then."""
+        if not self.group.is_alone and self.progress.step % _STEPS_BETWEEN_LOOKS:
+            return
+        asked = next(filter(None, self.group.gather(interrupt.signal_name)), None)
+        if asked is not None:
+            self._save(checkpointer)
+            raise StoppedError(
+                f"stopped by {asked} after step {self.progress.step}; a checkpoint is written, "
+                "and --recover goes on from it"
+            )
+
+    def _seconds(self) -> float:
+        """Return the time spent, that of earlier processes included."""
+        return self._seconds_before + time.monotonic() - self._started
+
+    def _save(self, checkpointer: Checkpointer) -> None:
+        self._saved_at = self._seconds()
+        checkpointer.save(
+            Snapshot(
+                progress=self.progress,
+                weights=self.model.state_dict(),
+                average=self.average.state_dict(),
+                training=self.optimizer.state_dict(),
+                local={
+                    "generators": generator_states(),
+                    "source": self.source.state_dict(),
+                    "carried": self.model.carried_state(),
+                },
+            )
+        )
+
+    def _restore(self, checkpointer: Checkpointer) -> None:
+        snapshot = checkpointer.restore()
+        if snapshot is None:
+            return
+        self.progress = snapshot.progress
+        self._seconds_before = self._saved_at = snapshot.progress.seconds
+        self._evaluated_at = snapshot.progress.last_evaluation
+        self.model.load_state_dict(snapshot.weights)
+        self.average.load_state_dict(snapshot.average)
+        self.optimizer.load_state_dict(dict(snapshot.training))
+        self.source.load_state_dict(snapshot.local["source"])
+        carried = {name: held.to(self.device) for name, held in snapshot.local["carried"].items()}
+        self.model.load_carried_state(carried)
+        load_generator_states(snapshot.local["generators"])
+
+
+def grouped(items: Iterable[ItemT], size: int) -> Iterator[list[ItemT]]:
+    """Yield the items in lists of `size`; the last list may be shorter."""
+    remaining = iter(items)
+    while group := list(islice(remaining, size)):
+        yield group

@@ -1,0 +1,42 @@
+// Named entities of CoNLL-2003 without ELMo: words and their characters, two layers of LSTM, a CRF.
+// Numbers are those of AllenNLP's ner.jsonnet, and of the paper where it says them; they differ
+// where a comment says so.
+{
+  // The files hold IOB1 or BIO; training in BIOUL tells the tagger where spans end.
+  dataset_reader: { type: 'conll2003', tag_label: 'ner', coding_scheme: 'BIOUL' },
+  train_data_path: 'data/conll2003/train.txt',
+  validation_data_path: 'data/conll2003/valid.txt',
+  model: {
+    type: 'crf_tagger',
+    dropout: 0.5,
+    embedder: {
+      token_embedders: {
+        // Random vectors, so that the data is all that is needed. The paper starts from Senna's 50
+        // dimensions and AllenNLP from GloVe's: set pretrained_file to such a file. Words seen once
+        // train the vector of the unknown ones, which without a file nothing else would.
+        tokens: { type: 'embedding', embedding_dim: 50, lowercase: true, min_count: 2 },
+        token_characters: {
+          type: 'character_encoding',
+          embedding: { embedding_dim: 16 },
+          encoder: {
+            type: 'cnn',
+            num_filters: 128,
+            ngram_filter_sizes: [3],
+            conv_layer_activation: 'relu',
+          },
+        },
+      },
+    },
+    // The paper has 200 units in the first layer and 100 in the second.
+    encoder: { type: 'lstm', hidden_size: 200, num_layers: 2, bidirectional: true, dropout: 0.5 },
+  },
+  // The loss is a sum over the batch, so that its size is part of the learning rate.
+  data_loader: { batch_size: 64 },
+  trainer: {
+    optimizer: { type: 'adam', lr: 0.001 },
+    grad_norm: 5.0,
+    num_epochs: 75,
+    patience: 25,
+    validation_metric: '+f1-measure-overall',
+  },
+}

@@ -1,0 +1,150 @@
+"""A small model with dropout and carried state, and what trains it."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, ClassVar
+
+import torch
+from torch import Tensor, nn
+
+from elmo_framework.common.build import parse
+from elmo_framework.data.batches import Batches
+from elmo_framework.data.source import Share, SourceContext
+from elmo_framework.data.text import Indexer
+from elmo_framework.data.vocabulary import Counts, Vocabularies
+from elmo_framework.model.model import Model, Output
+from elmo_framework.model.task import Task
+from elmo_framework.training import optimizer, schedule  # noqa: F401
+from elmo_framework.training.checkpointer import Checkpointer
+from elmo_framework.training.evaluator import Evaluator
+from elmo_framework.training.interrupt import Interrupt
+from elmo_framework.training.moving_average import AveragedWeights
+from elmo_framework.training.observer import MetricsLog, Observer, Observers
+from elmo_framework.training.options import GradientDescent, TrainerOptions
+from elmo_framework.training.process_group import ProcessGroup
+from elmo_framework.training.seeds import seed_everything
+from elmo_framework.training.trainer import Trainer, TrainingResult
+
+CPU = torch.device("cpu")
+
+
+@dataclass(frozen=True, slots=True)
+class ToyBatch:
+    inputs: Tensor
+    targets: Tensor
+
+    @property
+    def num_tokens(self) -> int:
+        return len(self.inputs)
+
+    @property
+    def title(self) -> str:
+        return f"{len(self.inputs)} numbers, the first {float(self.inputs[0]):g}"
+
+
+class ToyTask(Task[float, ToyBatch]):
+    example_type = float
+
+    def count(self, examples: Iterable[float]) -> Counts:
+        return {"numbers": Counter(map(str, examples))}
+
+    def collator(
+        self, vocabularies: Vocabularies, indexers: Sequence[Indexer]
+    ) -> Callable[[Sequence[float]], ToyBatch]:
+        return collate
+
+    def num_tokens(self, example: float) -> int:
+        return 1
+
+
+class ToyModel(Model[ToyBatch]):
+    """Fits `y = 3 x - 1`; a carried number makes the loss depend on the batches before."""
+
+    task: ClassVar[ToyTask] = ToyTask()
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.network = nn.Sequential(nn.Linear(1, 4), nn.Dropout(0.2), nn.Linear(4, 1))
+        self.carried = torch.zeros(())
+
+    def forward(self, batch: ToyBatch) -> Output:
+        outputs = self.network(batch.inputs[:, None]).squeeze(1)
+        self.carried = 0.5 * self.carried + outputs.detach().mean()
+        return Output(((outputs + 0.01 * self.carried - batch.targets) ** 2).mean())
+
+    def sums(self, output: Output, batch: ToyBatch) -> Mapping[str, float]:
+        assert output.loss is not None
+        return {"loss": float(output.loss) * len(batch.inputs), "count": len(batch.inputs)}
+
+    def scores(self, sums: Mapping[str, float]) -> dict[str, float]:
+        return {"loss": sums["loss"] / sums["count"]}
+
+    def carried_state(self) -> dict[str, Tensor]:
+        return {"carried": self.carried}
+
+    def load_carried_state(self, state: Mapping[str, Tensor]) -> None:
+        self.carried = state.get("carried", torch.zeros(()))
+
+
+def collate(examples: Sequence[float]) -> ToyBatch:
+    inputs = torch.tensor(examples)
+    return ToyBatch(inputs, 3 * inputs - 1)
+
+
+class Toy:
+    """A training of the toy model in a folder; made anew it stands for a new process."""
+
+    def __init__(
+        self,
+        directory: Path,
+        *,
+        examples: Sequence[float] = tuple(x / 10 for x in range(21)),
+        observers: Sequence[Observer] = (),
+        **options: Any,
+    ) -> None:
+        raw = {"callbacks": [], "num_epochs": 4, "optimizer": {"type": "adam", "lr": 0.05}}
+        chosen = parse(TrainerOptions, {**raw, **options}, source="toy").build()
+        assert isinstance(chosen, GradientDescent)
+        seed_everything(7)
+        group = ProcessGroup(Share())
+        self.model = ToyModel()
+        self.checkpointer = Checkpointer(
+            directory / "checkpoints",
+            keep=chosen.checkpointer.keep_most_recent_by_count,
+            group=group,
+        )
+        self.observers = Observers([MetricsLog(directory), *observers])
+        self.interrupt = Interrupt()
+        self.trainer = Trainer(
+            options=chosen,
+            model=self.model,
+            optimizer=chosen.optimizer.create(self.model.parameters()),
+            source=Batches(batch_size=4).source(examples, context(is_training=True)),
+            evaluator=Evaluator(
+                Batches(batch_size=8).source(examples, context(is_training=False)),
+                group=group,
+                device=CPU,
+            ),
+            average=AveragedWeights(
+                self.model, chosen.moving_average and chosen.moving_average.decay
+            ),
+            group=group,
+            device=CPU,
+        )
+
+    def run(self) -> TrainingResult:
+        return self.trainer.run(self.checkpointer, self.observers, self.interrupt)
+
+
+def context(*, is_training: bool, share: Share | None = None, seed: int = 3) -> SourceContext:
+    return SourceContext(
+        collate=collate,
+        num_tokens=lambda example: 1,
+        seed=seed,
+        is_training=is_training,
+        share=share or Share(),
+    )
