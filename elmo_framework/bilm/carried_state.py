@@ -63,4 +63,4 @@ def _first(rows: Float[Tensor, "rows dim"], num_rows: int) -> Float[Tensor, "fir
 def _replaced(
     old: Float[Tensor, "rows dim"], new: Float[Tensor, "first dim"]
 ) -> Float[Tensor, "kept dim"]:
-    return torch.cat([new.detach(), old[len(new) :].to(new.device)])
+    return torch.cat([new, old[len(new) :].to(new.device)]).detach()

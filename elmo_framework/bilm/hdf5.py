@@ -21,7 +21,7 @@ from elmo_framework.bilm.context_layers import ElmoLstmContextLayers
 from elmo_framework.bilm.token_encoder import CharCnnTokenEncoder
 from elmo_framework.common.build import parse
 from elmo_framework.common.component import Lazy
-from elmo_framework.common.errors import DataError, allowed
+from elmo_framework.common.errors import DataError
 from elmo_framework.common.files import replacing, write_text
 from elmo_framework.data.characters import NUM_CHARACTERS
 from elmo_framework.nn.elmo_lstm import ElmoLstm
@@ -91,13 +91,13 @@ class _Options:
         value: Any = self.content
         for key in name.split("."):
             if not isinstance(value, Mapping):
-                raise DataError(
-                    f"{name!r} is asked of {value!r}, which is no object", path=self.path
-                )
+                message = f"{name!r} is asked of {value!r}, which is no object"
+                raise DataError(message, path=self.path)
             if key not in value and default:
                 return default[0]
             if key not in value:
-                raise DataError(f"{name!r} is missing; {allowed(key, value)}", path=self.path)
+                message = f"{name!r} is missing: no {key!r} among {', '.join(sorted(value))}"
+                raise DataError(message, path=self.path)
             value = value[key]
         return value
 

@@ -141,8 +141,8 @@ def _write_generic(bilm: BiLm, files: BiLmFiles) -> None:
 
 def _read_generic(files: BiLmFiles) -> BiLm:
     try:
-        raw = json.loads(files.options.read_text(encoding="utf-8"))
-    except (OSError, ValueError) as error:
+        raw = dict(json.loads(files.options.read_text(encoding="utf-8")))
+    except (OSError, ValueError, TypeError) as error:
         raise DataError(f"no description of a biLM: {error}", path=files.options) from error
     load_plugins(raw.pop("plugins", []), asked_by=str(files.options))
     bilm = parse(BiLm, raw, source=str(files.options)).build()
@@ -150,5 +150,7 @@ def _read_generic(files: BiLmFiles) -> BiLm:
         try:
             load_model(bilm, files.weights)
         except (OSError, RuntimeError, SafetensorError) as error:
-            raise DataError(f"no weights of this biLM: {error}", path=files.weights) from error
+            # PyTorch lists every parameter that does not fit; one is enough to see what is wrong.
+            reason = " ".join(str(error).split("\n\t")[:2])
+            raise DataError(f"no weights of this biLM: {reason}", path=files.weights) from error
     return bilm

@@ -29,7 +29,7 @@ class Check(Command):
   elmo check experiments/ner/elmo.jsonnet --data --format json
 
 Without --data nothing is read but the config; numbers that depend on how many words or labels
-the data holds are printed as such: 100 + 50 × words.
+the data holds are printed as such: 100 + 50 \N{MULTIPLICATION SIGN} words.
 """
 
     def add_arguments(self, parser: ArgumentParser) -> None:

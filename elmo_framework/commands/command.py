@@ -9,10 +9,9 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from argparse import ArgumentParser, ArgumentTypeError, Namespace
 from pathlib import Path
-from typing import TYPE_CHECKING, ClassVar
+from typing import ClassVar
 
-if TYPE_CHECKING:
-    from elmo_framework.common.config import Config
+from elmo_framework.common.config import Config
 
 
 class Command(ABC):
@@ -87,8 +86,6 @@ def read_config(arguments: Namespace) -> Config:
     Raises:
         ElmoFrameworkError: it cannot be read, or a plugin cannot be imported.
     """
-    from elmo_framework.common.config import Config
-
     config = Config.load(
         arguments.config,
         overrides=arguments.overrides,

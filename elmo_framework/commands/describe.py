@@ -51,6 +51,7 @@ class Describe(Command):
 
 
 def _described(family: str | None, name: str | None) -> dict[str, Any]:
+    import elmo_framework.experiment.experiment  # noqa: F401  (registers the top of a config)
     from elmo_framework.common.describe import find_family, find_member
     from elmo_framework.common.registry import families, members
 

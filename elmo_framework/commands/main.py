@@ -15,7 +15,7 @@ from elmo_framework.commands.evaluate import Evaluate
 from elmo_framework.commands.predict import Predict
 from elmo_framework.commands.schema import Schema
 from elmo_framework.commands.train import Train
-from elmo_framework.common.errors import ElmoFrameworkError, allowed
+from elmo_framework.common.errors import ElmoFrameworkError, StoppedError, allowed
 from elmo_framework.version import VERSION
 
 COMMANDS: tuple[Command, ...] = (
@@ -101,6 +101,8 @@ def _run(arguments: Namespace) -> int:
     except BrokenPipeError:
         _close_standard_output()
         return _BROKEN_PIPE
+    except StoppedError as stop:
+        return _say(str(stop), _INTERRUPTED)
     except (ElmoFrameworkError, OSError) as error:
         if arguments.traceback:
             traceback.print_exc()

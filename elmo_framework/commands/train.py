@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from argparse import ArgumentParser, Namespace
+from collections.abc import Mapping
 from pathlib import Path
-from typing import final
+from typing import Any, final
 
 from elmo_framework.commands.command import Command, add_config_arguments, read_config
 
@@ -57,6 +58,18 @@ examples:
             force=arguments.force,
             recover=arguments.recover,
         )
-        for name, value in metrics.items():
-            say(f"{name}: {value}")
+        say(_summary(metrics, arguments.serialization_dir))
         return 0
+
+
+def _summary(metrics: Mapping[str, Any], directory: Path) -> str:
+    """Say how training ended and where everything is."""
+    tested = [f"  {name} {metrics[name]:.4g}" for name in metrics if name.startswith("test_")]
+    return "\n".join(
+        [
+            f"{metrics['training_end']}: {metrics['training_steps']} steps in "
+            f"{metrics['training_duration']:.0f} seconds, the best at step {metrics['best_step']}",
+            *tested,
+            f"the run is in {directory}, its figures in {directory / 'metrics.json'}",
+        ]
+    )

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NoReturn
 
-import _jsonnet
+import _jsonnet  # type: ignore[import-untyped]
 
 from elmo_framework.common.allennlp import refuse_allennlp_keys
 from elmo_framework.common.errors import ConfigError, Problem, UnreadableConfigError, shown
@@ -91,7 +91,7 @@ def _read(path: Path) -> str:
     except FileNotFoundError:
         _refuse(path, f"there is no such file (looked for in {Path.cwd()})")
     except OSError as error:
-        _refuse(path, error.strerror)
+        _refuse(path, error.strerror or str(error))
 
 
 def _evaluate(source: str, text: str, variables: Mapping[str, str]) -> Any:

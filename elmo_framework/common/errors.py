@@ -6,20 +6,13 @@ import difflib
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import ClassVar
 
 TOP_LEVEL = "(top level)"
 _SHOWN = 100
 
 
 class ElmoFrameworkError(Exception):
-    """Base of every error whose cause is outside the code: a config, a file, the data.
-
-    Attributes:
-        exit_code: what the command line ends with.
-    """
-
-    exit_code: ClassVar[int] = 2
+    """Base of every error whose cause is outside the code: a config, a file, the data."""
 
 
 @dataclass(frozen=True)
@@ -81,8 +74,6 @@ class PluginError(RunError):
 
 class StoppedError(ElmoFrameworkError):
     """The user stopped a job, and it saved what it had."""
-
-    exit_code = 130
 
 
 def allowed(name: str, names: Iterable[str]) -> str:

@@ -135,7 +135,11 @@ def _line(cells: Sequence[str], widths: Sequence[int], is_number: Sequence[bool]
 
 
 def _is_number(cell: str) -> bool:
-    return cell.replace(",", "").lstrip("+-").replace(".", "", 1).rstrip("%").isdigit()
+    try:
+        float(cell.replace(",", "").strip("%- ") or "0")
+    except ValueError:
+        return False
+    return True
 
 
 class _Display(ABC):
@@ -168,6 +172,7 @@ class _Bar(_Display):
             TimeRemainingColumn(),
             TextColumn("{task.fields[note]}"),
             console=Console(file=self.stream),
+            redirect_stdout=False,  # results go there, and must not be mixed with the bar
         )
         self.task = self.bar.add_task(self.description, total=self.total, count="", note="")
         self.bar.start()

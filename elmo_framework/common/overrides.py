@@ -38,7 +38,8 @@ def with_overrides(
     Raises:
         ConfigError: with every override that is malformed or touches nothing.
     """
-    changed, problems = deepcopy(raw), []
+    changed = deepcopy(raw)
+    problems: list[Problem] = []
     for override in overrides:
         try:
             pairs = list(_pairs(override, evaluate))
@@ -61,7 +62,7 @@ def _pairs(override: str, evaluate: Callable[[str], Any]) -> Iterator[tuple[str,
         return
     key, equals, text = override.partition("=")
     if not equals:
-        _refuse(override, "is neither dotted.key=VALUE nor an object {...}")
+        raise _refusal(override, "is neither dotted.key=VALUE nor an object {...}")
     yield key.strip(), _value(text)
 
 
@@ -79,7 +80,7 @@ def _no_constant(name: str) -> NoReturn:
 
 def _apply(raw: dict[str, Any], key: str, value: Any) -> None:
     if not _KEY.fullmatch(key):
-        _refuse(key, "is no dotted key such as trainer.num_epochs or callbacks[0].type")
+        raise _refusal(key, "is no dotted key such as trainer.num_epochs or callbacks[0].type")
     *parents, last = re.findall(r"[^.\[\]]+", key)
     node: Any = raw
     path = ""
@@ -99,14 +100,14 @@ def _place(node: Any, part: str, key: str, path: str, *, may_add: bool) -> str |
         case dict() if may_add or part in node:
             return part
         case dict():
-            whole = f"; to add it, give all of it: {dotted(path, part)}={{...}}"
-            _refuse(key, f"{here} has no key {part!r}; {allowed(part, node)}{whole}")
+            whole = f" To add it, give all of it: {dotted(path, part)}={{...}}"
+            raise _refusal(key, f"{here} has no key {part!r}; {allowed(part, node)}{whole}")
         case list() if part.isdecimal() and int(part) < len(node):
             return int(part)
         case list():
-            _refuse(key, f"{here} is a list of {len(node)}, from 0; it has no item {part!r}")
+            raise _refusal(key, f"{here} is a list of {len(node)}, from 0; it has no item {part!r}")
         case _:
-            _refuse(key, f"{here} is {shown(node)}, which has no keys")
+            raise _refusal(key, f"{here} is {shown(node)}, which has no keys")
 
 
 def _warn_of_loss(key: str, old: object, new: object) -> None:
@@ -119,5 +120,5 @@ def _warn_of_loss(key: str, old: object, new: object) -> None:
         logger.warning(message, key, ", ".join(lost))
 
 
-def _refuse(key: str, message: str) -> NoReturn:
-    raise ConfigError("--overrides", [Problem(key, message)])
+def _refusal(key: str, message: str) -> ConfigError:
+    return ConfigError("--overrides", [Problem(key, message)])

@@ -14,12 +14,12 @@ from elmo_framework.common.signature import configurable
 
 @dataclass(frozen=True)
 class Leaf:
-    """One plain value, given or by default.
+    """One plain value that a configuration says.
 
     Attributes:
         path: its dotted path.
         hint: its type in the signature.
-        value: what the configuration says, or the default.
+        value: what it says; None where `null` or where it was refused.
     """
 
     path: str
@@ -28,7 +28,7 @@ class Leaf:
 
 
 def leaves(lazy: Lazy[Any]) -> Iterator[Leaf]:
-    """Yield the plain values of a component and of all that it holds, unbuilt parts included."""
+    """Yield what a configuration says, defaults of components included; also inside lazy parts."""
     for parameter in configurable(lazy.factory):
         if parameter.name in lazy.arguments:
             path = dotted(lazy.path, parameter.name)
@@ -36,22 +36,23 @@ def leaves(lazy: Lazy[Any]) -> Iterator[Leaf]:
 
 
 def _leaves(shape: Shape, value: Any, path: str) -> Iterator[Leaf]:
-    match shape, value:
-        case (_, None):
-            return
-        case (_, Lazy()):
-            yield from leaves(value)
-        case (Maybe(item), _):
-            yield from _leaves(item, value, path)
-        case (Many(item), list()):
-            for index, held in enumerate(value):
-                yield from _leaves(item, held, dotted(path, index))
-        case (Named(item), dict()):
-            for key, held in value.items():
-                yield from _leaves(item, held, dotted(path, key))
-        case (Options(factory), _):
+    if isinstance(value, Lazy):
+        yield from leaves(value)
+    elif isinstance(shape, Plain):
+        yield Leaf(path, shape.hint, value)
+    elif value is not None:
+        for inner, held, where in _held(shape, value, path):
+            yield from _leaves(inner, held, where)
+
+
+def _held(shape: Shape, value: Any, path: str) -> Iterator[tuple[Shape, Any, str]]:
+    match shape:
+        case Maybe(item):
+            yield item, value, path
+        case Many(item):
+            yield from ((item, held, dotted(path, index)) for index, held in enumerate(value))
+        case Named(item):
+            yield from ((item, held, dotted(path, key)) for key, held in value.items())
+        case Options(factory):
             for option in configurable(factory):
-                inner = dotted(path, option.name)
-                yield from _leaves(option.shape, getattr(value, option.name), inner)
-        case (Plain(hint), _):
-            yield Leaf(path, hint, value)
+                yield option.shape, getattr(value, option.name), dotted(path, option.name)

@@ -99,9 +99,9 @@ class ExampleSource(BatchSource[Any]):
         share = self._context.share
         joint = list(self._cut(self._bucketed(order, generator)))
         if self._loader.bucketing and self._shuffles:
-            generator.shuffle(joint)  # type: ignore[arg-type]
+            generator.shuffle(joint)
         if not self._context.is_training:
-            return [batch for batch in joint[share.rank :: share.world_size]]
+            return joint[share.rank :: share.world_size]
         missing = -len(joint) % share.world_size
         return (joint + joint[:missing])[share.rank :: share.world_size]
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated, Literal, Self, final
+from typing import Annotated, Literal, final
 
 from annotated_types import Ge, Gt, Lt
 from jaxtyping import Float
@@ -94,7 +94,7 @@ class ElmoTokenEmbedder(TokenEmbedder):
             carried.keep(output.state)
         return output
 
-    def train(self, mode: bool = True) -> Self:
+    def train(self, mode: bool = True) -> ElmoTokenEmbedder:
         """Switch to training; a biLM that is trained with the task drops nothing itself."""
         super().train(mode)
         self._held.eval()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator
-from itertools import chain
+from itertools import chain, islice
 from pathlib import Path
 
 import numpy as np
@@ -43,7 +43,7 @@ def read_vectors(
 def _vector_lines(path: Path, dim: int) -> Iterator[tuple[int, str]]:
     """Yield the lines after the header, if the first of them holds `dim` numbers."""
     lines = read_lines(path)
-    opening = [line for line, _ in zip(lines, range(2), strict=False)]
+    opening = list(islice(lines, 2))
     if opening and _is_header(opening[0][1]):
         del opening[0]
     for number, line in opening[:1]:

@@ -15,8 +15,9 @@ from elmo_framework.data.vocabulary import Vocabularies
 
 Amount: TypeAlias = Counter[tuple[str, ...]]
 """A number that may depend on the sizes of vocabularies: the factor of each product of their
-names. `{(): 100, ("words",): 50}` is 100 + 50 × words."""
+names. `{(): 100, ("words",): 50}` is 100 + 50 * words."""
 
+_TIMES = " \N{MULTIPLICATION SIGN} "
 _NUM_WORDS = 10007
 _NUM_LABELS = (211, 233, 293, 331, 373, 409)
 _NEAR = 3
@@ -106,7 +107,7 @@ def total_of(amounts: Iterable[Amount]) -> Amount:
 
 
 def show_amount(amount: Amount) -> str:
-    """Write an amount for people: `1,200 + 50 × words`."""
+    """Write an amount for people, as 1,200 + 50 * words."""
     terms = " + ".join(_terms(amount)) or "0"
     return terms.replace("+ -", "- ")
 
@@ -128,7 +129,7 @@ def _terms(amount: Amount) -> Iterator[str]:
     for names, factor in sorted(amount.items()):
         if factor:
             number = [f"{factor:,}"] if factor != 1 or not names else []
-            yield " × ".join([*number, *names])
+            yield _TIMES.join([*number, *names])
 
 
 def frozen_parameters(model: nn.Module) -> dict[str, int]:

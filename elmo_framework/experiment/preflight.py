@@ -5,7 +5,7 @@ from __future__ import annotations
 import difflib
 from collections.abc import Iterator
 from dataclasses import replace
-from glob import glob, has_magic
+from glob import has_magic
 from pathlib import Path
 from typing import Any
 
@@ -65,9 +65,13 @@ def _missing(value: Any, path: str) -> Iterator[Problem]:
 
 def _exists(path: Path) -> bool:
     try:
-        return path.exists() or (has_magic(str(path)) and bool(glob(str(path), recursive=True)))
-    except OSError:  # a name that the file system refuses, such as one that is too long
+        return path.exists() or (has_magic(str(path)) and any(_matches(path)))
+    except (OSError, ValueError):  # refused by the file system, as too long, or by glob
         return False
+
+
+def _matches(pattern: Path) -> Iterator[Path]:
+    return Path(pattern.anchor).glob(str(pattern.relative_to(pattern.anchor)))
 
 
 def _absence(path: Path) -> str:

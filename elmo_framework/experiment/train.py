@@ -129,7 +129,7 @@ def _trainer(job: TrainingJob, model: Model[Any], vocabularies: Vocabularies) ->
         optimizer=options.optimizer.create(trained),
         source=training_source(job.experiment, model, vocabularies, share=job.group.share),
         evaluator=_evaluator(job, model, vocabularies, "validation"),
-        average=AveragedWeights(model, options.moving_average and options.moving_average.decay),
+        average=AveragedWeights(model, options.averaged_decay),
         group=job.group,
         device=job.device,
     )
@@ -153,7 +153,11 @@ def _observers(job: TrainingJob, trainer: Trainer) -> Observers:
     if not job.group.is_first:
         return Observers([])
     configured = [lazy.build(directory=job.run.path) for lazy in job.experiment.trainer.callbacks]
-    own: list[Observer] = [MetricsLog(job.run.path), Console(num_steps=trainer.num_steps)]
+    metric = job.experiment.trainer.validation_metric
+    own: list[Observer] = [
+        MetricsLog(job.run.path),
+        Console(num_steps=trainer.num_steps, metric=metric),
+    ]
     return Observers([*own, *configured])
 
 

@@ -6,6 +6,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from itertools import islice
 from pathlib import Path
 from typing import Any, ClassVar, Generic, Protocol, TypeVar, runtime_checkable
 
@@ -109,15 +110,15 @@ class Model(nn.Module, Registrable, ABC, Generic[BatchT]):
         """Return the state that the modules carry between batches, for a checkpoint."""
         return {
             f"{name}/{key}": value
-            for name, module in self.named_modules()
-            if isinstance(module, Carrying) and module is not self
+            for name, module in self._parts()
+            if isinstance(module, Carrying)
             for key, value in module.carried_state().items()
         }
 
     def load_carried_state(self, state: Mapping[str, Tensor]) -> None:
         """Take back what `carried_state` returned; what is missing starts from zeros."""
-        for name, module in self.named_modules():
-            if isinstance(module, Carrying) and module is not self:
+        for name, module in self._parts():
+            if isinstance(module, Carrying):
                 own = {k.partition("/")[2]: v for k, v in state.items() if k.startswith(f"{name}/")}
                 module.load_carried_state(own)
 
@@ -126,17 +127,15 @@ class Model(nn.Module, Registrable, ABC, Generic[BatchT]):
 
     def penalty(self) -> Tensor | None:
         """Return what the modules add to the training loss, if anything."""
-        penalties = [
-            m.penalty() for m in self.modules() if isinstance(m, Penalized) and m is not self
-        ]
+        penalties = [part.penalty() for _, part in self._parts() if isinstance(part, Penalized)]
         return sum(penalties[1:], penalties[0]) if penalties else None
 
     def gauges(self) -> dict[str, float]:
         """Return the figures of all modules, by the module's name and their own."""
         return {
             f"{name}.{key}": value
-            for name, module in self.named_modules()
-            if isinstance(module, Gauged) and module is not self
+            for name, module in self._parts()
+            if isinstance(module, Gauged)
             for key, value in module.gauges().items()
         }
 
@@ -147,3 +146,7 @@ class Model(nn.Module, Registrable, ABC, Generic[BatchT]):
             for name, module in self.named_modules()
             if isinstance(getattr(module, "reference", None), Reference)
         }
+
+    def _parts(self) -> Iterator[tuple[str, nn.Module]]:
+        """Yield all modules with their names, but not the model itself, which comes first."""
+        return islice(self.named_modules(), 1, None)

@@ -20,33 +20,41 @@ class Console(Observer):
 
     Args:
         num_steps: how many updates there will be; None when only the clock limits them.
-        shown: which scores stand in the line.
+        metric: the score that decides, after its sign; shown beside the loss.
     """
 
-    def __init__(self, *, num_steps: int | None) -> None:
-        self._num_steps = num_steps
+    def __init__(self, *, num_steps: int | None, metric: str) -> None:
+        self._num_steps, self._shown = num_steps, dict.fromkeys(["loss", metric[1:]])
         self._bar: ProgressBar | None = None
-        self._loss = ""
+        self._note, self._num_tokens, self._since = "", 0, 0.0
 
     def start(self, progress: Progress) -> None:
         """Show the bar, from where training goes on."""
-        self._bar = ProgressBar(
-            "training", total=self._num_steps, unit="steps", initial=progress.step
-        )
+        left = None if self._num_steps is None else max(0, self._num_steps - progress.step)
+        again = f" on from step {progress.step}" if progress.step else ""
+        self._bar = ProgressBar(f"training{again}", total=left, unit="steps")
         self._bar.__enter__()
+        self._since = progress.seconds
 
     def step(self, report: StepReport) -> None:
         """Move the bar."""
-        if report.step % _STEPS_BETWEEN_LOOKS == 1:
-            self._loss = f"epoch {report.epoch + 1}, loss {float(report.loss):.4g}"
+        self._num_tokens += report.num_tokens
+        if report.step % _STEPS_BETWEEN_LOOKS == 0:
+            rate = self._num_tokens / max(report.seconds - self._since, 1e-9)
+            self._note = (
+                f"epoch {report.epoch + 1}, loss {float(report.loss):.4g}, {rate:,.0f} tokens/s"
+            )
+            self._num_tokens, self._since = 0, report.seconds
         if self._bar is not None:
-            self._bar.advance(1, note=self._loss)
+            self._bar.advance(1, note=self._note)
 
     def scores(self, progress: Progress, scores: Mapping[str, float]) -> None:
-        """Print the scores that concern the whole."""
-        figures = ", ".join(f"{name} {value:.4g}" for name, value in scores.items())
+        """Print the loss and the score that decides."""
+        shown = [name for name in self._shown if name in scores]
+        figures = ", ".join(f"{name} {scores[name]:.4g}" for name in shown)
         best = " (best so far)" if progress.is_best else ""
-        say(f"step {progress.step}{best}: {figures}")
+        say(f"step {progress.step}: {figures}{best}")
+        self._since = progress.seconds
 
     def close(self) -> None:
         """Take the bar away."""

@@ -109,6 +109,11 @@ class GradientDescent(TrainerOptions):
     precision: Literal["float32", "bfloat16"] = "float32"
     no_grad: Annotated[list[str], Default([])]
 
+    @property
+    def averaged_decay(self) -> float | None:
+        """The decay of the moving average; None without one."""
+        return None if self.moving_average is None else self.moving_average.decay
+
     def __post_init__(self) -> None:
         if self.validation_metric[:1] not in ("+", "-"):
             raise ValueError(

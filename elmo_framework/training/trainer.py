@@ -146,7 +146,7 @@ class Trainer:
                 loss = self._loss(batch)
                 penalty = self.model.penalty()
                 total = loss if penalty is None else loss + penalty
-                (total / len(batches)).backward()
+                torch.autograd.backward(total / len(batches))
             losses.append(loss.detach())
         return torch.stack(losses).mean()
 

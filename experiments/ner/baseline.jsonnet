@@ -1,6 +1,5 @@
 // Named entities of CoNLL-2003 without ELMo: words and their characters, two layers of LSTM, a CRF.
-// Numbers are those of AllenNLP's ner.jsonnet, and of the paper where it says them; they differ
-// where a comment says so.
+// Each number is the paper's or that of AllenNLP's tagger, as the comment beside it says.
 {
   // The files hold IOB1 or BIO; training in BIOUL tells the tagger where spans end.
   dataset_reader: { type: 'conll2003', tag_label: 'ner', coding_scheme: 'BIOUL' },
@@ -8,13 +7,14 @@
   validation_data_path: 'data/conll2003/valid.txt',
   model: {
     type: 'crf_tagger',
-    dropout: 0.5,
+    dropout: 0.5,  // AllenNLP; the paper drops as much, the same values at each word
     embedder: {
       token_embedders: {
         // Random vectors, so that the data is all that is needed. The paper starts from Senna's 50
         // dimensions and AllenNLP from GloVe's: set pretrained_file to such a file. Words seen once
         // train the vector of the unknown ones, which without a file nothing else would.
         tokens: { type: 'embedding', embedding_dim: 50, lowercase: true, min_count: 2 },
+        // Paper and AllenNLP: 16 dimensions, 128 filters of width 3.
         token_characters: {
           type: 'character_encoding',
           embedding: { embedding_dim: 16 },
@@ -27,16 +27,15 @@
         },
       },
     },
-    // The paper has 200 units in the first layer and 100 in the second.
+    // AllenNLP; the paper has 200 units in the first layer and 100 in the second.
     encoder: { type: 'lstm', hidden_size: 200, num_layers: 2, bidirectional: true, dropout: 0.5 },
   },
-  // The loss is a sum over the batch, so that its size is part of the learning rate.
-  data_loader: { batch_size: 64 },
+  data_loader: { batch_size: 64 },  // AllenNLP; part of the learning rate, as the loss is a sum
   trainer: {
-    optimizer: { type: 'adam', lr: 0.001 },
-    grad_norm: 5.0,
-    num_epochs: 75,
-    patience: 25,
+    optimizer: { type: 'adam', lr: 0.001 },  // paper and AllenNLP
+    grad_norm: 5.0,  // paper and AllenNLP
+    num_epochs: 75,  // AllenNLP
+    patience: 25,  // AllenNLP
     validation_metric: '+f1-measure-overall',
   },
 }

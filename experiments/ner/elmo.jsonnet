@@ -3,8 +3,8 @@ local elmo = import '../lib/elmo.libsonnet';
 
 (import 'baseline.jsonnet') + elmo.at('input', {
   bilm: 'runs/bilm',
-  // lambda = 0.1 for this task (the paper's supplement); no layer normalisation.
+  // Paper and AllenNLP: lambda = 0.1 for this task, no layer normalisation.
   mix: { type: 'scalar_mix', l2: 0.1 },
-  // The tagger's own dropout follows at once. The paper drops half of ELMo, and then no more.
+  // AllenNLP: the tagger's own dropout follows at once. The paper drops half here as well.
   dropout: 0.0,
 })

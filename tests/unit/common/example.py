@@ -10,8 +10,9 @@ from typing import Annotated, Any, Generic, Literal, TypeVar, final
 
 from annotated_types import Ge, Gt, Lt
 
-from elmo_framework.common.component import Default, Injected, Lazy, Local
+from elmo_framework.common.component import Default, ExistingPath, Injected, Lazy, Local
 from elmo_framework.common.registry import Registrable
+from elmo_framework.common.sizes import require_size
 
 BatchT = TypeVar("BatchT")
 ExampleT = TypeVar("ExampleT")
@@ -82,7 +83,7 @@ class Embedding(TokenEmbedder):
 class ElmoTokenEmbedder(TokenEmbedder):
     def __init__(
         self,
-        bilm: Path,
+        bilm: ExistingPath,
         mix: Annotated[LayerMix, Default("scalar_mix")],
         dropout: Annotated[float, Ge(0), Lt(1)] = 0.5,
     ) -> None:
@@ -143,6 +144,14 @@ class ComposeEncoder(Encoder):
 class OptionalWidthEncoder(Encoder):
     def __init__(self, input_dim: Local[int] | None = None) -> None:
         self.input_dim = self.output_dim = input_dim or 0
+
+
+@final
+@Encoder.register("sized")
+class SizedEncoder(Encoder):
+    def __init__(self, input_dim: Local[int], input_size: int | None = None) -> None:
+        require_size("input_size", input_size, inferred=input_dim)
+        self.input_dim = self.output_dim = input_dim
 
 
 @final
@@ -315,3 +324,42 @@ def tagger(**changes: object) -> dict[str, Any]:
         "encoder": {"type": "lstm", "hidden_size": 200, "bidirectional": True},
         **changes,
     }
+
+
+FILLED: dict[str, Any] = {
+    "dataset_reader": {"type": "conll2003", "tag_label": "ner", "coding_scheme": "BIOUL"},
+    "train_data_path": "data/train.txt",
+    "model": {
+        "type": "crf_tagger",
+        "embedder": {
+            "token_embedders": {
+                "elmo": {
+                    "type": "elmo_token_embedder",
+                    "bilm": "runs/bilm",
+                    "mix": {"type": "scalar_mix", "l2": 0.0},
+                    "dropout": 0.5,
+                },
+                "tokens": {"type": "embedding", "embedding_dim": 50, "pretrained_file": None},
+            }
+        },
+        "encoder": {"type": "lstm", "hidden_size": 200, "num_layers": 1, "bidirectional": True},
+        "output_embedder": None,
+        "dropout": 0.0,
+        "pair": None,
+        "layers": -1,
+    },
+    "data_loader": {"type": "batches", "batch_size": 8},
+    "trainer": {
+        "type": "gradient_descent",
+        "optimizer": {"type": "adam", "lr": 0.01},
+        "warmup": {"steps": 0, "start": 0.0},
+        "callbacks": [],
+        "by_group": None,
+        "num_epochs": 20,
+        "grad_norm": 5.0,
+    },
+    "validation_data_path": "data/valid.txt",
+    "test_data_path": None,
+    "validation_dataset_reader": None,
+    "random_seed": 13370,
+}

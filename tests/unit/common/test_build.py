@@ -3,7 +3,7 @@ from typing import Any
 
 import pytest
 
-from elmo_framework.common.build import parse
+from elmo_framework.common.build import check, parse
 from elmo_framework.common.component import Component, Lazy
 from elmo_framework.common.errors import BuildError, ConfigError
 from tests.unit.common.example import (
@@ -297,3 +297,49 @@ def test_a_generic_family_is_unwrapped() -> None:
 
 def test_embedders_are_built_in_the_order_of_the_config() -> None:
     assert list(built().embedder.token_embedders) == ["elmo", "tokens"]
+
+
+def test_what_could_be_read_is_returned_with_the_problems() -> None:
+    raw = flat(model=tagger(dropout="x", encoder={"type": "lstm"}), sed=1)
+    checked = check(Experiment, raw, source=SOURCE)
+    assert [problem.path for problem in checked.problems] == [
+        "sed",
+        "model.encoder.hidden_size",
+        "model.dropout",
+    ]
+    assert checked.component is not None
+    assert checked.component.arguments["model"].factory is CrfTagger
+    with pytest.raises(ConfigError):
+        checked.required()
+
+
+def test_a_hopeless_configuration_has_no_component() -> None:
+    assert check(Experiment, 3, source=SOURCE).component is None
+
+
+@pytest.mark.parametrize("raw", [{"type": "lstm", "hidden_size": 8.0}])
+def test_a_whole_number_with_a_point_is_an_integer_as_in_jsonnet(raw: object) -> None:
+    assert encoder(raw, input_dim=1).output_dim == 8
+
+
+def test_an_empty_path_is_refused() -> None:
+    assert problems(flat(train_data_path="")) == [
+        "train_data_path: Input should be a path that is not empty, not ''"
+    ]
+
+
+def test_a_misspelled_choice_is_answered_with_the_nearest() -> None:
+    found = problems({"type": "conll2003", "tag_label": "nre"}, DatasetReader)
+    assert found == ["tag_label: Input should be 'ner' or 'pos', not 'nre'. Did you mean 'ner'?"]
+
+
+def test_a_long_value_is_cut_in_messages() -> None:
+    (found,) = problems(flat(data_loader=["x" * 200]))
+    assert found == f"data_loader: expected DataLoader, not ['{'x' * 98}..."
+
+
+def test_a_refusal_tells_its_path_apart() -> None:
+    with pytest.raises(BuildError) as caught:
+        built(encoder={"type": "lstm", "hidden_size": 7})
+    problem = caught.value.problem
+    assert str(problem) == "model.encoder: LstmEncoder: hidden_size must be even"

@@ -2,15 +2,22 @@
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Annotated, Any, Generic, TypeVar
+from typing import Annotated, Any, Generic, Literal, TypeVar
 
 import pytest
+from annotated_types import Gt, MinLen
 
 from elmo_framework.common.build import parse
-from elmo_framework.common.component import Default, Injected, Lazy, Local
+from elmo_framework.common.component import Default, ExistingPath, Injected, Lazy, Local
 from elmo_framework.common.errors import ConfigError
-from elmo_framework.common.hints import show
-from elmo_framework.common.registry import Registrable, default_member, members
+from elmo_framework.common.hints import replaced, show
+from elmo_framework.common.registry import (
+    Registrable,
+    default_member,
+    families,
+    members,
+    snake_case,
+)
 from elmo_framework.common.signature import parameters
 from tests.unit.common.example import Encoder, Head, LayerMix, LstmEncoder, Model, Warmup
 
@@ -197,3 +204,33 @@ def test_a_class_that_forgot_to_be_registrable_is_named() -> None:
 
 def test_types_are_shown_for_people() -> None:
     assert show(dict[str, list[Path]] | None) == "dict[str, list[Path]] | None"
+
+
+def test_bounds_and_existing_paths_are_shown_for_people() -> None:
+    assert show(ExistingPath | None) == "Path | None"
+    assert show(Annotated[list[int], MinLen(1)]) == "list[int] length >= 1"
+
+
+@pytest.mark.parametrize(
+    ("hint", "expected"),
+    [
+        (int, str),
+        (int | None, str | None),
+        (dict[str, list[int]], dict[str, list[str]]),
+        (Annotated[int, Gt(0)] | None, Annotated[str, Gt(0)] | None),
+        (tuple[int, ...], tuple[str, ...]),
+        (Literal[1] | int, Literal[1] | str),
+    ],
+)
+def test_a_type_is_replaced_wherever_it_stands(hint: Any, expected: Any) -> None:
+    assert replaced(hint, int, str) == expected
+
+
+def test_all_families_are_listed_by_name_in_snake_case() -> None:
+    listed = families()
+    assert {"encoder", "layer_mix", "token_embedder", "experiment"} <= listed.keys()
+    assert list(listed) == sorted(listed)
+
+
+def test_names_are_written_in_snake_case() -> None:
+    assert snake_case("TokenEmbedder") == snake_case("token_embedder") == "token_embedder"

@@ -129,9 +129,7 @@ class Toy:
                 group=group,
                 device=CPU,
             ),
-            average=AveragedWeights(
-                self.model, chosen.moving_average and chosen.moving_average.decay
-            ),
+            average=AveragedWeights(self.model, chosen.averaged_decay),
             group=group,
             device=CPU,
         )

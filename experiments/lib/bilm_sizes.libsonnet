@@ -1,0 +1,33 @@
+// The sizes of the published biLMs, as parts of a model of type `bilm`:
+//
+//   model: sizes.small { type: 'bilm', ... }
+//
+// Sources: the options.json files published with the paper. Parameters, without the softmax:
+// small 13,593,296, medium 28,027,728, original 93,600,848.
+local size(cell_size, projection_dim, num_highway) = {
+  token_encoder: {
+    type: 'char_cnn',
+    embedding_dim: 16,
+    filters: [[1, 32], [2, 32], [3, 64], [4, 128], [5, 256], [6, 512], [7, 1024]],
+    num_highway: num_highway,
+    projection_dim: projection_dim,
+    activation: 'relu',
+    max_characters_per_token: 50,
+  },
+  context_layers: {
+    type: 'elmo_lstm',
+    cell_size: cell_size,
+    projection_dim: projection_dim,
+    num_layers: 2,
+    cell_clip: 3.0,
+    projection_clip: 3.0,
+    use_skip_connections: true,
+    // Of each layer's input, in pretraining only; published with the sizes as `dropout`.
+    dropout: 0.1,
+  },
+};
+{
+  small: size(1024, 128, 1),
+  medium: size(2048, 256, 1),
+  original: size(4096, 512, 2),
+}

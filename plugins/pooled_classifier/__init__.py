@@ -1,0 +1,11 @@
+"""A class for each text, from the pooled vectors of its words.
+
+Importing this package registers the model `pooled_classifier` and the dataset readers
+`text_classification_json` and `text_classification_tsv`.
+"""
+
+from .json_reader import JsonTextReader
+from .pooled_classifier import PooledClassifier
+from .tsv_reader import TsvTextReader
+
+__all__ = ["JsonTextReader", "PooledClassifier", "TsvTextReader"]

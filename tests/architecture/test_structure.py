@@ -1,0 +1,104 @@
+"""Rules of the code base that a reader relies on, and that no other tool checks."""
+
+from __future__ import annotations
+
+import ast
+import inspect
+import re
+from pathlib import Path
+
+import pytest
+
+from elmo_framework.common.component import Component
+from elmo_framework.common.describe import documented
+from elmo_framework.common.registry import families, members
+from elmo_framework.common.signature import parameters
+
+ROOT = Path(__file__).parents[2]
+PACKAGE = ROOT / "elmo_framework"
+FILES = sorted(PACKAGE.rglob("*.py"))
+
+
+def functions(path: Path) -> list[ast.FunctionDef | ast.AsyncFunctionDef]:
+    tree = ast.parse(path.read_text())
+    return [
+        node
+        for node in ast.walk(tree)
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
+    ]
+
+
+def num_lines(function: ast.FunctionDef | ast.AsyncFunctionDef) -> int:
+    """The lines of a body without its docstring."""
+    body = function.body[1:] if ast.get_docstring(function) else function.body
+    return (body[-1].end_lineno or 0) - body[0].lineno + 1 if body else 0
+
+
+def registered() -> list[type[Component]]:
+    return [
+        member
+        for family in families().values()
+        for member in members(family).values()
+        if member.__module__.startswith("elmo_framework")
+    ]
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda path: str(path.relative_to(ROOT)))
+def test_a_file_has_at_most_400_lines(path: Path) -> None:
+    assert len(path.read_text().splitlines()) <= 400
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda path: str(path.relative_to(ROOT)))
+def test_a_function_has_at_most_40_lines(path: Path) -> None:
+    assert [held.name for held in functions(path) if num_lines(held) > 40] == []
+
+
+def test_no_file_is_a_drawer_of_everything() -> None:
+    drawers = {"utils", "util", "helpers", "misc", "base", "common"}
+    assert [path for path in FILES if path.stem in drawers] == []
+
+
+def test_every_parameter_of_a_component_is_documented() -> None:
+    missing = [
+        f"{member.__qualname__}.{name}"
+        for member in registered()
+        for name in parameters(member)
+        if not documented(member).get(name)
+    ]
+    assert missing == []
+
+
+def test_a_registered_class_is_final() -> None:
+    open_classes = [
+        member.__qualname__
+        for member in registered()
+        if not getattr(member, "__final__", False) or inspect.isabstract(member)
+    ]
+    assert open_classes == []
+
+
+def test_no_pickle_is_loaded() -> None:
+    text = "\n".join(path.read_text() for path in FILES)
+    assert re.findall(r"pickle\.loads?\(|weights_only=False|np\.load\(", text) == []
+    assert len(re.findall(r"torch\.load\(", text)) == len(re.findall(r"weights_only=True\)", text))
+
+
+def test_the_architecture_page_shows_the_tree_as_it_is() -> None:
+    page = (ROOT / "docs/architecture.md").read_text()
+    tree = re.search(r"```\nelmo_framework/\n(.*?)```", page, re.DOTALL)
+    assert tree is not None
+    shown = set(re.findall(r"^ *(\w+)/", tree[1], re.MULTILINE))
+    folders = {
+        path.name
+        for path in PACKAGE.rglob("*/")
+        if path.is_dir() and path.name != "__pycache__"
+    }
+    assert folders <= shown
+    for name in shown - folders:
+        assert (ROOT / name).is_dir(), f"docs/architecture.md shows {name}/, which is not there"
+
+
+def test_every_decision_is_in_the_list() -> None:
+    folder = ROOT / "docs/decisions"
+    listed = set(re.findall(r"\((\w+\.md)\)", (folder / "README.md").read_text()))
+    assert listed == {path.name for path in folder.glob("*.md")} - {"README.md"}

@@ -1,0 +1,29 @@
+"""What all tests share."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from elmo_framework import components
+
+ROOT = Path(__file__).parent.parent
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption(
+        "--write-golden", action="store_true", help="write tests/golden again from the configs"
+    )
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _components() -> None:
+    components.load()
+
+
+@pytest.fixture
+def in_root(monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Run from the root of the project, which the paths of shipped configs start from."""
+    monkeypatch.chdir(ROOT)
+    return ROOT

@@ -1,0 +1,213 @@
+"""The complete plugin `pooled_classifier`, from its shipped configs to predictions."""
+
+from __future__ import annotations
+
+import ast
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from elmo_framework.bilm.bilm import BiLm
+from elmo_framework.bilm.load import save_bilm
+from elmo_framework.commands.main import main
+from elmo_framework.common.build import parse
+from elmo_framework.common.errors import DataError
+from elmo_framework.common.plugins import load_plugins
+from elmo_framework.data.reader import DatasetReader
+from elmo_framework.experiment.loaded_run import LoadedRun, load
+from tests.plugin_scope import without_plugins
+
+ROOT = Path(__file__).parents[2]
+DATA = Path("tests/fixtures/pooled_classifier")
+CONFIGS = Path("plugins/pooled_classifier")
+JSON, TSV = "text_classification_json", "text_classification_tsv"
+TINY_BILM = {
+    "token_encoder": {"type": "char_cnn", "filters": [[1, 8], [2, 8]], "projection_dim": 8},
+    "context_layers": {"type": "elmo_lstm", "cell_size": 16, "projection_dim": 8},
+}
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _in_root() -> Iterator[None]:
+    with without_plugins("plugins", "pooled_classifier"), pytest.MonkeyPatch.context() as patch:
+        patch.chdir(ROOT)
+        load_plugins(["plugins.pooled_classifier"])
+        yield
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A run of the shipped config."""
+    directory = tmp_path_factory.mktemp("topics") / "run"
+    assert _train("baseline.jsonnet", directory, "trainer.num_epochs=12") == 0
+    return directory
+
+
+@pytest.fixture(scope="module")
+def loaded(run: Path) -> LoadedRun:
+    return load(run)
+
+
+def _train(config: str, directory: Path, *overrides: str) -> int:
+    changed = [part for held in ("trainer.callbacks=[]", *overrides) for part in ("-o", held)]
+    return main(["train", str(CONFIGS / config), "-s", str(directory), *changed])
+
+
+def _read(name: str, path: Path, **keys: Any) -> list[Any]:
+    raw = {"type": name, "tokenizer": "whitespace", **keys}
+    return list(parse(DatasetReader, raw, source="test").build().read(path))
+
+
+def _written(path: Path, *lines: str) -> Path:
+    path.write_text("".join(f"{line}\n" for line in lines))
+    return path
+
+
+def test_it_fits_its_training_data_and_reports_the_accuracy(loaded: LoadedRun) -> None:
+    scores = loaded.evaluate(DATA / "train.jsonl")
+    assert scores["accuracy"] == 1
+    assert set(scores) == {"accuracy", "loss"}
+
+
+def test_a_loaded_run_scores_as_the_run_did_when_it_was_trained(
+    run: Path, loaded: LoadedRun
+) -> None:
+    metrics = json.loads((run / "metrics.json").read_text())
+    scores = loaded.evaluate(DATA / "valid.jsonl")
+    assert scores["accuracy"] == metrics["best_validation_accuracy"]
+    assert scores["loss"] == pytest.approx(metrics["best_validation_loss"])
+
+
+def test_plain_text_and_both_keys_of_a_text_give_one_prediction(loaded: LoadedRun) -> None:
+    text = "Stir the soup."
+    first, second, third = loaded.predict([text, {"sentence": text}, {"text": text}])
+    assert first == second == third
+    assert first["words"] == ["Stir", "the", "soup", "."]
+    assert first["label"] == "cooking"
+    assert first["probabilities"]["cooking"] == max(first["probabilities"].values())
+    assert sum(first["probabilities"].values()) == pytest.approx(1)
+
+
+def test_an_empty_text_gets_the_prediction_of_no_words_in_any_batch(loaded: LoadedRun) -> None:
+    (alone,) = loaded.predict([{"text": ""}])
+    _, together = loaded.predict(["Stir the soup slowly.", {"text": " "}])
+    assert alone["words"] == together["words"] == []
+    assert alone["label"] == together["label"]
+    assert alone["probabilities"] == pytest.approx(together["probabilities"])
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        (
+            {"words": ["a"]},
+            "expected one key that holds a text, found 'words'; allowed: sentence, text.",
+        ),
+        ({"text": 3}, "'text' is 3; expected a string"),
+    ],
+)
+def test_an_object_without_a_text_is_refused(
+    run: Path,
+    given: dict[str, Any],
+    message: str,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    lines = _written(tmp_path / "input.jsonl", json.dumps(given))
+    assert main(["predict", str(run), str(lines)]) == 2
+    assert message in capsys.readouterr().err
+
+
+def test_a_label_that_was_not_seen_in_training_is_refused(
+    run: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    data = _written(tmp_path / "new.jsonl", '{"text": "The band played on.", "label": "musik"}')
+    assert main(["evaluate", str(run), str(data)]) == 2
+    assert capsys.readouterr().err.splitlines()[-1] == (
+        "error: 'musik' is none of the labels seen in training; allowed: cooking, sport, weather. "
+        "It is that of: 'The band played on .'"
+    )
+
+
+def test_elmo_stands_beside_the_words_own_vectors(run: Path, tmp_path: Path) -> None:
+    save_bilm(parse(BiLm, TINY_BILM, source="test").build(), tmp_path / "bilm")
+    place = f"model.embedder.token_embedders.elmo.bilm={tmp_path / 'bilm'}"
+    directory = tmp_path / "run"
+    assert _train("elmo.jsonnet", directory, place, "trainer.num_epochs=1") == 0
+    assert load(directory).model.pooler.output_dim == load(run).model.pooler.output_dim + 16
+    assert load(directory).predict(["Snow fell."])[0]["words"] == ["Snow", "fell", "."]
+
+
+def test_a_table_is_read_after_its_header() -> None:
+    texts = _read(TSV, DATA / "with_header.tsv", has_header=True)
+    assert [(text.words[0], text.label) for text in texts] == [
+        ("Stir", "cooking"),
+        ("Snow", "weather"),
+        ("The", "sport"),
+    ]
+
+
+def test_other_keys_numbers_as_labels_and_a_limit_are_read(tmp_path: Path) -> None:
+    lines = ['{"review": "Good .", "stars": 5}', "", '{"review": "Bad .", "stars": 1}', "no JSON"]
+    data = _written(tmp_path / "reviews.jsonl", *lines)
+    texts = _read(JSON, data, text_key="review", label_key="stars", max_instances=2)
+    assert [(text.words, text.label) for text in texts] == [
+        (("Good", "."), "5"),
+        (("Bad", "."), "1"),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("reader", "line", "message"),
+    [
+        (JSON, "{text: 1}", "no JSON object: Expecting property name enclosed in double quotes"),
+        (JSON, '"text"', "expected a JSON object, not 'text'"),
+        (
+            JSON,
+            '{"txt": "a", "label": "b"}',
+            "there is no key 'text'; allowed: label, txt. Did you mean 'txt'?",
+        ),
+        (JSON, '{"text": ["a"], "label": "b"}', "'text' is ['a']; expected a string"),
+        (
+            JSON,
+            '{"text": "a", "label": null}',
+            "'label' is None; expected a string or a whole number",
+        ),
+        (JSON, '{"text": "", "label": "b"}', "the text '' holds no word; remove the line"),
+        (JSON, '{"text": "a", "label": ""}', "the label is empty"),
+        (TSV, "a", "found 1 columns; expected a text, a tab and a label"),
+        (TSV, "a\tb\tc", "found 3 columns; expected a text, a tab and a label"),
+        (TSV, " \tb", "the text ' ' holds no word; remove the line"),
+        (TSV, "a\t", "the label is empty"),
+    ],
+)
+def test_a_bad_line_is_named_with_its_file(
+    reader: str, line: str, message: str, tmp_path: Path
+) -> None:
+    good = '{"text": "a", "label": "b"}' if reader == JSON else "a\tb"
+    data = _written(tmp_path / "data", good, "", line)
+    with pytest.raises(DataError) as caught:
+        _read(reader, data)
+    assert str(caught.value).startswith(f"{data}:3: {message}")
+
+
+def test_a_file_without_texts_is_refused(tmp_path: Path) -> None:
+    data = _written(tmp_path / "data.tsv", "text\tlabel", "")
+    with pytest.raises(DataError, match=f"{data}: this file holds no text"):
+        _read(TSV, data, has_header=True)
+
+
+def test_it_imports_public_names_only() -> None:
+    modules = [ast.parse(path.read_text()) for path in CONFIGS.glob("*.py")]
+    imports = [node for module in modules for node in ast.walk(module)]
+    names = [
+        f"{node.module}.{alias.name}"
+        for node in imports
+        if isinstance(node, ast.ImportFrom)
+        for alias in node.names
+    ]
+    assert "elmo_framework.model.head.Head" in names
+    assert not [name for name in names if name.startswith("elmo_framework") and "._" in name]

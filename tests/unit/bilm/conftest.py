@@ -1,0 +1,22 @@
+"""What the tests of the biLM share."""
+
+from __future__ import annotations
+
+import pytest
+
+from elmo_framework.bilm.bilm import BiLm
+from elmo_framework.bilm.load import load_bilm
+from tests.numpy_bilm import NumpyBiLm
+
+SENTENCES = [["Wörter", "are", "words"], [], ["a"], ["are", "many", "characters-and-more", "!"]]
+
+
+@pytest.fixture
+def numpy_bilm() -> NumpyBiLm:
+    return NumpyBiLm.random()
+
+
+@pytest.fixture
+def bilm(numpy_bilm: NumpyBiLm, tmp_path) -> BiLm:
+    """The same in torch, in double precision."""
+    return load_bilm(numpy_bilm.save(tmp_path / "numpy"), requires_grad=True).bilm.double()

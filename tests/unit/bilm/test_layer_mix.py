@@ -1,0 +1,106 @@
+import pytest
+import torch
+
+from elmo_framework.bilm.layer_mix import LayerMix
+from elmo_framework.common.build import parse
+from elmo_framework.common.errors import BuildError
+from elmo_framework.model.model import Gauged, Penalized
+from elmo_framework.nn.scalar_mix import normalize_layers
+
+LAYERS = torch.randn(3, 2, 4, 5, generator=torch.Generator().manual_seed(0))
+MASK = torch.tensor([[True] * 4, [True] * 2 + [False] * 2])
+
+
+def build(raw, num_layers: int = 3) -> LayerMix:
+    return parse(LayerMix, raw, source="test").build(num_layers=num_layers)
+
+
+def test_a_fresh_scalar_mix_is_the_average() -> None:
+    torch.testing.assert_close(build("scalar_mix")(LAYERS, MASK), LAYERS.mean(dim=0))
+
+
+def test_a_scalar_mix_weighs_layers_by_the_softmax_of_its_parameters() -> None:
+    mix = build("scalar_mix")
+    for parameter, value in zip(mix.scalar_parameters, (0.5, -1.0, 2.0), strict=True):
+        torch.nn.init.constant_(parameter, value)
+    torch.nn.init.constant_(mix.gamma, 3.0)
+    shares = torch.tensor([0.5, -1.0, 2.0]).softmax(dim=0)
+    expected = 3 * (shares[:, None, None, None] * LAYERS).sum(dim=0)
+    torch.testing.assert_close(mix(LAYERS, MASK), expected)
+
+
+def test_parameters_have_the_names_that_users_know() -> None:
+    names = dict(build("scalar_mix").named_parameters())
+    assert {name: tuple(value.shape) for name, value in names.items()} == {
+        "gamma": (1,),
+        **{f"scalar_parameters.{layer}": (1,) for layer in range(3)},
+    }
+
+
+def test_gradients_reach_every_parameter() -> None:
+    for raw in ("scalar_mix", {"type": "scalar_mix", "layer_norm": True}, "average", "layer"):
+        mix = build(raw)
+        mix(LAYERS, MASK).square().sum().backward()
+        assert all(parameter.grad.abs().sum() > 0 for parameter in mix.parameters()), raw
+
+
+def test_the_penalty_is_on_the_raw_weights_and_not_on_gamma() -> None:
+    mix = build({"type": "scalar_mix", "l2": 0.1})
+    for parameter in mix.parameters():
+        torch.nn.init.constant_(parameter, 2.0)
+    mix.penalty().backward()
+    assert isinstance(mix, Penalized)
+    assert mix.penalty().item() == pytest.approx(0.1 * 3 * 4)
+    assert [weight.grad.item() for weight in mix.scalar_parameters] == pytest.approx([0.4] * 3)
+    assert mix.gamma.grad is None
+
+
+def test_weights_that_are_not_trained_cost_no_penalty() -> None:
+    frozen = build({"type": "scalar_mix", "l2": 0.1, "scalar_mix_parameters": [1, 2, 3]})
+    assert frozen.penalty().item() == 0
+    mix = build({"type": "scalar_mix", "l2": 0.1})
+    torch.nn.init.constant_(mix.scalar_parameters[0].requires_grad_(False), 2.0)
+    assert mix.penalty().item() == 0
+
+
+def test_given_weights_are_fixed_and_so_is_gamma() -> None:
+    mix = build({"type": "scalar_mix", "scalar_mix_parameters": [-9e10, 1, -9e10]})
+    assert torch.equal(mix(LAYERS, MASK), LAYERS[1])
+    assert not any(parameter.requires_grad for parameter in mix.parameters())
+
+
+def test_given_weights_are_one_for_each_layer() -> None:
+    with pytest.raises(BuildError, match=r"is \[1.0, 2.0\], and there are 3 layers"):
+        build({"type": "scalar_mix", "scalar_mix_parameters": [1, 2]})
+
+
+def test_layers_are_normalized_when_asked() -> None:
+    mix = build({"type": "scalar_mix", "layer_norm": True})
+    expected = normalize_layers(LAYERS, MASK).mean(dim=0)
+    torch.testing.assert_close(mix(LAYERS, MASK), expected)
+
+
+def test_the_average_weighs_all_layers_the_same() -> None:
+    mix = build("average")
+    torch.nn.init.constant_(mix.gamma, 2.0)
+    torch.testing.assert_close(mix(LAYERS, MASK), 2 * LAYERS.mean(dim=0))
+
+
+@pytest.mark.parametrize("index", [-1, 0, 2])
+def test_a_single_layer_is_that_layer_times_gamma(index: int) -> None:
+    mix = build({"type": "layer", "index": index})
+    torch.nn.init.constant_(mix.gamma, 2.0)
+    assert torch.equal(mix(LAYERS, MASK), 2 * LAYERS[index])
+
+
+@pytest.mark.parametrize("index", [-4, 3])
+def test_a_layer_that_is_not_there_is_refused(index: int) -> None:
+    with pytest.raises(BuildError, match=f"index is {index}, .* 3 layers; allowed: -3 to 2"):
+        build({"type": "layer", "index": index})
+
+
+def test_gauges_show_the_softmax_weights_and_gamma() -> None:
+    mix = build("scalar_mix")
+    assert isinstance(mix, Gauged)
+    assert mix.gauges() == pytest.approx({"s_0": 1 / 3, "s_1": 1 / 3, "s_2": 1 / 3, "gamma": 1.0})
+    assert build("average").gauges() == build("layer").gauges() == {"gamma": 1.0}

@@ -1,0 +1,102 @@
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from elmo_framework.commands.main import main
+
+
+@pytest.fixture(autouse=True)
+def config(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The config of a tagger and its data, in the current folder."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "path", sys.path.copy())
+    Path("train.txt").write_text("Anna B-PER\nleft O\n")
+    path = Path("ner.jsonnet")
+    path.write_text(
+        """{
+          dataset_reader: 'conll2003',
+          train_data_path: 'train.txt',
+          model: {
+            type: 'crf_tagger',
+            embedder: { token_embedders: { tokens: { type: 'embedding', embedding_dim: 50 } } },
+            encoder: { type: 'lstm', hidden_size: std.parseInt(std.extVar('SIZE')) },
+          },
+        }"""
+    )
+    return path
+
+
+def checked(*arguments: str) -> int:
+    return main(["check", "ner.jsonnet", "--ext-var", "SIZE=20", *arguments])
+
+
+def test_a_sound_config_is_answered_with_sizes(capsys: pytest.CaptureFixture[str]) -> None:
+    assert checked() == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[0] == "ner.jsonnet: no problems"
+    assert any(line.split() == ["encoder", "LstmEncoder", "50", "20"] for line in lines)
+    assert any(line.startswith("embedder  ") and "100 + 50 × words" in line for line in lines)  # noqa: RUF001
+    assert any(line.startswith("total  ") for line in lines)
+
+
+def test_with_data_the_vocabularies_are_counted(capsys: pytest.CaptureFixture[str]) -> None:
+    assert checked("--data", "--format", "json") == 0
+    written: dict[str, Any] = json.loads(capsys.readouterr().out)
+    assert written["vocabularies"] == {"labels": 2, "words": 2}
+    assert written["parts"][0] == {"name": "embedder", "parameters": 200, "trainable": 200}
+    assert written["parameters"] == sum(part["parameters"] for part in written["parts"])
+    assert written["frozen_bilm"] == {}
+    assert written["components"][-1] == {
+        "name": "encoder",
+        "kind": "LstmEncoder",
+        "input_dim": 50,
+        "output_dim": 20,
+    }
+
+
+def test_all_problems_are_reported_at_once(capsys: pytest.CaptureFixture[str]) -> None:
+    assert checked("-o", "model.encoder.hiden=3", "-o", "train_data_path=tain.txt") == 2
+    out, said = capsys.readouterr()
+    assert out == ""
+    assert said.splitlines() == [
+        "error: ner.jsonnet: 2 problems in the configuration",
+        "  model.encoder.hiden: is no key of LstmEncoder; allowed: bidirectional, dropout, "
+        "hidden_size, input_size, num_layers. Did you mean 'hidden_size'?",
+        f"  train_data_path: 'tain.txt' does not exist (looked for in {Path.cwd()}). "
+        "Did you mean 'train.txt'?",
+    ]
+
+
+def test_a_wrong_size_is_found(capsys: pytest.CaptureFixture[str]) -> None:
+    assert checked("-o", "model.encoder.input_size=3") == 2
+    assert "model.encoder.input_size: is 3, but the vectors" in capsys.readouterr().err
+
+
+def test_plugins_of_the_config_are_imported_first(capsys: pytest.CaptureFixture[str]) -> None:
+    assert checked("-o", 'plugins=["no_such_plugin"]') == 2
+    assert "error: ner.jsonnet: plugins: there is no module" in capsys.readouterr().err
+
+
+def test_plugins_of_the_command_line_are_imported_first(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    Path("failing_plugin_of_check.py").write_text("1 / 0\n")
+    assert checked("--include-package", "failing_plugin_of_check") == 2
+    said = capsys.readouterr().err
+    assert said.startswith("error: --include-package: the plugin 'failing_plugin_of_check' fails\n")
+    assert said.endswith("ZeroDivisionError: division by zero\n")
+
+
+def test_a_config_with_problems_is_answered_without_heavy_libraries(tmp_path: Path) -> None:
+    script = (
+        "import sys; from elmo_framework.commands.main import main\n"
+        "code = main(['check', 'ner.jsonnet', '--ext-var', 'SIZE=0'])\n"
+        "print(code, sorted({'spacy', 'tensorboard', 'torch._dynamo'} & sys.modules.keys()))"
+    )
+    ended = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True)
+    assert ended.stdout == "2 []\n"
+    assert "model.encoder.hidden_size: Input should be greater than 0, not 0" in ended.stderr

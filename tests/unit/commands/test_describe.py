@@ -1,0 +1,60 @@
+import json
+
+import pytest
+
+from elmo_framework.commands.main import main
+
+
+def described(*arguments: str, capsys: pytest.CaptureFixture[str]) -> str:
+    assert main(["describe", *arguments]) == 0
+    return capsys.readouterr().out
+
+
+def test_all_families_are_listed_with_their_members(capsys: pytest.CaptureFixture[str]) -> None:
+    lines = described(capsys=capsys).splitlines()
+    assert "experiment: One job: data, a model, and how it is trained." in lines
+    assert "token_embedder: Gives each word of a batch a vector." in lines
+    assert any(line.startswith("  elmo_token_embedder  ") for line in lines)
+    assert any(line.startswith("  adam ") and line.endswith(" (default)") for line in lines)
+
+
+def test_the_members_of_a_family_are_listed(capsys: pytest.CaptureFixture[str]) -> None:
+    written = json.loads(described("Encoder", "--format", "json", capsys=capsys))
+    assert written["default"] is None
+    assert {"lstm", "gru", "pass_through"} <= written["members"].keys()
+    assert all(written["members"].values())
+
+
+def test_the_keys_of_a_member_are_shown_with_their_meaning(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+    shown = described("encoder", "lstm", capsys=capsys)
+    lines = shown.splitlines()
+    assert any(line.split()[:5] == ["hidden_size", "int", ">", "0", "required"] for line in lines)
+    assert "supplied by the framework, never by a config:\n  input_dim: " in shown
+    assert "class: elmo_framework.encoders.lstm.LstmEncoder" in lines
+
+
+def test_a_class_that_stands_alone_shows_its_keys(capsys: pytest.CaptureFixture[str]) -> None:
+    written = json.loads(described("experiment", "--format", "json", capsys=capsys))
+    keys = {row["key"]: row for row in written["keys"]}
+    assert keys["train_data_path"]["type"] == "Path"
+    assert keys["random_seed"]["default"] == "13370"
+    assert all(row["text"] for row in written["keys"])
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["encodr"], "error: 'encodr' is no family; allowed: "),
+        (["encoder", "lstn"], "error: 'lstn' is no encoder; allowed: "),
+    ],
+)
+def test_an_unknown_name_is_answered_with_the_nearest(
+    arguments: list[str], said: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["describe", *arguments]) == 2
+    found = capsys.readouterr().err
+    assert found.startswith(said)
+    assert "Did you mean '" in found

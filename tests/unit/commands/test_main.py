@@ -1,0 +1,136 @@
+import os
+import subprocess
+import sys
+from argparse import ArgumentParser, Namespace
+from typing import final
+
+import pytest
+
+from elmo_framework.commands import main as module
+from elmo_framework.commands.command import Command
+from elmo_framework.commands.main import COMMANDS, main
+from elmo_framework.common.errors import DataError
+from elmo_framework.version import VERSION
+
+
+@final
+class Raising(Command):
+    """Ends as it is told to."""
+
+    name = "raising"
+    help = "a command of this test"
+    epilog = "examples:\n  elmo raising\n"
+
+    def __init__(self, error: BaseException | None = None) -> None:
+        self.error = error
+
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        parser.add_argument("--code", type=int, default=0)
+
+    def run(self, arguments: Namespace) -> int:
+        if self.error is not None:
+            raise self.error
+        return int(arguments.code)
+
+
+def run(monkeypatch: pytest.MonkeyPatch, error: BaseException | None, *arguments: str) -> int:
+    monkeypatch.setattr(module, "COMMANDS", (Raising(error),))
+    return main([*arguments])
+
+
+def test_the_code_of_the_command_is_returned(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert run(monkeypatch, None, "raising", "--code", "5") == 5
+
+
+def test_an_error_that_the_user_can_repair_is_one_message(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run(monkeypatch, DataError("is ragged", line=3), "raising") == 2
+    assert capsys.readouterr() == ("", "error: 3: is ragged\n")
+
+
+@pytest.mark.parametrize("arguments", [("--traceback", "raising"), ("raising", "--traceback")])
+def test_the_traceback_is_shown_on_demand(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], arguments: tuple[str, ...]
+) -> None:
+    assert run(monkeypatch, DataError("is ragged"), *arguments) == 2
+    assert capsys.readouterr().err.startswith("Traceback")
+
+
+@pytest.mark.parametrize(
+    ("error", "said"),
+    [
+        (FileNotFoundError(2, "No such file or directory", "x.txt"), "x.txt: No such file or"),
+        (OSError(28, "No space left on device"), "No space left on device"),
+        (OSError("odd"), "odd"),
+    ],
+)
+def test_errors_of_files_are_the_users(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], error: OSError, said: str
+) -> None:
+    assert run(monkeypatch, error, "raising") == 2
+    assert capsys.readouterr().err.startswith(f"error: {said}")
+
+
+def test_errors_of_ours_are_raised_as_they_are(monkeypatch: pytest.MonkeyPatch) -> None:
+    with pytest.raises(KeyError):
+        run(monkeypatch, KeyError("x"), "raising")
+
+
+def test_an_interrupt_has_its_own_code(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run(monkeypatch, KeyboardInterrupt(), "raising") == 130
+    assert capsys.readouterr().err == "interrupted\n"
+
+
+def test_an_unknown_command_is_answered_with_the_nearest(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    assert main(["chekc"]) == 2
+    assert "'chekc' is no command; allowed: " in (said := capsys.readouterr().err)
+    assert said.endswith("Did you mean 'check'?\n")
+
+
+@pytest.mark.parametrize("argv", [[], ["check"], ["check", "x", "--no-such-flag"]])
+def test_wrong_arguments_are_the_users(argv: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(argv) == 2
+    assert capsys.readouterr().err.startswith("usage: elmo")
+
+
+def test_a_variable_without_a_value_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["check", "x.jsonnet", "--ext-var", "DATA"]) == 2
+    assert "'DATA' is not NAME=VALUE" in capsys.readouterr().err
+
+
+def test_the_version_is_printed(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["--version"]) == 0
+    assert capsys.readouterr().out == f"elmo_framework {VERSION}\n"
+
+
+@pytest.mark.parametrize("command", COMMANDS, ids=lambda command: str(command.name))
+def test_every_command_has_help_with_examples(
+    command: Command, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main([command.name, "--help"]) == 0
+    shown = capsys.readouterr().out
+    assert command.help in " ".join(shown.split())
+    assert f"examples:\n  elmo {command.name}" in shown or f"| elmo {command.name}" in shown
+
+
+def test_help_imports_nothing_heavy() -> None:
+    script = (
+        "import sys; from elmo_framework.commands.main import main; main(['--help']); "
+        "print(sorted({'torch', 'numpy', 'pydantic', 'spacy', 'rich'} & sys.modules.keys()))"
+    )
+    ended = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True)
+    assert ended.stdout.splitlines()[-1] == "[]"
+
+
+def test_a_reader_that_goes_away_is_no_error() -> None:
+    reading, writing = os.pipe()
+    os.close(reading)
+    command = [sys.executable, "-m", "elmo_framework", "describe"]
+    ended = subprocess.run(command, stdout=writing, stderr=subprocess.PIPE, text=True)
+    os.close(writing)
+    assert (ended.returncode, ended.stderr) == (141, "")

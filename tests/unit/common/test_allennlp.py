@@ -1,0 +1,72 @@
+from typing import Any
+
+import pytest
+
+from elmo_framework.common.allennlp import refuse_allennlp_keys
+from elmo_framework.common.errors import ConfigError
+
+ELMO = {
+    "type": "elmo_token_embedder",
+    "options_file": "options.json",
+    "do_layer_norm": False,
+    "scalar_mix_parameters": [1, 0, 0],
+}
+WRITTEN_FOR_ALLENNLP: dict[str, Any] = {
+    "dataset_reader": {
+        "type": "conll2003",
+        "token_indexers": {"elmo": {"type": "elmo_characters"}},
+        "lazy": True,
+    },
+    "model": {
+        "type": "crf_tagger",
+        "text_field_embedder": {"token_embedders": {"elmo": ELMO}},
+        "output_embedder": ELMO,
+        "regularizer": [["scalar_parameters", {"type": "l2", "alpha": 0.1}]],
+    },
+    "iterator": {"type": "basic", "batch_size": 64},
+    "data_loader": {"batch_sampler": {"type": "bucket"}},
+    "trainer": {"cuda_device": 0, "optimizer": "adam"},
+    "distributed": {"cuda_devices": [0, 1]},
+    "pytorch_seed": 1,
+}
+
+
+def test_each_key_is_named_with_what_replaces_it() -> None:
+    with pytest.raises(ConfigError) as caught:
+        refuse_allennlp_keys(WRITTEN_FOR_ALLENNLP, source="ner.jsonnet")
+    lines = str(caught.value).splitlines()
+    assert lines[0] == "ner.jsonnet, written for AllenNLP: 11 problems in the configuration"
+    assert [problem.path for problem in caught.value.problems] == [
+        "dataset_reader.token_indexers",
+        "dataset_reader.lazy",
+        "model.text_field_embedder",
+        "model.output_embedder.do_layer_norm",
+        "model.output_embedder.scalar_mix_parameters",
+        "model.regularizer",
+        "iterator",
+        "data_loader.batch_sampler",
+        "trainer.cuda_device",
+        "distributed",
+        "pytorch_seed",
+    ]
+    assert lines[3] == (
+        "  model.text_field_embedder: a key of AllenNLP; use `embedder`: {token_embedders: {...}}"
+    )
+    assert all("use `" in line or "remove it" in line for line in lines[1:])
+
+
+def test_keys_inside_lists_are_found() -> None:
+    with pytest.raises(ConfigError, match=r"  readers\[0\]\.token_indexers: "):
+        refuse_allennlp_keys({"readers": [{"token_indexers": {}}]}, source="x")
+
+
+@pytest.mark.parametrize(
+    "raw",
+    [
+        {"model": {"mix": {"type": "scalar_mix", "scalar_mix_parameters": [1, 0, 0]}}},
+        {"model": {"encoder": {"shuffle": True, "lazy": True, "iterator": 1}}},
+        {"data_loader": {"batch_size": 3, "shuffle": False}, "trainer": {"device": "cpu"}},
+    ],
+)
+def test_our_own_keys_and_those_of_plugins_pass(raw: dict[str, Any]) -> None:
+    refuse_allennlp_keys(raw, source="x")

@@ -1,0 +1,121 @@
+import contextlib
+import io
+import itertools
+
+import pytest
+
+from elmo_framework.common import logs
+from elmo_framework.common.logs import Progress, render_table, say, track
+
+
+class Clock:
+    """Time that passes only when it is told to."""
+
+    def __init__(self) -> None:
+        self.now = 100.0
+
+    def monotonic(self) -> float:
+        return self.now
+
+
+class Terminal(io.StringIO):
+    def isatty(self) -> bool:
+        return True
+
+
+@pytest.fixture
+def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
+    clock = Clock()
+    monkeypatch.setattr(logs, "time", clock)
+    return clock
+
+
+def lines_of_work(clock: Clock, *, seconds: float, steps: int) -> list[str]:
+    """What is written while each of some steps takes so long."""
+    stream = io.StringIO()
+    with Progress("training", total=10 * steps, unit="tokens", stream=stream) as progress:
+        for step in range(steps):
+            clock.now += seconds
+            progress.advance(10, note=f"loss {step}")
+    return stream.getvalue().splitlines()
+
+
+def test_outside_a_terminal_the_first_and_the_last_line_are_always_written(clock: Clock) -> None:
+    assert lines_of_work(clock, seconds=0.5, steps=4) == [
+        "training: 40 tokens ...",
+        "training: 40/40 tokens (100 %), 20 tokens/s in 0:00:02; loss 3",
+    ]
+
+
+def test_lines_between_have_rate_and_remaining_time(clock: Clock) -> None:
+    assert lines_of_work(clock, seconds=4, steps=3)[1:] == [
+        "training: 20/30 tokens (66 %), 2.5 tokens/s, 0:00:04 left; loss 1",
+        "training: 30/30 tokens (100 %), 2.5 tokens/s in 0:00:12; loss 2",
+    ]
+
+
+def test_lines_are_seldom_but_never_more_than_a_minute_apart(clock: Clock) -> None:
+    lines = lines_of_work(clock, seconds=1, steps=7200)
+    done = [int(line.split()[1].split("/")[0].replace(",", "")) // 10 for line in lines[1:-1]]
+    apart = [later - earlier for earlier, later in itertools.pairwise(done)]
+    assert min(apart) >= 5
+    assert max(apart) == 60
+
+
+def test_the_last_line_is_written_when_the_work_fails(clock: Clock) -> None:
+    stream = io.StringIO()
+    progress = Progress("training", unit="tokens", stream=stream)
+    with contextlib.suppress(KeyError), progress:
+        progress.advance(3)
+        raise KeyError
+    assert stream.getvalue() == ("training: ...\ntraining: 3 tokens, 0 tokens/s in 0:00:00\n")
+
+
+def test_on_a_terminal_a_bar_is_drawn() -> None:
+    stream = Terminal()
+    with Progress("training", total=10, unit="tokens", stream=stream) as progress:
+        progress.advance(10, note="loss 3.2")
+    shown = stream.getvalue()
+    assert "training" in shown
+    assert "10/10 tokens (100 %)" in shown
+    assert "loss 3.2" in shown
+
+
+def test_track_yields_the_items_and_counts_them(capsys: pytest.CaptureFixture[str]) -> None:
+    assert list(track(iter("abc"), "reading", total=3, unit="files")) == ["a", "b", "c"]
+    captured = capsys.readouterr()
+    assert captured.out == ""
+    assert captured.err.splitlines()[-1].startswith("reading: 3/3 files (100 %), ")
+
+
+def test_say_writes_to_standard_error(capsys: pytest.CaptureFixture[str]) -> None:
+    say("hello")
+    assert capsys.readouterr() == ("", "hello\n")
+
+
+def test_numbers_stand_to_the_right_and_text_to_the_left() -> None:
+    rows = [("f1", "0.5", "-"), ("accuracy", "12.25", "1,000")]
+    assert render_table(("name", "score", "n"), rows) == "\n".join(
+        [
+            "name      score      n",
+            "--------  -----  -----",
+            "f1          0.5      -",
+            "accuracy  12.25  1,000",
+        ]
+    )
+
+
+def test_the_last_column_is_wrapped_to_the_width() -> None:
+    rows = [("key", "a meaning that is longer than the thirty places it has")]
+    assert render_table(("key", "meaning"), rows, width=20) == "\n".join(
+        [
+            "key  meaning",
+            "---  -----------------------------",
+            "key  a meaning that is longer than",
+            "     the thirty places it has",
+        ]
+    )
+
+
+def test_a_table_without_rows_has_its_headers() -> None:
+    assert render_table(("a", "bc"), []) == "a  bc\n-  --"

@@ -1,0 +1,109 @@
+import sys
+from collections.abc import Iterator
+from importlib.metadata import EntryPoint
+from pathlib import Path
+
+import pytest
+
+from elmo_framework.common import plugins
+from elmo_framework.common.errors import PluginError
+from elmo_framework.common.plugins import load_plugins
+
+
+@pytest.fixture
+def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """A current folder for plugins; what is imported from it is forgotten afterwards."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "path", sys.path.copy())
+    before = set(sys.modules)
+    yield tmp_path
+    for name in set(sys.modules) - before:
+        del sys.modules[name]
+
+
+def refusal(name: str) -> str:
+    with pytest.raises(PluginError) as caught:
+        load_plugins([name], asked_by="--include-package")
+    return str(caught.value)
+
+
+def test_a_module_of_the_current_folder_is_imported_once(here: Path) -> None:
+    (here / "counting_plugin.py").write_text("import sys\nsys.counted = [*sys.counted, 1]\n")
+    sys.counted = []  # type: ignore[attr-defined]
+    load_plugins(["counting_plugin"])
+    load_plugins(["counting_plugin"])
+    assert sys.counted == [1]  # type: ignore[attr-defined]
+    assert sys.path[0] == str(here)
+    assert sys.path.count(str(here)) == 1
+
+
+def test_a_module_inside_a_package_is_imported(here: Path) -> None:
+    (here / "outer").mkdir()
+    (here / "outer" / "inner.py").write_text("")
+    load_plugins(["outer.inner"])
+    assert "outer.inner" in sys.modules
+
+
+def test_a_missing_module_is_named_with_who_asked_and_the_nearest(here: Path) -> None:
+    (here / "my_plugin.py").write_text("")
+    assert refusal("my_plugins") == (
+        "--include-package: there is no module 'my_plugins' for the plugin 'my_plugins', neither "
+        f"installed nor in {here}. Did you mean 'my_plugin'?"
+    )
+
+
+def test_what_is_missing_of_a_dotted_name_is_told(here: Path) -> None:
+    (here / "outer").mkdir()
+    assert "no module 'outer.inner' for the plugin 'outer.inner.last'" in refusal(
+        "outer.inner.last"
+    )
+
+
+@pytest.mark.parametrize("name", ["", "my-plugin", ".relative", "plugin.py/x"])
+def test_what_is_no_name_of_a_module_is_refused(here: Path, name: str) -> None:
+    said = f"--include-package: {name!r} is no name of a module, such as my_plugin.heads"
+    assert refusal(name) == said
+
+
+def test_a_plugin_that_fails_shows_its_own_traceback_only(here: Path) -> None:
+    (here / "failing_plugin.py").write_text("def fail():\n    1 / 0\n\nfail()\n")
+    lines = refusal("failing_plugin").splitlines()
+    assert lines[:3] == [
+        "--include-package: the plugin 'failing_plugin' fails",
+        "Traceback (most recent call last):",
+        f'  File "{here}/failing_plugin.py", line 4, in <module>',
+    ]
+    assert lines[-1] == "ZeroDivisionError: division by zero"
+    assert not any("importlib" in line or "plugins.py" in line for line in lines)
+
+
+def test_a_plugin_that_misses_a_module_of_its_own_shows_where(here: Path) -> None:
+    (here / "needy_plugin.py").write_text("import no_such_module_anywhere\n")
+    said = refusal("needy_plugin")
+    assert "the plugin 'needy_plugin' fails" in said
+    assert f'File "{here}/needy_plugin.py", line 1' in said
+
+
+def test_a_plugin_that_is_no_python_shows_where(here: Path) -> None:
+    (here / "broken_plugin.py").write_text("def f(:\n")
+    assert f'File "{here}/broken_plugin.py", line 1' in refusal("broken_plugin")
+
+
+def test_plugins_of_installed_packages_are_imported(
+    here: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (here / "installed_plugin.py").write_text("")
+    monkeypatch.syspath_prepend(here)
+    entry = EntryPoint("its_name", "installed_plugin", "elmo_framework.plugins")
+    monkeypatch.setattr(plugins, "entry_points", lambda group: [entry])
+    load_plugins([])
+    assert "installed_plugin" in sys.modules
+
+
+def test_an_installed_plugin_that_fails_is_named_by_its_package(
+    here: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    entry = EntryPoint("its_name", "no_such_plugin:thing", "elmo_framework.plugins")
+    monkeypatch.setattr(plugins, "entry_points", lambda group: [entry])
+    with pytest.raises(PluginError, match=r"^the installed package 'its_name': there is no module"):
+        load_plugins([])

@@ -1,0 +1,28 @@
+from pathlib import Path
+
+from elmo_framework.common.build import check, parse
+from elmo_framework.common.component import ExistingPath
+from elmo_framework.common.walk import leaves
+from tests.unit.common.example import SOURCE, Experiment, flat, tagger
+
+
+def test_values_are_found_in_lists_dicts_options_and_lazy_parts() -> None:
+    raw = flat(
+        model=tagger(encoder={"type": "compose", "encoders": [{"type": "sized", "input_size": 3}]}),
+        trainer={"warmup": {"steps": 4}},
+    )
+    found = {leaf.path: leaf for leaf in leaves(parse(Experiment, raw, source=SOURCE))}
+    assert found["model.encoder.encoders[0].input_size"].value == 3
+    assert found["trainer.warmup.steps"].value == 4
+    assert found["model.embedder.token_embedders.tokens.embedding_dim"].value == 50
+    bilm = found["model.embedder.token_embedders.elmo.bilm"]
+    assert (bilm.value, bilm.hint) == (Path("runs/bilm"), ExistingPath)
+
+
+def test_what_was_refused_is_none() -> None:
+    raw = flat(train_data_path=3, data_loader=[], trainer={"warmup": {}})
+    component = check(Experiment, raw, source=SOURCE).component
+    assert component is not None
+    found = {leaf.path: leaf.value for leaf in leaves(component)}
+    assert found["train_data_path"] is None
+    assert not any(path.startswith(("data_loader", "trainer.warmup")) for path in found)

@@ -1,0 +1,106 @@
+"""The order of examples: fixed by the seed, kept over a resume, shared by processes."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import pytest
+
+from elmo_framework.common.errors import DataError
+from elmo_framework.data.batches import Batches
+from elmo_framework.data.source import BatchSource, Share, SourceContext
+
+LENGTHS = [3, 1, 4, 1, 5, 9, 2, 6, 5, 3, 5, 8, 9, 7, 9, 3, 2]
+
+
+def source(
+    *, is_training: bool = True, share: Share | None = None, seed: int = 1, **options: Any
+) -> BatchSource[list[tuple[int, int]]]:
+    context = SourceContext(
+        collate=list,
+        num_tokens=lambda example: example[1],
+        seed=seed,
+        is_training=is_training,
+        share=share or Share(),
+    )
+    return Batches(**options).source(enumerate(LENGTHS), context)
+
+
+def numbers(batches: Sequence[list[tuple[int, int]]]) -> list[list[int]]:
+    return [[number for number, _ in batch] for batch in batches]
+
+
+def epoch(held: BatchSource[list[tuple[int, int]]]) -> list[list[int]]:
+    return numbers(list(held.batches()))
+
+
+OPTIONS = [{"batch_size": 4}, {"batch_size": 3, "bucketing": True}, {"max_tokens": 12}]
+
+
+@pytest.mark.parametrize("options", OPTIONS)
+@pytest.mark.parametrize("is_training", [True, False])
+def test_each_example_comes_once_an_epoch(options: dict[str, Any], is_training: bool) -> None:
+    held = source(is_training=is_training, **options)
+    for _ in range(3):
+        assert sorted(number for batch in epoch(held) for number in batch) == list(range(17))
+
+
+def test_evaluation_keeps_the_order() -> None:
+    assert epoch(source(is_training=False, batch_size=6))[0] == [0, 1, 2, 3, 4, 5]
+
+
+def test_training_changes_the_order_from_epoch_to_epoch() -> None:
+    held = source(batch_size=6)
+    first, second = epoch(held), epoch(held)
+    assert first != second
+
+
+def test_the_seed_fixes_the_order() -> None:
+    assert epoch(source(seed=5)) == epoch(source(seed=5))
+    assert epoch(source(seed=5)) != epoch(source(seed=6))
+
+
+def test_buckets_hold_examples_of_similar_length() -> None:
+    spread = [
+        max(length for _, length in batch) - min(length for _, length in batch)
+        for batch in source(batch_size=4, bucketing=True).batches()
+    ]
+    assert sum(spread) <= 9
+
+
+def test_a_batch_stays_within_its_tokens_unless_one_example_is_longer() -> None:
+    for batch in source(max_tokens=8).batches():
+        padded = len(batch) * max(length for _, length in batch)
+        assert padded <= 8 or len(batch) == 1
+
+
+@pytest.mark.parametrize("options", OPTIONS)
+@pytest.mark.parametrize("delivered", range(9))
+def test_a_position_is_gone_on_from(options: dict[str, Any], delivered: int) -> None:
+    whole = source(**options)
+    expected = [*epoch(whole), *epoch(whole), *epoch(whole)]
+    first, second = source(**options), source(**options)
+    seen = []
+    while len(seen) < delivered:
+        for batch in first.batches():
+            seen.append(numbers([batch])[0])
+            if len(seen) == delivered:
+                break
+    second.load_state_dict(first.state_dict())
+    while len(seen) < len(expected):
+        seen += epoch(second)
+    assert seen == expected
+
+
+def test_processes_get_as_many_batches_as_each_other_and_all_examples() -> None:
+    shares = [source(batch_size=4, share=Share(rank, 2)) for rank in range(2)]
+    parts = [epoch(held) for held in shares]
+    assert len(parts[0]) == len(parts[1]) == 3
+    assert {number for part in parts for batch in part for number in batch} == set(range(17))
+
+
+def test_no_example_is_an_error() -> None:
+    context = SourceContext(collate=list, num_tokens=len, seed=0, is_training=True)
+    with pytest.raises(DataError, match="there is no example"):
+        Batches().source([], context)

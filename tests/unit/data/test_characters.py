@@ -1,0 +1,79 @@
+import pickle
+
+import numpy as np
+import pytest
+
+from elmo_framework.data.characters import ElmoCharacterIndexer, character_row
+from elmo_framework.data.text import collate_text
+
+
+def row(*inner: int, length: int = 50) -> list[int]:
+    marked = [259, *inner, 260]
+    return marked + [261] * (length - len(marked))
+
+
+def test_a_word_is_its_bytes_between_two_marks() -> None:
+    assert character_row("Cat").tolist() == row(68, 98, 117)
+
+
+def test_case_is_kept_and_letters_beyond_ascii_are_several_bytes() -> None:
+    assert character_row("é").tolist() == row(196, 170)
+
+
+def test_an_empty_word_is_a_word() -> None:
+    assert character_row("").tolist() == row()
+
+
+@pytest.mark.parametrize(("word", "mark"), [("<S>", 257), ("</S>", 258)])
+def test_a_boundary_is_one_special_character(word: str, mark: int) -> None:
+    assert character_row(word).tolist() == row(mark)
+
+
+def test_the_unknown_word_is_spelled_out() -> None:
+    assert character_row("<UNK>").tolist() == row(*(ord(c) + 1 for c in "<UNK>"))
+
+
+def test_a_long_word_keeps_48_bytes_and_its_end_mark() -> None:
+    assert character_row("a" * 47 + "é").tolist() == row(*[98] * 47, 196)
+    assert character_row("a" * 60).tolist() == row(*[98] * 48)
+
+
+def test_lone_surrogates_vanish() -> None:
+    assert character_row("a\ud800b").tolist() == character_row("ab").tolist()
+
+
+def test_indexing_a_sentence_gives_a_row_a_word() -> None:
+    ids = ElmoCharacterIndexer().ids(["the", "<S>", "the"])
+    assert ids.dtype == np.int64
+    assert ids.tolist() == [character_row(word).tolist() for word in ("the", "<S>", "the")]
+
+
+def test_a_sentence_without_words_has_no_rows() -> None:
+    assert ElmoCharacterIndexer(9).ids([]).shape == (0, 9)
+
+
+def test_padding_words_are_rows_of_zeros() -> None:
+    indexer = ElmoCharacterIndexer(6)
+    ids = collate_text([["a"], ["b", "c"], []], [indexer]).ids[indexer.key]
+    assert ids[0].tolist() == [row(98, length=6), [0] * 6]
+    assert ids[2].tolist() == [[0] * 6, [0] * 6]
+
+
+def test_what_is_returned_can_be_changed_without_harm() -> None:
+    character_row("again")[:] = 0
+    ElmoCharacterIndexer().ids(["again"])[:] = 0
+    assert character_row("again")[0] == 259
+
+
+def test_the_key_tells_lengths_apart() -> None:
+    assert ElmoCharacterIndexer(50).key != ElmoCharacterIndexer(20).key
+    assert ElmoCharacterIndexer(20).ids(["a"]).shape == (1, 20)
+
+
+def test_an_indexer_can_be_sent_to_another_process() -> None:
+    assert pickle.loads(pickle.dumps(ElmoCharacterIndexer(20))) == ElmoCharacterIndexer(20)
+
+
+def test_a_row_without_room_for_a_byte_is_refused() -> None:
+    with pytest.raises(ValueError, match="max_characters is 2; allowed: 3 or more"):
+        ElmoCharacterIndexer(2)

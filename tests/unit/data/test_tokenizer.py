@@ -1,0 +1,64 @@
+import subprocess
+import sys
+
+import pytest
+
+from elmo_framework.common.build import parse
+from elmo_framework.common.errors import BuildError
+from elmo_framework.data.tokenizer import (
+    CharacterTokenizer,
+    SpacyTokenizer,
+    Tokenizer,
+    WhitespaceTokenizer,
+)
+
+
+def test_whitespace_separates_words_and_lines_are_sentences():
+    tokenizer = WhitespaceTokenizer()
+
+    assert tokenizer.sentences("One two .\n \nThree .\n") == ["One two .", "Three ."]
+    assert tokenizer.words(" It  's here .") == ["It", "'s", "here", "."]
+
+
+def test_each_character_but_space_is_a_word():
+    tokenizer = CharacterTokenizer()
+
+    assert tokenizer.sentences("我们\n\n他 们") == ["我们", "他 们"]
+    assert tokenizer.words("他 们\u3000!") == ["他", "们", "!"]
+
+
+def test_spacy_splits_punctuation_and_contractions():
+    words = SpacyTokenizer().words(" Dr. Lund  didn't go,\nshe said.")
+
+    assert words == ["Dr.", "Lund", "did", "n't", "go", ",", "she", "said", "."]
+
+
+def test_spacy_splits_sentences():
+    sentences = SpacyTokenizer().sentences("It rained. Did it?  Yes!\n")
+
+    assert sentences == ["It rained.", "Did it?", "Yes!"]
+
+
+def test_spacy_has_rules_for_other_languages():
+    assert SpacyTokenizer("fr").words("l'eau") == ["l'", "eau"]
+
+
+def test_an_unknown_language_is_refused_with_the_nearest_one():
+    with pytest.raises(ValueError, match="is no language of spaCy") as raised:
+        SpacyTokenizer("eng")
+
+    assert str(raised.value).startswith("'eng' is no language of spaCy; allowed: af, am, ar, ")
+    assert str(raised.value).endswith("Did you mean 'en'?")
+
+
+def test_a_config_error_names_the_tokenizer():
+    lazy = parse(Tokenizer, {"type": "spacy", "language": "zzzz"}, source="a.jsonnet")
+
+    with pytest.raises(BuildError, match="SpacyTokenizer: 'zzzz' is no language of spaCy"):
+        lazy.build()
+
+
+def test_importing_the_tokenizers_does_not_import_spacy():
+    code = "import sys, elmo_framework.data.tokenizer; sys.exit('spacy' in sys.modules)"
+
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0

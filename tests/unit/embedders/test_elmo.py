@@ -1,0 +1,209 @@
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+
+from elmo_framework.bilm.bilm import BiLm
+from elmo_framework.common.build import parse
+from elmo_framework.common.errors import BuildError
+from elmo_framework.data.text import TextBatch, collate_text
+from elmo_framework.embedders.elmo import ElmoTokenEmbedder
+from elmo_framework.embedders.token_embedder import TokenEmbedder
+from elmo_framework.model.model import Carrying, Reference
+from tests.numpy_bilm import NumpyBiLm
+
+SENTENCES = [["Wörter", "are", "words"], [], ["a"], ["are", "many", "characters-and-more", "!"]]
+
+
+@pytest.fixture
+def numpy_bilm() -> NumpyBiLm:
+    return NumpyBiLm.random()
+
+
+@pytest.fixture
+def folder(numpy_bilm: NumpyBiLm, tmp_path: Path) -> Path:
+    return numpy_bilm.save(tmp_path / "bilm")
+
+
+def build(**keys) -> ElmoTokenEmbedder:
+    raw = {
+        "type": "elmo_token_embedder",
+        **{k: str(v) if isinstance(v, Path) else v for k, v in keys.items()},
+    }
+    return parse(TokenEmbedder, raw, source="test").build()
+
+
+def batch(embedder: ElmoTokenEmbedder, sentences=SENTENCES) -> TextBatch:
+    return collate_text(sentences, embedder.indexers)
+
+
+def test_words_are_the_mix_of_the_layers_of_the_numpy_reference(folder, numpy_bilm) -> None:
+    embedder = build(bilm=folder).eval()
+    weights = torch.tensor([0.5, -1.0, 2.0])
+    for parameter, value in zip(embedder.mix.scalar_parameters, weights, strict=True):
+        torch.nn.init.constant_(parameter, value.item())
+    torch.nn.init.constant_(embedder.mix.gamma, 1.5)
+    vectors, shares = embedder(batch(embedder)).detach(), weights.softmax(dim=0).numpy()
+    assert vectors.shape == (4, 4, embedder.output_dim)
+    for row, words in enumerate(SENTENCES):
+        layers = numpy_bilm.layers(words)[:, 1:-1]
+        expected = 1.5 * np.einsum("l,ltd->td", shares, layers)
+        np.testing.assert_allclose(vectors[row, : len(words)], expected, atol=1e-5)
+        assert (vectors[row, len(words) :] == 0).all()
+
+
+def test_layer_norm_counts_the_boundaries_as_allennlp_does(folder, numpy_bilm) -> None:
+    mix = {"type": "scalar_mix", "layer_norm": True, "scalar_mix_parameters": [-9e10, 1, -9e10]}
+    embedder = build(bilm=folder, mix=mix).eval()
+    layers = [numpy_bilm.layers(words)[1] for words in SENTENCES if words]
+    everything = np.concatenate(layers)
+    expected = (layers[0][1:-1] - everything.mean()) / np.sqrt(everything.var() + 1e-12)
+    vectors = embedder(batch(embedder)).detach()
+    np.testing.assert_allclose(vectors[0, :3], expected, atol=1e-5)
+
+
+def test_two_files_are_as_good_as_their_folder(folder: Path) -> None:
+    files = {"options_file": folder / "options.json", "weight_file": folder / "weights.hdf5"}
+    one, other = build(bilm=folder).eval(), build(**files).eval()
+    assert torch.equal(one(batch(one)), other(batch(other)))
+
+
+@pytest.mark.parametrize(
+    "keys",
+    [(), ("options_file",), ("weight_file",), ("bilm", "options_file"), ("bilm", "weight_file")],
+)
+def test_a_bilm_is_named_in_exactly_one_way(folder: Path, keys) -> None:
+    paths = {
+        "bilm": folder,
+        "options_file": folder / "options.json",
+        "weight_file": folder / "weights.hdf5",
+    }
+    given = ", ".join(keys) or "none of the keys of a biLM"
+    with pytest.raises(BuildError) as caught:
+        build(**{key: paths[key] for key in keys})
+    assert str(caught.value) == (
+        f"test: (top level): ElmoTokenEmbedder: given: {given}; "
+        "allowed: bilm alone, or options_file and weight_file together"
+    )
+
+
+def test_dropout_and_projection_follow_the_mix(folder: Path) -> None:
+    embedder = build(bilm=folder, projection_dim=3, dropout=0.9)
+    plain = build(bilm=folder).eval()
+    text = batch(embedder)
+    expected = embedder.projection(plain(text)) * text.mask[:, :, None]
+    assert embedder.output_dim == 3
+    torch.testing.assert_close(embedder.eval()(text), expected)
+    torch.manual_seed(0)
+    dropped = torch.nn.functional.dropout(plain(text), 0.9)
+    torch.manual_seed(0)
+    trained = embedder.train()(text)
+    torch.testing.assert_close(trained, embedder.projection(dropped) * text.mask[:, :, None])
+
+
+def test_a_frozen_bilm_is_no_part_of_the_module(folder: Path) -> None:
+    embedder = build(bilm=folder)
+    embedder(batch(embedder)).sum().backward()
+    names = ["mix.gamma", *(f"mix.scalar_parameters.{layer}" for layer in range(3))]
+    assert sorted(embedder.state_dict()) == names
+    assert sorted(name for name, _ in embedder.named_parameters()) == names
+    assert all(parameter.grad is not None for parameter in embedder.parameters())
+    assert not any(isinstance(module, BiLm) for module in embedder.modules())
+
+
+def test_a_frozen_bilm_is_known_by_its_files_and_its_size(folder: Path) -> None:
+    embedder, weights = build(bilm=folder), NumpyBiLm.random().weights
+    assert embedder.reference == Reference(folder / "weights.hdf5", embedder.reference.digest)
+    assert embedder.num_frozen_parameters == sum(values.size for values in weights.values())
+
+
+def test_several_frozen_embedders_cost_one_pass(folder: Path, monkeypatch) -> None:
+    passes, forward = [], BiLm.forward
+    monkeypatch.setattr(BiLm, "forward", lambda *a: passes.append(1) or forward(*a))
+    first, second = build(bilm=folder), build(bilm=folder, mix="average")
+    text = batch(first)
+    first(text)
+    second(text)
+    assert len(passes) == 1
+
+
+def test_a_trained_bilm_is_a_part_of_the_module_and_of_its_weights(folder: Path) -> None:
+    embedder = build(bilm=folder, requires_grad=True)
+    embedder(batch(embedder)).square().sum().backward()
+    assert all(parameter.grad.abs().sum() > 0 for parameter in embedder.parameters())
+    assert "bilm.token_encoder.char_cnn.table" in embedder.state_dict()
+    assert embedder.reference is None
+    assert embedder.num_frozen_parameters == 0
+
+
+def test_a_trained_bilm_gives_what_a_frozen_one_gives(folder: Path) -> None:
+    trained, frozen = build(bilm=folder, requires_grad=True).eval(), build(bilm=folder).eval()
+    torch.testing.assert_close(trained(batch(trained)), frozen(batch(frozen)))
+
+
+@pytest.mark.parametrize("requires_grad", [False, True])
+def test_a_bilm_drops_nothing_in_training(folder: Path, requires_grad: bool) -> None:
+    embedder = build(bilm=folder, requires_grad=requires_grad, dropout=0).train()
+    first, second = embedder(batch(embedder)), embedder(batch(embedder))
+    assert torch.equal(first, second)
+    assert not any(module.training for module in embedder._held.modules())
+
+
+def test_state_is_reset_by_default(folder: Path) -> None:
+    embedder = build(bilm=folder).eval()
+    first = embedder(batch(embedder))
+    embedder(batch(embedder, [["other"], ["words"]]))
+    assert torch.equal(embedder(batch(embedder)), first)
+    assert embedder.carried_state() == {}
+
+
+@pytest.mark.parametrize("requires_grad", [False, True])
+def test_carried_rows_go_on_from_their_own_last_words(
+    folder: Path, numpy_bilm: NumpyBiLm, requires_grad: bool
+) -> None:
+    """A larger batch, one with an empty row, a smaller one and a larger one again."""
+    embedder = build(bilm=folder, state="carry", mix="layer", requires_grad=requires_grad).eval()
+    states = [None] * 3
+    batches = [[["a"], ["b", "c"]], [["d"], [], ["e", "f", "g"]], [["h"]], [["i"], ["j"], ["k"]]]
+    for sentences in batches:
+        vectors = embedder(batch(embedder, sentences)).detach()
+        for row, words in enumerate(sentences):
+            if words:
+                layers, states[row] = numpy_bilm.read(words, states[row])
+                found = vectors[row, : len(words)]
+                np.testing.assert_allclose(found, layers[-1, 1:-1], atol=1e-5)
+
+
+def test_the_carried_state_can_be_put_aside_and_taken_back(folder: Path) -> None:
+    embedder = build(bilm=folder, state="carry").eval()
+    cold = embedder(batch(embedder))
+    kept = embedder.carried_state()
+    warm = embedder(batch(embedder))
+    embedder.load_carried_state({})
+    assert torch.equal(embedder(batch(embedder)), cold)
+    embedder.load_carried_state(kept)
+    assert torch.equal(embedder(batch(embedder)), warm)
+    assert isinstance(embedder, Carrying)
+    assert not torch.allclose(cold, warm)
+
+
+def test_the_carried_state_is_not_saved_with_the_weights(folder: Path) -> None:
+    embedder = build(bilm=folder, state="carry")
+    before = list(embedder.state_dict())
+    embedder(batch(embedder))
+    assert list(embedder.state_dict()) == before
+
+
+def test_a_model_is_sized_without_reading_weights(folder: Path) -> None:
+    (folder / "weights.hdf5").unlink()
+    with torch.device("meta"):
+        embedder = build(bilm=folder, projection_dim=3)
+    assert embedder.output_dim == 3
+    assert embedder.num_frozen_parameters > 0
+    assert all(parameter.is_meta for parameter in embedder.parameters())
+
+
+def test_a_wrong_mix_names_its_place(folder: Path) -> None:
+    with pytest.raises(BuildError, match=r"test: mix: SingleLayerMix: index is 3"):
+        build(bilm=folder, mix={"type": "layer", "index": 3})

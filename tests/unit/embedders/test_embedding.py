@@ -1,0 +1,146 @@
+import logging
+import pickle
+from collections import Counter
+from pathlib import Path
+
+import pytest
+import torch
+
+from elmo_framework.common.build import parse
+from elmo_framework.data.text import TextBatch, collate_text
+from elmo_framework.data.vocabulary import Vocabularies
+from elmo_framework.embedders.embedding import EmbeddingTokenEmbedder
+from elmo_framework.embedders.token_embedder import TokenEmbedder
+
+WORDS = Vocabularies({"words": Counter({"The": 2, "the": 1, "dog": 2, "ran": 1})})
+
+
+def embedder(words: Vocabularies = WORDS, **options: object) -> EmbeddingTokenEmbedder:
+    torch.manual_seed(1)
+    config = {"type": "embedding", "embedding_dim": 2, **options}
+    built = parse(TokenEmbedder, config, source="a.jsonnet").build(vocabularies=words)
+    assert isinstance(built, EmbeddingTokenEmbedder)
+    return built
+
+
+def batch(built: EmbeddingTokenEmbedder, *sentences: str) -> TextBatch:
+    return collate_text([sentence.split() for sentence in sentences], built.indexers)
+
+
+def vectors(built: EmbeddingTokenEmbedder, *sentences: str) -> list[list[list[float]]]:
+    return built(batch(built, *sentences)).tolist()
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> str:
+    path = tmp_path / "vectors.txt"
+    path.write_text("the 1 2\ndog 3 6\ncat 100 100\n")
+    return str(path)
+
+
+def test_each_word_has_its_own_vector_and_padding_is_zero():
+    [[the, dog, again], [ran, *padding]] = vectors(embedder(), "the dog the", "ran")
+
+    assert the == again
+    assert len({tuple(the), tuple(dog), tuple(ran)}) == 3
+    assert padding == [[0.0, 0.0], [0.0, 0.0]]
+
+
+def test_unknown_words_share_a_vector_that_is_not_zero():
+    [[cat, mouse]] = vectors(embedder(), "cat mouse")
+
+    assert cat == mouse
+    assert any(cat)
+
+
+def test_the_vectors_have_length_one_on_average():
+    many = Vocabularies({"words": Counter({f"w{i}": 1 for i in range(2000)})})
+
+    weight = embedder(many, embedding_dim=30).embedding.weight[1:]
+
+    assert float(weight.detach().square().sum(dim=1).mean()) == pytest.approx(1.0, abs=0.02)
+    assert float(weight.detach().abs().max()) <= (3 / 30) ** 0.5
+
+
+def test_in_lower_case_counts_are_added_before_rare_words_are_left_out():
+    built = embedder(lowercase=True, min_count=3)
+
+    assert built.indexer.vocabulary.items[2:] == ("the",)
+    [[upper, lower, dog, unknown]] = vectors(built, "THE the dog cat")
+    assert upper == lower != dog == unknown
+
+
+def test_case_counts_unless_told_otherwise():
+    [[upper, lower]] = vectors(embedder(), "The the")
+
+    assert upper != lower
+
+
+def test_embedders_that_read_words_alike_share_their_ids():
+    assert embedder().indexer.key == embedder(embedding_dim=9, trainable=False).indexer.key
+    keys = {
+        embedder(lowercase=low, min_count=n).indexer.key for low in (False, True) for n in (1, 2)
+    }
+    assert len(keys) == 4
+
+
+def test_an_indexer_can_be_sent_to_another_process():
+    indexer = embedder(lowercase=True).indexer
+
+    again = pickle.loads(pickle.dumps(indexer))
+
+    assert again.key == indexer.key
+    assert again.ids(["The", "cat"]).tolist() == indexer.ids(["The", "cat"]).tolist()
+
+
+def test_vectors_start_from_a_file(file, caplog):
+    with caplog.at_level(logging.INFO):
+        built = embedder(pretrained_file=file, lowercase=True)
+
+    assert vectors(built, "The dog") == [[[1.0, 2.0], [3.0, 6.0]]]
+    assert caplog.messages == [f"{file}: vectors for 2 of 3 words (66.7 %)"]
+
+
+def test_words_that_the_file_lacks_start_from_zeros(file):
+    [[ran, unknown]] = vectors(embedder(pretrained_file=file, missing="zeros"), "ran cat")
+
+    assert ran == unknown == [0.0, 0.0]
+
+
+def test_words_that_the_file_lacks_are_drawn_like_those_it_has(file):
+    many = Counter({f"w{i}": 1 for i in range(3000)}) + Counter(["the", "dog"])
+
+    built = embedder(Vocabularies({"words": many}), pretrained_file=file)
+
+    ids = torch.tensor(
+        [i for i, item in enumerate(built.indexer.vocabulary.items) if item[0] == "w"]
+    )
+    drawn = built.embedding.weight.detach()[ids]
+    assert float(drawn.mean()) == pytest.approx(3.0, abs=0.1)
+    assert float(drawn.std()) == pytest.approx(3.5**0.5, abs=0.1)
+    assert not built.embedding.weight[0].any()
+
+
+def test_the_file_is_not_needed_when_the_weights_follow_from_a_run(tmp_path):
+    config = {"type": "embedding", "embedding_dim": 2, "pretrained_file": str(tmp_path / "gone")}
+    lazy = parse(TokenEmbedder, config, source="a.jsonnet")
+
+    built = lazy.build(vocabularies=WORDS, weights_follow=True)
+
+    built.load_state_dict(embedder().state_dict())
+    assert vectors(built, "the dog") == vectors(embedder(), "the dog")
+
+
+def test_gradients_reach_the_vectors_of_words_only():
+    built = embedder()
+
+    built(batch(built, "the dog", "the")).sum().backward()
+
+    reached = built.embedding.weight.grad.any(dim=1)
+    items = built.indexer.vocabulary.items
+    assert [item for item, has in zip(items, reached, strict=True) if has] == ["dog", "the"]
+
+
+def test_vectors_that_are_not_trained_have_no_gradient():
+    assert not embedder(trainable=False).embedding.weight.requires_grad
+    assert embedder().embedding.weight.requires_grad

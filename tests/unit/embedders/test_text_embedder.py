@@ -1,0 +1,50 @@
+from collections import Counter
+
+import pytest
+import torch
+
+import elmo_framework.embedders.embedding  # noqa: F401
+from elmo_framework.common.build import parse
+from elmo_framework.common.errors import BuildError
+from elmo_framework.data.text import collate_text
+from elmo_framework.data.vocabulary import Vocabularies
+from elmo_framework.embedders.text_embedder import TextEmbedder
+
+WORDS = Vocabularies({"words": Counter(["the", "dog"])})
+
+
+def embedder(**dims: int) -> TextEmbedder:
+    members = {name: {"type": "embedding", "embedding_dim": dim} for name, dim in dims.items()}
+    lazy = parse(TextEmbedder, {"token_embedders": members}, source="a.jsonnet")
+    return lazy.build(vocabularies=WORDS)
+
+
+def test_vectors_stand_in_the_alphabetical_order_of_the_names():
+    built = embedder(tokens=2, elmo=3, more=1)
+    text = collate_text([["the", "dog"], ["the"]], built.indexers)
+
+    embedded = built(text)
+
+    parts = [built.token_embedders[name](text) for name in ("elmo", "more", "tokens")]
+    assert built.output_dim == 6
+    assert torch.equal(embedded, torch.cat(parts, dim=2))
+    assert not embedded[1, 1].any()
+
+
+def test_an_indexer_that_two_embedders_share_is_run_once():
+    assert len(embedder(one=2, two=3).indexers) == 1
+
+
+def test_no_embedders_are_refused():
+    with pytest.raises(BuildError) as raised:
+        embedder()
+
+    assert str(raised.value) == (
+        "a.jsonnet: (top level): TextEmbedder: token_embedders is empty; name one at least"
+    )
+
+
+@pytest.mark.parametrize("name", ["", "a.b", "keys"])
+def test_a_name_that_no_module_can_have_is_refused(name):
+    with pytest.raises(BuildError, match=f"an embedder cannot be called '{name}'"):
+        embedder(**{name: 2})

@@ -1,0 +1,127 @@
+import pytest
+import torch
+
+import elmo_framework.encoders.compose
+import elmo_framework.encoders.feedforward
+import elmo_framework.encoders.gru
+import elmo_framework.encoders.lstm
+import elmo_framework.encoders.pass_through  # noqa: F401
+from elmo_framework.common.errors import BuildError, ConfigError
+from tests.unit.encoders import sequences
+from tests.unit.encoders.sequences import INPUT_DIM, LENGTHS, MASK
+
+LSTM = {"type": "lstm", "hidden_size": 2}
+DEEP = {**LSTM, "num_layers": 2, "bidirectional": True, "dropout": 0.5}
+FEEDFORWARD = {
+    "type": "feedforward",
+    "feedforward": {"num_layers": 2, "hidden_dims": [4, 2], "activations": ["tanh", "linear"]},
+}
+COMPOSED = {"type": "compose", "encoders": [FEEDFORWARD, DEEP]}
+ALL = [LSTM, DEEP, {**DEEP, "type": "gru"}, FEEDFORWARD, COMPOSED, "pass_through"]
+EACH = pytest.mark.parametrize("config", ALL, ids=str)
+
+
+@EACH
+def test_padding_changes_nothing(config):
+    sequences.check_padding_changes_nothing(sequences.encoder(config))
+
+
+@EACH
+def test_a_batch_equals_its_rows_one_by_one(config):
+    sequences.check_a_batch_equals_its_rows(sequences.encoder(config))
+
+
+@EACH
+def test_gradients_reach_every_parameter(config):
+    sequences.check_gradients(sequences.encoder(config))
+
+
+@EACH
+def test_the_width_is_as_stated(config):
+    encoder = sequences.encoder(config)
+
+    encoded = encoder(sequences.inputs(), MASK)
+
+    assert encoder.input_dim == INPUT_DIM
+    assert encoded.shape == (len(LENGTHS), max(LENGTHS), encoder.output_dim)
+
+
+@pytest.mark.parametrize("kind", ["lstm", "gru"])
+def test_a_recurrent_encoder_is_torchs(kind):
+    encoder = sequences.encoder({**DEEP, "type": kind})
+    words = sequences.inputs()[1:2]  # the row without padding
+
+    expected, _ = getattr(encoder, kind)(words)
+
+    torch.testing.assert_close(encoder(words, MASK[1:2]), expected)
+
+
+@pytest.mark.parametrize("kind", ["lstm", "gru"])
+def test_dropout_acts_between_layers_in_training_only(kind):
+    encoder = sequences.encoder({**DEEP, "type": kind})
+    still = [encoder(sequences.inputs(), MASK) for _ in range(2)]
+    encoder.train()
+    moving = [encoder(sequences.inputs(), MASK) for _ in range(2)]
+
+    assert torch.equal(*still)
+    assert not torch.equal(*moving)
+
+
+@pytest.mark.parametrize("kind", ["lstm", "gru"])
+def test_dropout_of_one_layer_is_refused(kind):
+    with pytest.raises(BuildError, match="acts between layers and num_layers is 1") as raised:
+        sequences.encoder({**LSTM, "type": kind, "dropout": 0.5})
+
+    assert str(raised.value).endswith(
+        "Encoder: dropout is 0.5, but acts between layers and num_layers is 1; "
+        "set num_layers, or remove dropout"
+    )
+
+
+@pytest.mark.parametrize("config", [LSTM, {**LSTM, "type": "gru"}, {"type": "pass_through"}])
+def test_a_stated_size_that_is_wrong_is_refused(config):
+    with pytest.raises(BuildError, match="input_size is 7, but the vectors that arrive are 3"):
+        sequences.encoder({**config, "input_size": 7})
+
+
+def test_passing_through_changes_no_word():
+    encoded = sequences.encoder("pass_through")(sequences.inputs(), MASK)
+
+    assert torch.equal(encoded[MASK], sequences.inputs()[MASK])
+
+
+def test_composed_encoders_follow_each_other():
+    composed = sequences.encoder(COMPOSED)
+    first, second = composed.encoders
+
+    encoded = composed(sequences.inputs(), MASK)
+
+    assert (first.output_dim, second.input_dim) == (2, 2)
+    assert torch.equal(encoded, second(first(sequences.inputs(), MASK), MASK))
+
+
+def test_composing_nothing_is_refused():
+    with pytest.raises(BuildError, match="encoders is empty; name one at least"):
+        sequences.encoder({"type": "compose", "encoders": []})
+
+
+def test_one_value_stands_for_all_layers():
+    config = {"num_layers": 2, "hidden_dims": 4, "activations": "relu", "dropout": 0.5}
+
+    encoder = sequences.encoder({"type": "feedforward", "feedforward": config})
+
+    assert encoder.feedforward.layers == ((4, "relu", 0.5), (4, "relu", 0.5))
+
+
+def test_a_list_of_another_length_is_refused():
+    config = {"num_layers": 2, "hidden_dims": [4], "activations": "relu"}
+
+    with pytest.raises(ConfigError, match="hidden_dims has 1 items, but num_layers is 2"):
+        sequences.encoder({"type": "feedforward", "feedforward": config})
+
+
+def test_a_stated_width_of_a_feed_forward_network_is_checked():
+    config = {**FEEDFORWARD["feedforward"], "input_dim": 9}
+
+    with pytest.raises(BuildError, match="input_dim is 9, but the vectors that arrive are 3"):
+        sequences.encoder({"type": "feedforward", "feedforward": config})

@@ -1,0 +1,106 @@
+import numpy as np
+import pytest
+import torch
+
+import elmo_framework.encoders.bag_of_embeddings
+import elmo_framework.encoders.cnn
+import elmo_framework.encoders.lstm
+import elmo_framework.encoders.max  # noqa: F401
+from elmo_framework.common.errors import BuildError
+from tests.unit.encoders import sequences
+from tests.unit.encoders.sequences import INPUT_DIM, LENGTHS, MASK
+
+CNN = {"type": "cnn", "num_filters": 4, "ngram_filter_sizes": [1, 3, 7]}
+ALL = [
+    CNN,
+    {**CNN, "output_dim": 2, "conv_layer_activation": "tanh"},
+    "bag_of_embeddings",
+    {"type": "bag_of_embeddings", "averaged": True},
+    "max",
+    {"type": "lstm", "hidden_size": 2, "num_layers": 2, "bidirectional": True},
+]
+EACH = pytest.mark.parametrize("config", ALL, ids=str)
+
+
+@EACH
+def test_padding_changes_nothing(config):
+    sequences.check_padding_changes_nothing(sequences.pooler(config))
+
+
+@EACH
+def test_a_batch_equals_its_rows_one_by_one(config):
+    sequences.check_a_batch_equals_its_rows(sequences.pooler(config))
+
+
+@EACH
+def test_gradients_reach_every_parameter(config):
+    sequences.check_gradients(sequences.pooler(config))
+
+
+@EACH
+def test_an_empty_sequence_gives_zeros_and_the_width_is_as_stated(config):
+    pooler = sequences.pooler(config)
+
+    pooled = pooler(sequences.inputs(), MASK)
+
+    assert pooled.shape == (len(LENGTHS), pooler.output_dim)
+    assert not pooled[LENGTHS.index(0)].any()
+
+
+@pytest.mark.parametrize("activation", ["relu", "tanh", "linear"])
+def test_the_convolutions_are_windows_times_filters(activation):
+    pooler = sequences.pooler({**CNN, "conv_layer_activation": activation})
+    function = {"relu": lambda x: np.maximum(x, 0), "tanh": np.tanh, "linear": lambda x: x}
+    pooled = pooler(sequences.inputs(), MASK).detach().numpy()
+
+    for row, length in enumerate(LENGTHS):
+        if not length:
+            continue
+        expected = []
+        for width, convolution in zip([1, 3, 7], pooler.convolutions, strict=True):
+            words = np.zeros((max(length, width), INPUT_DIM))
+            words[:length] = sequences.inputs()[row, :length]
+            weight, bias = (value.detach().numpy() for value in convolution.parameters())
+            windows = [words[at : at + width].T for at in range(len(words) - width + 1)]
+            values = [np.einsum("fdw,dw->f", weight, window) + bias for window in windows]
+            expected.append(function[activation](np.array(values)).max(axis=0))
+        np.testing.assert_allclose(pooled[row], np.concatenate(expected), atol=1e-12)
+
+
+def test_a_projection_follows_the_convolutions():
+    plain, projected = sequences.pooler(CNN), sequences.pooler({**CNN, "output_dim": 2})
+    projected.convolutions.load_state_dict(plain.convolutions.state_dict())
+
+    expected = projected.projection(plain(sequences.inputs(), MASK))
+
+    torch.testing.assert_close(projected(sequences.inputs(), MASK)[:2], expected[:2])
+
+
+def test_a_bag_adds_or_averages():
+    added = sequences.pooler("bag_of_embeddings")(sequences.inputs(), MASK)
+    averaged = sequences.pooler(ALL[3])(sequences.inputs(), MASK)
+
+    torch.testing.assert_close(added[0], sequences.inputs()[0, :2].sum(dim=0))
+    torch.testing.assert_close(averaged[0], added[0] / 2)
+
+
+def test_the_state_of_an_lstm_is_that_after_the_last_word_of_each_direction():
+    pooler = sequences.pooler(ALL[5])
+    outputs, _ = pooler.lstm(sequences.inputs()[:1, :2])
+
+    expected = torch.cat([outputs[0, -1, :2], outputs[0, 0, 2:]])
+
+    torch.testing.assert_close(pooler(sequences.inputs(), MASK)[0], expected)
+
+
+@pytest.mark.parametrize(
+    ("config", "key"),
+    [
+        (CNN, "embedding_dim"),
+        ({"type": "bag_of_embeddings"}, "embedding_dim"),
+        ({"type": "lstm", "hidden_size": 2}, "input_size"),
+    ],
+)
+def test_a_stated_size_that_is_wrong_is_refused(config, key):
+    with pytest.raises(BuildError, match=f"{key} is 7, but the vectors that arrive are 3"):
+        sequences.pooler({**config, key: 7})

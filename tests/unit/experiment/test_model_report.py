@@ -1,0 +1,82 @@
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from elmo_framework import components
+from elmo_framework.common.build import parse
+from elmo_framework.common.component import Lazy
+from elmo_framework.common.errors import ConfigError
+from elmo_framework.experiment.experiment import Experiment
+from elmo_framework.experiment.model_report import ModelReport, Width, inspect_model
+from elmo_framework.experiment.parameter_counts import amount_as_json
+
+components.load()
+
+
+@pytest.fixture
+def data(tmp_path: Path) -> Path:
+    path = tmp_path / "train.txt"
+    path.write_text("Anna B-PER\nleft O\n\nLisbon B-LOC\nslept O\nleft O\n")
+    return path
+
+
+def experiment(
+    data: Path, encoder: dict[str, Any] | None = None, **trainer: object
+) -> Lazy[Experiment]:
+    model = {
+        "type": "crf_tagger",
+        "embedder": {"token_embedders": {"tokens": {"type": "embedding", "embedding_dim": 50}}},
+        "encoder": {"type": "lstm", "hidden_size": 20, **(encoder or {})},
+    }
+    raw = {
+        "dataset_reader": "conll2003",
+        "train_data_path": str(data),
+        "model": model,
+        "trainer": trainer,
+    }
+    return parse(Experiment, raw, source="ner.jsonnet")
+
+
+def parts(report: ModelReport) -> dict[str, object]:
+    return {each.name: amount_as_json(each.total) for each in report.counts}
+
+
+def test_without_data_what_depends_on_it_stays_a_symbol(data: Path) -> None:
+    report = inspect_model(experiment(data), reads_data=False)
+    assert parts(report)["embedder"] == "100 + 50 × words"  # noqa: RUF001
+    assert parts(report)["encoder"] == 4 * 20 * (50 + 20 + 2)
+    assert (report.frozen, report.vocabularies) == ({}, {})
+
+
+def test_with_data_everything_is_a_number(data: Path) -> None:
+    report = inspect_model(experiment(data), reads_data=True)
+    assert parts(report)["embedder"] == 50 * (2 + 4)
+    assert report.vocabularies == {"labels": 3, "words": 4}
+
+
+def test_the_widths_of_components_are_those_inferred(data: Path) -> None:
+    report = inspect_model(experiment(data), reads_data=False)
+    assert Width("encoder", "LstmEncoder", 50, 20) in report.widths
+    assert report.widths[0].name == "embedder"
+
+
+def test_what_trainer_freezes_is_not_counted_as_trainable(data: Path) -> None:
+    report = inspect_model(experiment(data, no_grad=["^encoder"]), reads_data=False)
+    (encoder,) = (each for each in report.counts if each.name == "encoder")
+    assert (amount_as_json(encoder.trainable), encoder.total[()] > 0) == (0, True)
+
+
+def test_refusals_of_all_parts_come_together(data: Path) -> None:
+    wrong = experiment(data, {"input_size": 7}, validation_metric="f1")
+    with pytest.raises(ConfigError) as caught:
+        inspect_model(wrong, reads_data=False)
+    assert [problem.path for problem in caught.value.problems] == [
+        "trainer",
+        "model.encoder.input_size",
+    ]
+
+
+def test_a_pattern_that_freezes_nothing_is_a_problem(data: Path) -> None:
+    with pytest.raises(ConfigError, match=r"trainer\.no_grad\[1\]: 'xyz' matches no parameter's"):
+        inspect_model(experiment(data, no_grad=["encoder", "xyz"]), reads_data=False)

@@ -1,0 +1,153 @@
+import os
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+
+from elmo_framework import components
+from elmo_framework.common import build
+from elmo_framework.common.config import Config
+from elmo_framework.common.errors import ConfigError
+from elmo_framework.experiment.experiment import Experiment
+from elmo_framework.experiment.preflight import check, preflight
+
+components.load()
+
+
+@pytest.fixture(autouse=True)
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A current folder with data."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "data").mkdir()
+    for name in ("train.txt", "valid.txt"):
+        (tmp_path / "data" / name).write_text("")
+    return tmp_path
+
+
+def raw(**changes: object) -> dict[str, Any]:
+    """The configuration of a tagger, with some top keys changed."""
+    return {
+        "dataset_reader": "conll2003",
+        "train_data_path": "data/train.txt",
+        "model": tagger({"type": "embedding", "embedding_dim": 5}),
+        **changes,
+    }
+
+
+def tagger(token_embedder: dict[str, Any]) -> dict[str, Any]:
+    return {
+        "type": "crf_tagger",
+        "embedder": {"token_embedders": {"tokens": token_embedder}},
+        "encoder": {"type": "lstm", "hidden_size": 3},
+    }
+
+
+def problems(**changes: object) -> list[str]:
+    checked = build.check(Experiment, raw(**changes), source="ner.jsonnet")
+    assert checked.component is not None
+    return list(map(str, preflight(checked.component)))
+
+
+def test_a_configuration_whose_files_are_there_has_no_problem() -> None:
+    assert problems(validation_data_path="data/valid.txt") == []
+
+
+def test_a_missing_path_is_named_with_the_nearest_name(folder: Path) -> None:
+    assert problems(train_data_path="data/tarin.txt") == [
+        f"train_data_path: 'data/tarin.txt' does not exist (looked for in {folder}). "
+        "Did you mean 'data/train.txt'?"
+    ]
+
+
+def test_the_first_folder_that_is_missing_is_named(folder: Path) -> None:
+    assert problems(train_data_path="dat/deep/train.txt") == [
+        f"train_data_path: 'dat/deep/train.txt' does not exist (looked for in {folder}); "
+        "already 'dat' does not. Did you mean 'data'?"
+    ]
+
+
+def test_paths_deep_in_the_model_are_looked_for() -> None:
+    model = tagger({"type": "elmo_token_embedder", "bilm": "runs/bilm"})
+    model["output_embedder"] = {"type": "embedding", "embedding_dim": 2, "pretrained_file": "x.txt"}
+    assert [each.partition(":")[0] for each in problems(model=model)] == [
+        "model.embedder.token_embedders.tokens.bilm",
+        "model.output_embedder.pretrained_file",
+    ]
+
+
+def test_paths_in_options_are_looked_for() -> None:
+    (found,) = problems(vocabulary={"directory": "runs/vocabulary"})
+    assert found.startswith("vocabulary.directory: 'runs/vocabulary' does not exist")
+
+
+@pytest.mark.parametrize("pattern", ["data/*.txt", "data/t?ain.txt", "d[a]ta/**/train.txt"])
+def test_a_pattern_matches_a_file(pattern: str, folder: Path) -> None:
+    assert problems(train_data_path=pattern) == []
+    assert problems(train_data_path=str(folder / pattern)) == []
+
+
+@pytest.mark.parametrize("pattern", ["data/*.csv", "data/**x"])
+def test_a_pattern_without_a_match_is_a_problem(pattern: str, folder: Path) -> None:
+    said = f"train_data_path: no file matches {pattern!r} (looked for in {folder})"
+    assert problems(train_data_path=pattern) == [said]
+
+
+def test_a_name_that_the_file_system_refuses_does_not_exist() -> None:
+    (found,) = problems(train_data_path="x" * 300)
+    assert "does not exist" in found
+
+
+def test_a_reader_of_another_task_is_named_with_those_that_fit() -> None:
+    (found,) = problems(dataset_reader="language_modeling")
+    assert found.startswith(
+        "dataset_reader.type: 'language_modeling' reads LanguageModelingExample, but the model "
+        "'crf_tagger' takes TaggedSentence; readers that fit: "
+    )
+    assert "conll2003" in found.rpartition(":")[2]
+
+
+def test_the_validation_reader_must_fit_too() -> None:
+    (found,) = problems(validation_dataset_reader="language_modeling")
+    assert found.startswith("validation_dataset_reader.type: 'language_modeling' reads ")
+
+
+def test_a_device_that_is_absent_is_a_problem(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
+    assert problems(trainer={"device": "cuda"}) == [
+        "trainer.device: 'cuda' needs a GPU that torch can use, and there is none; "
+        "use 'auto' or 'cpu'"
+    ]
+    assert problems(trainer={"device": "auto"}) == []
+
+
+def test_a_device_that_is_there_is_no_problem(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
+    assert problems(trainer={"device": "cuda"}) == []
+
+
+def test_problems_in_and_around_a_configuration_come_together() -> None:
+    changed = raw(sed=1, train_data_path="no", dataset_reader="language_modeling")
+    with pytest.raises(ConfigError) as caught:
+        check(Config(changed, "ner.jsonnet", ""))
+    assert [problem.path for problem in caught.value.problems] == [
+        "sed",
+        "train_data_path",
+        "dataset_reader.type",
+    ]
+
+
+@pytest.mark.parametrize("damage", [{"model": 3}, {"dataset_reader": {}}, {"trainer": []}])
+def test_what_could_not_be_read_is_passed_over(damage: dict[str, Any]) -> None:
+    with pytest.raises(ConfigError) as caught:
+        check(Config(raw(**damage), "ner.jsonnet", ""))
+    assert len(caught.value.problems) == 1
+
+
+def test_a_sound_configuration_is_returned() -> None:
+    assert check(Config(raw(), "ner.jsonnet", "")).factory is Experiment
+
+
+def test_nothing_is_written_and_the_folder_stays(folder: Path) -> None:
+    problems(train_data_path="data/none")
+    assert os.listdir(folder) == ["data"]  # noqa: PTH208

@@ -1,0 +1,128 @@
+import random
+import warnings
+from collections import Counter
+from collections.abc import Sequence
+
+import pytest
+
+from elmo_framework.data.tagging import convert, spans
+from elmo_framework.metrics.span_f1 import SpanF1
+from tests.unit.metrics.conlleval import conlleval
+
+Sentence = tuple[Sequence[str], Sequence[str]]
+TAGS = ["O", *(f"{prefix}-{label}" for prefix in "BI" for label in ("PER", "LOC", "C-X"))]
+
+
+def scored(sentences: Sequence[Sentence]) -> dict[str, float]:
+    """Score pairs of gold and predicted tags."""
+    metric, sums = SpanF1(spans), Counter[str]()
+    for gold, prediction in sentences:
+        sums.update(metric.count(prediction, gold))
+    return metric.score(sums)
+
+
+def random_sentences(seed: int) -> list[Sentence]:
+    """Gold tags at random, malformed as often as not; most of the predicted tags are right."""
+    dice = random.Random(seed)
+    sentences = []
+    for _ in range(60):
+        gold = dice.choices(TAGS, k=dice.randint(1, 9))
+        guess = [dice.choice(TAGS) if dice.random() < 0.3 else tag for tag in gold]
+        sentences.append((gold, guess))
+    return sentences
+
+
+def test_a_span_is_right_when_its_words_and_its_label_are():
+    scores = scored(
+        [
+            (["B-PER", "I-PER", "O", "B-LOC"], ["B-PER", "I-PER", "O", "B-PER"]),
+            (["B-LOC", "I-LOC"], ["B-LOC", "O"]),
+            (["O", "B-LOC"], ["O", "B-LOC"]),
+        ]
+    )
+
+    assert scores == {
+        "accuracy": 6 / 8,
+        "precision-overall": 2 / 4,
+        "recall-overall": 2 / 4,
+        "f1-measure-overall": 1 / 2,
+        "precision-PER": 1 / 2,
+        "recall-PER": 1.0,
+        "f1-measure-PER": 2 / 3,
+        "precision-LOC": 1 / 2,
+        "recall-LOC": 1 / 3,
+        "f1-measure-LOC": pytest.approx(2 / 5, abs=1e-15),
+    }
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_the_scores_are_conllevals_to_the_last_digit(seed):
+    sentences = random_sentences(seed)
+
+    assert scored(sentences) == conlleval(sentences)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_the_scores_of_well_formed_tags_are_conllevals_to_the_last_digit(seed):
+    sentences = [
+        (convert(gold, "IOB1"), convert(guess, "IOB1")) for gold, guess in random_sentences(seed)
+    ]
+
+    assert scored(sentences) == conlleval(sentences)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_the_overall_scores_are_seqevals(seed):
+    sentences = random_sentences(seed)
+    golds, guesses = ([list(tags) for tags in column] for column in zip(*sentences, strict=True))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        from seqeval import metrics
+
+        expected = {
+            "precision-overall": metrics.precision_score(golds, guesses),
+            "recall-overall": metrics.recall_score(golds, guesses),
+            "f1-measure-overall": metrics.f1_score(golds, guesses),
+            "accuracy": metrics.accuracy_score(golds, guesses),
+        }
+
+    scores = scored(sentences)
+
+    assert {name: scores[name] for name in expected} == pytest.approx(expected, abs=1e-12)
+
+
+@pytest.mark.parametrize("scheme", ["IOB1", "BIOUL"])
+def test_the_scheme_of_the_tags_does_not_matter_to_the_spans(scheme):
+    sentences = random_sentences(0)
+    converted = [(convert(gold, scheme), convert(guess, scheme)) for gold, guess in sentences]
+
+    found, expected = scored(converted), scored(sentences)
+
+    assert found.keys() == expected.keys()
+    assert {**found, "accuracy": 0} == {**expected, "accuracy": 0}
+
+
+@pytest.mark.parametrize("sentences", [[], [(["O", "O"], ["O", "O"])]])
+def test_where_no_span_is_the_scores_are_zero(sentences):
+    scores = scored(sentences)
+
+    names = ["precision-overall", "recall-overall", "f1-measure-overall"]
+    assert [scores[name] for name in names] == [0.0, 0.0, 0.0]
+    assert scores["accuracy"] == float(bool(sentences))
+
+
+def test_tags_that_are_no_spans_have_an_accuracy():
+    scores = scored([(["NN", "VBZ", "PRP$"], ["NN", "VB", "PRP$"])])
+
+    assert scores["accuracy"] == 2 / 3
+    assert scores["f1-measure-overall"] == 0.0
+
+
+def test_sums_of_parts_give_the_score_of_the_whole():
+    sentences = random_sentences(1)
+    metric = SpanF1(spans)
+    halves = [Counter[str](), Counter[str]()]
+    for number, (gold, guess) in enumerate(sentences):
+        halves[number % 2].update(metric.count(guess, gold))
+
+    assert metric.score(halves[1] + halves[0]) == scored(sentences)

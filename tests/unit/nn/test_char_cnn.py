@@ -1,0 +1,75 @@
+import numpy as np
+import pytest
+import torch
+
+from elmo_framework.nn.char_cnn import CharCnn
+from tests.numpy_bilm import NumpyBiLm
+
+FILTERS = [(1, 2), (2, 3), (3, 4)]
+
+
+def network(activation="relu", seed: int = 0) -> CharCnn:
+    torch.manual_seed(seed)
+    module = CharCnn(261, 3, FILTERS, activation).double()
+    for parameter in module.parameters():
+        torch.nn.init.normal_(parameter)
+    return module
+
+
+def rows(*words: str, length: int = 12) -> torch.Tensor:
+    marked = [[259, *(byte + 1 for byte in word.encode()), 260] for word in words]
+    return torch.tensor([row + [261] * (length - len(row)) for row in marked])
+
+
+def reference(module: CharCnn, activation: str) -> NumpyBiLm:
+    weights = {"char_embed": module.table.detach().numpy()}
+    for k, convolution in enumerate(module.convolutions):
+        kernel = convolution.weight.detach().numpy().transpose(2, 1, 0)
+        bias = convolution.bias.detach().numpy()
+        weights |= {f"CNN/W_cnn_{k}": kernel[None], f"CNN/b_cnn_{k}": bias}
+    cnn = {"embedding": {"dim": 3}, "filters": FILTERS, "n_highway": 0, "activation": activation}
+    return NumpyBiLm({"char_cnn": {**cnn, "max_characters_per_token": 12}}, weights)
+
+
+@pytest.mark.parametrize("activation", ["relu", "tanh"])
+@pytest.mark.parametrize("word", ["", "a", "word", "0123456789"])
+def test_a_word_equals_the_numpy_reference(activation, word: str) -> None:
+    module = network(activation)
+    numpy_bilm = reference(module, activation)
+    expected = numpy_bilm.word(numpy_bilm.symbols(word))
+    np.testing.assert_allclose(module(rows(word))[0].detach(), expected, atol=1e-12)
+
+
+def test_a_batch_equals_its_words_one_by_one() -> None:
+    module, words = network(), rows(*(str(7**k)[:10] for k in range(150)))
+    alone = torch.cat([module(word[None]) for word in words])
+    torch.testing.assert_close(module(words), alone)
+
+
+def test_longer_rows_of_padding_change_nothing() -> None:
+    module = network()
+    torch.testing.assert_close(module(rows("ab", length=12)), module(rows("ab", length=50)))
+
+
+def test_id_0_is_a_vector_of_zeros() -> None:
+    module = network()
+    biases = torch.cat([convolution.bias for convolution in module.convolutions])
+    empty = module(torch.zeros(1, 12, dtype=torch.long))
+    torch.testing.assert_close(empty[0], biases.relu())
+
+
+def test_gradients_reach_every_parameter() -> None:
+    module = network("tanh")
+    module(rows("gradient", "descent")).square().sum().backward()
+    assert all(parameter.grad.abs().sum() > 0 for parameter in module.parameters())
+    assert (module.table.grad[260] != 0).all(), "the padding inside a word is learned"
+
+
+@pytest.mark.parametrize(("activation", "deviation"), [("relu", 0.05 / 3**0.5), ("tanh", 0.125)])
+def test_parameters_start_as_in_bilm_tf(activation, deviation: float) -> None:
+    torch.manual_seed(0)
+    module = CharCnn(261, 16, [(4, 512)], activation)
+    assert module.table.abs().max() <= 1
+    assert module.table.std().item() == pytest.approx(1 / 3**0.5, rel=0.05)
+    assert module.convolutions[0].weight.std().item() == pytest.approx(deviation, rel=0.05)
+    assert (module.convolutions[0].bias == 0).all()

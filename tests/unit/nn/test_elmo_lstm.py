@@ -1,0 +1,173 @@
+import numpy as np
+import pytest
+import torch
+
+from elmo_framework.nn.elmo_lstm import ElmoLstm, LstmOutput
+from elmo_framework.nn.lstm_cell import LstmState
+from tests.numpy_bilm import NumpyBiLm
+
+LENGTHS = [3, 0, 5, 1]
+MASK = torch.arange(6) < torch.tensor(LENGTHS)[:, None]
+SETTINGS = [
+    {},
+    {"use_skip_connections": False},
+    {"projection_dim": None},
+    {"num_layers": 1},
+    {"num_layers": 3},
+    {"cell_clip": None, "projection_clip": None},
+    {"cell_clip": 0.3},
+    {"projection_clip": 0.2},
+]
+
+
+def network(**changes) -> ElmoLstm:
+    torch.manual_seed(0)
+    settings = {"projection_dim": 4, "num_layers": 2, "cell_clip": 3.0, "projection_clip": 3.0}
+    module = ElmoLstm(5, 7, **{**settings, **changes}).double()
+    for parameter in module.parameters():
+        torch.nn.init.normal_(parameter)
+    return module
+
+
+def inputs() -> torch.Tensor:
+    return torch.randn(4, 6, 5, dtype=torch.double, generator=torch.Generator().manual_seed(1))
+
+
+def starts(module: ElmoLstm) -> tuple[LstmState, ...]:
+    torch.manual_seed(2)
+    zeros = [cell.zero_state(4) for cell in module.cells]
+    return tuple(LstmState(*(torch.randn_like(t) for t in state)) for state in zeros)
+
+
+def reference(module: ElmoLstm, **changes) -> NumpyBiLm:
+    weights = {}
+    for layer, cell in enumerate(module.cells):
+        name = f"RNN_0/RNN/MultiRNNCell/Cell{layer}/LSTMCell"
+        held = {key: value.detach().numpy() for key, value in cell.named_parameters()}
+        both = held["input_weight"].T, held["recurrent_weight"].T
+        weights |= {f"{name}/W_0": np.concatenate(both), f"{name}/B": held["bias"]}
+        if "projection_weight" in held:
+            weights[f"{name}/W_P_0"] = held["projection_weight"].T
+    settings = {
+        "dim": 7,
+        "projection_dim": module.output_dim,
+        "n_layers": module.num_layers,
+        "cell_clip": changes.get("cell_clip", 3.0),
+        "proj_clip": changes.get("projection_clip", 3.0),
+        "use_skip_connections": changes.get("use_skip_connections", True),
+    }
+    return NumpyBiLm({"lstm": settings}, weights)
+
+
+def row_of(output: LstmOutput, row: int) -> tuple[np.ndarray, list]:
+    length = LENGTHS[row]
+    ends = [(state.memory[row], state.hidden[row]) for state in output.states]
+    return output.layers[:, row, :length].detach().numpy(), ends
+
+
+@pytest.mark.parametrize("changes", SETTINGS)
+@pytest.mark.parametrize("is_carried", [False, True])
+def test_rows_equal_the_numpy_reference(changes: dict, is_carried: bool) -> None:
+    module = network(**changes)
+    start = starts(module) if is_carried else ()
+    output, numpy_bilm = module(inputs(), MASK, start), reference(module, **changes)
+    for row in (0, 2, 3):
+        state = [(s.memory[row].numpy(), s.hidden[row].numpy()) for s in start] or None
+        vectors = list(inputs()[row, : LENGTHS[row]].numpy())
+        expected, expected_ends = numpy_bilm.direction(0, vectors, state)
+        layers, ends = row_of(output, row)
+        np.testing.assert_allclose(layers, expected, atol=1e-12)
+        for found, wanted in zip(ends, expected_ends, strict=True):
+            np.testing.assert_allclose(found[0].detach(), wanted[0], atol=1e-12)
+            np.testing.assert_allclose(found[1].detach(), wanted[1], atol=1e-12)
+
+
+def test_layers_are_zero_at_padding() -> None:
+    assert (network()(inputs(), MASK).layers[:, ~MASK] == 0).all()
+
+
+def test_a_row_without_words_keeps_its_state() -> None:
+    module = network()
+    start = starts(module)
+    for before, after in zip(start, module(inputs(), MASK, start).states, strict=True):
+        assert torch.equal(after.hidden[1], before.hidden[1])
+        assert torch.equal(after.memory[1], before.memory[1])
+
+
+def test_rows_without_any_word_are_zeros_and_keep_their_state() -> None:
+    module = network()
+    start = starts(module)
+    output = module(inputs(), torch.zeros_like(MASK), start)
+    assert (output.layers == 0).all()
+    assert torch.equal(output.states[1].memory, start[1].memory)
+
+
+def test_padding_and_what_stands_there_change_nothing() -> None:
+    module, wider = network(), torch.nn.functional.pad(inputs(), (0, 0, 0, 3), value=7.0)
+    output = module(wider, torch.nn.functional.pad(MASK, (0, 3)))
+    plain = module(inputs(), MASK)
+    torch.testing.assert_close(output.layers[:, :, :6], plain.layers)
+    torch.testing.assert_close(output.states, plain.states)
+
+
+def test_a_batch_equals_its_rows_one_by_one() -> None:
+    module, start = network(), starts(network())
+    together = module(inputs(), MASK, start)
+    for row in range(4):
+        own = tuple(LstmState(s.hidden[row : row + 1], s.memory[row : row + 1]) for s in start)
+        alone = module(inputs()[row : row + 1], MASK[row : row + 1], own)
+        torch.testing.assert_close(alone.layers[:, 0], together.layers[:, row])
+        for single, joint in zip(alone.states, together.states, strict=True):
+            torch.testing.assert_close(single.memory[0], joint.memory[row])
+
+
+def test_reading_in_two_parts_with_the_state_carried_equals_reading_at_once() -> None:
+    module, mask = network(), torch.ones(4, 6, dtype=torch.bool)
+    whole = module(inputs(), mask)
+    first = module(inputs()[:, :4], mask[:, :4])
+    second = module(inputs()[:, 4:], mask[:, 4:], first.states)
+    torch.testing.assert_close(torch.cat([first.layers, second.layers], dim=2), whole.layers)
+    torch.testing.assert_close(second.states, whole.states)
+
+
+def test_gradients_reach_every_parameter_and_no_padding() -> None:
+    module, vectors = network(), inputs().requires_grad_()
+    module(vectors, MASK).layers.square().sum().backward()
+    assert all(parameter.grad.abs().sum() > 0 for parameter in module.parameters())
+    assert ((vectors.grad.abs().sum(dim=2) > 0) == MASK).all()
+
+
+def test_gradients_equal_finite_differences() -> None:
+    module = network(cell_clip=0.5, projection_clip=0.6)
+    vectors = inputs()[:, :3].requires_grad_()
+    mask = MASK[:, :3]
+    assert torch.autograd.gradcheck(lambda x: module(x, mask).layers, vectors)
+
+
+def test_dropout_is_on_in_training_only() -> None:
+    module = network(dropout=0.5)
+    trained = module(inputs(), MASK).layers
+    plain = module.eval()(inputs(), MASK).layers
+    assert not torch.allclose(trained, plain)
+    torch.testing.assert_close(plain, network()(inputs(), MASK).layers)
+
+
+def test_the_skip_connection_adds_what_dropout_left(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The mask of layer 2 drops the whole of its input, so nothing of layer 1 comes through."""
+    module, rates = network(dropout=0.5), []
+
+    def drop(words: torch.Tensor, rate: float, is_training: bool) -> torch.Tensor:
+        rates.append((rate, is_training))
+        return words * 0 if len(rates) == 2 else words
+
+    monkeypatch.setattr("torch.nn.functional.dropout", drop)
+    output = module(inputs(), MASK)
+    alone = reference(module)
+    vectors = [np.zeros(4)] * 3
+    c, m = alone.zeros()
+    expected = []
+    for x in vectors:
+        c, m = alone.step(0, 1, x, c, m)
+        expected.append(m)
+    assert rates == [(0.5, True)] * 2
+    np.testing.assert_allclose(output.layers[1, 0, :3].detach(), expected, atol=1e-12)

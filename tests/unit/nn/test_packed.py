@@ -1,0 +1,87 @@
+import numpy as np
+import pytest
+import torch
+from torch import nn
+
+from elmo_framework.nn.packed import read_packed
+
+LENGTHS = (2, 4, 0, 1)
+MASK = torch.arange(5) < torch.tensor(LENGTHS)[:, None]
+
+
+def random_inputs() -> torch.Tensor:
+    return torch.randn(4, 5, 3, dtype=torch.float64, generator=torch.Generator().manual_seed(2))
+
+
+def network(kind: type[nn.LSTM] | type[nn.GRU], **options: object) -> nn.LSTM | nn.GRU:
+    torch.manual_seed(1)
+    return kind(3, 2, batch_first=True, **options).double()
+
+
+def sigmoid(values: np.ndarray) -> np.ndarray:
+    return 1 / (1 + np.exp(-values))
+
+
+def test_an_lstm_is_the_one_of_the_equations():
+    lstm = network(nn.LSTM)
+    inputs = random_inputs()
+    weights = {name: value.detach().numpy() for name, value in lstm.named_parameters()}
+
+    reading = read_packed(lstm, inputs, MASK)
+
+    for row, length in enumerate(LENGTHS):
+        hidden = memory = np.zeros(2)
+        for position in range(length):
+            gates = weights["weight_ih_l0"] @ inputs[row, position].numpy() + weights["bias_ih_l0"]
+            gates += weights["weight_hh_l0"] @ hidden + weights["bias_hh_l0"]
+            entry, forget, new, out = np.split(gates, 4)
+            memory = sigmoid(forget) * memory + sigmoid(entry) * np.tanh(new)
+            hidden = sigmoid(out) * np.tanh(memory)
+            np.testing.assert_allclose(reading.outputs[row, position].detach(), hidden, atol=1e-12)
+        np.testing.assert_allclose(reading.last[row].detach(), hidden, atol=1e-12)
+        assert not reading.outputs[row, length:].any()
+
+
+@pytest.mark.parametrize("kind", [nn.LSTM, nn.GRU])
+def test_a_batch_equals_its_rows_one_by_one_without_padding(kind):
+    recurrent = network(kind, num_layers=2, bidirectional=True)
+    inputs = random_inputs()
+
+    reading = read_packed(recurrent, inputs, MASK)
+
+    for row, length in enumerate(LENGTHS):
+        if length:
+            outputs, _ = recurrent(inputs[row : row + 1, :length])
+            last = torch.cat([outputs[0, -1, :2], outputs[0, 0, 2:]])
+            torch.testing.assert_close(reading.outputs[row, :length], outputs[0])
+            torch.testing.assert_close(reading.last[row], last)
+
+
+@pytest.mark.parametrize("kind", [nn.LSTM, nn.GRU])
+def test_padding_changes_nothing(kind):
+    recurrent = network(kind, bidirectional=True)
+    inputs = random_inputs()
+    changed = inputs.masked_fill(~MASK[:, :, None], 1000.0)
+
+    reading, again = read_packed(recurrent, inputs, MASK), read_packed(recurrent, changed, MASK)
+
+    assert torch.equal(reading.outputs, again.outputs)
+    assert torch.equal(reading.last, again.last)
+
+
+def test_a_batch_without_words_gives_zeros():
+    reading = read_packed(network(nn.LSTM), random_inputs(), torch.zeros(4, 5, dtype=torch.bool))
+
+    assert not reading.outputs.any()
+    assert not reading.last.any()
+
+
+def test_gradients_reach_every_parameter_and_no_padding():
+    recurrent = network(nn.LSTM, num_layers=2, bidirectional=True)
+    inputs = random_inputs().requires_grad_()
+
+    reading = read_packed(recurrent, inputs, MASK)
+    (reading.outputs.sum() + reading.last.sum()).backward()
+
+    assert all(parameter.grad.abs().sum() > 0 for parameter in recurrent.parameters())
+    assert torch.equal(inputs.grad.abs().sum(dim=2) > 0, MASK)

@@ -1,0 +1,49 @@
+import torch
+
+from elmo_framework.nn.packing import Packing, reversed_rows
+
+MASK = torch.arange(5) < torch.tensor([2, 0, 5, 2])[:, None]
+ROWS = torch.arange(4 * 5 * 2, dtype=torch.double).view(4, 5, 2) + 1
+
+
+def test_words_lie_step_by_step_longest_row_first() -> None:
+    packing = Packing.of(MASK)
+    assert packing.order.tolist() == [2, 0, 3, 1]
+    assert packing.sizes == [3, 3, 1, 1, 1]
+    steps = [(2, 0), (0, 0), (3, 0), (2, 1), (0, 1), (3, 1), (2, 2), (2, 3), (2, 4)]
+    assert torch.equal(packing.pack(ROWS), torch.stack([ROWS[row, step] for row, step in steps]))
+
+
+def test_unpacking_gives_the_rows_back_with_zeros_at_padding() -> None:
+    packing = Packing.of(MASK)
+    assert torch.equal(packing.unpack(packing.pack(ROWS)), ROWS * MASK[:, :, None])
+
+
+def test_restoring_undoes_sorting() -> None:
+    packing, rows = Packing.of(MASK), torch.randn(4, 3)
+    assert torch.equal(packing.restore(packing.sort(rows)), rows)
+
+
+def test_rows_without_any_word_pack_to_nothing() -> None:
+    packing = Packing.of(torch.zeros(2, 3, dtype=torch.bool))
+    assert packing.sizes == []
+    assert torch.equal(packing.unpack(packing.pack(torch.ones(2, 3, 4))), torch.zeros(2, 3, 4))
+
+
+def test_a_row_is_reversed_within_its_own_length() -> None:
+    turned = reversed_rows(ROWS, MASK)
+    assert torch.equal(turned[0], ROWS[0, [1, 0, 2, 3, 4]])
+    assert torch.equal(turned[1], ROWS[1])
+    assert torch.equal(turned[2], ROWS[2].flip(0))
+
+
+def test_reversing_twice_gives_the_rows_back() -> None:
+    assert torch.equal(reversed_rows(reversed_rows(ROWS, MASK), MASK), ROWS)
+
+
+def test_gradients_go_back_to_where_the_words_came_from() -> None:
+    rows = ROWS.clone().requires_grad_()
+    packing = Packing.of(MASK)
+    weights = torch.randn(9, 2, dtype=torch.double)
+    (packing.pack(rows) * weights).sum().backward()
+    assert torch.equal(rows.grad, packing.unpack(weights))

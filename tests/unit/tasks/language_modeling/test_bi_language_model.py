@@ -1,0 +1,302 @@
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from numpy.typing import NDArray
+from safetensors.torch import load_file
+from torch import Tensor
+
+from elmo_framework.bilm.context_layers import Direction
+from elmo_framework.bilm.load import load_bilm
+from elmo_framework.common.build import parse
+from elmo_framework.data.source import BatchSource, SourceContext
+from elmo_framework.data.vocabulary import Vocabularies
+from elmo_framework.model.model import Model
+from elmo_framework.tasks.language_modeling.batch import Window, WindowBatch
+from elmo_framework.tasks.language_modeling.bi_language_model import BiLanguageModel
+from elmo_framework.tasks.language_modeling.windows import WindowLoader
+from tests.unit.tasks.language_modeling.toy import BEGIN, END, examples
+
+Array = NDArray[np.float64]
+
+TEXT = ["the cat sat on the mat", "a dog ran", "the dog sat", "rain fell on a roof all night"]
+DIRECTIONS: list[Direction] = ["forward", "backward"]
+
+
+@pytest.fixture(autouse=True)
+def _seeded() -> None:
+    torch.manual_seed(0)
+
+
+def model_of(**keys: Any) -> BiLanguageModel:
+    raw = {
+        "type": "bilm",
+        "token_encoder": {"embedding_dim": 4, "filters": [[1, 8], [2, 8]], "num_highway": 1}
+        | {"type": "char_cnn", "projection_dim": 6, "max_characters_per_token": 10},
+        "context_layers": {"type": "elmo_lstm", "cell_size": 8, "projection_dim": 6},
+        "dropout": 0.0,
+        "num_samples": None,
+    }
+    lazy = parse(Model, {**raw, **keys}, source="test.jsonnet")
+    built = lazy.build(vocabularies=vocabularies())
+    assert isinstance(built, BiLanguageModel)
+    return built.double()
+
+
+def vocabularies() -> Vocabularies:
+    return Vocabularies(BiLanguageModel.task.count(examples(TEXT)))
+
+
+def source_of(
+    model: BiLanguageModel,
+    batch_size: int,
+    unroll_steps: int,
+    *,
+    is_training: bool = True,
+    text: Sequence[str] = TEXT,
+) -> BatchSource[WindowBatch]:
+    context = SourceContext(
+        collate=model.task.collator(vocabularies(), model.indexers),
+        num_tokens=model.task.num_tokens,
+        seed=1,
+        is_training=is_training,
+    )
+    loader = WindowLoader(batch_size=batch_size, unroll_steps=unroll_steps)
+    return loader.source(examples(text), context)
+
+
+def endless(source: BatchSource[WindowBatch]) -> Iterator[WindowBatch]:
+    while True:
+        yield from source.batches()
+
+
+def scores_of(model: BiLanguageModel, batch_size: int, unroll_steps: int) -> dict[str, float]:
+    sums: Counter[str] = Counter()
+    source = source_of(model, batch_size, unroll_steps, is_training=False)
+    model.eval()
+    with torch.no_grad(), model.fresh_state():
+        for batch in source.batches():
+            sums.update(model.sums(model(batch), batch))
+    return model.scores(sums)
+
+
+def one_long_row(direction: Direction) -> list[str]:
+    """Return what a single row reads: the whole text, near boundaries only, and the last far."""
+    step, near = (1, BEGIN) if direction == "forward" else (-1, END)
+    return [word for sentence in TEXT for word in [near, *sentence.split()[::step]]]
+
+
+def negative_log_likelihoods(model: BiLanguageModel, direction: Direction) -> Array:
+    """Return those of the whole text as one row, read at once, by NumPy's softmax."""
+    characters, targets = model.indexers
+    words = one_long_row(direction)
+    near, far = (BEGIN, END) if direction == "forward" else (END, BEGIN)
+    predicted = [far if word == near else word for word in [*words[1:], near]]
+    with torch.no_grad():
+        vectors = model.bilm.token_encoder(torch.from_numpy(characters.ids(words)))
+        mask = torch.ones(1, len(words), dtype=torch.bool)
+        reading = model.bilm.context_layers.read(vectors[None], mask, direction=direction)
+    weight, bias = (p.detach().numpy() for p in model.softmax.parameters())
+    logits = reading.layers[-1, 0].numpy() @ weight.T + bias
+    own = logits[np.arange(len(words)), targets.ids(predicted)]
+    losses: Array = np.log(np.exp(logits).sum(axis=1)) - own
+    return losses
+
+
+@pytest.mark.parametrize("unroll_steps", [1, 3, 7, 100])
+def test_perplexity_equals_the_brute_force_average_over_the_whole_text(unroll_steps: int) -> None:
+    model = model_of()
+    forward, backward = (negative_log_likelihoods(model, held).mean() for held in DIRECTIONS)
+    assert scores_of(model, 1, unroll_steps) == pytest.approx(
+        {
+            "loss": (forward + backward) / 2,
+            "perplexity": np.sqrt(np.exp(forward) * np.exp(backward)),
+            "forward_perplexity": np.exp(forward),
+            "backward_perplexity": np.exp(backward),
+            "num_predictions": sum(len(sentence.split()) + 1 for sentence in TEXT),
+        }
+    )
+
+
+def test_the_loss_is_the_mean_over_positions_and_directions_times_the_steps() -> None:
+    model = model_of().train()
+    batch = next(source_of(model, 1, 5).batches())
+    output = model(batch)
+    means = output.sums / 5
+    assert float(output.loss.detach()) == pytest.approx(5 * float(means.mean()))
+    assert output.loss.requires_grad
+    assert not output.sums.requires_grad
+
+
+def test_padding_changes_nothing() -> None:
+    model = model_of().eval()
+    batches = list(source_of(model, 2, 8, is_training=False).batches())
+    assert not batches[-1].forward.mask.all()
+    plain = [model(batch).sums for batch in batches]
+    model.load_carried_state({})
+    disturbed = [model(_disturbed(batch)).sums for batch in batches]
+    torch.testing.assert_close(torch.stack(disturbed), torch.stack(plain))
+
+
+def _disturbed(batch: WindowBatch) -> WindowBatch:
+    """Write other words and targets where the mask is false."""
+
+    def disturbed(window: Window) -> Window:
+        words = torch.where(window.mask, window.words, len(batch.characters) - 1)
+        return Window(words, torch.where(window.mask, window.targets, 3), window.mask)
+
+    return WindowBatch(
+        characters=batch.characters,
+        forward=disturbed(batch.forward),
+        backward=disturbed(batch.backward),
+        num_tokens=batch.num_tokens,
+        title=batch.title,
+    )
+
+
+def test_a_batch_equals_its_rows_one_by_one() -> None:
+    model = model_of().eval()
+    batches = list(source_of(model, 3, 4, is_training=False).batches())
+    joint = torch.stack([model(batch).sums for batch in batches]).sum(0)
+    alone = torch.zeros(2, dtype=torch.float64)
+    for row in range(3):
+        model.load_carried_state({})
+        for batch in batches:
+            alone += model(_only_row(batch, row)).sums
+    torch.testing.assert_close(alone, joint)
+
+
+def _only_row(batch: WindowBatch, row: int) -> WindowBatch:
+    def only(window: Window) -> Window:
+        return Window(window.words[[row]], window.targets[[row]], window.mask[[row]])
+
+    return WindowBatch(batch.characters, only(batch.forward), only(batch.backward), 0, "")
+
+
+@pytest.mark.parametrize("num_samples", [None, 5])
+def test_gradients_reach_every_parameter(num_samples: int | None) -> None:
+    model = model_of(num_samples=num_samples).train()
+    batch = next(source_of(model, 2, 8).batches())
+    model(batch).loss.backward()
+    for name, parameter in model.named_parameters():
+        assert parameter.grad is not None, name
+        assert parameter.grad.abs().sum() > 0, name
+
+
+def test_parameters_are_those_of_the_bilm_and_of_one_softmax() -> None:
+    names = [name for name, _ in model_of().named_parameters()]
+    assert {name.partition(".")[0] for name in names} == {"bilm", "softmax"}
+    assert [name for name in names if name.startswith("softmax")] == [
+        "softmax.weight",
+        "softmax.bias",
+    ]
+
+
+def test_state_is_carried_from_batch_to_batch_without_its_gradient() -> None:
+    model = model_of().train()
+    first, second = list(endless_slice(model, 2))
+    alone = model(second).sums
+    model.load_carried_state({})
+    model(first)
+    carried = model.carried_state()
+    assert not any(tensor.requires_grad for tensor in carried.values())
+    assert sorted(carried)[:2] == ["backward.0", "backward.1"]
+    assert not torch.equal(model(second).sums, alone)
+
+
+def endless_slice(model: BiLanguageModel, count: int) -> Iterator[WindowBatch]:
+    batches = endless(source_of(model, 2, 4))
+    return (next(batches) for _ in range(count))
+
+
+def test_a_resumed_model_computes_the_same_bits() -> None:
+    model = model_of().train()
+    first, second = list(endless_slice(model, 2))
+    model(first)
+    state = {name: tensor.clone() for name, tensor in reversed(model.carried_state().items())}
+    resumed = model_of().train()
+    resumed.load_state_dict(model.state_dict())
+    resumed.load_carried_state(state)
+    assert torch.equal(resumed(second).sums, model(second).sums)
+
+
+def test_an_evaluation_puts_the_carried_state_aside() -> None:
+    model = model_of().train()
+    model(next(source_of(model, 2, 4).batches()))
+    before = model.carried_state()
+    first = scores_of(model, 3, 4)
+    assert scores_of(model, 3, 4) == first
+    after = model.carried_state()
+    assert before.keys() == after.keys()
+    assert all(torch.equal(before[name], after[name]) for name in before)
+
+
+def test_the_sampled_loss_is_not_called_perplexity() -> None:
+    model = model_of(num_samples=5).train()
+    batch = next(source_of(model, 2, 4).batches())
+    output = model(batch)
+    found = model.scores(model.sums(output, batch))
+    assert found == {"sampled_loss": pytest.approx(float(output.loss.detach()) / 4)}
+    model.eval()
+    assert "perplexity" in model.scores(model.sums(model(batch), batch))
+
+
+def test_dropout_is_before_the_softmax_and_in_training_only() -> None:
+    model = model_of(dropout=0.5)
+    batch = next(source_of(model, 2, 4).batches())
+
+    def sums() -> Tensor:
+        model.load_carried_state({})
+        found: Tensor = model(batch).sums
+        return found
+
+    model.train()
+    assert not torch.equal(sums(), sums())
+    model.eval()
+    assert torch.equal(sums(), sums())
+
+
+def test_the_keys_of_the_vocabulary_limit_the_softmax() -> None:
+    assert model_of().softmax.num_classes == 3 + 13
+    assert model_of(min_count=2).softmax.num_classes == 3 + 5
+    assert model_of(max_vocabulary_size=4).softmax.num_classes == 3 + 4
+
+
+def test_a_sentence_is_learned_by_heart_with_the_sampled_softmax() -> None:
+    model = model_of(num_samples=12).train()
+    optimizer = torch.optim.Adam(model.parameters(), lr=0.03)
+    batches = endless(source_of(model, 2, 4, text=TEXT[-1:]))
+    for _ in range(120):
+        optimizer.zero_grad()
+        model(next(batches)).loss.backward()
+        optimizer.step()
+    # With the state that training has reached: it never sees the zero state again after its
+    # first batch, so an evaluation from zeros would judge what was not learned.
+    batch = next(batches)
+    scores = model.scores(model.sums(model.eval()(batch), batch))
+    assert scores["forward_perplexity"] < 1.1
+    assert scores["backward_perplexity"] < 1.1
+
+
+def test_a_finished_run_leaves_the_bilm_and_its_softmax(tmp_path: Path) -> None:
+    model = model_of().float()
+    model.save_extras(tmp_path)
+    loaded = load_bilm(tmp_path).bilm.state_dict()
+    for name, tensor in model.bilm.state_dict().items():
+        assert torch.equal(loaded[name], tensor), name
+    lines = (tmp_path / "bilm" / "vocabulary.txt").read_text(encoding="utf-8").split("\n")
+    assert lines[:5] == ["<S>", "</S>", "<UNK>", "the", "a"]
+    assert len(lines) == model.softmax.num_classes + 1
+    weights = load_file(tmp_path / "bilm" / "softmax.safetensors")
+    assert torch.equal(weights["weight"], model.softmax.weight)
+    assert torch.equal(weights["bias"], model.softmax.bias)
+
+
+def test_the_softmax_has_the_width_of_one_direction() -> None:
+    assert model_of().softmax.weight.shape == (16, 6)

@@ -1,0 +1,59 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from elmo_framework.common.build import parse
+from elmo_framework.common.errors import DataError
+from elmo_framework.data.reader import DatasetReader
+from elmo_framework.tasks.language_modeling.example import LanguageModelingExample
+from elmo_framework.tasks.language_modeling.reader import LanguageModelingReader
+
+
+def reader(**keys: object) -> DatasetReader[LanguageModelingExample]:
+    raw = {"type": "language_modeling", **keys}
+    built: DatasetReader[LanguageModelingExample] = parse(
+        DatasetReader, raw, source="test.jsonnet"
+    ).build()
+    assert isinstance(built, LanguageModelingReader)
+    return built
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    (tmp_path / "b.txt").write_text("third one .\n")
+    (tmp_path / "a.txt").write_text("\nThe  first\t.\n   \nsecond\n")
+    return tmp_path
+
+
+def test_each_line_is_a_sentence_and_blank_lines_are_skipped(folder: Path) -> None:
+    found = [example.words for example in reader().read(folder / "a.txt")]
+    assert found == [("The", "first", "."), ("second",)]
+
+
+def test_a_folder_and_a_pattern_are_read_file_by_file(folder: Path) -> None:
+    found = [example.words[0] for example in reader().read(folder)]
+    assert found == ["The", "second", "third"]
+    assert list(reader().read(folder / "[ab].txt")) == list(reader().read(folder))
+
+
+def test_max_instances_counts_over_all_files(folder: Path) -> None:
+    assert len(list(reader(max_instances=2).read(folder))) == 2
+    assert len(list(reader(max_instances=9).read(folder))) == 3
+
+
+def test_reading_streams(folder: Path) -> None:
+    (folder / "b.txt").write_bytes(b"\xff\n")
+    sentences = reader().read(folder)
+    assert next(sentences).words == ("The", "first", ".")
+    next(sentences)
+    with pytest.raises(DataError, match=r"b\.txt:1: this is no UTF-8 text"):
+        next(sentences)
+
+
+def test_a_file_without_a_sentence_is_refused(folder: Path) -> None:
+    (folder / "b.txt").write_text("\n  \n")
+    with pytest.raises(DataError) as caught:
+        list(reader().read(folder))
+    assert str(caught.value) == f"{folder / 'b.txt'}: this file holds no sentence"

@@ -1,0 +1,309 @@
+from __future__ import annotations
+
+import io
+import pickle
+from collections import Counter
+from collections.abc import Callable, Sequence
+from itertools import islice, pairwise
+from typing import Any
+
+import pytest
+import torch
+
+from elmo_framework.common.errors import BuildError, DataError, RunError
+from elmo_framework.data.batches import Batches
+from elmo_framework.data.source import Share, SourceContext
+from elmo_framework.tasks.language_modeling.batch import WindowBatch, WindowCollator
+from elmo_framework.tasks.language_modeling.windows import WindowLoader
+from tests.unit.tasks.language_modeling.toy import BEGIN, END, Numbered, Toy, examples, novel
+
+DIRECTIONS = ["forward", "backward"]
+
+
+def rows_of(toy: Toy, batches: Sequence[WindowBatch], direction: str) -> list[list[str]]:
+    """Return what each row reads over all batches."""
+    windows = [toy.inputs(batch, getattr(batch, direction)) for batch in batches]
+    return [[word for window in windows for word in window[row]] for row in range(len(windows[0]))]
+
+
+def sentences_of(row: Sequence[str], boundary: str) -> list[str]:
+    """Split what a row reads into sentences; the last may be unfinished."""
+    return [part.strip() for part in " ".join(row).split(boundary)[1:]]
+
+
+def test_evaluation_windows_of_three_sentences_are_those_worked_out_by_hand() -> None:
+    toy = Toy(["a b c d e", "f", "g h"])
+    first, second = toy.source(2, 4, is_training=False).batches()
+    full, half, none = [True] * 4, [True] * 2 + [False] * 2, [False] * 4
+    assert toy.shown(first) == {
+        "forward": [
+            [[BEGIN, "a", "b", "c"], [BEGIN, "f", BEGIN, "g"]],
+            [["a", "b", "c", "d"], ["f", END, "g", "h"]],
+            [full, full],
+        ],
+        "backward": [
+            [[END, "e", "d", "c"], [END, "f", END, "h"]],
+            [["e", "d", "c", "b"], ["f", BEGIN, "h", "g"]],
+            [full, full],
+        ],
+    }
+    assert toy.shown(second) == {
+        "forward": [[["d", "e"], ["h"]], [["e", END], [END]], [half, [True] + [False] * 3]],
+        "backward": [[["b", "a"], ["g"]], [["a", BEGIN], [BEGIN]], [half, [True] + [False] * 3]],
+    }
+    assert (first.num_tokens, second.num_tokens) == (8, 3)
+    assert none not in second.forward.mask.tolist()
+
+
+@pytest.mark.parametrize("num_rows", [1, 2, 5, 60])
+@pytest.mark.parametrize("num_steps", [1, 4, 30])
+@pytest.mark.parametrize("world_size", [1, 3])
+def test_in_evaluation_every_prediction_counts_once(
+    num_rows: int, num_steps: int, world_size: int
+) -> None:
+    toy = novel()
+    shares = [Share(rank, world_size) for rank in range(world_size)]
+    sources = [toy.source(num_rows, num_steps, is_training=False, share=held) for held in shares]
+    batches = [list(source.batches()) for source in sources]
+    assert {len(own) for own in batches} == {source.num_batches for source in sources}
+    framed = [[BEGIN, *sentence.split(), END] for sentence in toy.sentences]
+    for direction, step in (("forward", 1), ("backward", -1)):
+        counted: Counter[tuple[str, str]] = Counter()
+        for batch in (batch for own in batches for batch in own):
+            window = getattr(batch, direction)
+            read, predicted = toy.inputs(batch, window), toy.targets(window)
+            for row in range(num_rows):
+                counted.update(zip(read[row], predicted[row], strict=True))
+        assert counted == Counter(pair for words in framed for pair in pairwise(words[::step]))
+
+
+@pytest.mark.parametrize("direction", DIRECTIONS)
+def test_in_evaluation_a_row_s_words_come_before_its_padding(direction: str) -> None:
+    for batch in novel().source(5, 4, is_training=False).batches():
+        mask = getattr(batch, direction).mask.long()
+        assert (mask.diff(dim=1) <= 0).all()
+
+
+def test_an_evaluation_always_begins_at_the_first_sentence() -> None:
+    toy = novel()
+    source = toy.source(3, 4, is_training=False)
+    first = toy.shown(next(source.batches()))
+    assert toy.shown(next(source.batches())) == first
+    source.load_state_dict(source.state_dict())
+    assert toy.shown(next(source.batches())) == first
+
+
+@pytest.mark.parametrize(("direction", "near", "far"), [("forward", BEGIN, END)])
+@pytest.mark.parametrize("turn", [1, -1])
+def test_in_training_a_row_reads_sentence_after_sentence_and_no_far_boundary(
+    direction: str, near: str, far: str, turn: int
+) -> None:
+    if turn < 0:
+        direction, near, far = "backward", far, near
+    toy = novel()
+    batches = list(islice(_endless(toy.source(4, 5)), 60))
+    known = {" ".join(sentence.split()[::turn]) for sentence in toy.sentences}
+    for row in rows_of(toy, batches, direction):
+        assert len(row) == 60 * 5
+        assert far not in row
+        assert set(sentences_of(row, near)[:-1]) <= known
+
+
+def _endless(source: Any) -> Any:
+    while True:
+        yield from source.batches()
+
+
+@pytest.mark.parametrize("direction", DIRECTIONS)
+def test_in_training_the_target_of_a_word_is_the_next_one(direction: str) -> None:
+    toy = novel()
+    near, far = (BEGIN, END) if direction == "forward" else (END, BEGIN)
+    batches = list(islice(_endless(toy.source(3, 4)), 40))
+    windows = [toy.targets(getattr(batch, direction)) for batch in batches]
+    for row, read in enumerate(rows_of(toy, batches, direction)):
+        predicted = [word for window in windows for word in window[row]]
+        assert [far if word == near else word for word in read[1:]] == predicted[:-1]
+
+
+@pytest.mark.parametrize("direction", DIRECTIONS)
+def test_each_pass_over_the_text_takes_every_sentence_once(direction: str) -> None:
+    toy = novel(10)
+    near = BEGIN if direction == "forward" else END
+    turn = 1 if direction == "forward" else -1
+    read = rows_of(toy, list(islice(_endless(toy.source(1, 7)), 40)), direction)[0]
+    sentences = sentences_of(read, near)[:-1]
+    known = {" ".join(sentence.split()[::turn]) for sentence in toy.sentences}
+    orders = [sentences[at : at + 10] for at in range(0, 30, 10)]
+    assert all(set(order) == known for order in orders)
+    assert orders[0] != orders[1] != orders[2]
+
+
+def test_rows_are_filled_one_after_the_other_from_one_stream() -> None:
+    toy = novel()
+
+    def begun(num_rows: int, num_batches: int) -> list[str]:
+        """Return the first words of sentences, batch by batch and row by row."""
+        return [
+            target
+            for batch in islice(_endless(toy.source(num_rows, 7)), num_batches)
+            for read, predicted in zip(
+                toy.inputs(batch, batch.forward), toy.targets(batch.forward), strict=True
+            )
+            for word, target in zip(read, predicted, strict=True)
+            if word == BEGIN
+        ]
+
+    stream, begun_by_rows = begun(1, 60), begun(3, 15)
+    assert len(begun_by_rows) > 40
+    assert begun_by_rows == stream[: len(begun_by_rows)]
+
+
+def test_an_epoch_is_what_one_pass_fills_and_the_stream_goes_on_after_it() -> None:
+    toy = novel()
+    source = toy.source(4, 5)
+    num_predictions = sum(len(sentence.split()) + 1 for sentence in toy.sentences)
+    assert source.num_batches == num_predictions // 20
+    first, second = list(source.batches()), list(source.batches())
+    assert len(first) == len(second) == source.num_batches
+    row = rows_of(toy, first + second, "forward")[2]
+    assert set(sentences_of(row, BEGIN)[:-1]) <= set(toy.sentences)
+
+
+def test_directions_read_different_sentences_unless_they_are_aligned() -> None:
+    toy = novel()
+
+    def words(aligned: bool) -> list[set[str]]:
+        batch = next(toy.source(4, 5, aligned=aligned).batches())
+        windows = (batch.forward, batch.backward)
+        return [
+            {word.partition("w")[0] for row in toy.inputs(batch, held) for word in row}
+            - {BEGIN, END}
+            for held in windows
+        ]
+
+    forward, backward = words(aligned=True)
+    assert forward == backward
+    forward, backward = words(aligned=False)
+    assert forward != backward
+
+
+def test_the_order_follows_the_seed() -> None:
+    toy = novel()
+
+    def first(seed: int) -> Any:
+        return toy.shown(next(toy.source(4, 5, seed=seed).batches()))
+
+    assert first(1) == first(1)
+    assert first(1) != first(2)
+
+
+@pytest.mark.parametrize("is_training", [True, False])
+def test_processes_share_the_rows_of_one_stream(is_training: bool) -> None:
+    toy = novel()
+    joint = toy.source(6, 4, is_training=is_training)
+    own = [toy.source(3, 4, is_training=is_training, share=Share(rank, 2)) for rank in (0, 1)]
+    assert {source.num_batches for source in own} == {joint.num_batches}
+    for whole, *parts in zip(joint.batches(), *(held.batches() for held in own), strict=True):
+        shown, shown_parts = toy.shown(whole), [toy.shown(part) for part in parts]
+        for direction in DIRECTIONS:
+            for aspect, rows in enumerate(shown[direction]):
+                assert rows == [row for held in shown_parts for row in held[direction][aspect]]
+
+
+@pytest.mark.parametrize("num_before", [0, 1, 5, 11, 12, 25])
+@pytest.mark.parametrize("aligned", [True, False])
+def test_a_resumed_source_goes_on_with_the_same_batches(num_before: int, aligned: bool) -> None:
+    toy = novel()
+    source = toy.source(4, 5, aligned=aligned)
+    assert source.num_batches == 11
+    delivered = _endless(source)
+    for _ in range(num_before):
+        next(delivered)
+    state = _through_a_file(source.state_dict())
+    expected = [toy.shown(batch) for batch in islice(delivered, 25)]
+    resumed = toy.source(4, 5, aligned=aligned)
+    resumed.load_state_dict(state)
+    assert [toy.shown(batch) for batch in islice(_endless(resumed), 25)] == expected
+
+
+def _through_a_file(state: dict[str, Any]) -> Any:
+    file = io.BytesIO()
+    torch.save(state, file)
+    file.seek(0)
+    return torch.load(file, weights_only=True)
+
+
+def test_a_resumed_source_ends_its_epoch_where_the_first_would_have() -> None:
+    toy = novel()
+    source = toy.source(4, 5)
+    before = list(islice(source.batches(), 4))
+    resumed = toy.source(4, 5)
+    resumed.load_state_dict(source.state_dict())
+    assert len(before) + len(list(resumed.batches())) == source.num_batches
+
+
+def test_a_batch_counts_as_delivered_before_it_is_yielded() -> None:
+    source = novel().source(4, 5)
+    next(source.batches())
+    assert source.state_dict()["delivered"] == 1
+
+
+def test_a_position_in_other_windows_is_refused() -> None:
+    state = novel().source(4, 5).state_dict()
+    with pytest.raises(RunError) as caught:
+        novel().source(2, 5).load_state_dict(state)
+    assert str(caught.value) == (
+        "the run was at a position in windows of "
+        "{'rows': 4, 'steps': 5, 'sentences': 40, 'words': 195}, and now they are of "
+        "{'rows': 2, 'steps': 5, 'sentences': 40, 'words': 195}: "
+        "go on with the same text, data_loader and number of processes"
+    )
+
+
+def test_a_text_too_short_for_a_batch_is_refused() -> None:
+    with pytest.raises(DataError) as caught:
+        Toy(["a b c", "d"]).source(2, 2, share=Share(0, 2))
+    assert str(caught.value) == (
+        "the text has 4 words in 2 sentences, so 6 words and sentence ends to predict; one batch "
+        "of 4 rows and 2 steps needs 8: give more text, or a smaller data_loader.batch_size or "
+        "unroll_steps"
+    )
+
+
+def test_an_evaluation_of_no_sentence_is_refused() -> None:
+    with pytest.raises(DataError, match="there is no sentence to make a window of"):
+        Toy([]).source(2, 2, is_training=False)
+
+
+def _context(collate: Callable[[Sequence[Any]], Any]) -> SourceContext:
+    return SourceContext(collate=collate, num_tokens=len, seed=0, is_training=True)
+
+
+def test_windows_refuse_the_model_of_another_task() -> None:
+    loader = WindowLoader(batch_size=2, unroll_steps=2)
+    with pytest.raises(BuildError, match="'windows' makes batches for language modeling only"):
+        loader.source(examples(["a"]), _context(list))
+
+
+def test_batches_of_sentences_are_refused_with_what_to_write_instead() -> None:
+    collator = WindowCollator(Numbered(("a",), True), Numbered(("a",), False))
+    context = SourceContext(
+        collate=collator, num_tokens=lambda e: len(e.words), seed=0, is_training=True
+    )
+    source = Batches().source(examples(["a"]), context)
+    with pytest.raises(BuildError, match=r"set data_loader to \{type: 'windows'"):
+        next(source.batches())
+
+
+def test_words_that_occur_twice_in_a_batch_are_encoded_once() -> None:
+    toy = Toy(["a b a", "b a"])
+    batch = next(toy.source(1, 7, is_training=False).batches())
+    assert batch.characters[:, 0].tolist() == [0, 1, 2, 3]
+
+
+def test_a_batch_has_a_title_and_the_collator_can_be_sent_to_a_process() -> None:
+    toy = Toy(["a b a", "b a"])
+    batch = next(toy.source(2, 4, is_training=False).batches())
+    assert batch.title == "7 words, the first row is '<S> a b a'"
+    collator = WindowCollator(Numbered(toy.words, True), Numbered(toy.words, False))
+    assert isinstance(pickle.loads(pickle.dumps(collator)), WindowCollator)

@@ -1,0 +1,66 @@
+import json
+from pathlib import Path
+from typing import Any
+
+import _jsonnet
+import pytest
+
+from elmo_framework import components
+from elmo_framework.common.build import parse
+from elmo_framework.data.reader import DatasetReader
+from elmo_framework.experiment.experiment import Experiment
+from elmo_framework.tasks.tagging.reader import Conll2003Reader
+
+components.load()
+EXPERIMENTS = Path(__file__).parents[4] / "experiments"
+
+
+def config(name: str) -> dict[str, Any]:
+    return dict(json.loads(_jsonnet.evaluate_file(str(EXPERIMENTS / "ner" / name))))
+
+
+def placed(place: str) -> Any:
+    code = f"(import 'lib/elmo.libsonnet').at('{place}', {{ bilm: 'b' }})"
+    return json.loads(_jsonnet.evaluate_snippet(str(EXPERIMENTS / "snippet"), code))
+
+
+@pytest.mark.parametrize("name", ["baseline.jsonnet", "elmo.jsonnet"])
+def test_a_shipped_config_is_a_config(name):
+    parse(Experiment, config(name), source=name)
+
+
+def test_the_reader_of_the_baseline_is_built():
+    reader = parse(DatasetReader, config("baseline.jsonnet")["dataset_reader"], source="x").build()
+
+    assert isinstance(reader, Conll2003Reader)
+    assert reader.coding_scheme == "BIOUL"
+
+
+def test_the_config_with_elmo_is_the_baseline_and_elmo_alone():
+    baseline, elmo = config("baseline.jsonnet"), config("elmo.jsonnet")
+
+    added = elmo["model"]["embedder"]["token_embedders"].pop("elmo")
+
+    assert elmo == baseline
+    assert added == {
+        "type": "elmo_token_embedder",
+        "bilm": "runs/bilm",
+        "mix": {"type": "scalar_mix", "l2": 0.1},
+        "dropout": 0,
+    }
+
+
+def test_elmo_stands_at_the_input_at_the_output_or_at_both():
+    elmo = {"type": "elmo_token_embedder", "bilm": "b"}
+    before = {"embedder": {"token_embedders": {"elmo": elmo}}}
+
+    assert placed("input") == {"model": before}
+    assert placed("output") == {"model": {"output_embedder": elmo}}
+    assert placed("both") == {"model": {**before, "output_embedder": elmo}}
+
+
+def test_another_place_is_refused():
+    with pytest.raises(
+        RuntimeError, match=r"elmo\.at: the place is 'inptu'; allowed: 'input', 'out"
+    ):
+        placed("inptu")

@@ -1,0 +1,188 @@
+from collections import Counter
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+
+from elmo_framework import components
+from elmo_framework.common.build import parse
+from elmo_framework.common.errors import BuildError
+from elmo_framework.data.vocabulary import Vocabularies
+from elmo_framework.model.model import Model
+from elmo_framework.tasks.tagging.batch import TaggingBatch
+from elmo_framework.tasks.tagging.crf_tagger import CrfTagger
+from elmo_framework.tasks.tagging.example import TaggedSentence
+from elmo_framework.tasks.tagging.reader import Conll2003Reader
+from elmo_framework.tasks.tagging.task import TaggingTask
+
+components.load()
+FIXTURES = Path(__file__).parents[3] / "fixtures" / "ner"
+WORDS = {"type": "embedding", "embedding_dim": 8}
+CONFIG = {
+    "type": "crf_tagger",
+    "embedder": {"token_embedders": {"tokens": WORDS}},
+    "encoder": {"type": "lstm", "hidden_size": 6, "bidirectional": True},
+}
+EXAMPLES = list(Conll2003Reader(coding_scheme="BIOUL").read(FIXTURES / "train.txt"))
+COUNTS = Vocabularies(TaggingTask().count(EXAMPLES))
+
+
+def tagger(vocabularies: Vocabularies = COUNTS, **options: Any) -> CrfTagger:
+    torch.manual_seed(1)
+    lazy = parse(Model, {**CONFIG, **options}, source="a.jsonnet")
+    built = lazy.build(vocabularies=vocabularies)
+    assert isinstance(built, CrfTagger)
+    return built
+
+
+def batch_of(model: CrfTagger, examples: Sequence[TaggedSentence] = EXAMPLES) -> TaggingBatch:
+    batch = model.task.collator(COUNTS, model.indexers)(examples)
+    assert isinstance(batch, TaggingBatch)
+    return batch
+
+
+def trained(model: CrfTagger, num_steps: int = 60) -> CrfTagger:
+    optimizer = torch.optim.Adam(model.parameters(), lr=0.03)
+    batch = batch_of(model)
+    for _ in range(num_steps):
+        optimizer.zero_grad()
+        loss = model(batch).loss
+        assert loss is not None
+        loss.backward()
+        optimizer.step()
+    return model.eval()
+
+
+@torch.no_grad()
+def scores(model: CrfTagger, examples: Sequence[TaggedSentence] = EXAMPLES) -> dict[str, float]:
+    batch = batch_of(model, examples)
+    return model.scores(model.sums(model(batch), batch))
+
+
+def test_it_learns_its_training_data():
+    found = scores(trained(tagger(dropout=0.1)))
+
+    assert found["f1-measure-overall"] == found["accuracy"] == 1.0
+    assert found["precision-PER"] == 1.0
+    assert found["loss"] < 1.0
+
+
+def test_the_loss_is_the_sum_over_the_sentences():
+    model = tagger().eval()
+
+    output = model(batch_of(model))
+
+    assert output.example_losses.shape == (len(EXAMPLES),)
+    torch.testing.assert_close(output.loss, output.example_losses.sum())
+    assert (output.example_losses > 0).all()
+
+
+def test_a_batch_equals_its_sentences_one_by_one():
+    model = tagger().eval()
+    batch = batch_of(model)
+    together = model(batch)
+
+    for row, example in enumerate(EXAMPLES):
+        own = batch_of(model, [example])
+        alone = model(own)
+        torch.testing.assert_close(alone.loss, together.example_losses[row])
+        assert model.predict(alone, own) == model.predict(together, batch)[row : row + 1]
+
+
+def test_without_tags_there_are_predictions_and_no_loss():
+    model = tagger().eval()
+    batch = batch_of(
+        model, [TaggedSentence(("Oslo", "and", "Turku"), None), TaggedSentence((), None)]
+    )
+
+    output = model(batch)
+
+    assert output.loss is output.example_losses is None
+    assert [len(tags) for tags in model.predict(output, batch)] == [3, 0]
+
+
+def test_predictions_keep_to_the_scheme_of_the_tags():
+    constrained, free = tagger().eval(), tagger(constrain_transitions=False).eval()
+    batch = batch_of(constrained)
+    bad = torch.zeros(*batch.text.mask.shape, len(COUNTS.labels()))
+    bad[:, :, COUNTS.labels().id("L-PER")] = 5.0  # which may not come first
+    output = constrained(batch)
+    output = type(output)(loss=None, example_losses=None, logits=bad)
+
+    for tags in constrained.predict(output, batch):
+        assert tags[0][0] in "OBU"
+        assert "L-PER" not in tags or tags[tags.index("L-PER") - 1] in ("B-PER", "I-PER")
+    assert {tag for tags in free.predict(output, batch) for tag in tags} == {"L-PER"}
+
+
+def test_the_scheme_of_the_tags_can_be_stated():
+    with pytest.raises(BuildError, match="'U-LOC' is no tag of the scheme BIO") as raised:
+        tagger(label_encoding="BIO")
+
+    assert str(raised.value).startswith("a.jsonnet: (top level): CrfTagger: ")
+    assert tagger(label_encoding="BIOUL").crf.inner_constraint.any()
+
+
+def test_tags_without_a_scheme_are_not_constrained():
+    counts = Vocabularies({"words": Counter(["Rain"]), "labels": Counter(["NN", "VB"])})
+
+    assert not tagger(counts).crf.inner_constraint.any()
+
+
+def test_start_and_end_can_have_scores():
+    names = set(tagger(include_start_end_transitions=True).state_dict())
+
+    assert names - set(tagger().state_dict()) == {"crf.start_transitions", "crf.end_transitions"}
+
+
+def test_gradients_reach_every_parameter():
+    model = tagger(include_start_end_transitions=True, output_embedder=WORDS)
+
+    loss = model(batch_of(model)).loss
+    loss.backward()
+
+    assert {name for name, value in model.named_parameters() if not value.grad.any()} == set()
+
+
+def test_an_output_embedder_stands_beside_the_encoder():
+    plain, wider = tagger(), tagger(output_embedder={**WORDS, "lowercase": True})
+
+    assert wider.projection.in_features == plain.projection.in_features + 8
+    assert len(wider.indexers) == 2
+    assert len(tagger(output_embedder=WORDS).indexers) == 1
+    assert wider.eval()(batch_of(wider)).logits.shape == (5, 8, len(COUNTS.labels()))
+
+
+def test_dropout_acts_before_and_after_the_encoder():
+    model = tagger(dropout=0.5)
+    seen = {}
+    model.encoder.register_forward_hook(lambda _, inputs, __: seen.update(before=inputs[0]))
+    model.projection.register_forward_hook(lambda _, inputs, __: seen.update(after=inputs[0]))
+    batch = batch_of(model)
+
+    model(batch)
+
+    shares = {name: float((x[batch.text.mask] == 0).float().mean()) for name, x in seen.items()}
+    assert all(0.35 < share < 0.65 for share in shares.values()), shares
+
+
+def test_training_data_without_tags_is_refused():
+    with pytest.raises(BuildError, match="CrfTagger: the training data has no tags"):
+        tagger(Vocabularies({"words": Counter(["Rain"]), "labels": Counter()}))
+
+
+def test_it_can_be_built_without_memory_for_its_weights():
+    with torch.device("meta"):
+        model = tagger()
+
+    assert all(parameter.is_meta for parameter in model.parameters())
+
+
+def test_a_saved_model_predicts_the_same():
+    model, again = trained(tagger(), 5), tagger().eval()
+    again.load_state_dict(model.state_dict())
+    batch = batch_of(model)
+
+    assert again.predict(again(batch), batch) == model.predict(model(batch), batch)

@@ -1,0 +1,125 @@
+import json
+import pickle
+from collections import Counter
+
+import pytest
+import torch
+
+from elmo_framework.common.errors import DataError
+from elmo_framework.data.tokenizer import WhitespaceTokenizer
+from elmo_framework.data.vocabulary import Vocabularies
+from elmo_framework.tasks.tagging.example import TaggedSentence
+from elmo_framework.tasks.tagging.task import TaggingTask
+
+TASK = TaggingTask()
+EXAMPLES = [
+    TaggedSentence(("Anna", "left", "Oslo"), ("B-PER", "O", "B-LOC")),
+    TaggedSentence(("Rain",), ("O",)),
+]
+LABELS = Vocabularies(TASK.count(EXAMPLES))
+
+
+def test_words_and_tags_are_counted():
+    untagged = TaggedSentence(("Rain",), None)
+
+    assert TASK.count([*EXAMPLES, untagged]) == {
+        "words": Counter({"Rain": 2, "Anna": 1, "left": 1, "Oslo": 1}),
+        "labels": Counter({"O": 2, "B-PER": 1, "B-LOC": 1}),
+    }
+
+
+def test_a_batch_holds_the_ids_of_the_tags():
+    batch = TASK.collator(LABELS, [])(EXAMPLES)
+
+    ids = {label: index for index, label in enumerate(LABELS.labels().items)}
+    expected = [[ids["B-PER"], ids["O"], ids["B-LOC"]], [ids["O"], 0, 0]]
+    assert torch.equal(batch.tags, torch.tensor(expected))
+    assert batch.text.mask.tolist() == [[True] * 3, [True, False, False]]
+    assert batch.examples == tuple(EXAMPLES)
+    assert (batch.num_tokens, batch.title) == (4, "'Anna left Oslo' and 1 more")
+
+
+def test_a_batch_with_an_untagged_sentence_has_no_tags():
+    batch = TASK.collator(LABELS, [])([*EXAMPLES, TaggedSentence(("Rain",), None)])
+
+    assert batch.tags is None
+
+
+def test_a_tag_not_seen_in_training_is_refused_with_its_sentence():
+    collate = pickle.loads(pickle.dumps(TASK.collator(LABELS, [])))
+
+    with pytest.raises(DataError) as raised:
+        collate([*EXAMPLES, TaggedSentence(("Norvik", "fell"), ("B-LOV", "O"))])
+
+    assert str(raised.value) == (
+        "'B-LOV' is none of the labels seen in training; allowed: B-LOC, B-PER, O. "
+        "Did you mean 'B-LOC'? It stands in: 'Norvik fell'"
+    )
+
+
+def test_the_length_of_an_example_is_its_number_of_words():
+    assert [TASK.num_tokens(example) for example in EXAMPLES] == [3, 1]
+
+
+def test_a_prediction_is_compared_with_the_tags():
+    assert TASK.gold(EXAMPLES[0]) == ("B-PER", "O", "B-LOC")
+    with pytest.raises(DataError, match="a sentence without tags cannot be scored: 'Rain fell'"):
+        TASK.gold(TaggedSentence(("Rain", "fell"), None))
+
+
+@pytest.mark.parametrize(
+    "inputs",
+    [
+        {"sentence": " Rain  fell "},
+        {"tokens": ["Rain", "fell"]},
+        {"words": ["Rain", "fell"], "id": 7},
+    ],
+)
+def test_an_example_is_made_of_json(inputs):
+    found = TASK.example(inputs, WhitespaceTokenizer())
+
+    assert found == TaggedSentence(("Rain", "fell"), None)
+
+
+@pytest.mark.parametrize(
+    ("inputs", "message"),
+    [
+        (
+            {"sentense": "Rain"},
+            "expected one key that holds a sentence, found 'sentense'; "
+            "allowed: sentence, tokens, words. Did you mean 'sentence'?",
+        ),
+        (
+            {},
+            "expected one key that holds a sentence, found none; allowed: sentence, tokens, words.",
+        ),
+        (
+            {"words": [], "sentence": ""},
+            "expected one key that holds a sentence, found 'sentence', 'words'; "
+            "allowed: sentence, tokens, words. Did you mean 'words'?",
+        ),
+        ({"sentence": ["Rain"]}, "'sentence' is ['Rain']; expected a string"),
+        ({"tokens": "Rain"}, "'tokens' is 'Rain'; expected a list of strings"),
+        ({"words": ["Rain", 3]}, "'words' is ['Rain', 3]; expected a list of strings"),
+    ],
+)
+def test_json_that_is_no_sentence_is_refused(inputs, message):
+    with pytest.raises(DataError) as raised:
+        TASK.example(inputs, WhitespaceTokenizer())
+
+    assert str(raised.value) == message
+
+
+def test_a_prediction_is_written_with_its_spans():
+    example = TaggedSentence(("Anna", "Lund", "left", "Oslo"), None)
+
+    written = TASK.to_json(("B-PER", "L-PER", "O", "U-LOC"), example)
+
+    assert json.loads(json.dumps(written)) == {
+        "words": ["Anna", "Lund", "left", "Oslo"],
+        "tags": ["B-PER", "L-PER", "O", "U-LOC"],
+        "spans": [
+            {"start": 0, "end": 2, "label": "PER", "text": "Anna Lund"},
+            {"start": 3, "end": 4, "label": "LOC", "text": "Oslo"},
+        ],
+    }

@@ -1,0 +1,83 @@
+"""What is written while a model trains."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import torch
+from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
+
+from elmo_framework.training.observer import MetricsLog, TensorBoard
+from elmo_framework.training.progress import Progress, StepReport
+
+
+def report(step: int, *, loss: float = 2.0) -> StepReport:
+    return StepReport(
+        step=step,
+        epoch=0,
+        is_epoch_end=False,
+        loss=torch.tensor(loss),
+        gradient_norm=torch.tensor(3.0),
+        learning_rate=0.1,
+        num_tokens=50,
+        seconds=step / 2,
+    )
+
+
+def scalars(directory: Path) -> dict[str, list[tuple[int, float]]]:
+    events = EventAccumulator(str(directory / "log"))
+    events.Reload()
+    return {
+        name: [(held.step, round(held.value, 4)) for held in events.Scalars(name)]
+        for name in events.Tags()["scalars"]
+    }
+
+
+def test_the_log_has_a_line_for_each_evaluation(tmp_path: Path) -> None:
+    log = MetricsLog(tmp_path)
+    log.start(Progress())
+    log.scores(Progress(step=3, seconds=1.5), {"f1": 0.5})
+    log.scores(Progress(step=6, seconds=2.5), {"f1": 0.7})
+    lines = [json.loads(line) for line in (tmp_path / "metrics.jsonl").read_text().splitlines()]
+    assert lines == [
+        {"step": 3, "seconds": 1.5, "f1": 0.5},
+        {"step": 6, "seconds": 2.5, "f1": 0.7},
+    ]
+
+
+def test_the_log_is_cut_back_to_where_training_goes_on(tmp_path: Path) -> None:
+    path = tmp_path / "metrics.jsonl"
+    path.write_text('{"step": 3}\n{"step": 6}\n{"step": 9}\n{"ste')
+    MetricsLog(tmp_path).start(Progress(step=6))
+    assert path.read_text() == '{"step": 3}\n{"step": 6}\n'
+
+
+def test_tensorboard_gets_steps_and_evaluations(tmp_path: Path) -> None:
+    board = TensorBoard(tmp_path, summary_interval=2)
+    board.start(Progress())
+    for step in (1, 2, 3, 4):
+        board.step(report(step, loss=step))
+    board.scores(Progress(step=4), {"f1": 0.5, "embedder.elmo.mix.gamma": 1.25})
+    board.close()
+    assert scalars(tmp_path) == {
+        "training/loss": [(2, 2.0), (4, 4.0)],
+        "training/gradient_norm": [(2, 3.0), (4, 3.0)],
+        "training/learning_rate": [(2, 0.1), (4, 0.1)],
+        "training/tokens_per_second": [(2, 100.0), (4, 100.0)],
+        "evaluation/f1": [(4, 0.5)],
+        "evaluation/embedder.elmo.mix.gamma": [(4, 1.25)],
+    }
+
+
+def test_tensorboard_drops_what_came_after_the_checkpoint(tmp_path: Path) -> None:
+    first = TensorBoard(tmp_path, summary_interval=1)
+    first.start(Progress())
+    for step in (1, 2, 3):
+        first.step(report(step, loss=1))
+    first.close()
+    second = TensorBoard(tmp_path, summary_interval=1)
+    second.start(Progress(step=2, seconds=1.0))
+    second.step(report(3, loss=5))
+    second.close()
+    assert scalars(tmp_path)["training/loss"] == [(1, 1.0), (2, 1.0), (3, 5.0)]
