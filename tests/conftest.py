@@ -10,16 +10,14 @@ from elmo_framework import components
 
 ROOT = Path(__file__).parent.parent
 
+# Before any test module defines families of its own.
+components.load()
+
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption(
         "--write-golden", action="store_true", help="write tests/golden again from the configs"
     )
-
-
-@pytest.fixture(scope="session", autouse=True)
-def _components() -> None:
-    components.load()
 
 
 @pytest.fixture

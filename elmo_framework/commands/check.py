@@ -15,6 +15,7 @@ from elmo_framework.commands.command import (
 
 if TYPE_CHECKING:
     from elmo_framework.experiment.model_report import ModelReport
+    from elmo_framework.experiment.parameter_counts import Amount
 
 
 @final
@@ -59,8 +60,8 @@ def _as_text(report: ModelReport) -> str:
     from elmo_framework.experiment.parameter_counts import show_amount, total_of
 
     widths = [
-        (width.name or "(model)", width.kind, _or_dash(width.input_dim), str(width.output_dim))
-        for width in report.widths
+        (each.name or "(model)", each.kind, _or_dash(each.input_dim), show_amount(each.output_dim))
+        for each in report.widths
     ]
     counts = [(each.name, each.total, each.trainable) for each in report.counts]
     counts += [("total", total_of(c[1] for c in counts), total_of(c[2] for c in counts))]
@@ -82,14 +83,20 @@ def _as_text(report: ModelReport) -> str:
 
 
 def _as_json(report: ModelReport) -> dict[str, Any]:
-    from dataclasses import asdict
-
     from elmo_framework.experiment.parameter_counts import amount_as_json, total_of
 
     totals = [each.total for each in report.counts]
     trainable = [each.trainable for each in report.counts]
     return {
-        "components": [asdict(width) for width in report.widths],
+        "components": [
+            {
+                "name": each.name,
+                "class": each.kind,
+                "input_dim": None if each.input_dim is None else amount_as_json(each.input_dim),
+                "output_dim": amount_as_json(each.output_dim),
+            }
+            for each in report.widths
+        ],
         "parts": [
             {
                 "name": each.name,
@@ -105,5 +112,7 @@ def _as_json(report: ModelReport) -> dict[str, Any]:
     }
 
 
-def _or_dash(number: int | None) -> str:
-    return "-" if number is None else str(number)
+def _or_dash(amount: Amount | None) -> str:
+    from elmo_framework.experiment.parameter_counts import show_amount
+
+    return "-" if amount is None else show_amount(amount)

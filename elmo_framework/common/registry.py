@@ -67,7 +67,9 @@ def default_member(asked: type[Component]) -> tuple[str | None, type[Component]]
 
 def families() -> dict[str, type[Component]]:
     """Return all families, and the concrete classes that stand alone, by name in snake case."""
-    found = {snake_case(family.__name__): family for family in Registrable.__subclasses__()}
+    found: dict[str, type[Component]] = {}
+    for family in Registrable.__subclasses__():
+        found.setdefault(snake_case(family.__name__), family)
     return dict(sorted(found.items()))
 
 

@@ -126,6 +126,13 @@ def scheme_of(tags: Iterable[str]) -> Scheme | None:
     return "IOB1" if begun <= inside else None
 
 
+def all_tags(tags: Iterable[str], scheme: Scheme) -> set[str]:
+    """Return every tag that a scheme has for the labels of some tags."""
+    labels = {parse_tag(tag).label for tag in tags} - {""}
+    prefixes = _PREFIXES[scheme].replace("O", "")
+    return {"O", *(f"{prefix}-{label}" for prefix in prefixes for label in labels)}
+
+
 def allowed_transitions(tags: Sequence[str], scheme: Scheme) -> AllowedTransitions:
     """Return which of the tags may follow which in a sentence of a scheme.
 

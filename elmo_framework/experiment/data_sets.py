@@ -104,7 +104,7 @@ def _limited(name: str, counted: Counter[str], options: VocabularyOptions) -> Co
     enough = {
         item: count
         for item, count in counted.items()
-        if count >= options.min_count.get(name, 1)
+        if count >= options.min_count.get(name, 0)
     }
     by_frequency = sorted(enough.items(), key=lambda pair: (-pair[1], pair[0]))
     return Counter(dict(by_frequency[: options.max_vocab_size.get(name)]))

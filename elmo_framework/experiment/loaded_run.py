@@ -135,9 +135,24 @@ def load(
     vocabularies = Vocabularies.load(run.vocabulary)
     model = experiment.model.build(vocabularies=vocabularies, weights_follow=True)
     _require_same_bilm(run, model)
-    model.load_state_dict(run.load_weights())
+    _load_weights(run, model)
     chosen = choose_device(device)
     return LoadedRun(experiment, model.to(chosen).eval(), vocabularies, chosen)
+
+
+def _load_weights(run: RunDirectory, model: Model[Any]) -> None:
+    """Give a model the weights of its run.
+
+    Raises:
+        RunError: they are those of another model: something in the folder was changed.
+    """
+    try:
+        model.load_state_dict(run.load_weights())
+    except RuntimeError as error:
+        raise RunError(
+            f"{run.weights}: these weights do not fit {run.config.name} and {run.vocabulary.name}"
+            f"/ beside them: {error}"
+        ) from error
 
 
 def build_tokenizer(name: str) -> Tokenizer:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, TypeVar
 
 import torch
@@ -17,8 +18,10 @@ from elmo_framework.data.vocabulary import Vocabularies
 from elmo_framework.experiment.data_sets import count_vocabularies
 from elmo_framework.experiment.experiment import Experiment
 from elmo_framework.experiment.parameter_counts import (
+    Amount,
     Count,
     PlaceholderVocabularies,
+    Trials,
     count_parameters,
     frozen_parameters,
 )
@@ -40,8 +43,8 @@ class Width:
 
     name: str
     kind: str
-    input_dim: int | None
-    output_dim: int
+    input_dim: Amount | None
+    output_dim: Amount
 
 
 @dataclass(frozen=True)
@@ -73,30 +76,43 @@ def inspect_model(experiment: Lazy[Experiment], *, reads_data: bool) -> ModelRep
         ConfigError: a component refuses its arguments, or a stated size is not the inferred one.
         DataError: the data cannot be read.
     """
-    placeholders = PlaceholderVocabularies()
-    vocabularies: Vocabularies = placeholders
-    model: Lazy[Model[Any]] = experiment.arguments["model"]
+    vocabularies: Vocabularies = PlaceholderVocabularies()
+    lazy: Lazy[Model[Any]] = experiment.arguments["model"]
     with collecting_size_problems() as problems:
-        built = _attempt(experiment, problems)
+        built = _attempt(experiment.build, problems)
         if reads_data and built is not None:
-            vocabularies = count_vocabularies(built, model.factory)
-        with torch.device("meta"):
-            measured = _attempt(model, problems, vocabularies=vocabularies, weights_follow=True)
-    if built is None or measured is None or problems:
+            vocabularies = count_vocabularies(built, lazy.factory)
+        model = _attempt(partial(_on_meta, lazy, vocabularies), problems)
+    if built is None or model is None or problems:
         raise ConfigError(experiment.source, problems)
     frozen = built.trainer.no_grad
-    _require_matches(frozen, measured, source=experiment.source)
+    _require_matches(frozen, model, source=experiment.source)
+    trials = _trials(lazy, model, vocabularies)
     return ModelReport(
-        widths=list(_widths(measured)),
-        counts=count_parameters(measured, sizes=placeholders.sizes, frozen=frozen),
-        frozen=frozen_parameters(measured),
+        widths=list(_widths(trials)),
+        counts=count_parameters(trials, frozen=frozen),
+        frozen=frozen_parameters(model),
         vocabularies={name: len(vocabularies.counted(name)) for name in vocabularies.names},
     )
 
 
-def _attempt(lazy: Lazy[BuiltT], problems: list[Problem], **supplied: Any) -> BuiltT | None:
+def _trials(lazy: Lazy[Model[Any]], model: Model[Any], vocabularies: Vocabularies) -> Trials:
+    if not isinstance(vocabularies, PlaceholderVocabularies):
+        return Trials(model, model, {}, {})
+    larger = PlaceholderVocabularies(is_larger=True)
+    second = _on_meta(lazy, larger)
+    growths = {name: larger.sizes[name] - size for name, size in vocabularies.sizes.items()}
+    return Trials(model, second, vocabularies.sizes, growths)
+
+
+def _on_meta(lazy: Lazy[Model[Any]], vocabularies: Vocabularies) -> Model[Any]:
+    with torch.device("meta"):
+        return lazy.build(vocabularies=vocabularies, weights_follow=True)
+
+
+def _attempt(build: Callable[[], BuiltT], problems: list[Problem]) -> BuiltT | None:
     try:
-        return lazy.build(**supplied)
+        return build()
     except BuildError as error:
         problems.append(error.problem)
         return None
@@ -113,9 +129,15 @@ def _require_matches(patterns: Sequence[str], model: nn.Module, *, source: str) 
         raise ConfigError(source, problems)
 
 
-def _widths(model: nn.Module) -> Iterator[Width]:
-    for name, module in model.named_modules():
-        output_dim = getattr(module, "output_dim", None)
-        if isinstance(module, Component) and isinstance(output_dim, int):
-            input_dim = getattr(module, "input_dim", None)
+def _widths(trials: Trials) -> Iterator[Width]:
+    others = trials.larger.modules()
+    for (name, module), other in zip(trials.model.named_modules(), others, strict=True):
+        input_dim = _width(trials, module, other, "input_dim")
+        output_dim = _width(trials, module, other, "output_dim")
+        if isinstance(module, Component) and output_dim is not None:
             yield Width(name, type(module).__name__, input_dim, output_dim)
+
+
+def _width(trials: Trials, module: nn.Module, other: nn.Module, key: str) -> Amount | None:
+    width = getattr(module, key, None)
+    return trials.amount(width, getattr(other, key)) if isinstance(width, int) else None

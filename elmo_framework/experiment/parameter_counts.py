@@ -18,36 +18,67 @@ Amount: TypeAlias = Counter[tuple[str, ...]]
 names. `{(): 100, ("words",): 50}` is 100 + 50 * words."""
 
 _TIMES = " \N{MULTIPLICATION SIGN} "
-_NUM_WORDS = 10007
-_NUM_LABELS = (211, 233, 293, 331, 373, 409)
-_NEAR = 3
+_NUM_WORDS, _NUM_LABELS, _POWER = 10007, 101, 8
 
 
 class PlaceholderVocabularies(Vocabularies):
-    """Vocabularies before the data is read: each of its own improbable size.
+    """Vocabularies before the data is read, in two forms: each is larger in the second.
 
-    A dimension that is such a size, give or take a few items that a component adds, is known to
-    be that of the vocabulary.
+    The growth is another power for each vocabulary, so that the growth of a dimension between
+    two models built with the two tells which vocabularies it depends on, and how often.
+
+    Args:
+        is_larger: whether this is the second form.
 
     Attributes:
         sizes: the number of items by the name of the vocabulary, for those that were asked for.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, *, is_larger: bool = False) -> None:
         super().__init__({})
         self.sizes: dict[str, int] = {}
+        self._is_larger = is_larger
 
     def counted(self, name: str) -> Mapping[str, int]:
         """Return words, or labels that are well-formed tags; all of them frequent."""
-        if name == "words":
-            items: Iterable[str] = (f"w{index}" for index in range(_NUM_WORDS))
-        else:
-            num_labels = self.sizes.get(name) or _NUM_LABELS[len(self.sizes.keys() - {"words"})]
-            types = range(num_labels // 2)
-            items = ["O", *(f"{mark}-X{index}" for index in types for mark in "BI")]
-        counted = dict.fromkeys(items, 1_000_000)
-        self.sizes[name] = len(counted)
-        return counted
+        size = self.sizes.get(name) or self._new_size(name)
+        self.sizes[name] = size
+        types = range(size // 2)
+        tags = ["O", *(f"{mark}-X{index}" for index in types for mark in "BI")]
+        items = (f"w{index}" for index in range(size)) if name == "words" else tags
+        return dict.fromkeys(items, 1_000_000)
+
+    def _new_size(self, name: str) -> int:
+        """Return an odd size, which that many tags can have: O, and two for each type."""
+        growth = 2 * _POWER ** len(self.sizes) if self._is_larger else 0
+        return (_NUM_WORDS if name == "words" else _NUM_LABELS) + growth
+
+
+@dataclass(frozen=True)
+class Trials:
+    """A model built with each of the two forms of `PlaceholderVocabularies`.
+
+    Attributes:
+        model: the first, on any device, `meta` included.
+        larger: the second; with real data the first again.
+        sizes: of the placeholders of the first; none with real data.
+        growths: how much larger those of the second are.
+    """
+
+    model: nn.Module
+    larger: nn.Module
+    sizes: Mapping[str, int]
+    growths: Mapping[str, int]
+
+    def amount(self, dim: int, larger: int) -> Amount:
+        """Return a dimension, given in both models, as vocabularies' sizes and a number."""
+        amount: Amount = Counter({(): dim})
+        growth = larger - dim
+        for name, unit in sorted(self.growths.items(), key=lambda pair: -pair[1]):
+            times, growth = divmod(growth, unit)
+            if times:
+                amount.update({(name,): times, (): -times * self.sizes[name]})
+        return amount
 
 
 @dataclass(frozen=True)
@@ -65,37 +96,23 @@ class Count:
     trainable: Amount
 
 
-def count_parameters(
-    model: nn.Module, *, sizes: Mapping[str, int], frozen: Sequence[str] = ()
-) -> list[Count]:
+def count_parameters(trials: Trials, *, frozen: Sequence[str] = ()) -> list[Count]:
     """Count the parameters of a model by its parts; one that two parts share counts once.
 
     Args:
-        model: on any device, `meta` included.
-        sizes: of the vocabularies that it was built with, where they are placeholders.
+        trials: the model.
         frozen: regular expressions; parameters with a matching name are not trained.
     """
     counts: dict[str, Count] = {}
-    for name, parameter in model.named_parameters():
+    others = trials.larger.parameters()
+    for (name, parameter), other in zip(trials.model.named_parameters(), others, strict=True):
         part = name.partition(".")[0]
         is_trained = parameter.requires_grad and not any(re.search(each, name) for each in frozen)
+        amount = _product(map(trials.amount, parameter.shape, other.shape))
         count = counts.setdefault(part, Count(part, Counter(), Counter()))
-        amount = amount_of(parameter.shape, sizes)
         count.total.update(amount)
         count.trainable.update(amount if is_trained else {})
     return list(counts.values())
-
-
-def amount_of(shape: Iterable[int], sizes: Mapping[str, int]) -> Amount:
-    """Return the number of elements of a tensor, by the sizes of vocabularies that it holds."""
-    total: Amount = Counter({(): 1})
-    for dim in shape:
-        factors = _dimension(dim, sizes)
-        pairs = list(product(total.items(), factors.items()))
-        total = Counter()
-        for (names, factor), (more, other) in pairs:
-            total[tuple(sorted((*names, *more)))] += factor * other
-    return total
 
 
 def total_of(amounts: Iterable[Amount]) -> Amount:
@@ -118,11 +135,14 @@ def amount_as_json(amount: Amount) -> int | str:
     return amount[()] if is_number else show_amount(amount)
 
 
-def _dimension(dim: int, sizes: Mapping[str, int]) -> dict[tuple[str, ...], int]:
-    for name, size in sizes.items():
-        if abs(dim - size) <= _NEAR:
-            return {(name,): 1, (): dim - size}
-    return {(): dim}
+def _product(factors: Iterable[Amount]) -> Amount:
+    result: Amount = Counter({(): 1})
+    for factor in factors:
+        pairs = list(product(result.items(), factor.items()))
+        result = Counter()
+        for (names, number), (more, other) in pairs:
+            result[tuple(sorted((*names, *more)))] += number * other
+    return result
 
 
 def _terms(amount: Amount) -> Iterator[str]:

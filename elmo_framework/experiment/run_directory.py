@@ -10,6 +10,7 @@ from shutil import rmtree
 from typing import Any
 
 from filelock import FileLock, Timeout
+from safetensors import SafetensorError
 from safetensors.torch import load_file, save_file
 from torch import Tensor
 
@@ -113,8 +114,15 @@ class RunDirectory:
             save_file(dict(weights), aside)
 
     def load_weights(self) -> dict[str, Tensor]:
-        """Read the best weights."""
-        return load_file(self.weights)
+        """Read the best weights.
+
+        Raises:
+            RunError: the file is damaged.
+        """
+        try:
+            return load_file(self.weights)
+        except SafetensorError as error:
+            raise RunError(f"{self.weights}: the file is damaged: {error}") from error
 
     def write_json(self, path: Path, content: Any) -> None:
         """Replace one of the folder's JSON files."""

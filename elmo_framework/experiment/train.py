@@ -28,6 +28,7 @@ from elmo_framework.experiment.metadata import (
     digest_of_config,
     digests_of_data,
 )
+from elmo_framework.experiment.model_report import inspect_model
 from elmo_framework.experiment.run_directory import RunDirectory
 from elmo_framework.model.model import Model
 from elmo_framework.training.checkpointer import Checkpointer
@@ -75,15 +76,18 @@ def train(
 
     Args:
         config: as given.
-        checked: the same, parsed and checked.
+        checked: the same, parsed and checked; its sizes are checked here, before data is read.
         directory: of the run.
         packages: plugins named on the command line, which are kept with the run.
         force: remove the run that is in the folder.
         recover: go on with the run that is in the folder.
 
     Raises:
-        ElmoFrameworkError: the folder is in use, the data cannot be read, the loss is no number.
+        ConfigError: a component refuses its arguments, or a stated size is wrong.
+        RunError: the folder is in use, or the loss is no number.
+        DataError: the data cannot be read.
     """
+    inspect_model(checked, reads_data=False)
     experiment = checked.build()
     written = filled(with_absolute_paths(checked))
     written["plugins"] = sorted({*written["plugins"], *packages})
@@ -257,17 +261,11 @@ def _vocabularies(job: TrainingJob) -> Vocabularies:
 
 
 def _freeze(model: Model[Any], patterns: list[str]) -> None:
-    """Exclude from training the parameters that `trainer.no_grad` names.
-
-    Raises:
-        RunError: a pattern matches no parameter.
-    """
+    """Exclude from training the parameters that `trainer.no_grad` names."""
     for pattern in patterns:
-        matching = [p for name, p in model.named_parameters() if re.search(pattern, name)]
-        if not matching:
-            raise RunError(f"trainer.no_grad: {pattern!r} matches no parameter's name")
-        for parameter in matching:
-            parameter.requires_grad_(False)
+        for name, parameter in model.named_parameters():
+            if re.search(pattern, name):
+                parameter.requires_grad_(False)
 
 
 def _record(job: TrainingJob, model: Model[Any]) -> None:

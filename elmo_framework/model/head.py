@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, Generic, Protocol, TypeVar
@@ -51,9 +50,10 @@ class Head(Model[BatchT], Generic[BatchT]):
 
     def sums(self, output: Output, batch: BatchT) -> Mapping[str, float]:
         """Count the predictions of a batch."""
-        total: Counter[str] = Counter()
+        total: dict[str, float] = {}
         for prediction, example in zip(self.predict(output, batch), batch.examples, strict=True):
-            total.update(self.count(prediction, example))
+            for name, value in self.count(prediction, example).items():
+                total[name] = total.get(name, 0.0) + value
         if isinstance(output, HeadOutput) and output.example_losses is not None:
             total["loss"] = float(output.example_losses.sum())
         return total

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, ClassVar, final
 
 from elmo_framework.common.errors import DataError, allowed
-from elmo_framework.data.tagging import spans
+from elmo_framework.data.tagging import all_tags, scheme_of, spans
 from elmo_framework.data.text import Indexer
 from elmo_framework.data.tokenizer import Tokenizer
 from elmo_framework.data.vocabulary import Counts, Vocabularies
@@ -31,12 +31,18 @@ class TaggingTask(HeadTask[TaggedSentence, TaggingBatch]):
     metrics: ClassVar[Mapping[str, Metric]] = {"span_f1": SpanF1(spans)}
 
     def count(self, examples: Iterable[TaggedSentence]) -> Counts:
-        """Count `words` and `labels`."""
+        """Count `words` and `labels`; a tag whose label was seen counts 0 when it was not.
+
+        A few sentences may show no span of some length, which others will have.
+        """
         words: Counter[str] = Counter()
         labels: Counter[str] = Counter()
         for example in examples:
             words.update(example.words)
             labels.update(example.tags or ())
+        scheme = scheme_of(labels)
+        for tag in () if scheme is None else all_tags(labels, scheme):
+            labels.setdefault(tag, 0)
         return {"words": words, "labels": labels}
 
     def collator(self, vocabularies: Vocabularies, indexers: Sequence[Indexer]) -> Collator:

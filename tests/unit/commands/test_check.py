@@ -46,13 +46,13 @@ def test_a_sound_config_is_answered_with_sizes(capsys: pytest.CaptureFixture[str
 def test_with_data_the_vocabularies_are_counted(capsys: pytest.CaptureFixture[str]) -> None:
     assert checked("--data", "--format", "json") == 0
     written: dict[str, Any] = json.loads(capsys.readouterr().out)
-    assert written["vocabularies"] == {"labels": 2, "words": 2}
+    assert written["vocabularies"] == {"labels": 3, "words": 2}
     assert written["parts"][0] == {"name": "embedder", "parameters": 200, "trainable": 200}
     assert written["parameters"] == sum(part["parameters"] for part in written["parts"])
     assert written["frozen_bilm"] == {}
     assert written["components"][-1] == {
         "name": "encoder",
-        "kind": "LstmEncoder",
+        "class": "LstmEncoder",
         "input_dim": 50,
         "output_dim": 20,
     }

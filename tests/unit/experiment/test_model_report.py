@@ -1,3 +1,4 @@
+from collections import Counter
 from pathlib import Path
 from typing import Any
 
@@ -57,7 +58,8 @@ def test_with_data_everything_is_a_number(data: Path) -> None:
 
 def test_the_widths_of_components_are_those_inferred(data: Path) -> None:
     report = inspect_model(experiment(data), reads_data=False)
-    assert Width("encoder", "LstmEncoder", 50, 20) in report.widths
+    wanted = Width("encoder", "LstmEncoder", Counter({(): 50}), Counter({(): 20}))
+    assert wanted in report.widths
     assert report.widths[0].name == "embedder"
 
 
@@ -80,3 +82,9 @@ def test_refusals_of_all_parts_come_together(data: Path) -> None:
 def test_a_pattern_that_freezes_nothing_is_a_problem(data: Path) -> None:
     with pytest.raises(ConfigError, match=r"trainer\.no_grad\[1\]: 'xyz' matches no parameter's"):
         inspect_model(experiment(data, no_grad=["encoder", "xyz"]), reads_data=False)
+
+
+@pytest.mark.parametrize("hidden_size", range(96, 112))
+def test_a_size_near_that_of_a_placeholder_is_still_a_number(data: Path, hidden_size: int) -> None:
+    report = inspect_model(experiment(data, {"hidden_size": hidden_size}), reads_data=False)
+    assert parts(report)["encoder"] == 4 * hidden_size * (50 + hidden_size + 2)

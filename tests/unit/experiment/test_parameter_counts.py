@@ -1,4 +1,5 @@
 from collections import Counter
+from collections.abc import Mapping
 
 import pytest
 import torch
@@ -6,12 +7,11 @@ from torch import nn
 
 from elmo_framework import components
 from elmo_framework.common.build import parse
-from elmo_framework.data.vocabulary import Vocabulary
 from elmo_framework.experiment.parameter_counts import (
     Amount,
     PlaceholderVocabularies,
+    Trials,
     amount_as_json,
-    amount_of,
     count_parameters,
     frozen_parameters,
     show_amount,
@@ -21,37 +21,46 @@ from elmo_framework.model.model import Model
 
 components.load()
 
-SIZES = {"words": 10007, "labels": 211}
+FIRST, SECOND = {"words": 10, "labels": 7}, {"words": 12, "labels": 23}
+GROWTHS = {"words": 2, "labels": 16}
 
 
 class Tied(nn.Module):
-    def __init__(self) -> None:
+    def __init__(self, sizes: Mapping[str, int]) -> None:
         super().__init__()
-        self.first = nn.Linear(50, 10007, bias=False)
-        self.second = nn.Linear(50, 10007)
+        words, labels = sizes["words"], sizes["labels"]
+        self.first = nn.Linear(50, words, bias=False)
+        self.second = nn.Linear(50, words)
         self.second.weight = self.first.weight
-        self.matrix = nn.Parameter(torch.zeros(211, 211), requires_grad=False)
+        self.matrix = nn.Parameter(torch.zeros(labels, labels), requires_grad=False)
 
 
 class Reading(nn.Module):
     num_frozen_parameters = 7
 
 
-def counts(model: nn.Module, *frozen: str) -> dict[str, tuple[str, str]]:
-    counted = count_parameters(model, sizes=SIZES, frozen=frozen)
+TRIALS = Trials(Tied(FIRST), Tied(SECOND), FIRST, GROWTHS)
+
+
+def counts(*frozen: str) -> dict[str, tuple[str, str]]:
+    counted = count_parameters(TRIALS, frozen=frozen)
     return {each.name: (show_amount(each.total), show_amount(each.trainable)) for each in counted}
 
 
-def test_dimensions_that_are_sizes_of_vocabularies_stay_symbols() -> None:
-    assert amount_of((50, 10007), SIZES) == Counter({("words",): 50})
-    assert amount_of((211, 211), SIZES) == Counter({("labels", "labels"): 1})
-    assert amount_of((3, 4), SIZES) == Counter({(): 12})
-    assert amount_of((), SIZES) == Counter({(): 1})
-
-
-def test_items_that_a_component_adds_to_a_vocabulary_are_counted_apart() -> None:
-    assert +amount_of((10009, 50), SIZES) == Counter({("words",): 50, (): 100})
-    assert amount_of((10006,), SIZES) == {("words",): 1, (): -1}
+@pytest.mark.parametrize(
+    ("dim", "larger", "shown"),
+    [
+        (10, 10, "10"),
+        (10, 12, "words"),
+        (12, 14, "2 + words"),
+        (9, 11, "-1 + words"),
+        (7, 23, "labels"),
+        (30, 36, "3 × words"),  # noqa: RUF001
+        (67, 87, "40 + labels + 2 × words"),  # noqa: RUF001
+    ],
+)
+def test_a_dimension_is_told_by_how_it_grows(dim: int, larger: int, shown: str) -> None:
+    assert show_amount(TRIALS.amount(dim, larger)) == shown
 
 
 @pytest.mark.parametrize(
@@ -77,7 +86,7 @@ def test_amounts_are_numbers_in_json_where_they_can_be() -> None:
 
 
 def test_a_shared_parameter_counts_once() -> None:
-    assert counts(Tied()) == {
+    assert counts() == {
         "matrix": ("labels × labels", "0"),  # noqa: RUF001
         "first": ("50 × words", "50 × words"),  # noqa: RUF001
         "second": ("words", "words"),
@@ -85,24 +94,21 @@ def test_a_shared_parameter_counts_once() -> None:
 
 
 def test_what_a_pattern_freezes_is_not_trainable() -> None:
-    assert counts(Tied(), "^fir")["first"] == ("50 × words", "0")  # noqa: RUF001
+    assert counts("^fir")["first"] == ("50 × words", "0")  # noqa: RUF001
 
 
 def test_what_a_model_reads_and_does_not_hold_is_found() -> None:
     assert frozen_parameters(nn.Sequential(nn.Linear(2, 2), Reading())) == {"1": 7}
 
 
-def test_placeholders_have_a_size_of_their_own_for_each_name() -> None:
-    vocabularies = PlaceholderVocabularies()
-    made = [vocabularies.labels(), vocabularies.words(), vocabularies.labels("senses")]
-    assert all(isinstance(each, Vocabulary) for each in made)
-    again = vocabularies.labels()
-    assert again.items == made[0].items
-    assert sorted(again.items)[:3] == ["B-X0", "B-X1", "B-X10"]
-    sizes = vocabularies.sizes
-    assert sizes.keys() == {"words", "labels", "senses"}
-    assert len(set(sizes.values())) == 3
-    assert [len(each) for each in made] == [sizes["labels"], sizes["words"] + 2, sizes["senses"]]
+def test_placeholders_grow_by_another_amount_for_each_name() -> None:
+    first, second = PlaceholderVocabularies(), PlaceholderVocabularies(is_larger=True)
+    made = [[each.labels(), each.words(), each.labels("senses")] for each in (first, second)]
+    assert [len(each) for each in made[0]] == [101, 10007 + 2, 101]
+    assert [len(each) for each in made[1]] == [101 + 2, 10007 + 2 + 16, 101 + 128]
+    assert first.labels().items == made[0][0].items
+    assert sorted(made[0][0].items)[:3] == ["B-X0", "B-X1", "B-X10"]
+    assert first.sizes == {"labels": 101, "words": 10007, "senses": 101}
 
 
 @pytest.mark.parametrize(
@@ -129,5 +135,6 @@ def test_the_published_bilms_have_their_published_sizes(
     vocabularies = PlaceholderVocabularies()
     with torch.device("meta"):
         model = parse(Model, raw, source="lm").build(vocabularies=vocabularies)
-    counted = {each.name: each for each in count_parameters(model, sizes=vocabularies.sizes)}
+    trials = Trials(model, model, {}, {})
+    counted = {each.name: each for each in count_parameters(trials)}
     assert counted["bilm"].total == counted["bilm"].trainable == {(): expected}

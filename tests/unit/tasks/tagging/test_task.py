@@ -52,7 +52,8 @@ def test_a_tag_not_seen_in_training_is_refused_with_its_sentence():
         collate([*EXAMPLES, TaggedSentence(("Norvik", "fell"), ("B-LOV", "O"))])
 
     assert str(raised.value) == (
-        "'B-LOV' is none of the labels seen in training; allowed: B-LOC, B-PER, O. "
+        "'B-LOV' is none of the labels seen in training; "
+        "allowed: B-LOC, B-PER, I-LOC, I-PER, O. "
         "Did you mean 'B-LOC'? It stands in: 'Norvik fell'"
     )
 
@@ -123,3 +124,15 @@ def test_a_prediction_is_written_with_its_spans():
             {"start": 3, "end": 4, "label": "LOC", "text": "Oslo"},
         ],
     }
+
+
+def test_a_tag_that_was_not_seen_is_known_when_its_label_was():
+    seen = [TaggedSentence(("Anna", "left"), ("U-PER", "O"))]
+
+    assert TASK.count(seen)["labels"] == {"O": 1, "U-PER": 1, "B-PER": 0, "I-PER": 0, "L-PER": 0}
+
+
+def test_parts_of_speech_are_counted_as_they_are():
+    seen = [TaggedSentence(("Anna", "left"), ("NNP", "VBD"))]
+
+    assert TASK.count(seen)["labels"] == {"NNP": 1, "VBD": 1}

@@ -1,0 +1,92 @@
+"""Whole jobs at the smallest size: the shipped configs on the demo's sentences."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+from pathlib import Path
+from typing import Any, final
+
+from elmo_framework.commands.main import main
+from elmo_framework.common.component import Injected
+from elmo_framework.training.observer import Observer
+from elmo_framework.training.progress import StepReport
+
+ROOT = Path(__file__).parents[2]
+DATA = ROOT / "experiments/demo"
+
+PRETRAINING: dict[str, Any] = {
+    "dataset_reader.max_instances": 60,
+    "train_data_path": str(DATA / "lm_train.txt"),
+    "validation_data_path": str(DATA / "lm_valid.txt"),
+    "model.token_encoder.filters": [[1, 4], [2, 8]],
+    "model.token_encoder.projection_dim": 8,
+    "model.context_layers.cell_size": 12,
+    "model.context_layers.projection_dim": 8,
+    "model.num_samples": 20,
+    "data_loader.batch_size": 4,
+    "data_loader.unroll_steps": 10,
+    "trainer.num_epochs": 2,
+    "trainer.evaluate_every": {"steps": 10},
+}
+TAGGING: dict[str, Any] = {
+    "dataset_reader.max_instances": 40,
+    "train_data_path": str(DATA / "train.txt"),
+    "validation_data_path": str(DATA / "valid.txt"),
+    "model.embedder.token_embedders.tokens.embedding_dim": 8,
+    "model.embedder.token_embedders.token_characters.encoder.num_filters": 8,
+    "model.encoder.hidden_size": 8,
+    "data_loader.batch_size": 8,
+    "trainer.num_epochs": 4,
+}
+
+
+@final
+@Observer.register("signal_once")
+class SignalOnce(Observer):
+    """Sends its own process a signal after an update, the first time that it comes there.
+
+    Args:
+        directory: of the run; a file in it remembers that the signal was sent.
+        step: the update.
+        name: of the signal.
+    """
+
+    def __init__(self, directory: Injected[Path], step: int, name: str) -> None:
+        self._sent, self._step = directory.parent / f"{directory.name}-signalled", step
+        self._signal = signal.Signals[name]
+
+    def step(self, report: StepReport) -> None:
+        if report.step == self._step and not self._sent.exists():
+            self._sent.touch()
+            os.kill(os.getpid(), self._signal)
+
+
+def arguments(config: str, directory: Path, changes: dict[str, Any], *flags: str) -> list[str]:
+    """The words that follow `elmo` on the command line."""
+    overrides = [word for key in changes for word in ("-o", f"{key}={json.dumps(changes[key])}")]
+    return ["train", str(ROOT / config), "-s", str(directory), *overrides, *flags]
+
+
+def train(config: str, directory: Path, changes: dict[str, Any], *flags: str) -> int:
+    """Run `elmo train` in this process and return its exit code."""
+    return main(arguments(config, directory, changes, *flags))
+
+
+def pretrain(directory: Path, **changes: Any) -> Path:
+    """Pretrain a biLM of a few hundred weights."""
+    assert train("experiments/pretrain/demo.jsonnet", directory, {**PRETRAINING, **changes}) == 0
+    return directory
+
+
+def tagging_with(bilm: Path, **changes: Any) -> dict[str, Any]:
+    """What changes the tagger with ELMo into a small one on a biLM."""
+    elmo = {"model.embedder.token_embedders.elmo.bilm": str(bilm)}
+    return {**TAGGING, **elmo, **changes}
+
+
+def evaluations(directory: Path) -> list[dict[str, float]]:
+    """The lines of a run's log without the time, which is never the same."""
+    lines = [json.loads(line) for line in (directory / "metrics.jsonl").read_text().splitlines()]
+    return [{name: line[name] for name in line if name != "seconds"} for line in lines]

@@ -1,0 +1,203 @@
+"""What a run leaves behind, and what can be done with it."""
+
+from __future__ import annotations
+
+import io
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from safetensors.torch import load_file
+
+from elmo_framework import load
+from elmo_framework.commands.main import main
+from elmo_framework.common.files import digest
+from tests.experiment.jobs import DATA, evaluations, pretrain, tagging_with, train
+
+NER = "experiments/ner/elmo.jsonnet"
+
+
+def test_a_run_holds_all_that_is_promised(tagger: Path) -> None:
+    assert {path.name for path in tagger.iterdir()} - {".lock"} == {
+        "checkpoints",
+        "config.json",
+        "config.jsonnet",
+        "filled_config.json",
+        "log",
+        "metadata.json",
+        "metrics.json",
+        "metrics.jsonl",
+        "vocabulary",
+        "weights.safetensors",
+    }
+
+
+def test_the_filled_config_has_defaults_and_absolute_paths(tagger: Path) -> None:
+    filled = json.loads((tagger / "filled_config.json").read_text())
+    assert filled["trainer"]["optimizer"]["betas"] == [0.9, 0.999]
+    assert Path(filled["train_data_path"]).is_absolute()
+
+
+def test_metadata_says_where_the_run_comes_from(tagger: Path, bilm: Path) -> None:
+    metadata = json.loads((tagger / "metadata.json").read_text())
+    train_path = DATA / "train.txt"
+    assert metadata["digests"]["data"][str(train_path)] == digest([train_path])
+    options, weights = bilm / "bilm/options.json", bilm / "bilm/weights.hdf5"
+    assert metadata["digests"]["bilm"] == {str(weights): digest([options, weights])}
+    assert {"torch", "numpy", "jsonnet"} <= metadata["libraries"].keys()
+
+
+def test_metrics_name_the_best_evaluation_and_the_layer_weights(tagger: Path) -> None:
+    metrics = json.loads((tagger / "metrics.json").read_text())
+    best = max(evaluations(tagger), key=lambda line: line["f1-measure-overall"])
+    assert metrics["best_validation_f1-measure-overall"] == best["f1-measure-overall"]
+    mix = "embedder.token_embedders.elmo.mix"
+    weights = [metrics[f"{mix}.s_{layer}"] for layer in range(3)]
+    assert sum(weights) == pytest.approx(1)
+    assert metrics[f"{mix}.gamma"] != 1.0
+
+
+def test_a_frozen_bilm_is_in_no_file_of_the_run(tagger: Path, bilm: Path) -> None:
+    saved = [tagger / "weights.safetensors", *(tagger / "checkpoints").rglob("*.safetensors")]
+    assert not [name for path in saved for name in load_file(path) if "context_layers" in name]
+
+
+def test_a_tuned_bilm_is_changed_and_saved_with_the_run(bilm: Path, tmp_path: Path) -> None:
+    tuned = {"model.embedder.token_embedders.elmo.requires_grad": True, "trainer.num_epochs": 1}
+    assert train(NER, tmp_path / "run", tagging_with(bilm, **tuned)) == 0
+    weights = load_file(tmp_path / "run/weights.safetensors")
+    inner = {name: held for name, held in weights.items() if ".bilm." in name}
+    pretrained = load_file(bilm / "weights.safetensors")
+    assert inner
+    moved = [
+        name
+        for name, held in inner.items()
+        if not held.equal(pretrained[name[name.index("bilm.") :]])
+    ]
+    assert moved
+    assert load(tmp_path / "run").evaluate(DATA / "valid.txt")["accuracy"] > 0
+
+
+def test_a_loaded_run_scores_as_it_did_in_training(tagger: Path) -> None:
+    metrics = json.loads((tagger / "metrics.json").read_text())
+    scores = load(tagger).evaluate(DATA / "valid.txt")
+    assert scores["f1-measure-overall"] == metrics["best_validation_f1-measure-overall"]
+    assert scores["loss"] == pytest.approx(metrics["best_validation_loss"], rel=1e-5)
+
+
+def test_the_same_sentence_gets_the_same_tags_in_any_company(tagger: Path) -> None:
+    run = load(tagger)
+    alone = run.predict(["Anna Kovacs moved to Lisbon."])
+    company = run.predict(["It rained.", "Anna Kovacs moved to Lisbon.", "No one came to us."])
+    assert alone[0] == company[1]
+    assert alone[0]["words"] == ["Anna", "Kovacs", "moved", "to", "Lisbon", "."]
+
+
+def test_evaluate_scores_several_files(tagger: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    files = [str(DATA / "valid.txt"), str(DATA / "test.txt")]
+    assert main(["evaluate", str(tagger), *files, "--format", "json"]) == 0
+    scores = json.loads(capsys.readouterr().out)
+    assert list(scores) == files
+    assert scores[files[0]] == load(tagger).evaluate(files[0])
+
+
+def test_evaluate_writes_scores_and_predictions(
+    tagger: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    lines, scores = tmp_path / "predictions.jsonl", tmp_path / "scores.json"
+    valid = str(DATA / "valid.txt")
+    options = ["--predictions", str(lines), "--output-file", str(scores)]
+    assert main(["evaluate", str(tagger), valid, *options]) == 0
+    assert "f1-measure-overall" in capsys.readouterr().out
+    predictions = [json.loads(line) for line in lines.read_text().splitlines()]
+    assert len(predictions) == 40
+    assert all(len(held["tags"]) == len(held["words"]) for held in predictions)
+    assert json.loads(scores.read_text())[valid]["accuracy"] > 0
+
+
+def test_predict_takes_sentences_and_objects(
+    tagger: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    lines = 'It rained.\n\n{"tokens": ["Mr.", "Lund", "left"]}\n'
+    monkeypatch.setattr("sys.stdin", io.StringIO(lines))
+    assert main(["predict", str(tagger)]) == 0
+    words = [json.loads(line)["words"] for line in capsys.readouterr().out.splitlines()]
+    assert words == [["It", "rained", "."], ["Mr.", "Lund", "left"]]
+
+
+def test_predict_writes_a_file(tagger: Path, tmp_path: Path) -> None:
+    source, output = tmp_path / "in.txt", tmp_path / "out.jsonl"
+    source.write_text("Anna left .\n")
+    options = ["--output-file", str(output), "--tokenizer", "whitespace"]
+    assert main(["predict", str(tagger), str(source), *options]) == 0
+    assert json.loads(output.read_text())["words"] == ["Anna", "left", "."]
+
+
+def test_evaluate_gives_the_perplexities_of_a_bilm(bilm: Path) -> None:
+    scores = load(bilm).evaluate(DATA / "lm_valid.txt")
+    product = scores["forward_perplexity"] * scores["backward_perplexity"]
+    assert scores["perplexity"] == pytest.approx(product**0.5)
+
+
+def test_two_pretrainings_are_the_same(bilm: Path, tmp_path: Path) -> None:
+    again = load_file(pretrain(tmp_path / "again") / "weights.safetensors")
+    once = load_file(bilm / "weights.safetensors")
+    assert all(once[name].equal(again[name]) for name in once)
+
+
+def test_the_test_data_is_scored_at_the_end_when_asked_for(bilm: Path, tmp_path: Path) -> None:
+    asked = {"evaluate_on_test": True, "test_data_path": str(DATA / "test.txt")}
+    assert train(NER, tmp_path / "run", tagging_with(bilm, **asked)) == 0
+    metrics = json.loads((tmp_path / "run/metrics.json").read_text())
+    scores = load(tmp_path / "run").evaluate(DATA / "test.txt")
+    assert metrics["test_f1-measure-overall"] == scores["f1-measure-overall"]
+
+
+def test_two_places_have_two_mixes_from_one_pass(
+    bilm: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from elmo_framework.bilm.bilm import BiLm
+
+    calls: list[int] = []
+    forward = BiLm.forward
+
+    def counted(self: BiLm, *arguments: Any, **options: Any) -> Any:
+        calls.append(1)
+        return forward(self, *arguments, **options)
+
+    monkeypatch.setattr(BiLm, "forward", counted)
+    output = {"type": "elmo_token_embedder", "bilm": str(bilm), "mix": "average"}
+    changes = tagging_with(bilm, **{"model.output_embedder": output, "trainer.num_epochs": 1})
+    assert train(NER, tmp_path / "run", changes) == 0
+    metrics = json.loads((tmp_path / "run/metrics.json").read_text())
+    assert len(calls) == 40 // 8 + 40 // 8  # training and validation, one pass a batch
+    assert "embedder.token_embedders.elmo.mix.gamma" in metrics
+
+
+@pytest.mark.parametrize("layer_norm", [False, True])
+def test_a_mix_can_stand_alone(bilm: Path, tmp_path: Path, layer_norm: bool) -> None:
+    mix = {"type": "scalar_mix", "layer_norm": layer_norm}
+    changes = tagging_with(
+        bilm,
+        **{"model.embedder.token_embedders": {
+            "elmo": {"type": "elmo_token_embedder", "bilm": str(bilm), "mix": mix}
+        }},
+    )
+    for name in ("tokens.embedding_dim", "token_characters.encoder.num_filters", "elmo.bilm"):
+        changes.pop(f"model.embedder.token_embedders.{name}", None)
+    assert train(NER, tmp_path / "run", changes) == 0
+
+
+def test_training_on_a_share_uses_as_many_sentences(bilm: Path, tmp_path: Path) -> None:
+    changes = tagging_with(bilm, train_fraction=0.5, **{"trainer.num_epochs": 1})
+    assert train(NER, tmp_path / "run", changes) == 0
+    metrics = json.loads((tmp_path / "run/metrics.json").read_text())
+    assert metrics["training_steps"] == 3  # 20 of 40 sentences in batches of 8
+
+
+def test_torch_is_left_as_it_was(tagger: Path) -> None:
+    before = torch.get_default_dtype(), torch.is_grad_enabled(), torch.get_num_threads()
+    load(tagger).predict(["It rained."])
+    assert before == (torch.get_default_dtype(), torch.is_grad_enabled(), torch.get_num_threads())

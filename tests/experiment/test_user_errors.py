@@ -1,0 +1,277 @@
+"""What a user can do wrong ends with exit code 2 and a message that names the place."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from elmo_framework.commands.main import main
+from elmo_framework.training import checkpointer
+from tests.experiment.jobs import DATA, PRETRAINING, ROOT, tagging_with, train
+
+NER = "experiments/ner/elmo.jsonnet"
+CONLL = "Anna NNP I-NP I-PER\nleft VBD I-VP O\n"
+
+
+def message_of(capsys: pytest.CaptureFixture[str]) -> str:
+    """The last error, without the progress before it."""
+    errors = capsys.readouterr().err
+    assert "Traceback" not in errors
+    return errors[errors.rindex("error: ") :].removeprefix("error: ").strip()
+
+
+@pytest.mark.parametrize(
+    ("content", "expected"),
+    [
+        (b"", "{path}: there is no sentence in this file"),
+        (b"-DOCSTART- -X- -X- O\n\n", "{path}: there is no sentence in this file"),
+        (CONLL.encode() + b"there RB\n", "{path}:3: "),
+        (CONLL.encode() + b"caf\xe9 NN I-NP O\n", "{path}:3: "),
+        (CONLL.replace("I-PER", "Q-PER").encode(), "{path}:1: "),
+    ],
+)
+def test_bad_columns_name_file_and_line(
+    content: bytes, expected: str, bilm: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "train.txt"
+    path.write_bytes(content)
+    assert train(NER, tmp_path / "run", tagging_with(bilm, train_data_path=str(path))) == 2
+    assert message_of(capsys).startswith(expected.format(path=path))
+
+
+@pytest.mark.parametrize(
+    ("content", "expected"),
+    [
+        (b"", "{path}: "),
+        (b"It rained .\nCaf\xe9 .\n", "{path}:2: "),
+        (b"It rained .\n", "the text has 3 words in 1 sentences"),
+    ],
+)
+def test_bad_text_names_file_and_line(
+    content: bytes, expected: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "text.txt"
+    path.write_bytes(content)
+    changes = {**PRETRAINING, "train_data_path": str(path)}
+    assert train("experiments/pretrain/demo.jsonnet", tmp_path / "run", changes) == 2
+    assert expected.format(path=path) in message_of(capsys)
+
+
+def test_all_problems_of_a_config_come_at_once(
+    bilm: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    changes = tagging_with(
+        bilm,
+        train_data_path="data/nowhere.txt",
+        **{
+            "model.encoder.hidden_sise": 3,
+            "model.dropout": 1.5,
+            "trainer.optimizer.type": "adamm",
+            "trainer.num_epochs": "many",
+        },
+    )
+    assert train(NER, tmp_path / "run", changes) == 2
+    message = message_of(capsys)
+    assert "5 problems in the configuration" in message
+    for part in (
+        "model.encoder.hidden_sise",
+        "Did you mean 'hidden_size'?",
+        "model.dropout",
+        "less than 1",
+        "Did you mean 'adam'?",
+        "trainer.num_epochs",
+        "train_data_path",
+    ):
+        assert part in message
+    assert not (tmp_path / "run").exists()
+
+
+def test_a_reader_of_another_task_is_refused(
+    bilm: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    changes = tagging_with(bilm, dataset_reader="language_modeling")
+    changes.pop("dataset_reader.max_instances")
+    assert train(NER, tmp_path / "run", changes) == 2
+    assert "'language_modeling' reads LanguageModelingExample, but the model 'crf_tagger'" in (
+        message_of(capsys)
+    )
+
+
+def test_stated_sizes_that_are_wrong_come_at_once_and_before_data_is_read(
+    bilm: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    wrong = {"type": "lstm", "hidden_size": 8, "input_size": 5}
+    encoder = {"type": "compose", "encoders": [wrong, {**wrong, "input_size": 9}]}
+    data = tmp_path / "train.txt"
+    data.write_text("ragged line\n\nhere\n")
+    changes = tagging_with(bilm, train_data_path=str(data), **{"model.encoder": encoder})
+    changes.pop("model.encoder.hidden_size")
+    assert train(NER, tmp_path / "run", changes) == 2
+    message = message_of(capsys)
+    assert "model.encoder.encoders[0]" in message
+    assert "model.encoder.encoders[1]" in message
+
+
+def test_a_label_that_training_did_not_show_is_named(
+    tagger: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "other.txt"
+    path.write_text("Anna B-DRUG\nleft O\n")
+    assert main(["evaluate", str(tagger), str(path)]) == 2
+    message = message_of(capsys)
+    assert "'U-DRUG' is none of the labels seen in training; allowed: " in message
+    assert "'Anna left'" in message
+
+
+@pytest.mark.parametrize(
+    ("words", "expected"),
+    [
+        (["evaluate", "nowhere", "data.txt"], "nowhere: no run is here"),
+        (["predict", "nowhere"], "nowhere: no run is here"),
+        (["check", "nowhere.jsonnet"], "nowhere.jsonnet: there is no such file"),
+        (["describe", "encodr"], "Did you mean 'encoder'?"),
+    ],
+)
+def test_what_is_not_there_is_named(
+    words: list[str], expected: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(words) == 2
+    assert expected in message_of(capsys)
+
+
+def test_a_missing_file_to_evaluate_is_named(
+    tagger: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["evaluate", str(tagger), "nowhere.txt"]) == 2
+    assert "nowhere.txt" in message_of(capsys)
+
+
+@pytest.mark.parametrize(
+    "line", ['{"tokens": "Anna"}', '{"words": [1]}', '{"text": "Anna"}', '{"tokens": ', "{}"]
+)
+def test_a_bad_line_to_predict_is_refused(
+    line: str, tagger: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "in.jsonl"
+    path.write_text(line + "\n")
+    assert main(["predict", str(tagger), str(path)]) == 2
+    assert message_of(capsys)
+
+
+def test_predictions_that_fail_leave_the_old_file_alone(
+    tagger: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    source, output = tmp_path / "in.jsonl", tmp_path / "out.jsonl"
+    source.write_text('{"tokens": ["Anna"]}\n{"tokens": 3}\n')
+    output.write_text("old")
+    assert main(["predict", str(tagger), str(source), "--output-file", str(output)]) == 2
+    assert output.read_text() == "old"
+
+
+def test_a_bilm_predicts_nothing(bilm: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["predict", str(bilm), str(ROOT / "README.md")]) == 2
+    assert "predicts no labels" in message_of(capsys)
+
+
+def test_a_full_disk_ends_training_with_a_message(
+    bilm: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def full(*arguments: Any) -> None:
+        raise OSError(28, "No space left on device", str(arguments[1]))
+
+    monkeypatch.setattr(checkpointer, "save_file", full)
+    assert train(NER, tmp_path / "run", tagging_with(bilm)) == 2
+    assert message_of(capsys).endswith("model.safetensors: No space left on device")
+
+
+def test_a_folder_that_cannot_be_written_is_named(
+    bilm: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "file").write_text("")
+    assert train(NER, tmp_path / "file/run", tagging_with(bilm)) == 2
+    assert str(tmp_path / "file") in message_of(capsys)
+
+
+def test_a_metric_that_does_not_exist_is_named(
+    bilm: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    changes = tagging_with(bilm, **{"trainer.validation_metric": "+f1-overall"})
+    assert train(NER, tmp_path / "run", changes) == 2
+    assert "Did you mean 'f1-measure-overall'?" in message_of(capsys)
+
+
+def test_a_pattern_that_freezes_nothing_is_named(
+    bilm: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    changes = tagging_with(bilm, **{"trainer.no_grad": ["^enkoder"]})
+    assert train(NER, tmp_path / "run", changes) == 2
+    assert "'^enkoder' matches no parameter" in message_of(capsys)
+
+
+def damage_weights(run: Path) -> None:
+    (run / "weights.safetensors").write_bytes(b"damaged")
+
+
+def damage_config(run: Path) -> None:
+    (run / "filled_config.json").write_text("{")
+
+
+def damage_vocabulary(run: Path) -> None:
+    (run / "vocabulary/labels.jsonl").write_text("nonsense\n")
+
+
+def remove_labels(run: Path) -> None:
+    (run / "vocabulary/labels.jsonl").write_text('["O", 3]\n')
+
+
+@pytest.mark.parametrize(
+    "damage", [damage_weights, damage_config, damage_vocabulary, remove_labels]
+)
+def test_a_damaged_run_is_refused_with_the_file(
+    damage: Callable[[Path], None],
+    tagger: Path,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    import shutil
+
+    run = tmp_path / "run"
+    shutil.copytree(tagger, run)
+    damage(run)
+    assert main(["evaluate", str(run), str(DATA / "valid.txt")]) == 2
+    assert str(run) in message_of(capsys)
+
+
+def test_an_unfinished_run_says_how_to_finish(
+    tagger: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    import shutil
+
+    run = tmp_path / "run"
+    shutil.copytree(tagger, run)
+    (run / "weights.safetensors").unlink()
+    assert main(["evaluate", str(run), str(DATA / "valid.txt")]) == 2
+    assert message_of(capsys) == (
+        f"{run}: this run has no weights yet; finish it with --recover"
+    )
+
+
+def test_an_allennlp_config_gets_one_message(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "old.json"
+    config = {
+        "dataset_reader": {"type": "conll2003", "token_indexers": {"elmo": "elmo_characters"}},
+        "model": {"type": "crf_tagger", "text_field_embedder": {"token_embedders": {}}},
+        "iterator": {"type": "bucket", "batch_size": 32},
+        "trainer": {"cuda_device": 0},
+    }
+    path.write_text(json.dumps(config))
+    assert main(["check", str(path)]) == 2
+    message = message_of(capsys)
+    for key in ("token_indexers", "text_field_embedder", "iterator", "cuda_device"):
+        assert key in message
