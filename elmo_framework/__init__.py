@@ -2,12 +2,14 @@
 
 from typing import TYPE_CHECKING, Any
 
-from elmo_framework.version import VERSION as __version__
+from elmo_framework import version
 
 if TYPE_CHECKING:
     from elmo_framework.experiment.loaded_run import load
 
 __all__ = ["__version__", "load"]
+
+__version__ = version.VERSION
 
 
 def __getattr__(name: str) -> Any:

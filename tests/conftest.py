@@ -10,14 +10,16 @@ from elmo_framework import components
 
 ROOT = Path(__file__).parent.parent
 
-# Before any test module defines families of its own.
-components.load()
-
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption(
         "--write-golden", action="store_true", help="write tests/golden again from the configs"
     )
+
+
+def pytest_sessionstart() -> None:
+    """Register the components before any test module defines families of its own."""
+    components.load()
 
 
 @pytest.fixture

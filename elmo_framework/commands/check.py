@@ -20,10 +20,10 @@ if TYPE_CHECKING:
 
 @final
 class Check(Command):
-    """Prints all problems of a config, or else the sizes and the parameters of its model."""
+    """Prints all problems of a config, and the sizes and the parameters of its model."""
 
     name = "check"
-    help = "list all problems of a config; if there are none, the sizes of its model"
+    help = "list all problems of a config, and the sizes of its model if it can be built"
     epilog = """examples:
   elmo check experiments/ner/elmo.jsonnet
   elmo check experiments/ner/elmo.jsonnet -o model.encoder.hidden_size=300
@@ -44,14 +44,21 @@ the data holds are printed as such: 100 + 50 \N{MULTIPLICATION SIGN} words.
     def run(self, arguments: Namespace) -> int:
         """Check a config and print what is known about its model."""
         config = read_config(arguments)
-        from elmo_framework.experiment.model_report import inspect_model
-        from elmo_framework.experiment.preflight import check
+        from elmo_framework.common.errors import ConfigError
+        from elmo_framework.experiment.examination import examine
 
-        report = inspect_model(check(config), reads_data=arguments.data)
+        found = examine(config, reads_data=arguments.data)
         if arguments.format == "json":
-            print(json.dumps(_as_json(report), indent=2, ensure_ascii=False))
-        else:
-            print(f"{config.source}: no problems\n\n{_as_text(report)}")
+            report = {} if found.report is None else _as_json(found.report)
+            problems = [vars(problem) for problem in found.problems]
+            print(json.dumps({"problems": problems, **report}, indent=2, ensure_ascii=False))
+            return 2 if problems else 0
+        if not found.problems:
+            print(f"{config.source}: no problems\n")
+        if found.report is not None:
+            print(_as_text(found.report))
+        if found.problems:
+            raise ConfigError(config.source, found.problems)
         return 0
 
 

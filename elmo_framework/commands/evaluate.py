@@ -88,9 +88,7 @@ def _table(scores: dict[str, dict[str, float]]) -> str:
     from elmo_framework.common.logs import render_table
 
     names = sorted({name for figures in scores.values() for name in figures})
-    rows = [
-        [name, *(_shown(figures.get(name)) for figures in scores.values())] for name in names
-    ]
+    rows = [[name, *(_shown(figures.get(name)) for figures in scores.values())] for name in names]
     return render_table(["", *scores], rows)
 
 

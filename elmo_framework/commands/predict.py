@@ -91,6 +91,4 @@ def _inputs(name: str) -> Iterator[str | dict[str, Any]]:
         try:
             yield json.loads(text)
         except ValueError as error:
-            raise DataError(
-                f"no JSON object: {error}", path=Path(name), line=number
-            ) from error
+            raise DataError(f"no JSON object: {error}", path=Path(name), line=number) from error

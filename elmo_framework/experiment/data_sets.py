@@ -102,9 +102,7 @@ def _context(
 def _limited(name: str, counted: Counter[str], options: VocabularyOptions) -> Counter[str]:
     """Return the items that the options keep, the most frequent if there is a largest number."""
     enough = {
-        item: count
-        for item, count in counted.items()
-        if count >= options.min_count.get(name, 0)
+        item: count for item, count in counted.items() if count >= options.min_count.get(name, 0)
     }
     by_frequency = sorted(enough.items(), key=lambda pair: (-pair[1], pair[0]))
     return Counter(dict(by_frequency[: options.max_vocab_size.get(name)]))

@@ -113,9 +113,7 @@ class LoadedRun:
         return self.model
 
 
-def load(
-    path: Path | str, *, device: str = "auto", packages: Sequence[str] = ()
-) -> LoadedRun:
+def load(path: Path | str, *, device: str = "auto", packages: Sequence[str] = ()) -> LoadedRun:
     """Load a finished run.
 
     Args:

@@ -32,10 +32,10 @@ from elmo_framework.experiment.model_report import inspect_model
 from elmo_framework.experiment.run_directory import RunDirectory
 from elmo_framework.model.model import Model
 from elmo_framework.training.checkpointer import Checkpointer
+from elmo_framework.training.console import Console
 from elmo_framework.training.evaluator import Evaluator
 from elmo_framework.training.interrupt import interrupts
 from elmo_framework.training.moving_average import AveragedWeights
-from elmo_framework.training.console import Console
 from elmo_framework.training.observer import MetricsLog, Observer, Observers
 from elmo_framework.training.process_group import ProcessGroup, choose_device, process_group
 from elmo_framework.training.seeds import seed_everything

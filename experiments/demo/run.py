@@ -132,7 +132,7 @@ def draw(taggers: list[Tagger], path: Path) -> Path:
     learned = layer_weights(taggers[-1].metrics)
     bars = weights.bar(list(learned), list(learned.values()))
     weights.bar_label(bars, fmt="%.2f")
-    weights.set(ylabel="weight", title="Layer weights s and scale γ, learned by the tagger")
+    weights.set(ylabel="weight", title="Layer weights s and scale gamma, learned by the tagger")
     figure.savefig(path, dpi=120)
     return path
 

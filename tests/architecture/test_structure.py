@@ -22,9 +22,7 @@ FILES = sorted(PACKAGE.rglob("*.py"))
 def functions(path: Path) -> list[ast.FunctionDef | ast.AsyncFunctionDef]:
     tree = ast.parse(path.read_text())
     return [
-        node
-        for node in ast.walk(tree)
-        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
+        node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
     ]
 
 
@@ -89,9 +87,7 @@ def test_the_architecture_page_shows_the_tree_as_it_is() -> None:
     assert tree is not None
     shown = set(re.findall(r"^ *(\w+)/", tree[1], re.MULTILINE))
     folders = {
-        path.name
-        for path in PACKAGE.rglob("*/")
-        if path.is_dir() and path.name != "__pycache__"
+        path.name for path in PACKAGE.rglob("*/") if path.is_dir() and path.name != "__pycache__"
     }
     assert folders <= shown
     for name in shown - folders:

@@ -181,9 +181,11 @@ def test_a_mix_can_stand_alone(bilm: Path, tmp_path: Path, layer_norm: bool) -> 
     mix = {"type": "scalar_mix", "layer_norm": layer_norm}
     changes = tagging_with(
         bilm,
-        **{"model.embedder.token_embedders": {
-            "elmo": {"type": "elmo_token_embedder", "bilm": str(bilm), "mix": mix}
-        }},
+        **{
+            "model.embedder.token_embedders": {
+                "elmo": {"type": "elmo_token_embedder", "bilm": str(bilm), "mix": mix}
+            }
+        },
     )
     for name in ("tokens.embedding_dim", "token_characters.encoder.num_filters", "elmo.bilm"):
         changes.pop(f"model.embedder.token_embedders.{name}", None)

@@ -255,9 +255,7 @@ def test_an_unfinished_run_says_how_to_finish(
     shutil.copytree(tagger, run)
     (run / "weights.safetensors").unlink()
     assert main(["evaluate", str(run), str(DATA / "valid.txt")]) == 2
-    assert message_of(capsys) == (
-        f"{run}: this run has no weights yet; finish it with --recover"
-    )
+    assert message_of(capsys) == (f"{run}: this run has no weights yet; finish it with --recover")
 
 
 def test_an_allennlp_config_gets_one_message(

@@ -53,7 +53,7 @@ def test_without_data_what_depends_on_it_stays_a_symbol(data: Path) -> None:
 def test_with_data_everything_is_a_number(data: Path) -> None:
     report = inspect_model(experiment(data), reads_data=True)
     assert parts(report)["embedder"] == 50 * (2 + 4)
-    assert report.vocabularies == {"labels": 3, "words": 4}
+    assert report.vocabularies == {"labels": 5, "words": 4}
 
 
 def test_the_widths_of_components_are_those_inferred(data: Path) -> None:

@@ -140,6 +140,7 @@ def test_another_number_of_processes_is_refused(tmp_path: Path) -> None:
 def test_no_pickle_is_read(tmp_path: Path) -> None:
     toy = begun(tmp_path)
     folder = toy.checkpointer.folders()[6]
+
     class Evil:
         def __reduce__(self) -> tuple[Any, ...]:
             return (Path.touch, (tmp_path / "executed",))
