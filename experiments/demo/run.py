@@ -24,7 +24,7 @@ NER_DATA = [
     "-o",
     f"validation_data_path={HERE}/valid.txt",
     "-o",
-    "trainer.num_epochs=15",
+    "trainer.num_epochs=10",
     "-o",
     "data_loader.batch_size=16",
 ]
@@ -132,7 +132,7 @@ def draw(taggers: list[Tagger], path: Path) -> Path:
     learned = layer_weights(taggers[-1].metrics)
     bars = weights.bar(list(learned), list(learned.values()))
     weights.bar_label(bars, fmt="%.2f")
-    weights.set(ylabel="weight", title="Layer weights s and scale gamma, learned by the tagger")
+    weights.set(ylabel="weight", title="Layer weights s and scale gamma")
     figure.savefig(path, dpi=120)
     return path
 
