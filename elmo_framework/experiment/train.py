@@ -5,31 +5,19 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import torch
-
 from elmo_framework.common.component import Lazy
 from elmo_framework.common.config import Config
-from elmo_framework.common.errors import RunError, dotted
-from elmo_framework.common.files import replacing, write_text
+from elmo_framework.common.errors import RunError
 from elmo_framework.common.filled import filled, with_absolute_paths
 from elmo_framework.data.vocabulary import Vocabularies
-from elmo_framework.experiment.data_sets import (
-    count_vocabularies,
-    evaluation_source,
-    training_source,
-)
+from elmo_framework.experiment.data_sets import evaluation_source, training_source
 from elmo_framework.experiment.experiment import Experiment, Split
-from elmo_framework.experiment.metadata import (
-    describe_environment,
-    digest_of_config,
-    digests_of_data,
-)
 from elmo_framework.experiment.model_report import inspect_model
 from elmo_framework.experiment.run_directory import RunDirectory
+from elmo_framework.experiment.training_job import TrainingJob
 from elmo_framework.model.model import Model
 from elmo_framework.training.checkpointer import Checkpointer
 from elmo_framework.training.console import Console
@@ -40,27 +28,6 @@ from elmo_framework.training.observer import MetricsLog, Observer, Observers
 from elmo_framework.training.process_group import ProcessGroup, choose_device, process_group
 from elmo_framework.training.seeds import seed_everything
 from elmo_framework.training.trainer import Trainer, TrainingResult
-
-
-@dataclass(frozen=True)
-class TrainingJob:
-    """What a training needs beside its parts.
-
-    Attributes:
-        experiment: built.
-        config: as given.
-        filled: with every default and every plugin written out, its paths absolute.
-        run: the folder of the run.
-        group: the processes that train together.
-        device: of this process.
-    """
-
-    experiment: Experiment
-    config: Config
-    filled: dict[str, Any]
-    run: RunDirectory
-    group: ProcessGroup
-    device: torch.device
 
 
 def train(
@@ -95,16 +62,16 @@ def train(
     run = RunDirectory(directory)
     with process_group(device.type) as group, _alone_in(run, group):
         job = TrainingJob(experiment, config, written, run, group, device)
-        _prepare(job, force=force, recover=recover)
+        job.prepare(force=force, recover=recover)
         return _train(job)
 
 
 def _train(job: TrainingJob) -> dict[str, Any]:
     seed_everything(job.experiment.random_seed)
-    vocabularies = _vocabularies(job)
+    vocabularies = job.vocabularies()
     model = job.experiment.model.build(vocabularies=vocabularies).to(job.device)
     _freeze(model, job.experiment.trainer.no_grad)
-    _record(job, model)
+    job.record(model)
     checkpointer = Checkpointer(
         job.run.checkpoints,
         keep=job.experiment.trainer.checkpointer.keep_most_recent_by_count,
@@ -210,85 +177,9 @@ def _alone_in(run: RunDirectory, group: ProcessGroup) -> Iterator[None]:
         yield
 
 
-def _prepare(job: TrainingJob, *, force: bool, recover: bool) -> None:
-    """Make the folder ready and write down what the run is made of."""
-    if job.group.is_first:
-        job.run.prepare(force=force, recover=recover)
-        if recover:
-            _require_same_config(job)
-        write_text(job.run.path / "config.jsonnet", job.config.text)
-        job.run.write_json(job.run.path / "config.json", job.config.raw)
-        job.run.write_json(job.run.config, job.filled)
-    job.group.wait()
-
-
-def _require_same_config(job: TrainingJob) -> None:
-    """Refuse to go on with a run that another configuration began.
-
-    Raises:
-        RunError: they differ; says where.
-    """
-    if not job.run.config.exists():
-        return
-    before = job.run.read_config()
-    changed = differences(before, job.filled)
-    if changed:
-        listed = "".join(f"\n  {line}" for line in changed)
-        raise RunError(
-            f"{job.run.path}: --recover needs the configuration that the run began with; "
-            f"it differs in{listed}"
-        )
-
-
-def differences(before: Any, now: Any, path: str = "") -> list[str]:
-    """List where two configurations differ: `path: value before -> value now`."""
-    if isinstance(before, dict) and isinstance(now, dict):
-        return [
-            line
-            for key in sorted({*before, *now})
-            for line in differences(before.get(key), now.get(key), dotted(path, key))
-        ]
-    return [] if before == now else [f"{path}: {before!r} -> {now!r}"]
-
-
-def _vocabularies(job: TrainingJob) -> Vocabularies:
-    """Return the run's vocabularies; counted once, by the first process."""
-    if job.group.is_first and not job.run.vocabulary.exists():
-        with replacing(job.run.vocabulary) as aside:
-            count_vocabularies(job.experiment, job.experiment.model.factory).save(aside)
-    job.group.wait()
-    return Vocabularies.load(job.run.vocabulary)
-
-
 def _freeze(model: Model[Any], patterns: list[str]) -> None:
     """Exclude from training the parameters that `trainer.no_grad` names."""
     for pattern in patterns:
         for name, parameter in model.named_parameters():
             if re.search(pattern, name):
                 parameter.requires_grad_(False)
-
-
-def _record(job: TrainingJob, model: Model[Any]) -> None:
-    """Write where the run comes from; refuse to go on with other data or another biLM.
-
-    Raises:
-        RunError: a digest differs from that of the run that goes on.
-    """
-    if not job.group.is_first:
-        return
-    digests = {
-        "data": digests_of_data([path for path in job.experiment.paths.values() if path]),
-        "bilm": {str(held.path): held.digest for held in model.references().values()},
-    }
-    before = job.run.read_digests()
-    if before and (changed := differences(before, digests)):
-        listed = "".join(f"\n  {line}" for line in changed)
-        raise RunError(f"{job.run.path}: the data or the biLM has changed since{listed}")
-    job.run.write_json(
-        job.run.metadata,
-        {
-            **describe_environment(job.device),
-            "digests": digests,
-            "digest_of_config": digest_of_config(job.filled),
-        },
-    )
