@@ -79,7 +79,7 @@ class GradientDescent(TrainerOptions):
         patience: evaluations without a better score after which training stops.
         validation_metric: the score that says which weights are best; `+` before its name when
             larger is better, `-` when smaller is.
-        evaluate_every: when the model is evaluated and a checkpoint written.
+        evaluate_every: when the model is evaluated and a checkpoint written, besides at the end.
         grad_norm: the largest norm of all gradients together; they are scaled down to it.
         grad_clipping: the largest absolute value of a gradient, applied after `grad_norm`.
         num_gradient_accumulation_steps: batches whose gradients are averaged for one update.

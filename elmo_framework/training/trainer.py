@@ -111,10 +111,10 @@ class Trainer:
         observers.start(self.progress)
         for report in self.steps():
             observers.step(report)
-            is_evaluated = self._is_due(self.options.evaluate_every, report, self._evaluated_at)
+            is_evaluated = self._is_evaluation_due(report) or self._is_finished()
             if is_evaluated:
                 self._evaluate(observers)
-            if is_evaluated or self._is_save_due(report) or self._is_finished():
+            if is_evaluated or self._is_save_due(report):
                 self._save(checkpointer)
             self._obey(interrupt, checkpointer)
             if is_evaluated and self._is_out_of_patience():
@@ -233,6 +233,9 @@ class Trainer:
         if every.epochs is not None and report.is_epoch_end and epochs_done % every.epochs == 0:
             return True
         return every.minutes is not None and self._has_passed(every.minutes, since=last)
+
+    def _is_evaluation_due(self, report: StepReport) -> bool:
+        return self._is_due(self.options.evaluate_every, report, self._evaluated_at)
 
     def _is_save_due(self, report: StepReport) -> bool:
         return self._is_due(self.options.checkpointer.save_every, report, self._saved_at)

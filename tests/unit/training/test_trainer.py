@@ -67,9 +67,9 @@ def test_training_ends_at_the_first_limit(
     assert Toy(tmp_path, **options).run().progress.step == steps
 
 
-def test_the_last_step_is_saved_when_no_evaluation_is_due(tmp_path: Path) -> None:
+def test_the_last_step_is_scored_and_saved_when_no_evaluation_is_due(tmp_path: Path) -> None:
     toy = Toy(tmp_path, num_epochs=None, num_steps=5)
-    toy.run()
+    assert toy.run().progress.best_step == 5
     assert list(toy.checkpointer.folders()) == [5]
 
 
