@@ -12,8 +12,10 @@ from elmo_framework.commands.command import (
     add_format_argument,
     read_config,
 )
+from elmo_framework.common.errors import ConfigError, ElmoFrameworkError, Problem
 
 if TYPE_CHECKING:
+    from elmo_framework.experiment.examination import Examination
     from elmo_framework.experiment.model_report import ModelReport
     from elmo_framework.experiment.parameter_counts import Amount
 
@@ -43,23 +45,40 @@ the data holds are printed as such: 100 + 50 \N{MULTIPLICATION SIGN} words.
 
     def run(self, arguments: Namespace) -> int:
         """Check a config and print what is known about its model."""
-        config = read_config(arguments)
-        from elmo_framework.common.errors import ConfigError
-        from elmo_framework.experiment.examination import examine
-
-        found = examine(config, reads_data=arguments.data)
         if arguments.format == "json":
-            report = {} if found.report is None else _as_json(found.report)
-            problems = [vars(problem) for problem in found.problems]
-            print(json.dumps({"problems": problems, **report}, indent=2, ensure_ascii=False))
-            return 2 if problems else 0
+            written = _checked_as_json(arguments)
+            print(json.dumps(written, indent=2, ensure_ascii=False))
+            return 2 if written["problems"] else 0
+        found = _examination(arguments)
         if not found.problems:
-            print(f"{config.source}: no problems\n")
+            print(f"{arguments.config}: no problems\n")
         if found.report is not None:
             print(_as_text(found.report))
         if found.problems:
-            raise ConfigError(config.source, found.problems)
+            raise ConfigError(str(arguments.config), found.problems)
         return 0
+
+
+def _examination(arguments: Namespace) -> Examination:
+    config = read_config(arguments)
+    from elmo_framework.experiment.examination import examine
+
+    return examine(config, reads_data=arguments.data)
+
+
+def _checked_as_json(arguments: Namespace) -> dict[str, Any]:
+    """Return the problems and the report; an error that ends the check is a problem too."""
+    source, report = str(arguments.config), {}
+    problems: tuple[Problem, ...]
+    try:
+        found = _examination(arguments)
+        problems = found.problems
+        report = {} if found.report is None else _as_json(found.report)
+    except ConfigError as error:
+        source, problems = error.source, error.problems
+    except ElmoFrameworkError as error:
+        problems = (Problem("", str(error)),)
+    return {"source": source, "problems": [vars(problem) for problem in problems], **report}
 
 
 def _as_text(report: ModelReport) -> str:

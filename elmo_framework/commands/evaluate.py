@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from argparse import ArgumentParser, Namespace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, final
+from typing import TYPE_CHECKING, Any, TextIO, final
 
 from elmo_framework.commands.command import Command, add_format_argument, add_include_package
 
@@ -47,38 +47,43 @@ examples:
         import json
         from contextlib import ExitStack
 
-        from elmo_framework.common.files import replacing, write_text
+        from elmo_framework.common.errors import RunError
+        from elmo_framework.common.files import writing
         from elmo_framework.experiment.loaded_run import load
 
+        if arguments.predictions is not None and arguments.predictions == arguments.output_file:
+            raise RunError(f"--predictions and --output-file both name {arguments.output_file}")
         run = load(arguments.run, device=arguments.device, packages=arguments.include_package)
+        if arguments.predictions is not None:
+            run.head()  # refuses a model without predictions before anything is evaluated
         with ExitStack() as files:
-            output = None
-            if arguments.predictions is not None:
-                aside = files.enter_context(replacing(arguments.predictions))
-                output = files.enter_context(aside.open("w", encoding="utf-8"))
-            scores = {str(path): _scores(run, path, output) for path in arguments.files}
-        if arguments.output_file is not None:
-            write_text(arguments.output_file, json.dumps(scores, indent=2) + "\n")
+            predictions, output = (
+                None if path is None else files.enter_context(writing(path))
+                for path in (arguments.predictions, arguments.output_file)
+            )
+            scores = {str(path): _scores(run, path, predictions) for path in arguments.files}
+            if output is not None:
+                output.write(json.dumps(scores, indent=2) + "\n")
         print(json.dumps(scores, indent=2) if arguments.format == "json" else _table(scores))
         return 0
 
 
-def _scores(run: LoadedRun, path: Path, output: Any) -> dict[str, float]:
+def _scores(run: LoadedRun, path: Path, output: TextIO | None) -> dict[str, float]:
     """Score a run on a file, with a progress bar; write predictions to `output` if there is one."""
     import json
 
     from elmo_framework.common.logs import Progress
-    from elmo_framework.model.head import Head
 
     with Progress(f"evaluating {path.name}", total=None, unit="batches") as progress:
 
         def note(batch: Any, result: Any) -> None:
             progress.advance(1)
-            if output is None or not isinstance(run.model, Head):
+            if output is None:
                 return
-            predictions = run.model.predict(result, batch)
+            head = run.head()
+            predictions = head.predict(result, batch)
             for prediction, example in zip(predictions, batch.examples, strict=True):
-                line = run.model.task.to_json(prediction, example)
+                line = head.task.to_json(prediction, example)
                 output.write(json.dumps(line, ensure_ascii=False) + "\n")
 
         return run.evaluate(path, note=note)

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import sys
-from argparse import ArgumentParser, Namespace
+from argparse import ArgumentParser, ArgumentTypeError, Namespace
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, final
+from typing import TYPE_CHECKING, Any, TextIO, final
 
 from elmo_framework.commands.command import Command, add_include_package
 
@@ -35,7 +35,8 @@ examples:
             nargs="?",
             default="-",
             metavar="FILE",
-            help="one sentence or one JSON object a line; - or nothing reads standard input",
+            help="a line that begins with { is a JSON object, every other line a sentence; blank "
+            "lines are left out; - or nothing reads standard input",
         )
         parser.add_argument(
             "--output-file", type=Path, metavar="FILE", help="write there, not to standard output"
@@ -43,32 +44,35 @@ examples:
         parser.add_argument(
             "--tokenizer", metavar="NAME", help="what splits raw text, by its registered name"
         )
-        parser.add_argument("--batch-size", type=int, default=32, metavar="N")
+        parser.add_argument(
+            "--batch-size",
+            type=_above_zero,
+            default=32,
+            metavar="N",
+            help="how many go through the model together; %(default)s unless given",
+        )
         parser.add_argument("--device", choices=("auto", "cpu", "cuda"), default="auto")
         add_include_package(parser)
 
     def run(self, arguments: Namespace) -> int:
         """Predict and write."""
-        from elmo_framework.common.files import replacing
+        from elmo_framework.common.files import writing
         from elmo_framework.experiment.loaded_run import load
 
         run = load(arguments.run, device=arguments.device, packages=arguments.include_package)
         if arguments.output_file is None:
             _write(run, arguments, sys.stdout)
             return 0
-        with replacing(arguments.output_file) as aside, aside.open("w", encoding="utf-8") as output:
+        with writing(arguments.output_file) as output:
             _write(run, arguments, output)
         return 0
 
 
-def _write(run: LoadedRun, arguments: Namespace, output: Any) -> None:
+def _write(run: LoadedRun, arguments: Namespace, output: TextIO) -> None:
     import json
 
-    from elmo_framework.experiment.loaded_run import build_tokenizer
-
-    tokenizer = build_tokenizer(arguments.tokenizer) if arguments.tokenizer else None
     predictions = run.predictions(
-        _inputs(arguments.file), batch_size=arguments.batch_size, tokenizer=tokenizer
+        _inputs(arguments.file), batch_size=arguments.batch_size, tokenizer=arguments.tokenizer
     )
     for prediction in predictions:
         output.write(json.dumps(prediction, ensure_ascii=False) + "\n")
@@ -79,9 +83,10 @@ def _inputs(name: str) -> Iterator[str | dict[str, Any]]:
     import json
 
     from elmo_framework.common.errors import DataError
-    from elmo_framework.data.paths import read_lines
+    from elmo_framework.data.paths import decoded_lines, read_lines
 
-    lines = enumerate(sys.stdin, start=1) if name == "-" else read_lines(Path(name))
+    path = Path(name)
+    lines = decoded_lines(sys.stdin.buffer, path) if name == "-" else read_lines(path)
     for number, line in lines:
         text = line.strip()
         if not text.startswith("{"):
@@ -91,4 +96,10 @@ def _inputs(name: str) -> Iterator[str | dict[str, Any]]:
         try:
             yield json.loads(text)
         except ValueError as error:
-            raise DataError(f"no JSON object: {error}", path=Path(name), line=number) from error
+            raise DataError(f"no JSON object: {error}", path=path, line=number) from error
+
+
+def _above_zero(text: str) -> int:
+    if not (text.isdecimal() and int(text) > 0):
+        raise ArgumentTypeError(f"{text!r} is no whole number above 0")
+    return int(text)

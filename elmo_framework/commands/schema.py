@@ -7,7 +7,12 @@ from argparse import ArgumentParser, Namespace
 from pathlib import Path
 from typing import final
 
-from elmo_framework.commands.command import Command, add_include_package, register_components
+from elmo_framework.commands.command import (
+    Command,
+    add_format_argument,
+    add_include_package,
+    register_components,
+)
 
 
 @final
@@ -27,11 +32,12 @@ class Schema(Command):
             "--output-file", type=Path, metavar="FILE", help="write it there instead of printing it"
         )
         add_include_package(parser)
+        add_format_argument(parser)  # as every command that prints; a schema is JSON in both forms
 
     def run(self, arguments: Namespace) -> int:
         """Write or print the schema."""
         register_components(arguments.include_package)
-        from elmo_framework.common.files import write_text
+        from elmo_framework.common.files import writing
         from elmo_framework.common.schema import schema
         from elmo_framework.experiment.experiment import Experiment
 
@@ -39,5 +45,6 @@ class Schema(Command):
         if arguments.output_file is None:
             print(written, end="")
         else:
-            write_text(arguments.output_file, written)
+            with writing(arguments.output_file) as output:
+                output.write(written)
         return 0

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from argparse import ArgumentParser, Namespace
 from collections.abc import Mapping
 from pathlib import Path
@@ -58,7 +59,8 @@ examples:
             force=arguments.force,
             recover=arguments.recover,
         )
-        say(_summary(metrics, arguments.serialization_dir))
+        if os.environ.get("RANK", "0") == "0":  # of the processes that torchrun started, the first
+            say(_summary(metrics, arguments.serialization_dir))
         return 0
 
 

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import errno
 import hashlib
 import os
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from shutil import rmtree
+from typing import TextIO
 
 _CHUNK = 1 << 20
 
@@ -24,18 +26,43 @@ def write_bytes(path: Path, content: bytes) -> None:
 
 
 @contextmanager
+def writing(path: Path) -> Iterator[TextIO]:
+    """Open a file that the user named; what is written takes its place as in `replacing`.
+
+    Devices and pipes are written to as they are; of a link, the file that it leads to is replaced.
+
+    Raises:
+        OSError: a folder is there, or there is none to hold the file; raised before anything is
+            written, with the path as given.
+    """
+    if path.is_dir():
+        raise _os_error(errno.EISDIR, path)
+    if path.exists() and not path.is_file():
+        with path.open("w", encoding="utf-8") as file:
+            yield file
+        return
+    target = path.resolve() if path.is_symlink() else path
+    if not target.parent.is_dir():
+        is_there = target.parent.exists()
+        raise _os_error(errno.ENOTDIR if is_there else errno.ENOENT, target.parent)
+    with replacing(target) as aside, aside.open("w", encoding="utf-8") as file:
+        yield file
+
+
+@contextmanager
 def replacing(path: Path) -> Iterator[Path]:
     """Give a name beside `path` to write a file or a folder at; it takes the place of `path`.
 
     What was written is on the disk before it gets its name. When the body fails, or the process
-    ends, `path` is as it was.
+    ends, `path` is as it was. A folder there makes room for a folder only.
     """
     aside = path.with_name(f".{path.name}.writing")
     remove(aside)
     try:
         yield aside
         _synchronize(aside)
-        remove_folder(path)
+        if aside.is_dir():
+            remove_folder(path)
         aside.replace(path)
     except BaseException:
         remove(aside)
@@ -66,6 +93,11 @@ def digest(paths: Iterable[Path]) -> str:
             while chunk := file.read(_CHUNK):
                 total.update(chunk)
     return total.hexdigest()
+
+
+def _os_error(code: int, path: Path) -> OSError:
+    """Return the error that the operating system gives such a code, as its own class."""
+    return OSError(code, os.strerror(code), str(path))
 
 
 def _synchronize(path: Path) -> None:

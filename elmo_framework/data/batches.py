@@ -71,9 +71,14 @@ class ExampleSource(BatchSource[Any]):
         """The number of batches of the current epoch."""
         return len(self._plan)
 
+    @property
+    def is_at_epoch_end(self) -> bool:
+        """Whether the last batch of the current epoch has been delivered."""
+        return self._delivered == len(self._plan)
+
     def batches(self) -> Iterator[Any]:
         """Yield the rest of the current epoch."""
-        if self._delivered == len(self._plan):
+        if self.is_at_epoch_end:
             self._epoch, self._delivered = self._epoch + 1, 0
             self._plan = self._planned(self._epoch)
         while self._delivered < len(self._plan):

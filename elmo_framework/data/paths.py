@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
+from typing import BinaryIO
 
 from elmo_framework.common.errors import DataError
 
@@ -45,12 +46,25 @@ def read_lines(path: Path) -> Iterator[tuple[int, str]]:
     except OSError as error:
         raise DataError(f"cannot be read: {error.strerror}", path=path) from error
     with file:
-        for number, line in enumerate(file, start=1):
-            content = line.removeprefix(_BYTE_ORDER_MARK) if number == 1 else line
-            try:
-                text = content.decode()
-            except UnicodeDecodeError as error:
-                found = f"{content[error.start : error.end]!r}, column {error.start + 1}"
-                message = f"this is no UTF-8 text ({found}): convert the file to UTF-8"
-                raise DataError(message, path=path, line=number) from error
-            yield number, text.rstrip("\r\n")
+        yield from decoded_lines(file, path)
+
+
+def decoded_lines(file: BinaryIO, path: Path) -> Iterator[tuple[int, str]]:
+    """Yield the lines of an open file as `read_lines` does.
+
+    Args:
+        file: opened to read bytes.
+        path: what messages call it.
+
+    Raises:
+        DataError: a line is not UTF-8.
+    """
+    for number, line in enumerate(file, start=1):
+        content = line.removeprefix(_BYTE_ORDER_MARK) if number == 1 else line
+        try:
+            text = content.decode()
+        except UnicodeDecodeError as error:
+            found = f"{content[error.start : error.end]!r}, column {error.start + 1}"
+            message = f"this is no UTF-8 text ({found}): convert the file to UTF-8"
+            raise DataError(message, path=path, line=number) from error
+        yield number, text.rstrip("\r\n")

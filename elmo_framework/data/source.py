@@ -34,7 +34,12 @@ class BatchSource(ABC, Generic[BatchT]):
     @property
     @abstractmethod
     def num_batches(self) -> int:
-        """The number of batches of a whole epoch."""
+        """The number of batches of the current epoch."""
+
+    @property
+    @abstractmethod
+    def is_at_epoch_end(self) -> bool:
+        """Whether the last batch of the current epoch has been delivered."""
 
     @abstractmethod
     def batches(self) -> Iterator[BatchT]:

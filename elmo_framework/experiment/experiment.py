@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Annotated, Any, Literal, TypeAlias, final
 
-from annotated_types import Ge, Gt, Le
+from annotated_types import Ge, Gt, Le, Lt
 
 from elmo_framework.common.component import Default, ExistingPath, Lazy
 from elmo_framework.common.registry import Registrable
@@ -71,10 +71,12 @@ class Experiment(Registrable):
         validation_data_loader: DataLoader | None = None,
         evaluate_on_test: bool = False,
         train_fraction: Annotated[float, Gt(0), Le(1)] = 1.0,
-        random_seed: Annotated[int, Ge(0)] = 13370,
+        random_seed: Annotated[int, Ge(0), Lt(2**62)] = 13370,
     ) -> None:
         if evaluate_on_test and test_data_path is None:
             raise ValueError("evaluate_on_test needs a test_data_path")
+        if validation_data_path is None:
+            _require_no_validation(trainer)
         if not isinstance(trainer, GradientDescent):
             raise ValueError("this trainer is not one that an experiment can run")
         self.paths: dict[Split, Any] = {
@@ -100,3 +102,19 @@ class Experiment(Registrable):
     def reader(self, split: Split) -> DatasetReader[Any]:
         """Return what reads one of the three data sets."""
         return self.train_reader if split == "train" else self.evaluation_reader
+
+
+def _require_no_validation(trainer: TrainerOptions) -> None:
+    """Refuse what needs scores where there will be none."""
+    if not isinstance(trainer, GradientDescent):
+        return
+    needing = [
+        key
+        for key, needs in (
+            ("trainer.patience", trainer.patience is not None),
+            ("trainer.learning_rate_scheduler", trainer.learning_rate_scheduler.needs_scores),
+        )
+        if needs
+    ]
+    if needing:
+        raise ValueError(f"{' and '.join(needing)} needs a validation_data_path")

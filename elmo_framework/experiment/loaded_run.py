@@ -12,7 +12,7 @@ import torch
 
 from elmo_framework import components
 from elmo_framework.common.build import parse
-from elmo_framework.common.errors import RunError, allowed
+from elmo_framework.common.errors import BuildError, DataError, RunError, allowed, shown
 from elmo_framework.common.plugins import load_plugins
 from elmo_framework.common.registry import members
 from elmo_framework.data.batch import to_device
@@ -24,7 +24,7 @@ from elmo_framework.experiment.experiment import Experiment
 from elmo_framework.experiment.run_directory import RunDirectory
 from elmo_framework.model.head import Head
 from elmo_framework.model.model import Model
-from elmo_framework.training.evaluator import Evaluator, inference
+from elmo_framework.training.evaluator import Evaluator, autocast, inference
 from elmo_framework.training.process_group import ProcessGroup, choose_device
 
 Note = Callable[[Any, Any], None]
@@ -56,29 +56,44 @@ class LoadedRun:
         Raises:
             DataError: the file cannot be read, or has a label that was not seen in training.
         """
-        source = evaluation_source(
-            self.experiment, self.model, self.vocabularies, path=Path(path), share=Share()
-        )
-        evaluator = Evaluator(source, group=ProcessGroup(Share()), device=self.device)
-        return evaluator.scores(self.model, note)
+        path = Path(path)
+        try:
+            source = evaluation_source(
+                self.experiment, self.model, self.vocabularies, path=path, share=Share()
+            )
+            evaluator = Evaluator(
+                source,
+                group=ProcessGroup(Share()),
+                device=self.device,
+                precision=self.experiment.trainer.precision,
+            )
+            return evaluator.scores(self.model, note)
+        except DataError as error:
+            if error.path is not None:
+                raise
+            raise DataError(str(error), path=path) from error
 
     def predict(
         self,
         inputs: Iterable[str | Mapping[str, Any]],
         *,
         batch_size: int = 32,
-        tokenizer: Tokenizer | None = None,
+        tokenizer: Tokenizer | str | None = None,
     ) -> list[dict[str, Any]]:
         """Predict for sentences or JSON objects; return a JSON object for each.
 
         Args:
             inputs: a sentence means `{"sentence": ...}`.
             batch_size: how many go through the model together.
-            tokenizer: splits raw text; else the reader's, else the task's.
+            tokenizer: splits raw text, by its registered name or as it is; else the reader's, else
+                the task's.
 
         Raises:
-            RunError: the run is a pretrained biLM, which predicts nothing.
+            RunError: the run is a pretrained biLM, which predicts nothing, or there is no such
+                tokenizer.
             DataError: an object has not what the task needs.
+            TypeError: `inputs` is one sentence or one object.
+            ValueError: `batch_size` is below 1.
         """
         return list(self.predictions(inputs, batch_size=batch_size, tokenizer=tokenizer))
 
@@ -87,14 +102,41 @@ class LoadedRun:
         inputs: Iterable[str | Mapping[str, Any]],
         *,
         batch_size: int = 32,
-        tokenizer: Tokenizer | None = None,
+        tokenizer: Tokenizer | str | None = None,
     ) -> Iterator[dict[str, Any]]:
         """Yield what `predict` returns, a batch at a time."""
-        head = self._head()
-        chosen = tokenizer or self.experiment.evaluation_reader.tokenizer
-        chosen = chosen or build_tokenizer(head.task.default_tokenizer)
-        collate = head.task.collator(self.vocabularies, head.indexers)
+        if isinstance(inputs, str | Mapping):
+            raise TypeError(f"pass a list, [{shown(inputs)}], not {shown(inputs)} alone")
+        if batch_size < 1:
+            raise ValueError(f"batch_size is {batch_size}; it must be above 0")
+        head = self.head()
+        chosen = self._tokenizer(head, tokenizer)
         examples = (head.task.example(_as_object(held), chosen) for held in inputs)
+        return self._in_batches(head, examples, batch_size)
+
+    def head(self) -> Head[Any]:
+        """Return the model as one that predicts.
+
+        Raises:
+            RunError: it predicts nothing.
+        """
+        if not isinstance(self.model, Head):
+            raise RunError(
+                f"this run is a {type(self.model).__name__}, which predicts no labels; "
+                "`elmo evaluate` scores it"
+            )
+        return self.model
+
+    def _tokenizer(self, head: Head[Any], wanted: Tokenizer | str | None) -> Tokenizer:
+        if isinstance(wanted, str):
+            return build_tokenizer(wanted)
+        chosen = wanted or self.experiment.evaluation_reader.tokenizer
+        return chosen or build_tokenizer(head.task.default_tokenizer)
+
+    def _in_batches(
+        self, head: Head[Any], examples: Iterator[Any], batch_size: int
+    ) -> Iterator[dict[str, Any]]:
+        collate = head.task.collator(self.vocabularies, head.indexers)
         while batch := list(islice(examples, batch_size)):
             for prediction, example in zip(self._predict(head, collate(batch)), batch, strict=True):
                 yield head.task.to_json(prediction, example)
@@ -102,15 +144,9 @@ class LoadedRun:
     def _predict(self, head: Head[Any], batch: Any) -> Sequence[Any]:
         with inference(head), head.fresh_state():
             moved = to_device(batch, self.device)
-            return head.predict(head(moved), moved)
-
-    def _head(self) -> Head[Any]:
-        if not isinstance(self.model, Head):
-            raise RunError(
-                f"this run is a {type(self.model).__name__}, which predicts no labels; "
-                "`elmo evaluate` scores it"
-            )
-        return self.model
+            with autocast(self.device, self.experiment.trainer.precision):
+                output = head(moved)
+            return head.predict(output, moved)
 
 
 def load(path: Path | str, *, device: str = "auto", packages: Sequence[str] = ()) -> LoadedRun:
@@ -122,20 +158,38 @@ def load(path: Path | str, *, device: str = "auto", packages: Sequence[str] = ()
         packages: plugins besides those that the run was trained with.
 
     Raises:
-        RunError: there is no finished run, a plugin is gone, or its biLM is not the one that it
-            was trained on.
+        RunError: there is no such device, no finished run, a plugin is gone, or its biLM is gone
+            or not the one that it was trained on.
     """
+    chosen = choose_device(device)
     run = RunDirectory.existing(Path(path))
     raw = run.read_config()
     components.load()
     load_plugins([*raw.get("plugins", []), *packages], asked_by=f"the run {run.path}")
     experiment = parse(Experiment, raw, source=str(run.config)).build()
     vocabularies = Vocabularies.load(run.vocabulary)
-    model = experiment.model.build(vocabularies=vocabularies, weights_follow=True)
+    model = _build(run, experiment, vocabularies)
     _require_same_bilm(run, model)
     _load_weights(run, model)
-    chosen = choose_device(device)
     return LoadedRun(experiment, model.to(chosen).eval(), vocabularies, chosen)
+
+
+def _build(run: RunDirectory, experiment: Experiment, vocabularies: Vocabularies) -> Model[Any]:
+    """Build the model of a run, for weights that follow.
+
+    Raises:
+        RunError: the biLM that it reads is gone.
+    """
+    try:
+        return experiment.model.build(vocabularies=vocabularies, weights_follow=True)
+    except (BuildError, DataError) as error:
+        gone = [path for path in run.read_digests().get("bilm", {}) if not Path(path).exists()]
+        if not gone:
+            raise
+        raise RunError(
+            f"{run.path}: this run needs the biLM that is recorded at {gone[0]}, and there is no "
+            "such file; put the biLM back there"
+        ) from error
 
 
 def _load_weights(run: RunDirectory, model: Model[Any]) -> None:
@@ -165,8 +219,12 @@ def build_tokenizer(name: str) -> Tokenizer:
     return parse(Tokenizer, name, source="tokenizer").build()
 
 
-def _as_object(held: str | Mapping[str, Any]) -> Mapping[str, Any]:
-    return {"sentence": held} if isinstance(held, str) else held
+def _as_object(held: object) -> Mapping[str, Any]:
+    if isinstance(held, str):
+        return {"sentence": held}
+    if not isinstance(held, Mapping):
+        raise DataError(f"expected a sentence or an object, found {shown(held)}")
+    return held
 
 
 def _require_same_bilm(run: RunDirectory, model: Model[Any]) -> None:

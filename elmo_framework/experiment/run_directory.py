@@ -11,11 +11,12 @@ from typing import Any
 
 from filelock import FileLock, Timeout
 from safetensors import SafetensorError
-from safetensors.torch import load_file, save_file
+from safetensors.torch import load_file
 from torch import Tensor
 
 from elmo_framework.common.errors import RunError
 from elmo_framework.common.files import replacing, write_text
+from elmo_framework.training.checkpointer import save_tensors
 
 _LOCK = ".lock"
 
@@ -71,7 +72,12 @@ class RunDirectory:
         Raises:
             RunError: another process does.
         """
-        self.path.mkdir(parents=True, exist_ok=True)
+        try:
+            self.path.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise RunError(
+                f"--serialization-dir {self.path}: this folder cannot be made: {error.strerror}"
+            ) from error
         lock = FileLock(self.path / _LOCK)
         try:
             with lock.acquire(timeout=0):
@@ -90,28 +96,30 @@ class RunDirectory:
             recover: go on with the run that is there.
 
         Raises:
-            RunError: something is there and neither was asked for, or it is no run.
+            RunError: a run with a checkpoint is there and neither was asked for, or something
+                that is no run.
         """
         present = [held for held in self.path.iterdir() if held.name != _LOCK]
-        if not present or recover:
+        if present and not self.config.exists():
+            raise RunError(
+                f"{self.path}: this folder is no run, it holds something else "
+                f"({present[0].name}, ...); choose another --serialization-dir"
+            )
+        is_begun = self.checkpoints.exists() or self.weights.exists()
+        if recover or not present:
             return
-        if not force:
+        if is_begun and not force:
             raise RunError(
                 f"{self.path}: the folder is not empty; pass --recover to go on with the run in "
                 "it, --force to remove it, or choose another --serialization-dir"
             )
-        if not (self.config.exists() or self.metadata.exists()):
-            raise RunError(
-                f"{self.path}: --force removes runs only, and this folder holds something else "
-                f"({present[0].name}, ...); choose another --serialization-dir"
-            )
         for held in present:
-            rmtree(held) if held.is_dir() else held.unlink()
+            rmtree(held) if held.is_dir() and not held.is_symlink() else held.unlink()
 
     def save_weights(self, weights: Mapping[str, Tensor]) -> None:
         """Write the best weights."""
         with replacing(self.weights) as aside:
-            save_file(dict(weights), aside)
+            save_tensors(weights, aside)
 
     def load_weights(self) -> dict[str, Tensor]:
         """Read the best weights.
@@ -129,11 +137,17 @@ class RunDirectory:
         write_text(path, json.dumps(content, indent=2, ensure_ascii=False) + "\n")
 
     def read_digests(self) -> dict[str, dict[str, str]]:
-        """Read the digests of the data and of the biLM; empty when nothing was recorded."""
+        """Read the digests of the data and of the biLM; empty when nothing was recorded.
+
+        Raises:
+            RunError: the file is damaged.
+        """
         if not self.metadata.is_file():
             return {}
-        written: dict[str, dict[str, str]] = json.loads(self.metadata.read_text())["digests"]
-        return written
+        digests = _read_object(self.metadata).get("digests")
+        if not isinstance(digests, dict):
+            raise RunError(f"{self.metadata}: the digests of the run are missing")
+        return digests
 
     def read_config(self) -> dict[str, Any]:
         """Read the filled configuration.
@@ -141,8 +155,14 @@ class RunDirectory:
         Raises:
             RunError: it is no JSON object.
         """
-        try:
-            written: dict[str, Any] = json.loads(self.config.read_text(encoding="utf-8"))
-        except ValueError as error:
-            raise RunError(f"{self.config}: not a JSON file: {error}") from error
-        return written
+        return _read_object(self.config)
+
+
+def _read_object(path: Path) -> dict[str, Any]:
+    try:
+        written = json.loads(path.read_text(encoding="utf-8"))
+    except ValueError as error:
+        raise RunError(f"{path}: not a JSON file: {error}") from error
+    if not isinstance(written, dict):
+        raise RunError(f"{path}: expected an object, found {written!r}")
+    return written

@@ -10,7 +10,7 @@ from typing import Any
 
 from elmo_framework.common.component import Lazy
 from elmo_framework.common.config import Config
-from elmo_framework.common.errors import RunError
+from elmo_framework.common.errors import DataError, RunError, allowed
 from elmo_framework.common.filled import filled, with_absolute_paths
 from elmo_framework.data.vocabulary import Vocabularies
 from elmo_framework.experiment.data_sets import evaluation_source, training_source
@@ -60,8 +60,8 @@ def train(
     written["plugins"] = sorted({*written["plugins"], *packages})
     device = choose_device(experiment.trainer.device)
     run = RunDirectory(directory)
-    with process_group(device.type) as group, _alone_in(run, group):
-        job = TrainingJob(experiment, config, written, run, group, device)
+    with process_group(device) as group, _alone_in(run, group):
+        job = TrainingJob(checked, experiment, config, written, run, group, device)
         job.prepare(force=force, recover=recover)
         return _train(job)
 
@@ -116,7 +116,31 @@ def _evaluator(
         job.experiment, model, vocabularies, path=path, share=job.group.share
     )
     precision = job.experiment.trainer.precision
-    return Evaluator(source, group=job.group, device=job.device, precision=precision)
+    evaluator = Evaluator(source, group=job.group, device=job.device, precision=precision)
+    _rehearse(evaluator, model, metric=job.experiment.trainer.validation_metric[1:], path=path)
+    return evaluator
+
+
+def _rehearse(evaluator: Evaluator, model: Model[Any], *, metric: str, path: Path) -> None:
+    """Find out before hours of training what would stop the first evaluation.
+
+    Raises:
+        DataError: the data has a label that was not seen in training.
+        RunError: the model has no such score.
+    """
+    try:
+        scores = evaluator.rehearse(model)
+    except DataError as error:
+        raise DataError(
+            f"{error}; to count its labels too, name it in datasets_for_vocab_creation", path=path
+        ) from error
+    # Scores by type, such as f1-measure-PER, need not be there from the first batch on.
+    by_type = tuple(name.removesuffix("overall") for name in scores if name.endswith("-overall"))
+    if metric not in scores and not (by_type and metric.startswith(by_type)):
+        raise RunError(
+            f"trainer.validation_metric: {metric!r} is no score of this model; "
+            f"{allowed(metric, scores)}"
+        )
 
 
 def _observers(job: TrainingJob, trainer: Trainer) -> Observers:

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import torch
 
+from elmo_framework.common.component import Lazy
 from elmo_framework.common.config import Config
 from elmo_framework.common.errors import RunError, dotted
 from elmo_framework.common.files import replacing, write_text
+from elmo_framework.common.walk import leaves
 from elmo_framework.data.vocabulary import Vocabularies
 from elmo_framework.experiment.data_sets import count_vocabularies
 from elmo_framework.experiment.experiment import Experiment
@@ -28,6 +31,7 @@ class TrainingJob:
     """What a training needs beside its parts.
 
     Attributes:
+        checked: the configuration, parsed and checked.
         experiment: built.
         config: as given.
         filled: with every default and every plugin written out, its paths absolute.
@@ -36,6 +40,7 @@ class TrainingJob:
         device: of this process.
     """
 
+    checked: Lazy[Experiment]
     experiment: Experiment
     config: Config
     filled: dict[str, Any]
@@ -46,6 +51,7 @@ class TrainingJob:
     def prepare(self, *, force: bool, recover: bool) -> None:
         """Make the folder ready and write down what the run is made of."""
         if self.group.is_first:
+            self._require_paths_outside()
             self.run.prepare(force=force, recover=recover)
             if recover:
                 self._require_same_config()
@@ -53,6 +59,21 @@ class TrainingJob:
             self.run.write_json(self.run.path / "config.json", self.config.raw)
             self.run.write_json(self.run.config, self.filled)
         self.group.wait()
+
+    def _require_paths_outside(self) -> None:
+        """Refuse to write a run over what it reads.
+
+        Raises:
+            RunError: the data or the biLM lies in the folder of the run.
+        """
+        folder = self.run.path.resolve()
+        for leaf in leaves(self.checked):
+            path = leaf.value
+            if isinstance(path, Path) and path.resolve().is_relative_to(folder):
+                raise RunError(
+                    f"{self.run.path}: {leaf.path} is {str(path)!r}, which lies in this folder; "
+                    "choose another --serialization-dir"
+                )
 
     def _require_same_config(self) -> None:
         """Refuse to go on with a run that another configuration began.

@@ -5,13 +5,15 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass
+from io import BytesIO
 from pathlib import Path
 from pickle import UnpicklingError
 from typing import Any
 
 import torch
 from safetensors import SafetensorError
-from safetensors.torch import load_file, save_file
+from safetensors.torch import load_file
+from safetensors.torch import save as to_bytes
 from torch import Tensor
 
 from elmo_framework.common.errors import RunError
@@ -103,12 +105,12 @@ class Checkpointer:
 
     def _write(self, folder: Path, snapshot: Snapshot, locals_: list[Mapping[str, Any]]) -> None:
         folder.mkdir()
-        save_file(_contiguous(snapshot.weights), folder / "model.safetensors")
+        save_tensors(snapshot.weights, folder / "model.safetensors")
         if snapshot.average:
-            save_file(_contiguous(snapshot.average), folder / "average.safetensors")
-        torch.save(dict(snapshot.training), folder / "training.pt")
+            save_tensors(snapshot.average, folder / "average.safetensors")
+        _save_state(snapshot.training, folder / "training.pt")
         for rank, local in enumerate(locals_):
-            torch.save(dict(local), folder / f"process-{rank}.pt")
+            _save_state(local, folder / f"process-{rank}.pt")
         written = {**snapshot.progress.to_json(), "num_processes": len(locals_)}
         write_text(folder / "progress.json", json.dumps(written, indent=2))
 
@@ -137,8 +139,20 @@ class Checkpointer:
                 remove_folder(folder)
 
 
-def _contiguous(tensors: Mapping[str, Tensor]) -> dict[str, Tensor]:
-    return {name: tensor.detach().cpu().contiguous() for name, tensor in tensors.items()}
+def save_tensors(tensors: Mapping[str, Tensor], path: Path) -> None:
+    """Write tensors as safetensors.
+
+    Raises:
+        OSError: the disk is full, or the like; the library's own writing says so less plainly.
+    """
+    on_cpu = {name: tensor.detach().cpu().contiguous() for name, tensor in tensors.items()}
+    path.write_bytes(to_bytes(on_cpu))
+
+
+def _save_state(state: Mapping[str, Any], path: Path) -> None:
+    buffer = BytesIO()
+    torch.save(dict(state), buffer)
+    path.write_bytes(buffer.getbuffer())
 
 
 def _to_cpu(value: Any) -> Any:

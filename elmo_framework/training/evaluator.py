@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
@@ -48,18 +48,31 @@ class Evaluator:
         sums: Counter[str] = Counter()
         with inference(model), model.fresh_state():
             for held in self._source.batches():
-                batch = to_device(held, self._device)
-                with autocast(self._device, self._precision):
-                    output = model(batch)
-                sums.update(model.sums(output, batch))
-                if note is not None:
-                    note(batch, output)
+                sums.update(self._sums(model, held, note))
         return model.scores(self._group.sum(sums))
 
-    @property
-    def num_batches(self) -> int:
-        """How many batches this process computes."""
-        return self._source.num_batches
+    def rehearse(self, model: Model[Any]) -> dict[str, float]:
+        """Make every batch and score the first, so that what would fail later fails now.
+
+        Returns:
+            scores of the first batch of this process, for their names.
+
+        Raises:
+            DataError: a label was not seen in training.
+        """
+        first, *_ = self._source.batches()
+        with inference(model), model.fresh_state():
+            return model.scores(self._sums(model, first, None))
+
+    def _sums(
+        self, model: Model[Any], held: Any, note: Callable[[Any, Any], None] | None
+    ) -> Mapping[str, float]:
+        batch = to_device(held, self._device)
+        with autocast(self._device, self._precision):
+            output = model(batch)
+        if note is not None:
+            note(batch, output)
+        return model.sums(output, batch)
 
 
 def autocast(device: torch.device, precision: str) -> torch.autocast:

@@ -110,8 +110,7 @@ class TensorBoard(Observer):
         """Open the event file; TensorBoard drops what older ones hold of later steps."""
         from torch.utils.tensorboard import SummaryWriter
 
-        purge_step = progress.step + 1 if progress.step else None
-        self._writer = SummaryWriter(str(self._directory), purge_step=purge_step)
+        self._writer = SummaryWriter(str(self._directory), purge_step=progress.step + 1)
         self._last_seconds = progress.seconds
 
     def step(self, report: StepReport) -> None:

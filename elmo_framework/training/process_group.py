@@ -13,6 +13,7 @@ import torch.distributed as dist
 from torch import nn
 from torch.nn.parallel import DistributedDataParallel
 
+from elmo_framework.common.errors import RunError, allowed
 from elmo_framework.data.source import Share
 
 
@@ -66,7 +67,7 @@ class ProcessGroup:
 
     def trainable(self, model: nn.Module) -> nn.Module:
         """Return the model to call in training: one whose gradients become averages."""
-        return model if self.is_alone else DistributedDataParallel(model, broadcast_buffers=False)
+        return model if self.is_alone else DistributedDataParallel(model)
 
 
 def local_gradients(model: nn.Module) -> AbstractContextManager[None]:
@@ -75,17 +76,22 @@ def local_gradients(model: nn.Module) -> AbstractContextManager[None]:
 
 
 @contextmanager
-def process_group(device_type: str) -> Iterator[ProcessGroup]:
+def process_group(device: torch.device) -> Iterator[ProcessGroup]:
     """Join the processes that `torchrun` started, as its environment variables say.
 
     Args:
-        device_type: "cuda" talks over NCCL, "cpu" over gloo.
+        device: of this process; GPUs talk over NCCL, CPUs over gloo.
+
+    Raises:
+        RunError: the environment variables make no sense.
     """
-    share = Share(int(os.environ.get("RANK", "0")), int(os.environ.get("WORLD_SIZE", "1")))
+    share = Share(_environment("RANK", 0), _environment("WORLD_SIZE", 1))
     if share.world_size == 1:
         yield ProcessGroup(share)
         return
-    dist.init_process_group("nccl" if device_type == "cuda" else "gloo")
+    if device.type == "cuda":
+        torch.cuda.set_device(device)
+    dist.init_process_group("nccl" if device.type == "cuda" else "gloo")
     try:
         yield ProcessGroup(share)
     finally:
@@ -93,7 +99,24 @@ def process_group(device_type: str) -> Iterator[ProcessGroup]:
 
 
 def choose_device(wanted: str) -> torch.device:
-    """Return the device that `auto`, `cpu` or `cuda` means for this process."""
-    if wanted == "cpu" or not torch.cuda.is_available():
+    """Return the device that `auto`, `cpu` or `cuda` means for this process.
+
+    Raises:
+        RunError: there is no such device here.
+    """
+    if wanted not in ("auto", "cpu", "cuda"):
+        raise RunError(f"{wanted!r} is no device; {allowed(wanted, ('auto', 'cpu', 'cuda'))}")
+    is_available = torch.cuda.is_available()
+    if wanted == "cuda" and not is_available:
+        raise RunError("the device 'cuda' needs a GPU that torch can use, and there is none")
+    if wanted == "cpu" or not is_available:
         return torch.device("cpu")
-    return torch.device("cuda", int(os.environ.get("LOCAL_RANK", "0")))
+    return torch.device("cuda", _environment("LOCAL_RANK", 0))
+
+
+def _environment(name: str, default: int) -> int:
+    """Read one of the numbers that `torchrun` sets."""
+    text = os.environ.get(name, str(default))
+    if not text.isdigit():
+        raise RunError(f"the environment variable {name} is {text!r}, and should be a number")
+    return int(text)

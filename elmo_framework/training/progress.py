@@ -15,6 +15,7 @@ class Progress:
 
     Attributes:
         step: updates made.
+        epochs: passes over the training data that are complete.
         seconds: time spent, over all its processes one after the other.
         scores: the validation metric at each evaluation, its sign turned so that larger is
             better.
@@ -25,6 +26,7 @@ class Progress:
     """
 
     step: int = 0
+    epochs: int = 0
     seconds: float = 0.0
     scores: tuple[float, ...] = ()
     best_step: int = 0
@@ -42,9 +44,10 @@ class Progress:
         """How many evaluations there were after the best one."""
         return len(self.scores) - 1 - self.scores.index(max(self.scores)) if self.scores else 0
 
-    def after_step(self, seconds: float) -> Progress:
+    def after_step(self, *, seconds: float, is_epoch_end: bool) -> Progress:
         """Return the progress after one more update."""
-        return replace(self, step=self.step + 1, seconds=seconds)
+        epochs = self.epochs + is_epoch_end
+        return replace(self, step=self.step + 1, epochs=epochs, seconds=seconds)
 
     def after_evaluation(
         self, scores: Mapping[str, float], *, metric: str, seconds: float
@@ -91,6 +94,7 @@ class StepReport:
         learning_rate: that it was made with.
         num_tokens: in its batches, on this process.
         seconds: time spent so far.
+        title: what a message calls its last batch.
     """
 
     step: int
@@ -101,3 +105,4 @@ class StepReport:
     learning_rate: float
     num_tokens: int
     seconds: float
+    title: str

@@ -38,10 +38,16 @@ class Moment:
 
 
 class Schedule(Registrable, ABC):
-    """What the optimizer's learning rate is multiplied by."""
+    """What the optimizer's learning rate is multiplied by.
+
+    Attributes:
+        needs_num_steps: whether training must have a known end.
+        needs_scores: whether there must be validation data.
+    """
 
     default_member = "constant"
     needs_num_steps = False
+    needs_scores = False
 
     @abstractmethod
     def multiplier(self, moment: Moment) -> float:
@@ -171,6 +177,8 @@ class ReduceOnPlateauSchedule(Schedule):
         patience: evaluations without improvement that are waited for.
         threshold: how much better counts as an improvement, relative to the best score.
     """
+
+    needs_scores = True
 
     def __init__(
         self,

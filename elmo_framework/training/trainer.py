@@ -82,15 +82,17 @@ class Trainer:
         self._rates = [float(held["lr"]) for held in optimizer.param_groups]
         self._started, self._seconds_before = time.monotonic(), 0.0
         self._evaluated_at = self._saved_at = 0.0
-        self.steps_an_epoch = math.ceil(
-            source.num_batches / options.num_gradient_accumulation_steps
-        )
+        self._is_finished = False
 
     @property
     def num_steps(self) -> int | None:
-        """How many updates there will be at most; None when only the clock limits them."""
+        """How many updates there will be at most; None when only the clock limits them.
+
+        Where epochs differ in their number of batches, it is counted by the current one.
+        """
         epochs = self.options.num_epochs
-        limits = [self.options.num_steps, epochs and epochs * self.steps_an_epoch]
+        of_epoch = math.ceil(self.source.num_batches / self.options.num_gradient_accumulation_steps)
+        limits = [self.options.num_steps, epochs and epochs * of_epoch]
         return min((limit for limit in limits if limit is not None), default=None)
 
     def run(
@@ -111,29 +113,35 @@ class Trainer:
         observers.start(self.progress)
         for report in self.steps():
             observers.step(report)
-            is_evaluated = self._is_evaluation_due(report) or self._is_finished()
+            is_evaluated = self._is_evaluation_due(report) or self._is_finished
+            is_saved = is_evaluated or self._is_save_due(report)
+            if is_saved:
+                self._require_sound(report)
             if is_evaluated:
                 self._evaluate(observers)
-            if is_evaluated or self._is_save_due(report):
+            if is_saved:
                 self._save(checkpointer)
             self._obey(interrupt, checkpointer)
-            if is_evaluated and self._is_out_of_patience():
-                return TrainingResult(self.progress, "no better score in `patience` evaluations")
-        return TrainingResult(self.progress, "the limit of training is reached")
+        is_out = self._is_out_of_patience()
+        reason = "no better score for some time" if is_out else "the limit of training is reached"
+        return TrainingResult(self.progress, reason)
 
     def steps(self) -> Iterator[StepReport]:
         """Make updates until a limit is reached; yield a report after each."""
         self.model.train()
-        while not self._is_finished():
+        while not (self._is_finished or self._is_at_limit()):
             for batches in grouped(
                 self.source.batches(), self.options.num_gradient_accumulation_steps
             ):
                 rate = self._set_rate()
                 loss = self._accumulate_gradients(batches)
                 gradient_norm = self._update()
-                self.progress = self.progress.after_step(self._seconds())
+                self.progress = self.progress.after_step(
+                    seconds=self._seconds(), is_epoch_end=self.source.is_at_epoch_end
+                )
+                self._is_finished = self._is_at_limit()
                 yield self._report(batches, loss, gradient_norm, rate)
-                if self._is_finished():
+                if self._is_finished or self._is_out_of_patience():
                     return
 
     def _accumulate_gradients(self, batches: Sequence[Any]) -> Tensor:
@@ -170,8 +178,8 @@ class Trainer:
 
     def _set_rate(self) -> float:
         """Set the learning rates of the update that comes next; return the first."""
-        step = self.progress.step
-        moment = Moment(step, self.num_steps, step // self.steps_an_epoch, self.progress.scores)
+        progress = self.progress
+        moment = Moment(progress.step, self.num_steps, progress.epochs, progress.scores)
         multiplier = self.options.learning_rate_scheduler.multiplier(moment)
         for held, rate in zip(self.optimizer.param_groups, self._rates, strict=True):
             held["lr"] = rate * multiplier
@@ -180,31 +188,31 @@ class Trainer:
     def _report(
         self, batches: Sequence[Any], loss: Tensor, gradient_norm: Tensor, rate: float
     ) -> StepReport:
-        step = self.progress.step
+        is_epoch_end = self.source.is_at_epoch_end
         report = StepReport(
-            step=step,
-            epoch=(step - 1) // self.steps_an_epoch,
-            is_epoch_end=step % self.steps_an_epoch == 0,
+            step=self.progress.step,
+            epoch=self.progress.epochs - is_epoch_end,
+            is_epoch_end=is_epoch_end,
             loss=loss,
             gradient_norm=gradient_norm,
             learning_rate=rate,
             num_tokens=sum(batch.num_tokens for batch in batches),
             seconds=self.progress.seconds,
+            title=batches[-1].title,
         )
-        self._require_finite(report, batches)
+        # A GPU is asked now and then only, to keep it busy.
+        if self.device.type == "cpu" or report.step % _STEPS_BETWEEN_LOOKS == 0:
+            self._require_sound(report)
         return report
 
-    def _require_finite(self, report: StepReport, batches: Sequence[Any]) -> None:
-        """Stop at a loss that is no number; a GPU is asked now and then, to keep it busy."""
-        if self.device.type != "cpu" and report.step % _STEPS_BETWEEN_LOOKS:
-            return
-        if not math.isfinite(report.loss):
-            number = (report.step - 1) % self.steps_an_epoch
-            raise RunError(
-                f"the loss is {float(report.loss)} at step {report.step} (epoch {report.epoch}, "
-                f"update {number} of it) on this batch: {batches[-1].title}; "
-                "try a smaller learning rate or grad_norm"
-            )
+    def _require_sound(self, report: StepReport) -> None:
+        """Stop at a loss or a gradient that is no number, before anything of it is saved."""
+        for name, value in (("loss", report.loss), ("gradient norm", report.gradient_norm)):
+            if not math.isfinite(value):
+                raise RunError(
+                    f"the {name} is {float(value)} at step {report.step} (epoch {report.epoch + 1})"
+                    f" on this batch: {report.title}; try a smaller learning rate or grad_norm"
+                )
 
     def _evaluate(self, observers: Observers) -> None:
         """Score the model on the validation data and tell the observers."""
@@ -218,6 +226,11 @@ class Trainer:
             raise RunError(
                 f"trainer.validation_metric: {metric!r} is no score of this model; "
                 f"{allowed(metric[1:], scores)}"
+            )
+        if not math.isfinite(scores[metric[1:]]):
+            raise RunError(
+                f"{metric[1:]} on the validation data is {scores[metric[1:]]} at step "
+                f"{self.progress.step}; try a smaller learning rate or grad_norm"
             )
         self._evaluated_at = self._seconds()
         self.progress = self.progress.after_evaluation(
@@ -240,11 +253,17 @@ class Trainer:
     def _is_save_due(self, report: StepReport) -> bool:
         return self._is_due(self.options.checkpointer.save_every, report, self._saved_at)
 
-    def _is_finished(self) -> bool:
-        step, num_steps, minutes = self.progress.step, self.num_steps, self.options.max_minutes
-        if num_steps is not None and step >= num_steps:
+    def _is_at_limit(self) -> bool:
+        """Tell whether training ends here; the clock is looked at once a step."""
+        options, progress = self.options, self.progress
+        if options.num_steps is not None and progress.step >= options.num_steps:
             return True
-        return minutes is not None and step > 0 and self._has_passed(minutes, since=0.0)
+        if options.num_epochs is not None and progress.epochs >= options.num_epochs:
+            return True
+        if self._is_out_of_patience():
+            return True
+        minutes = options.max_minutes
+        return minutes is not None and progress.step > 0 and self._has_passed(minutes, since=0.0)
 
     def _has_passed(self, minutes: float, *, since: float) -> bool:
         """Tell whether time has passed, by the clock of the first process."""

@@ -116,7 +116,7 @@ def test_recovery_needs_the_same_data(
     data = tmp_path / "train.txt"
     data.write_text("Anna B-PER\nleft O\n\nIt O\nrained O\n")
     changes = tagging_with(bilm, train_data_path=str(data), **{"trainer.num_epochs": 1})
-    changes["validation_data_path"] = None
+    changes |= {"validation_data_path": None, "trainer.patience": None}
     assert train(NER, tmp_path / "run", changes) == 0
     data.write_text("Anna B-PER\nstayed O\n")
     assert train(NER, tmp_path / "run", changes, "--recover") == 2
@@ -145,7 +145,7 @@ def test_force_removes_a_run_and_nothing_else(
     (tmp_path / "letters/dear.txt").write_text("...")
     little = tagging_with(bilm, **{"trainer.num_epochs": 1})
     assert train(NER, tmp_path / "letters", little, "--force") == 2
-    assert "this folder holds something else (dear.txt, ...)" in capsys.readouterr().err
+    assert "it holds something else (dear.txt, ...)" in capsys.readouterr().err
     assert (tmp_path / "letters/dear.txt").exists()
     assert train(NER, tmp_path / "run", little) == 0
     assert train(NER, tmp_path / "run", little, "--force") == 0

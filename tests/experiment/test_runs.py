@@ -14,6 +14,7 @@ from safetensors.torch import load_file
 from elmo_framework import load
 from elmo_framework.commands.main import main
 from elmo_framework.common.files import digest
+from elmo_framework.data.tokenizer import WhitespaceTokenizer
 from tests.experiment.jobs import DATA, evaluations, pretrain, tagging_with, train
 
 NER = "experiments/ner/elmo.jsonnet"
@@ -121,7 +122,7 @@ def test_predict_takes_sentences_and_objects(
     tagger: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     lines = 'It rained.\n\n{"tokens": ["Mr.", "Lund", "left"]}\n'
-    monkeypatch.setattr("sys.stdin", io.StringIO(lines))
+    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(lines.encode())))
     assert main(["predict", str(tagger)]) == 0
     words = [json.loads(line)["words"] for line in capsys.readouterr().out.splitlines()]
     assert words == [["It", "rained", "."], ["Mr.", "Lund", "left"]]
@@ -133,6 +134,32 @@ def test_predict_writes_a_file(tagger: Path, tmp_path: Path) -> None:
     options = ["--output-file", str(output), "--tokenizer", "whitespace"]
     assert main(["predict", str(tagger), str(source), *options]) == 0
     assert json.loads(output.read_text())["words"] == ["Anna", "left", "."]
+
+
+def test_predict_takes_a_tokenizer_by_name_or_as_it_is(tagger: Path) -> None:
+    run = load(tagger)
+    by_name = run.predict(["It rained."], tokenizer="whitespace")
+    assert by_name == run.predict(["It rained."], tokenizer=WhitespaceTokenizer())
+    assert by_name[0]["words"] == ["It", "rained."]
+
+
+def test_a_run_is_used_in_the_precision_of_its_training(
+    bilm: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked = {"trainer.precision": "bfloat16", "trainer.num_epochs": 1}
+    assert train(NER, tmp_path / "run", tagging_with(bilm, **asked)) == 0
+    run = load(tmp_path / "run")
+    precisions: list[torch.dtype | None] = []
+    run.model.register_forward_pre_hook(
+        lambda *_: precisions.append(
+            torch.get_autocast_dtype("cpu") if torch.is_autocast_enabled("cpu") else None
+        )
+    )
+    metrics = json.loads((tmp_path / "run/metrics.json").read_text())
+    scores = run.evaluate(DATA / "valid.txt")
+    assert scores["loss"] == pytest.approx(metrics["best_validation_loss"], rel=1e-6)
+    run.predict([{"tokens": ["Anna", "left"]}])
+    assert set(precisions) == {torch.bfloat16}
 
 
 def test_evaluate_gives_the_perplexities_of_a_bilm(bilm: Path) -> None:

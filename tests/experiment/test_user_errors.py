@@ -2,18 +2,24 @@
 
 from __future__ import annotations
 
+import io
 import json
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
+import torch
 
+from elmo_framework import load
 from elmo_framework.commands.main import main
+from elmo_framework.common.errors import DataError, RunError
 from elmo_framework.training import checkpointer
 from tests.experiment.jobs import DATA, PRETRAINING, ROOT, tagging_with, train
 
 NER = "experiments/ner/elmo.jsonnet"
+UNSCORED: dict[str, Any] = {"validation_data_path": None, "trainer.patience": None}
 CONLL = "Anna NNP I-NP I-PER\nleft VBD I-VP O\n"
 
 
@@ -123,6 +129,7 @@ def test_a_label_that_training_did_not_show_is_named(
     path.write_text("Anna B-DRUG\nleft O\n")
     assert main(["evaluate", str(tagger), str(path)]) == 2
     message = message_of(capsys)
+    assert message.startswith(f"{path}: ")
     assert "'U-DRUG' is none of the labels seen in training; allowed: " in message
     assert "'Anna left'" in message
 
@@ -177,13 +184,97 @@ def test_a_bilm_predicts_nothing(bilm: Path, capsys: pytest.CaptureFixture[str])
     assert "predicts no labels" in message_of(capsys)
 
 
+def test_a_bilm_writes_no_predictions(
+    bilm: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    output = tmp_path / "predictions.jsonl"
+    words = ["evaluate", str(bilm), str(DATA / "lm_valid.txt"), "--predictions", str(output)]
+    assert main(words) == 2
+    assert "predicts no labels" in message_of(capsys)
+    assert not output.exists()
+
+
+@pytest.mark.parametrize("option", ["--predictions", "--output-file"])
+def test_a_place_that_holds_no_file_is_refused_before_the_evaluation(
+    option: str, tagger: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    folder = tmp_path / "absent"
+    words = ["evaluate", str(tagger), str(DATA / "valid.txt"), option, str(folder / "x.json")]
+    assert main(words) == 2
+    errors = capsys.readouterr().err
+    assert errors.endswith(f"error: {folder}: No such file or directory\n")
+    assert "evaluating" not in errors
+
+
+def test_predictions_and_scores_need_two_files(
+    tagger: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    output = str(tmp_path / "x.json")
+    options = ["--predictions", output, "--output-file", output]
+    assert main(["evaluate", str(tagger), str(DATA / "valid.txt"), *options]) == 2
+    assert f"both name {output}" in message_of(capsys)
+
+
+def test_standard_input_that_is_not_utf_8_is_refused_with_its_line(
+    tagger: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(b"caf\xe9 .\n")))
+    assert main(["predict", str(tagger), "-"]) == 2
+    assert message_of(capsys).startswith("-:1: this is no UTF-8 text")
+
+
+@pytest.mark.parametrize("size", ["0", "-1", "many"])
+def test_a_batch_size_is_a_number_above_0(
+    size: str, tagger: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["predict", str(tagger), "-", f"--batch-size={size}"]) == 2
+    assert f"{size!r} is no whole number above 0" in message_of(capsys)
+
+
+def test_what_is_no_list_of_sentences_is_refused(tagger: Path) -> None:
+    run = load(tagger)
+    with pytest.raises(TypeError, match=r"pass a list, \['Hi\.'\], not 'Hi\.' alone"):
+        run.predict("Hi.")
+    with pytest.raises(TypeError, match="pass a list"):
+        run.predict({"tokens": ["Hi"]})
+    with pytest.raises(DataError, match="expected a sentence or an object, found 3"):
+        run.predict(["Hi.", 3])  # type: ignore[list-item]
+    with pytest.raises(ValueError, match="batch_size is 0"):
+        run.predictions(["Hi."], batch_size=0)
+    with pytest.raises(RunError, match="Did you mean 'whitespace'"):
+        run.predict(["Hi."], tokenizer="whitespaces")
+
+
+def test_a_device_that_is_not_here_is_refused(
+    tagger: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(RunError, match="allowed: auto, cpu, cuda"):
+        load(tagger, device="gpu")
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
+    assert main(["evaluate", str(tagger), str(DATA / "valid.txt"), "--device", "cuda"]) == 2
+    assert "'cuda'" in message_of(capsys)
+
+
+def test_a_run_whose_bilm_is_gone_says_where_it_was(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], bilm: Path
+) -> None:
+    own, run = tmp_path / "bilm", tmp_path / "run"
+    shutil.copytree(bilm, own)
+    assert train(NER, run, tagging_with(own, **{"trainer.num_epochs": 1})) == 0
+    shutil.rmtree(own)
+    assert main(["evaluate", str(run), str(DATA / "valid.txt")]) == 2
+    assert message_of(capsys).startswith(
+        f"{run}: this run needs the biLM that is recorded at {own / 'bilm/weights.hdf5'}"
+    )
+
+
 def test_a_full_disk_ends_training_with_a_message(
     bilm: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     def full(*arguments: Any) -> None:
         raise OSError(28, "No space left on device", str(arguments[1]))
 
-    monkeypatch.setattr(checkpointer, "save_file", full)
+    monkeypatch.setattr(checkpointer, "save_tensors", full)
     assert train(NER, tmp_path / "run", tagging_with(bilm)) == 2
     assert message_of(capsys).endswith("model.safetensors: No space left on device")
 
@@ -237,8 +328,6 @@ def test_a_damaged_run_is_refused_with_the_file(
     tmp_path: Path,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    import shutil
-
     run = tmp_path / "run"
     shutil.copytree(tagger, run)
     damage(run)
@@ -249,8 +338,6 @@ def test_a_damaged_run_is_refused_with_the_file(
 def test_an_unfinished_run_says_how_to_finish(
     tagger: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    import shutil
-
     run = tmp_path / "run"
     shutil.copytree(tagger, run)
     (run / "weights.safetensors").unlink()
@@ -273,3 +360,43 @@ def test_an_allennlp_config_gets_one_message(
     message = message_of(capsys)
     for key in ("token_indexers", "text_field_embedder", "iterator", "cuda_device"):
         assert key in message
+
+
+def test_a_validation_label_that_training_lacks_is_named_before_training(
+    bilm: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "valid.txt"
+    path.write_text("Anna B-DRUG\nleft O\n")
+    changes = tagging_with(bilm, validation_data_path=str(path))
+    assert train(NER, tmp_path / "run", changes) == 2
+    errors = capsys.readouterr().err
+    assert "training:" not in errors
+    assert f"{path}: 'U-DRUG' is none of the labels seen in training" in errors
+    assert "datasets_for_vocab_creation" in errors
+
+
+def test_a_run_is_not_written_over_the_bilm_that_it_reads(
+    bilm: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert train(NER, bilm, tagging_with(bilm), "--force") == 2
+    assert "model.embedder.token_embedders.elmo.bilm" in message_of(capsys)
+    assert (bilm / "weights.safetensors").exists()
+
+
+def test_a_run_that_never_began_is_no_obstacle(
+    bilm: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "train.txt"
+    path.write_text("ragged line here\nline\n")
+    changes = tagging_with(bilm, train_data_path=str(path), **UNSCORED)
+    assert train(NER, tmp_path / "run", changes) == 2
+    path.write_text("Anna B-PER\nleft O\n")
+    assert train(NER, tmp_path / "run", changes) == 0
+
+
+def test_patience_needs_validation_data(
+    bilm: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    changes = tagging_with(bilm, validation_data_path=None, **{"trainer.patience": 1})
+    assert train(NER, tmp_path / "run", changes) == 2
+    assert "trainer.patience needs a validation_data_path" in message_of(capsys)

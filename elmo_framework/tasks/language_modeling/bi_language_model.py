@@ -9,7 +9,7 @@ from typing import Annotated, ClassVar, final
 
 import torch
 import torch.nn.functional as F
-from annotated_types import Ge, Gt, Lt
+from annotated_types import Ge, Gt, Le, Lt
 from jaxtyping import Float
 from safetensors.torch import save_file
 from torch import Tensor, nn
@@ -64,6 +64,9 @@ class BiLanguageModel(Model[WindowBatch]):
         context_layers: what reads the vectors in each direction.
         vocabularies: the words that were counted in the training text.
         dropout: of the top layer, before the softmax.
+        state_reset_rate: the share of rows whose state starts from zeros again at each batch of
+            training. The paper's biLM never does so; a biLM that was trained shortly can then
+            fail on the zero state that every evaluation and every frozen use starts from.
         num_samples: candidates of the sampled softmax, drawn for each direction and batch; null,
             or as many as there are words, takes the full softmax in training too.
         max_vocabulary_size: how many of the most frequent words the softmax knows, besides
@@ -80,13 +83,14 @@ class BiLanguageModel(Model[WindowBatch]):
         context_layers: Lazy[ContextLayers],
         vocabularies: Injected[Vocabularies],
         dropout: Annotated[float, Ge(0), Lt(1)] = 0.1,
+        state_reset_rate: Annotated[float, Ge(0), Le(1)] = 0.0,
         num_samples: Annotated[int, Gt(0)] | None = 8192,
         max_vocabulary_size: Annotated[int, Gt(0)] | None = None,
         min_count: Annotated[int, Gt(0)] = 1,
     ) -> None:
         super().__init__()
         self.bilm = BiLm(token_encoder=token_encoder, context_layers=context_layers)
-        self.dropout = nn.Dropout(dropout)
+        self.dropout, self._state_reset_rate = nn.Dropout(dropout), state_reset_rate
         self._vocabulary = target_vocabulary(
             vocabularies, min_count=min_count, max_size=max_vocabulary_size
         )
@@ -175,6 +179,14 @@ class BiLanguageModel(Model[WindowBatch]):
         with replacing(folder / "softmax.safetensors") as aside:
             save_file(weights, aside)
 
+    def _start(self, direction: Direction) -> State | None:
+        """Return the state that rows go on from, some of them from zeros in training."""
+        state = self._states.get(direction)
+        if state is None or not (self.training and self._state_reset_rate):
+            return state
+        is_kept = torch.rand(len(state[0]), 1, device=state[0].device) >= self._state_reset_rate
+        return tuple(tensor * is_kept for tensor in state)
+
     def _top(
         self, direction: Direction, window: Window, vectors: Float[Tensor, "distinct dim"]
     ) -> Float[Tensor, "rows steps top_dim"]:
@@ -183,7 +195,7 @@ class BiLanguageModel(Model[WindowBatch]):
             F.embedding(window.words, vectors),
             window.mask,
             direction=direction,
-            state=self._states.get(direction),
+            state=self._start(direction),
         )
         self._states[direction] = tuple(tensor.detach() for tensor in reading.state)
         top: Tensor = self.dropout(reading.layers[-1])

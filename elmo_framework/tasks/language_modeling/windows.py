@@ -150,6 +150,11 @@ class EvaluationWindows(BatchSource[WindowBatch]):
         """The number of batches."""
         return self._num_batches
 
+    @property
+    def is_at_epoch_end(self) -> bool:
+        """Whether all batches have been delivered; each look at them is a whole one."""
+        return True
+
     def batches(self) -> Iterator[WindowBatch]:
         """Yield all batches."""
         both = zip(self._windows("forward"), self._windows("backward"), strict=True)
@@ -202,9 +207,14 @@ class TrainingWindows(BatchSource[WindowBatch]):
         """The number of batches of an epoch."""
         return self._num_batches
 
+    @property
+    def is_at_epoch_end(self) -> bool:
+        """Whether the last batch of the current epoch has been delivered."""
+        return self._num_delivered == self._num_batches
+
     def batches(self) -> Iterator[WindowBatch]:
         """Yield the rest of the current epoch; after its end, the next one."""
-        if self._num_delivered == self._num_batches:
+        if self.is_at_epoch_end:
             self._epoch, self._num_delivered = self._epoch + 1, 0
         while self._num_delivered < self._num_batches:
             batch = self._cutter.batch(

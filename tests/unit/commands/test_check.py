@@ -46,6 +46,7 @@ def test_a_sound_config_is_answered_with_sizes(capsys: pytest.CaptureFixture[str
 def test_with_data_the_vocabularies_are_counted(capsys: pytest.CaptureFixture[str]) -> None:
     assert checked("--data", "--format", "json") == 0
     written: dict[str, Any] = json.loads(capsys.readouterr().out)
+    assert (written["source"], written["problems"]) == ("ner.jsonnet", [])
     assert written["vocabularies"] == {"labels": 3, "words": 2}
     assert written["parts"][0] == {"name": "embedder", "parameters": 200, "trainable": 200}
     assert written["parameters"] == sum(part["parameters"] for part in written["parts"])
@@ -100,3 +101,44 @@ def test_a_config_with_problems_is_answered_without_heavy_libraries(tmp_path: Pa
     ended = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True)
     assert ended.stdout == "2 []\n"
     assert "model.encoder.hidden_size: Input should be greater than 0, not 0" in ended.stderr
+
+
+@pytest.mark.parametrize(
+    ("file", "content", "source", "said"),
+    [
+        ("ner.jsonnet", "{ model: ", "ner.jsonnet", "ner.jsonnet:1:"),
+        ("ner.jsonnet", '{ plugins: ["no_such_plugin"] }', "ner.jsonnet", "there is no module"),
+        ("train.txt", "ragged\nline here\n", "ner.jsonnet", "train.txt:"),
+    ],
+)
+def test_an_error_that_ends_the_check_is_a_problem_in_json(
+    file: str, content: str, source: str, said: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    Path(file).write_text(content)
+    assert checked("--data", "--format", "json") == 2
+    assert_one_problem(capsys.readouterr(), source, said)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "source", "said"),
+    [
+        (["nowhere.jsonnet"], "nowhere.jsonnet", "there is no such file"),
+        (["ner.jsonnet", "-o", "{ model: "], "--overrides", "--overrides:1:"),
+    ],
+)
+def test_what_cannot_be_read_is_a_problem_in_json(
+    arguments: list[str], source: str, said: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["check", *arguments, "--ext-var", "SIZE=20", "--format", "json"]) == 2
+    assert_one_problem(capsys.readouterr(), source, said)
+
+
+def assert_one_problem(printed: tuple[str, str], source: str, said: str) -> None:
+    """Nothing but a JSON object with one problem was printed."""
+    out, err = printed
+    written = json.loads(out)
+    assert (written.keys(), err) == ({"source", "problems"}, "")
+    assert written["source"] == source
+    (problem,) = written["problems"]
+    assert problem.keys() == {"path", "message"}
+    assert said in problem["message"]

@@ -33,6 +33,19 @@ def test_the_schema_judges_configs(capsys: pytest.CaptureFixture[str]) -> None:
     assert not validator.is_valid(CONFIG | {"sed": 1})
 
 
+@pytest.mark.parametrize("form", ["text", "json"])
+def test_both_forms_of_the_schema_are_json(form: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["schema", "--format", form]) == 0
+    assert json.loads(capsys.readouterr().out)["title"] == "Experiment"
+
+
+def test_a_folder_is_no_place_for_the_schema(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["schema", "--output-file", str(tmp_path)]) == 2
+    assert capsys.readouterr().err == f"error: {tmp_path}: Is a directory\n"
+
+
 def test_the_schema_is_written_to_a_file_and_holds_plugins(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

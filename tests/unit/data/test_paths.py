@@ -1,11 +1,12 @@
 from __future__ import annotations
 
+import io
 from pathlib import Path
 
 import pytest
 
 from elmo_framework.common.errors import DataError
-from elmo_framework.data.paths import data_files, read_lines
+from elmo_framework.data.paths import data_files, decoded_lines, read_lines
 
 
 @pytest.fixture
@@ -72,3 +73,11 @@ def test_a_file_that_is_not_there_is_refused(tmp_path: Path) -> None:
     assert str(caught.value) == (
         f"{tmp_path / 'absent.txt'}: cannot be read: No such file or directory"
     )
+
+
+def test_the_lines_of_an_open_file_are_named_as_it_is_called() -> None:
+    lines = decoded_lines(io.BytesIO(b"\xef\xbb\xbfgood\r\nb\xe4d\n"), Path("-"))
+    assert next(lines) == (1, "good")
+    with pytest.raises(DataError) as caught:
+        next(lines)
+    assert str(caught.value).startswith("-:2: this is no UTF-8 text")

@@ -114,7 +114,7 @@ def test_a_full_disk_leaves_the_last_checkpoint_alone(
     def full(*arguments: object) -> None:
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr(checkpointing, "save_file", full)
+    monkeypatch.setattr(checkpointing, "save_tensors", full)
     with pytest.raises(OSError, match="No space left"):
         toy.trainer._save(toy.checkpointer)
     assert [path.name for path in (tmp_path / "checkpoints").iterdir()] == ["step-000000006"]

@@ -22,6 +22,7 @@ def report(step: int, *, loss: float = 2.0) -> StepReport:
         learning_rate=0.1,
         num_tokens=50,
         seconds=step / 2,
+        title="a batch",
     )
 
 

@@ -27,7 +27,7 @@ def work(rank: int, port: int, directory: Path) -> None:
     os.environ.update(
         RANK=str(rank), WORLD_SIZE="2", MASTER_ADDR="127.0.0.1", MASTER_PORT=str(port)
     )
-    with process_group("cpu") as group:
+    with process_group(torch.device("cpu")) as group:
         assert group.sum({"both": 1.0, f"only-{rank}": 2.0}) == {
             "both": 2.0,
             "only-0": 2.0,

@@ -119,7 +119,48 @@ def test_training_stops_when_patience_ends(tmp_path: Path) -> None:
     toy = Toy(tmp_path, num_epochs=50, patience=2, optimizer={"type": "sgd", "lr": 1e-12})
     result = toy.run()
     assert result.progress.step == 3 * 6
-    assert "patience" in result.reason
+    assert "no better score" in result.reason
+
+
+def test_a_run_that_ran_out_of_patience_stays_at_its_end(tmp_path: Path) -> None:
+    options: dict[str, Any] = {"num_epochs": 50, "patience": 2, "validation_metric": "+loss"}
+    ended = Toy(tmp_path, **options).run().progress
+    assert Toy(tmp_path, **options).run().progress == ended
+
+
+def test_a_score_that_is_no_number_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    toy = Toy(tmp_path)
+    monkeypatch.setattr(toy.model, "scores", lambda sums: {"loss": float("nan")})
+    with pytest.raises(RunError, match="loss on the validation data is nan at step 6"):
+        toy.run()
+    assert toy.checkpointer.folders() == {}
+
+
+def test_a_gradient_that_is_no_number_is_not_saved(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    toy = Toy(tmp_path)
+    monkeypatch.setattr(toy.trainer, "_update", lambda: torch.tensor(float("inf")))
+    with pytest.raises(RunError, match="the gradient norm is inf at step 1 "):
+        toy.run()
+
+
+def test_epochs_are_counted_by_the_data_where_they_differ(tmp_path: Path) -> None:
+    recorder = Recorder()
+    toy = Toy(tmp_path, observers=[recorder], num_epochs=3)
+    plans = iter([3, 5, 2])
+    source: Any = toy.trainer.source
+
+    def planned(epoch: int) -> list[list[int]]:
+        return [[0]] * next(plans)
+
+    source._plan = planned(0)
+    source._planned = planned
+    toy.run()
+    assert [report.epoch for report in recorder.reports] == [0] * 3 + [1] * 5 + [2] * 2
+    assert [r.step for r in recorder.reports if r.is_epoch_end] == [3, 8, 10]
 
 
 def test_the_checkpoint_of_the_best_score_is_kept(tmp_path: Path) -> None:

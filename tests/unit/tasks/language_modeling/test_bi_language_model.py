@@ -300,3 +300,26 @@ def test_a_finished_run_leaves_the_bilm_and_its_softmax(tmp_path: Path) -> None:
 
 def test_the_softmax_has_the_width_of_one_direction() -> None:
     assert model_of().softmax.weight.shape == (16, 6)
+
+
+def test_rows_start_from_zeros_again_as_often_as_asked_for() -> None:
+    never, always = (model_of(state_reset_rate=rate) for rate in (0.0, 1.0))
+    always.load_state_dict(never.state_dict())
+    first, second = list(source_of(never, 2, 4).batches())[:2]
+    fresh = always(second).loss.item()
+    always(first)
+    assert always(second).loss.item() == fresh
+    never(first)
+    assert never(second).loss.item() != fresh
+
+
+def test_a_share_of_the_rows_starts_from_zeros() -> None:
+    model = model_of(state_reset_rate=0.25)
+    model.load_carried_state({f"forward.{n}": torch.ones(4000, 6 + n % 2 * 2) for n in range(4)})
+    state = model._start("forward")
+    assert state is not None
+    is_kept = state[0].any(dim=1)
+    assert 0.72 < is_kept.double().mean() < 0.78
+    assert all(tensor.any(dim=1).equal(is_kept) for tensor in state)
+    model.eval()
+    assert model._start("forward") is model._states["forward"]

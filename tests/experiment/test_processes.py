@@ -1,0 +1,140 @@
+"""Several processes train one model: one run, the scores of the whole data, the joint gradients."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+from safetensors.torch import load_file
+from torch import Tensor
+
+from elmo_framework import load
+from elmo_framework.tasks.language_modeling.windows import WindowLoader
+from tests.experiment.jobs import (
+    DATA,
+    PRETRAINING,
+    ROOT,
+    arguments,
+    evaluations,
+    pretrain,
+    tagging_with,
+    train,
+)
+
+pytestmark = pytest.mark.slow
+
+PRETRAIN, NER = "experiments/pretrain/demo.jsonnet", "experiments/ner/elmo.jsonnet"
+ON_CPU = {"trainer.num_epochs": 1, "trainer.device": "cpu"}
+
+
+def train_in_two(
+    config: str, directory: Path, changes: dict[str, Any]
+) -> subprocess.CompletedProcess[str]:
+    """Run `elmo train` in two processes that `torchrun` starts."""
+    launch = ["-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2"]
+    return subprocess.run(
+        [sys.executable, *launch, "-m", "elmo_framework", *arguments(config, directory, changes)],
+        env={**os.environ, "OMP_NUM_THREADS": "1", "PYTHONPATH": str(ROOT)},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+
+def bilm_changes(*, rows: int) -> dict[str, Any]:
+    """A pretraining without chance in its updates, so that it can be compared with another."""
+    return {
+        **PRETRAINING,
+        **ON_CPU,
+        "model.num_samples": None,
+        "model.dropout": 0.0,
+        "model.context_layers.dropout": 0.0,
+        "data_loader.batch_size": rows,
+        # Adam would make whole steps of what rounding leaves where a gradient is zero.
+        "trainer.optimizer": {"type": "sgd", "lr": 0.05},
+        "trainer.evaluate_every": {"steps": 1},
+    }
+
+
+@pytest.fixture(scope="module")
+def bilm_of_two(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The run of a biLM that two processes have pretrained, with four rows each."""
+    directory = tmp_path_factory.mktemp("two") / "bilm"
+    done = train_in_two(PRETRAIN, directory, bilm_changes(rows=4))
+    assert done.returncode == 0, done.stderr
+    return directory
+
+
+@pytest.fixture(scope="module")
+def tagger_of_two(bilm: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The run of a tagger that two processes have trained."""
+    directory = tmp_path_factory.mktemp("two") / "tagger"
+    done = train_in_two(NER, directory, tagging_with(bilm, **ON_CPU))
+    assert done.returncode == 0, done.stderr
+    return directory
+
+
+def best_scores(directory: Path) -> dict[str, float]:
+    metrics = json.loads((directory / "metrics.json").read_text())
+    prefix = "best_validation_"
+    return {name.removeprefix(prefix): metrics[name] for name in metrics if name.startswith(prefix)}
+
+
+def parts(directory: Path) -> set[str]:
+    """The names of the files in a run's last checkpoint."""
+    return {path.name for path in max(directory.glob("checkpoints/step-*")).iterdir()}
+
+
+def weights(directory: Path) -> dict[str, Tensor]:
+    return load_file(directory / "weights.safetensors")
+
+
+@pytest.mark.parametrize("job", ["bilm_of_two", "tagger_of_two"])
+def test_two_processes_leave_one_run(job: str, request: pytest.FixtureRequest) -> None:
+    directory = request.getfixturevalue(job)
+    assert [path.name for path in directory.parent.iterdir()] == [directory.name]
+    assert {"process-0.pt", "process-1.pt"} <= parts(directory)
+    steps = [line["step"] for line in evaluations(directory)]
+    assert steps == sorted(set(steps))
+    assert len(list((directory / "log").iterdir())) == 1
+
+
+def test_the_scores_of_a_tagger_are_those_of_the_whole_data(tagger_of_two: Path) -> None:
+    scores = load(tagger_of_two, device="cpu").evaluate(DATA / "valid.txt")
+    assert best_scores(tagger_of_two) == pytest.approx(scores, rel=1e-9)
+
+
+def test_the_scores_of_a_bilm_are_those_of_the_rows_of_both(bilm_of_two: Path) -> None:
+    run = load(bilm_of_two, device="cpu")
+    loader = run.experiment.evaluation_loader
+    assert isinstance(loader, WindowLoader)
+    loader.batch_size *= 2
+    scores = run.evaluate(DATA / "lm_valid.txt")
+    assert best_scores(bilm_of_two) == pytest.approx(scores, rel=1e-6)
+
+
+def test_two_processes_train_as_one_with_the_rows_of_both(
+    bilm_of_two: Path, tmp_path: Path
+) -> None:
+    alone = pretrain(tmp_path / "alone", **bilm_changes(rows=8))
+    for joint, single in zip(evaluations(bilm_of_two), evaluations(alone), strict=True):
+        assert joint == pytest.approx(single, rel=1e-5)
+    expected = weights(alone)
+    assert weights(bilm_of_two).keys() == expected.keys()
+    for name, held in weights(bilm_of_two).items():
+        assert (held - expected[name]).abs().max() < 1e-5, name
+
+
+def test_another_number_of_processes_does_not_go_on(
+    tagger_of_two: Path, bilm: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    last = max(tagger_of_two.glob("checkpoints/step-*"))
+    assert train(NER, tagger_of_two, tagging_with(bilm, **ON_CPU), "--recover") == 2
+    assert capsys.readouterr().err.endswith(
+        f"error: {last}: written by 2 processes, and now there are 1; start as many as before\n"
+    )

@@ -1,0 +1,96 @@
+import os
+import threading
+from pathlib import Path
+
+import pytest
+
+from elmo_framework.common.files import replacing, write_text, writing
+
+
+def test_what_is_written_appears_at_the_end(tmp_path: Path) -> None:
+    path = tmp_path / "scores.json"
+    path.write_text("old")
+    with writing(path) as file:
+        file.write("né")
+        assert path.read_text() == "old"
+    assert path.read_bytes() == "né".encode()
+    assert list(tmp_path.iterdir()) == [path]
+
+
+def test_a_failure_leaves_the_old_file_alone(tmp_path: Path) -> None:
+    path = tmp_path / "scores.json"
+    path.write_text("old")
+    with pytest.raises(TypeError), writing(path) as file:
+        file.writelines(["new", 3])  # type: ignore[list-item]
+    assert [held.read_text() for held in tmp_path.iterdir()] == ["old"]
+
+
+def test_a_folder_in_place_of_a_file_is_refused_and_kept(tmp_path: Path) -> None:
+    folder = tmp_path / "scores"
+    (folder / "inner").mkdir(parents=True)
+    with pytest.raises(IsADirectoryError) as caught, writing(folder):
+        pass
+    assert caught.value.filename == str(folder)
+    assert (folder / "inner").is_dir()
+
+
+def test_a_device_is_written_to_and_stays() -> None:
+    with writing(Path(os.devnull)) as file:
+        file.write("text")
+    assert Path(os.devnull).is_char_device()
+
+
+def test_a_pipe_is_written_to_and_stays(tmp_path: Path) -> None:
+    pipe, read = tmp_path / "pipe", list[str]()
+    os.mkfifo(pipe)
+    reader = threading.Thread(target=lambda: read.append(pipe.read_text()))
+    reader.start()
+    with writing(pipe) as file:
+        file.write("text")
+    reader.join()
+    assert read == ["text"]
+    assert pipe.is_fifo()
+
+
+@pytest.mark.parametrize("is_there", [True, False])
+def test_the_file_behind_a_link_is_replaced(tmp_path: Path, is_there: bool) -> None:
+    (tmp_path / "inner").mkdir()
+    target, link = tmp_path / "inner/target", tmp_path / "link"
+    if is_there:
+        target.write_text("old")
+    link.symlink_to("inner/target")
+    with writing(link) as file:
+        file.write("new")
+    assert link.is_symlink()
+    assert target.read_text() == "new"
+
+
+@pytest.mark.parametrize(
+    ("parent", "error"), [("absent", FileNotFoundError), ("file", NotADirectoryError)]
+)
+def test_what_holds_no_file_is_named_as_it_was_given(
+    parent: str, error: type[OSError], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("file").touch()
+    with pytest.raises(error) as caught, writing(Path(parent, "scores.json")):
+        pass
+    assert caught.value.filename == parent
+
+
+def test_a_folder_takes_the_place_of_a_folder(tmp_path: Path) -> None:
+    folder = tmp_path / "checkpoint"
+    (folder / "old").mkdir(parents=True)
+    with replacing(folder) as aside:
+        (aside / "new").mkdir(parents=True)
+    assert [path.name for path in folder.iterdir()] == ["new"]
+    assert list(tmp_path.iterdir()) == [folder]
+
+
+def test_a_file_never_takes_the_place_of_a_folder(tmp_path: Path) -> None:
+    folder = tmp_path / "checkpoint"
+    (folder / "old").mkdir(parents=True)
+    with pytest.raises(IsADirectoryError):
+        write_text(folder, "new")
+    assert (folder / "old").is_dir()
+    assert list(tmp_path.iterdir()) == [folder]
