@@ -8,9 +8,8 @@ from weakref import WeakValueDictionary
 import torch
 
 from elmo_framework.bilm.bilm import BiLm, BiLmOutput, BiLmState
-from elmo_framework.bilm.load import BiLmFiles, read_bilm, reference
+from elmo_framework.bilm.load import BiLmFiles, read_bilm
 from elmo_framework.data.text import TextBatch
-from elmo_framework.model.model import Reference
 
 
 @final
@@ -22,11 +21,10 @@ class FrozenBiLm:
 
     Args:
         bilm: what is read.
-        reference: where it comes from.
     """
 
-    def __init__(self, bilm: BiLm, reference: Reference) -> None:
-        self.bilm, self.reference = bilm, reference
+    def __init__(self, bilm: BiLm) -> None:
+        self.bilm = bilm
         self._last: tuple[TextBatch, BiLmOutput] | None = None
 
     def read(self, text: TextBatch, state: BiLmState | None = None) -> BiLmOutput:
@@ -53,15 +51,18 @@ _Key: TypeAlias = tuple[str, torch.device, torch.dtype]
 _held: WeakValueDictionary[_Key, FrozenBiLm] = WeakValueDictionary()
 
 
-def frozen_bilm(files: BiLmFiles) -> FrozenBiLm:
+def frozen_bilm(files: BiLmFiles, *, digest: str) -> FrozenBiLm:
     """Load a biLM to be read only; one with the same content that is in use is taken instead.
+
+    Args:
+        files: of the biLM.
+        digest: of their content (`load.reference`).
 
     Raises:
         DataError: see `read_bilm`.
     """
-    found = reference(files)
-    key = found.digest, torch.get_default_device(), torch.get_default_dtype()
+    key = digest, torch.get_default_device(), torch.get_default_dtype()
     held = _held.get(key)
     if held is None:
-        held = _held[key] = FrozenBiLm(read_bilm(files), found)
+        held = _held[key] = FrozenBiLm(read_bilm(files))
     return held

@@ -70,8 +70,7 @@ examples:
 
 def _scores(run: LoadedRun, path: Path, output: TextIO | None) -> dict[str, float]:
     """Score a run on a file, with a progress bar; write predictions to `output` if there is one."""
-    import json
-
+    from elmo_framework.common.files import json_line
     from elmo_framework.common.logs import Progress
 
     with Progress(f"evaluating {path.name}", total=None, unit="batches") as progress:
@@ -84,7 +83,7 @@ def _scores(run: LoadedRun, path: Path, output: TextIO | None) -> dict[str, floa
             predictions = head.predict(result, batch)
             for prediction, example in zip(predictions, batch.examples, strict=True):
                 line = head.task.to_json(prediction, example)
-                output.write(json.dumps(line, ensure_ascii=False) + "\n")
+                output.write(json_line(line))
 
         return run.evaluate(path, note=note)
 

@@ -69,13 +69,13 @@ examples:
 
 
 def _write(run: LoadedRun, arguments: Namespace, output: TextIO) -> None:
-    import json
+    from elmo_framework.common.files import json_line
 
     predictions = run.predictions(
         _inputs(arguments.file), batch_size=arguments.batch_size, tokenizer=arguments.tokenizer
     )
     for prediction in predictions:
-        output.write(json.dumps(prediction, ensure_ascii=False) + "\n")
+        output.write(json_line(prediction))
 
 
 def _inputs(name: str) -> Iterator[str | dict[str, Any]]:

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import errno
 import hashlib
+import json
 import os
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from shutil import rmtree
-from typing import TextIO
+from typing import Any, TextIO
 
 _CHUNK = 1 << 20
 
@@ -68,6 +69,16 @@ def replacing(path: Path) -> Iterator[Path]:
         remove(aside)
         raise
     _synchronize_one(path.parent)
+
+
+def json_line(value: Any) -> str:
+    """Write a value as a line of JSON that UTF-8 can hold, lone surrogates escaped."""
+    line = json.dumps(value, ensure_ascii=False)
+    try:
+        line.encode()
+    except UnicodeEncodeError:
+        line = json.dumps(value)
+    return f"{line}\n"
 
 
 def remove(path: Path) -> None:

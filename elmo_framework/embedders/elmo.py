@@ -14,7 +14,7 @@ from elmo_framework.bilm.bilm import BiLm, BiLmOutput, without_boundaries
 from elmo_framework.bilm.carried_state import CarriedState
 from elmo_framework.bilm.frozen import frozen_bilm
 from elmo_framework.bilm.layer_mix import LayerMix
-from elmo_framework.bilm.load import BiLmFiles, bilm_files, read_bilm
+from elmo_framework.bilm.load import BiLmFiles, bilm_files, read_bilm, reference
 from elmo_framework.common.component import Default, ExistingPath, Lazy
 from elmo_framework.data.text import TextBatch
 from elmo_framework.embedders.token_embedder import TokenEmbedder
@@ -57,9 +57,11 @@ class ElmoTokenEmbedder(TokenEmbedder):
         super().__init__()
         files = _files(bilm, options_file, weight_file)
         self.bilm = read_bilm(files, requires_grad=True) if requires_grad else None
-        self._frozen = None if requires_grad else frozen_bilm(files)
+        self.reference, self._frozen = None, None
+        if not requires_grad:
+            self.reference = reference(files)
+            self._frozen = frozen_bilm(files, digest=self.reference.digest)
         held = self._held
-        self.reference = self._frozen and self._frozen.reference
         self.num_frozen_parameters = 0 if requires_grad else _num_parameters(held)
         self.indexers = (held.token_encoder.indexer,)
         self.mix = mix.build(num_layers=held.num_layers)

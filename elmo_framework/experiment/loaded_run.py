@@ -12,7 +12,7 @@ import torch
 
 from elmo_framework import components
 from elmo_framework.common.build import parse
-from elmo_framework.common.errors import BuildError, DataError, RunError, allowed, shown
+from elmo_framework.common.errors import DataError, RunError, allowed, shown
 from elmo_framework.common.plugins import load_plugins
 from elmo_framework.common.registry import members
 from elmo_framework.data.batch import to_device
@@ -182,13 +182,12 @@ def _build(run: RunDirectory, experiment: Experiment, vocabularies: Vocabularies
     """
     try:
         return experiment.model.build(vocabularies=vocabularies, weights_follow=True)
-    except (BuildError, DataError) as error:
-        gone = [path for path in run.read_digests().get("bilm", {}) if not Path(path).exists()]
-        if not gone:
+    except DataError as error:
+        if error.path is None or error.path.exists():
             raise
         raise RunError(
-            f"{run.path}: this run needs the biLM that is recorded at {gone[0]}, and there is no "
-            "such file; put the biLM back there"
+            f"{run.path}: this run needs the biLM that is recorded at {error.path}, and nothing "
+            "is there; put it back"
         ) from error
 
 

@@ -15,8 +15,11 @@ def mix_layers(
     weights: Float[Tensor, " layers"],
     gamma: Float[Tensor, " 1"],
 ) -> Float[Tensor, "batch tokens dim"]:
-    """Return gamma sum_j softmax(weights)_j h_j (section 3.2 of the paper, equation 1)."""
-    mixed: Tensor = torch.tensordot(weights.softmax(dim=0), layers, dims=1)
+    """Return gamma sum_j softmax(weights)_j h_j (section 3.2 of the paper, equation 1).
+
+    The sum runs in the precision of the weights, whatever that of the layers is.
+    """
+    mixed: Tensor = torch.tensordot(weights.softmax(dim=0), layers.to(weights.dtype), dims=1)
     return gamma * mixed
 
 

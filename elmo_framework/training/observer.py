@@ -64,15 +64,14 @@ class Observers:
 
 
 @final
-@Observer.register("metrics_log")
 class MetricsLog(Observer):
-    """Writes one JSON line an evaluation to `metrics.jsonl`; every run has one.
+    """Writes one JSON line an evaluation to `metrics.jsonl`; every run has one, unasked.
 
     Args:
         directory: the folder of the run.
     """
 
-    def __init__(self, directory: Injected[Path]) -> None:
+    def __init__(self, directory: Path) -> None:
         self._path = directory / "metrics.jsonl"
 
     def start(self, progress: Progress) -> None:

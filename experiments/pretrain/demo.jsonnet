@@ -23,6 +23,7 @@
     },
     dropout: 0.1,
     num_samples: 512,
+    state_reset_rate: 0.05,
     min_count: 2,  // so that <UNK> is learned from the words that come once
   },
   data_loader: { type: 'windows', batch_size: 16, unroll_steps: 20 },

@@ -21,6 +21,7 @@
     },
     max_vocabulary_size: 30000,
     num_samples: 2048,
+    state_reset_rate: 0.05,  // against a trap of short training; see experiments/README.md
   },
   data_loader: { type: 'windows', batch_size: 32, unroll_steps: 20 },
   trainer: {

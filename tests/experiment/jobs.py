@@ -39,6 +39,7 @@ TAGGING: dict[str, Any] = {
     "model.encoder.hidden_size": 8,
     "data_loader.batch_size": 8,
     "trainer.num_epochs": 4,
+    "trainer.optimizer.lr": 0.02,
 }
 
 

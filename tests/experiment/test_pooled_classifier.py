@@ -127,8 +127,8 @@ def test_a_label_that_was_not_seen_in_training_is_refused(
     data = _written(tmp_path / "new.jsonl", '{"text": "The band played on.", "label": "musik"}')
     assert main(["evaluate", str(run), str(data)]) == 2
     assert capsys.readouterr().err.splitlines()[-1] == (
-        "error: 'musik' is none of the labels seen in training; allowed: cooking, sport, weather. "
-        "It is that of: 'The band played on .'"
+        f"error: {data}: 'musik' is none of the labels seen in training; "
+        "allowed: cooking, sport, weather. It is that of: 'The band played on .'"
     )
 
 

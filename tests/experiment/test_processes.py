@@ -53,6 +53,7 @@ def bilm_changes(*, rows: int) -> dict[str, Any]:
         **ON_CPU,
         "model.num_samples": None,
         "model.dropout": 0.0,
+        "model.state_reset_rate": 0.0,
         "model.context_layers.dropout": 0.0,
         "data_loader.batch_size": rows,
         # Adam would make whole steps of what rounding leaves where a gradient is zero.

@@ -15,7 +15,7 @@ from elmo_framework import load
 from elmo_framework.commands.main import main
 from elmo_framework.common.files import digest
 from elmo_framework.data.tokenizer import WhitespaceTokenizer
-from tests.experiment.jobs import DATA, evaluations, pretrain, tagging_with, train
+from tests.experiment.jobs import DATA, TAGGING, evaluations, pretrain, tagging_with, train
 
 NER = "experiments/ner/elmo.jsonnet"
 
@@ -78,7 +78,10 @@ def test_a_tuned_bilm_is_changed_and_saved_with_the_run(bilm: Path, tmp_path: Pa
         if not held.equal(pretrained[name[name.index("bilm.") :]])
     ]
     assert moved
-    assert load(tmp_path / "run").evaluate(DATA / "valid.txt")["accuracy"] > 0
+    metrics = json.loads((tmp_path / "run/metrics.json").read_text())
+    scores = load(tmp_path / "run").evaluate(DATA / "valid.txt")
+    assert scores["loss"] == pytest.approx(metrics["best_validation_loss"], rel=1e-5)
+    assert scores["accuracy"] == metrics["best_validation_accuracy"]
 
 
 def test_a_loaded_run_scores_as_it_did_in_training(tagger: Path) -> None:
@@ -115,7 +118,7 @@ def test_evaluate_writes_scores_and_predictions(
     predictions = [json.loads(line) for line in lines.read_text().splitlines()]
     assert len(predictions) == 40
     assert all(len(held["tags"]) == len(held["words"]) for held in predictions)
-    assert json.loads(scores.read_text())[valid]["accuracy"] > 0
+    assert json.loads(scores.read_text()) == {valid: load(tagger).evaluate(valid)}
 
 
 def test_predict_takes_sentences_and_objects(
@@ -144,10 +147,10 @@ def test_predict_takes_a_tokenizer_by_name_or_as_it_is(tagger: Path) -> None:
 
 
 def test_a_run_is_used_in_the_precision_of_its_training(
-    bilm: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path,
 ) -> None:
-    asked = {"trainer.precision": "bfloat16", "trainer.num_epochs": 1}
-    assert train(NER, tmp_path / "run", tagging_with(bilm, **asked)) == 0
+    changes = {**TAGGING, "trainer.precision": "bfloat16", "trainer.num_epochs": 1}
+    assert train("experiments/ner/baseline.jsonnet", tmp_path / "run", changes) == 0
     run = load(tmp_path / "run")
     precisions: list[torch.dtype | None] = []
     run.model.register_forward_pre_hook(
@@ -199,7 +202,7 @@ def test_two_places_have_two_mixes_from_one_pass(
     changes = tagging_with(bilm, **{"model.output_embedder": output, "trainer.num_epochs": 1})
     assert train(NER, tmp_path / "run", changes) == 0
     metrics = json.loads((tmp_path / "run/metrics.json").read_text())
-    assert len(calls) == 40 // 8 + 40 // 8  # training and validation, one pass a batch
+    assert len(calls) == 40 // 8 + 1 + 40 // 8  # training, rehearsal, validation: one pass a batch
     assert "embedder.token_embedders.elmo.mix.gamma" in metrics
 
 
@@ -230,3 +233,15 @@ def test_torch_is_left_as_it_was(tagger: Path) -> None:
     before = torch.get_default_dtype(), torch.is_grad_enabled(), torch.get_num_threads()
     load(tagger).predict(["It rained."])
     assert before == (torch.get_default_dtype(), torch.is_grad_enabled(), torch.get_num_threads())
+
+
+def test_bfloat16_works_with_elmo(bilm: Path, tmp_path: Path) -> None:
+    changes = tagging_with(bilm, **{"trainer.precision": "bfloat16", "trainer.num_epochs": 1})
+    assert train(NER, tmp_path / "run", changes) == 0
+
+
+def test_a_lone_surrogate_is_tagged_and_written(tagger: Path, tmp_path: Path) -> None:
+    source, output = tmp_path / "in.jsonl", tmp_path / "out.jsonl"
+    source.write_text('{"tokens": ["\\ud800", "left"]}\n')
+    assert main(["predict", str(tagger), str(source), "--output-file", str(output)]) == 0
+    assert json.loads(output.read_text())["words"] == ["\ud800", "left"]

@@ -188,8 +188,8 @@ def test_a_bilm_writes_no_predictions(
     bilm: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     output = tmp_path / "predictions.jsonl"
-    words = ["evaluate", str(bilm), str(DATA / "lm_valid.txt"), "--predictions", str(output)]
-    assert main(words) == 2
+    data = str(DATA / "lm_valid.txt")
+    assert main(["evaluate", str(bilm), data, "--predictions", str(output)]) == 2
     assert "predicts no labels" in message_of(capsys)
     assert not output.exists()
 
@@ -199,8 +199,8 @@ def test_a_place_that_holds_no_file_is_refused_before_the_evaluation(
     option: str, tagger: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     folder = tmp_path / "absent"
-    words = ["evaluate", str(tagger), str(DATA / "valid.txt"), option, str(folder / "x.json")]
-    assert main(words) == 2
+    data, output = str(DATA / "valid.txt"), str(folder / "x.json")
+    assert main(["evaluate", str(tagger), data, option, output]) == 2
     errors = capsys.readouterr().err
     assert errors.endswith(f"error: {folder}: No such file or directory\n")
     assert "evaluating" not in errors
@@ -209,10 +209,9 @@ def test_a_place_that_holds_no_file_is_refused_before_the_evaluation(
 def test_predictions_and_scores_need_two_files(
     tagger: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    output = str(tmp_path / "x.json")
-    options = ["--predictions", output, "--output-file", output]
+    options = [f"{name}={tmp_path}" for name in ("--predictions", "--output-file")]
     assert main(["evaluate", str(tagger), str(DATA / "valid.txt"), *options]) == 2
-    assert f"both name {output}" in message_of(capsys)
+    assert f"both name {tmp_path}" in message_of(capsys)
 
 
 def test_standard_input_that_is_not_utf_8_is_refused_with_its_line(
@@ -263,9 +262,8 @@ def test_a_run_whose_bilm_is_gone_says_where_it_was(
     assert train(NER, run, tagging_with(own, **{"trainer.num_epochs": 1})) == 0
     shutil.rmtree(own)
     assert main(["evaluate", str(run), str(DATA / "valid.txt")]) == 2
-    assert message_of(capsys).startswith(
-        f"{run}: this run needs the biLM that is recorded at {own / 'bilm/weights.hdf5'}"
-    )
+    expected = f"{run}: this run needs the biLM that is recorded at {own}, "
+    assert message_of(capsys).startswith(expected)
 
 
 def test_a_full_disk_ends_training_with_a_message(

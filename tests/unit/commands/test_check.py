@@ -123,7 +123,7 @@ def test_an_error_that_ends_the_check_is_a_problem_in_json(
     ("arguments", "source", "said"),
     [
         (["nowhere.jsonnet"], "nowhere.jsonnet", "there is no such file"),
-        (["ner.jsonnet", "-o", "{ model: "], "--overrides", "--overrides:1:"),
+        (["ner.jsonnet", "-o", "{ model: "], "ner.jsonnet with --overrides", "--overrides:1:10: "),
     ],
 )
 def test_what_cannot_be_read_is_a_problem_in_json(
