@@ -163,14 +163,17 @@ class _Bar(_Display):
     def start(self) -> None:
         from rich.console import Console
         from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
+        from rich.table import Column
 
         self.since, self.done = time.monotonic(), 0
         self.bar = Progress(
             TextColumn("{task.description}"),
-            BarColumn(),
-            TextColumn("{task.fields[count]}"),
-            TimeRemainingColumn(),
-            TextColumn("{task.fields[note]}"),
+            BarColumn(bar_width=10),
+            TextColumn("{task.fields[count]}", table_column=Column(no_wrap=True)),
+            TimeRemainingColumn(table_column=Column(min_width=7, no_wrap=True)),
+            # On a narrow terminal this is what is cut.
+            TextColumn("{task.fields[note]}", table_column=Column(ratio=1, no_wrap=True)),
+            expand=True,
             console=Console(file=self.stream),
             redirect_stdout=False,  # results go there, and must not be mixed with the bar
         )

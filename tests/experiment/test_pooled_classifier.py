@@ -8,15 +8,19 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import jsonschema
 import pytest
 
 from elmo_framework.bilm.bilm import BiLm
 from elmo_framework.bilm.load import save_bilm
 from elmo_framework.commands.main import main
 from elmo_framework.common.build import parse
+from elmo_framework.common.config import Config
 from elmo_framework.common.errors import DataError
 from elmo_framework.common.plugins import load_plugins
+from elmo_framework.common.schema import schema
 from elmo_framework.data.reader import DatasetReader
+from elmo_framework.experiment.experiment import Experiment
 from elmo_framework.experiment.loaded_run import LoadedRun, load
 from tests.plugin_scope import without_plugins
 
@@ -64,6 +68,13 @@ def _read(name: str, path: Path, **keys: Any) -> list[Any]:
 def _written(path: Path, *lines: str) -> Path:
     path.write_text("".join(f"{line}\n" for line in lines))
     return path
+
+
+@pytest.mark.parametrize("name", ["baseline.jsonnet", "elmo.jsonnet"])
+def test_its_configs_fit_the_schema_that_plugins_are_part_of(name: str) -> None:
+    validator = jsonschema.Draft202012Validator(schema(Experiment))
+    raw = Config.load(CONFIGS / name).raw
+    assert [error.message for error in validator.iter_errors(raw)] == []
 
 
 def test_it_fits_its_training_data_and_reports_the_accuracy(loaded: LoadedRun) -> None:
