@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterable
+from dataclasses import dataclass
 from typing import Annotated, final
 
 import torch
@@ -29,6 +30,7 @@ class Optimizer(Registrable, ABC):
 
 @final
 @Optimizer.register("adagrad")
+@dataclass(frozen=True)
 class Adagrad(Optimizer):
     """Adagrad: `a += g^2; w -= lr * g / sqrt(a)`, as the paper's biLM was trained.
 
@@ -39,29 +41,19 @@ class Adagrad(Optimizer):
         weight_decay: weight of an L2 penalty.
     """
 
-    def __init__(
-        self,
-        lr: Rate = 0.2,
-        initial_accumulator_value: Penalty = 1.0,
-        eps: Penalty = 1e-10,
-        weight_decay: Penalty = 0.0,
-    ) -> None:
-        self.lr, self.eps, self.weight_decay = lr, eps, weight_decay
-        self.initial_accumulator_value = initial_accumulator_value
+    lr: Rate = 0.2
+    initial_accumulator_value: Penalty = 1.0
+    eps: Penalty = 1e-10
+    weight_decay: Penalty = 0.0
 
     def create(self, parameters: Iterable[nn.Parameter]) -> torch.optim.Optimizer:
         """Return torch's Adagrad."""
-        return torch.optim.Adagrad(
-            parameters,
-            lr=self.lr,
-            initial_accumulator_value=self.initial_accumulator_value,
-            eps=self.eps,
-            weight_decay=self.weight_decay,
-        )
+        return torch.optim.Adagrad(parameters, **vars(self))
 
 
 @final
 @Optimizer.register("adam")
+@dataclass(frozen=True)
 class Adam(Optimizer):
     """Adam (Kingma and Ba 2015).
 
@@ -72,28 +64,19 @@ class Adam(Optimizer):
         weight_decay: weight of an L2 penalty.
     """
 
-    def __init__(
-        self,
-        lr: Rate = 0.001,
-        betas: tuple[Decay, Decay] = (0.9, 0.999),
-        eps: Penalty = 1e-8,
-        weight_decay: Penalty = 0.0,
-    ) -> None:
-        self.lr, self.betas, self.eps, self.weight_decay = lr, betas, eps, weight_decay
+    lr: Rate = 0.001
+    betas: tuple[Decay, Decay] = (0.9, 0.999)
+    eps: Penalty = 1e-8
+    weight_decay: Penalty = 0.0
 
     def create(self, parameters: Iterable[nn.Parameter]) -> torch.optim.Optimizer:
         """Return torch's Adam."""
-        return torch.optim.Adam(
-            parameters,
-            lr=self.lr,
-            betas=self.betas,
-            eps=self.eps,
-            weight_decay=self.weight_decay,
-        )
+        return torch.optim.Adam(parameters, **vars(self))
 
 
 @final
 @Optimizer.register("adamw")
+@dataclass(frozen=True)
 class AdamW(Optimizer):
     """Adam with decoupled weight decay (Loshchilov and Hutter 2019).
 
@@ -104,28 +87,19 @@ class AdamW(Optimizer):
         weight_decay: share of each weight that is taken off, times the learning rate.
     """
 
-    def __init__(
-        self,
-        lr: Rate = 0.001,
-        betas: tuple[Decay, Decay] = (0.9, 0.999),
-        eps: Penalty = 1e-8,
-        weight_decay: Penalty = 0.01,
-    ) -> None:
-        self.lr, self.betas, self.eps, self.weight_decay = lr, betas, eps, weight_decay
+    lr: Rate = 0.001
+    betas: tuple[Decay, Decay] = (0.9, 0.999)
+    eps: Penalty = 1e-8
+    weight_decay: Penalty = 0.01
 
     def create(self, parameters: Iterable[nn.Parameter]) -> torch.optim.Optimizer:
         """Return torch's AdamW."""
-        return torch.optim.AdamW(
-            parameters,
-            lr=self.lr,
-            betas=self.betas,
-            eps=self.eps,
-            weight_decay=self.weight_decay,
-        )
+        return torch.optim.AdamW(parameters, **vars(self))
 
 
 @final
 @Optimizer.register("adadelta")
+@dataclass(frozen=True)
 class Adadelta(Optimizer):
     """Adadelta (Zeiler 2012).
 
@@ -136,24 +110,19 @@ class Adadelta(Optimizer):
         weight_decay: weight of an L2 penalty.
     """
 
-    def __init__(
-        self,
-        lr: Rate = 1.0,
-        rho: Decay = 0.9,
-        eps: Penalty = 1e-6,
-        weight_decay: Penalty = 0.0,
-    ) -> None:
-        self.lr, self.rho, self.eps, self.weight_decay = lr, rho, eps, weight_decay
+    lr: Rate = 1.0
+    rho: Decay = 0.9
+    eps: Penalty = 1e-6
+    weight_decay: Penalty = 0.0
 
     def create(self, parameters: Iterable[nn.Parameter]) -> torch.optim.Optimizer:
         """Return torch's Adadelta."""
-        return torch.optim.Adadelta(
-            parameters, lr=self.lr, rho=self.rho, eps=self.eps, weight_decay=self.weight_decay
-        )
+        return torch.optim.Adadelta(parameters, **vars(self))
 
 
 @final
 @Optimizer.register("sgd")
+@dataclass(frozen=True)
 class Sgd(Optimizer):
     """Stochastic gradient descent.
 
@@ -164,31 +133,23 @@ class Sgd(Optimizer):
         nesterov: whether the gradient is taken after the momentum's step.
     """
 
-    def __init__(
-        self,
-        lr: Rate,
-        momentum: Decay = 0.0,
-        weight_decay: Penalty = 0.0,
-        nesterov: bool = False,
-    ) -> None:
-        if nesterov and not momentum:
+    lr: Rate
+    momentum: Decay = 0.0
+    weight_decay: Penalty = 0.0
+    nesterov: bool = False
+
+    def __post_init__(self) -> None:
+        if self.nesterov and not self.momentum:
             raise ValueError("nesterov needs a momentum above 0")
-        self.lr, self.momentum = lr, momentum
-        self.weight_decay, self.nesterov = weight_decay, nesterov
 
     def create(self, parameters: Iterable[nn.Parameter]) -> torch.optim.Optimizer:
         """Return torch's SGD."""
-        return torch.optim.SGD(
-            parameters,
-            lr=self.lr,
-            momentum=self.momentum,
-            weight_decay=self.weight_decay,
-            nesterov=self.nesterov,
-        )
+        return torch.optim.SGD(parameters, **vars(self))
 
 
 @final
 @Optimizer.register("rmsprop")
+@dataclass(frozen=True)
 class RmsProp(Optimizer):
     """RMSprop.
 
@@ -200,24 +161,12 @@ class RmsProp(Optimizer):
         momentum: share of the last update that is kept.
     """
 
-    def __init__(
-        self,
-        lr: Rate = 0.01,
-        alpha: Decay = 0.99,
-        eps: Penalty = 1e-8,
-        weight_decay: Penalty = 0.0,
-        momentum: Decay = 0.0,
-    ) -> None:
-        self.lr, self.alpha, self.eps = lr, alpha, eps
-        self.weight_decay, self.momentum = weight_decay, momentum
+    lr: Rate = 0.01
+    alpha: Decay = 0.99
+    eps: Penalty = 1e-8
+    weight_decay: Penalty = 0.0
+    momentum: Decay = 0.0
 
     def create(self, parameters: Iterable[nn.Parameter]) -> torch.optim.Optimizer:
         """Return torch's RMSprop."""
-        return torch.optim.RMSprop(
-            parameters,
-            lr=self.lr,
-            alpha=self.alpha,
-            eps=self.eps,
-            weight_decay=self.weight_decay,
-            momentum=self.momentum,
-        )
+        return torch.optim.RMSprop(parameters, **vars(self))
