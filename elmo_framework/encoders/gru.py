@@ -9,9 +9,8 @@ from jaxtyping import Bool, Float
 from torch import Tensor, nn
 
 from elmo_framework.common.component import Local
-from elmo_framework.common.sizes import require_size
 from elmo_framework.encoders.encoder import Encoder
-from elmo_framework.encoders.lstm import require_layers_for
+from elmo_framework.encoders.recurrent import recurrent_network
 from elmo_framework.nn.packed import read_packed
 
 
@@ -39,17 +38,16 @@ class GruEncoder(Encoder):
         input_size: int | None = None,
     ) -> None:
         super().__init__()
-        require_size("input_size", input_size, inferred=input_dim)
-        require_layers_for(dropout, num_layers)
         self.input_dim = input_dim
         self.output_dim = hidden_size * (2 if bidirectional else 1)
-        self.gru = nn.GRU(
+        self.gru = recurrent_network(
+            nn.GRU,
             input_dim,
-            hidden_size,
+            hidden_size=hidden_size,
             num_layers=num_layers,
             bidirectional=bidirectional,
             dropout=dropout,
-            batch_first=True,
+            input_size=input_size,
         )
 
     def forward(

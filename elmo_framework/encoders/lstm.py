@@ -9,9 +9,9 @@ from jaxtyping import Bool, Float
 from torch import Tensor, nn
 
 from elmo_framework.common.component import Local
-from elmo_framework.common.sizes import require_size
 from elmo_framework.encoders.encoder import Encoder
 from elmo_framework.encoders.pooler import Pooler
+from elmo_framework.encoders.recurrent import recurrent_network
 from elmo_framework.nn.packed import read_packed
 
 
@@ -39,17 +39,16 @@ class LstmEncoder(Encoder):
         input_size: int | None = None,
     ) -> None:
         super().__init__()
-        require_size("input_size", input_size, inferred=input_dim)
-        require_layers_for(dropout, num_layers)
         self.input_dim = input_dim
         self.output_dim = hidden_size * (2 if bidirectional else 1)
-        self.lstm = nn.LSTM(
+        self.lstm = recurrent_network(
+            nn.LSTM,
             input_dim,
-            hidden_size,
+            hidden_size=hidden_size,
             num_layers=num_layers,
             bidirectional=bidirectional,
             dropout=dropout,
-            batch_first=True,
+            input_size=input_size,
         )
 
     def forward(
@@ -85,10 +84,16 @@ class LstmPooler(Pooler):
         input_size: int | None = None,
     ) -> None:
         super().__init__()
-        encoder = LstmEncoder(
-            input_dim, hidden_size, num_layers, bidirectional, dropout, input_size
+        self.output_dim = hidden_size * (2 if bidirectional else 1)
+        self.lstm = recurrent_network(
+            nn.LSTM,
+            input_dim,
+            hidden_size=hidden_size,
+            num_layers=num_layers,
+            bidirectional=bidirectional,
+            dropout=dropout,
+            input_size=input_size,
         )
-        self.lstm, self.output_dim = encoder.lstm, encoder.output_dim
 
     def forward(
         self,
@@ -97,16 +102,3 @@ class LstmPooler(Pooler):
     ) -> Float[Tensor, "batch output_dim"]:
         """Pool sequences."""
         return read_packed(self.lstm, inputs, mask).last
-
-
-def require_layers_for(dropout: float, num_layers: int) -> None:
-    """Refuse a dropout between the layers of a network that has one layer.
-
-    Raises:
-        ValueError: it would do nothing.
-    """
-    if dropout and num_layers == 1:
-        raise ValueError(
-            f"dropout is {dropout}, but acts between layers and num_layers is 1; "
-            "set num_layers, or remove dropout"
-        )

@@ -66,6 +66,7 @@ class ConstantSchedule(Schedule):
 
 @final
 @Schedule.register("linear_with_warmup")
+@dataclass(frozen=True)
 class LinearWithWarmupSchedule(Schedule):
     """Grows linearly over the warm-up, then falls linearly to 0 at the last step.
 
@@ -75,8 +76,7 @@ class LinearWithWarmupSchedule(Schedule):
 
     needs_num_steps = True
 
-    def __init__(self, warmup_steps: Annotated[int, Ge(0)] = 0) -> None:
-        self.warmup_steps = warmup_steps
+    warmup_steps: Annotated[int, Ge(0)] = 0
 
     def multiplier(self, moment: Moment) -> float:
         """Return the factor of the triangle."""
@@ -89,6 +89,7 @@ class LinearWithWarmupSchedule(Schedule):
 
 @final
 @Schedule.register("constant_with_warmup")
+@dataclass(frozen=True)
 class ConstantWithWarmupSchedule(Schedule):
     """Grows linearly over the warm-up, then stays.
 
@@ -96,8 +97,7 @@ class ConstantWithWarmupSchedule(Schedule):
         warmup_steps: updates until the full rate is reached.
     """
 
-    def __init__(self, warmup_steps: Annotated[int, Ge(0)] = 0) -> None:
-        self.warmup_steps = warmup_steps
+    warmup_steps: Annotated[int, Ge(0)] = 0
 
     def multiplier(self, moment: Moment) -> float:
         """Return the share of the warm-up that is done."""
@@ -106,6 +106,7 @@ class ConstantWithWarmupSchedule(Schedule):
 
 @final
 @Schedule.register("cosine_with_warmup")
+@dataclass(frozen=True)
 class CosineWithWarmupSchedule(Schedule):
     """Grows linearly over the warm-up, then falls to 0 along half a cosine.
 
@@ -115,8 +116,7 @@ class CosineWithWarmupSchedule(Schedule):
 
     needs_num_steps = True
 
-    def __init__(self, warmup_steps: Annotated[int, Ge(0)] = 0) -> None:
-        self.warmup_steps = warmup_steps
+    warmup_steps: Annotated[int, Ge(0)] = 0
 
     def multiplier(self, moment: Moment) -> float:
         """Return the factor of the curve."""
@@ -129,6 +129,7 @@ class CosineWithWarmupSchedule(Schedule):
 
 @final
 @Schedule.register("noam")
+@dataclass(frozen=True)
 class NoamSchedule(Schedule):
     """`factor * model_size^-0.5 * min(step^-0.5, step * warmup_steps^-1.5)` (Vaswani 2017).
 
@@ -138,10 +139,9 @@ class NoamSchedule(Schedule):
         factor: multiplies the whole.
     """
 
-    def __init__(
-        self, model_size: Count, warmup_steps: Count, factor: Annotated[float, Gt(0)] = 1.0
-    ) -> None:
-        self.model_size, self.warmup_steps, self.factor = model_size, warmup_steps, factor
+    model_size: Count
+    warmup_steps: Count
+    factor: Annotated[float, Gt(0)] = 1.0
 
     def multiplier(self, moment: Moment) -> float:
         """Return the factor of the equation."""
@@ -152,6 +152,7 @@ class NoamSchedule(Schedule):
 
 @final
 @Schedule.register("exponential")
+@dataclass(frozen=True)
 class ExponentialSchedule(Schedule):
     """Multiplies the rate by `gamma` after each epoch.
 
@@ -159,8 +160,7 @@ class ExponentialSchedule(Schedule):
         gamma: the factor of one epoch.
     """
 
-    def __init__(self, gamma: Annotated[float, Gt(0)]) -> None:
-        self.gamma = gamma
+    gamma: Annotated[float, Gt(0)]
 
     def multiplier(self, moment: Moment) -> float:
         """Return gamma to the power of the epoch."""
@@ -169,6 +169,7 @@ class ExponentialSchedule(Schedule):
 
 @final
 @Schedule.register("reduce_on_plateau")
+@dataclass(frozen=True)
 class ReduceOnPlateauSchedule(Schedule):
     """Multiplies the rate by `factor` whenever the validation metric stops to improve.
 
@@ -180,13 +181,9 @@ class ReduceOnPlateauSchedule(Schedule):
 
     needs_scores = True
 
-    def __init__(
-        self,
-        factor: Annotated[float, Gt(0), Lt(1)] = 0.1,
-        patience: Annotated[int, Ge(0)] = 10,
-        threshold: Annotated[float, Ge(0)] = 1e-4,
-    ) -> None:
-        self.factor, self.patience, self.threshold = factor, patience, threshold
+    factor: Annotated[float, Gt(0), Lt(1)] = 0.1
+    patience: Annotated[int, Ge(0)] = 10
+    threshold: Annotated[float, Ge(0)] = 1e-4
 
     def multiplier(self, moment: Moment) -> float:
         """Return the factor after the reductions that the scores ask for."""
@@ -201,6 +198,7 @@ class ReduceOnPlateauSchedule(Schedule):
 
 @final
 @Schedule.register("slanted_triangular")
+@dataclass(frozen=True)
 class SlantedTriangularSchedule(Schedule):
     """A short rise, then a long fall (Howard and Ruder 2018, equation 3).
 
@@ -211,10 +209,8 @@ class SlantedTriangularSchedule(Schedule):
 
     needs_num_steps = True
 
-    def __init__(
-        self, cut_frac: Annotated[float, Gt(0), Lt(1)] = 0.1, ratio: Annotated[int, Gt(1)] = 32
-    ) -> None:
-        self.cut_frac, self.ratio = cut_frac, ratio
+    cut_frac: Annotated[float, Gt(0), Lt(1)] = 0.1
+    ratio: Annotated[int, Gt(1)] = 32
 
     def multiplier(self, moment: Moment) -> float:
         """Return the factor of the equation."""
@@ -227,6 +223,7 @@ class SlantedTriangularSchedule(Schedule):
 
 @final
 @Schedule.register("multi_step")
+@dataclass(frozen=True)
 class MultiStepSchedule(Schedule):
     """Multiplies the rate by `gamma` at each milestone.
 
@@ -235,10 +232,12 @@ class MultiStepSchedule(Schedule):
         gamma: the factor of one milestone.
     """
 
-    def __init__(self, milestones: list[Count], gamma: Annotated[float, Gt(0)] = 0.1) -> None:
-        if any(later <= earlier for earlier, later in pairwise(milestones)):
-            raise ValueError(f"milestones are not in ascending order: {milestones}")
-        self.milestones, self.gamma = milestones, gamma
+    milestones: list[Count]
+    gamma: Annotated[float, Gt(0)] = 0.1
+
+    def __post_init__(self) -> None:
+        if any(later <= earlier for earlier, later in pairwise(self.milestones)):
+            raise ValueError(f"milestones are not in ascending order: {self.milestones}")
 
     def multiplier(self, moment: Moment) -> float:
         """Return gamma to the power of the milestones that are passed."""
