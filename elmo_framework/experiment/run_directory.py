@@ -99,7 +99,8 @@ class RunDirectory:
             RunError: a run with a checkpoint is there and neither was asked for, or something
                 that is no run.
         """
-        present = [held for held in self.path.iterdir() if held.name != _LOCK]
+        # Hidden are the lock, and what a killed process was about to write.
+        present = [held for held in self.path.iterdir() if not held.name.startswith(".")]
         if present and not self.config.exists():
             raise RunError(
                 f"{self.path}: this folder is no run, it holds something else "
@@ -113,7 +114,8 @@ class RunDirectory:
                 f"{self.path}: the folder is not empty; pass --recover to go on with the run in "
                 "it, --force to remove it, or choose another --serialization-dir"
             )
-        for held in present:
+        # The config goes last: while it is there, the folder is known for a run.
+        for held in sorted(present, key=lambda held: held == self.config):
             rmtree(held) if held.is_dir() and not held.is_symlink() else held.unlink()
 
     def save_weights(self, weights: Mapping[str, Tensor]) -> None:

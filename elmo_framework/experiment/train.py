@@ -10,7 +10,7 @@ from typing import Any
 
 from elmo_framework.common.component import Lazy
 from elmo_framework.common.config import Config
-from elmo_framework.common.errors import DataError, RunError, allowed
+from elmo_framework.common.errors import DataError, RunError
 from elmo_framework.common.filled import filled, with_absolute_paths
 from elmo_framework.data.vocabulary import Vocabularies
 from elmo_framework.experiment.data_sets import evaluation_source, training_source
@@ -21,7 +21,7 @@ from elmo_framework.experiment.training_job import TrainingJob
 from elmo_framework.model.model import Model
 from elmo_framework.training.checkpointer import Checkpointer
 from elmo_framework.training.console import Console
-from elmo_framework.training.evaluator import Evaluator
+from elmo_framework.training.evaluator import Evaluator, require_score
 from elmo_framework.training.interrupt import interrupts
 from elmo_framework.training.moving_average import AveragedWeights
 from elmo_framework.training.observer import MetricsLog, Observer, Observers
@@ -77,6 +77,9 @@ def _train(job: TrainingJob) -> dict[str, Any]:
         keep=job.experiment.trainer.checkpointer.keep_most_recent_by_count,
         group=job.group,
     )
+    test_evaluator = (
+        _evaluator(job, model, vocabularies, "test") if job.experiment.evaluate_on_test else None
+    )
     seed_everything(job.experiment.random_seed + job.group.share.rank)
     trainer = _trainer(job, model, vocabularies)
     observers = _observers(job, trainer)
@@ -86,7 +89,7 @@ def _train(job: TrainingJob) -> dict[str, Any]:
     finally:
         observers.close()
     model.load_state_dict(checkpointer.best_weights(result.progress))
-    return _finish(job, model, vocabularies, result)
+    return _finish(job, model, result, test_evaluator)
 
 
 def _trainer(job: TrainingJob, model: Model[Any], vocabularies: Vocabularies) -> Trainer:
@@ -117,7 +120,7 @@ def _evaluator(
     )
     precision = job.experiment.trainer.precision
     evaluator = Evaluator(source, group=job.group, device=job.device, precision=precision)
-    _rehearse(evaluator, model, metric=job.experiment.trainer.validation_metric[1:], path=path)
+    _rehearse(evaluator, model, metric=job.experiment.trainer.validation_metric, path=path)
     return evaluator
 
 
@@ -136,11 +139,8 @@ def _rehearse(evaluator: Evaluator, model: Model[Any], *, metric: str, path: Pat
         ) from error
     # Scores by type, such as f1-measure-PER, need not be there from the first batch on.
     by_type = tuple(name.removesuffix("overall") for name in scores if name.endswith("-overall"))
-    if metric not in scores and not (by_type and metric.startswith(by_type)):
-        raise RunError(
-            f"trainer.validation_metric: {metric!r} is no score of this model; "
-            f"{allowed(metric, scores)}"
-        )
+    if not (by_type and metric[1:].startswith(by_type)):
+        require_score(metric, scores)
 
 
 def _observers(job: TrainingJob, trainer: Trainer) -> Observers:
@@ -157,14 +157,15 @@ def _observers(job: TrainingJob, trainer: Trainer) -> Observers:
 
 
 def _finish(
-    job: TrainingJob, model: Model[Any], vocabularies: Vocabularies, result: TrainingResult
+    job: TrainingJob,
+    model: Model[Any],
+    result: TrainingResult,
+    test_evaluator: Evaluator | None,
 ) -> dict[str, Any]:
     """Keep the best weights and score them on the test data; return the metrics of the run."""
     metrics = _metrics(model, result)
-    if job.experiment.evaluate_on_test:
-        evaluator = _evaluator(job, model, vocabularies, "test")
-        assert evaluator is not None
-        scores = evaluator.scores(model)
+    if test_evaluator is not None:
+        scores = test_evaluator.scores(model)
         metrics |= {f"test_{name}": value for name, value in scores.items()}
     if job.group.is_first:
         model.save_extras(job.run.path)

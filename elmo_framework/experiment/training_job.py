@@ -55,9 +55,10 @@ class TrainingJob:
             self.run.prepare(force=force, recover=recover)
             if recover:
                 self._require_same_config()
+            # First, for a folder with this file is known for a run.
+            self.run.write_json(self.run.config, self.filled)
             write_text(self.run.path / "config.jsonnet", self.config.text)
             self.run.write_json(self.run.path / "config.json", self.config.raw)
-            self.run.write_json(self.run.config, self.filled)
         self.group.wait()
 
     def _require_paths_outside(self) -> None:

@@ -9,6 +9,7 @@ from typing import Any
 
 import torch
 
+from elmo_framework.common.errors import RunError, allowed
 from elmo_framework.data.batch import to_device
 from elmo_framework.data.source import BatchSource
 from elmo_framework.model.model import Model
@@ -73,6 +74,23 @@ class Evaluator:
         if note is not None:
             note(batch, output)
         return model.sums(output, batch)
+
+
+def require_score(metric: str, scores: Mapping[str, float]) -> None:
+    """Refuse a metric that a model does not have.
+
+    Args:
+        metric: `trainer.validation_metric`, its sign included.
+        scores: those that the model has.
+
+    Raises:
+        RunError: it is none of them.
+    """
+    if metric[1:] not in scores:
+        raise RunError(
+            f"trainer.validation_metric: {metric!r} is no score of this model; "
+            f"{allowed(metric[1:], scores)}"
+        )
 
 
 def autocast(device: torch.device, precision: str) -> torch.autocast:

@@ -13,12 +13,12 @@ from typing import Any, TypeVar
 import torch
 from torch import Tensor, nn
 
-from elmo_framework.common.errors import RunError, StoppedError, allowed
+from elmo_framework.common.errors import RunError, StoppedError
 from elmo_framework.data.batch import to_device
 from elmo_framework.data.source import BatchSource
 from elmo_framework.model.model import Model
 from elmo_framework.training.checkpointer import Checkpointer, Snapshot
-from elmo_framework.training.evaluator import Evaluator, autocast
+from elmo_framework.training.evaluator import Evaluator, autocast, require_score
 from elmo_framework.training.interrupt import Interrupt
 from elmo_framework.training.moving_average import AveragedWeights
 from elmo_framework.training.observer import Observers
@@ -129,7 +129,8 @@ class Trainer:
     def steps(self) -> Iterator[StepReport]:
         """Make updates until a limit is reached; yield a report after each."""
         self.model.train()
-        while not (self._is_finished or self._is_at_limit()):
+        self._is_finished = self._is_at_limit()
+        while not self._is_finished:
             for batches in grouped(
                 self.source.batches(), self.options.num_gradient_accumulation_steps
             ):
@@ -222,11 +223,7 @@ class Trainer:
         with self.average.in_place():
             scores = self.evaluator.scores(self.model)
         metric = self.options.validation_metric
-        if metric[1:] not in scores:
-            raise RunError(
-                f"trainer.validation_metric: {metric!r} is no score of this model; "
-                f"{allowed(metric[1:], scores)}"
-            )
+        require_score(metric, scores)
         if not math.isfinite(scores[metric[1:]]):
             raise RunError(
                 f"{metric[1:]} on the validation data is {scores[metric[1:]]} at step "

@@ -398,3 +398,25 @@ def test_patience_needs_validation_data(
     changes = tagging_with(bilm, validation_data_path=None, **{"trainer.patience": 1})
     assert train(NER, tmp_path / "run", changes) == 2
     assert "trainer.patience needs a validation_data_path" in message_of(capsys)
+
+
+def test_a_test_label_that_training_lacks_is_named_before_training(
+    bilm: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "test.txt"
+    path.write_text("Anna B-DRUG\nleft O\n")
+    changes = tagging_with(bilm, test_data_path=str(path), evaluate_on_test=True)
+    assert train(NER, tmp_path / "run", changes) == 2
+    errors = capsys.readouterr().err
+    assert "training:" not in errors
+    assert f"{path}: 'U-DRUG' is none of the labels seen in training" in errors
+
+
+@pytest.mark.parametrize("left", [".filled_config.json.writing", ".lock"])
+def test_what_a_process_left_that_was_killed_at_its_start_is_no_obstacle(
+    left: str, bilm: Path, tmp_path: Path
+) -> None:
+    (tmp_path / "run").mkdir()
+    (tmp_path / "run" / left).touch()
+    changes = tagging_with(bilm, **{"trainer.num_epochs": 1})
+    assert train(NER, tmp_path / "run", changes, "--recover") == 0

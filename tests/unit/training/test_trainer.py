@@ -228,3 +228,19 @@ def test_the_moving_average_is_what_is_scored_and_kept(tmp_path: Path) -> None:
 
 def test_grouped_gives_what_is_left_at_the_end() -> None:
     assert list(grouped(range(5), 2)) == [[0, 1], [2, 3], [4]]
+
+
+def test_the_clock_that_runs_out_between_two_looks_loses_no_step(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    toy = Toy(tmp_path, num_epochs=None, max_minutes=1, evaluate_every={"steps": 100})
+    looks: list[int] = []
+
+    def passed(minutes: float, *, since: float) -> bool:
+        looks.append(toy.trainer.progress.step)
+        return toy.trainer.progress.step >= 6  # the end of the first epoch
+
+    monkeypatch.setattr(toy.trainer, "_has_passed", passed)
+    toy.run()
+    assert looks == [1, 2, 3, 4, 5, 6]
+    assert list(toy.checkpointer.folders()) == [6]
