@@ -79,9 +79,23 @@ class BiLm(nn.Module, Registrable):
                 come first, and one without words is padding as a whole.
             state: what the same rows ended with before; zeros when None.
         """
-        framed = _with_boundaries(characters)
+        framed = with_boundaries(characters)
         mask = (framed != PADDING_ID).any(dim=2)
-        words = self._encode(framed) * mask[:, :, None]
+        return self.contextualize(self.encode(framed) * mask[:, :, None], mask, state)
+
+    def contextualize(
+        self,
+        words: Float[Tensor, "batch tokens dim"],
+        mask: Bool[Tensor, "batch tokens"],
+        state: BiLmState | None = None,
+    ) -> BiLmOutput:
+        """Read word vectors, those of the boundaries among them.
+
+        Args:
+            words: what `encode` gives, zero at padding.
+            mask: true where a word or a boundary stands.
+            state: see `forward`.
+        """
         read, state = self.context_layers.read, state or {}
         forward = read(words, mask, direction="forward", state=state.get("forward"))
         turned = reversed_rows(words, mask)
@@ -91,7 +105,7 @@ class BiLm(nn.Module, Registrable):
         layers = torch.cat([words.repeat(1, 1, 2)[None], context])
         return BiLmOutput(layers, mask, {"forward": forward.state, "backward": backward.state})
 
-    def _encode(
+    def encode(
         self, characters: Int[Tensor, "batch tokens characters"]
     ) -> Float[Tensor, "batch tokens dim"]:
         """Give each word its vector without context; equal words are computed once."""
@@ -108,7 +122,7 @@ def without_boundaries(
     return vectors[:, 1:-1].masked_fill(~mask[:, 2:, None], 0)
 
 
-def _with_boundaries(
+def with_boundaries(
     characters: Int[Tensor, "batch tokens characters"],
 ) -> Int[Tensor, "batch tokens+2 characters"]:
     """Put `<S>` before each sentence and `</S>` right after its last word."""

@@ -9,7 +9,7 @@ import torch
 
 from elmo_framework.bilm.bilm import BiLm, BiLmOutput, BiLmState
 from elmo_framework.bilm.load import BiLmFiles, read_bilm
-from elmo_framework.data.text import TextBatch
+from elmo_framework.data.text import Indexer, TextBatch
 
 
 @final
@@ -27,6 +27,11 @@ class FrozenBiLm:
         self.bilm = bilm
         self._last: tuple[TextBatch, BiLmOutput] | None = None
 
+    @property
+    def indexers(self) -> tuple[Indexer, ...]:
+        """What turns words into the ids that are read."""
+        return (self.bilm.token_encoder.indexer,)
+
     def read(self, text: TextBatch, state: BiLmState | None = None) -> BiLmOutput:
         """Return the layers of a batch.
 
@@ -35,12 +40,13 @@ class FrozenBiLm:
             state: where the rows go on from, instead of zeros; then nothing is remembered.
         """
         if state is not None:
-            return self._output(text, state)
+            return self.compute(text, state)
         if self._last is None or self._last[0] is not text:
-            self._last = text, self._output(text, {})
+            self._last = text, self.compute(text)
         return self._last[1]
 
-    def _output(self, text: TextBatch, state: BiLmState) -> BiLmOutput:
+    def compute(self, text: TextBatch, state: BiLmState | None = None) -> BiLmOutput:
+        """Return the layers of a batch and remember nothing."""
         bilm = self.bilm.to(text.mask.device)
         with torch.no_grad():
             output: BiLmOutput = bilm(text.ids[bilm.token_encoder.indexer.key], state)

@@ -1,0 +1,1 @@
+"""ELMo from Python, under the names that its users know."""

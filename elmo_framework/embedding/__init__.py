@@ -1,0 +1,1 @@
+"""Embedding a corpus: sentences in, a file of vectors out."""
