@@ -9,7 +9,7 @@ ONE_THREAD := OMP_NUM_THREADS=$(or $(OMP_NUM_THREADS),1)
 TEST_ENVIRONMENT := $(ONE_THREAD) CUDA_VISIBLE_DEVICES=
 
 .DEFAULT_GOAL := help
-.PHONY: help install demo test lint types layers tests coverage format golden same-loss crash-campaign clean
+.PHONY: help install demo test lint types layers tests coverage format golden same-loss crash-campaign bench clean
 
 help:  ## list the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | sort | expand -t 18
@@ -59,6 +59,9 @@ same-loss: install  ## the losses of a seeded 20-step run; a refactoring must no
 
 crash-campaign: install  ## kill training at N random moments (N=50); the results must not change
 	$(VENV)/bin/python benchmarks/crash_campaign.py --kills $(or $(N),50)
+
+bench: install  ## compare our speed with that of others (PEERS=DIR SCRIPTS=DIR ARGS=...)
+	$(VENV)/bin/python benchmarks/compare.py --peers '$(PEERS)' --scripts '$(SCRIPTS)' $(ARGS)
 
 clean:  ## remove the environment and what the demo made
 	rm -rf $(VENV) runs/demo

@@ -1,21 +1,32 @@
 """ELMo as a whole system: pretrain a biLM, freeze it, train task models on its layers."""
 
+from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from elmo_framework import version
 
 if TYPE_CHECKING:
+    from elmo_framework.api.characters import batch_to_ids
+    from elmo_framework.api.crf import CRF
+    from elmo_framework.api.elmo import Elmo
+    from elmo_framework.api.pretrained import load_bilm
     from elmo_framework.experiment.loaded_run import load
 
-__all__ = ["__version__", "load"]
+__all__ = ["CRF", "Elmo", "__version__", "batch_to_ids", "load", "load_bilm"]
 
 __version__ = version.VERSION
+
+_MODULES = {
+    "CRF": "api.crf",
+    "Elmo": "api.elmo",
+    "batch_to_ids": "api.characters",
+    "load": "experiment.loaded_run",
+    "load_bilm": "api.pretrained",
+}
 
 
 def __getattr__(name: str) -> Any:
     """Import what is asked for when it is asked for, so that `elmo --help` needs no torch."""
-    if name == "load":
-        from elmo_framework.experiment.loaded_run import load
-
-        return load
+    if name in _MODULES:
+        return getattr(import_module(f"elmo_framework.{_MODULES[name]}"), name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

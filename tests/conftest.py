@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -20,6 +21,14 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 def pytest_sessionstart() -> None:
     """Register the components before any test module defines families of its own."""
     components.load()
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _own_cache(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """Keep the tests away from the cache of the person who runs them."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("ELMO_CACHE_ROOT", str(tmp_path_factory.mktemp("cache")))
+        yield
 
 
 @pytest.fixture

@@ -1,1 +1,1 @@
-"""ELMo from Python, under the names that its users know."""
+"""ELMo for programs: the classes and functions that people know, without a config."""

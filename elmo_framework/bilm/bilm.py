@@ -122,6 +122,13 @@ def without_boundaries(
     return vectors[:, 1:-1].masked_fill(~mask[:, 2:, None], 0)
 
 
+def framed_mask(mask: Bool[Tensor, "batch tokens"]) -> Bool[Tensor, "batch tokens+2"]:
+    """Return where a word or a boundary stands, from where a word stands."""
+    steps = torch.arange(mask.shape[1] + 2, device=mask.device)
+    lengths = mask.sum(dim=1, keepdim=True)
+    return (steps < lengths + 2) & (lengths > 0)
+
+
 def with_boundaries(
     characters: Int[Tensor, "batch tokens characters"],
 ) -> Int[Tensor, "batch tokens+2 characters"]:

@@ -13,7 +13,7 @@ from torch import Tensor, nn
 from elmo_framework.common.component import Local
 from elmo_framework.common.registry import Registrable
 from elmo_framework.nn.elmo_lstm import ElmoLstm
-from elmo_framework.nn.lstm_cell import LstmState
+from elmo_framework.nn.lstm_layer import LstmState
 
 Direction: TypeAlias = Literal["forward", "backward"]
 State: TypeAlias = tuple[Tensor, ...]

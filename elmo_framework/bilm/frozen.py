@@ -2,14 +2,24 @@
 
 from __future__ import annotations
 
-from typing import TypeAlias, final
+from typing import Protocol, TypeAlias, final, runtime_checkable
 from weakref import WeakValueDictionary
 
 import torch
 
-from elmo_framework.bilm.bilm import BiLm, BiLmOutput, BiLmState
+from elmo_framework.bilm.bilm import BiLm, BiLmOutput, BiLmState, framed_mask
 from elmo_framework.bilm.load import BiLmFiles, read_bilm
+from elmo_framework.bilm.word_vectors import WordVectors
 from elmo_framework.data.text import Indexer, TextBatch
+from elmo_framework.nn.product import Precision
+
+
+@runtime_checkable
+class Freezable(Protocol):
+    """A module that prepares its weights for reading alone."""
+
+    def freeze(self, precision: Precision) -> None:
+        """Use the weights as they are now from here on, in a precision."""
 
 
 @final
@@ -20,17 +30,24 @@ class FrozenBiLm:
     them and does not send them to other processes.
 
     Args:
-        bilm: what is read.
+        bilm: what is read; its weights must not change any more.
+        precision: of its products.
     """
 
-    def __init__(self, bilm: BiLm) -> None:
-        self.bilm = bilm
+    def __init__(self, bilm: BiLm, precision: Precision = "float32") -> None:
+        self.bilm, self.precision = bilm, precision
+        self._device: torch.device | None = None
+        self._words = WordVectors(bilm.token_encoder)
         self._last: tuple[TextBatch, BiLmOutput] | None = None
 
     @property
     def indexers(self) -> tuple[Indexer, ...]:
-        """What turns words into the ids that are read."""
-        return (self.bilm.token_encoder.indexer,)
+        """What turns words into the ids that are read: nothing, it reads the words themselves."""
+        return ()
+
+    def forget(self) -> None:
+        """Forget the words read so far, so that what follows is the same to the last bit."""
+        self._words.forget()
 
     def read(self, text: TextBatch, state: BiLmState | None = None) -> BiLmOutput:
         """Return the layers of a batch.
@@ -47,28 +64,38 @@ class FrozenBiLm:
 
     def compute(self, text: TextBatch, state: BiLmState | None = None) -> BiLmOutput:
         """Return the layers of a batch and remember nothing."""
-        bilm = self.bilm.to(text.mask.device)
+        bilm = self.prepared(text.mask.device)
         with torch.no_grad():
-            output: BiLmOutput = bilm(text.ids[bilm.token_encoder.indexer.key], state)
-        return output
+            return bilm.contextualize(self._words.framed(text), framed_mask(text.mask), state)
+
+    def prepared(self, device: torch.device) -> BiLm:
+        """Return the biLM itself, ready to read on a device."""
+        if device != self._device:
+            self.bilm.to(device)
+            for part in self.bilm.modules():
+                if isinstance(part, Freezable):
+                    part.freeze(self.precision)
+            self._device = device
+        return self.bilm
 
 
-_Key: TypeAlias = tuple[str, torch.device, torch.dtype]
+_Key: TypeAlias = tuple[str, Precision, torch.device, torch.dtype]
 _held: WeakValueDictionary[_Key, FrozenBiLm] = WeakValueDictionary()
 
 
-def frozen_bilm(files: BiLmFiles, *, digest: str) -> FrozenBiLm:
+def frozen_bilm(files: BiLmFiles, *, digest: str, precision: Precision = "float32") -> FrozenBiLm:
     """Load a biLM to be read only; one with the same content that is in use is taken instead.
 
     Args:
         files: of the biLM.
         digest: of their content (`load.reference`).
+        precision: of its products.
 
     Raises:
         DataError: see `read_bilm`.
     """
-    key = digest, torch.get_default_device(), torch.get_default_dtype()
+    key = digest, precision, torch.get_default_device(), torch.get_default_dtype()
     held = _held.get(key)
     if held is None:
-        held = _held[key] = FrozenBiLm(read_bilm(files))
+        held = _held[key] = FrozenBiLm(read_bilm(files), precision)
     return held

@@ -21,6 +21,9 @@ from elmo_framework.model.model import Reference
 
 _BILM_TF = ("options.json", "weights.hdf5")
 _GENERIC = ("bilm.json", "weights.safetensors")
+FILE_NAMES = (*_BILM_TF, *_GENERIC)
+"""Every name that a file of a biLM can have; `save_bilm` writes two of them and removes the rest.
+"""
 
 
 @dataclass(frozen=True)
@@ -41,14 +44,6 @@ class BiLmFiles:
         return self.weights.suffix == ".safetensors"
 
 
-@dataclass(frozen=True)
-class LoadedBiLm:
-    """A biLM, and the files that it was read from."""
-
-    bilm: BiLm
-    reference: Reference
-
-
 def save_bilm(bilm: BiLm, directory: Path) -> None:
     """Write a biLM: in bilm-tf's format if that can hold it, else as `bilm.json` and safetensors.
 
@@ -63,20 +58,6 @@ def save_bilm(bilm: BiLm, directory: Path) -> None:
         _write_generic(bilm, files)
     for stale in (others.options, others.weights):
         remove(stale)
-
-
-def load_bilm(path: Path, *, requires_grad: bool = False) -> LoadedBiLm:
-    """Load a biLM from its folder, or from the folder of the run that trained it.
-
-    Args:
-        path: a folder that `save_bilm` wrote, or one that holds it as `bilm`.
-        requires_grad: whether its parameters are to be trained.
-
-    Raises:
-        DataError: there is no biLM, or its files are damaged.
-    """
-    files = bilm_files(path)
-    return LoadedBiLm(read_bilm(files, requires_grad=requires_grad), reference(files))
 
 
 def bilm_files(path: Path) -> BiLmFiles:

@@ -14,6 +14,7 @@ from elmo_framework.common.registry import Registrable
 from elmo_framework.data.characters import NUM_CHARACTERS, ElmoCharacterIndexer
 from elmo_framework.nn.char_cnn import Activation, CharCnn
 from elmo_framework.nn.highway import Highway
+from elmo_framework.nn.linear import Linear
 
 Filter: TypeAlias = tuple[Annotated[int, Gt(0)], Annotated[int, Gt(0)]]
 """The width of a convolution, in characters, and its number of filters."""
@@ -72,7 +73,9 @@ class CharCnnTokenEncoder(TokenEncoder):
         self.char_cnn = CharCnn(NUM_CHARACTERS, embedding_dim, filters, activation)
         num_filters = self.char_cnn.output_dim
         self.highway = Highway(num_filters, num_highway)
-        self.projection = None if projection_dim is None else _linear(num_filters, projection_dim)
+        self.projection = (
+            None if projection_dim is None else _projection(num_filters, projection_dim)
+        )
         self.output_dim = projection_dim or num_filters
 
     def forward(
@@ -95,8 +98,8 @@ def _require_room(filters: list[Filter], max_characters: int) -> None:
         )
 
 
-def _linear(input_dim: int, output_dim: int) -> nn.Linear:
-    linear = nn.Linear(input_dim, output_dim)
-    nn.init.normal_(linear.weight, std=sqrt(1 / input_dim))
-    nn.init.zeros_(linear.bias)
-    return linear
+def _projection(input_dim: int, output_dim: int) -> Linear:
+    projection = Linear(input_dim, output_dim)
+    nn.init.normal_(projection.weight, std=sqrt(1 / input_dim))
+    nn.init.zeros_(projection.bias)
+    return projection

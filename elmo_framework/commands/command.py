@@ -110,6 +110,13 @@ def register_components(packages: list[str], *, config: Config | None = None) ->
         load_plugins(config.plugins, asked_by=f"{config.source}: plugins")
 
 
+def above_zero(text: str) -> int:
+    """Read the value of a flag that takes a whole number above 0."""
+    if not (text.isdecimal() and int(text) > 0):
+        raise ArgumentTypeError(f"{text!r} is no whole number above 0")
+    return int(text)
+
+
 def _external_variable(text: str) -> tuple[str, str]:
     name, equals, value = text.partition("=")
     if not (name and equals):

@@ -8,10 +8,14 @@ import traceback
 from argparse import SUPPRESS, ArgumentParser, Namespace, RawDescriptionHelpFormatter
 from collections.abc import Sequence
 
+from elmo_framework.commands.cache import Cache
 from elmo_framework.commands.check import Check
+from elmo_framework.commands.check_weights import CheckWeights
 from elmo_framework.commands.command import Command
 from elmo_framework.commands.describe import Describe
+from elmo_framework.commands.embed import Embed
 from elmo_framework.commands.evaluate import Evaluate
+from elmo_framework.commands.export import Export
 from elmo_framework.commands.predict import Predict
 from elmo_framework.commands.schema import Schema
 from elmo_framework.commands.train import Train
@@ -22,9 +26,13 @@ COMMANDS: tuple[Command, ...] = (
     Train(),
     Evaluate(),
     Predict(),
+    Embed(),
     Check(),
+    Export(),
+    CheckWeights(),
     Describe(),
     Schema(),
+    Cache(),
 )
 
 _USERS_ERROR, _INTERRUPTED, _BROKEN_PIPE = 2, 130, 141

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import sys
-from argparse import ArgumentParser, ArgumentTypeError, Namespace
+from argparse import ArgumentParser, Namespace
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO, final
 
-from elmo_framework.commands.command import Command, add_include_package
+from elmo_framework.commands.command import Command, above_zero, add_include_package
 
 if TYPE_CHECKING:
     from elmo_framework.experiment.loaded_run import LoadedRun
@@ -46,7 +46,7 @@ examples:
         )
         parser.add_argument(
             "--batch-size",
-            type=_above_zero,
+            type=above_zero,
             default=32,
             metavar="N",
             help="how many go through the model together; %(default)s unless given",
@@ -97,9 +97,3 @@ def _inputs(name: str) -> Iterator[str | dict[str, Any]]:
             yield json.loads(text)
         except ValueError as error:
             raise DataError(f"no JSON object: {error}", path=path, line=number) from error
-
-
-def _above_zero(text: str) -> int:
-    if not (text.isdecimal() and int(text) > 0):
-        raise ArgumentTypeError(f"{text!r} is no whole number above 0")
-    return int(text)

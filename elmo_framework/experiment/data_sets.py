@@ -8,10 +8,12 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
+import torch
+
 from elmo_framework.data.source import BatchSource, Share, SourceContext
 from elmo_framework.data.vocabulary import Vocabularies
 from elmo_framework.experiment.experiment import Experiment, Split, VocabularyOptions
-from elmo_framework.model.model import Model
+from elmo_framework.model.model import Model, Prepared
 
 
 def read_examples(experiment: Experiment, split: Split) -> Iterator[Any]:
@@ -58,6 +60,29 @@ def count_vocabularies(experiment: Experiment, model: type[Model[Any]]) -> Vocab
     return Vocabularies(
         {name: _limited(name, counted, experiment.vocabulary) for name, counted in total.items()}
     )
+
+
+def prepare_model(experiment: Experiment, model: Model[Any], device: torch.device) -> None:
+    """Let the modules of a model do what can be done once for all sentences of the data.
+
+    Raises:
+        DataError: some of the data cannot be read.
+    """
+    parts = [part for part in model.modules() if isinstance(part, Prepared)]
+    if not parts:
+        return
+    splits: list[Split] = ["train", "validation"]
+    if experiment.evaluate_on_test:
+        splits.append("test")
+    sentences = [
+        words
+        for split in splits
+        if experiment.paths[split] is not None
+        for example in read_examples(experiment, split)
+        for words in model.task.sentences(example)
+    ]
+    for part in parts:
+        part.prepare(sentences, device)
 
 
 def training_source(

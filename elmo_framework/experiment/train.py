@@ -13,7 +13,7 @@ from elmo_framework.common.config import Config
 from elmo_framework.common.errors import DataError, RunError
 from elmo_framework.common.filled import filled, with_absolute_paths
 from elmo_framework.data.vocabulary import Vocabularies
-from elmo_framework.experiment.data_sets import evaluation_source, training_source
+from elmo_framework.experiment.data_sets import evaluation_source, prepare_model, training_source
 from elmo_framework.experiment.experiment import Experiment, Split
 from elmo_framework.experiment.model_report import inspect_model
 from elmo_framework.experiment.run_directory import RunDirectory
@@ -72,6 +72,7 @@ def _train(job: TrainingJob) -> dict[str, Any]:
     model = job.experiment.model.build(vocabularies=vocabularies).to(job.device)
     _freeze(model, job.experiment.trainer.no_grad)
     job.record(model)
+    prepare_model(job.experiment, model, job.device)
     checkpointer = Checkpointer(
         job.run.checkpoints,
         keep=job.experiment.trainer.checkpointer.keep_most_recent_by_count,

@@ -10,6 +10,7 @@ from itertools import islice
 from pathlib import Path
 from typing import Any, ClassVar, Generic, Protocol, TypeVar, runtime_checkable
 
+import torch
 from torch import Tensor, nn
 
 from elmo_framework.common.registry import Registrable
@@ -55,6 +56,19 @@ class Gauged(Protocol):
 
     def gauges(self) -> Mapping[str, float]:
         """Return the figures by name."""
+
+
+@runtime_checkable
+class Prepared(Protocol):
+    """A module that can do a part of its work once, before training."""
+
+    def prepare(self, sentences: Sequence[Sequence[str]], device: torch.device) -> None:
+        """Do what can be done for sentences that will be read.
+
+        Args:
+            sentences: of all the data.
+            device: where the model is.
+        """
 
 
 @dataclass(frozen=True)

@@ -39,6 +39,10 @@ class Task(ABC, Generic[ExampleT, BatchT]):
     def num_tokens(self, example: ExampleT) -> int:
         """Return the length of an example in words, for batches of similar length."""
 
+    def sentences(self, example: ExampleT) -> Iterable[Sequence[str]]:
+        """Return the sentences of an example whose vectors are worth keeping; none unless told."""
+        return ()
+
 
 class HeadTask(Task[ExampleT, BatchT]):
     """A task whose model predicts something for each example.

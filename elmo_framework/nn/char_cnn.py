@@ -11,6 +11,8 @@ from jaxtyping import Float, Int
 from torch import Tensor, nn
 from torch.nn import functional
 
+from elmo_framework.nn.window_maxima import window_maxima
+
 Activation: TypeAlias = Literal["relu", "tanh"]
 
 _ACTIVATIONS: Mapping[Activation, Callable[[Tensor], Tensor]] = {
@@ -18,7 +20,8 @@ _ACTIVATIONS: Mapping[Activation, Callable[[Tensor], Tensor]] = {
     "tanh": torch.tanh,
 }
 
-# Few enough that what the widest convolution gives stays in the cache of a processor.
+# Few enough that what the widest convolution gives stays in the cache of a processor, and that
+# words of similar length stand together.
 _WORDS_AT_ONCE = 64
 
 
@@ -48,7 +51,6 @@ class CharCnn(nn.Module):
         super().__init__()
         self.output_dim = sum(num_filters for _, num_filters in filters)
         self._padding_id = num_characters
-        self._max_width = max(width for width, _ in filters)
         self._activation = _ACTIVATIONS[activation]
         self.table = nn.Parameter(torch.empty(num_characters, embedding_dim).uniform_(-1, 1))
         self.convolutions = nn.ModuleList(
@@ -59,25 +61,36 @@ class CharCnn(nn.Module):
 
     def forward(self, ids: Int[Tensor, "words characters"]) -> Float[Tensor, "words filters"]:
         """Encode words."""
+        lengths, order = torch.sort(self._lengths(ids), stable=True)
         table = functional.pad(self.table, (0, 0, 1, 0))
-        characters = functional.embedding(self._trimmed(ids), table).transpose(1, 2)
-        parts = torch.split(characters, _WORDS_AT_ONCE)
-        return self._activation(torch.cat([self._maxima(part) for part in parts]))
+        num_words = _WORDS_AT_ONCE if ids.device.type == "cpu" else len(ids) or 1
+        parts = zip(
+            torch.split(ids[order], num_words), torch.split(lengths, num_words), strict=True
+        )
+        found = [
+            self._maxima(functional.embedding(part, table), int(longest[-1:].sum()))
+            for part, longest in parts
+        ]
+        return self._activation(functional.embedding(torch.argsort(order), torch.cat(found)))
 
     def _maxima(
-        self, characters: Float[Tensor, "words dim characters"]
+        self, characters: Float[Tensor, "words characters dim"], longest: int
     ) -> Float[Tensor, "words filters"]:
-        found = [convolution(characters).amax(dim=2) for convolution in self.convolutions]
-        return torch.cat(found, dim=1)
-
-    def _trimmed(self, ids: Int[Tensor, "words characters"]) -> Int[Tensor, "words shorter"]:
-        """Cut columns of padding that give a convolution what it has seen already.
+        """Convolve words that end within `longest` characters.
 
         Every window that lies in the padding alone gives the same, so one of them is enough.
         """
-        columns = ((ids != 0) & (ids != self._padding_id)).any(dim=0).nonzero()
-        longest = int(columns.max()) + 1 if len(columns) else 0
-        return ids[:, : longest + self._max_width]
+        found = []
+        for convolution in self.convolutions:
+            assert isinstance(convolution, nn.Conv1d)
+            assert convolution.bias is not None
+            read = characters[:, : longest + convolution.kernel_size[0]]
+            found.append(window_maxima(read, convolution.weight) + convolution.bias)
+        return torch.cat(found, dim=1)
+
+    def _lengths(self, ids: Int[Tensor, "words characters"]) -> Int[Tensor, " words"]:
+        ends = torch.arange(1, ids.shape[1] + 1, device=ids.device)
+        return torch.where((ids != 0) & (ids != self._padding_id), ends, 0).amax(dim=1)
 
 
 def _initialize(convolution: nn.Module, activation: Activation) -> None:

@@ -10,7 +10,8 @@ from jaxtyping import Bool, Float
 from torch import Tensor, nn
 from torch.nn import functional
 
-from elmo_framework.nn.lstm_cell import LstmState, ProjectedLstmCell
+from elmo_framework.nn.lstm_cell import ProjectedLstmCell
+from elmo_framework.nn.lstm_layer import LstmState
 from elmo_framework.nn.packing import Packing
 
 
@@ -89,28 +90,9 @@ class ElmoLstm(nn.Module):
         for layer, cell in enumerate(cells):
             words = functional.dropout(words, self._dropout, self.training)
             start = states[layer] if states else cell.zero_state(len(inputs))
-            outputs, end = _read(cell, words, start, packing)
+            outputs, end = cell(words, packing.sizes, LstmState(*map(packing.sort, start)))
             has_skip = self._use_skip_connections and layer > 0
             words = outputs + words if has_skip else outputs
             layers.append(packing.unpack(words))
-            ends.append(end)
+            ends.append(LstmState(*map(packing.restore, end)))
         return LstmOutput(torch.stack(layers), tuple(ends))
-
-
-def _read(
-    cell: ProjectedLstmCell, words: Float[Tensor, "words dim"], start: LstmState, packing: Packing
-) -> tuple[Float[Tensor, "words hidden"], LstmState]:
-    """Run one layer; a row keeps the state that it had after its own last word."""
-    state = LstmState(*map(packing.sort, start))
-    outputs, ended = [words.new_zeros(0, cell.output_dim)], []
-    for gates in torch.split(cell.input_gates(words), packing.sizes):
-        ended.append(_rows(state, len(gates), None))
-        state = cell(gates, _rows(state, 0, len(gates)))
-        outputs.append(state.hidden)
-    ended.append(state)
-    hidden, memory = map(torch.cat, zip(*reversed(ended), strict=True))
-    return torch.cat(outputs), LstmState(packing.restore(hidden), packing.restore(memory))
-
-
-def _rows(state: LstmState, first: int, end: int | None) -> LstmState:
-    return LstmState(state.hidden[first:end], state.memory[first:end])

@@ -8,6 +8,8 @@ import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 
+from elmo_framework.nn.linear import Linear
+
 # The gate starts nearly closed, so that a new layer passes its input on (bilm-tf, training.py).
 _CARRY_BIAS = -2.0
 
@@ -38,9 +40,9 @@ class Highway(nn.Module):
 class _HighwayLayer(nn.Module):
     def __init__(self, dim: int) -> None:
         super().__init__()
-        self.carry, self.transform = nn.Linear(dim, dim), nn.Linear(dim, dim)
-        for linear in (self.carry, self.transform):
-            nn.init.normal_(linear.weight, std=sqrt(1 / dim))
+        self.carry, self.transform = Linear(dim, dim), Linear(dim, dim)
+        for gate in (self.carry, self.transform):
+            nn.init.normal_(gate.weight, std=sqrt(1 / dim))
         nn.init.constant_(self.carry.bias, _CARRY_BIAS)
         nn.init.zeros_(self.transform.bias)
 

@@ -1,20 +1,16 @@
-"""One step of an LSTM whose output is projected and whose values are clipped."""
+"""An LSTM whose output is projected and whose values are clipped."""
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from collections.abc import Sequence
 
 import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 from torch.nn import functional
 
-
-class LstmState(NamedTuple):
-    """What an LSTM passes from step to step."""
-
-    hidden: Float[Tensor, "batch hidden"]
-    memory: Float[Tensor, "batch cell"]
+from elmo_framework.nn.lstm_layer import Clips, LayerProducts, LstmState, read_layer, train_layer
+from elmo_framework.nn.product import Precision, linear, prepared
 
 
 class ProjectedLstmCell(nn.Module):
@@ -46,7 +42,8 @@ class ProjectedLstmCell(nn.Module):
     ) -> None:
         super().__init__()
         self.cell_size, self.output_dim = cell_size, projection_dim or cell_size
-        self._cell_clip, self._projection_clip = cell_clip, projection_clip
+        self._clips = Clips(cell_clip, None if projection_dim is None else projection_clip)
+        self._frozen: LayerProducts | None = None
         self.input_weight = nn.Parameter(torch.empty(4 * cell_size, input_dim))
         self.recurrent_weight = nn.Parameter(torch.empty(4 * cell_size, self.output_dim))
         self.bias = nn.Parameter(torch.zeros(4 * cell_size))
@@ -69,28 +66,52 @@ class ProjectedLstmCell(nn.Module):
         zeros = self.bias.new_zeros
         return LstmState(zeros(num_rows, self.output_dim), zeros(num_rows, self.cell_size))
 
-    def input_gates(self, inputs: Float[Tensor, "*batch input"]) -> Float[Tensor, "*batch gates"]:
-        """Return the part of the gates that no state has a part in, for any number of steps."""
+    def freeze(self, precision: Precision) -> None:
+        """Prepare for reading alone: the weights as they are now are used from here on.
+
+        Raises:
+            ValueError: the device has no products in this precision.
+        """
+        self._frozen = self._products(precision)
+
+    def forward(
+        self, words: Float[Tensor, "words input"], sizes: Sequence[int], start: LstmState
+    ) -> tuple[Float[Tensor, "words hidden"], LstmState]:
+        """Read packed rows (`Packing`).
+
+        Args:
+            words: step by step.
+            sizes: how many rows are alive at each step.
+            start: of all rows, in the order of the packing.
+
+        Returns:
+            h for each word, and the state of each row after its own last word.
+        """
+        if not torch.is_grad_enabled():
+            products = self._frozen or self._products("float32")
+            return read_layer(words, sizes, start, products=products, clips=self._clips)
+        gates = linear(words, self.input_weight, self._bias_of_gates())
+        recurrent, projection = self.recurrent_weight, self.projection_weight
+        # In mixed precision the products follow the gates, and the memory stays wide.
+        with torch.autocast(gates.device.type, enabled=False):
+            return train_layer(
+                gates,
+                sizes,
+                LstmState(start.hidden.to(gates.dtype), start.memory),
+                recurrent_weight=recurrent.to(gates.dtype),
+                projection_weight=None if projection is None else projection.to(gates.dtype),
+                clips=self._clips,
+            )
+
+    def _products(self, precision: Precision) -> LayerProducts:
+        projection = self.projection_weight
+        return LayerProducts(
+            inputs=prepared(self.input_weight, self._bias_of_gates(), precision),
+            recurrent=prepared(self.recurrent_weight, None, precision),
+            projection=None if projection is None else prepared(projection, None, precision),
+        )
+
+    def _bias_of_gates(self) -> Float[Tensor, " gates"]:
+        """Return b with the 1 that every forget gate is given."""
         size = self.cell_size
-        # Added here, once for all steps, and not by every step to its forget gate.
-        forget_offset = functional.pad(self.bias.new_ones(size), (2 * size, size))
-        return functional.linear(inputs, self.input_weight, self.bias + forget_offset)
-
-    def forward(self, input_gates: Float[Tensor, "batch gates"], state: LstmState) -> LstmState:
-        """Make one step."""
-        gates = torch.addmm(input_gates, state.hidden, self.recurrent_weight.T)
-        input_gate, candidate, forget_gate, output_gate = gates.chunk(4, dim=1)
-        kept = torch.sigmoid(forget_gate) * state.memory
-        memory = kept + torch.sigmoid(input_gate) * torch.tanh(candidate)
-        memory = _clipped(memory, self._cell_clip)
-        return LstmState(self._project(torch.sigmoid(output_gate) * torch.tanh(memory)), memory)
-
-    def _project(self, outputs: Float[Tensor, "batch cell"]) -> Float[Tensor, "batch hidden"]:
-        if self.projection_weight is None:
-            return outputs
-        projected = functional.linear(outputs, self.projection_weight)
-        return _clipped(projected, self._projection_clip)
-
-
-def _clipped(values: Float[Tensor, "*shape"], limit: float | None) -> Float[Tensor, "*shape"]:
-    return values if limit is None else values.clamp(-limit, limit)
+        return self.bias + functional.pad(self.bias.new_ones(size), (2 * size, size))

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 from functools import partial
 from math import log
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import torch
 import torch.nn.functional as F
 from jaxtyping import Float, Int
 from torch import Tensor, nn
+from torch.autograd.function import once_differentiable
 from torch.utils.checkpoint import checkpoint
+
+from elmo_framework.nn.product import product, weight_gradient
 
 _MAX_LOGITS = 1 << 26
 """How many logits the full softmax holds at a time: 256 MiB of float32."""
@@ -121,12 +124,12 @@ class SampledSoftmax(nn.Module):
         bias = bias - expected
         num_positions = targets.shape[1]
         true = _wide((inputs * weight[:, :num_positions]).sum(2)) + bias[:, :num_positions]
-        others = _wide(
-            torch.baddbmm(bias[:, None, num_positions:], inputs, weight[:, num_positions:].mT)
-        )
-        is_hit = targets[:, :, None] == ids[:, None, :]
-        others.masked_fill_(is_hit, torch.finfo(others.dtype).min)
-        return torch.logaddexp(true, others.logsumexp(2)) - true
+        rows = weight[:, num_positions:], bias[:, num_positions:]
+        others = [
+            _LogSumExp.apply(*group)  # type: ignore[no-untyped-call]
+            for group in zip(inputs, *rows, targets, ids, strict=True)
+        ]
+        return torch.logaddexp(true, torch.stack(others)) - true
 
     def _rows(
         self, ids: Int[Tensor, "groups rows"]
@@ -149,6 +152,48 @@ class SampledSoftmax(nn.Module):
     ) -> Float[Tensor, " positions"]:
         logits = _wide(F.linear(inputs, self.weight, self.bias))
         return logits.logsumexp(1) - logits.gather(1, targets[:, None]).squeeze(1)
+
+
+class _LogSumExp(torch.autograd.Function):
+    """`ln sum_k exp(w_k h + b_k)` over the candidates k of a group that are not the target of h.
+
+    The logits, which are many, are held once, and turn into their own gradient in place.
+    """
+
+    @staticmethod
+    def forward(
+        ctx: Any, inputs: Tensor, weight: Tensor, bias: Tensor, targets: Tensor, ids: Tensor
+    ) -> Tensor:
+        if torch.is_autocast_enabled(inputs.device.type):
+            narrow = torch.get_autocast_dtype(inputs.device.type)
+            inputs, weight = inputs.to(narrow), weight.to(narrow)
+        logits = _wide(product(inputs, weight)).add_(bias)
+        _ignore_hits(logits, targets, ids)
+        largest = logits.amax(dim=1, keepdim=True)
+        sums = logits.sub_(largest).exp_().sum(dim=1, keepdim=True)
+        ctx.save_for_backward(inputs, weight, logits, sums)
+        return (sums.log() + largest).squeeze(1)
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor | None, ...]:
+        inputs, weight, exponentials, sums = ctx.saved_tensors
+        of_logits = exponentials * (gradient[:, None] / sums)
+        of_bias = of_logits.sum(dim=0)
+        of_logits = of_logits.to(inputs.dtype)
+        of_inputs, of_weight = product(of_logits, weight.T), weight_gradient(of_logits, inputs)
+        return of_inputs.to(of_bias.dtype), of_weight.to(of_bias.dtype), of_bias, None, None
+
+
+def _ignore_hits(logits: Tensor, targets: Tensor, ids: Tensor) -> None:
+    """Take each position's own target from among its candidates, which are distinct."""
+    order = ids.argsort()
+    places = torch.searchsorted(ids[order], targets).clamp_(max=len(ids) - 1)
+    candidates = order[places]
+    is_hit = (ids[candidates] == targets)[:, None]
+    kept = logits.gather(1, candidates[:, None])
+    lowest = torch.finfo(logits.dtype).min
+    logits.scatter_(1, candidates[:, None], kept.masked_fill(is_hit, lowest))
 
 
 def _wide(logits: Float[Tensor, "*shape"]) -> Float[Tensor, "*shape"]:

@@ -191,13 +191,13 @@ def test_two_places_have_two_mixes_from_one_pass(
     from elmo_framework.bilm.bilm import BiLm
 
     calls: list[int] = []
-    forward = BiLm.forward
+    contextualize = BiLm.contextualize
 
     def counted(self: BiLm, *arguments: Any, **options: Any) -> Any:
         calls.append(1)
-        return forward(self, *arguments, **options)
+        return contextualize(self, *arguments, **options)
 
-    monkeypatch.setattr(BiLm, "forward", counted)
+    monkeypatch.setattr(BiLm, "contextualize", counted)
     output = {"type": "elmo_token_embedder", "bilm": str(bilm), "mix": "average"}
     changes = tagging_with(bilm, **{"model.output_embedder": output, "trainer.num_epochs": 1})
     assert train(NER, tmp_path / "run", changes) == 0

@@ -53,6 +53,10 @@ class TaggingTask(HeadTask[TaggedSentence, TaggingBatch]):
         """Return the number of words."""
         return len(example.words)
 
+    def sentences(self, example: TaggedSentence) -> Iterable[Sequence[str]]:
+        """Return the one sentence."""
+        return (example.words,)
+
     def gold(self, example: TaggedSentence) -> tuple[str, ...]:
         """Return the tags of an example.
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from elmo_framework.bilm.bilm import BiLm
-from elmo_framework.bilm.load import load_bilm
+from elmo_framework.bilm.load import bilm_files, read_bilm
 from tests.numpy_bilm import NumpyBiLm
 
 SENTENCES = [["Wörter", "are", "words"], [], ["a"], ["are", "many", "characters-and-more", "!"]]
@@ -19,4 +19,5 @@ def numpy_bilm() -> NumpyBiLm:
 @pytest.fixture
 def bilm(numpy_bilm: NumpyBiLm, tmp_path) -> BiLm:
     """The same in torch, in double precision."""
-    return load_bilm(numpy_bilm.save(tmp_path / "numpy"), requires_grad=True).bilm.double()
+    files = bilm_files(numpy_bilm.save(tmp_path / "numpy"))
+    return read_bilm(files, requires_grad=True).double()

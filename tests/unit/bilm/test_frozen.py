@@ -23,13 +23,13 @@ def frozen(numpy_bilm: NumpyBiLm, tmp_path: Path) -> FrozenBiLm:
 @pytest.fixture
 def num_passes(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     """Its length is how often a biLM was run."""
-    passes, forward = [], BiLm.forward
+    passes, contextualize = [], BiLm.contextualize
 
     def counted(self: BiLm, *arguments):
         passes.append(1)
-        return forward(self, *arguments)
+        return contextualize(self, *arguments)
 
-    monkeypatch.setattr(BiLm, "forward", counted)
+    monkeypatch.setattr(BiLm, "contextualize", counted)
     return passes
 
 

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 import torch
 
-from elmo_framework.bilm.hdf5 import read_bilm_tf, write_bilm_tf
+from elmo_framework.bilm.hdf5 import list_datasets, names_read, read_bilm_tf, write_bilm_tf
 from elmo_framework.common.errors import ConfigError, DataError
 from tests.numpy_bilm import NumpyBiLm, random_weights, small_options
 
@@ -90,6 +90,56 @@ def test_a_projection_between_equal_widths_is_read_where_the_file_has_one(tmp_pa
     assert read(numpy_bilm.save(tmp_path)).token_encoder.projection is not None
 
 
+@pytest.mark.parametrize("kind", ["f2", "f8", "i4"])
+def test_numbers_of_other_types_are_read(folder: Path, kind: str) -> None:
+    with h5py.File(folder / "weights.hdf5", "a") as file:
+        held = file["CNN_proj/b_proj"][()].astype(kind)
+        del file["CNN_proj/b_proj"]
+        file["CNN_proj/b_proj"] = held
+    projection = read(folder).token_encoder.projection
+    np.testing.assert_array_equal(projection.bias.detach().numpy(), held.astype(np.float32))
+
+
+def test_compressed_datasets_are_read(folder: Path) -> None:
+    plain, name = read(folder), "RNN_1/RNN/MultiRNNCell/Cell1/LSTMCell/W_0"
+    with h5py.File(folder / "weights.hdf5", "a") as file:
+        held = file[name][()]
+        del file[name]
+        file.create_dataset(name, data=held, compression="gzip", chunks=(3, 5))
+    for one, other in zip(plain.parameters(), read(folder).parameters(), strict=True):
+        assert torch.equal(one, other)
+
+
+def test_a_single_layer_is_found_under_the_shorter_name_that_bilm_tf_gives_it(
+    tmp_path: Path,
+) -> None:
+    numpy_bilm = NumpyBiLm.random(n_layers=1)
+    long = read(numpy_bilm.save(tmp_path)).state_dict()
+    weights = numpy_bilm.weights
+    numpy_bilm.weights = {
+        name.replace("MultiRNNCell/Cell0/", ""): values for name, values in weights.items()
+    }
+    bilm = read(numpy_bilm.save(tmp_path))
+    assert "RNN_0/RNN/LSTMCell/W_0" in list_datasets(tmp_path / "weights.hdf5")
+    for name, values in bilm.state_dict().items():
+        assert torch.equal(values, long[name]), name
+    assert datasets(write(bilm, tmp_path / "after")).keys() == weights.keys()
+
+
+def test_datasets_are_listed_with_those_that_nothing_reads(folder: Path) -> None:
+    with h5py.File(folder / "weights.hdf5", "a") as file:
+        file["more/of/it"] = np.zeros((2, 3))
+    listed = list_datasets(folder / "weights.hdf5")
+    assert listed["more/of/it"] == (2, 3)
+    assert listed.keys() - names_read(read(folder)) == {"more/of/it"}
+
+
+def test_reading_draws_no_random_numbers(folder: Path) -> None:
+    before = torch.get_rng_state()
+    read(folder)
+    assert torch.equal(torch.get_rng_state(), before)
+
+
 def test_options_that_may_be_missing_have_the_defaults_of_bilm_tf(tmp_path: Path) -> None:
     options = small_options(n_layers=1, n_highway=0, use_skip_connections=False)
     for key in ("n_layers", "cell_clip", "proj_clip", "use_skip_connections"):
@@ -155,6 +205,13 @@ def test_a_missing_dataset_is_named(folder: Path) -> None:
     assert message(folder) == "weights.hdf5: dataset 'CNN_high_1/b_carry' is missing"
 
 
+def test_a_group_in_place_of_a_dataset_is_refused(folder: Path) -> None:
+    with h5py.File(folder / "weights.hdf5", "a") as file:
+        del file["char_embed"]
+        file.create_group("char_embed")
+    assert message(folder) == "weights.hdf5: dataset 'char_embed' is missing"
+
+
 def test_a_dataset_of_another_shape_is_named_with_both_shapes(folder: Path) -> None:
     change_options(folder, lstm={**small_options()["lstm"], "dim": 8})
     assert message(folder) == (
@@ -163,9 +220,10 @@ def test_a_dataset_of_another_shape_is_named_with_both_shapes(folder: Path) -> N
     )
 
 
-def test_numbers_that_are_not_finite_are_refused(folder: Path) -> None:
+@pytest.mark.parametrize("fill", [np.inf, -np.inf, np.nan])
+def test_numbers_that_are_not_finite_are_refused(folder: Path, fill: float) -> None:
     with h5py.File(folder / "weights.hdf5", "a") as file:
-        file["CNN_proj/b_proj"][1] = np.nan
+        file["CNN_proj/b_proj"][1] = fill
     expected = "weights.hdf5: dataset 'CNN_proj/b_proj' holds numbers that are not finite"
     assert message(folder) == expected
 

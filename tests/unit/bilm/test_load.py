@@ -7,7 +7,7 @@ import pytest
 import torch
 
 from elmo_framework.bilm.bilm import BiLm
-from elmo_framework.bilm.load import bilm_files, load_bilm, reference, save_bilm
+from elmo_framework.bilm.load import bilm_files, read_bilm, reference, save_bilm
 from elmo_framework.common.build import parse
 from elmo_framework.common.errors import DataError, ElmoFrameworkError
 
@@ -51,6 +51,10 @@ def generic(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> BiLm:
     return parse(BiLm, raw, source="test").build()
 
 
+def load(path: Path, *, requires_grad: bool = False) -> BiLm:
+    return read_bilm(bilm_files(path), requires_grad=requires_grad)
+
+
 def assert_equal(one: BiLm, other: BiLm) -> None:
     assert one.description == other.description
     for name, values in one.state_dict().items():
@@ -59,15 +63,15 @@ def assert_equal(one: BiLm, other: BiLm) -> None:
 
 def test_a_saved_bilm_is_loaded_from_its_folder_and_from_its_run(bilm, tmp_path: Path) -> None:
     save_bilm(bilm.float(), tmp_path / "run" / "bilm")
-    assert_equal(load_bilm(tmp_path / "run" / "bilm").bilm, bilm)
-    assert_equal(load_bilm(tmp_path / "run").bilm, bilm)
+    assert_equal(load(tmp_path / "run" / "bilm"), bilm)
+    assert_equal(load(tmp_path / "run"), bilm)
     names = {path.name for path in (tmp_path / "run" / "bilm").iterdir()}
     assert names == {"options.json", "weights.hdf5"}
 
 
 def test_a_bilm_with_other_parts_is_saved_and_loaded(generic: BiLm, tmp_path: Path) -> None:
     save_bilm(generic, tmp_path / "saved")
-    assert_equal(load_bilm(tmp_path / "saved").bilm, generic)
+    assert_equal(load(tmp_path / "saved"), generic)
     names = {path.name for path in (tmp_path / "saved").iterdir()}
     assert names == {"bilm.json", "weights.safetensors"}
 
@@ -80,16 +84,16 @@ def test_the_plugins_of_other_parts_are_kept_and_imported(generic: BiLm, tmp_pat
     assert description["plugins"] == [module]
     path.write_text(json.dumps({**description, "plugins": ["no_such_plugin_anywhere"]}))
     with pytest.raises(ElmoFrameworkError, match="no_such_plugin_anywhere"):
-        load_bilm(tmp_path / "saved")
+        load(tmp_path / "saved")
     assert module in sys.modules
 
 
 def test_saving_leaves_no_files_of_the_other_kind(bilm, generic: BiLm, tmp_path: Path) -> None:
     save_bilm(generic, tmp_path / "saved")
     save_bilm(bilm.float(), tmp_path / "saved")
-    assert_equal(load_bilm(tmp_path / "saved").bilm, bilm)
+    assert_equal(load(tmp_path / "saved"), bilm)
     save_bilm(generic, tmp_path / "saved")
-    assert_equal(load_bilm(tmp_path / "saved").bilm, generic)
+    assert_equal(load(tmp_path / "saved"), generic)
 
 
 def test_saving_leaves_other_files_alone(bilm, tmp_path: Path) -> None:
@@ -100,7 +104,7 @@ def test_saving_leaves_other_files_alone(bilm, tmp_path: Path) -> None:
 
 def test_a_loaded_bilm_is_not_trained_unless_asked(numpy_bilm, tmp_path: Path) -> None:
     folder = numpy_bilm.save(tmp_path)
-    frozen, trained = load_bilm(folder).bilm, load_bilm(folder, requires_grad=True).bilm
+    frozen, trained = load(folder), load(folder, requires_grad=True)
     assert not any(parameter.requires_grad for parameter in frozen.parameters())
     assert all(parameter.requires_grad for parameter in trained.parameters())
     assert not frozen.training
@@ -111,11 +115,11 @@ def test_the_digest_tells_what_is_in_the_files_and_not_where_they_are(
     numpy_bilm, tmp_path: Path
 ) -> None:
     first, second = numpy_bilm.save(tmp_path / "a"), numpy_bilm.save(tmp_path / "b")
-    loaded = load_bilm(first).reference
-    assert loaded.path == (first / "weights.hdf5").absolute()
-    assert loaded.digest == load_bilm(second).reference.digest
+    found = reference(bilm_files(first))
+    assert found.path == (first / "weights.hdf5").absolute()
+    assert found.digest == reference(bilm_files(second)).digest
     numpy_bilm.weights["CNN_proj/b_proj"][0] += 1
-    assert load_bilm(numpy_bilm.save(tmp_path / "b")).reference.digest != loaded.digest
+    assert reference(bilm_files(numpy_bilm.save(tmp_path / "b"))).digest != found.digest
 
 
 def test_under_the_meta_device_no_weights_are_read(bilm, generic: BiLm, tmp_path: Path) -> None:
@@ -123,16 +127,17 @@ def test_under_the_meta_device_no_weights_are_read(bilm, generic: BiLm, tmp_path
         save_bilm(saved, tmp_path / name)
         bilm_files(tmp_path / name).weights.unlink()
         with torch.device("meta"):
-            loaded = load_bilm(tmp_path / name)
-        assert loaded.bilm.description == saved.description
-        assert all(parameter.is_meta for parameter in loaded.bilm.parameters())
+            loaded = load(tmp_path / name)
+            assert reference(bilm_files(tmp_path / name)).digest
+        assert loaded.description == saved.description
+        assert all(parameter.is_meta for parameter in loaded.parameters())
 
 
 def test_weights_come_in_the_default_type(numpy_bilm, tmp_path: Path) -> None:
     folder = numpy_bilm.save(tmp_path)
     torch.set_default_dtype(torch.float64)
     try:
-        loaded = load_bilm(folder).bilm
+        loaded = load(folder)
     finally:
         torch.set_default_dtype(torch.float32)
     assert {parameter.dtype for parameter in loaded.parameters()} == {torch.float64}
@@ -140,7 +145,7 @@ def test_weights_come_in_the_default_type(numpy_bilm, tmp_path: Path) -> None:
 
 def test_a_folder_without_a_bilm_is_refused(tmp_path: Path) -> None:
     with pytest.raises(DataError) as caught:
-        load_bilm(tmp_path)
+        load(tmp_path)
     assert str(caught.value) == (
         f"{tmp_path}: no folder of a biLM: neither it nor a folder bilm in it holds "
         "options.json or bilm.json"
@@ -151,7 +156,7 @@ def test_missing_weights_are_refused(numpy_bilm, tmp_path: Path) -> None:
     folder = numpy_bilm.save(tmp_path)
     (folder / "weights.hdf5").unlink()
     with pytest.raises(DataError, match=r"weights.hdf5"):
-        load_bilm(folder)
+        load(folder)
     with pytest.raises(DataError, match=r"weights.hdf5: no file of a biLM"):
         reference(bilm_files(folder))
 
@@ -162,7 +167,7 @@ def test_damaged_weights_of_other_parts_are_refused(generic, tmp_path: Path, dam
     weights = tmp_path / "saved" / "weights.safetensors"
     weights.write_bytes(damage(weights.read_bytes()))
     with pytest.raises(DataError, match=r"weights.safetensors: no weights of this biLM"):
-        load_bilm(tmp_path / "saved")
+        load(tmp_path / "saved")
 
 
 def test_weights_of_another_size_are_refused(generic: BiLm, tmp_path: Path) -> None:
@@ -170,7 +175,7 @@ def test_weights_of_another_size_are_refused(generic: BiLm, tmp_path: Path) -> N
     path = tmp_path / "saved" / "bilm.json"
     path.write_text(path.read_text().replace('"cell_size": 6', '"cell_size": 7'))
     with pytest.raises(DataError, match=r"no weights of this biLM: .*size mismatch"):
-        load_bilm(tmp_path / "saved")
+        load(tmp_path / "saved")
 
 
 @pytest.mark.parametrize("content", ["{", "[1]", "3"])
@@ -178,4 +183,4 @@ def test_a_damaged_description_is_refused(generic: BiLm, tmp_path: Path, content
     save_bilm(generic, tmp_path / "saved")
     (tmp_path / "saved" / "bilm.json").write_text(content)
     with pytest.raises(DataError, match=r"bilm.json: no description of a biLM"):
-        load_bilm(tmp_path / "saved")
+        load(tmp_path / "saved")

@@ -73,3 +73,16 @@ def test_parameters_start_as_in_bilm_tf(activation, deviation: float) -> None:
     assert module.table.std().item() == pytest.approx(1 / 3**0.5, rel=0.05)
     assert module.convolutions[0].weight.std().item() == pytest.approx(deviation, rel=0.05)
     assert (module.convolutions[0].bias == 0).all()
+
+
+def test_words_of_all_lengths_equal_whole_rows_by_convolution() -> None:
+    module = network()
+    words = rows(*("x" * (number * 7 % 11) for number in range(200)))
+    table = torch.cat([torch.zeros(1, 3, dtype=torch.double), module.table])
+    characters = table[words].transpose(1, 2)
+    expected = torch.cat([layer(characters).amax(dim=2) for layer in module.convolutions], dim=1)
+    torch.testing.assert_close(module(words), expected.relu())
+
+
+def test_no_words_have_no_vectors() -> None:
+    assert network()(torch.zeros(0, 12, dtype=torch.long)).shape == (0, 9)

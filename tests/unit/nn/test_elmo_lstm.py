@@ -3,7 +3,7 @@ import pytest
 import torch
 
 from elmo_framework.nn.elmo_lstm import ElmoLstm, LstmOutput
-from elmo_framework.nn.lstm_cell import LstmState
+from elmo_framework.nn.lstm_layer import LstmState
 from tests.numpy_bilm import NumpyBiLm
 
 LENGTHS = [3, 0, 5, 1]

@@ -2,7 +2,8 @@ import numpy as np
 import pytest
 import torch
 
-from elmo_framework.nn.lstm_cell import LstmState, ProjectedLstmCell
+from elmo_framework.nn.lstm_cell import ProjectedLstmCell
+from elmo_framework.nn.lstm_layer import LstmState
 from tests.numpy_bilm import NumpyBiLm
 
 CELL = "RNN_0/RNN/MultiRNNCell/Cell0/LSTMCell"
@@ -23,6 +24,10 @@ def states(module: ProjectedLstmCell, rows: int = 4) -> LstmState:
     return LstmState(torch.randn_like(zeros.hidden), 2 * torch.randn_like(zeros.memory))
 
 
+def one_step(module: ProjectedLstmCell, inputs, before: LstmState) -> LstmState:
+    return module(inputs, [len(inputs)], before)[1]
+
+
 def reference(module: ProjectedLstmCell, cell_clip, projection_clip) -> NumpyBiLm:
     held = {name: value.detach().numpy() for name, value in module.named_parameters()}
     both = np.concatenate([held["input_weight"].T, held["recurrent_weight"].T])
@@ -39,7 +44,7 @@ def reference(module: ProjectedLstmCell, cell_clip, projection_clip) -> NumpyBiL
 def test_a_step_equals_the_numpy_reference(projection_dim, clips) -> None:
     module = network(projection_dim, *clips)
     inputs, before = torch.randn(4, 3, dtype=torch.double), states(module)
-    after = module(module.input_gates(inputs), before)
+    after = one_step(module, inputs, before)
     numpy_bilm = reference(module, *clips)
     for row in range(4):
         memory, hidden = numpy_bilm.step(
@@ -51,21 +56,21 @@ def test_a_step_equals_the_numpy_reference(projection_dim, clips) -> None:
 
 def test_clips_hold_the_memory_and_the_projected_output() -> None:
     module = network(cell_clip=0.4, projection_clip=0.3)
-    after = module(module.input_gates(torch.randn(4, 3, dtype=torch.double)), states(module))
+    after = one_step(module, torch.randn(4, 3, dtype=torch.double), states(module))
     assert after.memory.abs().max() == 0.4
     assert after.hidden.abs().max() == 0.3
 
 
 def test_what_is_not_projected_is_not_clipped() -> None:
     module = network(projection_dim=None, projection_clip=0.01)
-    after = module(module.input_gates(torch.randn(4, 3, dtype=torch.double)), states(module))
+    after = one_step(module, torch.randn(4, 3, dtype=torch.double), states(module))
     assert after.hidden.abs().max() > 0.01
 
 
 def test_gradients_reach_every_parameter_and_the_state() -> None:
     module = network(cell_clip=3.0, projection_clip=3.0)
     before = LstmState(*(tensor.requires_grad_() for tensor in states(module)))
-    after = module(module.input_gates(torch.randn(4, 3, dtype=torch.double)), before)
+    after = one_step(module, torch.randn(4, 3, dtype=torch.double), before)
     after.hidden.square().sum().backward()
     reached = [*module.parameters(), *before]
     assert all(tensor.grad.abs().sum() > 0 for tensor in reached)

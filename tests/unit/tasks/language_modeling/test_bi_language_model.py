@@ -13,7 +13,7 @@ from safetensors.torch import load_file
 from torch import Tensor
 
 from elmo_framework.bilm.context_layers import Direction
-from elmo_framework.bilm.load import load_bilm
+from elmo_framework.bilm.load import bilm_files, read_bilm
 from elmo_framework.common.build import parse
 from elmo_framework.data.source import BatchSource, SourceContext
 from elmo_framework.data.vocabulary import Vocabularies
@@ -287,7 +287,7 @@ def test_a_sentence_is_learned_by_heart_with_the_sampled_softmax() -> None:
 def test_a_finished_run_leaves_the_bilm_and_its_softmax(tmp_path: Path) -> None:
     model = model_of().float()
     model.save_extras(tmp_path)
-    loaded = load_bilm(tmp_path).bilm.state_dict()
+    loaded = read_bilm(bilm_files(tmp_path)).state_dict()
     for name, tensor in model.bilm.state_dict().items():
         assert torch.equal(loaded[name], tensor), name
     lines = (tmp_path / "bilm" / "vocabulary.txt").read_text(encoding="utf-8").split("\n")

@@ -1,0 +1,93 @@
+"""The text that is measured on, and the line of JSON in which a measurement reports.
+
+Nothing here imports the package or torch, so that `loading.py` can time their import.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import platform
+import random
+import resource
+import time
+from argparse import ArgumentParser
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any, TypeVar
+
+Sentence = Sequence[str]
+T = TypeVar("T")
+
+_SEED = 13
+"""Of the choice of sentences; the scripts that measure others choose by the same."""
+
+
+def add_text_arguments(parser: ArgumentParser, *, num_sentences: int) -> None:
+    """Add the options of a measurement that reads a biLM and sentences.
+
+    Args:
+        parser: what they are added to.
+        num_sentences: how many sentences are read unless told.
+    """
+    parser.add_argument("--model", type=Path, required=True, help="the folder of a biLM")
+    parser.add_argument(
+        "--sentences", type=Path, required=True, help="a tokenized sentence a line, words by spaces"
+    )
+    parser.add_argument(
+        "--n", type=int, default=num_sentences, help=f"how many are read ({num_sentences})"
+    )
+    add_threads_argument(parser)
+
+
+def add_threads_argument(parser: ArgumentParser) -> None:
+    """Add the option that every measurement has."""
+    parser.add_argument("--threads", type=int, default=2, help="of torch (2)")
+
+
+def chosen_sentences(path: Path, number: int) -> list[Sentence]:
+    """Read a file and return some of its sentences: always the same, in a mixed order."""
+    lines = path.read_text(encoding="utf-8").splitlines()
+    sentences: list[Sentence] = [words for line in lines if (words := line.split())]
+    random.Random(_SEED).shuffle(sentences)
+    return sentences[:number]
+
+
+def in_batches(
+    sentences: Sequence[Sentence], size: int, *, is_sorted: bool
+) -> list[list[Sentence]]:
+    """Cut sentences into batches, as they come or longest first."""
+    ordered = sorted(sentences, key=len, reverse=True) if is_sorted else list(sentences)
+    return [ordered[at : at + size] for at in range(0, len(ordered), size)]
+
+
+def count_words(sentences: Sequence[Sentence]) -> int:
+    """Return the number of words, neither padding nor boundaries among them."""
+    return sum(map(len, sentences))
+
+
+def timed(function: Callable[[], T]) -> tuple[T, float]:
+    """Return what a function gives and how many seconds it took."""
+    started = time.perf_counter()
+    return function(), time.perf_counter() - started
+
+
+def peak_rss_mib() -> float:
+    """Return the most memory that this process has held so far."""
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    return round(peak / (1 << (20 if platform.system() == "Darwin" else 10)), 1)
+
+
+def report(**figures: Any) -> None:
+    """Print what was measured as one line of JSON.
+
+    Figures end in what they are: `_per_s`, `_s`, `_ms`, `_mib`. `rows` holds one object a
+    configuration, with its name as `config`.
+    """
+    line = {
+        "peak_rss_mib": peak_rss_mib(),
+        "python": platform.python_version(),
+        "load1": os.getloadavg()[0],
+        **figures,
+    }
+    print(json.dumps(line), flush=True)  # noqa: T201

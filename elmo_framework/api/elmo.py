@@ -1,0 +1,247 @@
+"""ELMo as a module of PyTorch, with the interface that AllenNLP gave it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, Literal, TypedDict, final
+
+import torch
+from jaxtyping import Float, Int
+from torch import Tensor, nn
+
+from elmo_framework.api.word_cache import WordCache
+from elmo_framework.bilm.bilm import BiLm, BiLmOutput, without_boundaries
+from elmo_framework.bilm.carried_state import CarriedState
+from elmo_framework.bilm.frozen import FrozenBiLm, frozen_bilm
+from elmo_framework.bilm.layer_mix import ScalarMix
+from elmo_framework.bilm.load import BiLmFiles, read_bilm, reference
+from elmo_framework.bilm.published import options_place, weights_place
+from elmo_framework.common.download import local_file
+from elmo_framework.common.errors import allowed
+from elmo_framework.data.text import collate_text
+
+_ALLENNLP_BILM = "_elmo_lstm."
+"""How AllenNLP's names of the biLM's weights begin in a `state_dict`."""
+
+
+class ElmoOutput(TypedDict):
+    """What `Elmo` returns.
+
+    Attributes:
+        elmo_representations: one "batch ... tokens dim" for each mix, zero at padding.
+        mask: "batch ... tokens", true where a word stands.
+    """
+
+    elmo_representations: list[Tensor]
+    mask: Tensor
+
+
+@final
+class Elmo(nn.Module):
+    """Mixes of the layers of a pretrained biLM: gamma sum_j s_j h_j (Peters et al. 2018, eq. 1).
+
+        elmo = Elmo("options.json", "weights.hdf5", num_output_representations=1)
+        output = elmo(batch_to_ids([["A", "sentence", "."]]))
+        output["elmo_representations"][0]     # 1 3 1024
+        output["mask"]                        # 1 3
+
+    Names of arguments, inputs, outputs and weights are AllenNLP's, so that a program written for
+    its `Elmo` needs another import and nothing else. Four things are not as there:
+
+    * Each batch starts from zeros unless `state` says `carry`.
+    * A frozen biLM is no part of the module: it is shared by all that read the same files, and
+      `state_dict` holds the mixes `scalar_mix_{k}` alone. AllenNLP's weights can be loaded all
+      the same; what they hold under `_elmo_lstm` is passed over, as the files hold it.
+    * A row without words is padding as a whole, its boundaries included: AllenNLP reads those,
+      which shows in the layer norm and in what the row carries on.
+    * `vocab_to_cache` cannot be combined with `requires_grad`.
+
+    Args:
+        options_file: bilm-tf's `options.json`: a path, a URL (downloaded once, then cached) or
+            the name of a published model: `original`, `original-5.5b`, `medium` or `small`.
+        weight_file: bilm-tf's `weights.hdf5`, given in the same ways.
+        num_output_representations: how many mixes, each with weights of its own; the biLM runs
+            once for all.
+        requires_grad: whether the biLM is trained too. It is then the submodule `bilm`.
+        do_layer_norm: whether each layer is normalized before it is mixed, over all words of
+            the batch together, the boundaries of sentences among them.
+        dropout: the share of a vector's numbers that is dropped in training.
+        vocab_to_cache: words whose vectors from the token encoder are computed now. They are
+            used when `forward` is given `word_inputs`, the places of the words in this list; the
+            first word of the list stands for padding.
+        keep_sentence_boundaries: whether what is returned holds `<S>` and `</S>` too.
+        scalar_mix_parameters: weights of the layers before the softmax; they are not trained,
+            and gamma stays 1. `[-9e10, -9e10, 1]` is the top layer of three.
+        module: a biLM in place of the two files. It is trained if its parameters require
+            gradients, whatever `requires_grad` says.
+        state: with `reset` each batch starts from zeros. With `carry` row i goes on from row i
+            of the batch before, as bilm-tf and AllenNLP do: a row that is new starts from
+            zeros, one without words keeps what it had. It is never saved.
+    """
+
+    def __init__(
+        self,
+        options_file: str | Path | None = None,
+        weight_file: str | Path | None = None,
+        num_output_representations: int = 1,
+        requires_grad: bool = False,
+        do_layer_norm: bool = False,
+        dropout: float = 0.5,
+        vocab_to_cache: Sequence[str] | None = None,
+        keep_sentence_boundaries: bool = False,
+        scalar_mix_parameters: list[float] | None = None,
+        module: BiLm | None = None,
+        *,
+        state: Literal["reset", "carry"] = "reset",
+    ) -> None:
+        super().__init__()
+        _require_state(state)
+        if num_output_representations < 1:
+            raise ValueError(
+                f"num_output_representations is {num_output_representations}; allowed: 1 or more"
+            )
+        held = _held(options_file, weight_file, requires_grad, module)
+        self.bilm = held if isinstance(held, BiLm) else None
+        self._frozen = held if isinstance(held, FrozenBiLm) else None
+        self._cache = _cache(self._bilm, vocab_to_cache, is_trained=self.bilm is not None)
+        self._mixes = [f"scalar_mix_{number}" for number in range(num_output_representations)]
+        for name in self._mixes:
+            self.add_module(
+                name,
+                ScalarMix(
+                    num_layers=self._bilm.num_layers,
+                    layer_norm=do_layer_norm,
+                    scalar_mix_parameters=scalar_mix_parameters,
+                ),
+            )
+        self._dropout = nn.Dropout(dropout)
+        self._keep_sentence_boundaries = keep_sentence_boundaries
+        self._carried = CarriedState() if state == "carry" else None
+        hook = _pass_over_frozen_weights
+        self.register_load_state_dict_pre_hook(hook)  # type: ignore[no-untyped-call]
+
+    def forward(
+        self,
+        inputs: Int[Tensor, "*batch tokens characters"],
+        word_inputs: Int[Tensor, "*batch tokens"] | None = None,
+    ) -> ElmoOutput:
+        """Embed sentences.
+
+        Args:
+            inputs: what `batch_to_ids` gives, with any number of leading dimensions; state is
+                carried from row to row of all of them together.
+            word_inputs: the same words by their places in `vocab_to_cache`, 0 at padding. Where
+                one is not among them, the whole batch is read from its characters.
+        """
+        leading = inputs.shape[:-2]
+        words = None if word_inputs is None else word_inputs.flatten(0, -2)
+        output = self._read(inputs.flatten(0, -3), words)
+        mask = output.mask if self._keep_sentence_boundaries else output.mask[:, 2:]
+        vectors = [self._dropout(self._mixed(name, output)) for name in self._mixes]
+        return {
+            "elmo_representations": [each.view(*leading, *each.shape[1:]) for each in vectors],
+            "mask": mask.reshape(*leading, mask.shape[1]),
+        }
+
+    def get_output_dim(self) -> int:
+        """Return the width of a vector."""
+        return self._bilm.output_dim
+
+    def reset_states(self) -> None:
+        """Let every row start from zeros again."""
+        if self._carried is not None:
+            self._carried.load({})
+
+    def warm_up(self, sentences: Sequence[Sequence[str]]) -> None:
+        """Read sentences as one batch, so that row i of the next goes on from sentence i.
+
+        Raises:
+            ValueError: `state` is `reset`, where there is nothing to warm up.
+        """
+        if self._carried is None:
+            raise ValueError("warm_up needs state='carry'; with state='reset' nothing is carried")
+        indexer = self._bilm.token_encoder.indexer
+        characters = collate_text(sentences, [indexer]).ids[indexer.key]
+        with torch.no_grad():
+            self._read(characters.to(next(self.parameters()).device), None)
+
+    def train(self, mode: bool = True) -> Elmo:
+        """Switch to training; the biLM drops nothing itself, whether it is trained or not."""
+        super().train(mode)
+        self._bilm.eval()
+        return self
+
+    @property
+    def _bilm(self) -> BiLm:
+        bilm = self.bilm if self._frozen is None else self._frozen.bilm
+        assert bilm is not None
+        return bilm
+
+    def _read(
+        self,
+        characters: Int[Tensor, "batch tokens characters"],
+        words: Int[Tensor, "batch tokens"] | None,
+    ) -> BiLmOutput:
+        carried = self._carried
+        state = None if carried is None else carried.rows(len(characters), characters.device)
+        frozen = self._frozen
+        bilm = self._bilm if frozen is None else frozen.prepared(characters.device)
+        with torch.set_grad_enabled(torch.is_grad_enabled() and frozen is None):
+            if words is not None and self._cache is not None and self._cache.knows(words):
+                output = bilm.contextualize(*self._cache.framed(words), state)
+            else:
+                output = bilm(characters, state)
+        if carried is not None:
+            carried.keep(output.state)
+        return output
+
+    def _mixed(self, name: str, output: BiLmOutput) -> Float[Tensor, "batch tokens dim"]:
+        mixed: Tensor = self.get_submodule(name)(output.layers, output.mask)
+        return mixed if self._keep_sentence_boundaries else without_boundaries(mixed, output.mask)
+
+
+def _held(
+    options_file: str | Path | None,
+    weight_file: str | Path | None,
+    requires_grad: bool,
+    module: BiLm | None,
+) -> BiLm | FrozenBiLm:
+    """Return the biLM that is trained, or one that is only read."""
+    if module is not None:
+        if options_file is not None or weight_file is not None:
+            raise ValueError("module stands in place of options_file and weight_file: give one")
+        is_trained = any(parameter.requires_grad for parameter in module.parameters())
+        return module if is_trained else FrozenBiLm(module.eval())
+    if options_file is None or weight_file is None:
+        raise ValueError("options_file and weight_file are needed, both, where there is no module")
+    files = BiLmFiles(
+        local_file(options_place(options_file)), local_file(weights_place(weight_file))
+    )
+    if requires_grad:
+        return read_bilm(files, requires_grad=True)
+    return frozen_bilm(files, digest=reference(files).digest)
+
+
+def _cache(bilm: BiLm, words: Sequence[str] | None, *, is_trained: bool) -> WordCache | None:
+    if not words:
+        return None
+    if is_trained:
+        raise ValueError(
+            "vocab_to_cache holds vectors that training would leave behind: "
+            "leave it out, or set requires_grad to False"
+        )
+    return WordCache(bilm, words)
+
+
+def _require_state(state: str) -> None:
+    if state not in ("reset", "carry"):
+        raise ValueError(f"state is {state!r}; {allowed(state, ('reset', 'carry'))}")
+
+
+def _pass_over_frozen_weights(
+    elmo: nn.Module, state_dict: dict[str, Any], prefix: str, *_: object
+) -> None:
+    if isinstance(elmo, Elmo) and elmo.bilm is None:
+        for name in [name for name in state_dict if name.startswith(prefix + _ALLENNLP_BILM)]:
+            del state_dict[name]

@@ -1,0 +1,206 @@
+"""A pretrained biLM for programs: sentences in, arrays out."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+from typing import Literal, final, get_args
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+from elmo_framework.bilm.carried_state import CarriedState
+from elmo_framework.bilm.frozen import FrozenBiLm, frozen_bilm
+from elmo_framework.bilm.layer_reader import LayerReader
+from elmo_framework.bilm.load import reference
+from elmo_framework.bilm.published import find_bilm
+from elmo_framework.common.errors import allowed
+from elmo_framework.data.batch import to_device
+from elmo_framework.data.text import collate_text
+from elmo_framework.nn.product import Precision
+
+_BOUNDARIES = 2
+_POOL = 32
+"""How many full batches of sentences `embed_iter` reads ahead, to sort them by length."""
+
+
+@final
+class PretrainedBiLm:
+    """Gives the layers of sentences as arrays; `load_bilm` makes it.
+
+    Args:
+        frozen: what is read.
+        device: where the layers are computed.
+        state: see `load_bilm`.
+
+    Attributes:
+        num_layers: the layers of a sentence, that of the token encoder included.
+        dim: the width of a layer, both directions together.
+    """
+
+    def __init__(
+        self, frozen: FrozenBiLm, *, device: torch.device, state: Literal["reset", "carry"]
+    ) -> None:
+        self._frozen, self._device = frozen, device
+        self._carried = CarriedState() if state == "carry" else None
+        self.num_layers, self.dim = frozen.bilm.num_layers, frozen.bilm.output_dim
+
+    def embed(
+        self, sentences: Sequence[Sequence[str]], *, max_tokens: int = 4096
+    ) -> list[NDArray[np.float32]]:
+        """Return the layers of each sentence: (layers, tokens, dim), in the order given.
+
+        Args:
+            sentences: the words of each.
+            max_tokens: the largest number of steps in a batch, padding and two boundaries a
+                sentence counted; it bounds the memory beside the result.
+        """
+        _require_words(sentences)
+        if self._carried is not None:
+            return list(self._carry(sentences, self._carried, max_tokens))
+        places: dict[tuple[str, ...], list[int]] = {}
+        for place, words in enumerate(sentences):
+            places.setdefault(tuple(words), []).append(place)
+        found: list[NDArray[np.float32]] = [np.empty(0, np.float32)] * len(sentences)
+        distinct = list(places)
+        reader = LayerReader(self._frozen, max_tokens=max_tokens, device=self._device)
+        for read in reader.read(distinct):
+            layers = read.without_boundaries().float().numpy()
+            for place in places[distinct[read.sentence]]:
+                found[place] = layers.copy()
+        return found
+
+    def embed_iter(
+        self, sentences: Iterable[Sequence[str]], *, max_tokens: int = 4096
+    ) -> Iterator[NDArray[np.float32]]:
+        """Yield what `embed` returns, for more sentences than fit into memory.
+
+        Args:
+            sentences: the words of each; some are read ahead, so that those of similar length
+                can share a batch.
+            max_tokens: see `embed`.
+        """
+        if self._carried is not None:
+            yield from self._carry(sentences, self._carried, max_tokens)
+            return
+        for pool in _pools(sentences, _POOL * max_tokens):
+            yield from self.embed(pool, max_tokens=max_tokens)
+
+    def hub(self, sentences: Sequence[str | Sequence[str]]) -> dict[str, NDArray[np.float32]]:
+        """Return the outputs of ELMo's module on TensorFlow Hub, zero at padding.
+
+        * `word_emb` (batch, tokens, dim / 2): the vectors of the words without context
+        * `lstm_outputs1`, `lstm_outputs2`, ... (batch, tokens, dim): the layers above
+        * `elmo` (batch, tokens, dim): the mean of all layers
+        * `default` (batch, dim): the mean of `elmo` over the words of a sentence
+
+        Args:
+            sentences: of words; one that is a string is split at its spaces.
+        """
+        words = [_split(each) if isinstance(each, str) else each for each in sentences]
+        layers = self.embed(words)
+        lengths = [each.shape[1] for each in layers]
+        shape = self.num_layers, len(words), max(lengths, default=0), self.dim
+        padded = np.zeros(shape, np.float32)
+        for row, each in enumerate(layers):
+            padded[:, row, : lengths[row]] = each
+        elmo = padded.mean(axis=0)
+        num_words = np.maximum(np.array(lengths, np.float32), 1)[:, None]
+        return {
+            "word_emb": padded[0, :, :, : self.dim // 2],
+            **{f"lstm_outputs{layer}": padded[layer] for layer in range(1, self.num_layers)},
+            "elmo": elmo,
+            "default": elmo.sum(axis=1) / num_words,
+        }
+
+    def warm_up(self, sentences: Sequence[Sequence[str]]) -> None:
+        """Read sentences, so that what comes next goes on from them.
+
+        Raises:
+            ValueError: `state` is `reset`, where there is nothing to warm up.
+        """
+        if self._carried is None:
+            raise ValueError("warm_up needs state='carry'; with state='reset' nothing is carried")
+        self.embed(sentences)
+
+    def reset_states(self) -> None:
+        """Let every row start from zeros again."""
+        if self._carried is not None:
+            self._carried.load({})
+
+    def _carry(
+        self, sentences: Iterable[Sequence[str]], carried: CarriedState, max_tokens: int
+    ) -> Iterator[NDArray[np.float32]]:
+        for batch in _pools(sentences, max_tokens):
+            text = to_device(collate_text(batch, self._frozen.indexers), self._device)
+            output = self._frozen.compute(text, carried.rows(len(batch), self._device))
+            carried.keep(output.state)
+            layers = output.layers.float().cpu().numpy()
+            for row, words in enumerate(batch):
+                yield layers[:, row, 1 : len(words) + 1].copy()
+
+
+def load_bilm(
+    bilm: str | Path,
+    *,
+    device: str = "auto",
+    precision: Precision = "float32",
+    state: Literal["reset", "carry"] = "reset",
+) -> PretrainedBiLm:
+    """Load a pretrained biLM.
+
+        bilm = load_bilm("runs/bilm")
+        bilm.embed([["A", "sentence", "."]])[0].shape     # 3 3 1024
+
+    Args:
+        bilm: the folder of a biLM, or of the run that trained it, or the name of a published
+            one, which is downloaded once: `original`, `original-5.5b`, `medium` or `small`.
+        device: `auto` takes a GPU if there is one; else any that torch knows.
+        precision: of the products: `float32`, `bfloat16` or `int8`. The vectors are float32 always.
+        state: with `reset` a sentence's vectors depend on nothing else. With `carry` batches are
+            read in the order given, each as many sentences as `max_tokens` has room for, and row
+            i of a batch goes on from row i of the batch before, as bilm-tf and AllenNLP do.
+
+    Raises:
+        DataError: there is none, or its files are damaged.
+    """
+    if state not in ("reset", "carry"):
+        raise ValueError(f"state is {state!r}; {allowed(state, ('reset', 'carry'))}")
+    if precision not in get_args(Precision):
+        raise ValueError(f"precision is {precision!r}; {allowed(precision, get_args(Precision))}")
+    files = find_bilm(bilm)
+    frozen = frozen_bilm(files, digest=reference(files).digest, precision=precision)
+    return PretrainedBiLm(frozen, device=_device(device), state=state)
+
+
+def _device(name: str) -> torch.device:
+    if name == "auto":
+        return torch.device("cuda" if torch.cuda.is_available() else "cpu")
+    return torch.device(name)
+
+
+def _split(sentence: str) -> list[str]:
+    return [word for word in sentence.split(" ") if word]
+
+
+def _require_words(sentences: Sequence[Sequence[str]]) -> None:
+    for sentence in sentences:
+        if isinstance(sentence, str):
+            raise TypeError(f"a sentence is a list of words, and {sentence!r} is a string")
+
+
+def _pools(sentences: Iterable[Sequence[str]], max_tokens: int) -> Iterator[list[Sequence[str]]]:
+    """Yield consecutive sentences, as many as have room for when they are padded."""
+    pool: list[Sequence[str]] = []
+    longest = 0
+    for words in sentences:
+        _require_words([words])
+        grown = max(longest, len(words) + _BOUNDARIES)
+        if pool and grown * (len(pool) + 1) > max_tokens:
+            yield pool
+            pool, grown = [], len(words) + _BOUNDARIES
+        pool.append(words)
+        longest = grown
+    if pool:
+        yield pool

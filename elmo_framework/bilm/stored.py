@@ -1,0 +1,165 @@
+"""A frozen biLM whose layers are computed once for each sentence."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import cached_property
+from typing import Literal, TypeAlias, final
+from weakref import WeakValueDictionary
+
+import torch
+
+from elmo_framework.bilm.bilm import BiLm, BiLmOutput
+from elmo_framework.bilm.frozen import FrozenBiLm, frozen_bilm
+from elmo_framework.bilm.layer_reader import LayerReader
+from elmo_framework.bilm.load import BiLmFiles, read_bilm
+from elmo_framework.bilm.shards import (
+    Shard,
+    Shards,
+    Words,
+    compute_shard,
+    distinct,
+    num_vectors,
+    portions,
+)
+from elmo_framework.bilm.store import DTYPES, Contents, LayerStore, show_size
+from elmo_framework.common.logs import Progress, say
+from elmo_framework.data.text import TextBatch, collate_text
+
+CacheDtype: TypeAlias = Literal["float16", "float32"]
+
+_SHARD_BYTES = 256 * 10**6
+"""What a build that dies loses at most, and what it holds in memory."""
+
+
+@final
+class StoredBiLm:
+    """Gives the layers of batches from a store, and computes those of sentences not in it.
+
+    The weights are loaded only when something is computed. Only `prepare` adds to the store.
+
+    Args:
+        files: of the biLM.
+        digest: of their content.
+        in_memory: whether the store lasts as long as the process, instead of lying on the disk.
+        dtype: in which layers are kept.
+
+    Attributes:
+        shape: the biLM without its weights.
+    """
+
+    def __init__(
+        self, files: BiLmFiles, *, digest: str, in_memory: bool, dtype: CacheDtype
+    ) -> None:
+        with torch.device("meta"):
+            self.shape: BiLm = read_bilm(files)
+        self._files, self._digest, self._in_memory = files, digest, in_memory
+        precision = str(torch.get_default_dtype()).removeprefix("torch.")
+        self._contents = Contents(
+            digest, self.shape.num_layers, self.shape.output_dim, dtype, precision
+        )
+        self._last: tuple[TextBatch, BiLmOutput] | None = None
+
+    @cached_property
+    def _shards(self) -> Shards:
+        held: list[Shard] = [] if self._in_memory else self._store.shards()
+        return Shards(self.shape.num_layers, held)
+
+    @cached_property
+    def _store(self) -> LayerStore:
+        return LayerStore(self._contents, source=self._files.weights.absolute())
+
+    @cached_property
+    def _frozen(self) -> FrozenBiLm:
+        return frozen_bilm(self._files, digest=self._digest)
+
+    def read(self, text: TextBatch) -> BiLmOutput:
+        """Return the layers of a batch; asked for the last one again, what it gave before."""
+        if self._last is None or self._last[0] is not text:
+            self._last = text, self._stored(text) or self._computed(text)
+        return self._last[1]
+
+    def _stored(self, text: TextBatch) -> BiLmOutput | None:
+        return self._shards.read(text.words, num_tokens=text.mask.shape[1], device=text.mask.device)
+
+    def _computed(self, text: TextBatch) -> BiLmOutput:
+        ids = collate_text(text.words, self._frozen.indexers).ids
+        moved = {key: value.to(text.mask.device) for key, value in ids.items()}
+        return self._frozen.compute(TextBatch(text.words, text.mask, moved))
+
+    def prepare(self, sentences: Sequence[Words], device: torch.device) -> None:
+        """Compute the layers of all sentences that are not there yet.
+
+        What cannot be kept is computed whenever it is read; a message says why.
+
+        Args:
+            sentences: any, repeated or not.
+            device: where the layers are computed.
+        """
+        wanted = distinct(sentences)
+        if not self._shards.missing(wanted):
+            return
+        if self._in_memory:
+            self._build(self._shards.missing(wanted), device, keep=self._shards.add)
+            return
+        try:
+            self._build_on_disk(wanted, device)
+        except OSError as error:
+            say(f"{error}; layers that are not stored are computed for each batch")
+
+    def _build_on_disk(self, wanted: Sequence[Words], device: torch.device) -> None:
+        store = self._store
+        with store.locked():
+            store.remove_damaged()
+            # While this process waited for the lock, another may have built what it needs.
+            self._shards = Shards(self.shape.num_layers, store.shards())
+            missing = self._shards.missing(wanted)
+            if missing:
+                store.require_room(self._num_bytes(missing))
+                self._build(
+                    missing, device, keep=lambda shard: self._shards.add(store.write(shard))
+                )
+
+    def _build(
+        self, missing: Sequence[Words], device: torch.device, *, keep: Callable[[Shard], None]
+    ) -> None:
+        """Compute layers a shard at a time; the weights are let go in the end."""
+        num_tokens = sum(map(len, missing))
+        say(
+            f"layers of {len(missing):,} sentences ({num_tokens:,} words) are computed once and "
+            f"kept: {show_size(self._num_bytes(missing))}"
+        )
+        reader = LayerReader(frozen_bilm(self._files, digest=self._digest), device=device)
+        most = _SHARD_BYTES // self._contents.vector_bytes
+        dtype = DTYPES[self._contents.dtype]
+        with Progress("computing layers", total=num_tokens, unit="words") as progress:
+            for portion in portions(missing, num_layers=self.shape.num_layers, most=most):
+                keep(compute_shard(reader, portion, dtype=dtype, note=progress.advance))
+
+    def _num_bytes(self, sentences: Sequence[Words]) -> int:
+        total = sum(num_vectors(words, self.shape.num_layers) for words in sentences)
+        return total * self._contents.vector_bytes
+
+
+_Key: TypeAlias = tuple[str, bool, CacheDtype, torch.device, torch.dtype]
+_held: WeakValueDictionary[_Key, StoredBiLm] = WeakValueDictionary()
+
+
+def stored_bilm(files: BiLmFiles, *, digest: str, in_memory: bool, dtype: CacheDtype) -> StoredBiLm:
+    """Return the biLM of some files with its store; one that is in use is shared.
+
+    Args:
+        files: of the biLM.
+        digest: of their content (`load.reference`).
+        in_memory: see `StoredBiLm`.
+        dtype: see `StoredBiLm`.
+
+    Raises:
+        DataError: the options cannot be read.
+    """
+    key = digest, in_memory, dtype, torch.get_default_device(), torch.get_default_dtype()
+    held = _held.get(key)
+    if held is None:
+        held = StoredBiLm(files, digest=digest, in_memory=in_memory, dtype=dtype)
+        _held[key] = held
+    return held

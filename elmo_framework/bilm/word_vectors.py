@@ -1,0 +1,87 @@
+"""The vectors of words without context, each computed once and remembered."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import chain, count
+from typing import final
+
+import torch
+from jaxtyping import Float
+from torch import Tensor, autocast
+from torch.nn import functional
+
+from elmo_framework.bilm.token_encoder import TokenEncoder
+from elmo_framework.data.characters import BEGIN_SENTENCE, END_SENTENCE
+from elmo_framework.data.text import TextBatch
+
+# Bounds the memory that encoding a batch of unknown words takes.
+_WORDS_AT_ONCE = 1024
+
+_PADDING = 0
+"""The row of the table that stays zero."""
+
+
+@final
+class WordVectors:
+    """A table of vectors by word, for a token encoder whose weights do not change.
+
+    When it is full, it forgets everything; it grows beyond its bound only where the words of one
+    batch alone do not fit.
+
+    Args:
+        encoder: what computes a vector; moved elsewhere, it starts an empty table.
+        max_bytes: the bound of the table.
+    """
+
+    def __init__(self, encoder: TokenEncoder, max_bytes: int = 1 << 26) -> None:
+        self._encoder, self._max_bytes = encoder, max_bytes
+        self._rows: dict[str, int] = {}
+        self._table = torch.empty(0)
+
+    def framed(self, text: TextBatch) -> Float[Tensor, "batch steps dim"]:
+        """Return the vectors of sentences between `<S>` and `</S>`; zero at padding."""
+        sentences = [_framed(words) for words in text.words]
+        device, num_steps = text.mask.device, text.mask.shape[1] + 2
+        distinct = {BEGIN_SENTENCE: 0, END_SENTENCE: 0} | dict.fromkeys(chain(*sentences), 0)
+        self._learn(list(distinct), device)
+        places = [self._places(words, num_steps) for words in sentences]
+        indices = torch.tensor(places, dtype=torch.long, device=device).view(-1, num_steps)
+        return functional.embedding(indices, self._table)
+
+    def forget(self) -> None:
+        """Forget all words; what is computed then has the same bits whatever was read before."""
+        self._rows = {}
+
+    def _places(self, words: Sequence[str], num_steps: int) -> list[int]:
+        return [self._rows[word] for word in words] + [_PADDING] * (num_steps - len(words))
+
+    def _learn(self, words: Sequence[str], device: torch.device) -> None:
+        if self._table.device != device:
+            self._rows, self._table = {}, torch.empty(0, device=device)
+        missing = [word for word in words if word not in self._rows]
+        if len(self._rows) + len(missing) >= len(self._table):
+            self._rows, missing = {}, list(words)
+        if missing:
+            # What a caller asks for (bfloat16, no version counters) must not stay in the table.
+            with torch.inference_mode(False), torch.no_grad(), autocast(device.type, enabled=False):
+                self._add(missing, device)
+
+    def _add(self, words: Sequence[str], device: torch.device) -> None:
+        indexer, first = self._encoder.indexer, len(self._rows) + 1
+        ordered = sorted(words, key=len)
+        parts = [ordered[at : at + _WORDS_AT_ONCE] for at in range(0, len(words), _WORDS_AT_ONCE)]
+        ids = [torch.from_numpy(indexer.ids(part)).to(device) for part in parts]
+        vectors = torch.cat([self._encoder(part) for part in ids])
+        if first + len(words) > len(self._table):
+            self._table = self._empty_table(vectors, at_least=first + len(words))
+        self._table[first : first + len(words)] = vectors
+        self._rows.update(zip(ordered, count(first)))
+
+    def _empty_table(self, vectors: Float[Tensor, "words dim"], *, at_least: int) -> Tensor:
+        row_bytes = vectors.shape[1] * vectors.element_size()
+        return vectors.new_zeros(max(self._max_bytes // row_bytes, at_least), vectors.shape[1])
+
+
+def _framed(words: Sequence[str]) -> tuple[str, ...]:
+    return (BEGIN_SENTENCE, *words, END_SENTENCE) if words else ()

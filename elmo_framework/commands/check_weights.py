@@ -1,0 +1,87 @@
+"""`elmo check-weights`: what is in the files of a biLM, and whether it works."""
+
+from __future__ import annotations
+
+import json
+from argparse import ArgumentParser, Namespace
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING, final
+
+from elmo_framework.commands.command import (
+    Command,
+    add_format_argument,
+    add_include_package,
+    register_components,
+)
+
+if TYPE_CHECKING:
+    from elmo_framework.bilm.weights_report import WeightsReport
+
+
+@final
+class CheckWeights(Command):
+    """Prints the tensors of a biLM and what it computes for a sentence."""
+
+    name = "check-weights"
+    help = "read the files of a biLM, list their tensors, and let it read a sentence"
+    epilog = """\
+examples:
+  elmo check-weights runs/bilm
+  elmo check-weights elmo_2x4096_512_2048cnn_2xhighway --format json
+"""
+
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        """Declare the folder."""
+        parser.add_argument(
+            "bilm", type=Path, metavar="DIR", help="the folder of a biLM, or of the run with it"
+        )
+        add_include_package(parser)
+        add_format_argument(parser)
+
+    def run(self, arguments: Namespace) -> int:
+        """Check and print."""
+        from elmo_framework.bilm.load import bilm_files
+        from elmo_framework.bilm.weights_report import inspect_weights
+
+        register_components(arguments.include_package)
+        files = bilm_files(arguments.bilm)
+        report = inspect_weights(files)
+        if arguments.format == "json":
+            print(json.dumps({"weights": str(files.weights), **asdict(report)}, indent=2))
+        else:
+            print(f"{files.weights}: no problems\n\n{_as_text(report)}")
+        return 0
+
+
+def _as_text(report: WeightsReport) -> str:
+    from elmo_framework.common.logs import render_table
+
+    tensors = [
+        (held.name, " \N{MULTIPLICATION SIGN} ".join(map(str, held.shape)), _use(held.is_read))
+        for held in report.tensors
+    ]
+    layers = [
+        (str(number), *(f"{figure:.4f}" for figure in asdict(layer).values()))
+        for number, layer in enumerate(report.layers)
+    ]
+    tables = [
+        render_table(("tensor", "shape", ""), tensors),
+        render_table(("layer", "mean", "standard deviation", "largest"), layers),
+        render_table(("biLM", ""), _properties(report)),
+    ]
+    return "\n\n".join(tables)
+
+
+def _use(is_read: bool) -> str:
+    return "" if is_read else "ignored"
+
+
+def _properties(report: WeightsReport) -> list[tuple[str, str]]:
+    rows = [("parameters", f"{report.num_parameters:,}"), ("output_dim", str(report.output_dim))]
+    for name, clip in report.clips.items():
+        share = "" if clip.limit is None else f", {clip.share:.2%} of the numbers at it"
+        rows.append((name, "none" if clip.limit is None else f"{clip.limit:g}{share}"))
+    if report.use_skip_connections is not None:
+        rows.append(("use_skip_connections", str(report.use_skip_connections).lower()))
+    return [*rows, ("SHA-256", report.digest)]

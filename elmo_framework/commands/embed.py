@@ -1,0 +1,148 @@
+"""`elmo embed`: the vectors of a corpus."""
+
+from __future__ import annotations
+
+from argparse import ArgumentParser, Namespace
+from pathlib import Path
+from typing import Literal, final
+
+from elmo_framework.commands.command import (
+    Command,
+    above_zero,
+    add_include_package,
+    register_components,
+)
+
+_HDF5_SUFFIXES = (".hdf5", ".h5")
+
+
+@final
+class Embed(Command):
+    """Writes the vectors of sentences to a file."""
+
+    name = "embed"
+    help = "write the vectors that a biLM gives the words of a corpus"
+    epilog = """\
+examples:
+  elmo embed runs/bilm news.txt --output-file news.hdf5
+  elmo embed runs/bilm shard-*.txt.gz --output-file news --layers top --dtype float16
+  elmo embed runs/bilm news.txt --output-file news --layers "mixed(runs/ner)"
+  torchrun --nproc-per-node 4 -m elmo_framework embed runs/bilm news.txt --output-file news
+
+a line of the input is a sentence; line i of all files together, from 0, has the name "i":
+  file = h5py.File("news.hdf5"); file["7"][...]          --format hdf5: (layers, words, dim)
+
+  vectors = np.load("news/vectors.npy", mmap_mode="r")   --format npy: a folder
+  index = np.load("news/index.npy", mmap_mode="r")
+  offset, length = index[7]; vectors[offset : offset + length]         (words, layers, dim)
+with --layers other than all there is no axis of layers.
+"""
+
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        """Declare the biLM, the sentences, and what is written."""
+        parser.add_argument(
+            "bilm",
+            metavar="BILM",
+            help="the folder of a biLM, or of its run, or the name of a published one",
+        )
+        parser.add_argument(
+            "sentences",
+            type=Path,
+            nargs="+",
+            metavar="SENTENCES",
+            help="text files, a sentence a line; .gz is decompressed, - reads standard input",
+        )
+        parser.add_argument(
+            "--output-file", type=Path, required=True, metavar="OUT", help="what is written"
+        )
+        _add_result(parser)
+        _add_computation(parser)
+        add_include_package(parser)
+
+    def run(self, arguments: Namespace) -> int:
+        """Embed."""
+        register_components(arguments.include_package)
+
+        from elmo_framework.embedding.embed import EmbeddingJob, embed
+
+        embed(
+            EmbeddingJob(
+                arguments.bilm,
+                arguments.sentences,
+                arguments.output_file,
+                layers=arguments.layers,
+                dtype=arguments.dtype,
+                format=arguments.format or _format(arguments.output_file),
+                tokenizer=arguments.tokenizer,
+                keeps_sentences=not arguments.forget_sentences,
+                uses_sentence_keys=arguments.use_sentence_keys,
+                precision=arguments.precision,
+                max_tokens=arguments.max_tokens,
+                device=arguments.device,
+                resume=arguments.resume,
+                force=arguments.force,
+                packages=arguments.include_package,
+            )
+        )
+        return 0
+
+
+def _add_result(parser: ArgumentParser) -> None:
+    parser.add_argument(
+        "--layers",
+        default="all",
+        metavar="LAYERS",
+        help="all, top, average, the number of a layer (0 is that of the token encoder), or what "
+        "the model of a run has learned: mixed(RUN), mixed(RUN:EMBEDDER); %(default)s unless given",
+    )
+    parser.add_argument("--dtype", choices=("float32", "float16"), default="float32")
+    parser.add_argument(
+        "--format",
+        choices=("hdf5", "npy"),
+        help="one HDF5 file in the layout of `allennlp elmo`, or a folder with a memory-mapped "
+        "array and its index; unless given, hdf5 for .hdf5 and .h5, else npy",
+    )
+    keys = parser.add_mutually_exclusive_group()
+    keys.add_argument(
+        "--forget-sentences",
+        action="store_true",
+        help="leave sentence_to_index out of the HDF5 file; needed above a million lines",
+    )
+    keys.add_argument(
+        "--use-sentence-keys",
+        action="store_true",
+        help="name the datasets of the HDF5 file by their sentences, which must all differ; "
+        "HDF5 makes groups of what stands before a /",
+    )
+    parser.add_argument("--force", action="store_true", help="replace OUT if it is there")
+    parser.add_argument(
+        "--resume", action="store_true", help="go on with a job that was interrupted"
+    )
+
+
+def _add_computation(parser: ArgumentParser) -> None:
+    parser.add_argument(
+        "--tokenizer",
+        default="whitespace",
+        metavar="NAME",
+        help="what splits a line into words, by its registered name; %(default)s unless given, "
+        "for text that is tokenized already",
+    )
+    parser.add_argument(
+        "--max-tokens",
+        type=above_zero,
+        default=4096,
+        metavar="N",
+        help="the largest number of words in a batch, padding counted; %(default)s unless given",
+    )
+    parser.add_argument(
+        "--precision",
+        choices=("float32", "bfloat16", "int8"),
+        default="float32",
+        help="of the computation; %(default)s unless given",
+    )
+    parser.add_argument("--device", choices=("auto", "cpu", "cuda"), default="auto")
+
+
+def _format(output: Path) -> Literal["hdf5", "npy"]:
+    return "hdf5" if output.suffix in _HDF5_SUFFIXES else "npy"

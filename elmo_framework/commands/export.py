@@ -1,0 +1,49 @@
+"""`elmo export`: a biLM as files that other ELMo programs read."""
+
+from __future__ import annotations
+
+from argparse import ArgumentParser, Namespace
+from pathlib import Path
+from typing import final
+
+from elmo_framework.commands.command import Command, add_include_package, register_components
+
+
+@final
+class Export(Command):
+    """Writes the biLM of a run as `options.json` and `weights.hdf5`."""
+
+    name = "export"
+    help = "write the biLM of a run as options.json and weights.hdf5, for any ELMo program"
+    epilog = """\
+examples:
+  elmo export runs/bilm --output-dir elmo_of_ours
+  elmo export runs/ner --output-dir tuned          a biLM trained with its task (requires_grad)
+"""
+
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        """Declare the run and the folder."""
+        parser.add_argument(
+            "run", type=Path, metavar="RUN", help="the folder of a run, or of a biLM"
+        )
+        parser.add_argument(
+            "--output-dir", type=Path, required=True, metavar="DIR", help="where the files go"
+        )
+        parser.add_argument(
+            "-f", "--force", action="store_true", help="replace a biLM that is there already"
+        )
+        add_include_package(parser)
+
+    def run(self, arguments: Namespace) -> int:
+        """Write the files and say where they are."""
+        from elmo_framework.experiment.export import export_bilm
+
+        register_components(arguments.include_package)
+        files = export_bilm(
+            arguments.run,
+            arguments.output_dir,
+            force=arguments.force,
+            packages=arguments.include_package,
+        )
+        print(f"{files.options}\n{files.weights}")
+        return 0

@@ -1,0 +1,157 @@
+"""Files that are named by a URL: downloaded once, checked whenever they are used again."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from http import HTTPStatus
+from http.client import HTTPException, HTTPResponse
+from pathlib import Path, PurePosixPath
+from urllib.error import HTTPError, URLError
+from urllib.parse import urlsplit
+from urllib.request import Request, urlopen
+
+from filelock import FileLock
+
+from elmo_framework.common.cache_root import cache_root
+from elmo_framework.common.errors import DataError
+from elmo_framework.common.files import digest, remove, write_text
+from elmo_framework.common.logs import Progress, say
+
+_OFFLINE = "ELMO_OFFLINE"
+_CHUNK = 1 << 18
+_TIMEOUT = 60.0
+"""Seconds without a byte."""
+
+
+def is_url(place: str | Path) -> bool:
+    """Tell whether a file is named by a URL that `local_file` can download."""
+    return isinstance(place, str) and place.startswith(("http://", "https://"))
+
+
+def local_file(place: str | Path) -> Path:
+    """Return the path of a file that is named by its path or by a URL.
+
+    What a URL names is downloaded when it is first asked for, and an interrupted download goes on
+    where it stopped. Its SHA-256 is written beside it then, and compared at every later use. With
+    `ELMO_OFFLINE=1` nothing is downloaded.
+
+    Raises:
+        DataError: the file cannot be downloaded, or has changed since it was.
+    """
+    if not is_url(place):
+        return Path(place)
+    url = str(place)
+    path = cached_path(url)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with FileLock(_beside(path, "lock")):
+        if not path.exists():
+            _download(url, path)
+        _check(url, path)
+    return path
+
+
+def cached_path(url: str) -> Path:
+    """Return where the file of a URL is kept, whether or not it is there."""
+    name = PurePosixPath(urlsplit(url).path).name or "file"
+    return cache_root() / "downloads" / f"{hashlib.sha256(url.encode()).hexdigest()[:12]}-{name}"
+
+
+def _beside(path: Path, suffix: str) -> Path:
+    return path.with_name(f"{path.name}.{suffix}")
+
+
+def _check(url: str, path: Path) -> None:
+    """Compare a file with its recorded SHA-256; record that of a file that has none."""
+    record, found = _beside(path, "sha256"), digest([path])
+    if not record.exists():
+        write_text(record, f"{found}  {path.name}\n")
+        say(f"{path}: from {url}; its SHA-256 {found} is recorded and will be checked")
+        return
+    recorded = record.read_text(encoding="utf-8").split()[:1]
+    if recorded != [found]:
+        raise DataError(
+            f"the file has changed since it was downloaded from {url}: its SHA-256 was "
+            f"{' '.join(recorded)!r} and is {found!r}; remove it and {record.name} to download it "
+            "again",
+            path=path,
+        )
+
+
+def _download(url: str, path: Path) -> None:
+    if os.environ.get(_OFFLINE, "") not in ("", "0"):
+        raise _no_file(url, path, f"{_OFFLINE} is set, and the file is not in the cache")
+    partial = _beside(path, "partial")
+    with _reported(url, path):
+        _fetch(url, partial)
+    partial.replace(path)
+    remove(_beside(partial, "version"))
+
+
+def _fetch(url: str, partial: Path) -> None:
+    """Download into `partial`; what it holds is kept if the server still has the same version."""
+    version = _beside(partial, "version")
+    try:
+        response = urlopen(_request(url, partial, version), timeout=_TIMEOUT)
+    except HTTPError as error:
+        if error.code != HTTPStatus.REQUESTED_RANGE_NOT_SATISFIABLE:
+            raise
+        error.close()
+        # Nothing is missing, yet the last attempt ended before the file got its name.
+        remove(partial)
+        response = urlopen(Request(url), timeout=_TIMEOUT)
+    with response:
+        start = partial.stat().st_size if response.status == HTTPStatus.PARTIAL_CONTENT else 0
+        if not start:
+            remove(partial)
+            write_text(version, response.headers.get("ETag", ""))
+        _append(response, partial, start)
+
+
+def _request(url: str, partial: Path, version: Path) -> Request:
+    request = Request(url)
+    known = version.read_text(encoding="utf-8") if version.exists() else ""
+    if known and partial.exists():
+        request.add_header("Range", f"bytes={partial.stat().st_size}-")
+        request.add_header("If-Range", known)
+    return request
+
+
+def _append(response: HTTPResponse, partial: Path, start: int) -> None:
+    length = response.headers.get("Content-Length")
+    total = None if length is None else start + int(length)
+    name = partial.name.removesuffix(".partial").partition("-")[2]
+    with (
+        partial.open("ab") as file,
+        Progress(f"downloading {name}", total=total, unit="bytes") as progress,
+    ):
+        progress.advance(start)
+        while chunk := response.read(_CHUNK):
+            file.write(chunk)
+            progress.advance(len(chunk))
+        file.flush()
+        os.fsync(file.fileno())
+    size = partial.stat().st_size
+    if total is not None and size != total:
+        raise HTTPException(f"the connection ended after {size:,} of {total:,} bytes")
+
+
+@contextmanager
+def _reported(url: str, path: Path) -> Iterator[None]:
+    try:
+        yield
+    except HTTPError as error:
+        error.close()
+        raise _no_file(url, path, f"the server answers {error.code} {error.reason}") from error
+    except URLError as error:
+        raise _no_file(url, path, f"no connection ({error.reason})") from error
+    except (HTTPException, OSError) as error:
+        raise _no_file(url, path, f"{error}; run it again to go on") from error
+
+
+def _no_file(url: str, path: Path, reason: str) -> DataError:
+    return DataError(
+        f"{url}: not downloaded: {reason}. A file that you have already goes to {path}"
+    )

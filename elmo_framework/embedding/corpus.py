@@ -1,0 +1,191 @@
+"""The sentences of text files, one a line, and which of them are equal."""
+
+from __future__ import annotations
+
+import gzip
+import shutil
+import zlib
+from array import array
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import cached_property
+from hashlib import blake2b
+from pathlib import Path
+from tempfile import TemporaryFile
+from typing import BinaryIO, final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from elmo_framework.common.errors import DataError
+from elmo_framework.data.paths import decoded_lines, read_lines
+from elmo_framework.data.tokenizer import Tokenizer
+
+STANDARD_INPUT = Path("-")
+"""The path that stands for standard input."""
+
+_DIGEST_BYTES = 16
+
+
+@dataclass(frozen=True)
+class Line:
+    """A line of the input.
+
+    Attributes:
+        path: of its file.
+        number: in its file, from 1.
+        text: without spaces around it.
+    """
+
+    path: Path
+    number: int
+    text: str
+
+
+@final
+class Corpus:
+    """Lines of text files, read as often as is needed and never held.
+
+    Args:
+        paths: files, those that end with `.gz` compressed; `-` is standard input.
+        tokenizer: what splits a line into words.
+        standard_input: its content, where it is among the paths; see `spooled`.
+    """
+
+    def __init__(
+        self,
+        paths: Sequence[Path],
+        *,
+        tokenizer: Tokenizer,
+        standard_input: BinaryIO | None = None,
+    ) -> None:
+        self.paths, self._tokenizer = tuple(paths), tokenizer
+        self._standard_input = standard_input
+
+    def lines(self) -> Iterator[Line]:
+        """Yield all lines in order, blank ones too.
+
+        Raises:
+            DataError: a file cannot be read, or is not UTF-8.
+        """
+        for path in self.paths:
+            for number, text in self._numbered(path):
+                yield Line(path, number, text.strip())
+
+    def words(self, line: Line) -> list[str]:
+        """Return the words of a line."""
+        return self._tokenizer.words(line.text)
+
+    def survey(self, *, max_lines: int | None = None) -> Survey:
+        """Read everything once and return what is to be known before vectors are computed.
+
+        Args:
+            max_lines: how many lines there may be.
+
+        Raises:
+            DataError: see `lines`, or there are more lines, or none.
+        """
+        lengths, digests = array("i"), bytearray()
+        for line in self.lines():
+            words = self.words(line)
+            lengths.append(len(words))
+            # No word holds a line's end, so that what is joined by one is unambiguous.
+            spelled = "\n".join(words).encode()
+            digests += blake2b(spelled, digest_size=_DIGEST_BYTES).digest()
+            if max_lines is not None and len(lengths) > max_lines:
+                raise DataError(
+                    f"this is line {max_lines + 1:,} of the input, and a file that keeps the "
+                    f"sentences holds {max_lines:,}: pass --forget-sentences, or --format npy",
+                    path=line.path,
+                    line=line.number,
+                )
+        if not lengths:
+            raise DataError("there is no line to embed", path=self.paths[0])
+        return _survey(lengths, digests)
+
+    def _numbered(self, path: Path) -> Iterator[tuple[int, str]]:
+        if path == STANDARD_INPUT:
+            assert self._standard_input is not None
+            self._standard_input.seek(0)
+            yield from decoded_lines(self._standard_input, path)
+        elif path.suffix == ".gz":
+            yield from _compressed_lines(path)
+        else:
+            yield from read_lines(path)
+
+
+@contextmanager
+def spooled(stream: BinaryIO) -> Iterator[BinaryIO]:
+    """Copy a stream to a temporary file, so that it can be read more than once."""
+    with TemporaryFile() as copy:
+        shutil.copyfileobj(stream, copy)
+        yield copy
+
+
+@dataclass(frozen=True)
+class Survey:
+    """What one reading of a corpus tells; a few bytes for each line.
+
+    Attributes:
+        lengths: the number of words of each line.
+        first: the first line with the same words.
+        digest: of all words in their order.
+    """
+
+    lengths: NDArray[np.int32]
+    first: NDArray[np.int64]
+    digest: str
+
+    @cached_property
+    def offsets(self) -> NDArray[np.int64]:
+        """The words of all different sentences before that of each line."""
+        own = np.where(self.is_first, self.lengths, 0).cumsum(dtype=np.int64)
+        own -= self.lengths
+        return np.take(own, self.first)
+
+    @cached_property
+    def is_first(self) -> NDArray[np.bool_]:
+        """Whether no line before has the same words."""
+        return np.equal(self.first, np.arange(len(self.first)))
+
+    @property
+    def num_lines(self) -> int:
+        """The number of lines, blank ones counted."""
+        return len(self.lengths)
+
+    @cached_property
+    def num_words(self) -> int:
+        """The number of words in different sentences."""
+        return int(self.lengths[self.is_first].sum(dtype=np.int64))
+
+
+def _survey(lengths: array[int], digests: bytearray) -> Survey:
+    first = _first_equal(np.frombuffer(digests, np.uint64).reshape(-1, 2))
+    total = blake2b(digests, digest_size=_DIGEST_BYTES).hexdigest()
+    return Survey(np.frombuffer(lengths, np.int32), first, total)
+
+
+def _first_equal(digests: NDArray[np.uint64]) -> NDArray[np.int64]:
+    """Return the first line with the digest of each; few arrays of its length live at once."""
+    order = np.lexsort((digests[:, 1], digests[:, 0]))  # stable: equal ones stay in their order
+    is_new = np.zeros(len(order), dtype=bool)
+    is_new[0] = True
+    for column in digests.T:
+        arranged = column[order]
+        is_new[1:] |= arranged[1:] != arranged[:-1]
+    leaders = np.arange(len(order))
+    leaders[~is_new] = 0
+    np.maximum.accumulate(leaders, out=leaders)
+    first = np.empty_like(order)
+    first[order] = order[leaders]
+    return first
+
+
+def _compressed_lines(path: Path) -> Iterator[tuple[int, str]]:
+    try:
+        with gzip.open(path, "rb") as file:
+            yield from decoded_lines(file, path)  # type: ignore[arg-type]
+    except (OSError, EOFError, zlib.error) as error:
+        reason = getattr(error, "strerror", None) or error
+        raise DataError(f"cannot be read: {reason}", path=path) from error

@@ -1,0 +1,249 @@
+"""The job behind `elmo embed`."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator, Sequence
+from contextlib import AbstractContextManager, ExitStack, nullcontext
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, BinaryIO, Literal, NamedTuple
+
+import numpy as np
+import torch
+
+from elmo_framework.bilm.frozen import frozen_bilm
+from elmo_framework.bilm.layer_reader import LayerReader
+from elmo_framework.bilm.load import reference
+from elmo_framework.bilm.published import find_bilm
+from elmo_framework.common.errors import RunError, StoppedError
+from elmo_framework.common.logs import Progress, say
+from elmo_framework.data.source import Share
+from elmo_framework.embedding.corpus import STANDARD_INPUT, Corpus, Survey, spooled
+from elmo_framework.embedding.layout import Hdf5Layout, Layout, NpyLayout, VectorForm
+from elmo_framework.embedding.selection import Selection, selection
+from elmo_framework.embedding.workplace import VectorWriter, Workplace, size
+from elmo_framework.experiment.loaded_run import build_tokenizer
+from elmo_framework.nn.product import Precision
+from elmo_framework.training.process_group import choose_device, process_group
+
+MAX_KEPT_SENTENCES = 1_000_000
+"""How many lines an HDF5 file may have that keeps all sentences in one JSON text."""
+
+_BATCHES_A_POOL = 32
+"""Sorted by length are the sentences of so many full batches at a time."""
+
+
+@dataclass(frozen=True)
+class EmbeddingJob:
+    """What is embedded, and how it is written.
+
+    Attributes:
+        bilm: the folder of a biLM, or of the run that trained it, or the name of a published one.
+        sentences: text files with a sentence a line, `.gz` ones too; `-` is standard input.
+        output: what is written.
+        layers: see `selection.selection`.
+        dtype: of the numbers in the result.
+        format: an HDF5 file as `allennlp elmo` writes it, or a folder of NumPy arrays.
+        tokenizer: what splits a line into words, by its registered name.
+        keeps_sentences: whether an HDF5 file has the number of each sentence.
+        uses_sentence_keys: whether datasets of an HDF5 file are named by their sentences.
+        precision: of the computation.
+        max_tokens: the largest number of words in a batch, boundaries and padding counted.
+        device: `auto`, `cpu` or `cuda`.
+        resume: whether to go on with the work of an interrupted job.
+        force: whether to replace a result that is there.
+        packages: plugins that the run of a mix needs besides its own.
+    """
+
+    bilm: Path | str
+    sentences: Sequence[Path]
+    output: Path
+    layers: str = "all"
+    dtype: Literal["float16", "float32"] = "float32"
+    format: Literal["hdf5", "npy"] = "hdf5"
+    tokenizer: str = "whitespace"
+    keeps_sentences: bool = True
+    uses_sentence_keys: bool = False
+    precision: Precision = "float32"
+    max_tokens: int = 4096
+    device: str = "auto"
+    resume: bool = False
+    force: bool = False
+    packages: Sequence[str] = ()
+
+
+def embed(job: EmbeddingJob) -> None:
+    """Embed sentences; the processes that `torchrun` started share the work.
+
+    Lines with the same words are computed once, and the result does not depend on the number of
+    processes.
+
+    Raises:
+        ElmoFrameworkError: a file cannot be read or written, or the job asks for what is not
+            there.
+        StoppedError: the user interrupted; what is done is kept.
+    """
+    device, workplace = choose_device(job.device), Workplace(job.output)
+    with process_group(device) as group, ExitStack() as held:
+        if group.is_first:
+            _require_output(job, workplace)
+            held.enter_context(workplace.locked())
+        parts = _parts(job, device, held.enter_context(_standard_input(job, group.share)))
+        if group.is_first:
+            _prepare(job, parts, workplace)
+        group.wait()
+        _compute(parts, workplace, group.share)
+        group.wait()
+        if group.is_first:
+            workplace.finish()
+            say(f"written: {job.output}")
+
+
+class _Parts(NamedTuple):
+    """What each process has.
+
+    Attributes:
+        corpus: the sentences.
+        survey: what is known of them.
+        reader: computes their layers.
+        chosen: what of those is written.
+        layout: how.
+        pool_words: the number of words that are sorted by length together.
+        settings: what has to be the same for a job to go on with another's work.
+    """
+
+    corpus: Corpus
+    survey: Survey
+    reader: LayerReader
+    chosen: Selection
+    layout: Layout
+    pool_words: int
+    settings: dict[str, Any]
+
+    def pools(self) -> range:
+        """Return the numbers of all pools; words are dealt out to them in their order."""
+        return range(-(-self.survey.num_words // self.pool_words))
+
+    def num_words(self, pools: Sequence[int]) -> int:
+        """Return the number of words in some pools."""
+        survey = self.survey
+        is_inside = survey.is_first & np.isin(survey.offsets // self.pool_words, pools)
+        return int(survey.lengths[is_inside].sum(dtype=np.int64))
+
+    def pool(self, line: int) -> int:
+        """Return the pool of a line: the one in which its first word is."""
+        return int(self.survey.offsets[line]) // self.pool_words
+
+
+def _parts(job: EmbeddingJob, device: torch.device, standard_input: BinaryIO | None) -> _Parts:
+    files = find_bilm(job.bilm)
+    digest = reference(files).digest
+    frozen = frozen_bilm(files, digest=digest, precision=job.precision)
+    reader = LayerReader(frozen, max_tokens=job.max_tokens, device=device)
+    num_layers, dim = frozen.bilm.num_layers, frozen.bilm.output_dim
+    chosen = selection(job.layers, num_layers=num_layers, digest=digest, packages=job.packages)
+    layout = _layout(job, VectorForm(chosen.rows(num_layers), dim, job.dtype))
+    tokenizer = build_tokenizer(job.tokenizer)
+    corpus = Corpus(job.sentences, tokenizer=tokenizer, standard_input=standard_input)
+    keeps_all = job.format == "hdf5" and job.keeps_sentences and not job.uses_sentence_keys
+    survey = corpus.survey(max_lines=MAX_KEPT_SENTENCES if keeps_all else None)
+    settings = {
+        "sentences": survey.digest,
+        "biLM": digest,
+        "layers": chosen.name,
+        "dtype": job.dtype,
+        "format": job.format,
+        "precision": job.precision,
+        "max_tokens": job.max_tokens,
+        "keeps_sentences": job.keeps_sentences,
+        "uses_sentence_keys": job.uses_sentence_keys,
+    }
+    pool_words = _BATCHES_A_POOL * job.max_tokens
+    return _Parts(corpus, survey, reader, chosen, layout, pool_words, settings)
+
+
+def _standard_input(
+    job: EmbeddingJob, share: Share
+) -> AbstractContextManager[BinaryIO] | AbstractContextManager[None]:
+    """Return standard input as a file, if it is embedded."""
+    if STANDARD_INPUT not in job.sentences:
+        return nullcontext()
+    if share.world_size > 1:
+        raise RunError("several processes cannot share standard input; name a file")
+    return spooled(sys.stdin.buffer)
+
+
+def _layout(job: EmbeddingJob, form: VectorForm) -> Layout:
+    if job.format == "npy":
+        return NpyLayout(form)
+    return Hdf5Layout(
+        form, keeps_sentences=job.keeps_sentences, uses_sentence_keys=job.uses_sentence_keys
+    )
+
+
+def _require_output(job: EmbeddingJob, workplace: Workplace) -> None:
+    workplace.require_free(resume=job.resume, force=job.force)
+    if job.output.resolve() in [path.resolve() for path in job.sentences]:
+        raise RunError(f"{job.output} is read as well; choose another --output-file")
+
+
+def _prepare(job: EmbeddingJob, parts: _Parts, workplace: Workplace) -> None:
+    survey = parts.survey
+    say(
+        f"{survey.num_lines:,} sentences, {int(survey.is_first.sum()):,} of them different, with "
+        f"{survey.num_words:,} words: {size(parts.layout.num_bytes(survey))} for {job.output}"
+    )
+    workplace.prepare(parts.settings, parts.layout, survey, parts.corpus.lines, resume=job.resume)
+
+
+def _compute(parts: _Parts, workplace: Workplace, share: Share) -> None:
+    """Compute and write the pools of this process that are not done."""
+    done = workplace.done()
+    todo = [pool for pool in parts.pools()[share.rank :: share.world_size] if pool not in done]
+    places = workplace.places()
+    total = parts.num_words(todo)
+    description = "embedding" if share.world_size == 1 else f"embedding, process {share.rank}"
+    with (
+        Progress(description, total=total, unit="tokens") as progress,
+        workplace.writer(parts.layout, share.rank) as writer,
+    ):
+        try:
+            for pool, sentences in _pools(parts, frozenset(todo)):
+                _embed_pool(parts, sentences, places, writer, progress)
+                writer.note(pool)
+        except KeyboardInterrupt as error:
+            raise StoppedError("interrupted; --resume goes on from here") from error
+
+
+def _embed_pool(
+    parts: _Parts,
+    sentences: dict[int, list[str]],
+    places: np.ndarray[Any, np.dtype[np.int64]],
+    writer: VectorWriter,
+    progress: Progress,
+) -> None:
+    lines = list(sentences)
+    parts.reader.frozen.forget()
+    for read in parts.reader.read(list(sentences.values())):
+        vectors = parts.chosen.select(read.layers).numpy()
+        arranged = parts.layout.arranged(vectors.astype(parts.layout.form.dtype))
+        writer.write(arranged, int(places[lines[read.sentence]]))
+        progress.advance(len(sentences[lines[read.sentence]]))
+
+
+def _pools(parts: _Parts, wanted: frozenset[int]) -> Iterator[tuple[int, dict[int, list[str]]]]:
+    """Yield the wanted pools: the words of their lines, by the line's number in the input."""
+    current, sentences = 0, dict[int, list[str]]()
+    for index, line in enumerate(parts.corpus.lines() if wanted else ()):
+        if not (parts.survey.is_first[index] and parts.survey.lengths[index]):
+            continue
+        pool = parts.pool(index)
+        if pool != current and sentences:
+            yield current, sentences
+            sentences = {}
+        current = pool
+        if pool in wanted:
+            sentences[index] = parts.corpus.words(line)
+    if sentences:
+        yield current, sentences

@@ -1,0 +1,216 @@
+"""The folder in which a result grows, and what makes an interrupted job go on there."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, final
+
+import numpy as np
+from filelock import FileLock, Timeout
+from numpy.typing import NDArray
+
+from elmo_framework.common.errors import RunError
+from elmo_framework.common.files import remove, remove_folder, write_text
+from elmo_framework.embedding.corpus import Line, Survey
+from elmo_framework.embedding.layout import FORMAT, HEADER, Layout
+
+_PARTIAL = ".partial"
+
+
+@final
+class Workplace:
+    """The folder `OUT.partial` beside a result `OUT`; gone when the result is there.
+
+    | name | what |
+    |---|---|
+    | `result` | what gets the name of the result |
+    | `places.bin` | the byte of each line's vectors in it, int64 |
+    | `settings.json` | what the job computes; written when the two above are whole |
+    | `done-R.txt` | the pools whose vectors process R has written, a line each |
+
+    Args:
+        output: the result.
+    """
+
+    def __init__(self, output: Path) -> None:
+        self.output, self.path = output, output.with_name(output.name + _PARTIAL)
+        self.result = self.path / "result"
+        self._places, self._settings = self.path / "places.bin", self.path / "settings.json"
+
+    def require_free(self, *, resume: bool, force: bool) -> None:
+        """Refuse a place where something is that the user may want to keep.
+
+        Raises:
+            RunError: there is, or there is no folder for the result.
+        """
+        if not self.output.parent.is_dir():
+            raise RunError(f"{self.output}: there is no folder {self.output.parent} to write in")
+        if os.path.lexists(self.output):
+            if not force:
+                raise RunError(
+                    f"{self.output} is there already; pass --force to replace it, or choose "
+                    "another --output-file"
+                )
+            _require_result(self.output)
+        if self.path.exists() and not (resume or force):
+            raise RunError(
+                f"{self.path} holds the work of an interrupted job; pass --resume to go on with "
+                "it, or --force to begin anew"
+            )
+
+    @contextmanager
+    def locked(self) -> Iterator[None]:
+        """Keep other jobs out.
+
+        Raises:
+            RunError: one is at work here.
+        """
+        lock = FileLock(self.path.with_name(f".{self.path.name}.lock"))
+        try:
+            with lock.acquire(timeout=0):
+                yield
+        except Timeout as error:
+            raise RunError(f"{self.path}: another job is writing here; wait for it") from error
+        Path(lock.lock_file).unlink(missing_ok=True)
+
+    def prepare(
+        self,
+        settings: Mapping[str, Any],
+        layout: Layout,
+        survey: Survey,
+        lines: Callable[[], Iterable[Line]],
+        *,
+        resume: bool,
+    ) -> None:
+        """Make the result without its vectors, unless an interrupted job has made the same.
+
+        Raises:
+            RunError: the interrupted job computes something else, or the disk is too small.
+        """
+        if resume and self._settings.exists():
+            self._require_same(settings)
+            self._require_room(layout.num_bytes(survey) - _allocated(layout.file(self.result)))
+            return
+        remove_folder(self.path)
+        self._require_room(layout.num_bytes(survey) + 8 * survey.num_lines)
+        self.path.mkdir()
+        layout.create(self.result, survey, lines).tofile(self._places)
+        write_text(self._settings, json.dumps(dict(settings), indent=2) + "\n")
+
+    def places(self) -> NDArray[np.int64]:
+        """Return the byte of each line's vectors."""
+        return np.fromfile(self._places, dtype=np.int64)
+
+    def done(self) -> set[int]:
+        """Return the pools that are written."""
+        files = self.path.glob("done-*.txt")
+        lines = [line for file in files for line in file.read_text().splitlines(keepends=True)]
+        return {int(line) for line in lines if line.endswith("\n")}
+
+    def writer(self, layout: Layout, rank: int) -> VectorWriter:
+        """Return what writes the vectors of one process."""
+        return VectorWriter(layout.file(self.result), self.path / f"done-{rank}.txt")
+
+    def finish(self) -> None:
+        """Give the result its name."""
+        remove(self.output)
+        self.result.replace(self.output)
+        remove_folder(self.path)
+
+    def _require_same(self, settings: Mapping[str, Any]) -> None:
+        begun = json.loads(self._settings.read_text(encoding="utf-8"))
+        others = [
+            f"{name} was {begun.get(name)!r} and is {value!r}"
+            for name, value in settings.items()
+            if begun.get(name) != value
+        ]
+        if others:
+            raise RunError(
+                f"{self.path}: the interrupted job computes something else: {', '.join(others)}; "
+                "ask for the same, or pass --force without --resume to begin anew"
+            )
+
+    def _require_room(self, num_bytes: int) -> None:
+        free = shutil.disk_usage(self.output.parent).free
+        if num_bytes > free:
+            raise RunError(
+                f"{self.output}: the result needs {size(num_bytes)} more, and the disk has "
+                f"{size(free)}; choose another disk, --dtype float16, or fewer --layers"
+            )
+
+
+@final
+class VectorWriter:
+    """Writes what one process computes.
+
+    Args:
+        file: of the vectors.
+        journal: where the pools that are done are noted.
+    """
+
+    def __init__(self, file: Path, journal: Path) -> None:
+        self._path = file
+        self._file = os.open(file, os.O_WRONLY)
+        self._journal = journal.open("a+b")
+        self._journal.seek(0)
+        # A process that was killed may have left half a line at the end.
+        self._journal.truncate(self._journal.read().rfind(b"\n") + 1)
+
+    def __enter__(self) -> VectorWriter:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        os.close(self._file)
+        self._journal.close()
+
+    def write(self, vectors: NDArray[Any], place: int) -> None:
+        """Write a sentence.
+
+        Raises:
+            RunError: the disk is full, or damaged.
+        """
+        content = memoryview(vectors.tobytes())
+        try:
+            while content:
+                written = os.pwrite(self._file, content, place)
+                content, place = content[written:], place + written
+        except OSError as error:
+            raise RunError(
+                f"{self._path}: cannot be written: {error.strerror}; repair it, and --resume goes "
+                "on from here"
+            ) from error
+
+    def note(self, pool: int) -> None:
+        """Note a pool whose vectors have been written; they are on the disk before the note."""
+        os.fsync(self._file)
+        self._journal.write(b"%d\n" % pool)
+        self._journal.flush()
+        os.fsync(self._journal.fileno())
+
+
+def size(num_bytes: int) -> str:
+    """Write a number of bytes for a person: `12.3 GB`."""
+    number, units = float(num_bytes), ["bytes", "kB", "MB", "GB"]
+    while number >= 1000 and units[1:]:
+        number, units = number / 1000, units[1:]
+    return f"{number:,.0f} {units[0]}" if units[0] == "bytes" else f"{number:,.1f} {units[0]}"
+
+
+def _require_result(output: Path) -> None:
+    """Refuse to remove what is no file of vectors: `--force` is for those."""
+    if output.is_dir():
+        header = output / HEADER
+        if header.is_file() and FORMAT in header.read_text(encoding="utf-8", errors="replace"):
+            return
+        raise RunError(f"{output} is a folder with something else in it; --force leaves it alone")
+    if not output.is_file():
+        raise RunError(f"{output} is no ordinary file; --force leaves it alone")
+
+
+def _allocated(file: Path) -> int:
+    return file.stat().st_blocks * 512

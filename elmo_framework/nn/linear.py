@@ -1,0 +1,29 @@
+"""A linear layer on the products of `product.py`."""
+
+from __future__ import annotations
+
+import torch
+from jaxtyping import Float
+from torch import Tensor, nn
+
+from elmo_framework.nn.product import Precision, Product, linear, prepared
+
+
+class Linear(nn.Linear):
+    """PyTorch's linear layer, its product by the fastest backend; it can be frozen."""
+
+    _frozen: Product | None = None
+
+    def freeze(self, precision: Precision) -> None:
+        """Prepare for reading alone: the weights as they are now are used from here on.
+
+        Raises:
+            ValueError: the device has no products in this precision.
+        """
+        self._frozen = prepared(self.weight, self.bias, precision)
+
+    def forward(self, input: Float[Tensor, "*batch in"]) -> Float[Tensor, "*batch out"]:
+        """Compute `input weight^T + bias`."""
+        if self._frozen is None or torch.is_grad_enabled():
+            return linear(input, self.weight, self.bias)
+        return self._frozen(input.flatten(0, -2)).view(*input.shape[:-1], self.out_features)

@@ -1,0 +1,231 @@
+"""One LSTM layer over packed rows: a loop over steps, with its own backward pass.
+
+What needs no state is done for many steps at once: the input half of the gates before the loop,
+and the gradients of the weights after it, each as one product.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import torch
+from torch import Tensor
+from torch.autograd.function import once_differentiable
+
+from elmo_framework.nn.lstm_step import step, step_backward
+from elmo_framework.nn.product import Product, prepared, weight_gradient
+
+# So many words' gates are held at a time, whatever the length of the rows.
+_WORDS_AT_ONCE = 512
+
+
+class LstmState(NamedTuple):
+    """What an LSTM passes from step to step.
+
+    Attributes:
+        hidden: "batch hidden", h.
+        memory: "batch cell", c.
+    """
+
+    hidden: Tensor
+    memory: Tensor
+
+
+class Clips(NamedTuple):
+    """The largest magnitudes, where there are any.
+
+    Attributes:
+        cell: in the memory.
+        projection: in a projected output.
+    """
+
+    cell: float | None
+    projection: float | None
+
+
+class LayerProducts(NamedTuple):
+    """The products of a layer.
+
+    Attributes:
+        inputs: from the inputs to their part of the gates, the biases added.
+        recurrent: from h to its part of the gates.
+        projection: from the cell's output to h; None without projection.
+    """
+
+    inputs: Product
+    recurrent: Product
+    projection: Product | None
+
+
+def read_layer(
+    words: Tensor,
+    sizes: Sequence[int],
+    start: LstmState,
+    *,
+    products: LayerProducts,
+    clips: Clips,
+) -> tuple[Tensor, LstmState]:
+    """Read packed rows, without gradients.
+
+    Args:
+        words: "words input", step by step (`Packing`).
+        sizes: how many rows are alive at each step; never growing.
+        start: of all rows, in the order of the packing.
+        products: of the layer.
+        clips: of the layer.
+
+    Returns:
+        "words hidden", and the state of each row after its own last word.
+    """
+    hidden, memory = start
+    outputs, ended = [words.new_zeros(0, hidden.shape[1])], []
+    first = 0
+    for chunk in _chunks(sizes):
+        num_words = sum(chunk)
+        gates = products.inputs(words[first : first + num_words])
+        first += num_words
+        for inputs in torch.split(gates, chunk):
+            rows = len(inputs)
+            ended.append(LstmState(hidden[rows:], memory[rows:]))
+            hidden, memory = hidden[:rows], memory[:rows]
+            memory, hidden = step(
+                products.recurrent(hidden), inputs, memory, cell_clip=clips.cell, keep=False
+            )
+            if products.projection is not None:
+                hidden = _clamped(products.projection(hidden), clips.projection)
+            outputs.append(hidden)
+    ended.append(LstmState(hidden, memory))
+    return torch.cat(outputs), _joined(ended)
+
+
+def train_layer(
+    gates: Tensor,
+    sizes: Sequence[int],
+    start: LstmState,
+    *,
+    recurrent_weight: Tensor,
+    projection_weight: Tensor | None,
+    clips: Clips,
+) -> tuple[Tensor, LstmState]:
+    """Read packed rows, with gradients.
+
+    Args:
+        gates: "words 4*cell": the input half of the gates, biases added.
+        sizes: see `read_layer`.
+        start: see `read_layer`.
+        recurrent_weight: "4*cell hidden".
+        projection_weight: "hidden cell", or None.
+        clips: of the layer.
+
+    Returns:
+        As `read_layer`.
+    """
+    weights = recurrent_weight, projection_weight
+    outputs, hidden, memory = _Layer.apply(  # type: ignore[no-untyped-call]
+        gates, *weights, *start, tuple(sizes), clips
+    )
+    return outputs, LstmState(hidden, memory)
+
+
+class _Layer(torch.autograd.Function):
+    @staticmethod
+    def forward(
+        ctx: Any,
+        gates: Tensor,
+        recurrent_weight: Tensor,
+        projection_weight: Tensor | None,
+        hidden: Tensor,
+        memory: Tensor,
+        sizes: tuple[int, ...],
+        clips: Clips,
+    ) -> tuple[Tensor, Tensor, Tensor]:
+        recurrent = prepared(recurrent_weight)
+        project = None if projection_weight is None else prepared(projection_weight)
+        ctx.save_for_backward(recurrent_weight, projection_weight)
+        ctx.sizes, ctx.clips = sizes, clips
+        # Of each step: h before, activations, c before, c after, the cell's output, h after.
+        ctx.steps, ended = [], []
+        for inputs in torch.split(gates, list(sizes)):
+            rows = len(inputs)
+            ended.append(LstmState(hidden[rows:], memory[rows:]))
+            before = LstmState(hidden[:rows], memory[:rows])
+            activations = recurrent(before.hidden)
+            memory, cell_output = step(
+                activations, inputs, before.memory, cell_clip=clips.cell, keep=True
+            )
+            hidden = cell_output = cell_output.to(gates.dtype)
+            if project is not None:
+                hidden = _clamped(project(cell_output), clips.projection)
+            ctx.steps.append((*before, activations, memory, cell_output, hidden))
+        ended.append(LstmState(hidden, memory))
+        end = _joined(ended)
+        outputs = [held[-1] for held in ctx.steps]
+        return torch.cat(outputs or [hidden[:0]]), end.hidden.clone(), end.memory.clone()
+
+    @staticmethod
+    @once_differentiable
+    def backward(
+        ctx: Any, of_outputs: Tensor, of_hidden: Tensor, of_memory: Tensor
+    ) -> tuple[Tensor | None, ...]:
+        recurrent_weight, projection_weight = ctx.saved_tensors
+        into_hidden = prepared(recurrent_weight.T)
+        into_cell = None if projection_weight is None else prepared(projection_weight.T)
+        of_hidden, of_memory = of_hidden.clone(), of_memory.clone()
+        of_sums = of_outputs.new_empty(len(of_outputs), len(recurrent_weight))
+        of_projected = torch.empty_like(of_outputs)
+        slices = zip(
+            *(torch.split(t, list(ctx.sizes)) for t in (of_outputs, of_sums, of_projected)),
+            strict=True,
+        )
+        for held, (of_output, sums, projected) in reversed(
+            list(zip(ctx.steps, slices, strict=True))
+        ):
+            _, before, activations, after, _, hidden = held
+            rows = len(of_output)
+            torch.add(of_output, of_hidden[:rows], out=projected)
+            if into_cell is not None and ctx.clips.projection is not None:
+                projected.masked_fill_(hidden.abs() >= ctx.clips.projection, 0)
+            of_cell = projected if into_cell is None else into_cell(projected)
+            step_backward(
+                activations,
+                before,
+                after,
+                of_cell,
+                of_memory[:rows],
+                cell_clip=ctx.clips.cell,
+                of_sums=sums,
+            )
+            of_hidden[:rows] = into_hidden(sums)
+        of_weight = weight_gradient(of_sums, _column(ctx.steps, 0, of_outputs))
+        of_projection = (
+            None
+            if projection_weight is None
+            else weight_gradient(of_projected, _column(ctx.steps, 4, of_outputs))
+        )
+        return of_sums, of_weight, of_projection, of_hidden, of_memory, None, None
+
+
+def _column(steps: list[tuple[Tensor, ...]], index: int, like: Tensor) -> Tensor:
+    held = [of_step[index] for of_step in steps]
+    return torch.cat(held).to(like.dtype) if held else like
+
+
+def _chunks(sizes: Sequence[int]) -> list[list[int]]:
+    """Cut the steps into runs of a bounded number of words; a step is never cut."""
+    chunks: list[list[int]] = []
+    for size in sizes:
+        if not chunks or sum(chunks[-1]) + size > _WORDS_AT_ONCE:
+            chunks.append([])
+        chunks[-1].append(size)
+    return chunks
+
+
+def _clamped(values: Tensor, limit: float | None) -> Tensor:
+    return values if limit is None else values.clamp_(-limit, limit)
+
+
+def _joined(ended: list[LstmState]) -> LstmState:
+    """Join the states of rows that ended, the last ones to end first."""
+    hidden, memory = map(torch.cat, zip(*reversed(ended), strict=True))
+    return LstmState(hidden, memory)

@@ -1,0 +1,90 @@
+"""The largest value of a convolution over the positions of each row."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+from jaxtyping import Float
+from torch import Tensor
+from torch.autograd.function import once_differentiable
+from torch.nn import functional
+
+from elmo_framework.nn.product import product
+
+
+def window_maxima(
+    inputs: Float[Tensor, "rows steps dim"], weight: Float[Tensor, "filters dim width"]
+) -> Float[Tensor, "rows filters"]:
+    """Return max_t sum_{d, j} weight_{f, d, j} inputs_{t + j, d} for each row and filter f.
+
+    On a processor the convolution is a product of all windows with the weight, which is faster
+    than PyTorch's convolution there, and its backward pass visits the largest windows alone.
+    """
+    device = inputs.device.type
+    if device != "cpu" or torch.is_autocast_enabled(device) or not len(inputs):
+        return functional.conv1d(inputs.transpose(1, 2), weight).amax(dim=2)
+    if torch.is_grad_enabled() and (inputs.requires_grad or weight.requires_grad):
+        maxima: Tensor = _WindowMaxima.apply(inputs, weight)  # type: ignore[no-untyped-call]
+        return maxima
+    return _convolved(inputs, weight).amax(dim=1)
+
+
+def _convolved(inputs: Tensor, weight: Tensor) -> Tensor:
+    windows = _windows(inputs, weight.shape[2])
+    found = product(windows.flatten(0, 1), weight.flatten(1))
+    return found.view(*windows.shape[:2], len(weight))
+
+
+def _windows(inputs: Tensor, width: int) -> Tensor:
+    return inputs.unfold(1, width, 1).flatten(2)  # rows positions dim*width
+
+
+class _WindowMaxima(torch.autograd.Function):
+    """Remembers where the maxima are: every other window has no gradient."""
+
+    @staticmethod
+    def forward(ctx: Any, inputs: Tensor, weight: Tensor) -> Tensor:
+        found = _convolved(inputs, weight)
+        maxima = found.amax(dim=1)
+        # Several times faster than argmax; equal windows are one as good as the other.
+        numbers = torch.arange(found.shape[1], dtype=found.dtype)[:, None]
+        places = found.eq_(maxima[:, None]).mul_(numbers).amax(dim=1).long()
+        ctx.save_for_backward(inputs, weight, places)
+        return maxima
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor | None, Tensor | None]:
+        inputs, weight, places = ctx.saved_tensors
+        of_inputs, of_weight = ctx.needs_input_grad
+        return (
+            _inputs_gradient(gradient, places, inputs, weight) if of_inputs else None,
+            _weight_gradient(gradient, places, inputs, weight) if of_weight else None,
+        )
+
+
+def _inputs_gradient(gradient: Tensor, places: Tensor, inputs: Tensor, weight: Tensor) -> Tensor:
+    rows, steps, dim = inputs.shape
+    width = weight.shape[2]
+    positions = steps - width + 1
+    spread = gradient.new_zeros(rows, positions, len(weight))
+    spread.scatter_(1, places[:, None], gradient[:, None])
+    of_windows = product(spread.flatten(0, 1), weight.flatten(1).T)
+    of_windows = of_windows.view(rows, positions, dim, width)
+    of_inputs = torch.zeros_like(inputs)
+    for offset in range(width):
+        of_inputs[:, offset : offset + positions] += of_windows[..., offset]
+    return of_inputs
+
+
+def _weight_gradient(gradient: Tensor, places: Tensor, inputs: Tensor, weight: Tensor) -> Tensor:
+    windows = _windows(inputs, weight.shape[2])
+    firsts = windows.shape[1] * torch.arange(len(inputs))[:, None]
+    summed = functional.embedding_bag(
+        (firsts + places).T.contiguous(),
+        windows.flatten(0, 1),
+        per_sample_weights=gradient.T.contiguous(),
+        mode="sum",
+    )
+    return summed.view_as(weight)

@@ -1,0 +1,81 @@
+"""`elmo embed` on whole runs: the command, the mix of a task model, two processes."""
+
+from __future__ import annotations
+
+import io
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import h5py
+import numpy as np
+import pytest
+import torch
+
+from elmo_framework import load
+from elmo_framework.bilm.frozen import FrozenBiLm
+from elmo_framework.bilm.layer_reader import LayerReader
+from elmo_framework.bilm.load import bilm_files, read_bilm
+from elmo_framework.commands.main import main
+from elmo_framework.embedders.elmo import ElmoTokenEmbedder
+from tests.experiment.jobs import DATA, ROOT, pretrain
+
+TEXT = str(DATA / "lm_valid.txt")
+
+
+def test_standard_input_is_embedded(
+    bilm: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    stream = io.TextIOWrapper(io.BytesIO(b"Anna left .\n\nyes\n"))
+    monkeypatch.setattr(sys, "stdin", stream)
+    out = tmp_path / "out.h5"
+    assert main(["embed", str(bilm), "-", "--output-file", str(out), "--tokenizer", "spacy"]) == 0
+    with h5py.File(out) as file:
+        assert [file[key].shape[1] for key in "012"] == [3, 0, 1]
+
+
+def test_the_mix_is_that_of_the_task_model(bilm: Path, tagger: Path, tmp_path: Path) -> None:
+    text = tmp_path / "text.txt"
+    text.write_text("Anna left Lisbon .\n")
+    out = str(tmp_path / "out.hdf5")
+    layers = f"mixed({tagger}:elmo)"
+    assert main(["embed", str(bilm), str(text), "--output-file", out, "--layers", layers]) == 0
+    modules = load(tagger, device="cpu").model.modules()
+    (mix,) = [module.mix for module in modules if isinstance(module, ElmoTokenEmbedder)]
+    reader = LayerReader(FrozenBiLm(read_bilm(bilm_files(bilm))))
+    read = next(reader.read([["Anna", "left", "Lisbon", "."]])).layers
+    with torch.no_grad():
+        expected = mix(read[:, None], torch.ones(1, 6, dtype=torch.bool))[0, 1:-1]
+    with h5py.File(out) as file:
+        np.testing.assert_allclose(file["0"][...], expected.numpy(), atol=1e-6)
+
+
+def test_the_mix_for_another_bilm_is_refused(
+    tagger: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    other = pretrain(tmp_path / "other", random_seed=5)
+    words = ["embed", str(other), TEXT, "--output-file", str(tmp_path / "out")]
+    assert main([*words, "--layers", f"mixed({tagger})"]) == 2
+    assert "this run has learned its mix on another biLM" in capsys.readouterr().err
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["out.hdf5", "out"])
+def test_two_processes_leave_the_result_of_one(bilm: Path, tmp_path: Path, name: str) -> None:
+    flags = ["--max-tokens", "16", "--device", "cpu"]
+    command = ["embed", str(bilm), TEXT, *flags, "--output-file"]
+    assert main([*command, str(tmp_path / f"one-{name}")]) == 0
+    launch = ["-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2"]
+    done = subprocess.run(
+        [sys.executable, *launch, "-m", "elmo_framework", *command, str(tmp_path / name)],
+        env={**os.environ, "OMP_NUM_THREADS": "1", "PYTHONPATH": str(ROOT)},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    files = ["", "vectors.npy", "index.npy"] if name == "out" else [""]
+    for file in files[-2:]:
+        one, two = tmp_path / f"one-{name}" / file, tmp_path / name / file
+        assert one.read_bytes() == two.read_bytes()

@@ -1,0 +1,94 @@
+"""The biLM of a run, written as files of bilm-tf."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+import torch
+
+from elmo_framework.bilm.bilm import BiLm
+from elmo_framework.bilm.load import bilm_files, read_bilm, save_bilm
+from elmo_framework.commands.main import main
+from elmo_framework.common.build import parse
+from elmo_framework.common.errors import DataError, RunError
+from elmo_framework.common.plugins import load_plugins
+from elmo_framework.experiment.export import export_bilm
+from elmo_framework.experiment.loaded_run import load
+from tests.experiment.jobs import ROOT, tagging_with, train
+from tests.plugin_scope import without_plugins
+
+NAMES = ("options.json", "weights.hdf5")
+
+
+def contents(folder: Path) -> list[bytes]:
+    return [(folder / name).read_bytes() for name in NAMES]
+
+
+def test_the_bilm_of_a_pretraining_run_is_exported_as_it_is(
+    bilm: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    out = tmp_path / "new" / "elmo"
+    assert main(["export", str(bilm), "--output-dir", str(out)]) == 0
+    assert capsys.readouterr().out == f"{out / 'options.json'}\n{out / 'weights.hdf5'}\n"
+    assert sorted(path.name for path in out.iterdir()) == sorted(NAMES)
+    assert contents(out) == contents(bilm / "bilm")
+
+
+def test_a_bilm_that_was_trained_with_its_task_is_exported(bilm: Path, tmp_path: Path) -> None:
+    tuned = {
+        "model.embedder.token_embedders.elmo.requires_grad": True,
+        "trainer.num_epochs": 1,
+    }
+    run = tmp_path / "run"
+    assert train("experiments/ner/elmo.jsonnet", run, tagging_with(bilm, **tuned)) == 0
+    exported = read_bilm(export_bilm(run, tmp_path / "out")).state_dict()
+    held = [part for part in load(run).model.modules() if isinstance(part, BiLm)]
+    for name, values in held[0].state_dict().items():
+        assert torch.equal(exported[name], values), name
+    before = read_bilm(bilm_files(bilm)).state_dict()
+    assert any(not torch.equal(exported[name], before[name]) for name in before)
+
+
+def test_a_run_with_a_frozen_bilm_is_refused(bilm: Path, tagger: Path, tmp_path: Path) -> None:
+    with pytest.raises(RunError) as caught:
+        export_bilm(tagger, tmp_path / "out")
+    assert str(caught.value) == (
+        f"{tagger}: this run trained no biLM; it reads the frozen one in {bilm / 'bilm'}, "
+        "export that"
+    )
+    assert not (tmp_path / "out").exists()
+
+
+def test_a_bilm_that_is_there_is_replaced_by_force_alone(bilm: Path, tmp_path: Path) -> None:
+    (tmp_path / "weights.hdf5").write_text("mine")
+    with pytest.raises(RunError) as caught:
+        export_bilm(bilm, tmp_path)
+    assert str(caught.value) == (
+        f"--output-dir {tmp_path}: a biLM is there already (weights.hdf5); pass --force to "
+        "replace it, or choose another folder"
+    )
+    assert (tmp_path / "weights.hdf5").read_text() == "mine"
+    export_bilm(bilm, tmp_path, force=True)
+    assert contents(tmp_path) == contents(bilm / "bilm")
+
+
+def test_parts_that_bilm_tf_does_not_know_are_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    raw = {"token_encoder": {"type": "average_character"}, "context_layers": {"type": "gru"}}
+    with without_plugins("replacement_parts"):
+        monkeypatch.syspath_prepend(ROOT / "tests/fixtures/plugins")
+        load_plugins(["replacement_parts"], asked_by="test")
+        save_bilm(parse(BiLm, raw, source="test").build(), tmp_path / "bilm")
+        with pytest.raises(RunError) as caught:
+            export_bilm(tmp_path / "bilm", tmp_path / "out")
+    assert str(caught.value) == (
+        f"{tmp_path / 'bilm'}: this biLM has a token_encoder 'average_character' and "
+        "context_layers 'gru'; bilm-tf's files hold 'char_cnn' with 'elmo_lstm' alone"
+    )
+
+
+def test_a_folder_without_a_run_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(DataError, match="no folder of a biLM"):
+        export_bilm(tmp_path, tmp_path / "out")

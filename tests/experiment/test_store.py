@@ -1,0 +1,72 @@
+"""Runs whose biLM is frozen, with its layers stored and without."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from elmo_framework import load
+from elmo_framework.bilm.frozen import FrozenBiLm
+from tests.experiment.jobs import DATA, evaluations, tagging_with, train
+from tests.numpy_bilm import NumpyBiLm
+
+NER = "experiments/ner/elmo.jsonnet"
+ELMO = "model.embedder.token_embedders.elmo"
+
+
+@pytest.fixture(autouse=True)
+def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("ELMO_CACHE_ROOT", str(tmp_path / "cache"))
+    return tmp_path / "cache" / "layers"
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    return NumpyBiLm.random().save(tmp_path / "bilm")
+
+
+@pytest.fixture
+def passes(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """Its length is how often a frozen biLM was run."""
+    calls, compute = [], FrozenBiLm.compute
+
+    def counted(self: FrozenBiLm, *arguments):
+        calls.append(1)
+        return compute(self, *arguments)
+
+    monkeypatch.setattr(FrozenBiLm, "compute", counted)
+    return calls
+
+
+def metrics_of(run: Path, folder: Path, **keys) -> list[dict[str, float]]:
+    changes = {f"{ELMO}.{key}": value for key, value in keys.items()}
+    assert train(NER, run, tagging_with(folder, **changes)) == 0
+    return evaluations(run)
+
+
+def test_a_second_run_makes_no_call_of_the_bilm(folder: Path, tmp_path: Path, passes) -> None:
+    first = metrics_of(tmp_path / "first", folder)
+    assert passes
+    passes.clear()
+    assert metrics_of(tmp_path / "second", folder) == first
+    run = load(tmp_path / "second")
+    best = json.loads((tmp_path / "second/metrics.json").read_text())["best_validation_loss"]
+    assert run.evaluate(DATA / "valid.txt")["loss"] == pytest.approx(best, rel=1e-5)
+    assert passes == []
+
+
+def test_a_run_learns_the_same_with_and_without_a_store(folder: Path, tmp_path: Path) -> None:
+    plain = metrics_of(tmp_path / "plain", folder, cache="none")
+    for keys in ({"cache": "memory"}, {"cache": "disk"}):
+        name = keys["cache"]
+        stored = metrics_of(tmp_path / name, folder, **keys, cache_dtype="float32")
+        for found, expected in zip(stored, plain, strict=True):
+            assert found == pytest.approx(expected, rel=1e-3, abs=1e-4)
+
+
+def test_a_loaded_run_that_predicts_builds_no_store(folder, tmp_path, cache: Path) -> None:
+    metrics_of(tmp_path / "run", folder, cache="memory")
+    load(tmp_path / "run").predict([{"tokens": ["a", "sentence"]}])
+    assert not cache.exists()

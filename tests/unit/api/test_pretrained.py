@@ -1,0 +1,102 @@
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from elmo_framework import load_bilm
+from elmo_framework.common.errors import DataError
+from tests.numpy_bilm import NumpyBiLm
+
+SENTENCES = [["Wörter", "are", "words"], [], ["a"], ["are", "many", "!"], ["a"]]
+
+
+def require_equal(found, expected) -> None:
+    for one, other in zip(found, expected, strict=True):
+        assert one.dtype == np.float32
+        np.testing.assert_allclose(one, other, atol=1e-5)
+
+
+def references(bilm: NumpyBiLm, sentences) -> list[np.ndarray]:
+    return [bilm.layers(words)[:, 1:-1] if words else np.zeros((3, 0, 8)) for words in sentences]
+
+
+@pytest.mark.parametrize("max_tokens", [1, 12, 4096])
+def test_the_layers_of_each_sentence_come_in_the_order_given(folder, numpy_bilm, max_tokens):
+    bilm = load_bilm(folder)
+    assert (bilm.num_layers, bilm.dim) == (3, 8)
+    expected = references(numpy_bilm, SENTENCES)
+    require_equal(bilm.embed(SENTENCES, max_tokens=max_tokens), expected)
+    require_equal(bilm.embed_iter(iter(SENTENCES), max_tokens=max_tokens), expected)
+
+
+def test_equal_sentences_have_arrays_of_their_own(folder: Path) -> None:
+    arrays = load_bilm(folder).embed(SENTENCES)
+    arrays[2][:] = 0
+    assert (arrays[4] != 0).any()
+
+
+def test_a_run_is_as_good_as_its_folder(numpy_bilm: NumpyBiLm, tmp_path: Path) -> None:
+    numpy_bilm.save(tmp_path / "run" / "bilm")
+    require_equal(load_bilm(tmp_path / "run").embed([["a"]]), references(numpy_bilm, [["a"]]))
+
+
+def test_a_long_stream_is_read_in_parts(folder: Path, numpy_bilm: NumpyBiLm) -> None:
+    taken = []
+
+    def stream():
+        for number in range(500):
+            taken.append(number)
+            yield ["word", str(number)]
+
+    found = load_bilm(folder).embed_iter(stream(), max_tokens=8)
+    require_equal([next(found)], references(numpy_bilm, [["word", "0"]]))
+    assert len(taken) < 100
+    assert len(list(found)) == 499
+
+
+def test_carried_batches_follow_each_other(folder: Path, numpy_bilm: NumpyBiLm) -> None:
+    bilm, states, expected = load_bilm(folder, state="carry"), [None, None], []
+    sentences = [["a"], ["many", "words"], ["words"], ["a", "!"]]
+    for place, words in enumerate(sentences):
+        layers, states[place % 2] = numpy_bilm.read(words, states[place % 2])
+        expected.append(layers[:, 1:-1])
+    require_equal(bilm.embed(sentences, max_tokens=8), expected)
+    bilm.reset_states()
+    bilm.warm_up(sentences[:2])
+    require_equal(bilm.embed_iter(sentences[2:]), expected[2:])
+    with pytest.raises(ValueError, match="warm_up needs state='carry'"):
+        load_bilm(folder).warm_up(sentences)
+
+
+def test_the_outputs_of_the_hub_module(folder: Path, numpy_bilm: NumpyBiLm) -> None:
+    outputs = load_bilm(folder).hub(["Wörter are  words", ["a"], ""])
+    layers = references(numpy_bilm, [["Wörter", "are", "words"], ["a"]])
+    shapes = {name: values.shape for name, values in outputs.items()}
+    assert shapes == {
+        "word_emb": (3, 3, 4),
+        "lstm_outputs1": (3, 3, 8),
+        "lstm_outputs2": (3, 3, 8),
+        "elmo": (3, 3, 8),
+        "default": (3, 8),
+    }
+    for row, each in enumerate(layers):
+        length = each.shape[1]
+        np.testing.assert_allclose(outputs["word_emb"][row, :length], each[0, :, :4], atol=1e-5)
+        np.testing.assert_allclose(outputs["lstm_outputs2"][row, :length], each[2], atol=1e-5)
+        np.testing.assert_allclose(outputs["elmo"][row, :length], each.mean(axis=0), atol=1e-5)
+        np.testing.assert_allclose(outputs["default"][row], each.mean(axis=(0, 1)), atol=1e-5)
+        assert all((outputs[name][row, length:] == 0).all() for name in shapes if name != "default")
+    assert (outputs["default"][2] == 0).all()
+
+
+def test_wrong_arguments_are_named(folder: Path) -> None:
+    with pytest.raises(TypeError, match="a sentence is a list of words, and 'A word' is a string"):
+        load_bilm(folder).embed(["A word"])
+    with pytest.raises(ValueError, match="state is 'rest'; allowed: carry, reset"):
+        load_bilm(folder, state="rest")
+    with pytest.raises(DataError) as caught:
+        load_bilm("smal")
+    assert str(caught.value) == (
+        "'smal' is neither a folder nor the name of a published biLM; "
+        "allowed: medium, original, original-5.5b, small. Did you mean 'small'?"
+    )

@@ -1,0 +1,65 @@
+import json
+from pathlib import Path
+
+import pytest
+import torch
+
+from elmo_framework.bilm.load import bilm_files, reference
+from elmo_framework.bilm.stored import StoredBiLm
+from elmo_framework.commands.main import main
+from tests.numpy_bilm import NumpyBiLm
+
+
+@pytest.fixture(autouse=True)
+def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("ELMO_CACHE_ROOT", str(tmp_path / "cache"))
+    return tmp_path / "cache" / "layers"
+
+
+@pytest.fixture
+def keys(tmp_path: Path, cache: Path, capsys: pytest.CaptureFixture[str]) -> list[str]:
+    """The stores of two biLMs."""
+    for seed in (0, 1):
+        files = bilm_files(NumpyBiLm.random(seed=seed).save(tmp_path / f"bilm{seed}"))
+        digest = reference(files).digest
+        stored = StoredBiLm(files, digest=digest, in_memory=False, dtype="float16")
+        stored.prepare([["a", "b"], ["c"]], torch.device("cpu"))
+    capsys.readouterr()
+    return sorted(path.name for path in cache.glob("[!.]*"))
+
+
+def test_stores_are_listed_with_the_bilm_that_they_come_from(keys, tmp_path, capsys) -> None:
+    assert main(["cache", "--format", "json"]) == 0
+    listed = {report["key"]: report for report in json.loads(capsys.readouterr().out)}
+    assert sorted(listed) == keys
+    sources = {report["source"] for report in listed.values()}
+    assert sources == {str(tmp_path / f"bilm{seed}/weights.hdf5") for seed in (0, 1)}
+    assert {report["num_sentences"] for report in listed.values()} == {2}
+    assert main(["cache"]) == 0
+    shown = capsys.readouterr().out
+    assert all(key in shown for key in keys)
+
+
+def test_one_store_is_cleared_and_then_all(keys, cache: Path, capsys) -> None:
+    assert main(["cache", "clear", keys[0]]) == 0
+    assert capsys.readouterr().out.startswith(f"{keys[0]}: removed, ")
+    assert [path.name for path in cache.glob("[!.]*")] == keys[1:]
+    assert main(["cache", "clear"]) == 0
+    assert not list(cache.glob("[!.]*"))
+
+
+def test_an_empty_cache_says_so(cache: Path, capsys) -> None:
+    assert main(["cache"]) == 0
+    assert capsys.readouterr().out == f"{cache}: nothing is kept\n"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["list", "key"], "error: `elmo cache list` takes no KEY, found 'key'\n"),
+        (["clear", "key"], "error: 'key' is no store in {cache}; allowed: (none).\n"),
+    ],
+)
+def test_what_makes_no_sense_is_refused(cache: Path, capsys, arguments, message) -> None:
+    assert main(["cache", *arguments]) == 2
+    assert capsys.readouterr().err == message.format(cache=cache)

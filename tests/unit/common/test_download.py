@@ -1,0 +1,184 @@
+import hashlib
+import threading
+from collections.abc import Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+
+import pytest
+
+from elmo_framework.common.cache_root import cache_root
+from elmo_framework.common.download import cached_path, local_file
+from elmo_framework.common.errors import DataError
+
+CONTENT = bytes(range(256)) * 4000
+
+
+class Server(ThreadingHTTPServer):
+    """Serves `content`, and breaks off after `limit` bytes of an answer."""
+
+    def __init__(self) -> None:
+        super().__init__(("127.0.0.1", 0), Handler)
+        self.content, self.etag, self.limit = CONTENT, '"one"', len(CONTENT)
+        self.ranges: list[str | None] = []
+
+    @property
+    def url(self) -> str:
+        return f"http://127.0.0.1:{self.server_port}/models/weights.hdf5"
+
+
+class Handler(BaseHTTPRequestHandler):
+    server: Server
+
+    def do_GET(self) -> None:
+        held, wanted = self.server, self.headers["Range"]
+        held.ranges.append(wanted)
+        start = 0
+        if wanted and self.headers["If-Range"] == held.etag:
+            start = int(wanted.removeprefix("bytes=").rstrip("-"))
+        if "missing" in self.path or (wanted and start >= len(held.content)):
+            self.send_error(404 if "missing" in self.path else 416)
+            return
+        self.send_response(206 if start else 200)
+        self.send_header("Content-Length", str(len(held.content) - start))
+        if held.etag:
+            self.send_header("ETag", held.etag)
+        self.end_headers()
+        self.wfile.write(held.content[start : start + held.limit])
+
+    def log_message(self, *_: object) -> None:
+        pass
+
+
+@pytest.fixture
+def server(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Server]:
+    monkeypatch.setenv("ELMO_CACHE_ROOT", str(tmp_path / "cache"))
+    monkeypatch.delenv("ELMO_OFFLINE", raising=False)
+    with Server() as held:
+        thread = threading.Thread(target=held.serve_forever, kwargs={"poll_interval": 0.01})
+        thread.start()
+        yield held
+        held.shutdown()
+        thread.join()
+
+
+def stop_in_the_middle(server: Server) -> None:
+    server.limit = 300_000
+    with pytest.raises(DataError, match="the connection ended after 300,000 of 1,024,000 bytes"):
+        local_file(server.url)
+    server.limit = len(CONTENT)
+
+
+def test_the_cache_is_where_the_environment_says(monkeypatch) -> None:
+    monkeypatch.setenv("ELMO_CACHE_ROOT", "/some/where")
+    assert cache_root() == Path("/some/where")
+    monkeypatch.delenv("ELMO_CACHE_ROOT")
+    assert cache_root() == Path.home() / ".cache" / "elmo_framework"
+
+
+def test_a_path_is_taken_as_it_is() -> None:
+    assert local_file("some/options.json") == Path("some/options.json")
+
+
+def test_a_url_is_downloaded_once_and_its_sum_recorded(server: Server, capsys) -> None:
+    path = local_file(server.url)
+    assert path.read_bytes() == CONTENT
+    assert path.parent == cache_root() / "downloads"
+    assert path.name.endswith("-weights.hdf5")
+    found = hashlib.sha256(CONTENT).hexdigest()
+    record = path.with_name(f"{path.name}.sha256")
+    assert record.read_text() == f"{found}  {path.name}\n"
+    shown = capsys.readouterr().err
+    assert "downloading weights.hdf5: 1,024,000 bytes" in shown
+    assert f"{path}: from {server.url}; its SHA-256 {found} is recorded" in shown
+    assert local_file(server.url) == path
+    assert server.ranges == [None]
+    assert capsys.readouterr().err == ""
+    assert not list(path.parent.glob("*.partial"))
+    assert not list(path.parent.glob("*.version"))
+
+
+def test_an_interrupted_download_goes_on_where_it_stopped(server: Server) -> None:
+    stop_in_the_middle(server)
+    assert local_file(server.url).read_bytes() == CONTENT
+    assert server.ranges == [None, "bytes=300000-"]
+
+
+def test_a_file_that_changed_in_between_is_downloaded_anew(server: Server) -> None:
+    stop_in_the_middle(server)
+    server.content, server.etag = CONTENT[::-1], '"two"'
+    assert local_file(server.url).read_bytes() == CONTENT[::-1]
+
+
+def test_without_a_version_nothing_is_pieced_together(server: Server) -> None:
+    server.etag = ""
+    stop_in_the_middle(server)
+    assert local_file(server.url).read_bytes() == CONTENT
+    assert server.ranges == [None, None]
+
+
+def test_a_complete_download_without_its_name_is_made_again(server: Server) -> None:
+    path = local_file(server.url)
+    path.rename(path.with_name(f"{path.name}.partial"))
+    path.with_name(f"{path.name}.partial.version").write_text(server.etag)
+    assert local_file(server.url).read_bytes() == CONTENT
+    assert server.ranges == [None, f"bytes={len(CONTENT)}-", None]
+
+
+def test_a_file_that_is_no_longer_what_was_downloaded_is_refused(server: Server) -> None:
+    path = local_file(server.url)
+    path.write_bytes(b"other")
+    with pytest.raises(DataError) as caught:
+        local_file(server.url)
+    old, new = (hashlib.sha256(content).hexdigest() for content in (CONTENT, b"other"))
+    assert str(caught.value) == (
+        f"{path}: the file has changed since it was downloaded from {server.url}: its SHA-256 "
+        f"was {old!r} and is {new!r}; remove it and {path.name}.sha256 to download it again"
+    )
+
+
+def test_a_file_put_there_by_hand_is_taken(server: Server) -> None:
+    path = cached_path(server.url)
+    path.parent.mkdir(parents=True)
+    path.write_bytes(b"by hand")
+    assert local_file(server.url).read_bytes() == b"by hand"
+    assert server.ranges == []
+
+
+def test_what_the_server_answers_is_told(server: Server) -> None:
+    url = f"{server.url}.missing"
+    with pytest.raises(DataError) as caught:
+        local_file(url)
+    assert str(caught.value) == (
+        f"{url}: not downloaded: the server answers 404 Not Found. "
+        f"A file that you have already goes to {cached_path(url)}"
+    )
+
+
+def test_no_server_is_an_error_that_names_the_url(server: Server) -> None:
+    url = "http://127.0.0.1:9/options.json"
+    with pytest.raises(DataError) as caught:
+        local_file(url)
+    assert str(caught.value).startswith(f"{url}: not downloaded: no connection (")
+
+
+def test_offline_only_what_is_cached_is_used(server: Server, monkeypatch) -> None:
+    path = local_file(server.url)
+    monkeypatch.setenv("ELMO_OFFLINE", "1")
+    assert local_file(server.url) == path
+    other = f"{server.url}.other"
+    with pytest.raises(DataError) as caught:
+        local_file(other)
+    assert str(caught.value) == (
+        f"{other}: not downloaded: ELMO_OFFLINE is set, and the file is not in the cache. "
+        f"A file that you have already goes to {cached_path(other)}"
+    )
+    assert server.ranges == [None]
+
+
+def test_two_who_ask_at_once_download_once(server: Server) -> None:
+    threads = [threading.Thread(target=local_file, args=[server.url]) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert server.ranges == [None]

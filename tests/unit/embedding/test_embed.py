@@ -1,0 +1,227 @@
+"""The job of `elmo embed`: its vectors, its two forms, and going on after a crash."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import shutil
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import h5py
+import numpy as np
+import pytest
+
+from elmo_framework.bilm.frozen import FrozenBiLm
+from elmo_framework.bilm.layer_reader import LayerReader
+from elmo_framework.bilm.load import bilm_files, read_bilm
+from elmo_framework.common.errors import DataError, RunError
+from elmo_framework.embedding import embed as embedding
+from elmo_framework.embedding.embed import EmbeddingJob, embed
+from elmo_framework.embedding.workplace import VectorWriter
+from tests.unit.embedding.conftest import TEXT
+
+Jobs = Callable[..., EmbeddingJob]
+
+
+def expected(job: EmbeddingJob, text: list[str] = TEXT) -> list[np.ndarray]:
+    """The layers of each sentence, read alone."""
+    reader = LayerReader(FrozenBiLm(read_bilm(bilm_files(Path(job.bilm)))))
+    return [next(reader.read([line.split()])).without_boundaries().numpy() for line in text]
+
+
+def hdf5(path: Path) -> list[np.ndarray]:
+    with h5py.File(path) as file:
+        return [file[str(index)][...] for index in range(len(file) - ("sentence_to_index" in file))]
+
+
+def npy(path: Path) -> list[np.ndarray]:
+    vectors = np.load(path / "vectors.npy", mmap_mode="r")
+    index = np.load(path / "index.npy", mmap_mode="r")
+    return [np.array(vectors[offset : offset + length]) for offset, length in index]
+
+
+def assert_close(found: list[np.ndarray], wanted: list[np.ndarray]) -> None:
+    assert [part.shape for part in found] == [part.shape for part in wanted]
+    for one, other in zip(found, wanted, strict=True):
+        np.testing.assert_allclose(one, other, atol=2e-6)
+
+
+def test_an_hdf5_file_has_a_dataset_for_each_line(job: Jobs) -> None:
+    embed(job())
+    assert_close(hdf5(job().output), expected(job()))
+    with h5py.File(job().output) as file:
+        sentences = json.loads(file["sentence_to_index"][0])
+    numbered = {line.strip(): str(index) for index, line in enumerate(TEXT)}
+    assert sentences == numbered
+
+
+def test_an_array_has_a_slice_for_each_line(job: Jobs, tmp_path: Path) -> None:
+    embed(job(format="npy", output=tmp_path / "out"))
+    assert_close([part.swapaxes(0, 1) for part in npy(tmp_path / "out")], expected(job()))
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["bilm", "out", "text.txt"]
+
+
+@pytest.mark.parametrize("layers", ["top", "average", "0", "1"])
+@pytest.mark.parametrize("form", ["hdf5", "npy"])
+def test_one_vector_a_word_has_no_axis_of_layers(job: Jobs, layers: str, form: str) -> None:
+    chosen = {"top": lambda x: x[-1], "average": lambda x: x.mean(0)}.get(layers)
+    embed(job(layers=layers, format=form))
+    wanted = [chosen(x) if chosen else x[int(layers)] for x in expected(job())]
+    assert_close((hdf5 if form == "hdf5" else npy)(job().output), wanted)
+
+
+def test_float16_is_the_rounded_result(job: Jobs) -> None:
+    embed(job())
+    whole = hdf5(job().output)
+    embed(job(dtype="float16", force=True))
+    for half, one in zip(hdf5(job().output), whole, strict=True):
+        assert half.dtype == np.float16
+        np.testing.assert_array_equal(half, one.astype(np.float16))
+
+
+def test_equal_sentences_are_computed_once(job: Jobs, monkeypatch: pytest.MonkeyPatch) -> None:
+    seen: list[str] = []
+    read = LayerReader.read
+
+    def spied(self: LayerReader, sentences: list[list[str]]) -> Iterator[Any]:
+        seen.extend(" ".join(words) for words in sentences)
+        return read(self, sentences)
+
+    monkeypatch.setattr(LayerReader, "read", spied)
+    embed(job())
+    assert seen == ["Words are words .", "a b", "are many more", "one"]
+
+
+def test_several_files_are_numbered_on(job: Jobs, tmp_path: Path) -> None:
+    packed = tmp_path / "more.txt.gz"
+    packed.write_bytes(gzip.compress(b"one more\n\n", mtime=0))
+    embed(job(sentences=[packed, tmp_path / "text.txt"], keeps_sentences=False))
+    assert_close(hdf5(job().output), expected(job(), ["one more", "", *TEXT]))
+
+
+def test_sentences_can_be_the_keys(job: Jobs, tmp_path: Path) -> None:
+    text = tmp_path / "keys.txt"
+    text.write_text("a b\none more\n")
+    embed(job(sentences=[text], uses_sentence_keys=True))
+    with h5py.File(job().output) as file:
+        assert set(file) == {"a b", "one more"}
+
+
+def test_a_repeated_sentence_is_no_key(job: Jobs, tmp_path: Path) -> None:
+    text = tmp_path / "keys.txt"
+    text.write_text("a b\na b\n")
+    message = f"{text}:2: 'a b' cannot name a dataset (a line before has the same words)"
+    with pytest.raises(DataError) as caught:
+        embed(job(sentences=[text], uses_sentence_keys=True))
+    assert str(caught.value).startswith(message)
+
+
+class Killed(BaseException):
+    """Stands for a signal that no one can catch."""
+
+
+@pytest.mark.parametrize("calls", [1, 2, 3])
+@pytest.mark.parametrize("form", ["hdf5", "npy"])
+def test_a_resumed_job_leaves_the_same_bytes(
+    job: Jobs, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, form: str, calls: int
+) -> None:
+    monkeypatch.setattr(embedding, "_BATCHES_A_POOL", 1)
+    embed(job(output=tmp_path / "whole", format=form, max_tokens=3))
+    write, left = VectorWriter.write, calls
+
+    def killing(self: VectorWriter, vectors: np.ndarray, place: int) -> None:
+        nonlocal left
+        left -= 1
+        if left < 0:
+            raise Killed
+        write(self, vectors, place)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(VectorWriter, "write", killing)
+        with pytest.raises(Killed):
+            embed(job(format=form, max_tokens=3))
+    with (tmp_path / "out.hdf5.partial/done-0.txt").open("a") as journal:
+        journal.write("1")  # half a line
+    assert not job().output.exists()
+    embed(job(format=form, max_tokens=3, resume=True))
+    assert contents(job().output) == contents(tmp_path / "whole")
+    assert not (tmp_path / "out.hdf5.partial").exists()
+
+
+def contents(path: Path) -> dict[str, bytes]:
+    files = path.iterdir() if path.is_dir() else [path]
+    return {file.name if path.is_dir() else "": file.read_bytes() for file in files}
+
+
+def interrupted(job: EmbeddingJob, monkeypatch: pytest.MonkeyPatch) -> None:
+    def killing(self: VectorWriter, vectors: np.ndarray, place: int) -> None:
+        raise Killed
+
+    with monkeypatch.context() as patch:
+        patch.setattr(VectorWriter, "write", killing)
+        with pytest.raises(Killed):
+            embed(job)
+
+
+def test_another_job_does_not_go_on(job: Jobs, monkeypatch: pytest.MonkeyPatch) -> None:
+    interrupted(job(), monkeypatch)
+    with pytest.raises(
+        RunError, match="layers was 'all' and is 'average', dtype was 'float32' and is"
+    ):
+        embed(job(resume=True, layers="average", dtype="float16"))
+    with pytest.raises(RunError, match="--resume to go on with it, or --force to begin anew"):
+        embed(job())
+
+
+def test_a_result_is_replaced_by_force_alone(job: Jobs) -> None:
+    embed(job())
+    with pytest.raises(RunError, match="is there already; pass --force to replace it"):
+        embed(job())
+    embed(job(force=True, layers="top"))
+    assert hdf5(job().output)[0].ndim == 2
+
+
+def test_force_leaves_other_folders_alone(job: Jobs, tmp_path: Path) -> None:
+    (tmp_path / "papers").mkdir()
+    with pytest.raises(RunError, match="a folder with something else in it"):
+        embed(job(output=tmp_path / "papers", format="npy", force=True))
+
+
+def test_a_full_disk_is_seen_before_the_work(job: Jobs, monkeypatch: pytest.MonkeyPatch) -> None:
+    usage = shutil.disk_usage("/")._replace(free=100)
+    monkeypatch.setattr(shutil, "disk_usage", lambda path: usage)
+    with pytest.raises(RunError, match="more, and the disk has 100 bytes; choose another disk"):
+        embed(job())
+    assert not job().output.with_name("out.hdf5.partial").exists()
+
+
+def test_too_many_kept_sentences_are_refused(job: Jobs, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(embedding, "MAX_KEPT_SENTENCES", 3)
+    with pytest.raises(DataError, match=r"text.txt:4: .* pass --forget-sentences, or --format npy"):
+        embed(job())
+    embed(job(keeps_sentences=False))
+    assert len(hdf5(job().output)) == len(TEXT)
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "message"),
+    [
+        ("latin.txt", b"ok\nW\xf6rter\n", r"latin.txt:2: this is no UTF-8 text"),
+        ("cut.gz", gzip.compress(b"many words here\n", mtime=0)[:-9], r"cut.gz: cannot be read"),
+        ("plain.gz", b"words\n", r"plain.gz: cannot be read: Not a gzipped file"),
+        ("empty.txt", b"", r"empty.txt: there is no line to embed"),
+    ],
+)
+def test_unreadable_text_is_named(
+    job: Jobs, tmp_path: Path, name: str, content: bytes, message: str
+) -> None:
+    (tmp_path / name).write_bytes(content)
+    with pytest.raises(DataError, match=message):
+        embed(job(sentences=[tmp_path / name]))
+
+
+def test_unknown_layers_are_refused(job: Jobs) -> None:
+    with pytest.raises(RunError, match=r"--layers 'tops' is no choice of layers; .*'top'\?"):
+        embed(job(layers="tops"))

@@ -1,0 +1,172 @@
+import copy
+
+import pytest
+import torch
+
+from elmo_framework.nn import lstm_step
+from elmo_framework.nn.lstm_cell import ProjectedLstmCell
+from elmo_framework.nn.lstm_layer import LstmState
+
+SIZES = [4, 3, 3, 1]
+
+
+def cell(projection_dim=3, dtype=torch.double, **clips) -> ProjectedLstmCell:
+    torch.manual_seed(0)
+    module = ProjectedLstmCell(2, 5, projection_dim=projection_dim, **clips).to(dtype)
+    for parameter in module.parameters():
+        torch.nn.init.normal_(parameter)
+    return module
+
+
+def random_start(module: ProjectedLstmCell, rows: int = 4) -> LstmState:
+    zeros = module.zero_state(rows)
+    return LstmState(*(torch.randn_like(tensor).requires_grad_() for tensor in zeros))
+
+
+def words(module: ProjectedLstmCell, sizes=SIZES) -> torch.Tensor:
+    return torch.randn(sum(sizes), 2, dtype=module.bias.dtype, requires_grad=True)
+
+
+def plain(module: ProjectedLstmCell, inputs, sizes, start, cell_clip=None, projection_clip=None):
+    """Compute the layer by PyTorch's own differentiation, row by row and step by step."""
+    hidden, memory = list(start.hidden), list(start.memory)
+    outputs, first = [], 0
+    for size in sizes:
+        for row in range(size):
+            sums = module.input_weight @ inputs[first + row] + module.bias
+            i, j, f, o = (sums + module.recurrent_weight @ hidden[row]).chunk(4)
+            kept = torch.sigmoid(f + 1) * memory[row] + torch.sigmoid(i) * torch.tanh(j)
+            memory[row] = kept if cell_clip is None else kept.clamp(-cell_clip, cell_clip)
+            hidden[row] = torch.sigmoid(o) * torch.tanh(memory[row])
+            if module.projection_weight is not None:
+                hidden[row] = module.projection_weight @ hidden[row]
+                if projection_clip is not None:
+                    hidden[row] = hidden[row].clamp(-projection_clip, projection_clip)
+            outputs.append(hidden[row])
+        first += size
+    return torch.stack(outputs), LstmState(torch.stack(hidden), torch.stack(memory))
+
+
+CLIPS = [{}, {"cell_clip": 0.5}, {"cell_clip": 0.7, "projection_clip": 0.4}]
+
+
+@pytest.mark.parametrize("clips", CLIPS)
+@pytest.mark.parametrize("projection_dim", [3, None])
+def test_values_and_gradients_equal_those_of_plain_steps(projection_dim, clips) -> None:
+    module = cell(projection_dim, **clips)
+    clips = clips if projection_dim else {**clips, "projection_clip": None}
+    inputs, start = words(module), random_start(module)
+    outputs, end = module(inputs, SIZES, start)
+    expected, expected_end = plain(module, inputs, SIZES, start, **clips)
+    of_outputs = torch.randn_like(outputs)
+    of_end = [torch.randn_like(tensor) for tensor in end]
+    sources = [*module.parameters(), inputs, *start]
+
+    def gradients(results, ends):
+        pairs = zip([results, *ends], [of_outputs, *of_end], strict=True)
+        total = sum((result * of_result).sum() for result, of_result in pairs)
+        return torch.autograd.grad(total, sources)
+
+    torch.testing.assert_close((outputs, *end), (expected, *expected_end))
+    torch.testing.assert_close(gradients(outputs, end), gradients(expected, expected_end))
+
+
+@pytest.mark.parametrize("projection_dim", [3, None])
+def test_gradcheck(projection_dim) -> None:
+    module = cell(projection_dim, cell_clip=2.0, projection_clip=2.0)
+    names = [name for name, _ in module.named_parameters()]
+
+    def run(inputs, hidden, memory, *parameters):
+        held = dict(zip(names, parameters, strict=True))
+        arguments = (inputs, SIZES, LstmState(hidden, memory))
+        outputs, end = torch.func.functional_call(module, held, arguments)
+        return outputs, *end
+
+    assert torch.autograd.gradcheck(
+        run, (words(module), *random_start(module), *module.parameters())
+    )
+
+
+def test_no_gradient_passes_where_the_memory_is_clipped() -> None:
+    module = cell(cell_clip=1e-3)
+    inputs, start = words(module, [4]), random_start(module)
+    module(inputs, [4], start)[1].memory.sum().backward()
+    assert (inputs.grad == 0).all()
+    assert (start.memory.grad == 0).all()
+
+
+def test_no_gradient_passes_where_the_projection_is_clipped() -> None:
+    module = cell(projection_clip=1e-6)
+    inputs = words(module, [4])
+    module(inputs, [4], module.zero_state(4))[0].sum().backward()
+    assert (inputs.grad == 0).all()
+
+
+@pytest.mark.parametrize("sizes", [[4, 3, 3, 1], [1], [1, 1, 1], [300, 299, 2], []])
+def test_reading_equals_training_and_its_double(sizes) -> None:
+    """The compiled step, oneDNN's products and the chunks of steps change nothing but rounding."""
+    module = cell(dtype=torch.float32, cell_clip=1.5, projection_clip=1.5)
+    rows = sizes[0] if sizes else 2
+    inputs, start = words(module, sizes), random_start(module, rows)
+    outputs, end = module(inputs, sizes, start)
+    with torch.no_grad():
+        read, read_end = module(inputs, sizes, start)
+        wide = copy.deepcopy(module).double()
+        double_start = LstmState(*(tensor.double() for tensor in start))
+        exact, exact_end = wide(inputs.double(), sizes, double_start)
+    torch.testing.assert_close((read, *read_end), (outputs, *end), atol=1e-6, rtol=1e-5)
+    torch.testing.assert_close(
+        (read.double(), *(t.double() for t in read_end)), (exact, *exact_end), atol=1e-6, rtol=1e-5
+    )
+
+
+def test_a_row_has_the_same_bits_whatever_rows_stand_beside_it() -> None:
+    torch.manual_seed(0)
+    module = ProjectedLstmCell(32, 256, projection_dim=64, cell_clip=3.0, projection_clip=3.0)
+    module.freeze("float32")
+    inputs = torch.randn(20, 70, 32)
+    with torch.no_grad():
+        many, _ = module(inputs.flatten(0, 1), [70] * 20, module.zero_state(70))
+        for rows in (1, 2, 7, 33):
+            few, _ = module(inputs[:, :rows].flatten(0, 1), [rows] * 20, module.zero_state(rows))
+            assert torch.equal(few.view(20, rows, 64), many.view(20, 70, 64)[:, :rows])
+
+
+@pytest.mark.parametrize("precision", ["bfloat16", "int8"])
+def test_low_precision_comes_near(precision) -> None:
+    module = cell(dtype=torch.float32, cell_clip=3.0, projection_clip=3.0)
+    inputs, start = words(module), random_start(module)
+    with torch.no_grad():
+        exact, _ = module(inputs, SIZES, start)
+        module.freeze(precision)
+        near, _ = module(inputs, SIZES, start)
+    assert not torch.equal(near, exact)
+    assert ((near - exact).norm() / exact.norm()).item() < 0.05
+
+
+@pytest.mark.parametrize("has_compiler", [True, False])
+def test_the_compiled_step_and_that_of_pytorch_give_the_same(monkeypatch, has_compiler) -> None:
+    if not has_compiler:
+        monkeypatch.setattr(lstm_step, "_library", lambda: None)
+    torch.manual_seed(0)
+    tensors = [torch.randn(5, 4 * 33), torch.randn(5, 4 * 33), torch.randn(5, 33)]
+    gates, inputs, before = (3 * tensor for tensor in tensors)
+    exact_gates, *others = (tensor.double() for tensor in (gates, inputs, before))
+    exact = lstm_step.step(exact_gates, *others, cell_clip=1.0, keep=True)
+    found = lstm_step.step(gates, inputs, before, cell_clip=1.0, keep=True)
+    torch.testing.assert_close(found, exact, check_dtype=False, atol=1e-6, rtol=1e-5)
+    torch.testing.assert_close(gates, exact_gates, check_dtype=False, atol=1e-6, rtol=1e-5)
+
+
+def test_a_sum_that_is_no_number_stays_none() -> None:
+    sums = torch.full((2, 4 * 33), float("nan"))
+    zeros = torch.zeros(2, 33)
+    _, output = lstm_step.step(sums.clone(), sums, zeros, cell_clip=3.0, keep=False)
+    assert output.isnan().all()
+
+
+def test_the_smallest_numbers_are_treated_as_before() -> None:
+    """A library linked with fast arithmetic would flush them to zero in the whole process."""
+    gates = torch.zeros(1, 4)
+    lstm_step.step(gates, gates, torch.zeros(1, 1), cell_clip=None, keep=False)
+    assert (torch.tensor([1e-40]) * torch.tensor([0.5])).item() != 0
