@@ -276,7 +276,7 @@ def _lock(folder: Path) -> FileLock:
 
 def _entries(path: Path) -> NDArray[Any] | None:
     try:
-        entries = np.load(path / _ENTRIES)
+        entries = np.load(path / _ENTRIES, allow_pickle=False)
     except (OSError, ValueError, EOFError):
         return None
     return entries if entries.dtype == ENTRY else None
@@ -294,4 +294,4 @@ def _is_whole(path: Path, contents: Contents) -> bool:
 def _opened(path: Path, contents: Contents) -> Shard:
     # Copy on write: torch wants arrays that can be written, and the file must stay as it is.
     vectors = np.memmap(path / _VECTORS, dtype=contents.dtype, mode="c").reshape(-1, contents.dim)
-    return Shard(np.load(path / _ENTRIES), torch.from_numpy(vectors))
+    return Shard(np.load(path / _ENTRIES, allow_pickle=False), torch.from_numpy(vectors))

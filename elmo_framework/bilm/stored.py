@@ -24,7 +24,8 @@ from elmo_framework.bilm.shards import (
 )
 from elmo_framework.bilm.store import DTYPES, Contents, LayerStore, show_size
 from elmo_framework.common.logs import Progress, say
-from elmo_framework.data.text import TextBatch, collate_text
+from elmo_framework.data.text import TextBatch
+from elmo_framework.nn.product import Precision
 
 CacheDtype: TypeAlias = Literal["float16", "float32"]
 
@@ -43,20 +44,32 @@ class StoredBiLm:
         digest: of their content.
         in_memory: whether the store lasts as long as the process, instead of lying on the disk.
         dtype: in which layers are kept.
+        precision: of the products that compute them.
 
     Attributes:
         shape: the biLM without its weights.
     """
 
     def __init__(
-        self, files: BiLmFiles, *, digest: str, in_memory: bool, dtype: CacheDtype
+        self,
+        files: BiLmFiles,
+        *,
+        digest: str,
+        in_memory: bool,
+        dtype: CacheDtype,
+        precision: Precision = "float32",
     ) -> None:
         with torch.device("meta"):
             self.shape: BiLm = read_bilm(files)
         self._files, self._digest, self._in_memory = files, digest, in_memory
-        precision = str(torch.get_default_dtype()).removeprefix("torch.")
+        self._precision = precision
+        computed_in = str(torch.get_default_dtype()).removeprefix("torch.")
         self._contents = Contents(
-            digest, self.shape.num_layers, self.shape.output_dim, dtype, precision
+            digest,
+            self.shape.num_layers,
+            self.shape.output_dim,
+            dtype,
+            computed_in if precision == "float32" else precision,
         )
         self._last: tuple[TextBatch, BiLmOutput] | None = None
 
@@ -71,7 +84,10 @@ class StoredBiLm:
 
     @cached_property
     def _frozen(self) -> FrozenBiLm:
-        return frozen_bilm(self._files, digest=self._digest)
+        return self._loaded()
+
+    def _loaded(self) -> FrozenBiLm:
+        return frozen_bilm(self._files, digest=self._digest, precision=self._precision)
 
     def read(self, text: TextBatch) -> BiLmOutput:
         """Return the layers of a batch; asked for the last one again, what it gave before."""
@@ -83,9 +99,7 @@ class StoredBiLm:
         return self._shards.read(text.words, num_tokens=text.mask.shape[1], device=text.mask.device)
 
     def _computed(self, text: TextBatch) -> BiLmOutput:
-        ids = collate_text(text.words, self._frozen.indexers).ids
-        moved = {key: value.to(text.mask.device) for key, value in ids.items()}
-        return self._frozen.compute(TextBatch(text.words, text.mask, moved))
+        return self._frozen.compute(text)
 
     def prepare(self, sentences: Sequence[Words], device: torch.device) -> None:
         """Compute the layers of all sentences that are not there yet.
@@ -129,7 +143,7 @@ class StoredBiLm:
             f"layers of {len(missing):,} sentences ({num_tokens:,} words) are computed once and "
             f"kept: {show_size(self._num_bytes(missing))}"
         )
-        reader = LayerReader(frozen_bilm(self._files, digest=self._digest), device=device)
+        reader = LayerReader(self._loaded(), device=device)
         most = _SHARD_BYTES // self._contents.vector_bytes
         dtype = DTYPES[self._contents.dtype]
         with Progress("computing layers", total=num_tokens, unit="words") as progress:
@@ -141,11 +155,13 @@ class StoredBiLm:
         return total * self._contents.vector_bytes
 
 
-_Key: TypeAlias = tuple[str, bool, CacheDtype, torch.device, torch.dtype]
+_Key: TypeAlias = tuple[str, bool, CacheDtype, Precision, torch.device, torch.dtype]
 _held: WeakValueDictionary[_Key, StoredBiLm] = WeakValueDictionary()
 
 
-def stored_bilm(files: BiLmFiles, *, digest: str, in_memory: bool, dtype: CacheDtype) -> StoredBiLm:
+def stored_bilm(
+    files: BiLmFiles, *, digest: str, in_memory: bool, dtype: CacheDtype, precision: Precision
+) -> StoredBiLm:
     """Return the biLM of some files with its store; one that is in use is shared.
 
     Args:
@@ -153,13 +169,17 @@ def stored_bilm(files: BiLmFiles, *, digest: str, in_memory: bool, dtype: CacheD
         digest: of their content (`load.reference`).
         in_memory: see `StoredBiLm`.
         dtype: see `StoredBiLm`.
+        precision: see `StoredBiLm`.
 
     Raises:
         DataError: the options cannot be read.
     """
-    key = digest, in_memory, dtype, torch.get_default_device(), torch.get_default_dtype()
+    where = torch.get_default_device(), torch.get_default_dtype()
+    key = digest, in_memory, dtype, precision, *where
     held = _held.get(key)
     if held is None:
-        held = StoredBiLm(files, digest=digest, in_memory=in_memory, dtype=dtype)
+        held = StoredBiLm(
+            files, digest=digest, in_memory=in_memory, dtype=dtype, precision=precision
+        )
         _held[key] = held
     return held

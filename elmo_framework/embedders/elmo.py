@@ -20,6 +20,7 @@ from elmo_framework.bilm.stored import CacheDtype, StoredBiLm, stored_bilm
 from elmo_framework.common.component import Default, ExistingPath, Lazy
 from elmo_framework.data.text import TextBatch
 from elmo_framework.embedders.token_embedder import TokenEmbedder
+from elmo_framework.nn.product import Precision
 
 
 @final
@@ -48,6 +49,8 @@ class ElmoTokenEmbedder(TokenEmbedder):
             where a sentence's layers are not always the same.
         cache_dtype: in which numbers they are kept; `float16` takes half the room, and rounds
             each number to 11 bits.
+        precision: of a frozen biLM's products. `bfloat16` and `int8` (on a processor only) are
+            faster and less exact; docs/performance.md says by how much.
         projection_dim: the width of a linear layer behind it all; with null there is none.
     """
 
@@ -63,6 +66,7 @@ class ElmoTokenEmbedder(TokenEmbedder):
         requires_grad: bool = False,
         cache: Literal["disk", "memory", "none"] = "disk",
         cache_dtype: CacheDtype = "float16",
+        precision: Precision = "float32",
         projection_dim: Annotated[int, Gt(0)] | None = None,
     ) -> None:
         super().__init__()
@@ -72,14 +76,19 @@ class ElmoTokenEmbedder(TokenEmbedder):
         self._frozen: FrozenBiLm | None = None
         self._stored: StoredBiLm | None = None
         if self.reference is not None and (state == "carry" or cache == "none"):
-            self._frozen = frozen_bilm(files, digest=self.reference.digest)
+            self._frozen = frozen_bilm(files, digest=self.reference.digest, precision=precision)
         elif self.reference is not None:
-            in_memory, digest = cache == "memory", self.reference.digest
-            self._stored = stored_bilm(files, digest=digest, in_memory=in_memory, dtype=cache_dtype)
+            self._stored = stored_bilm(
+                files,
+                digest=self.reference.digest,
+                in_memory=cache == "memory",
+                dtype=cache_dtype,
+                precision=precision,
+            )
         held = self._held
         self.num_frozen_parameters = 0 if requires_grad else _num_parameters(held)
-        # A store is asked for words.
-        self.indexers = () if self._stored else (held.token_encoder.indexer,)
+        # A frozen biLM is asked for words.
+        self.indexers = (held.token_encoder.indexer,) if requires_grad else ()
         self.mix = mix.build(num_layers=held.num_layers)
         self.dropout = nn.Dropout(dropout)
         self.output_dim = projection_dim or held.output_dim

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import io
 import re
+import runpy
 import shlex
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import redirect_stderr, redirect_stdout
 from pathlib import Path
 
@@ -14,7 +15,18 @@ from elmo_framework.commands.main import main
 _BLOCK = re.compile(
     r'^```(?P<kind>\w+)(?: title="(?P<title>[^"]+)")?\n(?P<body>.*?)^```$', re.MULTILINE | re.DOTALL
 )
-_COMMAND = re.compile(r"^\$ elmo (?P<arguments>.*)\n(?P<output>(?:(?!\$ ).*\n)*)", re.MULTILINE)
+_COMMAND = re.compile(
+    r"^\$ (?P<program>elmo|python) (?P<arguments>.*)\n(?P<output>(?:(?!\$ ).*\n)*)", re.MULTILINE
+)
+
+
+def _python(arguments: list[str]) -> int:
+    (script,) = arguments
+    runpy.run_path(script, run_name="__main__")
+    return 0
+
+
+_PROGRAMS: dict[str, Callable[[list[str]], int]] = {"elmo": main, "python": _python}
 
 
 def run_page(page: Path) -> int:
@@ -43,7 +55,7 @@ def _commands(body: str) -> Iterator[re.Match[str]]:
 def _run(command: re.Match[str]) -> int:
     printed = io.StringIO()
     with redirect_stdout(printed), redirect_stderr(printed):
-        code = main(shlex.split(command["arguments"]))
+        code = _PROGRAMS[command["program"]](shlex.split(command["arguments"]))
     expected, output = command["output"].strip(), printed.getvalue().strip()
     pattern = ".*".join(map(re.escape, expected.split("...")))
     assert re.fullmatch(pattern, output, re.DOTALL), f"{command[0]}\nprinted:\n{output}"

@@ -198,8 +198,15 @@ def test_two_places_have_two_mixes_from_one_pass(
         return contextualize(self, *arguments, **options)
 
     monkeypatch.setattr(BiLm, "contextualize", counted)
-    output = {"type": "elmo_token_embedder", "bilm": str(bilm), "mix": "average"}
-    changes = tagging_with(bilm, **{"model.output_embedder": output, "trainer.num_epochs": 1})
+    output = {"type": "elmo_token_embedder", "bilm": str(bilm), "mix": "average", "cache": "none"}
+    changes = tagging_with(
+        bilm,
+        **{
+            "model.output_embedder": output,
+            "model.embedder.token_embedders.elmo.cache": "none",
+            "trainer.num_epochs": 1,
+        },
+    )
     assert train(NER, tmp_path / "run", changes) == 0
     metrics = json.loads((tmp_path / "run/metrics.json").read_text())
     assert len(calls) == 40 // 8 + 1 + 40 // 8  # training, rehearsal, validation: one pass a batch
