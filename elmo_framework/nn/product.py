@@ -23,6 +23,9 @@ Precision: TypeAlias = Literal["float32", "bfloat16", "int8"]
 Product: TypeAlias = Callable[[Tensor], Tensor]
 """From "rows in" to "rows out", without gradients."""
 
+# oneDNN compiles and keeps code for each number of rows: of large numbers, only these occur.
+_MANY_ROWS, _STEP_OF_ROWS = 128, 16
+
 # Of 8 bits with a sign, and what makes them 8 bits without one.
 _LARGEST, _OFFSET, _SMALLEST = 127, 128, 1e-30
 
@@ -114,10 +117,14 @@ def weight_gradient(gradient: Tensor, rows: Tensor) -> Tensor:
 
 
 def _onednn(rows: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor:
-    is_alone = len(rows) == 1
-    given = rows.expand(2, -1).contiguous() if is_alone else rows.contiguous()
+    num_rows = len(rows)
+    given = rows.contiguous()
+    if num_rows == 1:
+        given = given.expand(2, -1).contiguous()
+    elif num_rows > _MANY_ROWS:
+        given = functional.pad(given, (0, 0, 0, -num_rows % _STEP_OF_ROWS))
     outputs: Tensor = torch.ops.mkldnn._linear_pointwise(given, weight, bias, "none", [], "")
-    return outputs[:1] if is_alone else outputs
+    return outputs[:num_rows]
 
 
 def _int8(weight: Tensor, bias: Tensor | None) -> Product:
