@@ -32,8 +32,8 @@ examples:
 a line of the input is a sentence; line i of all files together, from 0, has the name "i":
   file = h5py.File("news.hdf5"); file["7"][...]          --format hdf5: (layers, words, dim)
 
-  vectors = np.load("news/vectors.npy", mmap_mode="r")   --format npy: a folder
-  index = np.load("news/index.npy", mmap_mode="r")
+  from numpy.lib.format import open_memmap               --format npy: a folder
+  vectors, index = (open_memmap(f"news/{name}.npy", mode="r") for name in ("vectors", "index"))
   offset, length = index[7]; vectors[offset : offset + length]         (words, layers, dim)
 with --layers other than all there is no axis of layers.
 """
