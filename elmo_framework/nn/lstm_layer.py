@@ -14,7 +14,7 @@ from torch import Tensor
 from torch.autograd.function import once_differentiable
 
 from elmo_framework.nn.lstm_step import step, step_backward
-from elmo_framework.nn.product import Product, prepared, weight_gradient
+from elmo_framework.nn.product import Product, prepared, product, weight_gradient
 
 # So many words' gates are held at a time, whatever the length of the rows.
 _WORDS_AT_ONCE = 512
@@ -169,8 +169,6 @@ class _Layer(torch.autograd.Function):
         ctx: Any, of_outputs: Tensor, of_hidden: Tensor, of_memory: Tensor
     ) -> tuple[Tensor | None, ...]:
         recurrent_weight, projection_weight = ctx.saved_tensors
-        into_hidden = prepared(recurrent_weight.T)
-        into_cell = None if projection_weight is None else prepared(projection_weight.T)
         of_hidden, of_memory = of_hidden.clone(), of_memory.clone()
         of_sums = of_outputs.new_empty(len(of_outputs), len(recurrent_weight))
         of_projected = torch.empty_like(of_outputs)
@@ -184,9 +182,11 @@ class _Layer(torch.autograd.Function):
             _, before, activations, after, _, hidden = held
             rows = len(of_output)
             torch.add(of_output, of_hidden[:rows], out=projected)
-            if into_cell is not None and ctx.clips.projection is not None:
+            if projection_weight is not None and ctx.clips.projection is not None:
                 projected.masked_fill_(hidden.abs() >= ctx.clips.projection, 0)
-            of_cell = projected if into_cell is None else into_cell(projected)
+            of_cell = projected
+            if projection_weight is not None:
+                of_cell = product(projected, projection_weight.T)
             step_backward(
                 activations,
                 before,
@@ -196,7 +196,7 @@ class _Layer(torch.autograd.Function):
                 cell_clip=ctx.clips.cell,
                 of_sums=sums,
             )
-            of_hidden[:rows] = into_hidden(sums)
+            of_hidden[:rows] = product(sums, recurrent_weight.T)
         of_weight = weight_gradient(of_sums, _column(ctx.steps, 0, of_outputs))
         of_projection = (
             None
