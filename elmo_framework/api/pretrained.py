@@ -10,6 +10,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
+from elmo_framework.bilm.bilm import NUM_BOUNDARIES
 from elmo_framework.bilm.carried_state import CarriedState
 from elmo_framework.bilm.frozen import FrozenBiLm, frozen_bilm
 from elmo_framework.bilm.layer_reader import LayerReader
@@ -17,10 +18,10 @@ from elmo_framework.bilm.load import reference
 from elmo_framework.bilm.published import find_bilm
 from elmo_framework.common.errors import allowed
 from elmo_framework.data.batch import to_device
+from elmo_framework.data.batches import padded_batches
 from elmo_framework.data.text import collate_text
 from elmo_framework.nn.product import Precision
 
-_BOUNDARIES = 2
 _POOL = 32
 """How many full batches of sentences `embed_iter` reads ahead, to sort them by length."""
 
@@ -56,12 +57,11 @@ class PretrainedBiLm:
             max_tokens: the largest number of steps in a batch, padding and two boundaries a
                 sentence counted; it bounds the memory beside the result.
         """
-        _require_words(sentences)
         if self._carried is not None:
             return list(self._carry(sentences, self._carried, max_tokens))
         places: dict[tuple[str, ...], list[int]] = {}
         for place, words in enumerate(sentences):
-            places.setdefault(tuple(words), []).append(place)
+            places.setdefault(tuple(_checked(words)), []).append(place)
         found: list[NDArray[np.float32]] = [np.empty(0, np.float32)] * len(sentences)
         distinct = list(places)
         reader = LayerReader(self._frozen, max_tokens=max_tokens, device=self._device)
@@ -133,7 +133,7 @@ class PretrainedBiLm:
         self, sentences: Iterable[Sequence[str]], carried: CarriedState, max_tokens: int
     ) -> Iterator[NDArray[np.float32]]:
         for batch in _pools(sentences, max_tokens):
-            text = to_device(collate_text(batch, self._frozen.indexers), self._device)
+            text = to_device(collate_text(batch), self._device)
             output = self._frozen.compute(text, carried.rows(len(batch), self._device))
             carried.keep(output.state)
             layers = output.layers.float().cpu().numpy()
@@ -184,23 +184,13 @@ def _split(sentence: str) -> list[str]:
     return [word for word in sentence.split(" ") if word]
 
 
-def _require_words(sentences: Sequence[Sequence[str]]) -> None:
-    for sentence in sentences:
-        if isinstance(sentence, str):
-            raise TypeError(f"a sentence is a list of words, and {sentence!r} is a string")
+def _checked(sentence: Sequence[str]) -> Sequence[str]:
+    if isinstance(sentence, str):
+        raise TypeError(f"a sentence is a list of words, and {sentence!r} is a string")
+    return sentence
 
 
 def _pools(sentences: Iterable[Sequence[str]], max_tokens: int) -> Iterator[list[Sequence[str]]]:
-    """Yield consecutive sentences, as many as have room for when they are padded."""
-    pool: list[Sequence[str]] = []
-    longest = 0
-    for words in sentences:
-        _require_words([words])
-        grown = max(longest, len(words) + _BOUNDARIES)
-        if pool and grown * (len(pool) + 1) > max_tokens:
-            yield pool
-            pool, grown = [], len(words) + _BOUNDARIES
-        pool.append(words)
-        longest = grown
-    if pool:
-        yield pool
+    """Return consecutive sentences, as many as have room for when they are padded."""
+    checked = map(_checked, sentences)
+    return padded_batches(checked, lambda words: len(words) + NUM_BOUNDARIES, max_tokens=max_tokens)

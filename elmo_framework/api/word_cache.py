@@ -5,14 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import final
 
-import numpy as np
 import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor
 from torch.nn import functional
 
 from elmo_framework.bilm.bilm import BiLm
-from elmo_framework.data.characters import BEGIN_SENTENCE, END_SENTENCE, character_row
+from elmo_framework.data.characters import BEGIN_SENTENCE, END_SENTENCE
 
 _CHUNK = 1024
 _PADDING, _BEGIN, _END = range(3)
@@ -52,7 +51,6 @@ class WordCache:
 
 @torch.no_grad()
 def _encoded(bilm: BiLm, words: Sequence[str]) -> Float[Tensor, "words dim"]:
-    size = bilm.token_encoder.indexer.max_characters
-    device = next(bilm.parameters()).device
-    rows = torch.from_numpy(np.stack([character_row(word, size) for word in words])).to(device)
+    indexer, device = bilm.token_encoder.indexer, next(bilm.parameters()).device
+    rows = torch.from_numpy(indexer.ids(words)).to(device)
     return torch.cat([bilm.encode(chunk[None])[0] for chunk in torch.split(rows, _CHUNK)])

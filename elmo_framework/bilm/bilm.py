@@ -19,6 +19,9 @@ from elmo_framework.common.registry import Registrable
 from elmo_framework.data.characters import BEGIN_SENTENCE, END_SENTENCE, PADDING_ID, character_row
 from elmo_framework.nn.packing import reversed_rows
 
+NUM_BOUNDARIES = 2
+"""Steps that a sentence has beside its words: `<S>` and `</S>`."""
+
 BiLmState: TypeAlias = Mapping[Direction, State]
 """What each direction carries from batch to batch."""
 
@@ -124,9 +127,9 @@ def without_boundaries(
 
 def framed_mask(mask: Bool[Tensor, "batch tokens"]) -> Bool[Tensor, "batch tokens+2"]:
     """Return where a word or a boundary stands, from where a word stands."""
-    steps = torch.arange(mask.shape[1] + 2, device=mask.device)
+    steps = torch.arange(mask.shape[1] + NUM_BOUNDARIES, device=mask.device)
     lengths = mask.sum(dim=1, keepdim=True)
-    return (steps < lengths + 2) & (lengths > 0)
+    return (steps < lengths + NUM_BOUNDARIES) & (lengths > 0)
 
 
 def with_boundaries(

@@ -10,7 +10,7 @@ import torch
 from elmo_framework.bilm.bilm import BiLm, BiLmOutput, BiLmState, framed_mask
 from elmo_framework.bilm.load import BiLmFiles, read_bilm
 from elmo_framework.bilm.word_vectors import WordVectors
-from elmo_framework.data.text import Indexer, TextBatch
+from elmo_framework.data.text import TextBatch
 from elmo_framework.nn.product import Precision
 
 
@@ -39,11 +39,6 @@ class FrozenBiLm:
         self._device: torch.device | None = None
         self._words = WordVectors(bilm.token_encoder)
         self._last: tuple[TextBatch, BiLmOutput] | None = None
-
-    @property
-    def indexers(self) -> tuple[Indexer, ...]:
-        """What turns words into the ids that are read: nothing, it reads the words themselves."""
-        return ()
 
     def forget(self) -> None:
         """Forget the words read so far, so that what follows is the same to the last bit."""

@@ -9,12 +9,11 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
+from elmo_framework.bilm.bilm import NUM_BOUNDARIES
 from elmo_framework.bilm.frozen import FrozenBiLm
 from elmo_framework.data.batch import to_device
+from elmo_framework.data.batches import padded_batches
 from elmo_framework.data.text import collate_text
-
-_BOUNDARIES = 2
-"""Steps that a sentence has beside its words: `<S>` and `</S>`."""
 
 
 class SentenceLayers(NamedTuple):
@@ -59,21 +58,17 @@ class LayerReader:
     def read(self, sentences: Sequence[Sequence[str]]) -> Iterator[SentenceLayers]:
         """Yield the layers of each sentence, in the order in which they are computed."""
         for batch in self._planned([len(words) for words in sentences]):
-            text = collate_text([sentences[index] for index in batch], self.frozen.indexers)
+            text = collate_text([sentences[index] for index in batch])
             layers = self.frozen.compute(to_device(text, self._device)).layers.cpu()
             for row, index in enumerate(batch):
-                num_steps = len(sentences[index]) + _BOUNDARIES if sentences[index] else 0
+                num_steps = len(sentences[index]) + NUM_BOUNDARIES if sentences[index] else 0
                 yield SentenceLayers(index, layers[:, row, :num_steps])
 
     def _planned(self, lengths: Sequence[int]) -> Iterator[list[int]]:
-        """Yield the sentences of each batch, longest first; equal lengths in their order."""
-        batch: list[int] = []
-        for index in sorted(range(len(lengths)), key=lambda index: -lengths[index]):
-            # The first one of a batch is its longest.
-            longest = lengths[batch[0]] + _BOUNDARIES if batch else 0
-            if batch and longest * (len(batch) + 1) > self._max_tokens:
-                yield batch
-                batch = []
-            batch.append(index)
-        if batch:
-            yield batch
+        """Return the sentences of each batch, longest first; equal lengths in their order."""
+        longest_first = sorted(range(len(lengths)), key=lambda index: -lengths[index])
+        return padded_batches(
+            longest_first,
+            lambda index: lengths[index] + NUM_BOUNDARIES,
+            max_tokens=self._max_tokens,
+        )

@@ -9,19 +9,19 @@ from typing import Any, TypeAlias, final
 
 import numpy as np
 import torch
-from jaxtyping import Bool, Float
+from jaxtyping import Float
 from numpy.typing import NDArray
 from torch import Tensor
 
-from elmo_framework.bilm.bilm import BiLmOutput
+from elmo_framework.bilm.bilm import NUM_BOUNDARIES, BiLmOutput, framed_mask
 from elmo_framework.bilm.layer_reader import LayerReader
+from elmo_framework.data.text import TextBatch
 
 Words: TypeAlias = Sequence[str]
 
 ENTRY = np.dtype([("high", "<u8"), ("low", "<u8"), ("offset", "<i8"), ("num_steps", "<i8")])
 """A sentence in a shard: its digest in two halves, its first vector, its words and boundaries."""
 
-_BOUNDARIES = 2
 _DIGEST = np.dtype([("high", "<u8"), ("low", "<u8")])
 
 
@@ -52,7 +52,7 @@ def distinct(sentences: Iterable[Words]) -> list[Words]:
 
 def num_vectors(words: Words, num_layers: int) -> int:
     """Return how many vectors the layers of a sentence hold."""
-    return (len(words) + _BOUNDARIES) * num_layers
+    return (len(words) + NUM_BOUNDARIES) * num_layers
 
 
 def portions(sentences: Iterable[Words], *, num_layers: int, most: int) -> Iterator[list[Words]]:
@@ -91,7 +91,7 @@ def compute_shard(
     sizes = [num_vectors(words, bilm.num_layers) for words in sentences]
     entries["high"], entries["low"] = found["high"], found["low"]
     entries["offset"] = np.cumsum([0, *sizes[:-1]])
-    entries["num_steps"] = [len(words) + _BOUNDARIES for words in sentences]
+    entries["num_steps"] = [len(words) + NUM_BOUNDARIES for words in sentences]
     vectors = torch.empty(sum(sizes), bilm.output_dim, dtype=dtype)
     for index, layers in reader.read(sentences):
         start = int(entries["offset"][index])
@@ -128,32 +128,24 @@ class Shards:
         is_there, _ = self._find(sentences)
         return [words for words, found in zip(sentences, is_there, strict=True) if not found]
 
-    def read(
-        self, sentences: Sequence[Words], *, num_tokens: int, device: torch.device
-    ) -> BiLmOutput | None:
-        """Return the layers of a batch; None when a sentence is in no shard.
-
-        Args:
-            sentences: the rows; those without words are zero.
-            num_tokens: of the longest.
-            device: where the layers are wanted.
-        """
+    def read(self, text: TextBatch) -> BiLmOutput | None:
+        """Return the layers of a batch, on its device; None when a sentence is in no shard."""
+        sentences, device = text.words, text.mask.device
         rows = [row for row, words in enumerate(sentences) if words]
         is_there, places = self._find([sentences[row] for row in rows])
         if not len(self) or not is_there.all():
             return None
         dtype = self._shards[0].vectors.dtype
         dim = self._shards[0].vectors.shape[1]
-        num_steps = num_tokens + _BOUNDARIES
+        mask = framed_mask(text.mask)
         # A copy converts as it goes; to another device the narrow numbers travel faster.
         held = torch.get_default_dtype() if device.type == "cpu" else dtype
-        layers = torch.zeros(self._num_layers, len(sentences), num_steps, dim, dtype=held)
+        layers = torch.zeros(self._num_layers, *mask.shape, dim, dtype=held)
         for row, place in zip(rows, places, strict=True):
             vectors = self._vectors(int(place))
             layers[:, row, : vectors.shape[1]] = vectors
-        mask = _mask([len(words) for words in sentences], num_steps)
         moved = layers.to(device).to(torch.get_default_dtype())
-        return BiLmOutput(moved, mask.to(device), {})
+        return BiLmOutput(moved, mask, {})
 
     def _vectors(self, place: int) -> Float[Tensor, "layers steps dim"]:
         entry = self._entries[place]
@@ -186,8 +178,3 @@ class Shards:
 def _spelled(words: Words) -> bytes:
     """Join words so that no two sentences are spelled alike."""
     return "".join(f"{len(word)}:{word}" for word in words).encode("utf-8", "surrogatepass")
-
-
-def _mask(lengths: Sequence[int], num_steps: int) -> Bool[Tensor, "batch tokens"]:
-    ends = torch.tensor([length + _BOUNDARIES if length else 0 for length in lengths])
-    return torch.arange(num_steps) < ends[:, None]

@@ -23,7 +23,7 @@ from elmo_framework.bilm.shards import ENTRY, Shard
 from elmo_framework.common.cache_root import cache_root
 from elmo_framework.common.errors import RunError, allowed
 from elmo_framework.common.files import remove_folder, replacing, write_text
-from elmo_framework.common.logs import say
+from elmo_framework.common.logs import say, show_size
 
 DTYPES = {"float16": torch.float16, "float32": torch.float32}
 
@@ -224,12 +224,6 @@ def size_limit() -> int:
     if match is None:
         raise RunError(f"the environment variable {_LIMIT} is {text!r}; allowed: as 500MB or 20GB")
     return int(float(match[1]) * _UNITS[match[2].upper()])
-
-
-def show_size(num_bytes: int) -> str:
-    """Write a size for people."""
-    unit = next((u for u in ("TB", "GB", "MB", "KB") if num_bytes >= _UNITS[u]), "")
-    return f"{num_bytes / _UNITS[unit]:.1f} {unit}" if unit else f"{num_bytes} bytes"
 
 
 def size_of(folder: Path) -> int:

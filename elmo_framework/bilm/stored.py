@@ -22,8 +22,8 @@ from elmo_framework.bilm.shards import (
     num_vectors,
     portions,
 )
-from elmo_framework.bilm.store import DTYPES, Contents, LayerStore, show_size
-from elmo_framework.common.logs import Progress, say
+from elmo_framework.bilm.store import DTYPES, Contents, LayerStore
+from elmo_framework.common.logs import Progress, say, show_size
 from elmo_framework.data.text import TextBatch
 from elmo_framework.nn.product import Precision
 
@@ -92,14 +92,8 @@ class StoredBiLm:
     def read(self, text: TextBatch) -> BiLmOutput:
         """Return the layers of a batch; asked for the last one again, what it gave before."""
         if self._last is None or self._last[0] is not text:
-            self._last = text, self._stored(text) or self._computed(text)
+            self._last = text, self._shards.read(text) or self._frozen.compute(text)
         return self._last[1]
-
-    def _stored(self, text: TextBatch) -> BiLmOutput | None:
-        return self._shards.read(text.words, num_tokens=text.mask.shape[1], device=text.mask.device)
-
-    def _computed(self, text: TextBatch) -> BiLmOutput:
-        return self._frozen.compute(text)
 
     def prepare(self, sentences: Sequence[Words], device: torch.device) -> None:
         """Compute the layers of all sentences that are not there yet.

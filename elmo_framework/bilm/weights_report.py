@@ -92,9 +92,9 @@ def inspect_weights(files: BiLmFiles) -> WeightsReport:
     """
     bilm = read_bilm(files)
     text = collate_text([SENTENCE], (bilm.token_encoder.indexer,))
+    characters = text.ids[bilm.token_encoder.indexer.key]
     with torch.no_grad():
-        output = bilm(text.ids[bilm.token_encoder.indexer.key])
-        clips = _clips(bilm, text.ids[bilm.token_encoder.indexer.key])
+        output, clips = bilm(characters), _clips(bilm, characters)
     context = bilm.description["context_layers"]
     return WeightsReport(
         digest=reference(files).digest,

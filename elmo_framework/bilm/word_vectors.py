@@ -43,8 +43,8 @@ class WordVectors:
         """Return the vectors of sentences between `<S>` and `</S>`; zero at padding."""
         sentences = [_framed(words) for words in text.words]
         device, num_steps = text.mask.device, text.mask.shape[1] + 2
-        distinct = {BEGIN_SENTENCE: 0, END_SENTENCE: 0} | dict.fromkeys(chain(*sentences), 0)
-        self._learn(list(distinct), device)
+        boundaries = BEGIN_SENTENCE, END_SENTENCE
+        self._learn(list(dict.fromkeys(chain(boundaries, *sentences))), device)
         places = [self._places(words, num_steps) for words in sentences]
         indices = torch.tensor(places, dtype=torch.long, device=device).view(-1, num_steps)
         return functional.embedding(indices, self._table)

@@ -42,7 +42,8 @@ examples:
 
 
 def _clear(keys: list[str]) -> int:
-    from elmo_framework.bilm.store import clear, reports, show_size
+    from elmo_framework.bilm.store import clear, reports
+    from elmo_framework.common.logs import show_size
 
     for key in keys or [report.key for report in reports()]:
         print(f"{key}: removed, {show_size(clear(key))}")
@@ -70,7 +71,7 @@ def _list(*, as_json: bool) -> int:
 def _row(report: StoreReport) -> list[str]:
     from datetime import datetime
 
-    from elmo_framework.bilm.store import show_size
+    from elmo_framework.common.logs import show_size
 
     return [
         report.key,

@@ -20,11 +20,19 @@ ItemT = TypeVar("ItemT")
 _SHORTEST, _LONGEST = 5.0, 60.0
 """Seconds between two lines: a twentieth of the time so far, within these bounds."""
 
+_SCALES = {"TB": 10**12, "GB": 10**9, "MB": 10**6, "kB": 10**3}
+
 
 def say(message: str) -> None:
     """Write a line for the person at the terminal."""
     sys.stderr.write(f"{message}\n")
     sys.stderr.flush()
+
+
+def show_size(num_bytes: int) -> str:
+    """Write a number of bytes for people: `12.3 GB`."""
+    scale = next((scale for scale in _SCALES if num_bytes >= _SCALES[scale]), None)
+    return f"{num_bytes} bytes" if scale is None else f"{num_bytes / _SCALES[scale]:.1f} {scale}"
 
 
 def track(

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Annotated, Any, final
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from math import inf
+from typing import Annotated, Any, TypeVar, final
 
 import numpy as np
 from annotated_types import Gt
 
 from elmo_framework.common.errors import DataError
 from elmo_framework.data.source import BatchSource, DataLoader, SourceContext
+
+ItemT = TypeVar("ItemT")
 
 _BATCHES_A_POOL = 50
 """Sorted by length are the examples of so many batches at a time, so that batches stay mixed."""
@@ -126,16 +129,37 @@ class ExampleSource(BatchSource[Any]):
 
     def _cut(self, order: Iterable[int]) -> Iterator[list[int]]:
         """Cut an order of examples into batches."""
-        batch: list[int] = []
-        longest = 0
-        limit = self._loader.max_tokens or float("inf")
-        for index in order:
-            length = max(1, int(self._lengths[index]))
-            is_full = len(batch) == self._loader.batch_size
-            if batch and (is_full or max(longest, length) * (len(batch) + 1) > limit):
-                yield batch
-                batch, longest = [], 0
-            batch.append(index)
-            longest = max(longest, length)
-        if batch:
+        return padded_batches(
+            order,
+            lambda index: max(1, int(self._lengths[index])),
+            max_tokens=self._loader.max_tokens or inf,
+            batch_size=self._loader.batch_size,
+        )
+
+
+def padded_batches(
+    items: Iterable[ItemT],
+    length: Callable[[ItemT], int],
+    *,
+    max_tokens: float,
+    batch_size: float = inf,
+) -> Iterator[list[ItemT]]:
+    """Cut items into batches, each as large as its bounds allow; one too long stands alone.
+
+    Args:
+        items: in the order that is kept.
+        length: of an item.
+        max_tokens: the largest length of a batch's items together, all padded to the longest.
+        batch_size: the largest number of items in a batch.
+    """
+    batch: list[ItemT] = []
+    longest = 0
+    for item in items:
+        grown = max(longest, length(item))
+        if batch and (len(batch) == batch_size or grown * (len(batch) + 1) > max_tokens):
             yield batch
+            batch, grown = [], length(item)
+        batch.append(item)
+        longest = grown
+    if batch:
+        yield batch

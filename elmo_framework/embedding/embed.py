@@ -17,12 +17,12 @@ from elmo_framework.bilm.layer_reader import LayerReader
 from elmo_framework.bilm.load import reference
 from elmo_framework.bilm.published import find_bilm
 from elmo_framework.common.errors import RunError, StoppedError
-from elmo_framework.common.logs import Progress, say
+from elmo_framework.common.logs import Progress, say, show_size
 from elmo_framework.data.source import Share
 from elmo_framework.embedding.corpus import STANDARD_INPUT, Corpus, Survey, spooled
 from elmo_framework.embedding.layout import Hdf5Layout, Layout, NpyLayout, VectorForm
 from elmo_framework.embedding.selection import Selection, selection
-from elmo_framework.embedding.workplace import VectorWriter, Workplace, size
+from elmo_framework.embedding.workplace import VectorWriter, Workplace
 from elmo_framework.experiment.loaded_run import build_tokenizer
 from elmo_framework.nn.product import Precision
 from elmo_framework.training.process_group import choose_device, process_group
@@ -192,7 +192,7 @@ def _prepare(job: EmbeddingJob, parts: _Parts, workplace: Workplace) -> None:
     survey = parts.survey
     say(
         f"{survey.num_lines:,} sentences, {int(survey.is_first.sum()):,} of them different, with "
-        f"{survey.num_words:,} words: {size(parts.layout.num_bytes(survey))} for {job.output}"
+        f"{survey.num_words:,} words: {show_size(parts.layout.num_bytes(survey))} for {job.output}"
     )
     workplace.prepare(parts.settings, parts.layout, survey, parts.corpus.lines, resume=job.resume)
 

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from elmo_framework.common.errors import RunError
 from elmo_framework.common.files import remove, remove_folder, write_text
+from elmo_framework.common.logs import show_size
 from elmo_framework.embedding.corpus import Line, Survey
 from elmo_framework.embedding.layout import FORMAT, HEADER, Layout
 
@@ -139,8 +140,8 @@ class Workplace:
         free = shutil.disk_usage(self.output.parent).free
         if num_bytes > free:
             raise RunError(
-                f"{self.output}: the result needs {size(num_bytes)} more, and the disk has "
-                f"{size(free)}; choose another disk, --dtype float16, or fewer --layers"
+                f"{self.output}: the result needs {show_size(num_bytes)} more, and the disk has "
+                f"{show_size(free)}; choose another disk, --dtype float16, or fewer --layers"
             )
 
 
@@ -191,14 +192,6 @@ class VectorWriter:
         self._journal.write(b"%d\n" % pool)
         self._journal.flush()
         os.fsync(self._journal.fileno())
-
-
-def size(num_bytes: int) -> str:
-    """Write a number of bytes for a person: `12.3 GB`."""
-    number, units = float(num_bytes), ["bytes", "kB", "MB", "GB"]
-    while number >= 1000 and units[1:]:
-        number, units = number / 1000, units[1:]
-    return f"{number:,.0f} {units[0]}" if units[0] == "bytes" else f"{number:,.1f} {units[0]}"
 
 
 def _require_result(output: Path) -> None:

@@ -157,7 +157,7 @@ class SampledSoftmax(nn.Module):
 class _LogSumExp(torch.autograd.Function):
     """`ln sum_k exp(w_k h + b_k)` over the candidates k of a group that are not the target of h.
 
-    The logits, which are many, are held once, and turn into their own gradient in place.
+    The logits, which are many, are held once for the backward pass, as exponentials.
     """
 
     @staticmethod

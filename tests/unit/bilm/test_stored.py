@@ -59,7 +59,7 @@ def prepared(folder: Path, sentences=SENTENCES, **keys) -> StoredBiLm:
 def plain(folder: Path, sentences=SENTENCES):
     files = bilm_files(folder)
     frozen = frozen_bilm(files, digest=reference(files).digest)
-    return frozen.compute(collate_text(sentences, frozen.indexers))
+    return frozen.compute(collate_text(sentences))
 
 
 def shard_of(cache: Path) -> Path:
@@ -230,7 +230,7 @@ def test_what_would_exceed_the_limit_is_not_built(folder, capsys, monkeypatch, c
     monkeypatch.setenv("ELMO_CACHE_LIMIT", "1KB")
     prepared(folder)
     said = capsys.readouterr().err
-    assert "all stores may take 1.0 KB ($ELMO_CACHE_LIMIT) and hold " in said
+    assert "all stores may take 1.0 kB ($ELMO_CACHE_LIMIT) and hold " in said
     assert "layers that are not stored are computed for each batch" in said
     assert computed == []
     prepared(folder, in_memory=True)
