@@ -20,7 +20,7 @@ import subprocess
 import sys
 import tempfile
 from argparse import ArgumentParser, Namespace
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, TextIO
 
@@ -40,18 +40,21 @@ def main() -> int:
         places = _places(arguments, Path(folder))
         for name in arguments.only or NAMES:
             chosen = commands(name, places, is_quick=arguments.quick)
-            results[name] = _rounds(chosen, arguments)
+            results[name] = {held: [] for held in chosen}
+            for command, line in _rounds(chosen, arguments):
+                results[name][command].append(line)
+                if arguments.output_file:
+                    _write(arguments.output_file, results)
             _say(f"\n## {name}\n\n{table(_figures(results[name]))}")
-            if arguments.output_file:
-                _write(arguments.output_file, results)
     return int(
         any(len(lines) < arguments.repeats for r in results.values() for lines in r.values())
     )
 
 
-def _rounds(chosen: Mapping[str, Command], arguments: Namespace) -> dict[str, list[dict[str, Any]]]:
-    """Run each command as often as asked, in turn; return what they printed."""
-    lines: dict[str, list[dict[str, Any]]] = {name: [] for name in chosen}
+def _rounds(
+    chosen: Mapping[str, Command], arguments: Namespace
+) -> Iterator[tuple[str, dict[str, Any]]]:
+    """Run each command as often as asked, in turn; yield what they print."""
     environment = {**os.environ, "OMP_NUM_THREADS": str(arguments.threads)}
     if arguments.peers:
         environment["PEERS"] = str(arguments.peers.absolute())
@@ -59,8 +62,8 @@ def _rounds(chosen: Mapping[str, Command], arguments: Namespace) -> dict[str, li
         for name, command in chosen.items():
             _say(f"round {number + 1}: {name}", file=sys.stderr)
             line = _run(command, environment, ["--threads", str(arguments.threads)])
-            lines[name] += [line] if line else []
-    return lines
+            if line:
+                yield name, line
 
 
 def _run(

@@ -33,6 +33,7 @@ from elmo_framework.bilm.bilm import BiLm
 from elmo_framework.bilm.frozen import FrozenBiLm
 from elmo_framework.bilm.layer_reader import LayerReader
 from elmo_framework.bilm.load import bilm_files, read_bilm
+from elmo_framework.common.memory import keep_freed_memory
 from elmo_framework.data.text import collate_text
 
 _PRECISIONS = ("float32", "bfloat16", "int8")
@@ -45,6 +46,7 @@ def main() -> int:
     """Measure and report."""
     arguments = _arguments()
     torch.set_num_threads(arguments.threads)
+    keep_freed_memory()
     files = bilm_files(arguments.model)
     bilm, load_seconds = timed(lambda: read_bilm(files))
     measurement = Measurement(FrozenBiLm(bilm, arguments.precision), arguments)

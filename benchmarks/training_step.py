@@ -19,16 +19,22 @@ from clock import device_name, now
 from measuring import add_threads_argument, report
 from numpy.typing import NDArray
 from published_sizes import SIZES, published_size
-from torch import nn
 
 from elmo_framework.common.build import parse
+from elmo_framework.common.memory import keep_freed_memory
 from elmo_framework.data.batch import to_device
 from elmo_framework.data.characters import ElmoCharacterIndexer
 from elmo_framework.data.vocabulary import Vocabularies
-from elmo_framework.tasks.language_modeling.batch import WindowBatch, WordTables, WordWindow
+from elmo_framework.tasks.language_modeling.batch import (
+    CharacterTable,
+    WindowBatch,
+    WordTables,
+    WordWindow,
+)
 from elmo_framework.tasks.language_modeling.bi_language_model import BiLanguageModel
 from elmo_framework.training.evaluator import autocast
 from elmo_framework.training.optimizer import Adagrad
+from elmo_framework.training.sparse_gradients import allow_sparse_gradients, clip_norm
 
 _NUM_SPECIAL = 3
 """What the softmax knows besides the words: `<S>`, `</S>` and `<UNK>`."""
@@ -56,6 +62,7 @@ def main() -> int:
     """Measure and report."""
     arguments = _arguments()
     torch.set_num_threads(arguments.threads)
+    keep_freed_memory()
     torch.manual_seed(0)
     training = Training(arguments)
     measured = [training.update() for _ in range(arguments.warm_up + arguments.steps)]
@@ -97,6 +104,7 @@ class Training:
         self._optimizer = Adagrad(lr=0.2, initial_accumulator_value=1.0).create(
             self.model.parameters()
         )
+        allow_sparse_gradients(self.model, self._optimizer, self.device, is_alone=True)
         self.loss = float("nan")
 
     def update(self) -> Phases:
@@ -111,7 +119,7 @@ class Training:
         times.append(now(self.device))
         loss.backward()
         times.append(now(self.device))
-        nn.utils.clip_grad_norm_(self.model.parameters(), _LARGEST_NORM)
+        clip_norm(self.model.parameters(), _LARGEST_NORM)
         self._optimizer.step()
         self._optimizer.zero_grad(set_to_none=True)
         times.append(now(self.device))
@@ -141,7 +149,7 @@ def _random_words(arguments: Namespace, chance: np.random.Generator) -> WordTabl
     lengths = chance.integers(1, 12, arguments.word_pool)
     words = [bytes(chance.integers(97, 122, length).tolist()).decode() for length in lengths]
     characters = ElmoCharacterIndexer().ids(words).astype(np.uint16)
-    return WordTables(words, characters, np.arange(arguments.vocabulary))
+    return WordTables(words, CharacterTable(characters), np.arange(arguments.vocabulary))
 
 
 def _model(arguments: Namespace) -> BiLanguageModel:

@@ -1,35 +1,18 @@
-"""The pointwise part of an LSTM's step: compiled from `lstm_step.c`, or by PyTorch.
-
-With a C compiler at hand the first step compiles a few lines, in half a second, and keeps the
-result for later processes; without one, or on another device or type, PyTorch's own operations
-compute the same.
-"""
+"""The pointwise part of an LSTM's step: compiled from `lstm_step.c`, or by PyTorch."""
 
 from __future__ import annotations
 
 import ctypes
-import hashlib
-import logging
-import os
-import platform
-import subprocess
-import tempfile
 from functools import cache
 from pathlib import Path
-from shutil import which
 
 import torch
 from torch import Tensor
 
-from elmo_framework.common.cache_root import cache_root
+from elmo_framework.nn.compiled import is_served, library
 
-_SOURCE = Path(__file__).with_name("lstm_step.c")
-# The linker is not told of fast arithmetic: it would change how the whole process treats the
-# smallest numbers.
-_COMPILE = ["-O3", "-march=native", "-ffast-math", "-fopenmp", "-fPIC", "-c"]
-_LINK = ["-shared", "-fopenmp"]
+_SOURCE = Path(__file__).with_suffix(".c")
 _NO_LIMIT = torch.finfo(torch.float32).max
-_LOG = logging.getLogger(__name__)
 
 
 def step(
@@ -48,14 +31,14 @@ def step(
     Returns:
         The memory after the step, and sigmoid(o) tanh(c).
     """
-    library = _library() if _is_served(gates, inputs, before) else None
-    if library is None:
+    functions = _library() if is_served(gates, inputs, before) else None
+    if functions is None:
         return _plain_step(gates, inputs, before, cell_clip, keep)
     after, output = torch.empty_like(before), torch.empty_like(before)
     rows, size = before.shape
     limit = _NO_LIMIT if cell_clip is None else cell_clip
     pointers = [tensor.data_ptr() for tensor in (gates, inputs, before, after, output)]
-    library.lstm_step(rows, size, limit, keep, *pointers)
+    functions.lstm_step(rows, size, limit, keep, *pointers)
     return after, output
 
 
@@ -81,19 +64,13 @@ def step_backward(
         of_sums: "rows 4*cell": is filled with the gradient of the sums.
     """
     tensors = gates, before, after, of_output, of_memory, of_sums
-    library = _library() if _is_served(*tensors) else None
-    if library is None:
+    functions = _library() if is_served(*tensors) else None
+    if functions is None:
         _plain_step_backward(*tensors, cell_clip)
         return
     rows, size = before.shape
     limit = _NO_LIMIT if cell_clip is None else cell_clip
-    library.lstm_step_backward(rows, size, limit, *[tensor.data_ptr() for tensor in tensors])
-
-
-def _is_served(*tensors: Tensor) -> bool:
-    return all(
-        t.device.type == "cpu" and t.dtype == torch.float32 and t.is_contiguous() for t in tensors
-    )
+    functions.lstm_step_backward(rows, size, limit, *[tensor.data_ptr() for tensor in tensors])
 
 
 def _plain_step(
@@ -136,45 +113,11 @@ def _plain_step_backward(
 
 @cache
 def _library() -> ctypes.CDLL | None:
-    """Return the compiled step; None where it cannot be compiled."""
-    compiler = which(os.environ.get("CC", "cc"))
-    if compiler is None:
-        return None
-    try:
-        library = ctypes.CDLL(str(_compiled(compiler)))
-    except (OSError, subprocess.SubprocessError) as error:
-        _LOG.info("the LSTM's step is left to PyTorch: %s", error)
-        return None
-    pointer, number = ctypes.c_void_p, ctypes.c_long
-    library.lstm_step.argtypes = [number, number, ctypes.c_float, ctypes.c_int, *[pointer] * 5]
-    library.lstm_step_backward.argtypes = [number, number, ctypes.c_float, *[pointer] * 6]
-    library.lstm_step.restype = library.lstm_step_backward.restype = None
-    return library
-
-
-def _compiled(compiler: str) -> Path:
-    """Compile once for a source and a processor; processes that do it together do no harm."""
-    identity = [_SOURCE.read_text(encoding="utf-8"), *_COMPILE, *_LINK, compiler, _processor()]
-    name = hashlib.sha256("\n".join(identity).encode()).hexdigest()[:16]
-    folder = cache_root() / "compiled"
-    target = folder / f"lstm_step-{name}.so"
-    if not target.exists():
-        folder.mkdir(parents=True, exist_ok=True)
-        with tempfile.TemporaryDirectory(dir=folder) as aside:
-            compiled, linked = Path(aside) / "lstm_step.o", Path(aside) / target.name
-            for command in (
-                [*_COMPILE, str(_SOURCE), "-o", str(compiled)],
-                [*_LINK, str(compiled), "-o", str(linked), "-lm"],
-            ):
-                subprocess.run([compiler, *command], check=True, capture_output=True, timeout=60)
-            linked.replace(target)
-    return target
-
-
-def _processor() -> str:
-    """Name the processor, since what is compiled for one may not run on another."""
-    try:
-        lines = Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines()
-    except OSError:
-        return f"{platform.machine()} {platform.processor()}"
-    return next((line for line in lines if line.startswith("flags")), platform.machine())
+    functions = library(_SOURCE, fast_math=True)
+    if functions is not None:
+        pointer, number = ctypes.c_void_p, ctypes.c_long
+        limit, flag = ctypes.c_float, ctypes.c_int
+        functions.lstm_step.argtypes = [number, number, limit, flag, *[pointer] * 5]
+        functions.lstm_step_backward.argtypes = [number, number, limit, *[pointer] * 6]
+        functions.lstm_step.restype = functions.lstm_step_backward.restype = None
+    return functions

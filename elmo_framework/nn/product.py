@@ -9,6 +9,7 @@ stand beside it, if they are two or more: one row alone is doubled.
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import cached_property
 from typing import Any, Literal, TypeAlias
 
 import torch
@@ -16,6 +17,8 @@ from jaxtyping import Float
 from torch import Tensor
 from torch.autograd.function import once_differentiable
 from torch.nn import functional
+
+from elmo_framework.nn.row_product import row_product
 
 Precision: TypeAlias = Literal["float32", "bfloat16", "int8"]
 """How products are computed; what goes in and comes out has the type of the weights."""
@@ -61,14 +64,30 @@ def prepared(
     """
     weight, bias = weight.detach(), None if bias is None else bias.detach()
     if precision == "bfloat16":
-        narrow = weight.to(torch.bfloat16)
-        return lambda rows: _plus(functional.linear(rows.to(narrow.dtype), narrow), bias, weight)
+        return _bfloat16(weight, bias)
     if precision == "int8":
         return _int8(weight, bias)
     if has_onednn(weight):
-        laid_out = torch.ops.mkldnn._reorder_linear_weight(weight, _NUM_ROWS_OF_LAYOUT)
-        return lambda rows: _onednn(rows, laid_out, bias)
+        return _LaidOut(weight, bias)
     return lambda rows: functional.linear(rows, weight, bias)
+
+
+class _LaidOut:
+    """A product by oneDNN for many calls; single rows, when there are any, by `row_product`."""
+
+    def __init__(self, weight: Tensor, bias: Tensor | None) -> None:
+        self._weight, self._bias = weight, bias
+        self._laid_out = torch.ops.mkldnn._reorder_linear_weight(weight, _NUM_ROWS_OF_LAYOUT)
+
+    def __call__(self, rows: Tensor) -> Tensor:
+        return self._row(rows) if len(rows) == 1 else self._rows(rows)
+
+    def _rows(self, rows: Tensor) -> Tensor:
+        return _onednn(rows, self._laid_out, self._bias)
+
+    @cached_property
+    def _row(self) -> Product:
+        return row_product(self._weight, self._bias, self._rows)
 
 
 def linear(
@@ -87,7 +106,7 @@ def linear(
 def product(rows: Tensor, weight: Tensor) -> Tensor:
     """Return `rows weight^T` for one call, without gradients."""
     if has_onednn(weight) and rows.dtype == weight.dtype:
-        return _onednn(rows, weight, None)
+        return _onednn(rows, _readable(weight), None)
     return rows @ weight.T
 
 
@@ -95,7 +114,7 @@ class _Linear(torch.autograd.Function):
     @staticmethod
     def forward(ctx: Any, rows: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor:
         ctx.save_for_backward(rows, weight)
-        return _onednn(rows, weight, bias)
+        return _onednn(rows, _readable(weight), bias)
 
     @staticmethod
     @once_differentiable
@@ -115,15 +134,28 @@ def weight_gradient(gradient: Tensor, rows: Tensor) -> Tensor:
     return gradient.T @ rows
 
 
+def _readable(weight: Tensor) -> Tensor:
+    """Return a weight that is contiguous one way or the other: oneDNN crawls through others."""
+    return weight if weight.is_contiguous() or weight.T.is_contiguous() else weight.contiguous()
+
+
 def _onednn(rows: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor:
     num_rows = len(rows)
     given = rows.contiguous()
     if num_rows == 1:
         given = given.expand(2, -1).contiguous()
-    elif num_rows > _MANY_ROWS:
-        given = functional.pad(given, (0, 0, 0, -num_rows % _STEP_OF_ROWS))
+    elif num_rows > _MANY_ROWS and (missing := -num_rows % _STEP_OF_ROWS):
+        given = functional.pad(given, (0, 0, 0, missing))
     outputs: Tensor = torch.ops.mkldnn._linear_pointwise(given, weight, bias, "none", [], "")
     return outputs[:num_rows]
+
+
+def _bfloat16(weight: Tensor, bias: Tensor | None) -> Product:
+    narrow = weight.to(torch.bfloat16)
+    if not (has_onednn(weight) and torch.ops.mkldnn._is_mkldnn_bf16_supported()):
+        return lambda rows: _plus(functional.linear(rows.to(narrow.dtype), narrow), bias, weight)
+    laid_out = torch.ops.mkldnn._reorder_linear_weight(narrow, _NUM_ROWS_OF_LAYOUT)
+    return lambda rows: _plus(_onednn(rows.to(narrow.dtype), laid_out, None), bias, weight)
 
 
 def _int8(weight: Tensor, bias: Tensor | None) -> Product:

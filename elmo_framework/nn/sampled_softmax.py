@@ -77,6 +77,9 @@ class SampledSoftmax(nn.Module):
         num_classes: how many classes there are.
         num_samples: how many candidates are drawn; None, or as many as there are classes, takes
             the full softmax in training too.
+
+    Attributes:
+        has_sparse_gradients: whether the gradient of W holds the rows alone that were sampled.
     """
 
     probabilities: Tensor
@@ -85,6 +88,7 @@ class SampledSoftmax(nn.Module):
         super().__init__()
         self.num_classes = num_classes
         self.num_samples = num_samples if num_samples and num_samples < num_classes else None
+        self.has_sparse_gradients = False
         self.weight = nn.Parameter(torch.empty(num_classes, input_dim))
         self.bias = nn.Parameter(torch.zeros(num_classes))
         nn.init.normal_(self.weight, std=input_dim**-0.5)
@@ -134,7 +138,8 @@ class SampledSoftmax(nn.Module):
     def _rows(
         self, ids: Int[Tensor, "groups rows"]
     ) -> tuple[Float[Tensor, "groups rows dim"], Float[Tensor, "groups rows"]]:
-        return F.embedding(ids, self.weight), F.embedding(ids, self.bias[:, None]).squeeze(2)
+        weight = F.embedding(ids, self.weight, sparse=self.has_sparse_gradients)
+        return weight, F.embedding(ids, self.bias[:, None]).squeeze(2)
 
     def _full(
         self, inputs: Float[Tensor, "positions dim"], targets: Int[Tensor, " positions"]

@@ -12,6 +12,7 @@ from annotated_types import Ge, Gt, Lt
 from torch import nn
 
 from elmo_framework.common.registry import Registrable
+from elmo_framework.training.sparse_gradients import RowAdagrad
 
 Rate = Annotated[float, Gt(0)]
 Decay = Annotated[float, Ge(0), Lt(1)]
@@ -47,8 +48,8 @@ class Adagrad(Optimizer):
     weight_decay: Penalty = 0.0
 
     def create(self, parameters: Iterable[nn.Parameter]) -> torch.optim.Optimizer:
-        """Return torch's Adagrad."""
-        return torch.optim.Adagrad(parameters, **vars(self))
+        """Return torch's Adagrad, one pass over memory a parameter."""
+        return RowAdagrad(parameters, **vars(self), fused=True)
 
 
 @final

@@ -1,0 +1,119 @@
+"""Sparse gradients change a table as dense ones do."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+from torch import Tensor, nn
+from torch.nn import functional
+
+from elmo_framework.model.model import Model
+from elmo_framework.nn.sampled_softmax import SampledSoftmax
+from elmo_framework.training.optimizer import Adagrad, Adam
+from elmo_framework.training.sparse_gradients import (
+    allow_sparse_gradients,
+    clip_norm,
+    clip_values,
+)
+
+ROWS = torch.tensor([3, 1, 3, 5, 1, 1])
+CPU = torch.device("cpu")
+
+
+def table() -> nn.Parameter:
+    return nn.Parameter(torch.arange(21, dtype=torch.float64).view(7, 3) / 10)
+
+
+def differentiate(weight: nn.Parameter, *, is_sparse: bool, factor: float = 1.0) -> None:
+    found = functional.embedding(ROWS, weight, sparse=is_sparse)
+    (factor * (found * torch.arange(1, 7)[:, None]).square().sum()).backward()
+
+
+def after_three_updates(*, is_sparse: bool) -> tuple[Tensor, Tensor]:
+    weight = table()
+    optimizer = Adagrad(lr=0.5, initial_accumulator_value=0.1).create([weight])
+    for _ in range(3):
+        differentiate(weight, is_sparse=is_sparse)
+        optimizer.step()
+        optimizer.zero_grad()
+    return weight.detach(), optimizer.state[weight]["sum"]
+
+
+def test_updates_by_rows_equal_updates_of_the_whole_table() -> None:
+    expected, found = after_three_updates(is_sparse=False), after_three_updates(is_sparse=True)
+    torch.testing.assert_close(found[0], expected[0], rtol=1e-14, atol=0)
+    torch.testing.assert_close(found[1], expected[1], rtol=1e-14, atol=0)
+
+
+def test_rows_that_were_not_touched_stay_as_they_are() -> None:
+    weight, _ = after_three_updates(is_sparse=True)
+    changed = (weight != table().detach()).any(dim=1)
+    assert changed.tolist() == [row in {1, 3, 5} for row in range(7)]
+
+
+@pytest.mark.parametrize("largest", [0.5, 1e9, float("inf")])
+def test_the_norm_counts_repeated_rows_once_and_clips_all_alike(largest: float) -> None:
+    weights = [table() for _ in range(4)]
+    for weight, is_sparse in zip(weights, (False, False, True, False), strict=True):
+        differentiate(weight, is_sparse=is_sparse, factor=0.1)
+    dense, mixed = weights[:2], weights[2:]
+    expected = nn.utils.clip_grad_norm_(dense, largest)
+    torch.testing.assert_close(clip_norm(mixed, largest), expected)
+    for one, other in zip(dense, mixed, strict=True):
+        assert one.grad is not None
+        assert other.grad is not None
+        torch.testing.assert_close(other.grad.to_dense(), one.grad)
+
+
+def test_values_are_clipped_in_both_kinds() -> None:
+    dense, sparse = table(), table()
+    differentiate(dense, is_sparse=False)
+    differentiate(sparse, is_sparse=True)
+    clip_norm([sparse], float("inf"))
+    clip_values([dense, sparse], 0.7)
+    assert dense.grad is not None
+    assert sparse.grad is not None
+    torch.testing.assert_close(sparse.grad.to_dense(), dense.grad)
+    assert dense.grad.abs().max() == 0.7
+
+
+class Softmaxes(nn.Module):
+    """Stands for a model: only its modules are looked at."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.softmax = SampledSoftmax(4, 20, num_samples=5)
+
+
+@pytest.mark.parametrize(
+    ("optimizer", "device", "is_alone", "expected"),
+    [
+        (Adagrad(), CPU, True, True),
+        (Adagrad(), CPU, False, False),
+        (Adagrad(weight_decay=0.1), CPU, True, False),
+        (Adagrad(), torch.device("cuda"), True, False),
+        (Adam(), CPU, True, False),
+    ],
+)
+def test_sparse_gradients_are_for_one_process_with_adagrad(
+    optimizer: Adagrad | Adam, device: torch.device, is_alone: bool, expected: bool
+) -> None:
+    model: Model[object] = Softmaxes()  # type: ignore[assignment]
+    model.softmax.has_sparse_gradients = not expected  # type: ignore[union-attr]
+    allow_sparse_gradients(model, optimizer.create(model.parameters()), device, is_alone=is_alone)
+    assert model.softmax.has_sparse_gradients is expected  # type: ignore[union-attr]
+
+
+def test_the_softmax_gives_the_same_gradient_in_both_kinds() -> None:
+    softmax = SampledSoftmax(4, 20, num_samples=5)
+    inputs, targets = torch.randn(2, 6, 4), torch.randint(0, 20, (2, 6))
+    gradients = []
+    for is_sparse in (False, True):
+        softmax.has_sparse_gradients = is_sparse
+        softmax.zero_grad()
+        torch.manual_seed(0)
+        softmax(inputs, targets).sum().backward()
+        assert softmax.weight.grad is not None
+        assert softmax.weight.grad.is_sparse is is_sparse
+        gradients.append(softmax.weight.grad.to_dense())
+    torch.testing.assert_close(*gradients)
