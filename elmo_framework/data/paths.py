@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import BinaryIO
 
 from elmo_framework.common.errors import DataError
+from elmo_framework.data.compressed import decompressed, reading
 
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 
@@ -38,28 +39,27 @@ def _matches(pattern: Path) -> Iterator[Path]:
 def read_lines(path: Path) -> Iterator[tuple[int, str]]:
     r"""Yield the lines of a UTF-8 text file with their numbers, from 1; `\n` or `\r\n` ends one.
 
+    A file whose name ends with `.gz`, `.xz` or `.zst` is decompressed.
+
     Raises:
         DataError: the file cannot be opened, or a line is not UTF-8.
     """
-    try:
-        file = path.open("rb")
-    except OSError as error:
-        raise DataError(f"cannot be read: {error.strerror}", path=path) from error
-    with file:
-        yield from decoded_lines(file, path)
+    with reading(path) as file:
+        yield from decoded_lines(decompressed(file, path), path)
 
 
-def decoded_lines(file: BinaryIO, path: Path) -> Iterator[tuple[int, str]]:
+def decoded_lines(file: BinaryIO, path: Path, *, first: int = 1) -> Iterator[tuple[int, str]]:
     """Yield the lines of an open file as `read_lines` does.
 
     Args:
         file: opened to read bytes.
         path: what messages call it.
+        first: the number of its first line.
 
     Raises:
         DataError: a line is not UTF-8.
     """
-    for number, line in enumerate(file, start=1):
+    for number, line in enumerate(file, start=first):
         content = line.removeprefix(_BYTE_ORDER_MARK) if number == 1 else line
         try:
             text = content.decode()

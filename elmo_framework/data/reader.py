@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator
+from collections.abc import Iterable
 from pathlib import Path
 from typing import ClassVar, Generic, TypeVar
 
@@ -25,8 +25,8 @@ class DatasetReader(Registrable, ABC, Generic[ExampleT]):
     tokenizer: Tokenizer | None = None
 
     @abstractmethod
-    def read(self, path: Path) -> Iterator[ExampleT]:
-        """Yield the examples of `path`, one at a time.
+    def read(self, path: Path) -> Iterable[ExampleT]:
+        """Return the examples of `path`; what is long is read as they are asked for.
 
         Raises:
             DataError: the data is not in this format; says the file and the line.

@@ -1,0 +1,154 @@
+"""`elmo prepare`: text becomes a corpus to pretrain on."""
+
+from __future__ import annotations
+
+import json
+import os
+from argparse import ArgumentParser, ArgumentTypeError, Namespace
+from pathlib import Path
+from typing import Any, final
+
+from elmo_framework.commands.command import Command, above_zero, add_include_package
+
+
+@final
+class Prepare(Command):
+    """Makes a corpus of text."""
+
+    name = "prepare"
+    help = "cut text into words once, for all pretraining on it"
+    epilog = """\
+examples:
+  elmo prepare news/*.txt.gz --output-dir corpus                       a tokenized sentence a line
+  elmo prepare wiki.txt --output-dir corpus --tokenizer spacy          raw text, a paragraph a line
+  elmo prepare shards --output-dir corpus --vocabulary vocab.txt --held-out 20000
+  elmo prepare news --output-dir corpus --tokenizer '{"type": "spacy", "language": "de"}'
+
+to train on it:
+  dataset_reader: { type: 'prepared_corpus' },
+  train_data_path: 'corpus/training',
+  validation_data_path: 'corpus/held_out',
+"""
+
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        """Declare the text, how it is cut, and what is kept of it."""
+        parser.add_argument(
+            "texts",
+            type=Path,
+            nargs="+",
+            metavar="TEXT",
+            help="files, folders or patterns of files; .gz, .xz and .zst are decompressed, - reads "
+            "standard input",
+        )
+        parser.add_argument(
+            "--output-dir", type=Path, required=True, metavar="CORPUS", help="what is written"
+        )
+        _add_cutting(parser)
+        _add_selection(parser)
+        parser.add_argument(
+            "-f", "--force", action="store_true", help="replace CORPUS if it is there"
+        )
+        parser.add_argument(
+            "--resume", action="store_true", help="go on with a job that was interrupted"
+        )
+        add_include_package(parser)
+
+    def run(self, arguments: Namespace) -> int:
+        """Prepare."""
+        from elmo_framework.corpus.prepare import PreparationJob, prepare
+
+        prepare(
+            PreparationJob(
+                arguments.texts,
+                arguments.output_dir,
+                tokenizer=arguments.tokenizer,
+                sentence_splitter=arguments.sentence_splitter,
+                held_out=arguments.held_out,
+                vocabulary=arguments.vocabulary,
+                min_count=arguments.min_count,
+                max_vocabulary_size=arguments.max_vocabulary_size,
+                num_processes=arguments.processes,
+                resume=arguments.resume,
+                force=arguments.force,
+                packages=arguments.include_package,
+            )
+        )
+        return 0
+
+
+def _add_cutting(parser: ArgumentParser) -> None:
+    parser.add_argument(
+        "--tokenizer",
+        type=_component,
+        default="whitespace",
+        metavar="NAME",
+        help="what makes words of a sentence: a registered name, or JSON as in a config; "
+        "%(default)s unless given, for text that is tokenized already",
+    )
+    parser.add_argument(
+        "--sentence-splitter",
+        type=_component,
+        metavar="NAME",
+        help="the tokenizer that makes sentences of a line; the same unless given. whitespace "
+        "takes a line as it is",
+    )
+    parser.add_argument(
+        "--processes",
+        type=above_zero,
+        default=len(os.sched_getaffinity(0)),
+        metavar="N",
+        help="how many cut text side by side; as many as there are cores unless given",
+    )
+
+
+def _add_selection(parser: ArgumentParser) -> None:
+    parser.add_argument(
+        "--held-out",
+        type=_held_out,
+        default=0.01,
+        metavar="N|SHARE",
+        help="how many sentences are held out at most, or which share of the different ones "
+        "(%(default)s); copies of a sentence stay together",
+    )
+    parser.add_argument(
+        "--vocabulary",
+        type=Path,
+        metavar="FILE",
+        help="the words that the softmax knows, as bilm-tf's vocabulary files hold them; counted "
+        "in the text unless given",
+    )
+    parser.add_argument(
+        "--min-count",
+        type=above_zero,
+        default=1,
+        metavar="N",
+        help="how often a counted word must come to be in the vocabulary; %(default)s unless given",
+    )
+    parser.add_argument(
+        "--max-vocabulary-size",
+        type=above_zero,
+        metavar="N",
+        help="how many counted words are kept besides <S>, </S> and <UNK>; all unless given",
+    )
+
+
+def _component(text: str) -> Any:
+    """Read the value of a flag that takes what a config takes for a component."""
+    if not text.startswith("{"):
+        return text
+    try:
+        return json.loads(text)
+    except ValueError as error:
+        raise ArgumentTypeError(f"{text!r} is no JSON: {error}") from error
+
+
+def _held_out(text: str) -> float:
+    try:
+        number = float(text)
+    except ValueError:
+        number = -1
+    if number < 0 or (number >= 1 and number != int(number)):
+        raise ArgumentTypeError(
+            f"{text!r} is neither a number of sentences nor a share from 0 to below 1"
+        )
+    return number

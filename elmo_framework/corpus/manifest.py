@@ -1,0 +1,141 @@
+"""What a prepared corpus holds, and whether its files are still those that were written."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterable, Mapping
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from types import TracebackType
+from typing import Any, final
+
+from elmo_framework.common.errors import DataError
+from elmo_framework.common.files import digest
+
+MANIFEST = "corpus.json"
+FORMAT = "elmo_framework corpus 1"
+
+
+@final
+@dataclass(frozen=True)
+class Entry:
+    """One file of a corpus.
+
+    Attributes:
+        name: its path in the corpus.
+        num_bytes: its size.
+        sha256: the digest of its content.
+    """
+
+    name: str
+    num_bytes: int
+    sha256: str
+
+
+@final
+class EntryWriter:
+    """Writes one file of a corpus, and knows its entry at the end.
+
+    Args:
+        root: the folder of the corpus.
+        name: the path in it.
+    """
+
+    def __init__(self, root: Path, name: str) -> None:
+        self._name, self._num_bytes, self._digest = name, 0, hashlib.sha256()
+        self._file = (root / name).open("wb")
+
+    def __enter__(self) -> EntryWriter:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self._file.close()
+
+    def write(self, content: bytes | memoryview) -> None:
+        """Add some bytes."""
+        self._file.write(content)
+        self._digest.update(content)
+        self._num_bytes += len(content)
+
+    @property
+    def num_bytes(self) -> int:
+        """The size so far."""
+        return self._num_bytes
+
+    def entry(self) -> Entry:
+        """Return what has been written."""
+        return Entry(self._name, self._num_bytes, self._digest.hexdigest())
+
+
+@final
+@dataclass(frozen=True)
+class Manifest:
+    """What `corpus.json` says.
+
+    Attributes:
+        settings: what the corpus was made of and how.
+        counts: what was counted on the way.
+        files: all others.
+    """
+
+    settings: Mapping[str, Any]
+    counts: Mapping[str, Any]
+    files: tuple[Entry, ...]
+
+    def text(self) -> str:
+        """Return what the file holds."""
+        written = {
+            "format": FORMAT,
+            "settings": self.settings,
+            "counts": self.counts,
+            "files": [asdict(entry) for entry in self.files],
+        }
+        return json.dumps(written, indent=2, ensure_ascii=False) + "\n"
+
+    @classmethod
+    def read(cls, root: Path) -> Manifest:
+        """Read the manifest of a corpus.
+
+        Raises:
+            DataError: there is none, or it is of another kind.
+        """
+        path = root / MANIFEST
+        try:
+            held = json.loads(path.read_text(encoding="utf-8"))
+        except (OSError, ValueError) as error:
+            raise DataError(
+                f"no prepared corpus is here ({error}); `elmo prepare` makes one", path=root
+            ) from error
+        if not isinstance(held, dict) or held.get("format") != FORMAT:
+            raise DataError(f"this is no {FORMAT!r}; prepare the text again", path=path)
+        entries = tuple(Entry(**entry) for entry in held["files"])
+        return cls(held["settings"], held["counts"], entries)
+
+    def entries(self, prefix: str) -> list[Entry]:
+        """Return the files whose name begins so."""
+        return [entry for entry in self.files if entry.name.startswith(prefix)]
+
+    def verify(self, root: Path, entries: Iterable[Entry]) -> None:
+        """Refuse files that are not what was written.
+
+        Raises:
+            DataError: one is missing or has another content.
+        """
+        for entry in entries:
+            path = root / entry.name
+            size = path.stat().st_size if path.is_file() else None
+            if size != entry.num_bytes:
+                found = "is missing" if size is None else f"has {size:,} bytes"
+                raise DataError(
+                    f"{found}, and {entry.num_bytes:,} bytes were written; prepare the text again",
+                    path=path,
+                )
+            if digest([path]) != entry.sha256:
+                message = "its content is not what was written; prepare the text again"
+                raise DataError(message, path=path)

@@ -1,0 +1,177 @@
+"""The job behind `elmo prepare`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, final
+
+from elmo_framework.common.errors import RunError, StoppedError
+from elmo_framework.common.files import write_text
+from elmo_framework.common.logs import Progress, say
+from elmo_framework.corpus.assemble import Selection, assemble
+from elmo_framework.corpus.blocks import (
+    STANDARD_INPUT,
+    Block,
+    read_blocks,
+    size_on_disk,
+    text_files,
+)
+from elmo_framework.corpus.drafting import Drafted, SplitterRecipe, draft_blocks
+from elmo_framework.corpus.manifest import MANIFEST, Manifest
+from elmo_framework.corpus.report import report
+from elmo_framework.corpus.vocabulary_file import read_vocabulary_file
+from elmo_framework.corpus.workplace import Workplace
+
+BLOCK_BYTES = 8 << 20
+"""The text that one process cuts at a time, and that is lost when it is killed."""
+
+
+@dataclass(frozen=True)
+class PreparationJob:
+    """What is prepared, and how.
+
+    Attributes:
+        texts: files, folders, patterns; `-` is standard input.
+        output: the folder of the corpus.
+        tokenizer: what makes words of a sentence: a registered name, or JSON as in a config.
+        sentence_splitter: the tokenizer that makes sentences of a line; the same unless given.
+        held_out: a share of the different sentences when it is below 1, else how many at most.
+        vocabulary: a file of the words that the softmax knows; counted unless given.
+        min_count: how often a counted word must be there.
+        max_vocabulary_size: how many counted words are kept besides the three special ones.
+        num_processes: how many cut text side by side.
+        resume: whether to go on with the work of an interrupted job.
+        force: whether to replace a corpus that is there.
+        packages: plugins that register a tokenizer.
+    """
+
+    texts: Sequence[Path]
+    output: Path
+    tokenizer: Any = "whitespace"
+    sentence_splitter: Any = None
+    held_out: float = 0.01
+    vocabulary: Path | None = None
+    min_count: int = 1
+    max_vocabulary_size: int | None = None
+    num_processes: int = 1
+    resume: bool = False
+    force: bool = False
+    packages: Sequence[str] = ()
+
+
+def prepare(job: PreparationJob) -> None:
+    """Make a corpus of text.
+
+    The corpus does not depend on the number of processes.
+
+    Raises:
+        ElmoFrameworkError: a file cannot be read or written, or there is nothing to train on.
+        StoppedError: the user interrupted; what is done is kept.
+    """
+    workplace = Workplace(job.output)
+    workplace.require_free(resume=job.resume, force=job.force)
+    files = text_files(job.texts)
+    recipe = SplitterRecipe(job.tokenizer, job.sentence_splitter or job.tokenizer, job.packages)
+    # What is wrong with these is found before anything is written.
+    recipe.build()
+    given = None if job.vocabulary is None else read_vocabulary_file(job.vocabulary)
+    selection = Selection(job.held_out, given, job.min_count, job.max_vocabulary_size)
+    with workplace.locked():
+        try:
+            workplace.begin(_cutting(recipe), resume=job.resume)
+            drafts = _draft(job, files, recipe, workplace)
+            with workplace.result() as root:
+                say("numbering the words ...")
+                entries, counts = assemble(drafts, selection, root)
+                manifest = Manifest(_settings(job, files, recipe), counts, tuple(entries))
+                write_text(root / MANIFEST, manifest.text())
+        except OSError as error:
+            raise RunError(
+                f"{error.filename or workplace.path}: cannot be written: {error.strerror}; "
+                "repair it, and --resume goes on from here"
+            ) from error
+        except KeyboardInterrupt as error:
+            raise StoppedError("interrupted; --resume goes on from here") from error
+    report(job.output, manifest)
+
+
+def _cutting(recipe: SplitterRecipe) -> dict[str, Any]:
+    return {
+        "tokenizer": recipe.tokenizer,
+        "sentence_splitter": recipe.sentence_splitter,
+        "block_bytes": BLOCK_BYTES,
+    }
+
+
+def _draft(
+    job: PreparationJob, files: Sequence[Path], recipe: SplitterRecipe, workplace: Workplace
+) -> list[Path]:
+    """Cut all blocks that are not done, and return the drafts of all."""
+    sizes = [size_on_disk(file) for file in files]
+    total = None if STANDARD_INPUT in files else sum(sizes)
+    num_processes = 1 if total is not None and total <= BLOCK_BYTES else job.num_processes
+    with Progress("cutting into words", total=total, unit="bytes") as progress:
+        drafting = _Drafting(workplace, progress)
+        tasks = drafting.tasks(read_blocks(files, BLOCK_BYTES))
+        for drafted in draft_blocks(tasks, recipe, num_processes):
+            workplace.note(drafted)
+            drafting.count(drafted)
+    return drafting.drafts()
+
+
+@final
+class _Drafting:
+    """Which blocks there are, and what is done of them."""
+
+    def __init__(self, workplace: Workplace, progress: Progress) -> None:
+        self._workplace, self._progress = workplace, progress
+        self._done = workplace.done()
+        self._num_blocks = self._num_words = 0
+
+    def tasks(self, blocks: Iterable[Block]) -> Iterator[tuple[Block, Path]]:
+        """Yield the blocks to cut.
+
+        Raises:
+            RunError: the text is not the one that the interrupted job read.
+        """
+        for block in blocks:
+            self._num_blocks += 1
+            done = self._done.get(block.number)
+            if done is None:
+                yield block, self._workplace.draft(block.number)
+            elif done.digest == block.digest:
+                self.count(done)
+            else:
+                raise self._changed()
+        if any(number >= self._num_blocks for number in self._done):
+            raise self._changed()
+
+    def count(self, drafted: Drafted) -> None:
+        """Count a block as done."""
+        self._num_words += drafted.num_words
+        self._progress.advance(drafted.num_bytes, note=f"{self._num_words:,} words")
+
+    def drafts(self) -> list[Path]:
+        """Return the drafts of all blocks."""
+        return [self._workplace.draft(number) for number in range(self._num_blocks)]
+
+    def _changed(self) -> RunError:
+        return RunError(
+            f"{self._workplace.path}: the text is not the one that the interrupted job read; "
+            "give the same, or pass --force without --resume to begin anew"
+        )
+
+
+def _settings(job: PreparationJob, files: Sequence[Path], recipe: SplitterRecipe) -> dict[str, Any]:
+    """Return what the corpus is made of and how."""
+    return {
+        "texts": [str(file if file == STANDARD_INPUT else file.absolute()) for file in files],
+        "tokenizer": recipe.tokenizer,
+        "sentence_splitter": recipe.sentence_splitter,
+        "held_out": job.held_out,
+        "vocabulary": None if job.vocabulary is None else str(job.vocabulary.absolute()),
+        "min_count": job.min_count,
+        "max_vocabulary_size": job.max_vocabulary_size,
+    }

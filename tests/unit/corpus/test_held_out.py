@@ -1,0 +1,26 @@
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from elmo_framework.common.errors import DataError
+from elmo_framework.corpus.held_out import hash_limit
+
+PARTS = [np.array([9, 3, 3], np.uint64), np.array([], np.uint64), np.array([5, 7], np.uint64)]
+
+
+@pytest.mark.parametrize(("number", "held_out"), [(1, []), (2, [3, 3]), (3, [3, 3, 5]), (0, [])])
+def test_at_most_so_many_sentences_are_held_out_and_copies_together(
+    number: int, held_out: list[int]
+) -> None:
+    limit = hash_limit(PARTS, number)
+    assert sorted(int(h) for part in PARTS for h in part if h < limit) == held_out
+
+
+def test_a_share_is_one_of_all_hashes() -> None:
+    assert hash_limit([], 0.25) == 2**62
+
+
+def test_all_sentences_cannot_be_held_out() -> None:
+    with pytest.raises(DataError, match="5 sentences cannot be held out of 5"):
+        hash_limit(PARTS, 5)

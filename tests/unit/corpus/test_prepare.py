@@ -1,0 +1,315 @@
+from __future__ import annotations
+
+import errno
+import io
+import json
+import sys
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from filelock import FileLock
+
+from elmo_framework.common.errors import DataError, RunError, StoppedError
+from elmo_framework.corpus import draft, drafting, manifest
+from elmo_framework.corpus import prepare as module
+from elmo_framework.corpus.draft import Draft
+from elmo_framework.corpus.manifest import Manifest
+from elmo_framework.corpus.prepare import PreparationJob, prepare
+from tests.unit.corpus.conftest import TEXT, Make, contents, many_sentences, read, sentences
+
+
+@pytest.fixture
+def small_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "BLOCK_BYTES", 1000)
+
+
+def counts(corpus: Path) -> dict[str, Any]:
+    return json.loads((corpus / "corpus.json").read_text())["counts"]
+
+
+def words_of(corpus: Path, name: str = "vocabulary.txt") -> list[str]:
+    return (corpus / name).read_text().splitlines()
+
+
+def test_the_sentences_are_those_of_the_text_without_blank_lines(make: Make) -> None:
+    corpus = make()
+    assert sentences(corpus / "training") == [
+        "the cat sat .",
+        "the dog sat",
+        "the cat ran .",
+        "the cat sat .",
+    ]
+    assert counts(corpus)["blank_lines"] == 1
+
+
+def test_the_vocabulary_has_the_special_words_and_then_the_most_frequent(make: Make) -> None:
+    frequent = ["<S>", "</S>", "<UNK>", "the", ".", "cat", "sat"]
+    assert words_of(make()) == [*frequent, "dog", "ran"]
+    assert words_of(make(name="b", min_count=2)) == frequent
+    assert words_of(make(name="c", max_vocabulary_size=2)) == frequent[:5]
+
+
+def test_what_is_not_in_the_vocabulary_is_counted(make: Make) -> None:
+    corpus = make(min_count=2)
+    assert counts(corpus)["parts"]["training"] == {"sentences": 4, "words": 15, "unknown_words": 2}
+    assert counts(corpus)["distinct_words"] == 8  # with the boundaries of sentences
+
+
+def test_a_given_vocabulary_keeps_its_order_and_its_words(make: Make, tmp_path: Path) -> None:
+    given = tmp_path / "vocab.txt"
+    given.write_text("<S>\n</S>\n<UNK>\nsat\nnever\nthe\n")
+    corpus = make(vocabulary=given)
+    assert words_of(corpus) == words_of(tmp_path, "vocab.txt")
+    kept = sorted((-count, word) for word, count in read(corpus / "training").vocabulary().items())
+    assert [word for _, word in kept] == ["sat", "never", "the"]
+
+
+def test_a_vocabulary_without_the_special_words_is_refused_before_the_text_is_read(
+    make: Make, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "vocab.txt").write_text("the\n")
+    with pytest.raises(DataError, match=r"vocab\.txt:1: .*'the' stands where <S> belongs"):
+        make(vocabulary=tmp_path / "vocab.txt")
+    assert not capsys.readouterr().err
+
+
+def test_a_vocabulary_that_does_not_fit_is_said(
+    make: Make, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    given = tmp_path / "vocab.txt"
+    given.write_text("<S>\n</S>\n<UNK>\nThe\nCat\n.\n")
+    make(vocabulary=given)
+    assert "warning: 80% of the words are not in the vocabulary" in capsys.readouterr().err
+
+
+def test_four_lines_work_and_what_they_cannot_do_is_said(
+    make: Make, capsys: pytest.CaptureFixture[str]
+) -> None:
+    make("a\nb\nc\nd\n", held_out=0.01)
+    said = capsys.readouterr().err
+    assert "warning: 4 words are enough to try the commands, and too few for a biLM" in said
+    assert "warning: no sentence is held out" in said
+
+
+def test_a_word_of_more_than_48_bytes_is_counted_and_kept_in_the_text(
+    make: Make, capsys: pytest.CaptureFixture[str]
+) -> None:
+    fits, long = "x" * 48, "ä" * 25
+    corpus = make(f"{fits} {long} {long}\n")
+    assert counts(corpus)["cut_words"] == {"distinct": 1, "all": 2}
+    assert "1 words are longer than 48 bytes (2 times" in capsys.readouterr().err
+    assert sentences(corpus / "training") == [f"{fits} {long} {long}"]
+
+
+def test_boundaries_in_the_text_are_said(make: Make, capsys: pytest.CaptureFixture[str]) -> None:
+    make("<S> a </S>\n")
+    assert "warning: the text holds <S> or </S> 2 times" in capsys.readouterr().err
+
+
+def test_no_held_out_sentence_is_in_the_training_part(make: Make) -> None:
+    corpus = make(many_sentences(), held_out=0.2)
+    training, held_out = (set(sentences(corpus / part)) for part in ("training", "held_out"))
+    assert not training & held_out
+    all_sentences = {" ".join(line.split()) for line in many_sentences().splitlines()}
+    assert training | held_out == all_sentences
+    assert 0.15 < len(held_out) / len(all_sentences) < 0.25
+
+
+def test_what_is_held_out_does_not_depend_on_the_order_of_the_text(make: Make) -> None:
+    lines = many_sentences().splitlines(keepends=True)
+    first = make("".join(lines), "a", held_out=50)
+    second = make("".join(reversed(lines)), "b", held_out=50)
+    assert sorted(sentences(first / "held_out")) == sorted(sentences(second / "held_out"))
+    assert 40 < len(sentences(first / "held_out")) <= 50
+
+
+def test_only_the_training_part_is_counted(make: Make) -> None:
+    corpus = make(many_sentences(), held_out=0.5)
+    training = " ".join(sentences(corpus / "training")).split()
+    counted = read(corpus / "training").vocabulary()
+    assert {word: training.count(word) for word in counted} == dict(counted)
+    assert set(counted) == set(training)
+
+
+def test_a_text_without_words_is_refused(make: Make) -> None:
+    with pytest.raises(DataError, match="no sentence to train on"):
+        make("\n \n")
+
+
+def test_a_line_that_is_not_utf_8_is_named(tmp_path: Path) -> None:
+    (tmp_path / "a.txt").write_bytes(b"fine\nbad \xff\n")
+    with pytest.raises(DataError, match=r"a\.txt:2: this is no UTF-8 text"):
+        prepare(PreparationJob([tmp_path / "a.txt"], tmp_path / "corpus"))
+    assert not (tmp_path / "corpus").exists()
+
+
+def test_standard_input_is_read(
+    make: Make, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setattr(sys, "stdin", SimpleNamespace(buffer=io.BytesIO(TEXT.encode())))
+    prepare(PreparationJob([Path("-")], tmp_path / "other", held_out=0.0))
+    assert contents(tmp_path / "other") == contents(make())
+
+
+def test_raw_text_is_cut_by_the_tokenizer(make: Make) -> None:
+    corpus = make("He came. She didn't leave!\n", tokenizer="spacy")
+    assert sentences(corpus / "training") == ["He came .", "She did n't leave !"]
+
+
+def test_sentences_can_be_cut_by_another_tokenizer_than_words(make: Make) -> None:
+    spacy = {"type": "spacy", "language": "en"}  # as in a config
+    corpus = make("He came. She left.\n", tokenizer=spacy, sentence_splitter="whitespace")
+    assert sentences(corpus / "training") == ["He came . She left ."]
+
+
+@pytest.mark.usefixtures("small_blocks")
+def test_several_processes_make_the_corpus_of_one(make: Make) -> None:
+    text = many_sentences(500)
+    one = make(text, "one", held_out=0.1)
+    several = make(text, "several", held_out=0.1, num_processes=2)
+    assert contents(one) == contents(several)
+
+
+@pytest.mark.usefixtures("small_blocks")
+def test_an_error_in_another_process_is_told_as_one_here(tmp_path: Path) -> None:
+    text = tmp_path / "a.txt"
+    text.write_bytes(many_sentences(300).encode() + b"\xff\n")
+    with pytest.raises(DataError, match=r"a\.txt:301: this is no UTF-8 text"):
+        prepare(PreparationJob([text], tmp_path / "corpus", num_processes=2))
+
+
+class Failing:
+    """Cuts a number of blocks, and then fails."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch, after: int, error: BaseException) -> None:
+        self.left, self.error, self.cut = after, error, Draft.of
+        monkeypatch.setattr(drafting, "Draft", SimpleNamespace(of=self.of))
+
+    def of(self, *arguments: Any) -> Draft:
+        if not self.left:
+            raise self.error
+        self.left -= 1
+        return self.cut(*arguments)
+
+
+@pytest.mark.usefixtures("small_blocks")
+@pytest.mark.parametrize(
+    ("error", "raised"),
+    [(KeyboardInterrupt(), StoppedError), (OSError(errno.ENOSPC, "disk full"), RunError)],
+)
+def test_an_interrupted_job_goes_on_and_cuts_no_block_again(
+    make: Make,
+    monkeypatch: pytest.MonkeyPatch,
+    tmp_path: Path,
+    error: BaseException,
+    raised: type[Exception],
+) -> None:
+    text = many_sentences(300)
+    with monkeypatch.context() as patch:
+        Failing(patch, 3, error)
+        with pytest.raises(raised, match="--resume goes on from here"):
+            make(text)
+    assert not (tmp_path / "corpus").exists()
+    with pytest.raises(RunError, match="holds the work of an interrupted job; pass --resume"):
+        make(text)
+    counter = Failing(monkeypatch, 1000, error)
+    make(text, resume=True)
+    num_resumed, counter.left = 1000 - counter.left, 1000
+    make(text, "whole")
+    assert num_resumed == 1000 - counter.left - 3 > 0
+    assert contents(tmp_path / "corpus") == contents(tmp_path / "whole")
+    assert not (tmp_path / "corpus.partial").exists()
+
+
+@pytest.mark.usefixtures("small_blocks")
+@pytest.mark.parametrize("changed", ["other words here .\n" * 60, many_sentences(30)])
+def test_another_text_does_not_go_on_with_the_work_of_the_first(
+    make: Make, monkeypatch: pytest.MonkeyPatch, changed: str
+) -> None:
+    with monkeypatch.context() as patch:
+        Failing(patch, 3, KeyboardInterrupt())
+        with pytest.raises(StoppedError):
+            make(many_sentences(300))
+    with pytest.raises(RunError, match="the text is not the one that the interrupted job read"):
+        make(changed, resume=True)
+
+
+@pytest.mark.usefixtures("small_blocks")
+def test_another_tokenizer_does_not_go_on_with_the_work_of_the_first(
+    make: Make, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with monkeypatch.context() as patch:
+        Failing(patch, 3, KeyboardInterrupt())
+        with pytest.raises(StoppedError):
+            make(many_sentences(300))
+    with pytest.raises(RunError, match="tokenizer was 'whitespace' and is 'characters'"):
+        make(many_sentences(300), tokenizer="characters", resume=True)
+
+
+@pytest.mark.parametrize("after", [0, 1, 5])
+def test_a_disk_that_is_full_while_the_corpus_is_written_leaves_none(
+    make: Make, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, after: int
+) -> None:
+    calls = iter(range(100))
+    written = manifest.EntryWriter.write
+
+    def write(self: manifest.EntryWriter, content: bytes) -> None:
+        if next(calls) >= after:
+            raise OSError(errno.ENOSPC, "No space left on device")
+        written(self, content)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(manifest.EntryWriter, "write", write)
+        with pytest.raises(RunError, match="No space left on device; repair it, and --resume"):
+            make()
+    assert {path.name for path in tmp_path.glob("[!.]*")} == {"corpus.txt", "corpus.partial"}
+    make(resume=True)
+    assert contents(tmp_path / "corpus") == contents(make(name="other"))
+
+
+def test_a_corpus_is_replaced_by_force_only(make: Make) -> None:
+    corpus = make()
+    with pytest.raises(RunError, match="is there already; pass --force to replace it"):
+        make("b\n")
+    make("b\n", force=True)
+    assert sentences(corpus / "training") == ["b"]
+
+
+def test_what_is_no_corpus_is_not_replaced(make: Make, tmp_path: Path) -> None:
+    (tmp_path / "corpus").mkdir()
+    (tmp_path / "corpus/mine.txt").write_text("mine")
+    with pytest.raises(RunError, match="is no prepared corpus; --force leaves it alone"):
+        make(force=True)
+
+
+def test_two_jobs_do_not_write_one_corpus(make: Make, tmp_path: Path) -> None:
+    with (
+        FileLock(tmp_path / ".corpus.partial.lock"),
+        pytest.raises(RunError, match="another job is writing here"),
+    ):
+        make()
+
+
+def test_a_missing_folder_is_said_before_anything_is_read(make: Make, tmp_path: Path) -> None:
+    with pytest.raises(RunError, match="there is no folder"):
+        make(output=tmp_path / "no/corpus")
+
+
+def test_more_sentences_than_there_are_cannot_be_held_out(make: Make) -> None:
+    with pytest.raises(DataError, match="4 sentences cannot be held out of 4"):
+        make(held_out=4)
+
+
+def test_the_manifest_tells_what_the_corpus_was_made_of(make: Make, tmp_path: Path) -> None:
+    settings = Manifest.read(make(min_count=2)).settings
+    assert settings["texts"] == [str(tmp_path / "corpus.txt")]
+    assert (settings["tokenizer"], settings["min_count"]) == ("whitespace", 2)
+
+
+def test_the_draft_of_a_block_without_words_can_be_read(tmp_path: Path) -> None:
+    empty = Draft.of(drafting.Block(0, (), 0), drafting.Splitter("whitespace", "whitespace"))
+    empty.save(tmp_path / "draft.npz")
+    assert Draft.load(tmp_path / "draft.npz").words == []
+    assert len(draft.load_hashes(tmp_path / "draft.npz")) == 0

@@ -1,0 +1,55 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from elmo_framework.common.errors import DataError
+from elmo_framework.corpus.vocabulary_file import (
+    as_counts,
+    read_vocabulary_file,
+    vocabulary_text,
+)
+from elmo_framework.data.vocabulary import Vocabularies
+from elmo_framework.tasks.language_modeling.vocabulary import target_vocabulary
+
+SPECIAL = "<S>\n</S>\n<UNK>\n"
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    return tmp_path / "vocab.txt"
+
+
+def test_what_is_written_is_read(path: Path) -> None:
+    path.write_text(vocabulary_text(["the", "Ä"]))
+    assert read_vocabulary_file(path) == ["the", "Ä"]
+
+
+def test_filling_lines_hold_no_word(path: Path) -> None:
+    path.write_text(f"{SPECIAL}the\n!!!MAXTERMID\na\n!!!MAXTERMID\n")
+    assert read_vocabulary_file(path) == ["the", "a"]
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("the\n</S>\n", r"vocab\.txt:1: .* begins with .*'the' stands where <S> belongs"),
+        ("<S>\n</S>\n<unk>\na\n", r"vocab\.txt:3: .*'<unk>' stands where <UNK> belongs"),
+        ("<S>\n</S>\n", r"vocab\.txt:3: .*'' stands where <UNK> belongs"),
+        ("", r"vocab\.txt:1: "),
+        (f"{SPECIAL}a\nb\na\n", r"vocab\.txt:6: the word 'a' stands in line 4 already"),
+    ],
+)
+def test_a_file_that_is_no_vocabulary_is_refused(path: Path, text: str, message: str) -> None:
+    path.write_text(text)
+    with pytest.raises(DataError, match=message):
+        read_vocabulary_file(path)
+
+
+def test_what_stands_for_counts_keeps_the_order_and_all_words() -> None:
+    words = ["b", "c", "a"]
+    found = target_vocabulary(
+        Vocabularies({"words": as_counts(words)}), min_count=1000, max_size=None
+    )
+    assert list(found.items[3:]) == words
