@@ -62,7 +62,7 @@ class ConditionalRandomField(nn.Module):
         else:
             self.register_buffer("start_transitions", torch.zeros(num_tags), persistent=False)
             self.register_buffer("end_transitions", torch.zeros(num_tags), persistent=False)
-        for name, added in _penalties(constraints, num_tags).items():
+        for name, added in penalties(constraints, num_tags).items():
             self.register_buffer(name, added, persistent=False)
 
     def log_likelihood(
@@ -86,17 +86,13 @@ class ConditionalRandomField(nn.Module):
 
         Where none is allowed, it is one that breaks the fewest constraints.
         """
-        emissions = emissions.to(self.transitions.dtype)
-        transitions = self.transitions + self.inner_constraint
-        stay = torch.arange(len(transitions), device=mask.device).expand_as(emissions[:, 0])
-        best = self.start_transitions + self.start_constraint + emissions[:, 0]
-        pointers = []
-        for emission, is_word in zip(emissions.unbind(1)[1:], mask.unbind(1)[1:], strict=True):
-            scores, previous = (best[:, :, None] + transitions).max(dim=1)
-            best = torch.where(is_word[:, None], scores + emission, best)
-            pointers.append(torch.where(is_word[:, None], previous, stay))
-        last = (best + self.end_transitions + self.end_constraint).argmax(dim=1, keepdim=True)
-        return _followed(pointers, last).masked_fill(~mask, 0)
+        return best_sequences(
+            emissions.to(self.transitions.dtype),
+            mask,
+            start=self.start_transitions + self.start_constraint,
+            transitions=self.transitions + self.inner_constraint,
+            end=self.end_transitions + self.end_constraint,
+        )
 
     def _score(self, emissions: Tensor, tags: Tensor, mask: Tensor) -> Tensor:
         num_tags = len(self.transitions)
@@ -117,7 +113,36 @@ class ConditionalRandomField(nn.Module):
         return torch.logsumexp(total + self.end_transitions, dim=1)
 
 
-def _penalties(constraints: Constraints | None, num_tags: int) -> dict[str, Tensor]:
+@torch.no_grad()
+def best_sequences(
+    emissions: Float[Tensor, "batch tokens tags"],
+    mask: Bool[Tensor, "batch tokens"],
+    *,
+    start: Float[Tensor, " tags"],
+    transitions: Float[Tensor, "tags tags"],
+    end: Float[Tensor, " tags"],
+) -> Int[Tensor, "batch tokens"]:
+    """Return the tags of the highest score for each row (Viterbi), 0 at padding.
+
+    Args:
+        emissions: the score of each tag at each word.
+        mask: true where a word stands; a row's words come first.
+        start: the score of each tag for being first.
+        transitions: the score of the tag of the column for following that of the row.
+        end: the score of each tag for being last.
+    """
+    stay = torch.arange(len(transitions), device=mask.device).expand_as(emissions[:, 0])
+    best = start + emissions[:, 0]
+    pointers = []
+    for emission, is_word in zip(emissions.unbind(1)[1:], mask.unbind(1)[1:], strict=True):
+        scores, previous = (best[:, :, None] + transitions).max(dim=1)
+        best = torch.where(is_word[:, None], scores + emission, best)
+        pointers.append(torch.where(is_word[:, None], previous, stay))
+    last = (best + end).argmax(dim=1, keepdim=True)
+    return _followed(pointers, last).masked_fill(~mask, 0)
+
+
+def penalties(constraints: Constraints | None, num_tags: int) -> dict[str, Tensor]:
     """Return what decoding adds to the scores: 0 where a tag may stand."""
     if constraints is None:
         everywhere = torch.ones(num_tags, num_tags, dtype=torch.bool)

@@ -1,0 +1,72 @@
+"""Layers of LSTM that read the words in turn from the first and from the last."""
+
+from __future__ import annotations
+
+from typing import Annotated, final
+
+from annotated_types import Ge, Gt, Lt
+from jaxtyping import Bool, Float
+from torch import Tensor, nn
+
+from elmo_framework.common.component import Local
+from elmo_framework.common.sizes import require_size
+from elmo_framework.encoders.encoder import Encoder
+from elmo_framework.nn.highway_lstm import HighwayLstm
+from elmo_framework.nn.packing import Packing
+
+
+@final
+@Encoder.register("alternating_lstm")
+class AlternatingLstm(Encoder):
+    """Highway LSTMs one on the other, the first forward, the next backward, and so on.
+
+    h_l = HighwayLSTM_l(h_(l-1)), read from the first word where l is odd and from the last where it
+    is even (He et al. 2017, section 2.1).
+
+    Args:
+        input_dim: the width of the vectors that it will be given.
+        hidden_size: the width of each layer.
+        num_layers: how many layers there are.
+        recurrent_dropout_probability: the share of what a layer passes from word to word that is
+            dropped, the same values at each word of a row.
+        use_highway: whether each layer adds a gated product of its input to its output.
+        use_input_projection_bias: whether that product has a bias.
+        input_size: checked against the width that arrives, when it is stated.
+    """
+
+    def __init__(
+        self,
+        input_dim: Local[int],
+        hidden_size: Annotated[int, Gt(0)],
+        num_layers: Annotated[int, Gt(0)],
+        recurrent_dropout_probability: Annotated[float, Ge(0), Lt(1)] = 0.0,
+        use_highway: bool = True,
+        use_input_projection_bias: bool = True,
+        input_size: int | None = None,
+    ) -> None:
+        super().__init__()
+        require_size("input_size", input_size, inferred=input_dim)
+        self.input_dim, self.output_dim = input_dim, hidden_size
+        self.layers = nn.ModuleList(
+            HighwayLstm(
+                hidden_size if layer else input_dim,
+                hidden_size,
+                is_backward=layer % 2 == 1,
+                recurrent_dropout=recurrent_dropout_probability,
+                use_highway=use_highway,
+                has_carry_bias=use_input_projection_bias,
+            )
+            for layer in range(num_layers)
+        )
+
+    def forward(
+        self,
+        inputs: Float[Tensor, "batch tokens input_dim"],
+        mask: Bool[Tensor, "batch tokens"],
+    ) -> Float[Tensor, "batch tokens output_dim"]:
+        """Encode sequences."""
+        packing = Packing.of(mask)
+        words = packing.pack(inputs)
+        for layer in self.layers:
+            words = layer(words, packing.sizes)
+        return packing.unpack(words)

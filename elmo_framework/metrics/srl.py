@@ -1,0 +1,106 @@
+"""How many arguments of predicates are found, as the CoNLL-2005 scorer counts them."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import TypeAlias, final
+
+from elmo_framework.metrics.metric import Metric
+
+SpanReader: TypeAlias = Callable[[Sequence[str]], Iterable[tuple[int, int, str]]]
+"""Returns the spans that the tags of a sentence stand for, in order: start, end and label."""
+
+Frame: TypeAlias = tuple[int | None, Sequence[str]]
+"""Where a predicate stands, and the tags of its arguments; None for no predicate at all."""
+
+Argument: TypeAlias = tuple[str, tuple[tuple[int, int], ...]]
+"""A label, and the pieces of the argument."""
+
+_CONTINUATION = "C-"
+_EXCLUDED = "V"
+
+
+@final
+class SrlEval(Metric):
+    """Precision, recall and their harmonic mean over arguments, for each label and overall.
+
+    The definition is that of `srl-eval.pl` (Carreras and Marquez 2005):
+
+    * a span `C-X` goes on with the last argument X before it: both are one argument in several
+      pieces. Without an X before it, it is an argument X itself;
+    * an argument is correct when its label and all of its pieces are; `R-X` is a label of its own;
+    * `V`, the predicate itself, has scores but does not count for the overall ones;
+    * predictions for what is no predicate in the data are not counted, and those that are missing
+      for a predicate leave all of its arguments missed.
+
+    The scores are called `precision-LABEL`, `recall-LABEL` and `f1-measure-LABEL`, with `overall`
+    for all labels but V.
+
+    Args:
+        read_spans: what finds the spans of a tagged sentence.
+    """
+
+    def __init__(self, read_spans: SpanReader) -> None:
+        self._read_spans = read_spans
+
+    def count(self, prediction: Iterable[Frame], gold: Iterable[Frame]) -> Mapping[str, float]:
+        """Count the arguments of all predicates of one example."""
+        predicted = dict(prediction)
+        sums: Counter[str] = Counter()
+        for predicate, tags in gold:
+            if predicate is not None:
+                found = set(arguments(self._read_spans(predicted.get(predicate, ()))))
+                self._count_arguments(found, set(arguments(self._read_spans(tags))), sums)
+        return {name: float(value) for name, value in sums.items()}
+
+    def _count_arguments(
+        self, predicted: set[Argument], gold: set[Argument], sums: Counter[str]
+    ) -> None:
+        counted = {"correct": predicted & gold, "predicted": predicted, "gold": gold}
+        for name, found in counted.items():
+            sums.update(f"{name}/{label}" for label, _ in found)
+
+    def score(self, sums: Mapping[str, float]) -> dict[str, float]:
+        """Return the scores; those of labels that occur nowhere are left out."""
+        by_label: dict[str, dict[str, float]] = {"overall": defaultdict(float)}
+        for name, value in sums.items():
+            kind, _, label = name.partition("/")
+            by_label.setdefault(label, defaultdict(float))[kind] += value
+            if label != _EXCLUDED:
+                by_label["overall"][kind] += value
+        return {
+            f"{name}-{label}": value
+            for label, counted in sorted(by_label.items())
+            for name, value in _scores(counted).items()
+        }
+
+
+def arguments(spans: Iterable[tuple[int, int, str]]) -> list[Argument]:
+    """Join continuations to what they go on with.
+
+    Args:
+        spans: of one predicate, in order, with no two at the same word.
+    """
+    found: list[tuple[str, list[tuple[int, int]]]] = []
+    latest: dict[str, list[tuple[int, int]]] = {}
+    for start, end, label in spans:
+        continued = label.removeprefix(_CONTINUATION)
+        if continued != label and continued in latest:
+            latest[continued].append((start, end))
+            continue
+        latest[continued] = [(start, end)]
+        found.append((continued, latest[continued]))
+    return [(label, tuple(pieces)) for label, pieces in found]
+
+
+def _scores(counted: Mapping[str, float]) -> dict[str, float]:
+    # In per cent, as in the script, whose last digit may hang on how a sum was rounded before.
+    precision = _share(100 * counted["correct"], counted["predicted"])
+    recall = _share(100 * counted["correct"], counted["gold"])
+    f1 = _share(2 * precision * recall, precision + recall)
+    return {"precision": precision / 100, "recall": recall / 100, "f1-measure": f1 / 100}
+
+
+def _share(part: float, whole: float) -> float:
+    return part / whole if whole else 0.0

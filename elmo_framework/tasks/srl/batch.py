@@ -1,0 +1,116 @@
+"""Sentences and their predicates as tensors."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import chain
+
+import numpy as np
+import torch
+from jaxtyping import Bool, Int
+from torch import Tensor
+
+from elmo_framework.data.labels import excerpt
+from elmo_framework.data.text import Indexer, TextBatch, collate_text
+from elmo_framework.data.vocabulary import Vocabulary
+from elmo_framework.tasks.srl.example import SrlExample
+
+UNCOUNTED = -100
+"""Stands where there is no word, and where a tag was not seen in training: it has no loss."""
+
+
+@dataclass(frozen=True, slots=True)
+class SrlBatch:
+    """Sentences, each once, and the predicates that are asked about, each with its sentence.
+
+    Attributes:
+        text: the words of the sentences, padded to the longest.
+        sentence_ids: which of the sentences a predicate stands in.
+        example_ids: which of the examples a predicate belongs to.
+        is_predicate: 1 at the predicate itself; 0 everywhere for a sentence without any.
+        tags: the ids of the tags, or `UNCOUNTED`; None unless all of them are known.
+        predicates: where the predicates of each example stand.
+        examples: what the batch was made of.
+    """
+
+    text: TextBatch
+    sentence_ids: Int[Tensor, " predicates"]
+    example_ids: Int[Tensor, " predicates"]
+    is_predicate: Int[Tensor, "predicates tokens"]
+    tags: Int[Tensor, "predicates tokens"] | None
+    predicates: tuple[tuple[int | None, ...], ...]
+    examples: tuple[SrlExample, ...]
+
+    @property
+    def mask(self) -> Bool[Tensor, "predicates tokens"]:
+        """True where a word of a predicate's sentence stands."""
+        return self.text.mask.index_select(0, self.sentence_ids)
+
+    @property
+    def num_tokens(self) -> int:
+        """The number of words, those of a sentence once for each of its predicates."""
+        pairs = zip(self.examples, self.predicates, strict=True)
+        return sum(len(example.words) * len(asked) for example, asked in pairs)
+
+    @property
+    def title(self) -> str:
+        """The words of the first example, and how many follow it."""
+        return f"{excerpt(self.examples[0].words)} and {len(self.examples) - 1} more"
+
+
+@dataclass(frozen=True, slots=True)
+class SrlCollator:
+    """Makes batches of examples.
+
+    Attributes:
+        labels: the tags of the training data.
+        predicate_forms: the words, in lower case, that are taken for predicates where an example
+            does not say what is asked.
+        indexers: what turns words into the ids that the model reads.
+    """
+
+    labels: Vocabulary
+    predicate_forms: frozenset[str]
+    indexers: tuple[Indexer, ...]
+
+    def __call__(self, examples: Sequence[SrlExample]) -> SrlBatch:
+        """Make a batch."""
+        distinct = dict.fromkeys(example.words for example in examples)
+        rows = {words: row for row, words in enumerate(distinct)}
+        text = collate_text(list(rows), self.indexers)
+        predicates = tuple(self._asked(example) for example in examples)
+        owners = [number for number, asked in enumerate(predicates) for _ in asked]
+        is_predicate = np.zeros((len(owners), text.mask.shape[1]), dtype=np.int64)
+        for row, place in zip(is_predicate, chain(*predicates), strict=True):
+            if place is not None:
+                row[place] = 1
+        return SrlBatch(
+            text=text,
+            sentence_ids=torch.tensor([rows[examples[owner].words] for owner in owners]),
+            example_ids=torch.tensor(owners),
+            is_predicate=torch.from_numpy(is_predicate),
+            tags=self._tags(examples, is_predicate.shape),
+            predicates=predicates,
+            examples=tuple(examples),
+        )
+
+    def _asked(self, example: SrlExample) -> tuple[int | None, ...]:
+        """Return the predicates of an example; a row without any where there are none."""
+        if example.propositions is not None:
+            return tuple(predicate for predicate, _ in example.propositions) or (None,)
+        if example.predicates is not None:
+            return example.predicates or (None,)
+        forms = enumerate(map(str.lower, example.words))
+        return tuple(place for place, form in forms if form in self.predicate_forms) or (None,)
+
+    def _tags(self, examples: Sequence[SrlExample], shape: tuple[int, ...]) -> Tensor | None:
+        known = [example.propositions for example in examples if example.propositions]
+        if len(known) < len(examples):
+            return None
+        padded = np.full(shape, UNCOUNTED, dtype=np.int64)
+        for row, (_, tags) in zip(padded, chain(*known), strict=True):
+            row[: len(tags)] = [
+                self.labels.id(tag) if tag in self.labels else UNCOUNTED for tag in tags
+            ]
+        return torch.from_numpy(padded)

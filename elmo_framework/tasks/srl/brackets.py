@@ -1,0 +1,63 @@
+"""Arguments as brackets in columns, and as BIO tags.
+
+A column has a cell for each word: `(ARG0*` where an argument begins, `*)` where it ends, `(ARG0*)`
+where it is one word, and `*` elsewhere.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+from elmo_framework.data.tagging import spans
+
+_CELL = re.compile(r"(?:\(([^()*]+))?\*(\)?)")
+
+
+def tags_of(cells: Sequence[str]) -> list[str]:
+    """Return the BIO tags of a column.
+
+    Raises:
+        CellError: a bracket is not closed, not open, or inside another.
+    """
+    tags: list[str] = []
+    open_label: str | None = None
+    for position, cell in enumerate(cells):
+        match = _CELL.fullmatch(cell)
+        if match is None:
+            raise CellError(position, f"{cell!r} is no cell of arguments; allowed: {_ALLOWED}")
+        begun = match[1]
+        if begun is not None and open_label is not None:
+            raise CellError(position, f"{cell!r} begins inside the argument {open_label!r}")
+        label = begun or open_label
+        if match[2] and label is None:
+            raise CellError(position, f"{cell!r} ends an argument where none has begun")
+        tags.append("O" if label is None else f"{'I' if begun is None else 'B'}-{label}")
+        open_label = None if match[2] else label
+    if open_label is not None:
+        raise CellError(len(cells) - 1, f"the argument {open_label!r} does not end")
+    return tags
+
+
+def cells_of(tags: Sequence[str]) -> list[str]:
+    """Return the column of tags."""
+    cells = ["*"] * len(tags)
+    for start, end, label in spans(tags):
+        cells[start] = f"({label}*"
+        cells[end - 1] += ")"
+    return cells
+
+
+class CellError(ValueError):
+    """A column that stands for no arguments.
+
+    Attributes:
+        position: the word at which that is seen.
+    """
+
+    def __init__(self, position: int, message: str) -> None:
+        super().__init__(message)
+        self.position = position
+
+
+_ALLOWED = "'(LABEL*', '*)', '(LABEL*)' and '*'"

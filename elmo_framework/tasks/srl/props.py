@@ -1,0 +1,34 @@
+"""Predictions in the columns that `srl-eval.pl` reads."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+
+from elmo_framework.tasks.srl.brackets import cells_of
+from elmo_framework.tasks.srl.example import Proposition, SrlExample
+
+_NONE = "-"
+
+
+def predicted_props(
+    predictions: Iterable[tuple[Sequence[Proposition], SrlExample]],
+) -> Iterator[str]:
+    """Write what was predicted: for each example its predicates, and the arguments of each."""
+    for prediction, example in predictions:
+        yield _block(example.words, prediction)
+
+
+def gold_props(predictions: Iterable[tuple[object, SrlExample]]) -> Iterator[str]:
+    """Write what is known of the same examples, so that the scorer has both files."""
+    for _, example in predictions:
+        yield _block(example.words, example.propositions or ())
+
+
+def _block(words: Sequence[str], propositions: Sequence[Proposition]) -> str:
+    """Return a line a word: the word if it is a predicate, and its cell in each column."""
+    asked = sorted((predicate, tags) for predicate, tags in propositions if predicate is not None)
+    targets = {predicate for predicate, _ in asked}
+    names = [word if place in targets else _NONE for place, word in enumerate(words)]
+    columns = [names, *(cells_of(tags) for _, tags in asked)]
+    rows = ["\t".join(row) for row in zip(*columns, strict=True)]
+    return "\n".join([*rows, "", ""])

@@ -1,0 +1,157 @@
+"""The readers of semantic roles in columns with brackets, and in lines."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Iterator
+from itertools import islice
+from pathlib import Path
+from typing import Annotated, final
+
+from annotated_types import Ge, Gt
+
+from elmo_framework.common.errors import DataError
+from elmo_framework.data.conll2012 import read_conll2012
+from elmo_framework.data.paths import data_files, read_lines
+from elmo_framework.data.reader import DatasetReader
+from elmo_framework.data.tagging import parse_tag
+from elmo_framework.tasks.srl.columns import propositions_of, read_blocks
+from elmo_framework.tasks.srl.example import Proposition, SrlExample, examples_of
+
+_NONE = "-"
+
+
+class PropositionReader(DatasetReader[SrlExample]):
+    """What the readers of this task share: an example for each predicate of a sentence.
+
+    Args:
+        skip_sentences_without_predicates: whether they have no example; else one in which every
+            word is outside and none is marked.
+        max_instances: how many examples are read; null for all.
+    """
+
+    example_type = SrlExample
+
+    def __init__(
+        self,
+        skip_sentences_without_predicates: bool = False,
+        max_instances: Annotated[int, Gt(0)] | None = None,
+    ) -> None:
+        self.skip_sentences_without_predicates = skip_sentences_without_predicates
+        self.max_instances = max_instances
+
+    def read(self, path: Path) -> Iterator[SrlExample]:
+        """Yield the examples of a file, or of the files of a folder or a pattern."""
+        return islice(self._examples(path), self.max_instances)
+
+    def _examples(self, path: Path) -> Iterator[SrlExample]:
+        skip_empty = self.skip_sentences_without_predicates
+        for file in data_files(path):
+            for words, propositions in self.sentences(file):
+                yield from examples_of(words, propositions, skip_empty=skip_empty)
+
+    @abstractmethod
+    def sentences(self, file: Path) -> Iterator[tuple[tuple[str, ...], list[Proposition]]]:
+        """Yield the words of each sentence of a file, and its propositions."""
+
+
+@final
+@DatasetReader.register("srl")
+class SrlReader(PropositionReader):
+    """Reads the columns of CoNLL-2012, in which OntoNotes is passed on, an example a predicate.
+
+    The files of OntoNotes lie in many folders: `train_data_path: "train/**/*gold_conll"`.
+
+    Args:
+        skip_sentences_without_predicates: whether they have no example; else one in which every
+            word is outside and none is marked, as in AllenNLP.
+        max_instances: how many examples are read; null for all.
+    """
+
+    def sentences(self, file: Path) -> Iterator[tuple[tuple[str, ...], list[Proposition]]]:
+        """Yield the words of each sentence of a file, and its propositions."""
+        for held in read_conll2012(file):
+            stated = [place for place, name in enumerate(held.framesets) if name != _NONE]
+            yield (
+                held.words,
+                propositions_of(held.predicates, stated, path=file, first_line=held.first_line),
+            )
+
+
+@final
+@DatasetReader.register("conll2005")
+class Conll2005Reader(PropositionReader):
+    """Reads the columns of the CoNLL-2005 shared task, an example a predicate.
+
+    A word a line and a blank line after each sentence; the word comes first, and after the column
+    of predicates there is a column of arguments for each.
+
+    Args:
+        target_column: which column holds the predicates, counted from 0: a lemma, or `-`. It is
+            7 in the files of the task: words, named entities, parts of speech, chunks, clauses,
+            parse, senses, predicates.
+        skip_sentences_without_predicates: whether they have no example; else one in which every
+            word is outside and none is marked.
+        max_instances: how many examples are read; null for all.
+    """
+
+    def __init__(
+        self,
+        target_column: Annotated[int, Ge(1)] = 7,
+        skip_sentences_without_predicates: bool = False,
+        max_instances: Annotated[int, Gt(0)] | None = None,
+    ) -> None:
+        super().__init__(skip_sentences_without_predicates, max_instances)
+        self.target_column = target_column
+
+    def sentences(self, file: Path) -> Iterator[tuple[tuple[str, ...], list[Proposition]]]:
+        """Yield the words of each sentence of a file, and its propositions."""
+        for rows in read_blocks(file):
+            columns = list(zip(*(row.columns for row in rows), strict=True))
+            line = rows[0].line
+            if len(columns) <= self.target_column:
+                expected = f"expected {self.target_column + 1} up to that of the predicates"
+                raise DataError(f"found {len(columns)} columns, {expected}", path=file, line=line)
+            targets = columns[self.target_column]
+            stated = [place for place, lemma in enumerate(targets) if lemma != _NONE]
+            arguments = columns[self.target_column + 1 :]
+            yield columns[0], propositions_of(arguments, stated, path=file, first_line=line)
+
+
+@final
+@DatasetReader.register("deep_srl")
+class DeepSrlReader(PropositionReader):
+    """Reads a predicate a line: its place, the words, and a BIO tag a word (He et al. 2017).
+
+        2 My cats love hats . ||| B-A0 I-A0 B-V B-A1 O
+
+    Args:
+        skip_sentences_without_predicates: whether lines whose place is -1 are left out; else every
+            word is outside and none is marked.
+        max_instances: how many examples are read; null for all.
+    """
+
+    def sentences(self, file: Path) -> Iterator[tuple[tuple[str, ...], list[Proposition]]]:
+        """Yield the words of each line of a file, and its proposition."""
+        for number, line in read_lines(file):
+            if line.strip():
+                try:
+                    yield _of_line(line)
+                except ValueError as error:
+                    raise DataError(f"{error}: {line!r}", path=file, line=number) from error
+
+
+def _of_line(line: str) -> tuple[tuple[str, ...], list[Proposition]]:
+    before, bar, after = line.partition("|||")
+    place, *words = before.split() or [""]
+    tags = after.split()
+    if not bar or not words or not place.removeprefix("-").isdecimal():
+        raise ValueError("expected the place of a predicate, the words, '|||' and the tags")
+    for tag in tags:
+        parse_tag(tag)
+    predicate = int(place)
+    if len(tags) != len(words):
+        raise ValueError(f"{len(words)} words have {len(tags)} tags")
+    if not -1 <= predicate < len(words):
+        raise ValueError(f"predicate {predicate} is none of {len(words)} words")
+    return tuple(words), [Proposition(predicate, tuple(tags))] if predicate >= 0 else []

@@ -1,0 +1,152 @@
+"""The labeler of He et al. (2017), with ELMo where it is asked for."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Annotated, final
+
+import torch
+from annotated_types import Ge, Gt, Lt
+from jaxtyping import Float
+from torch import Tensor, nn
+from torch.nn import functional
+
+from elmo_framework.common.component import Injected, Lazy
+from elmo_framework.data.tagging import allowed_transitions
+from elmo_framework.data.text import Indexer
+from elmo_framework.data.vocabulary import Vocabularies, Vocabulary
+from elmo_framework.embedders.text_embedder import TextEmbedder
+from elmo_framework.embedders.token_embedder import TokenEmbedder
+from elmo_framework.encoders.encoder import Encoder
+from elmo_framework.model.head import Head, HeadOutput
+from elmo_framework.nn.crf import Constraints, best_sequences, penalties
+from elmo_framework.tasks.srl.batch import UNCOUNTED, SrlBatch
+from elmo_framework.tasks.srl.example import Proposition
+from elmo_framework.tasks.srl.task import SrlTask
+
+
+@dataclass(frozen=True, slots=True)
+class SrlOutput(HeadOutput):
+    """What the labeler computes for a batch.
+
+    Attributes:
+        logits: the score of each tag for each word, before the tags around it count.
+    """
+
+    logits: Float[Tensor, "predicates tokens tags"]
+
+
+@final
+@Head.register("srl")
+class SemanticRoleLabeler(Head[SrlBatch]):
+    """Reads a sentence once for each predicate and tags the predicate's arguments.
+
+    h = encoder([x_k; e_(k is the predicate)]);  p(y_k) = softmax(W h_k + b), and the arguments are
+    the sequence of BIO tags with the largest product of p (He et al. 2017, section 2).
+
+    The loss is the negative log-likelihood of the tags, summed over the words of a predicate's
+    sentence and averaged over the predicates of a batch, as in the code of He et al.; AllenNLP
+    averages over words as well. The words of a sentence are embedded once, however many
+    predicates a batch has of it.
+
+    Args:
+        embedder: gives the words their vectors.
+        encoder: reads each sentence, with a vector beside each word's that marks the predicate.
+        vocabularies: what was counted in the training data; its labels are the tags.
+        output_embedder: gives vectors that stand after those of the encoder: ELMo at the output.
+        binary_feature_dim: the width of the vector that marks the predicate.
+        embedding_dropout: the share of values dropped from the vectors of words.
+    """
+
+    task = SrlTask()
+    start: Tensor
+    inner: Tensor
+    end: Tensor
+
+    def __init__(
+        self,
+        embedder: TextEmbedder,
+        encoder: Lazy[Encoder],
+        vocabularies: Injected[Vocabularies],
+        output_embedder: TokenEmbedder | None = None,
+        binary_feature_dim: Annotated[int, Gt(0)] = 100,
+        embedding_dropout: Annotated[float, Ge(0), Lt(1)] = 0.0,
+    ) -> None:
+        super().__init__()
+        self._labels = _labels(vocabularies)
+        self.embedder = embedder
+        self.predicate_embedding = nn.Embedding(2, binary_feature_dim)
+        self.encoder = encoder.build(input_dim=embedder.output_dim + binary_feature_dim)
+        self.output_embedder = output_embedder
+        self.dropout = nn.Dropout(embedding_dropout)
+        output_dim = 0 if output_embedder is None else output_embedder.output_dim
+        self.projection = nn.Linear(self.encoder.output_dim + output_dim, len(self._labels))
+        nn.init.orthogonal_(self.projection.weight)
+        for name, added in penalties(_constraints(self._labels), len(self._labels)).items():
+            self.register_buffer(name.removesuffix("_constraint"), added, persistent=False)
+
+    @property
+    def indexers(self) -> Sequence[Indexer]:
+        """What turns words into the ids that the embedders read, each once."""
+        own = self.output_embedder.indexers if self.output_embedder is not None else ()
+        return list({item.key: item for item in (*self.embedder.indexers, *own)}.values())
+
+    def forward(self, batch: SrlBatch) -> SrlOutput:
+        """Score the tags of each word for each predicate."""
+        words = self.dropout(self.embedder(batch.text)).index_select(0, batch.sentence_ids)
+        marks = self.predicate_embedding(batch.is_predicate)
+        encoded = self.encoder(torch.cat([words, marks], dim=2), batch.mask)
+        if self.output_embedder is not None:
+            found = self.output_embedder(batch.text).index_select(0, batch.sentence_ids)
+            encoded = torch.cat([encoded, found], dim=2)
+        logits = self.projection(encoded)
+        if batch.tags is None:
+            return SrlOutput(loss=None, example_losses=None, logits=logits)
+        losses = _losses(logits, batch.tags)
+        by_example = losses.new_zeros(len(batch.examples)).index_add(0, batch.example_ids, losses)
+        return SrlOutput(loss=losses.mean(), example_losses=by_example, logits=logits)
+
+    def predict(self, output: SrlOutput, batch: SrlBatch) -> list[tuple[Proposition, ...]]:
+        """Return the best allowed tags for each predicate of each example."""
+        # The logarithms of p are these less a number for each word, which decides nothing.
+        best = best_sequences(
+            output.logits.to(self.start.dtype),
+            batch.mask,
+            start=self.start,
+            transitions=self.inner,
+            end=self.end,
+        )
+        rows = iter(best.tolist())
+        return [
+            tuple(self._proposition(place, next(rows)[: len(example.words)]) for place in asked)
+            for example, asked in zip(batch.examples, batch.predicates, strict=True)
+        ]
+
+    def _proposition(self, predicate: int | None, tags: Sequence[int]) -> Proposition:
+        return Proposition(predicate, tuple(self._labels.items[tag] for tag in tags))
+
+
+def _losses(
+    logits: Float[Tensor, "predicates tokens tags"], tags: Tensor
+) -> Float[Tensor, " predicates"]:
+    each = functional.cross_entropy(
+        logits.flatten(0, 1), tags.flatten(), ignore_index=UNCOUNTED, reduction="none"
+    )
+    return each.view_as(tags).sum(dim=1)
+
+
+def _labels(vocabularies: Vocabularies) -> Vocabulary:
+    labels = vocabularies.labels()
+    if not len(labels):
+        raise ValueError("the training data has no tags")
+    return labels
+
+
+def _constraints(labels: Vocabulary) -> Constraints:
+    transitions = allowed_transitions(labels.items, "BIO")
+    return Constraints(
+        start=torch.tensor(transitions.start),
+        inner=torch.tensor(transitions.inner),
+        end=torch.tensor(transitions.end),
+    )

@@ -1,0 +1,156 @@
+"""What semantic role labeling is: sentences with predicates in, their arguments out."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, ClassVar, final
+
+from rich.text import Text
+
+from elmo_framework.common.errors import DataError, allowed
+from elmo_framework.data.inputs import given_words, only_key
+from elmo_framework.data.tagging import all_tags, spans
+from elmo_framework.data.text import Indexer
+from elmo_framework.data.tokenizer import Tokenizer
+from elmo_framework.data.vocabulary import Counts, Vocabularies
+from elmo_framework.metrics.metric import Metric
+from elmo_framework.metrics.srl import SrlEval
+from elmo_framework.model.task import Collator, HeadTask, PredictionFormat
+from elmo_framework.tasks.srl.batch import SrlBatch, SrlCollator
+from elmo_framework.tasks.srl.example import Proposition, SrlExample
+from elmo_framework.tasks.srl.props import gold_props, predicted_props
+
+_SENTENCES, _PREDICATES = ("sentence", "tokens", "words"), "predicates"
+_COLORS = ("cyan", "magenta", "yellow", "blue", "red")
+
+
+@final
+class SrlTask(HeadTask[SrlExample, SrlBatch]):
+    """The arguments of the predicates of a sentence; scored as by `srl-eval.pl`.
+
+    A prediction is a proposition for each predicate.
+    """
+
+    example_type = SrlExample
+    metrics: ClassVar[Mapping[str, Metric]] = {"srl": SrlEval(spans)}
+    formats: ClassVar[Mapping[str, PredictionFormat]] = {
+        "srl": predicted_props,
+        "srl_gold": gold_props,
+    }
+
+    def count(self, examples: Iterable[SrlExample]) -> Counts:
+        """Count `words`, `labels` and `predicates`, the lower-cased words that are predicates.
+
+        The words of a sentence count once, however many examples it has. A tag whose label was
+        seen counts 0 when it was not, as others may have longer arguments.
+        """
+        words: Counter[str] = Counter()
+        labels: Counter[str] = Counter()
+        asked: dict[tuple[str, ...], set[int]] = {}
+        for example in examples:
+            if example.words not in asked:
+                words.update(example.words)
+            places = asked.setdefault(example.words, set())
+            for predicate, tags in example.propositions or ():
+                labels.update(tags)
+                places.update(() if predicate is None else (predicate,))
+        forms = (held[place].lower() for held, places in asked.items() for place in places)
+        for tag in all_tags(labels, "BIO") if labels else ():
+            labels.setdefault(tag, 0)
+        return {"words": words, "labels": labels, "predicates": Counter(forms)}
+
+    def collator(self, vocabularies: Vocabularies, indexers: Sequence[Indexer]) -> Collator:
+        """Return what makes batches."""
+        forms = _predicate_forms(vocabularies)
+        return SrlCollator(vocabularies.labels(), forms, tuple(indexers))
+
+    def num_tokens(self, example: SrlExample) -> int:
+        """Return the number of words, times that of the predicates."""
+        return len(example.words) * max(1, len(example.propositions or ()))
+
+    def sentences(self, example: SrlExample) -> Iterable[Sequence[str]]:
+        """Return the one sentence."""
+        return (example.words,)
+
+    def gold(self, example: SrlExample) -> tuple[Proposition, ...]:
+        """Return the propositions of an example.
+
+        Raises:
+            DataError: they are not known.
+        """
+        if example.propositions is None:
+            sentence = " ".join(example.words)
+            raise DataError(f"a sentence without arguments cannot be scored: {sentence!r}")
+        return example.propositions
+
+    def example(self, inputs: Mapping[str, Any], tokenizer: Tokenizer) -> SrlExample:
+        """Make an example of `{"sentence": "..."}` or of `{"tokens": [...]}` (or `words`).
+
+        With `predicates`, the places of words from 0, arguments are predicted for these; without,
+        for the words that were predicates in half of the training sentences with them, or in more.
+        """
+        words = given_words(inputs, only_key(inputs, _SENTENCES), tokenizer)
+        for key in inputs:
+            if key not in (*_SENTENCES, _PREDICATES):
+                known = allowed(key, (*_SENTENCES, _PREDICATES))
+                raise DataError(f"{key!r} is no key of an input; {known}")
+        if _PREDICATES not in inputs:
+            return SrlExample(words, None)
+        value = inputs[_PREDICATES]
+        if not isinstance(value, list) or not all(_is_place(each, words) for each in value):
+            expected = f"expected a list of places of words, from 0 to {len(words) - 1}"
+            raise DataError(f"{_PREDICATES!r} is {value!r}; {expected}")
+        return SrlExample(words, None, tuple(value))
+
+    def to_json(self, prediction: Sequence[Proposition], example: SrlExample) -> dict[str, Any]:
+        """Return the words and for each predicate its tags and arguments: `start` to before `end`.
+
+        The names are AllenNLP's: `verbs`, though other words can be predicates as well.
+        """
+        return {
+            "words": list(example.words),
+            "verbs": [
+                {
+                    "verb": example.words[predicate],
+                    "predicate": predicate,
+                    "description": _described(example.words, tags).plain,
+                    "tags": list(tags),
+                    "arguments": [
+                        {**span._asdict(), "text": " ".join(example.words[span.start : span.end])}
+                        for span in spans(tags)
+                    ],
+                }
+                for predicate, tags in prediction
+                if predicate is not None
+            ],
+        }
+
+    def pretty(self, prediction: Sequence[Proposition], example: SrlExample) -> Text:
+        """Return the sentence with brackets around its arguments, a line for each predicate."""
+        lines = [_described(example.words, tags) for place, tags in prediction if place is not None]
+        return Text("\n").join(lines or [Text(" ".join(example.words))])
+
+
+def _predicate_forms(vocabularies: Vocabularies) -> frozenset[str]:
+    """Return the words that are predicates as often as not, or more often."""
+    seen: Counter[str] = Counter()
+    for word, count in vocabularies.counted("words").items():
+        seen[word.lower()] += count
+    predicates = vocabularies.counted("predicates").items()
+    return frozenset(form for form, count in predicates if 2 * count >= seen[form])
+
+
+def _described(words: Sequence[str], tags: Sequence[str]) -> Text:
+    pieces: list[Text] = []
+    place = 0
+    for number, (start, end, label) in enumerate(spans(tags)):
+        style = "bold green" if label == "V" else _COLORS[number % len(_COLORS)]
+        pieces += map(Text, words[place:start])
+        pieces.append(Text(f"[{label}: {' '.join(words[start:end])}]", style=style))
+        place = end
+    return Text(" ").join([*pieces, *map(Text, words[place:])])
+
+
+def _is_place(value: object, words: Sequence[str]) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool) and 0 <= value < len(words)

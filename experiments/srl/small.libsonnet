@@ -1,0 +1,14 @@
+// Laid over a configuration of this folder, for two cores and minutes:
+//
+//   (import 'elmo.jsonnet') + (import 'small.libsonnet')
+//
+// Half of the layers at half of the width, and Adam, which needs a fraction of Adadelta's epochs.
+{
+  model+: { encoder+: { hidden_size: 128, num_layers: 4 } },
+  trainer+: {
+    optimizer: { type: 'adam', lr: 0.002 },
+    num_epochs: 8,
+    patience: 3,
+    max_minutes: 18,
+  },
+}

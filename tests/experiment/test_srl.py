@@ -1,0 +1,76 @@
+"""The shipped configs of semantic roles."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import _jsonnet
+import pytest
+
+from elmo_framework.commands.main import main
+from tests.experiment.jobs import ROOT
+from tests.experiment.task_check import check_recovery, check_task
+
+DATA = str(ROOT / "tests/fixtures/srl/sentences.gold_conll")
+LABELING: dict[str, Any] = {
+    "train_data_path": DATA,
+    "validation_data_path": DATA,
+    "model.embedder.token_embedders.tokens.embedding_dim": 8,
+    "model.binary_feature_dim": 4,
+    "model.encoder.hidden_size": 8,
+    "model.encoder.num_layers": 2,
+    "data_loader.batch_size": 4,
+    "trainer.num_epochs": 8,
+    "trainer.optimizer": {"type": "adam", "lr": 0.02},
+    "trainer.patience": None,
+}
+INPUTS: list[Any] = ["Cats hunt.", {"tokens": ["Ann", "fed", "cats"], "predicates": [1, 2]}]
+
+
+@pytest.mark.parametrize("name", ["baseline", "elmo"])
+def test_srl_trains_saves_loads_and_predicts(name: str, tmp_path: Path, bilm: Path) -> None:
+    config = f"experiments/srl/{name}.jsonnet"
+    run = check_task(config, tmp_path / "run", LABELING, inputs=INPUTS, bilm=bilm)
+    found, asked = run.predict(INPUTS)
+    assert [verb["verb"] for verb in found["verbs"]] == ["hunt"]
+    assert [verb["predicate"] for verb in asked["verbs"]] == [1, 2]
+
+
+def test_elmo_can_stand_at_both_places(tmp_path: Path, bilm: Path) -> None:
+    elmo = {"type": "elmo_token_embedder", "bilm": str(bilm)}
+    changes = {**LABELING, "model.output_embedder": elmo}
+    check_task("experiments/srl/elmo.jsonnet", tmp_path / "run", changes, inputs=INPUTS, bilm=bilm)
+
+
+def test_srl_goes_on_where_it_was_interrupted(tmp_path: Path) -> None:
+    check_recovery("experiments/srl/baseline.jsonnet", tmp_path, LABELING)
+
+
+def test_predictions_are_written_for_the_official_scorer(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    run = tmp_path / "run"
+    check_task("experiments/srl/baseline.jsonnet", run, LABELING, inputs=INPUTS)
+    file = tmp_path / "inputs.jsonl"
+    file.write_text(json.dumps(INPUTS[1]) + "\n")
+    capsys.readouterr()
+
+    code = main(["predict", str(run), str(file), "--device", "cpu", "--predictions-format", "srl"])
+
+    lines = capsys.readouterr().out.splitlines()
+    assert code == 0
+    assert [line.split("\t")[0] for line in lines] == ["-", "fed", "cats", ""]
+    assert {len(line.split("\t")) for line in lines[:3]} == {3}
+
+
+@pytest.mark.parametrize("name", ["baseline", "elmo"])
+def test_the_small_settings_fit_both_configs(name: str) -> None:
+    code = f"(import 'srl/{name}.jsonnet') + (import 'srl/small.libsonnet')"
+    small = json.loads(_jsonnet.evaluate_snippet(str(ROOT / "experiments/snippet"), code))
+    whole = json.loads(_jsonnet.evaluate_file(str(ROOT / f"experiments/srl/{name}.jsonnet")))
+
+    assert small["model"]["embedder"] == whole["model"]["embedder"]
+    assert small["model"]["encoder"]["num_layers"] < whole["model"]["encoder"]["num_layers"]
+    assert small["trainer"]["max_minutes"] < 20

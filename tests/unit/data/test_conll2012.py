@@ -1,0 +1,73 @@
+from pathlib import Path
+
+import pytest
+
+from elmo_framework.common.errors import DataError
+from elmo_framework.data.conll2012 import read_conll2012
+
+BEGIN = "#begin document (nw/a); part 001\n"
+CAME = "nw/a 1 0 Ann NNP (S(NP*) - - - Ann (PERSON) (ARG0*) (3)\n"
+LEFT = "nw/a 1 1 came VBD (VP*)) come 03 1 Ann * (V*) -\n"
+RAIN = "nw/a\t1\t0\tRain\tNN\t(NP*)\t-\t-\t-\t-\t*\t(3|(4\n"
+END = "#end document\n"
+
+
+def written(tmp_path: Path, text: str) -> Path:
+    file = tmp_path / "a.gold_conll"
+    file.write_text(text)
+    return file
+
+
+def test_each_column_is_read(tmp_path):
+    (held,) = read_conll2012(written(tmp_path, f"{BEGIN}{CAME}{LEFT}\n{END}"))
+
+    assert (held.document_id, held.part, held.first_line) == ("nw/a", 1, 2)
+    assert held.words == ("Ann", "came")
+    assert held.pos == ("NNP", "VBD")
+    assert held.parse == ("(S(NP*)", "(VP*))")
+    assert held.predicate_lemmas == ("-", "come")
+    assert held.framesets == ("-", "03")
+    assert held.senses == ("-", "1")
+    assert held.speakers == ("Ann", "Ann")
+    assert held.named_entities == ("(PERSON)", "*")
+    assert held.predicates == (("(ARG0*)", "(V*)"),)
+    assert held.coreference == ("(3)", "-")
+
+
+def test_sentences_have_as_many_predicates_as_columns(tmp_path):
+    sentences = list(read_conll2012(written(tmp_path, f"{BEGIN}{CAME}{LEFT}\n\n{RAIN}{END}")))
+
+    assert [len(held.predicates) for held in sentences] == [1, 0]
+    assert [held.first_line for held in sentences] == [2, 6]
+    assert sentences[1].coreference == ("(3|(4",)
+
+
+def test_a_document_ends_a_sentence_and_names_those_that_follow(tmp_path):
+    text = f"{BEGIN}{RAIN}{END}#begin document (nw/b)\n{RAIN}"
+
+    found = [(held.document_id, held.part) for held in read_conll2012(written(tmp_path, text))]
+
+    assert found == [("nw/a", 1), ("nw/b", 0)]
+
+
+def test_without_lines_around_documents_the_columns_name_them(tmp_path):
+    (held,) = read_conll2012(written(tmp_path, RAIN))
+
+    assert (held.document_id, held.part) == ("nw/a", 1)
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        (BEGIN + CAME + RAIN, ":3: found 12 columns, expected 13 as on line 2: 'nw/a"),
+        ("a 0 0 Rain", ":1: found 4 columns, expected 12 and one for each predicate: 'a 0 0 Rain'"),
+        (RAIN.replace("1", "one"), ":1: the second column is 'one', expected the number of a part"),
+        ("#begin document nw/a\n", ":1: found '#begin document nw/a', expected '#begin document"),
+        (BEGIN + END, "a.gold_conll: there is no sentence in this file"),
+    ],
+)
+def test_a_malformed_file_is_refused_with_its_line(tmp_path, text, message):
+    with pytest.raises(DataError) as raised:
+        list(read_conll2012(written(tmp_path, text)))
+
+    assert message in str(raised.value)

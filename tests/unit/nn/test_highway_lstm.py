@@ -1,0 +1,139 @@
+import pytest
+import torch
+from torch import Tensor
+from torch.nn import functional
+
+from elmo_framework.nn.highway_lstm import HighwayLstm
+
+SIZES = [4, 3, 3, 1]
+DIRECTIONS = pytest.mark.parametrize("is_backward", [False, True])
+OPTIONS = pytest.mark.parametrize(
+    "options", [{}, {"has_carry_bias": False}, {"use_highway": False}], ids=str
+)
+
+
+def layer(dtype: torch.dtype = torch.float64, **options: object) -> HighwayLstm:
+    torch.manual_seed(0)
+    module = HighwayLstm(3, 5, **options).to(dtype)
+    for parameter in module.parameters():
+        torch.nn.init.normal_(parameter)
+    return module
+
+
+def words(dtype: torch.dtype = torch.float64) -> Tensor:
+    return torch.randn(sum(SIZES), 3, dtype=dtype, requires_grad=True)
+
+
+def plain(module: HighwayLstm, inputs: Tensor, mask: Tensor | None = None) -> Tensor:
+    """Read row by row and word by word, by PyTorch's own differentiation."""
+    firsts = [sum(SIZES[:step]) for step in range(len(SIZES))]
+    outputs = {}
+    for row in range(SIZES[0]):
+        places = [first + row for first, size in zip(firsts, SIZES, strict=True) if row < size]
+        hidden = memory = inputs.new_zeros(5)
+        for place in reversed(places) if module.is_backward else places:
+            kept = hidden if mask is None else hidden * mask[row]
+            hidden, memory = plain_step(module, inputs[place], kept, memory)
+            outputs[place] = hidden
+    return torch.stack([outputs[place] for place in range(len(inputs))])
+
+
+def plain_step(module, word, hidden, memory) -> tuple[Tensor, Tensor]:
+    sums = module.input_weight @ word + module.recurrent_weight @ hidden + module.bias.flatten()
+    i, j, f, o = sums.chunk(4)
+    memory = f.sigmoid() * memory + i.sigmoid() * j.tanh()
+    output = o.sigmoid() * memory.tanh()
+    if module.highway_weight is None:
+        return output, memory
+    transform, carried = (module.highway_weight @ word).chunk(2)
+    transform = (transform + module.transform_weight @ hidden + module.highway_bias[0]).sigmoid()
+    carried = carried + module.highway_bias[1] if len(module.highway_bias) == 2 else carried
+    return transform * output + (1 - transform) * carried, memory
+
+
+@DIRECTIONS
+@OPTIONS
+def test_values_and_gradients_equal_those_of_plain_steps(options, is_backward):
+    module, inputs = layer(is_backward=is_backward, **options), words()
+    outputs, expected = module(inputs, SIZES), plain(module, inputs)
+    leaves, upstream = [inputs, *module.parameters()], torch.randn_like(expected)
+
+    torch.testing.assert_close(outputs, expected)
+    for found, gradient in zip(
+        torch.autograd.grad(outputs, leaves, upstream),
+        torch.autograd.grad(expected, leaves, upstream),
+        strict=True,
+    ):
+        torch.testing.assert_close(found, gradient)
+
+
+@DIRECTIONS
+@OPTIONS
+def test_gradients_equal_differences(options, is_backward):
+    module, inputs = layer(is_backward=is_backward, **options), words()
+    parameters = tuple(module.parameters())
+
+    assert torch.autograd.gradcheck(lambda *_: module(inputs, SIZES), (inputs, *parameters))
+
+
+@DIRECTIONS
+def test_the_compiled_step_computes_the_same(is_backward):
+    module, inputs = layer(torch.float32, is_backward=is_backward), words(torch.float32)
+
+    torch.testing.assert_close(module(inputs, SIZES), plain(module, inputs))
+
+
+@DIRECTIONS
+def test_without_gradients_the_values_are_the_same(is_backward):
+    module, inputs = layer(is_backward=is_backward), words()
+
+    with torch.no_grad():
+        found = module(inputs, SIZES)
+
+    torch.testing.assert_close(found, plain(module, inputs))
+
+
+@DIRECTIONS
+def test_dropout_takes_the_same_values_of_a_row_at_each_step(is_backward):
+    module, inputs = layer(is_backward=is_backward, recurrent_dropout=0.5), words()
+    torch.manual_seed(3)
+    mask = functional.dropout(torch.ones(SIZES[0], 5, dtype=torch.float64), 0.5)
+
+    torch.manual_seed(3)
+    outputs = module(inputs, SIZES)
+    expected = plain(module, inputs, mask)
+
+    torch.testing.assert_close(outputs, expected)
+    found, gradient = (torch.autograd.grad(each.sum(), inputs) for each in (outputs, expected))
+    torch.testing.assert_close(found, gradient)
+
+
+def test_nothing_is_dropped_in_evaluation():
+    module, inputs = layer(recurrent_dropout=0.5).eval(), words()
+
+    torch.testing.assert_close(module(inputs, SIZES), plain(module, inputs))
+
+
+def test_weights_start_orthonormal_and_only_the_forget_gate_has_a_bias():
+    module = HighwayLstm(7, 4)
+    weights = [module.input_weight, module.recurrent_weight, module.highway_weight]
+
+    for weight in weights:
+        for block in weight.split(4):
+            torch.testing.assert_close(block @ block.T, torch.eye(4), atol=1e-5, rtol=0)
+    assert module.bias.tolist() == [[0] * 4, [0] * 4, [1] * 4, [0] * 4]
+    assert not module.highway_bias.any()
+
+
+def test_no_words_are_no_outputs():
+    assert HighwayLstm(3, 5)(torch.zeros(0, 3), []).shape == (0, 5)
+
+
+def test_the_recurrence_is_computed_in_the_precision_of_the_weights():
+    module, inputs = layer(torch.float32), words(torch.float32)
+
+    with torch.autocast("cpu", torch.bfloat16):
+        found = module(inputs, SIZES)
+
+    assert found.dtype == torch.float32
+    torch.testing.assert_close(found, plain(module, inputs), atol=0.1, rtol=0.1)

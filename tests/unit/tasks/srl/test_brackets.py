@@ -1,0 +1,41 @@
+import pytest
+
+from elmo_framework.tasks.srl.brackets import CellError, cells_of, tags_of
+
+COLUMN = ["(ARG0*", "*", "*)", "(V*)", "*", "(C-ARG0*)", "(ARGM-TMP*", "*)"]
+TAGS = ["B-ARG0", "I-ARG0", "I-ARG0", "B-V", "O", "B-C-ARG0", "B-ARGM-TMP", "I-ARGM-TMP"]
+
+
+def test_brackets_are_tags():
+    assert tags_of(COLUMN) == TAGS
+
+
+def test_tags_are_brackets():
+    assert cells_of(TAGS) == COLUMN
+
+
+def test_arguments_side_by_side_stay_two():
+    assert tags_of(["(A0*)", "(A0*)"]) == ["B-A0", "B-A0"]
+    assert cells_of(["B-A0", "B-A0"]) == ["(A0*)", "(A0*)"]
+
+
+def test_a_tag_that_begins_nowhere_begins_an_argument():
+    assert cells_of(["O", "I-A0", "I-A1"]) == ["*", "(A0*)", "(A1*)"]
+
+
+@pytest.mark.parametrize(
+    ("cells", "position", "message"),
+    [
+        (["*", "(A0*", "*"], 2, "the argument 'A0' does not end"),
+        (["*", "*)"], 1, "'*)' ends an argument where none has begun"),
+        (["(A0*", "(A1*)", "*)"], 1, "'(A1*)' begins inside the argument 'A0'"),
+        (["(A0(V*)*)"], 0, "'(A0(V*)*)' is no cell of arguments; allowed: '(LABEL*', '*)', "),
+        (["-"], 0, "'-' is no cell of arguments"),
+    ],
+)
+def test_what_stands_for_no_arguments_is_refused_with_its_place(cells, position, message):
+    with pytest.raises(CellError) as raised:
+        tags_of(cells)
+
+    assert raised.value.position == position
+    assert str(raised.value).startswith(message)

@@ -1,0 +1,73 @@
+from pathlib import Path
+
+import pytest
+
+from elmo_framework.common.errors import DataError
+from elmo_framework.tasks.srl.conllu_plus import ConlluPlusSrlReader
+from elmo_framework.tasks.srl.example import Proposition, SrlExample
+
+HEADER = "# global.columns = ID FORM UPOS UP:PRED UP:ARGHEADS UP:ARGSPANS\n"
+
+
+def rows(*cells: str) -> str:
+    return "".join(row.replace(" ", "\t").replace("~", " ") + "\n" for row in cells)
+
+
+SENTENCE = rows(
+    "1 Anna~B. PROPN _ _ _",
+    "2-3 wanna _ _ _ _",
+    "2 want VERB want.01 A0:1|A1:4 A0:1-1|A1:3-4",
+    "3 to PART _ _ _",
+    "4 go VERB go.01 A0:1 A0:1-1",
+)
+
+
+def read(tmp_path: Path, text: str) -> list[SrlExample]:
+    file = tmp_path / "a.conllup"
+    file.write_text(text)
+    return list(ConlluPlusSrlReader().read(file))
+
+
+def test_every_predicate_is_an_example_with_its_spans(tmp_path):
+    words = ("Anna B.", "want", "to", "go")
+
+    assert read(tmp_path, f"{HEADER}# sent_id = 1\n{SENTENCE}") == [
+        SrlExample(words, (Proposition(1, ("B-A0", "B-V", "B-A1", "I-A1")),)),
+        SrlExample(words, (Proposition(3, ("B-A0", "O", "O", "B-V")),)),
+    ]
+
+
+def test_a_sentence_without_predicates_is_all_outside(tmp_path):
+    (example,) = read(tmp_path, HEADER + rows("1 Rain NOUN _ _ _"))
+
+    assert example.propositions == (Proposition(None, ("O",)),)
+
+
+def test_where_spans_overlap_the_predicate_and_the_shortest_come_first(tmp_path):
+    words = [f"{place} w{place} X {{}}" for place in range(1, 7)]
+    words[2] = words[2].format("see.01 _ A0:1-6|A1:5-5")
+    (example,) = read(tmp_path, HEADER + rows(*(word.format("_ _ _") for word in words)))
+
+    tags = ("B-A0", "I-A0", "B-V", "B-C-A0", "B-A1", "B-C-A0")
+    assert example.propositions == (Proposition(2, tags),)
+
+
+def test_the_older_name_of_the_column_is_known(tmp_path):
+    assert len(read(tmp_path, HEADER.replace("PRED", "PREDS") + SENTENCE)) == 2
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        (SENTENCE, ":1: expected '# global.columns = ...', found '1\\tAnna B."),
+        ("# global.columns = ID UP:PRED\n", ":1: there is no column 'FORM'; allowed: ID, UP:PRED."),
+        (HEADER + rows("1 a"), ":2: found 2 columns, expected 6"),
+        (HEADER + rows("1 a X b.01 _ A0"), ":2: found 'A0', expected LABEL:FIRST-LAST with ids"),
+        (HEADER + rows("1 a X b.01 _ A0:1-2"), ":2: found 'A0:1-2', expected LABEL:FIRST-LAST"),
+    ],
+)
+def test_a_malformed_file_is_refused_with_its_line(tmp_path, text, message):
+    with pytest.raises(DataError) as raised:
+        read(tmp_path, text)
+
+    assert message in str(raised.value)

@@ -1,0 +1,162 @@
+from pathlib import Path
+
+import pytest
+
+from elmo_framework.common.errors import DataError
+from elmo_framework.tasks.srl.example import Proposition, SrlExample
+from elmo_framework.tasks.srl.reader import Conll2005Reader, DeepSrlReader, SrlReader
+
+FILE = Path(__file__).parents[3] / "fixtures/srl/sentences.gold_conll"
+LINE = "a 0 0 Rain NN * {} - - * {} -\n"
+
+
+def written(tmp_path: Path, text: str) -> Path:
+    file = tmp_path / "file"
+    file.write_text(text)
+    return file
+
+
+def test_every_predicate_is_an_example():
+    examples = list(SrlReader().read(FILE))
+
+    assert [" ".join(example.words[:2]) for example in examples] == [
+        "Ann fed",
+        "Cats hunt",
+        "Cats hunt",
+        "Good morning",
+        "Two dogs",
+        "Milk ,",
+        "Ann came",
+        "Ann came",
+    ]
+    assert examples[2].propositions == (
+        Proposition(4, ("O", "O", "B-R-ARG1", "B-ARG0", "B-V", "O")),
+    )
+
+
+def test_a_predicate_of_two_words_stands_at_the_first():
+    example = list(SrlReader().read(FILE))[4]
+
+    assert example.propositions == (
+        Proposition(2, ("B-ARG1", "I-ARG1", "B-V", "I-V", "B-ARGM-TMP", "O")),
+    )
+
+
+def test_a_sentence_without_predicates_is_all_outside_or_left_out():
+    kept = list(SrlReader().read(FILE))
+    left = list(SrlReader(skip_sentences_without_predicates=True).read(FILE))
+
+    assert kept[3] == SrlExample(
+        ("Good", "morning", "!"), (Proposition(None, ("O", "O", "O")),), None
+    )
+    assert left == [*kept[:3], *kept[4:]]
+
+
+def test_no_more_examples_are_read_than_asked_for():
+    assert list(SrlReader(max_instances=2).read(FILE)) == list(SrlReader().read(FILE))[:2]
+
+
+def test_files_are_found_by_a_pattern(tmp_path):
+    for name in ["b/x.gold_conll", "a/y.gold_conll", "a/z.auto_conll"]:
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_text(LINE.format("- -", "").replace("Rain", name[0]))
+
+    examples = list(SrlReader().read(tmp_path / "**/*gold_conll"))
+
+    assert [example.words for example in examples] == [("a",), ("b",)]
+
+
+def test_a_column_without_v_takes_the_word_that_has_a_frame(tmp_path):
+    (example,) = SrlReader().read(written(tmp_path, LINE.format("rain 01", "(ARG1*)")))
+
+    assert example.propositions == (Proposition(0, ("B-ARG1",)),)
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        (LINE.format("rain 01", "(V*"), "file:1: the argument 'V' does not end"),
+        (LINE.format("rain 01", "") * 2, "file:1: found 2 predicates and 0 columns of arguments"),
+    ],
+)
+def test_malformed_columns_are_refused_with_their_line(tmp_path, text, message):
+    with pytest.raises(DataError) as raised:
+        list(SrlReader().read(written(tmp_path, text)))
+
+    assert message in str(raised.value)
+
+
+CONLL2005 = """\
+The   (S* DT  -    (A0*
+# NN - *)
+fell  *)  VBD fall (V*)
+
+Rain * NN -
+"""
+
+
+def test_the_columns_of_conll_2005_are_read(tmp_path):
+    file = written(tmp_path, CONLL2005.replace("# NN", "# * NN"))
+
+    examples = list(Conll2005Reader(target_column=3).read(file))
+
+    assert examples == [
+        SrlExample(("The", "#", "fell"), (Proposition(2, ("B-A0", "I-A0", "B-V")),)),
+        SrlExample(("Rain",), (Proposition(None, ("O",)),)),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        (CONLL2005, "file:2: found 4 columns, expected 5 as on line 1: '# NN - *)'"),
+        ("Rain NN -\n", "file:1: found 3 columns, expected 4 up to that of the predicates"),
+        ("Rain * NN rain\n", "file:1: found 1 predicates and 0 columns of arguments"),
+        ("\n", "file: there is no sentence in this file"),
+    ],
+)
+def test_malformed_columns_of_conll_2005_are_refused_with_their_line(tmp_path, text, message):
+    with pytest.raises(DataError) as raised:
+        list(Conll2005Reader(target_column=3).read(written(tmp_path, text)))
+
+    assert message in str(raised.value)
+
+
+DEEP_SRL = """\
+2 My cats love hats . ||| B-A0 I-A0 B-V B-A1 O
+0 Run ! ||| B-V O
+
+-1 Rain . ||| O O
+"""
+
+
+def test_the_lines_of_deep_srl_are_read(tmp_path):
+    file = written(tmp_path, DEEP_SRL)
+    examples = list(DeepSrlReader().read(file))
+
+    assert examples == [
+        SrlExample(
+            ("My", "cats", "love", "hats", "."),
+            (Proposition(2, ("B-A0", "I-A0", "B-V", "B-A1", "O")),),
+        ),
+        SrlExample(("Run", "!"), (Proposition(0, ("B-V", "O")),)),
+        SrlExample(("Rain", "."), (Proposition(None, ("O", "O")),)),
+    ]
+    assert list(DeepSrlReader(skip_sentences_without_predicates=True).read(file)) == examples[:2]
+
+
+@pytest.mark.parametrize(
+    ("line", "message"),
+    [
+        ("My cats", "file:1: expected the place of a predicate, the words, '|||' and the tags"),
+        ("0 ||| O", "file:1: expected the place of a predicate, the words, '|||' and the tags"),
+        ("0 Run ! ||| B-V", "file:1: 2 words have 1 tags: '0 Run ! ||| B-V'"),
+        ("2 Run ! ||| B-V O", "file:1: predicate 2 is none of 2 words"),
+        ("0 Run ! ||| V O", "file:1: 'V' is no tag of a span"),
+    ],
+)
+def test_malformed_lines_of_deep_srl_are_refused(tmp_path, line, message):
+    with pytest.raises(DataError) as raised:
+        list(DeepSrlReader().read(written(tmp_path, line)))
+
+    assert message in str(raised.value)

@@ -1,0 +1,196 @@
+from collections.abc import Sequence
+from itertools import product
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+
+from elmo_framework.common.build import parse
+from elmo_framework.common.errors import BuildError
+from elmo_framework.data.vocabulary import Vocabularies
+from elmo_framework.embedders.text_embedder import TextEmbedder
+from elmo_framework.model.model import Model
+from elmo_framework.tasks.srl.batch import SrlBatch
+from elmo_framework.tasks.srl.example import Proposition, SrlExample
+from elmo_framework.tasks.srl.reader import SrlReader
+from elmo_framework.tasks.srl.semantic_role_labeler import SemanticRoleLabeler, SrlOutput
+from elmo_framework.tasks.srl.task import SrlTask
+
+FILE = Path(__file__).parents[3] / "fixtures/srl/sentences.gold_conll"
+WORDS = {"type": "embedding", "embedding_dim": 8}
+LSTM = {"type": "alternating_lstm", "hidden_size": 12, "num_layers": 2}
+CONFIG = {
+    "type": "srl",
+    "embedder": {"token_embedders": {"tokens": WORDS}},
+    "encoder": {**LSTM, "recurrent_dropout_probability": 0.1},
+    "binary_feature_dim": 4,
+}
+EXAMPLES = list(SrlReader().read(FILE))
+COUNTS = Vocabularies(SrlTask().count(EXAMPLES))
+
+
+def labeler(vocabularies: Vocabularies = COUNTS, **options: Any) -> SemanticRoleLabeler:
+    torch.manual_seed(1)
+    lazy = parse(Model, {**CONFIG, **options}, source="a.jsonnet")
+    built = lazy.build(vocabularies=vocabularies)
+    assert isinstance(built, SemanticRoleLabeler)
+    return built
+
+
+def batch_of(
+    model: SemanticRoleLabeler,
+    examples: Sequence[SrlExample] = EXAMPLES,
+    vocabularies: Vocabularies = COUNTS,
+) -> SrlBatch:
+    batch = model.task.collator(vocabularies, model.indexers)(examples)
+    assert isinstance(batch, SrlBatch)
+    return batch
+
+
+def trained(model: SemanticRoleLabeler, num_steps: int = 60) -> SemanticRoleLabeler:
+    optimizer = torch.optim.Adam(model.parameters(), lr=0.03)
+    batch = batch_of(model)
+    for _ in range(num_steps):
+        optimizer.zero_grad()
+        model(batch).loss.backward()
+        optimizer.step()
+    return model.eval()
+
+
+@torch.no_grad()
+def predictions(model: SemanticRoleLabeler, examples: Sequence[SrlExample]) -> list[Any]:
+    batch = batch_of(model, examples)
+    return model.predict(model(batch), batch)
+
+
+def test_it_learns_its_training_data_by_heart():
+    model = trained(labeler())
+    batch = batch_of(model)
+
+    with torch.no_grad():
+        scores = model.scores(model.sums(model(batch), batch))
+
+    assert scores["f1-measure-overall"] == 1
+    assert predictions(model, EXAMPLES) == [example.propositions for example in EXAMPLES]
+
+
+def test_the_loss_is_the_mean_over_predicates_of_sums_over_words():
+    model = labeler().eval()
+    batch = batch_of(model)
+
+    output = model(batch)
+
+    logits = output.logits.detach().double().numpy()
+    probabilities = np.exp(logits) / np.exp(logits).sum(axis=2, keepdims=True)
+    labels = COUNTS.labels()
+    expected = [
+        -sum(np.log(row[place, labels.id(tag)]) for place, tag in enumerate(proposition.tags))
+        for row, example in zip(probabilities, EXAMPLES, strict=True)
+        for proposition in example.propositions or ()
+    ]
+    np.testing.assert_allclose(output.example_losses.detach(), expected, rtol=1e-5)
+    assert output.loss.item() == pytest.approx(np.mean(expected), rel=1e-5)
+
+
+def test_an_example_with_several_predicates_has_the_sum_of_their_losses():
+    model = labeler().eval()
+    pair, one, other = (SrlExample(EXAMPLES[1].words, propositions) for propositions in _pair())
+
+    together = model(batch_of(model, [pair]))
+    alone = model(batch_of(model, [one, other]))
+
+    torch.testing.assert_close(together.example_losses[0], alone.example_losses.sum())
+    torch.testing.assert_close(together.loss, alone.loss)
+    assert predictions(model, [pair])[0] == tuple(
+        held[0] for held in predictions(model, [one, other])
+    )
+
+
+def _pair() -> list[tuple[Proposition, ...]]:
+    first, second = EXAMPLES[1].propositions, EXAMPLES[2].propositions
+    assert first
+    assert second
+    return [first + second, first, second]
+
+
+def test_a_batch_equals_its_examples_one_by_one():
+    model = labeler().eval().double()
+    together = model(batch_of(model))
+
+    for number, example in enumerate(EXAMPLES):
+        alone = model(batch_of(model, [example]))
+        length = len(example.words)
+        torch.testing.assert_close(together.logits[number, :length], alone.logits[0])
+        torch.testing.assert_close(together.example_losses[number], alone.example_losses[0])
+
+
+def test_gradients_reach_every_parameter():
+    model = labeler(output_embedder=WORDS, embedding_dropout=0.1)
+    model(batch_of(model)).loss.backward()
+
+    assert all(parameter.grad.abs().sum() > 0 for parameter in model.parameters())
+
+
+def test_a_sentence_is_embedded_once(monkeypatch):
+    seen = []
+    forward = TextEmbedder.forward
+
+    def watched(self, text):
+        seen.append(text.words)
+        return forward(self, text)
+
+    monkeypatch.setattr(TextEmbedder, "forward", watched)
+    model = labeler()
+    model(batch_of(model))
+
+    assert len(seen) == 1
+    assert len(seen[0]) == len(set(seen[0])) == 6
+
+
+def test_the_predicate_decides_what_is_tagged():
+    model = trained(labeler())
+    words = EXAMPLES[1].words
+    hunt, like = predictions(model, [SrlExample(words, None, (1,)), SrlExample(words, None, (4,))])
+
+    assert (hunt, like) == (EXAMPLES[1].propositions, EXAMPLES[2].propositions)
+
+
+def test_predicates_are_found_where_they_are_not_stated():
+    model = trained(labeler())
+
+    (found,) = predictions(model, [SrlExample(EXAMPLES[1].words, None)])
+
+    assert [proposition.predicate for proposition in found] == [1, 4]
+
+
+def test_predictions_are_the_best_of_all_sequences_that_bio_allows():
+    model = labeler().eval()
+    tags = COUNTS.labels().items
+    words = ("a", "b", "c")
+    batch = batch_of(model, [SrlExample(words, None, (1,))])
+    for seed in range(5):
+        generator = torch.Generator().manual_seed(seed)
+        logits = torch.randn(1, len(words), len(tags), generator=generator) * 3
+        output = SrlOutput(loss=None, example_losses=None, logits=logits)
+
+        ((found,),) = model.predict(output, batch)
+
+        scored = {
+            chosen: float(sum(logits[0, place, tag] for place, tag in enumerate(chosen)))
+            for chosen in product(range(len(tags)), repeat=len(words))
+            if _is_allowed([tags[tag] for tag in chosen])
+        }
+        best = max(scored, key=scored.__getitem__)
+        assert found == Proposition(1, tuple(tags[tag] for tag in best))
+
+
+def _is_allowed(tags: list[str]) -> bool:
+    pairs = zip(["O", *tags], tags, strict=False)
+    return all(tag[0] != "I" or before[2:] == tag[2:] for before, tag in pairs)
+
+
+def test_training_data_without_tags_is_refused():
+    with pytest.raises(BuildError, match="the training data has no tags"):
+        labeler(Vocabularies({}))

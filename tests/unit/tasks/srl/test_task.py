@@ -1,0 +1,109 @@
+from collections import Counter
+
+import pytest
+
+from elmo_framework.common.errors import DataError
+from elmo_framework.data.tokenizer import WhitespaceTokenizer
+from elmo_framework.tasks.srl.example import Proposition, SrlExample
+from elmo_framework.tasks.srl.task import SrlTask
+
+TASK = SrlTask()
+WORDS = ("Cats", "hunt", "and", "sleep")
+HUNT = Proposition(1, ("B-A0", "B-V", "O", "O"))
+SLEEP = Proposition(3, ("B-A0", "O", "O", "B-V"))
+EXAMPLE = SrlExample(WORDS, (HUNT, SLEEP))
+
+
+def example(**inputs: object) -> SrlExample:
+    return TASK.example(inputs, WhitespaceTokenizer())
+
+
+def test_words_count_once_a_sentence_and_tags_once_a_predicate():
+    rain = SrlExample(("Rain",), (Proposition(None, ("O",)),))
+
+    counts = TASK.count([SrlExample(WORDS, (HUNT,)), rain, SrlExample(WORDS, (SLEEP,))])
+
+    assert counts == {
+        "words": Counter(["Rain", *WORDS]),
+        "labels": Counter({"O": 5, "B-A0": 2, "B-V": 2, "I-A0": 0, "I-V": 0}),
+        "predicates": Counter(["hunt", "sleep"]),
+    }
+
+
+def test_the_sentence_is_what_vectors_are_kept_for():
+    assert list(TASK.sentences(EXAMPLE)) == [WORDS]
+    assert TASK.num_tokens(EXAMPLE) == 8
+
+
+def test_the_gold_is_what_is_known():
+    assert TASK.gold(EXAMPLE) == (HUNT, SLEEP)
+    with pytest.raises(DataError, match="a sentence without arguments cannot be scored: 'Rain'"):
+        TASK.gold(SrlExample(("Rain",), None))
+
+
+def test_inputs_are_sentences_with_or_without_predicates():
+    assert example(sentence="Cats hunt") == SrlExample(("Cats", "hunt"), None)
+    assert example(tokens=["Cats", "hunt"], predicates=[1]) == SrlExample(
+        ("Cats", "hunt"), None, (1,)
+    )
+
+
+@pytest.mark.parametrize(
+    ("inputs", "message"),
+    [
+        ({"sentence": "Rain", "predicates": [1]}, "'predicates' is [1]; expected a list of places"),
+        ({"sentence": "Rain", "predicates": 0}, "'predicates' is 0; expected a list of places of "),
+        ({"sentence": "Rain", "predicate": 0}, "'predicate' is no key of an input; allowed: "),
+        ({"sentence": 3}, "'sentence' is 3; expected a string or a list of strings"),
+        ({}, "expected one key that holds a text, found none"),
+    ],
+)
+def test_a_malformed_input_is_refused(inputs, message):
+    with pytest.raises(DataError) as raised:
+        example(**inputs)
+
+    assert message in str(raised.value)
+
+
+def test_a_prediction_as_json_names_the_arguments_of_each_predicate():
+    found = TASK.to_json((HUNT, Proposition(None, ("O",) * 4)), EXAMPLE)
+
+    assert found == {
+        "words": list(WORDS),
+        "verbs": [
+            {
+                "verb": "hunt",
+                "predicate": 1,
+                "description": "[A0: Cats] [V: hunt] and sleep",
+                "tags": ["B-A0", "B-V", "O", "O"],
+                "arguments": [
+                    {"start": 0, "end": 1, "label": "A0", "text": "Cats"},
+                    {"start": 1, "end": 2, "label": "V", "text": "hunt"},
+                ],
+            }
+        ],
+    }
+
+
+def test_a_prediction_for_reading_has_a_line_for_each_predicate():
+    found = TASK.pretty((HUNT, SLEEP), EXAMPLE)
+
+    assert found.plain == "[A0: Cats] [V: hunt] and sleep\n[A0: Cats] hunt and [V: sleep]"
+    assert "bold green" in {str(span.style) for span in found.spans}
+    assert TASK.pretty((), EXAMPLE).plain == "Cats hunt and sleep"
+
+
+def test_predictions_are_written_as_the_official_scorer_reads_them():
+    pairs = [((SLEEP, HUNT), EXAMPLE), ((), SrlExample(("Rain", "."), None))]
+
+    assert "".join(TASK.formats["srl"](pairs)) == (
+        "-\t(A0*)\t(A0*)\nhunt\t(V*)\t*\n-\t*\t*\nsleep\t*\t(V*)\n\n-\n-\n\n"
+    )
+
+
+def test_the_truth_is_written_in_the_same_way():
+    pairs = [((), EXAMPLE), ((), SrlExample(("Rain",), (Proposition(None, ("O",)),)))]
+
+    assert "".join(TASK.formats["srl_gold"](pairs)) == (
+        "-\t(A0*)\t(A0*)\nhunt\t(V*)\t*\n-\t*\t*\nsleep\t*\t(V*)\n\n-\n\n"
+    )
