@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from itertools import pairwise
-from typing import NamedTuple
+from typing import NamedTuple, cast
 
+import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 from torch.nn import functional as F
@@ -40,7 +41,36 @@ class FeedForward(nn.Module):
 
     def forward(self, inputs: Float[Tensor, "... input_dim"]) -> Float[Tensor, "... output_dim"]:
         """Transform vectors."""
-        for linear, layer in zip(self.linear_layers, self.layers, strict=True):
-            activated = activate(linear(inputs), layer.activation)
-            inputs = F.dropout(activated, layer.dropout, training=self.training)
-        return inputs
+        return self.after_product(self.linear_layers[0](inputs)) if self.layers else inputs
+
+    def first_weights(self, dims: Sequence[int]) -> list[Tensor]:
+        """Return the weight of the first layer in parts: one for each part of its inputs.
+
+        Args:
+            dims: the widths of those parts.
+        """
+        # Contiguous, as products with a part of a matrix take a hundred times as long.
+        parts = torch.split(self._first.weight, list(dims), dim=1)
+        return [part.contiguous() for part in parts]
+
+    @property
+    def first_bias(self) -> Tensor:
+        """The bias of the first layer."""
+        return self._first.bias
+
+    def after_product(
+        self, product: Float[Tensor, "... hidden_dim"]
+    ) -> Float[Tensor, "... output_dim"]:
+        """Go on from `W x + b` of the first layer, for callers with a faster way to it."""
+        outputs = self._activated(product, self.layers[0])
+        for linear, layer in zip(self.linear_layers[1:], self.layers[1:], strict=True):
+            outputs = self._activated(linear(outputs), layer)
+        return outputs
+
+    @property
+    def _first(self) -> nn.Linear:
+        return cast(nn.Linear, self.linear_layers[0])
+
+    def _activated(self, product: Tensor, layer: Layer) -> Tensor:
+        activated = activate(product, layer.activation)
+        return F.dropout(activated, layer.dropout, training=self.training)

@@ -1,0 +1,53 @@
+"""A linear layer on the elementwise products of all pairs of vectors."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+from jaxtyping import Float
+from torch import Tensor
+from torch.autograd.function import once_differentiable
+
+from elmo_framework.nn.product import product
+
+
+def pair_products(
+    left: Float[Tensor, "left dim"],
+    right: Float[Tensor, "right dim"],
+    weight: Float[Tensor, "out dim"],
+) -> Float[Tensor, "right left out"]:
+    """Return `weight (l * r)` for each vector l on the left and each vector r on the right.
+
+    As `weight (l * r) = (weight diag(l)) r`, this is one product of the vectors on the right
+    with a weight for each vector on the left; no product of a pair is ever held, and what is
+    kept for the gradients is what went in.
+    """
+    if torch.is_autocast_enabled(left.device.type):
+        products = right @ _scaled(left, weight).T
+        return products.view(len(right), len(left), len(weight))
+    found: Tensor = _PairProducts.apply(left, right, weight)  # type: ignore[no-untyped-call]
+    return found
+
+
+def _scaled(left: Tensor, weight: Tensor) -> Tensor:
+    return (left[:, None] * weight).flatten(0, 1)  # left*out dim
+
+
+class _PairProducts(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx: Any, left: Tensor, right: Tensor, weight: Tensor) -> Tensor:
+        ctx.save_for_backward(left, right, weight)
+        return product(right, _scaled(left, weight)).view(len(right), len(left), len(weight))
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor | None, ...]:
+        left, right, weight = ctx.saved_tensors
+        rows = gradient.flatten(1)
+        of_scaled = (rows.T @ right).view(len(left), len(weight), -1)  # left out dim
+        return (
+            (of_scaled * weight).sum(dim=1),
+            rows @ _scaled(left, weight),
+            (of_scaled * left[:, None]).sum(dim=0),
+        )

@@ -1,0 +1,1 @@
+"""Which words of a document mean the same person or thing."""

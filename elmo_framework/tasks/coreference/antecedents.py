@@ -1,0 +1,129 @@
+"""Which earlier span each span could mean the same as."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import torch
+from jaxtyping import Float, Int
+from torch import Tensor, nn
+
+from elmo_framework.encoders.feedforward import FeedForwardOptions
+from elmo_framework.nn.pair_product import pair_products
+from elmo_framework.nn.product import linear
+from elmo_framework.tasks.coreference.mentions import Spans
+
+# Distances 1, 2, 3, 4, 5-7, 8-15, 16-31, 32-63 and 64 or more (Lee et al. 2017, section 4).
+_FIRST_OF_BIN = (1, 2, 3, 4, 5, 8, 16, 32, 64)
+_SPANS_A_CHUNK = 16
+
+
+class AntecedentScorer(nn.Module):
+    """Scores each span with each of the spans before it (Lee et al. 2017, section 4).
+
+        s(i, j) = s_m(i) + s_m(j) + w . FFNN([g_i; g_j; g_i * g_j; phi(i, j)])
+
+    phi are vectors for whether both have one speaker, for the genre, and for how many spans lie
+    between them. The first layer of the FFNN is computed by its parts: those of g_i and g_j once
+    a span, that of the products without ever holding them.
+
+    Args:
+        span_dim: the width of g.
+        feedforward: the FFNN.
+        feature_size: the width of each vector of phi.
+        max_antecedents: how many spans before each are its candidates.
+        dropout: the share of values dropped from phi.
+        use_speakers: whether phi tells one speaker from two.
+        num_genres: how many genres phi has vectors for; None for no genre in phi.
+    """
+
+    def __init__(
+        self,
+        *,
+        span_dim: int,
+        feedforward: FeedForwardOptions,
+        feature_size: int,
+        max_antecedents: int,
+        dropout: float,
+        use_speakers: bool,
+        num_genres: int | None,
+    ) -> None:
+        super().__init__()
+        self._max_antecedents = max_antecedents
+        self.distance_embedding = nn.Embedding(len(_FIRST_OF_BIN) + 1, feature_size)
+        self.speaker_embedding = nn.Embedding(2, feature_size) if use_speakers else None
+        has_genres = num_genres is not None
+        self.genre_embedding = (
+            None if num_genres is None else nn.Embedding(num_genres, feature_size)
+        )
+        num_features = 1 + use_speakers + has_genres
+        self._dims = [span_dim, span_dim, span_dim, num_features * feature_size]
+        self.feedforward = feedforward.build(input_dim=sum(self._dims))
+        self.score = nn.Linear(self.feedforward.output_dim, 1)
+        self.dropout = nn.Dropout(dropout)
+
+    def forward(
+        self, spans: Spans, speakers: Int[Tensor, " spans"], genre: Int[Tensor, ""]
+    ) -> Float[Tensor, "spans antecedents"]:
+        """Return the scores of the candidates of each span, the nearest first.
+
+        Args:
+            spans: of one document.
+            speakers: a number for the speaker of each.
+            genre: of the document.
+
+        Returns:
+            in column k the score of the span that stands k + 1 before; -inf where there is none.
+        """
+        weights = self.feedforward.first_weights(self._dims)
+        of_span, of_antecedent, of_product, of_features = weights
+        own = linear(spans.vectors, of_span, self.feedforward.first_bias)
+        earlier = linear(spans.vectors, of_antecedent)
+        scores = [spans.scores.new_zeros(0, self._max_antecedents)]
+        for chunk, candidates in self._chunks(len(spans.scores)):
+            hidden = pair_products(spans.vectors[chunk], spans.vectors[candidates], of_product)
+            features = self._features(chunk, candidates, speakers, genre)
+            hidden = hidden + own[chunk] + earlier[candidates, None] + linear(features, of_features)
+            found = self.score(self.feedforward.after_product(hidden)).squeeze(2)
+            found = found + spans.scores[chunk] + spans.scores[candidates, None]
+            scores.append(self._nearest_first(found, chunk, candidates))
+        return torch.cat(scores)
+
+    def _chunks(self, num_spans: int) -> Iterator[tuple[slice, slice]]:
+        """Yield spans, and all that are candidates of one of them."""
+        for start in range(0, num_spans, _SPANS_A_CHUNK):
+            end = min(num_spans, start + _SPANS_A_CHUNK)
+            yield slice(start, end), slice(max(0, start - self._max_antecedents), end)
+
+    def _features(
+        self,
+        chunk: slice,
+        candidates: slice,
+        speakers: Int[Tensor, " spans"],
+        genre: Int[Tensor, ""],
+    ) -> Float[Tensor, "candidates chunk features"]:
+        numbers = torch.arange(len(speakers), device=speakers.device)
+        distances = (numbers[chunk] - numbers[candidates, None]).clamp(min=0)
+        found = [self.distance_embedding(_bins(distances))]
+        if self.speaker_embedding is not None:
+            is_same = speakers[chunk] == speakers[candidates, None]
+            found.append(self.speaker_embedding(is_same.long()))
+        if self.genre_embedding is not None:
+            found.append(self.genre_embedding(genre).expand_as(found[0]))
+        features: Tensor = self.dropout(torch.cat(found, dim=2))
+        return features
+
+    def _nearest_first(
+        self, scores: Float[Tensor, "candidates chunk"], chunk: slice, candidates: slice
+    ) -> Float[Tensor, "chunk antecedents"]:
+        numbers = torch.arange(chunk.start, chunk.stop, device=scores.device)
+        back = torch.arange(1, self._max_antecedents + 1, device=scores.device)
+        antecedents = numbers[:, None] - back  # chunk antecedents
+        places = (antecedents - candidates.start).clamp(min=0)
+        return scores.T.gather(1, places).masked_fill(antecedents < 0, float("-inf"))
+
+
+def _bins(distances: Int[Tensor, "*shape"]) -> Int[Tensor, "*shape"]:
+    """Return the number of the bin of each distance; 0 for the distance 0."""
+    firsts = torch.tensor(_FIRST_OF_BIN, device=distances.device)
+    return torch.bucketize(distances, firsts, right=True)

@@ -1,0 +1,161 @@
+"""Documents as tensors: each sentence a row."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from itertools import accumulate
+from textwrap import shorten
+
+import torch
+from jaxtyping import Int
+from torch import Tensor
+
+from elmo_framework.data.text import Indexer, TextBatch, collate_text
+from elmo_framework.data.vocabulary import Vocabulary
+from elmo_framework.tasks.coreference.example import Cluster, Document, lengths
+
+
+@dataclass(frozen=True, slots=True)
+class CoreferenceBatch:
+    """The sentences of some documents, one after the other, padded to the longest.
+
+    Attributes:
+        text: their words.
+        documents: which document each sentence belongs to.
+        offsets: how many words of its document stand before each sentence.
+        speakers: a number for each speaker of a document, 0 at padding.
+        genres: the genre of each document.
+        mentions: for each mention that lies in one sentence, the sentence, the first and the
+            last word in it, and the number of its cluster, from 1; None unless the clusters of
+            all documents are known.
+        examples: what the batch was made of.
+    """
+
+    text: TextBatch
+    documents: Int[Tensor, " sentences"]
+    offsets: Int[Tensor, " sentences"]
+    speakers: Int[Tensor, "sentences tokens"]
+    genres: Int[Tensor, " documents"]
+    mentions: Int[Tensor, "mentions 4"] | None
+    examples: tuple[Document, ...]
+
+    @property
+    def num_tokens(self) -> int:
+        """The number of words, without padding."""
+        return sum(map(len, self.text.words))
+
+    @property
+    def title(self) -> str:
+        """The first document, and how many follow it."""
+        first = self.examples[0]
+        start = shorten(" ".join(first.words), width=100, placeholder=" ...")
+        return f"{first.key or 'a document'} ({start!r}) and {len(self.examples) - 1} more"
+
+    def window(self, max_sentences: int) -> CoreferenceBatch:
+        """Cut so many sentences out of each longer document, beginning at one drawn by chance."""
+        sizes = self.documents.bincount(minlength=len(self.examples)).tolist()
+        if max(sizes) <= max_sentences:
+            return self
+        kept, first = [], 0
+        for size in sizes:
+            num_kept = min(size, max_sentences)
+            start = first + int(torch.randint(size - num_kept + 1, ()))
+            kept.append(torch.arange(start, start + num_kept))
+            first += size
+        return self._rows(torch.cat(kept).to(self.documents.device))
+
+    def _rows(self, kept: Int[Tensor, " kept"]) -> CoreferenceBatch:
+        """Return some of the sentences alone, in the order of the batch."""
+        text, mask = self.text, self.text.mask[kept]
+        longest = max(1, int(mask.sum(dim=1).max()))
+        return replace(
+            self,
+            text=TextBatch(
+                words=tuple(text.words[row] for row in kept.tolist()),
+                mask=mask[:, :longest],
+                ids={key: ids[kept, :longest] for key, ids in text.ids.items()},
+            ),
+            documents=self.documents[kept],
+            offsets=self.offsets[kept],
+            speakers=self.speakers[kept, :longest],
+            mentions=None if self.mentions is None else _moved(self.mentions, kept),
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class CoreferenceCollator:
+    """Makes batches of documents.
+
+    Attributes:
+        genres: those of the training data; another counts as unknown.
+        indexers: what turns words into the ids that the model reads.
+    """
+
+    genres: Vocabulary
+    indexers: tuple[Indexer, ...]
+
+    def __call__(self, examples: Sequence[Document]) -> CoreferenceBatch:
+        """Make a batch."""
+        sentences = [words for example in examples for words in example.sentences]
+        text = collate_text(sentences, self.indexers)
+        owners = [number for number, each in enumerate(examples) for _ in each.sentences]
+        offsets = [offset for each in examples for offset in _offsets(each)]
+        return CoreferenceBatch(
+            text=text,
+            documents=torch.tensor(owners, dtype=torch.long),
+            offsets=torch.tensor(offsets, dtype=torch.long),
+            speakers=_speakers(examples, text),
+            genres=torch.from_numpy(self.genres.ids(each.genre or "" for each in examples)),
+            mentions=_mentions(examples),
+            examples=tuple(examples),
+        )
+
+
+def _offsets(document: Document) -> list[int]:
+    return list(accumulate(lengths(document.sentences), initial=0))[:-1]
+
+
+def _speakers(examples: Iterable[Document], text: TextBatch) -> Tensor:
+    padded = torch.zeros(text.mask.shape, dtype=torch.long)
+    row = 0
+    for example in examples:
+        known: dict[str, int] = {}
+        for names in example.speakers or [()] * len(example.sentences):
+            numbers = [known.setdefault(name, len(known)) for name in names]
+            padded[row, : len(numbers)] = torch.tensor(numbers, dtype=torch.long)
+            row += 1
+    return padded
+
+
+def _mentions(examples: Sequence[Document]) -> Tensor | None:
+    found: list[tuple[int, int, int, int]] = []
+    num_rows = 0
+    for example in examples:
+        if example.clusters is None:
+            return None
+        found += _placed(example, example.clusters, num_rows)
+        num_rows += len(example.sentences)
+    return torch.tensor(found, dtype=torch.long).view(-1, 4)
+
+
+def _placed(
+    document: Document, clusters: Sequence[Cluster], first_row: int
+) -> Iterable[tuple[int, int, int, int]]:
+    places = [
+        (first_row + row, token)
+        for row, words in enumerate(document.sentences)
+        for token in range(len(words))
+    ]
+    for number, cluster in enumerate(clusters, start=1):
+        for mention in cluster:
+            (row, first), (last_row, last) = places[mention.start], places[mention.end]
+            if row == last_row:
+                yield row, first, last, number
+
+
+def _moved(mentions: Int[Tensor, "mentions 4"], kept: Int[Tensor, " kept"]) -> Tensor:
+    """Return the mentions in the sentences that are kept, with their new rows."""
+    is_there = mentions[:, :1] == kept  # mentions kept
+    place = is_there.int().argmax(dim=1, keepdim=True)
+    return torch.cat([place, mentions[:, 1:]], dim=1)[is_there.any(dim=1)]

@@ -1,0 +1,83 @@
+"""The last column of CoNLL-2012 files: `(3` where a mention of 3 begins, `3)` where it ends."""
+
+from __future__ import annotations
+
+import re
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Sequence
+from typing import NamedTuple
+
+_NOTHING = "-"
+_PIECE = re.compile(r"(\()?([^()|]+)(\))?")
+
+
+class Bracketed(NamedTuple):
+    """One mention in a sentence: which entity it mentions, its first and its last word."""
+
+    entity: str
+    start: int
+    end: int
+
+
+class BracketError(ValueError):
+    """A cell that cannot be read; `index` says which."""
+
+    def __init__(self, message: str, *, index: int) -> None:
+        super().__init__(message)
+        self.index = index
+
+
+def decode(cells: Sequence[str]) -> list[Bracketed]:
+    """Return the mentions of a sentence, in the order in which they end.
+
+    The bracket of an entity that was opened last is the first to be closed. Two mentions of one
+    entity that cross can therefore not be written.
+
+    Raises:
+        BracketError: a cell holds something else, or a bracket has no partner.
+    """
+    opened: defaultdict[str, list[int]] = defaultdict(list)
+    found: list[Bracketed] = []
+    for index, cell in enumerate(cells):
+        # What begins here is opened after what ends here: '(3|3)' is two mentions.
+        for opens, entity, closes in sorted(_pieces(cell, index), key=lambda piece: piece[0]):
+            if opens and not closes:
+                opened[entity].append(index)
+            else:
+                start = index if opens else _opened(opened[entity], entity, index)
+                found.append(Bracketed(entity, start, index))
+    for entity, starts in opened.items():
+        if starts:
+            message = f"'({entity}' is not closed in its sentence"
+            raise BracketError(message, index=starts[-1])
+    return found
+
+
+def encode(mentions: Iterable[Bracketed], num_words: int) -> list[str]:
+    """Write the mentions of a sentence as a cell for each word."""
+    opening: list[list[str]] = [[] for _ in range(num_words)]
+    closing: list[list[str]] = [[] for _ in range(num_words)]
+    for entity, start, end in sorted(mentions, key=lambda held: (held.start, -held.end)):
+        if start == end:
+            opening[start].append(f"({entity})")
+        else:
+            opening[start].append(f"({entity}")
+            closing[end].append(f"{entity})")
+    cells = map(list.__add__, opening, closing)
+    return ["|".join(pieces) or _NOTHING for pieces in cells]
+
+
+def _pieces(cell: str, index: int) -> Iterator[tuple[bool, str, bool]]:
+    """Yield the pieces of a cell: whether it opens, the entity, whether it closes."""
+    for piece in () if cell == _NOTHING else cell.split("|"):
+        match = _PIECE.fullmatch(piece)
+        if match is None or not (match[1] or match[3]):
+            expected = "expected pieces such as '(3', '3)' and '(3)' with '|' between, or '-'"
+            raise BracketError(f"found {cell!r}, {expected}", index=index)
+        yield bool(match[1]), match[2], bool(match[3])
+
+
+def _opened(starts: list[int], entity: str, index: int) -> int:
+    if not starts:
+        raise BracketError(f"{entity!r} is closed and was not opened", index=index)
+    return starts.pop()

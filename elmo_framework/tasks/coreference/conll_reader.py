@@ -1,0 +1,83 @@
+"""The CoNLL-2012 columns, with coreference in the last."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+from itertools import groupby, islice
+from pathlib import Path
+from typing import Annotated, final
+
+from annotated_types import Gt
+
+from elmo_framework.common.errors import DataError
+from elmo_framework.data.conll2012 import Conll2012Sentence, read_conll2012
+from elmo_framework.data.paths import data_files
+from elmo_framework.data.reader import DatasetReader
+from elmo_framework.tasks.coreference.brackets import BracketError, decode
+from elmo_framework.tasks.coreference.example import Document, Mention, clusters_of
+from elmo_framework.tasks.coreference.genres import ONTONOTES, GenrePattern
+
+
+@final
+@DatasetReader.register("coref")
+class ConllCoreferenceReader(DatasetReader[Document]):
+    """Reads the columns of the CoNLL-2012 shared task; each part of a document is an example.
+
+    Args:
+        max_sentences: how many sentences of each document are kept; null for all.
+        remove_singletons: whether things that are mentioned once are left out.
+        genre_pattern: a regular expression whose one group finds the genre in the name of a
+            document; that of OntoNotes unless given, null for no genres.
+        max_instances: how many documents are read; null for all.
+    """
+
+    example_type = Document
+
+    def __init__(
+        self,
+        max_sentences: Annotated[int, Gt(0)] | None = None,
+        remove_singletons: bool = False,
+        genre_pattern: str | None = ONTONOTES,
+        max_instances: Annotated[int, Gt(0)] | None = None,
+    ) -> None:
+        self._genres = GenrePattern(genre_pattern)
+        self._max_sentences, self._remove_singletons = max_sentences, remove_singletons
+        self._max_instances = max_instances
+
+    def read(self, path: Path) -> Iterator[Document]:
+        """Yield the documents of a file, or of the files of a folder or a pattern."""
+        documents = (document for file in data_files(path) for document in self._documents(file))
+        return islice(documents, self._max_instances)
+
+    def _documents(self, file: Path) -> Iterator[Document]:
+        sentences = read_conll2012(file)
+        for (key, part), held in groupby(sentences, lambda one: (one.document_id, one.part)):
+            whole = self._document(key, part, list(held), file)
+            yield whole.cut(self._max_sentences, remove_singletons=self._remove_singletons)
+
+    def _document(
+        self, key: str, part: int, sentences: Sequence[Conll2012Sentence], file: Path
+    ) -> Document:
+        entities: defaultdict[str, list[Mention]] = defaultdict(list)
+        num_words = 0
+        for sentence in sentences:
+            for entity, start, end in _decoded(sentence, file):
+                entities[entity].append(Mention(num_words + start, num_words + end))
+            num_words += len(sentence.words)
+        return Document(
+            sentences=tuple(sentence.words for sentence in sentences),
+            clusters=clusters_of(entities.values()),
+            key=key,
+            part=part,
+            speakers=tuple(sentence.speakers for sentence in sentences),
+            genre=self._genres.genre(key),
+        )
+
+
+def _decoded(sentence: Conll2012Sentence, file: Path) -> Sequence[tuple[str, int, int]]:
+    try:
+        return decode(sentence.coreference)
+    except BracketError as error:
+        line = sentence.first_line + error.index
+        raise DataError(str(error), path=file, line=line) from error

@@ -1,0 +1,110 @@
+"""A document with the mentions that mean the same."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from itertools import chain
+from typing import NamedTuple, TypeAlias
+
+
+class Mention(NamedTuple):
+    """The words of a document that mention something, counted through its sentences from 0.
+
+    Attributes:
+        start: the first.
+        end: the last, which belongs to the mention, as in the files of this task.
+    """
+
+    start: int
+    end: int
+
+
+Cluster: TypeAlias = tuple[Mention, ...]
+"""All mentions of one thing, in the order of the document."""
+
+
+@dataclass(frozen=True, slots=True)
+class Document:
+    """A document, or a part of one, and what is mentioned in it.
+
+    Attributes:
+        sentences: the words of each.
+        clusters: no mention stands in two of them; None where they are not known.
+        key: what the document is called.
+        part: which part of that document this is.
+        speakers: who says or writes each word; None where it is not known.
+        genre: what kind of text this is; None where it is not known.
+    """
+
+    sentences: tuple[tuple[str, ...], ...]
+    clusters: tuple[Cluster, ...] | None
+    key: str = ""
+    part: int = 0
+    speakers: tuple[tuple[str, ...], ...] | None = None
+    genre: str | None = None
+
+    def __post_init__(self) -> None:
+        """Refuse mentions outside the document, and words without a speaker beside others."""
+        num_words = len(self.words)
+        for mention in chain.from_iterable(self.clusters or ()):
+            if not 0 <= mention.start <= mention.end < num_words:
+                raise ValueError(
+                    f"{list(mention)} is no mention [first word, last word] "
+                    f"in a document of {num_words} words"
+                )
+        if self.speakers is not None and lengths(self.speakers) != lengths(self.sentences):
+            raise ValueError("the speakers are not as many as the words of each sentence")
+
+    @property
+    def words(self) -> tuple[str, ...]:
+        """The words of all sentences."""
+        return tuple(chain.from_iterable(self.sentences))
+
+    def cut(self, max_sentences: int | None, *, remove_singletons: bool) -> Document:
+        """Return the beginning of this document.
+
+        Args:
+            max_sentences: how many sentences are kept; None for all. Mentions that do not end in
+                them are left out.
+            remove_singletons: whether what is mentioned once in them is left out.
+        """
+        sentences = self.sentences[:max_sentences]
+        num_words = sum(lengths(sentences))
+        kept = [
+            [held for held in cluster if held.end < num_words] for cluster in self.clusters or ()
+        ]
+        clusters = clusters_of(kept, remove_singletons=remove_singletons)
+        return replace(
+            self,
+            sentences=sentences,
+            clusters=None if self.clusters is None else clusters,
+            speakers=None if self.speakers is None else self.speakers[:max_sentences],
+        )
+
+
+def lengths(rows: Sequence[Sequence[str]]) -> list[int]:
+    """Return the length of each row."""
+    return [len(row) for row in rows]
+
+
+def clusters_of(
+    groups: Iterable[Iterable[Mention]], *, remove_singletons: bool = False
+) -> tuple[Cluster, ...]:
+    """Make clusters of groups of mentions, in the order of the document.
+
+    Groups that share a mention become one cluster, as a mention can only mean one thing; a
+    mention counts once.
+
+    Args:
+        groups: mentions of the same thing.
+        remove_singletons: whether things that are mentioned once are left out.
+    """
+    merged: dict[Mention, set[Mention]] = {}
+    for group in groups:
+        held = set(group)
+        together = held.union(*(merged[mention] for mention in held if mention in merged))
+        merged.update(dict.fromkeys(together, together))
+    distinct = {id(cluster): cluster for cluster in merged.values()}.values()
+    smallest = 2 if remove_singletons else 1
+    return tuple(sorted(tuple(sorted(held)) for held in distinct if len(held) >= smallest))

@@ -1,0 +1,84 @@
+"""Predictions as a file that the official scorer reads, and as coloured text."""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import accumulate
+
+from rich.text import Text
+
+from elmo_framework.metrics.coreference import Resolution
+from elmo_framework.tasks.coreference.brackets import Bracketed, encode
+from elmo_framework.tasks.coreference.example import Document, lengths
+
+# What stands between the word and the speaker, and between the speaker and the mentions.
+_BEFORE_SPEAKER, _AFTER_SPEAKER = ("-", "*", "-", "-", "-"), ("*",)
+_COLOURS = ("red", "green", "yellow", "blue", "magenta", "cyan")
+
+
+def conll2012(predictions: Iterable[tuple[Resolution, Document]]) -> Iterator[str]:
+    """Write the columns of CoNLL-2012, the predicted clusters in the last.
+
+    The name, the part and the words of each document are as they were read, so that the scorer
+    finds the document in the file of the right ones.
+    """
+    for resolution, document in predictions:
+        yield f"#begin document ({document.key}); part {document.part:03}\n"
+        for row, mentions in enumerate(_by_sentence(resolution, document)):
+            yield "".join(_lines(document, row, mentions)) + "\n"
+        yield "#end document\n"
+
+
+def coloured(resolution: Resolution, document: Document) -> Text:
+    """Write a document with brackets around its mentions, a sentence a line.
+
+    A number after each mention says which cluster it is in, and so does its colour.
+    """
+    text = Text()
+    for words, mentions in zip(document.sentences, _by_sentence(resolution, document), strict=True):
+        _append(text, words, mentions)
+        text.append("\n")
+    return text
+
+
+def _by_sentence(resolution: Resolution, document: Document) -> list[list[Bracketed]]:
+    """Return the mentions in each sentence, each with the number of its cluster."""
+    firsts = list(accumulate(lengths(document.sentences), initial=0))[:-1]
+    rows: list[list[Bracketed]] = [[] for _ in firsts]
+    for number, cluster in enumerate(resolution.clusters):
+        for start, end in cluster:
+            row = bisect_right(firsts, start) - 1
+            rows[row].append(Bracketed(str(number), start - firsts[row], end - firsts[row]))
+    return rows
+
+
+def _lines(document: Document, row: int, mentions: Iterable[Bracketed]) -> Iterator[str]:
+    words = document.sentences[row]
+    speakers = ["-"] * len(words) if document.speakers is None else document.speakers[row]
+    cells = encode(mentions, len(words))
+    for number, (word, speaker, cell) in enumerate(zip(words, speakers, cells, strict=True)):
+        place = (document.key or "-", str(document.part), str(number), word)
+        yield "\t".join((*place, *_BEFORE_SPEAKER, speaker, *_AFTER_SPEAKER, cell)) + "\n"
+
+
+def _append(text: Text, words: Sequence[str], mentions: Iterable[Bracketed]) -> None:
+    styles = [""] * len(words)
+    opening: defaultdict[int, list[str]] = defaultdict(list)
+    closing: defaultdict[int, list[str]] = defaultdict(list)
+    for entity, start, end in sorted(mentions, key=lambda held: held.start - held.end):
+        styles[start : end + 1] = [_style(entity)] * (end + 1 - start)
+        opening[start].append(entity)
+        closing[end].insert(0, entity)
+    for number, word in enumerate(words):
+        text.append(" " if number else "")
+        for entity in opening[number]:
+            text.append("[", _style(entity))
+        text.append(word, styles[number])
+        for entity in closing[number]:
+            text.append(f"]{entity}", _style(entity))
+
+
+def _style(entity: str) -> str:
+    return _COLOURS[int(entity) % len(_COLOURS)]

@@ -1,0 +1,141 @@
+"""Spans that could be mentions: their vectors, and which of them are kept."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import torch
+from jaxtyping import Float, Int
+from torch import Tensor, nn
+from torch.nn import functional as F
+
+from elmo_framework.encoders.feedforward import FeedForwardOptions
+from elmo_framework.nn.product import linear
+from elmo_framework.nn.span_pooling import SpanWindows, span_attention, weighted_windows
+from elmo_framework.nn.span_pruning import best_spans
+
+
+class Words(NamedTuple):
+    """The words of a document.
+
+    Attributes:
+        embedded: their vectors before the encoder.
+        encoded: those after it.
+        sentences: a number for the sentence of each.
+    """
+
+    embedded: Float[Tensor, "words embedded_dim"]
+    encoded: Float[Tensor, "words encoded_dim"]
+    sentences: Int[Tensor, " words"]
+
+
+@dataclass(frozen=True, slots=True)
+class Spans:
+    """Spans of a document, ordered by their first and their last word.
+
+    Attributes:
+        starts: the first word of each.
+        widths: how many words it has more than one.
+        scores: how likely it is a mention.
+        vectors: what it is compared with others by.
+    """
+
+    starts: Int[Tensor, " spans"]
+    widths: Int[Tensor, " spans"]
+    scores: Float[Tensor, " spans"]
+    vectors: Float[Tensor, "spans span_dim"]
+
+
+class MentionRanker(nn.Module):
+    """Scores all spans of a document and keeps the best (Lee et al. 2017, sections 4 and 5).
+
+        g = [x*_start; x*_end; x^; phi(width)],  x^ = sum_t a_t x_t,  s_m = w . FFNN(g)
+
+    x are the vectors of words before the encoder, x* those after it, and a is the softmax of
+    `w_a . x*` over the words of the span. The first layer of the FFNN is computed at each word,
+    and its products are put together for the spans: for a span that is not kept there is never
+    a g.
+
+    Args:
+        embedded_dim: the width of the vectors before the encoder.
+        encoded_dim: the width of those after it.
+        feedforward: the FFNN.
+        feature_size: the width of the vector for each width of a span.
+        max_span_width: how many words a span has at most.
+        spans_per_word: how many spans are kept, as a share of the words.
+        dropout: the share of values dropped from the vectors of widths.
+    """
+
+    def __init__(
+        self,
+        *,
+        embedded_dim: int,
+        encoded_dim: int,
+        feedforward: FeedForwardOptions,
+        feature_size: int,
+        max_span_width: int,
+        spans_per_word: float,
+        dropout: float,
+    ) -> None:
+        super().__init__()
+        self._max_width, self._spans_per_word = max_span_width, spans_per_word
+        self._dims = [encoded_dim, encoded_dim, embedded_dim, feature_size]
+        self.span_dim = sum(self._dims)
+        self.attention = nn.Linear(encoded_dim, 1)
+        self.width_embedding = nn.Embedding(max_span_width, feature_size)
+        self.feedforward = feedforward.build(input_dim=self.span_dim)
+        self.score = nn.Linear(self.feedforward.output_dim, 1)
+        self.dropout = nn.Dropout(dropout)
+
+    def forward(self, words: Words) -> Spans:
+        """Return the spans that are kept, of which no two cross."""
+        windows = SpanWindows.of(words.sentences, self._max_width)
+        attention = span_attention(self.attention(words.encoded).squeeze(1), windows)
+        features = self._width_features(len(words.sentences))
+        scores = self._scores(words, windows, attention, features).flatten()
+        kept = self._kept(scores.detach(), windows)
+        starts = kept.div(self._max_width, rounding_mode="floor")
+        widths = kept.remainder(self._max_width)
+        vectors = [
+            words.encoded.index_select(0, starts),
+            words.encoded.index_select(0, starts + widths),
+            weighted_windows(
+                words.embedded,
+                windows.positions[starts],
+                attention.flatten(0, 1).index_select(0, kept)[:, None],
+            ).squeeze(1),
+            features.flatten(0, 1).index_select(0, kept),
+        ]
+        return Spans(starts, widths, scores.index_select(0, kept), torch.cat(vectors, dim=1))
+
+    def _width_features(self, num_words: int) -> Float[Tensor, "words width feature"]:
+        features: Tensor = self.dropout(self.width_embedding.weight.expand(num_words, -1, -1))
+        return features
+
+    def _scores(
+        self,
+        words: Words,
+        windows: SpanWindows,
+        attention: Float[Tensor, "words width width"],
+        features: Float[Tensor, "words width feature"],
+    ) -> Float[Tensor, "words width"]:
+        of_start, of_end, of_head, of_width = self.feedforward.first_weights(self._dims)
+        starts = linear(words.encoded, of_start, self.feedforward.first_bias)
+        ends = F.embedding(windows.positions, linear(words.encoded, of_end))
+        heads = weighted_windows(linear(words.embedded, of_head), windows.positions, attention)
+        widths = linear(features, of_width)
+        hidden = self.feedforward.after_product(starts[:, None] + ends + heads + widths)
+        scores: Tensor = self.score(hidden)
+        return scores.squeeze(2)
+
+    def _kept(
+        self, scores: Float[Tensor, " all_spans"], windows: SpanWindows
+    ) -> Int[Tensor, " spans"]:
+        """Return the numbers of the spans that are kept: `start * max_span_width + width`."""
+        num_words, max_width = windows.inside.shape
+        candidates = windows.inside.flatten().nonzero().squeeze(1)
+        starts = candidates.div(max_width, rounding_mode="floor")
+        ends = starts + candidates.remainder(max_width)
+        limit = max(1, int(self._spans_per_word * num_words))
+        return candidates[best_spans(scores[candidates], starts, ends, limit)]

@@ -1,0 +1,215 @@
+"""A model that ranks, for each span, the spans before it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Annotated, Literal, final
+
+import torch
+from annotated_types import Ge, Gt, Lt
+from jaxtyping import Float, Int
+from torch import Tensor, nn
+from torch.nn import functional as F
+from torch.nn.utils.rnn import pad_sequence
+
+from elmo_framework.common.component import Injected, Lazy
+from elmo_framework.data.text import Indexer, TextBatch
+from elmo_framework.data.vocabulary import Vocabularies
+from elmo_framework.embedders.text_embedder import TextEmbedder
+from elmo_framework.embedders.token_embedder import TokenEmbedder
+from elmo_framework.encoders.encoder import Encoder
+from elmo_framework.encoders.feedforward import FeedForwardOptions
+from elmo_framework.metrics.coreference import Resolution
+from elmo_framework.model.head import Head, HeadOutput
+from elmo_framework.tasks.coreference.antecedents import AntecedentScorer
+from elmo_framework.tasks.coreference.batch import CoreferenceBatch
+from elmo_framework.tasks.coreference.choices import antecedent_loss, resolved, with_dummy
+from elmo_framework.tasks.coreference.mentions import MentionRanker, Spans, Words
+from elmo_framework.tasks.coreference.packed_words import PackedWords, gold_clusters
+from elmo_framework.tasks.coreference.task import CoreferenceTask
+
+
+@dataclass(frozen=True, slots=True)
+class Ranking:
+    """What the model computes for a document.
+
+    Attributes:
+        spans: the first and the last word of each span that is kept, in the document.
+        choices: the score 0 of no antecedent, and those of the spans before it, the nearest first.
+    """
+
+    spans: Int[Tensor, "spans 2"]
+    choices: Float[Tensor, "spans choices"]
+
+
+@dataclass(frozen=True, slots=True)
+class CoreferenceOutput(HeadOutput):
+    """What the model computes for a batch.
+
+    Attributes:
+        rankings: one for each document.
+    """
+
+    rankings: tuple[Ranking, ...]
+
+
+@final
+@Head.register("coref")
+class SpanRanker(Head[CoreferenceBatch]):
+    """End-to-end coreference by ranking spans (Lee et al. 2017).
+
+    All spans of a document are scored as mentions; each of the best is given the span before it
+    that it means the same as, or none. The loss is the negative logarithm of the probability of
+    all right antecedents, summed over the spans.
+
+    Args:
+        embedder: gives the encoder its vectors, and each span those of its words.
+        encoder: reads the words.
+        mention_feedforward: scores each span as a mention.
+        antecedent_feedforward: scores pairs of spans.
+        vocabularies: what was counted in the training data; it holds the genres.
+        output_embedder: gives vectors that stand after those of the encoder: ELMo at the output.
+        encoder_reads: what the encoder reads as one sequence.
+        feature_size: the width of the vectors for the width of a span, and for the distance, the
+            speakers and the genre of a pair.
+        max_span_width: how many words a mention has at most; longer ones are never found.
+        spans_per_word: how many spans are kept, as a share of the words.
+        max_antecedents: how many spans before each are considered.
+        use_speakers: whether it matters that two spans have one speaker.
+        use_genre: whether the genre of the document matters.
+        max_training_sentences: longer documents are trained on so many sentences, beginning at
+            one drawn by chance each time; null for all.
+        lexical_dropout: the share of values dropped from the vectors of the embedder.
+        dropout: the share of values dropped from those of the encoder, and from those for widths,
+            distances, speakers and genres.
+    """
+
+    task = CoreferenceTask()
+
+    def __init__(
+        self,
+        embedder: TextEmbedder,
+        encoder: Lazy[Encoder],
+        mention_feedforward: FeedForwardOptions,
+        antecedent_feedforward: FeedForwardOptions,
+        vocabularies: Injected[Vocabularies],
+        output_embedder: TokenEmbedder | None = None,
+        encoder_reads: Literal["sentence", "document"] = "sentence",
+        feature_size: Annotated[int, Gt(0)] = 20,
+        max_span_width: Annotated[int, Gt(0)] = 10,
+        spans_per_word: Annotated[float, Gt(0)] = 0.4,
+        max_antecedents: Annotated[int, Gt(0)] = 250,
+        use_speakers: bool = True,
+        use_genre: bool = True,
+        max_training_sentences: Annotated[int, Gt(0)] | None = 50,
+        lexical_dropout: Annotated[float, Ge(0), Lt(1)] = 0.5,
+        dropout: Annotated[float, Ge(0), Lt(1)] = 0.2,
+    ) -> None:
+        super().__init__()
+        self._max_training_sentences = max_training_sentences
+        self._max_span_width, self._encoder_reads = max_span_width, encoder_reads
+        self.embedder = embedder
+        self.encoder = encoder.build(input_dim=embedder.output_dim)
+        self.output_embedder = output_embedder
+        self.lexical_dropout, self.dropout = nn.Dropout(lexical_dropout), nn.Dropout(dropout)
+        output_dim = 0 if output_embedder is None else output_embedder.output_dim
+        self.mentions = MentionRanker(
+            embedded_dim=embedder.output_dim,
+            encoded_dim=self.encoder.output_dim + output_dim,
+            feedforward=mention_feedforward,
+            feature_size=feature_size,
+            max_span_width=max_span_width,
+            spans_per_word=spans_per_word,
+            dropout=dropout,
+        )
+        self.antecedents = AntecedentScorer(
+            span_dim=self.mentions.span_dim,
+            feedforward=antecedent_feedforward,
+            feature_size=feature_size,
+            max_antecedents=max_antecedents,
+            dropout=dropout,
+            use_speakers=use_speakers,
+            num_genres=len(vocabularies.words("genres")) if use_genre else None,
+        )
+
+    @property
+    def indexers(self) -> Sequence[Indexer]:
+        """What turns words into the ids that the embedders read, each once."""
+        own = self.output_embedder.indexers if self.output_embedder is not None else ()
+        return list({item.key: item for item in (*self.embedder.indexers, *own)}.values())
+
+    def forward(self, batch: CoreferenceBatch) -> CoreferenceOutput:
+        """Rank the antecedents of the spans of each document."""
+        if self.training and self._max_training_sentences is not None:
+            batch = batch.window(self._max_training_sentences)
+        packed = PackedWords.of(batch)
+        rankings, all_spans = [], []
+        for number, words in enumerate(self._words(batch.text, packed)):
+            spans = self.mentions(words)
+            speakers = packed.speakers[number].index_select(0, spans.starts)
+            scores = self.antecedents(spans, speakers, batch.genres[number])
+            places = packed.numbers[number]
+            ends = places[spans.starts + spans.widths]
+            found = torch.stack([places[spans.starts], ends], dim=1)
+            rankings.append(Ranking(found, with_dummy(scores)))
+            all_spans.append(spans)
+        losses = self._losses(batch, packed, rankings, all_spans)
+        total = None if losses is None else losses.sum()
+        return CoreferenceOutput(total, losses, tuple(rankings))
+
+    def predict(self, output: CoreferenceOutput, batch: CoreferenceBatch) -> list[Resolution]:
+        """Return the clusters of each document."""
+        return [
+            resolved(ranking.spans.tolist(), ranking.choices.argmax(dim=1).tolist())
+            for ranking in output.rankings
+        ]
+
+    def _words(self, text: TextBatch, packed: PackedWords) -> list[Words]:
+        """Embed and encode the words of each document."""
+        padded = self.lexical_dropout(self.embedder(text))
+        embedded = packed.take(padded)
+        if self._encoder_reads == "sentence":
+            encoded = [packed.take(self.dropout(self.encoder(padded, text.mask)))]
+        else:
+            documents = torch.split(embedded, packed.sizes)
+            encoded = [self.dropout(self._encoded_documents(documents))]
+        if self.output_embedder is not None:
+            encoded.append(packed.take(self.output_embedder(text)))
+        columns = zip(
+            torch.split(embedded, packed.sizes),
+            torch.split(torch.cat(encoded, dim=1), packed.sizes),
+            packed.sentences,
+            strict=True,
+        )
+        return [Words(*held) for held in columns]
+
+    def _encoded_documents(
+        self, documents: Sequence[Float[Tensor, "_ embedded_dim"]]
+    ) -> Float[Tensor, "words encoded_dim"]:
+        padded = pad_sequence(list(documents), batch_first=True)
+        # An encoder reads one word at least, if only a padded one.
+        padded = F.pad(padded, (0, 0, 0, max(0, 1 - padded.shape[1])))
+        sizes = torch.tensor([len(words) for words in documents], device=padded.device)
+        mask = torch.arange(padded.shape[1], device=padded.device) < sizes[:, None]
+        encoded: Tensor = self.encoder(padded, mask)
+        places = mask.flatten().nonzero().squeeze(1)
+        return encoded.flatten(0, 1).index_select(0, places)
+
+    def _losses(
+        self,
+        batch: CoreferenceBatch,
+        packed: PackedWords,
+        rankings: Sequence[Ranking],
+        all_spans: Sequence[Spans],
+    ) -> Float[Tensor, " documents"] | None:
+        if batch.mentions is None:
+            return None
+        grid = gold_clusters(batch, batch.mentions, self._max_span_width)
+        grids = torch.split(grid, packed.sizes)
+        return torch.stack(
+            [
+                antecedent_loss(ranking.choices, gold[spans.starts, spans.widths])
+                for ranking, spans, gold in zip(rankings, all_spans, grids, strict=True)
+            ]
+        )

@@ -1,0 +1,122 @@
+"""What coreference is: documents in, clusters of mentions out."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, ClassVar, final
+
+from rich.text import Text
+
+from elmo_framework.common.errors import DataError, allowed
+from elmo_framework.data.text import Indexer
+from elmo_framework.data.tokenizer import Tokenizer
+from elmo_framework.data.vocabulary import Counts, Vocabularies
+from elmo_framework.metrics.coreference import ConllCoref, MentionRecall, Resolution
+from elmo_framework.metrics.metric import Metric
+from elmo_framework.model.task import Collator, HeadTask, PredictionFormat
+from elmo_framework.tasks.coreference.batch import CoreferenceBatch, CoreferenceCollator
+from elmo_framework.tasks.coreference.example import Cluster, Document
+from elmo_framework.tasks.coreference.fields import text, word_lists
+from elmo_framework.tasks.coreference.formats import coloured, conll2012
+
+_KEYS = ("document", "sentence", "sentences")
+
+
+@final
+class CoreferenceTask(HeadTask[Document, CoreferenceBatch]):
+    """The mentions of a document that mean the same; scored as in the CoNLL-2012 shared task.
+
+    A prediction is a `Resolution`.
+    """
+
+    example_type = Document
+    metrics: ClassVar[Mapping[str, Metric]] = {
+        "conll_coref": ConllCoref(),
+        "mention_recall": MentionRecall(),
+    }
+    formats: ClassVar[Mapping[str, PredictionFormat]] = {"conll2012": conll2012}
+
+    def count(self, examples: Iterable[Document]) -> Counts:
+        """Count `words` and `genres`."""
+        words: Counter[str] = Counter()
+        genres: Counter[str] = Counter()
+        for example in examples:
+            words.update(example.words)
+            genres.update([] if example.genre is None else [example.genre])
+        return {"words": words, "genres": genres}
+
+    def collator(self, vocabularies: Vocabularies, indexers: Sequence[Indexer]) -> Collator:
+        """Return what makes batches."""
+        return CoreferenceCollator(vocabularies.words("genres"), tuple(indexers))
+
+    def num_tokens(self, example: Document) -> int:
+        """Return the number of words."""
+        return sum(map(len, example.sentences))
+
+    def sentences(self, example: Document) -> Iterable[Sequence[str]]:
+        """Return the sentences."""
+        return example.sentences
+
+    def gold(self, example: Document) -> tuple[Cluster, ...]:
+        """Return the clusters of a document.
+
+        Raises:
+            DataError: they are not known.
+        """
+        if example.clusters is None:
+            name = repr(example.key or " ".join(example.words[:10]))
+            raise DataError(f"a document without clusters cannot be scored: {name}")
+        return example.clusters
+
+    def example(self, inputs: Mapping[str, Any], tokenizer: Tokenizer) -> Document:
+        """Make an example of `{"document": "..."}` or of `{"sentences": [["...", ...], ...]}`.
+
+        Beside `sentences` there may be `speakers`, as many as the words. `sentence` means
+        `document`, and `genre` may stand beside any of them.
+        """
+        given = [key for key in _KEYS if key in inputs]
+        if len(given) != 1:
+            found = ", ".join(map(repr, given or inputs)) or "none"
+            known = allowed(next(iter(inputs), ""), _KEYS)
+            raise DataError(f"expected one key that holds a document, found {found}; {known}")
+        sentences, speakers = _sentences(given[0], inputs, tokenizer), None
+        if "speakers" in inputs:
+            speakers = word_lists(inputs, "speakers")
+        genre = text(inputs, "genre") if "genre" in inputs else None
+        try:
+            return Document(sentences, None, speakers=speakers, genre=genre)
+        except ValueError as error:
+            raise DataError(str(error)) from error
+
+    def to_json(self, prediction: Resolution, example: Document) -> dict[str, Any]:
+        """Return the words, the clusters and the spans that were considered.
+
+        A mention is [first word, last word]; `texts` holds the words of those in `clusters`.
+        """
+        words = example.words
+        return {
+            "document": list(words),
+            "clusters": [list(map(list, cluster)) for cluster in prediction.clusters],
+            "texts": [
+                [" ".join(words[start : end + 1]) for start, end in cluster]
+                for cluster in prediction.clusters
+            ],
+            "top_spans": list(map(list, prediction.spans)),
+        }
+
+    def pretty(self, prediction: Resolution, example: Document) -> Text:
+        """Return the document with its mentions in brackets, a colour for each cluster."""
+        return coloured(prediction, example)
+
+
+def _sentences(
+    key: str, inputs: Mapping[str, Any], tokenizer: Tokenizer
+) -> tuple[tuple[str, ...], ...]:
+    """Return the sentences of an input; one without words when there are none."""
+    if key == "sentences":
+        sentences = word_lists(inputs, key)
+    else:
+        split = tokenizer.sentences(text(inputs, key))
+        sentences = tuple(tuple(tokenizer.words(sentence)) for sentence in split)
+    return sentences or ((),)

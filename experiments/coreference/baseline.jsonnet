@@ -1,0 +1,60 @@
+// Coreference on CoNLL-2012 without ELMo: the span ranking of Lee et al. (2017), which the ELMo paper
+// starts from. Each number is that of its code (e2e-coref), or of AllenNLP's coref.jsonnet, as the
+// comment beside it says.
+local feedforward = { num_layers: 2, hidden_dims: 150, activations: 'relu', dropout: 0.2 };  // both
+// The vectors of words that a file has are brought to the length 1, those of others are zero.
+local vectors = { type: 'embedding', trainable: false, normalize: true, missing: 'zeros' };
+{
+  dataset_reader: { type: 'coref' },
+  train_data_path: 'data/conll2012/train.english.v4_gold_conll',
+  validation_data_path: 'data/conll2012/dev.english.v4_gold_conll',
+  // e2e-coref: words that only the development data has keep their vectors.
+  datasets_for_vocab_creation: ['train', 'validation'],
+  model: {
+    type: 'coref',
+    embedder: {
+      token_embedders: {
+        // e2e-coref: these two side by side. AllenNLP has GloVe 6B of 300 dimensions alone.
+        tokens: vectors { embedding_dim: 300, pretrained_file: 'data/glove/glove.840B.300d.txt' },
+        turian: vectors { embedding_dim: 50, pretrained_file: 'data/turian/turian.50d.txt' },
+        // e2e-coref; AllenNLP 16 dimensions, 100 filters of width 5.
+        token_characters: {
+          type: 'character_encoding',
+          embedding: { embedding_dim: 8 },
+          encoder: {
+            type: 'cnn',
+            num_filters: 50,
+            ngram_filter_sizes: [3, 4, 5],
+            conv_layer_activation: 'relu',
+          },
+        },
+      },
+    },
+    // e2e-coref: each sentence by itself; AllenNLP the document as one sequence ('document'). The
+    // gates of e2e-coref's cell are coupled, those of this one are not.
+    encoder: { type: 'lstm', hidden_size: 200, bidirectional: true },
+    encoder_reads: 'sentence',
+    mention_feedforward: feedforward,
+    antecedent_feedforward: feedforward,
+    feature_size: 20,  // both
+    max_span_width: 10,  // both
+    spans_per_word: 0.4,  // both
+    max_antecedents: 250,  // e2e-coref; AllenNLP 100
+    use_speakers: true,  // e2e-coref; AllenNLP has neither
+    use_genre: true,
+    max_training_sentences: 50,  // e2e-coref
+    lexical_dropout: 0.5,  // both
+    dropout: 0.2,  // both
+  },
+  data_loader: { batch_size: 1 },  // both
+  trainer: {
+    optimizer: { type: 'adam', lr: 0.001 },  // both
+    // e2e-coref: times 0.999 every 100 steps, which is this in an epoch of 2,802 documents.
+    // AllenNLP halves it after two epochs without improvement.
+    learning_rate_scheduler: { type: 'exponential', gamma: 0.9724 },
+    grad_norm: 5.0,  // both
+    num_epochs: 150,  // AllenNLP; e2e-coref about as many
+    patience: 10,  // AllenNLP
+    validation_metric: '+coref_f1',
+  },
+}

@@ -1,0 +1,60 @@
+from pathlib import Path
+
+from elmo_framework.metrics.coreference import Resolution
+from elmo_framework.tasks.coreference.conll_reader import ConllCoreferenceReader
+from elmo_framework.tasks.coreference.example import Document
+from elmo_framework.tasks.coreference.formats import coloured, conll2012
+
+FIXTURES = Path(__file__).parents[3] / "fixtures/coreference"
+
+
+def test_right_clusters_are_written_as_they_can_be_read(tmp_path: Path):
+    reader = ConllCoreferenceReader()
+    documents = list(reader.read(FIXTURES / "train.conll"))
+    path = tmp_path / "written.conll"
+
+    path.write_text("".join(conll2012((Resolution(each.clusters, ()), each) for each in documents)))
+
+    assert list(reader.read(path)) == documents
+
+
+def test_the_lines_are_those_of_the_shared_task():
+    document = Document((("She", "left"), ("He", "saw", "her")), None, key="nw/a", part=3)
+    resolution = Resolution((((0, 0), (4, 4)), ((2, 4),)), ())
+
+    lines = "".join(conll2012([(resolution, document)])).split("\n")
+
+    assert lines[0] == "#begin document (nw/a); part 003"
+    assert lines[1].split("\t") == ["nw/a", "3", "0", "She", *"-*----*", "(0)"]
+    assert [line.rpartition("\t")[2] for line in lines[1:]] == [
+        "(0)",
+        "-",
+        "",
+        "(1",
+        "-",
+        "(0)|1)",
+        "",
+        "#end document",
+        "",
+    ]
+
+
+def test_a_document_without_a_name_can_be_written(tmp_path: Path):
+    path = tmp_path / "written.conll"
+    document = Document((("She", "left", "her"),), None)
+
+    path.write_text("".join(conll2012([(Resolution((((0, 0), (2, 2)),), ()), document)])))
+
+    (again,) = ConllCoreferenceReader().read(path)
+    assert again.clusters == (((0, 0), (2, 2)),)
+
+
+def test_mentions_stand_in_coloured_brackets_with_their_cluster():
+    document = Document((("Ann", "met", "her", "son"), ("He", "left")), None)
+
+    text = coloured(Resolution((((0, 0), (2, 2)), ((2, 3), (4, 4))), ()), document)
+
+    assert text.plain == "[Ann]0 met [[her]0 son]1\n[He]1 left\n"
+    styles = {text.plain[span.start : span.end]: str(span.style) for span in text.spans}
+    assert styles["Ann"] == styles["her"] != styles["son"] == styles["He"]
+    assert "met" not in styles

@@ -1,0 +1,173 @@
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from elmo_framework.common.build import parse
+from elmo_framework.common.errors import BuildError, DataError
+from elmo_framework.data.reader import DatasetReader
+from elmo_framework.tasks.coreference.example import Document
+
+FIXTURES = Path(__file__).parents[3] / "fixtures/coreference"
+READERS = {"coref": "train.conll", "coref_jsonlines": "train.jsonlines"}
+
+
+def read(path: Path, name: str = "coref", **keys: Any) -> list[Document]:
+    return list(parse(DatasetReader, {"type": name, **keys}, source="a.jsonnet").build().read(path))
+
+
+def texts(document: Document) -> list[list[str]]:
+    words = document.words
+    return [[" ".join(words[m.start : m.end + 1]) for m in held] for held in document.clusters]
+
+
+def lines_of(path: Path, *cells: str) -> Path:
+    """A sentence whose words have these cells, after a first one."""
+    rows = [f"a 0 {number} word - * - - - - * {cell}" for number, cell in enumerate(cells)]
+    path.write_text("\n".join(["#begin document (a); part 000", *rows, "", "#end document"]))
+    return path
+
+
+def test_the_columns_give_documents_by_their_parts():
+    documents = read(FIXTURES / "train.conll")
+
+    assert [(each.key, each.part, each.genre) for each in documents] == [
+        ("nw/harbour/harbour_01", 0, "nw"),
+        ("bc/talk/talk_01", 0, "bc"),
+        ("bc/talk/talk_01", 1, "bc"),
+    ]
+    assert documents[1].sentences[1] == ("Did", "you", "thank", "her", "?")
+    assert documents[1].speakers[1] == ("Ada",) * 5
+    assert texts(documents[2]) == [["My", "Ada"], ["My cat", "it"], ["The cat"]]
+
+
+def test_clusters_that_share_a_mention_are_one():
+    # 'The daughter of the smith' is marked as 0 and as 2.
+    assert texts(read(FIXTURES / "train.conll")[0]) == [
+        ["Anna", "She", "The daughter of the smith"],
+        ["the old boat", "it", "it"],
+        ["the smith", "him"],
+    ]
+
+
+def test_json_lines_count_words_through_the_sentences():
+    documents = read(FIXTURES / "train.jsonlines", "coref_jsonlines")
+
+    assert texts(documents[0]) == [["Tom", "him"], ["a lamp", "It"]]
+    assert [each.genre for each in documents] == ["nw", "tc"]
+    assert documents[0].speakers is None
+    assert documents[1].speakers[1] == ("B",) * 4
+    assert len(documents[1].clusters) == 2
+
+
+def test_clusters_need_not_be_known(tmp_path: Path):
+    path = tmp_path / "new.jsonlines"
+    path.write_text('{"sentences": [["Go", "!"]]}\n\n')
+
+    assert read(path, "coref_jsonlines") == [Document((("Go", "!"),), None)]
+
+
+def test_singletons_can_be_removed():
+    assert texts(read(FIXTURES / "train.conll", remove_singletons=True)[2]) == [
+        ["My", "Ada"],
+        ["My cat", "it"],
+    ]
+
+
+@pytest.mark.parametrize("name", READERS)
+def test_documents_can_be_cut(name: str):
+    (document,) = read(FIXTURES / READERS[name], name, max_sentences=1, max_instances=1)
+
+    assert len(document.sentences) == 1
+    assert all(mention.end < len(document.words) for held in document.clusters for mention in held)
+    assert texts(document) == {"coref": [["Anna"], ["the old boat"]]}.get(
+        name, [["Tom"], ["a lamp"]]
+    )
+
+
+def test_cutting_comes_before_the_singletons_are_removed():
+    (document,) = read(
+        FIXTURES / "train.conll", max_sentences=1, max_instances=1, remove_singletons=True
+    )
+
+    assert document.clusters == ()
+
+
+def test_the_genre_is_what_the_pattern_finds():
+    path = FIXTURES / "train.conll"
+
+    assert {each.genre for each in read(path, genre_pattern="/([a-z]+)/")} == {"harbour", "talk"}
+    assert {each.genre for each in read(path, genre_pattern="(x+)")} == {None}
+    assert {each.genre for each in read(path, genre_pattern=None)} == {None}
+
+
+@pytest.mark.parametrize(
+    ("pattern", "message"),
+    [
+        ("a+", "genre_pattern is 'a+' with 0 groups; one group in parentheses must hold the genre"),
+        ("(a", "genre_pattern is '(a': missing ), unterminated subpattern at position 0"),
+    ],
+)
+def test_a_bad_pattern_is_refused(pattern: str, message: str):
+    with pytest.raises(BuildError) as raised:
+        read(FIXTURES / "train.conll", genre_pattern=pattern)
+
+    assert str(raised.value).endswith(message)
+
+
+@pytest.mark.parametrize(
+    ("cells", "line", "message"),
+    [
+        (["-", "(3", "-"], 3, "'(3' is not closed in its sentence"),
+        (["-", "-", "3)"], 4, "'3' is closed and was not opened"),
+    ],
+)
+def test_a_bad_bracket_is_named_with_its_line(
+    cells: list[str], line: int, message: str, tmp_path: Path
+):
+    path = lines_of(tmp_path / "bad.conll", *cells)
+
+    with pytest.raises(DataError) as raised:
+        read(path)
+
+    assert str(raised.value) == f"{path}:{line}: {message}"
+
+
+@pytest.mark.parametrize(
+    ("line", "message"),
+    [
+        ("{", "no JSON object: Expecting property name"),
+        ("[]", "expected a JSON object, not []"),
+        ('{"sentence": [["a"]]}', "there is no key 'sentences'; allowed: sentence. Did you mean"),
+        ('{"sentences": ["a"]}', "'sentences' is ['a']; expected a list of lists of strings"),
+        ('{"sentences": [["a"]], "doc_key": 3}', "'doc_key' is 3; expected a string"),
+        (
+            '{"sentences": [["a"]], "clusters": [[0, 0]]}',
+            "'clusters' is [[0, 0]]; expected a list of clusters such as [[0, 0], [4, 5]]",
+        ),
+        (
+            '{"sentences": [["a"]], "clusters": [[[0, 1]]]}',
+            "[0, 1] is no mention [first word, last word] in a document of 1 words",
+        ),
+        (
+            '{"sentences": [["a"]], "speakers": [["A", "B"]]}',
+            "the speakers are not as many as the words of each sentence",
+        ),
+    ],
+)
+def test_a_bad_line_is_named(line: str, message: str, tmp_path: Path):
+    path = tmp_path / "bad.jsonlines"
+    path.write_text(json.dumps({"sentences": [["a"]]}) + "\n" + line + "\n")
+
+    with pytest.raises(DataError) as raised:
+        read(path, "coref_jsonlines")
+
+    assert str(raised.value).startswith(f"{path}:2: {message}")
+
+
+def test_a_file_without_documents_is_refused(tmp_path: Path):
+    (tmp_path / "empty.jsonlines").write_text("\n")
+
+    with pytest.raises(DataError, match="this file holds no document"):
+        read(tmp_path / "empty.jsonlines", "coref_jsonlines")

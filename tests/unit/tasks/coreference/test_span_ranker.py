@@ -1,0 +1,303 @@
+from collections import Counter
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from torch import Tensor
+
+from elmo_framework import components
+from elmo_framework.common.build import parse
+from elmo_framework.data.vocabulary import Vocabularies
+from elmo_framework.model.model import Model
+from elmo_framework.tasks.coreference.batch import CoreferenceBatch
+from elmo_framework.tasks.coreference.conll_reader import ConllCoreferenceReader
+from elmo_framework.tasks.coreference.example import Document
+from elmo_framework.tasks.coreference.mentions import Spans, Words
+from elmo_framework.tasks.coreference.span_ranker import SpanRanker
+from elmo_framework.tasks.coreference.task import CoreferenceTask
+
+components.load()
+FIXTURES = Path(__file__).parents[3] / "fixtures/coreference"
+WORDS = {"type": "embedding", "embedding_dim": 6}
+FEEDFORWARD = {"num_layers": 2, "hidden_dims": [7, 5], "activations": "relu"}
+CONFIG: dict[str, Any] = {
+    "type": "coref",
+    "embedder": {"token_embedders": {"tokens": WORDS}},
+    "encoder": {"type": "lstm", "hidden_size": 5, "bidirectional": True},
+    "mention_feedforward": FEEDFORWARD,
+    "antecedent_feedforward": FEEDFORWARD,
+    "feature_size": 4,
+    "max_span_width": 5,
+    "spans_per_word": 0.8,
+    "max_antecedents": 6,
+    "lexical_dropout": 0.0,
+    "dropout": 0.0,
+}
+EXAMPLES = list(ConllCoreferenceReader().read(FIXTURES / "train.conll"))
+COUNTS = Vocabularies(CoreferenceTask().count(EXAMPLES))
+
+
+def ranker(**options: Any) -> SpanRanker:
+    torch.manual_seed(1)
+    lazy = parse(Model, {**CONFIG, **options}, source="a.jsonnet")
+    built = lazy.build(vocabularies=COUNTS)
+    assert isinstance(built, SpanRanker)
+    return built
+
+
+def batch_of(model: SpanRanker, examples: Sequence[Document] = EXAMPLES) -> CoreferenceBatch:
+    batch = model.task.collator(COUNTS, model.indexers)(examples)
+    assert isinstance(batch, CoreferenceBatch)
+    return batch
+
+
+def test_it_learns_its_training_data():
+    model = ranker(spans_per_word=3.0, max_span_width=2, max_antecedents=60)
+    optimizer = torch.optim.Adam(model.parameters(), lr=0.015)
+    batch = batch_of(model, EXAMPLES[1:])
+    for _ in range(110):
+        optimizer.zero_grad()
+        model(batch).loss.backward()
+        optimizer.step()
+
+    output = model(batch)
+
+    assert output.loss.item() < 0.5
+    assert [found.clusters for found in model.predict(output, batch)] == [
+        tuple(cluster for cluster in example.clusters if len(cluster) > 1)
+        for example in EXAMPLES[1:]
+    ]
+
+
+def test_the_loss_is_the_sum_over_the_documents():
+    model = ranker()
+
+    output = model(batch_of(model))
+
+    assert output.example_losses.shape == (3,)
+    torch.testing.assert_close(output.loss, output.example_losses.sum())
+    assert (output.example_losses > 0).all()
+
+
+@pytest.mark.parametrize("reads", ["sentence", "document"])
+def test_a_batch_equals_its_documents_one_by_one(reads: str):
+    model = ranker(encoder_reads=reads, output_embedder=WORDS).eval()
+    batch = batch_of(model)
+    together = model(batch)
+
+    for row, example in enumerate(EXAMPLES):
+        own = batch_of(model, [example])
+        alone = model(own)
+        torch.testing.assert_close(alone.loss, together.example_losses[row])
+        torch.testing.assert_close(alone.rankings[0].choices, together.rankings[row].choices)
+        assert model.predict(alone, own) == model.predict(together, batch)[row : row + 1]
+
+
+def test_padding_changes_nothing():
+    model = ranker().eval()
+    longer = Document((("word",) * 30,), None)
+
+    alone = model(batch_of(model, EXAMPLES[:1])).rankings[0]
+    padded = model(batch_of(model, [EXAMPLES[0], longer])).rankings[0]
+
+    assert padded.spans.tolist() == alone.spans.tolist()
+    torch.testing.assert_close(padded.choices, alone.choices)
+
+
+def test_what_the_encoder_reads_as_one_sequence_can_be_the_document():
+    by_sentence, whole = ranker().eval(), ranker(encoder_reads="document").eval()
+    batch, one = batch_of(whole), batch_of(whole, [Document((("Rain", "fell", "."),), None)])
+
+    assert not torch.equal(by_sentence(batch).example_losses, whole(batch).example_losses)
+    torch.testing.assert_close(by_sentence(one).rankings[0].choices, whole(one).rankings[0].choices)
+
+
+def test_gradients_reach_every_parameter():
+    model = ranker(output_embedder={**WORDS, "lowercase": True})
+
+    model(batch_of(model)).loss.backward()
+
+    assert {name for name, value in model.named_parameters() if not value.grad.any()} == set()
+
+
+def test_without_clusters_there_are_predictions_and_no_loss():
+    model = ranker().eval()
+    batch = batch_of(model, [Document(EXAMPLES[0].sentences, None), Document(((),), None)])
+
+    output = model(batch)
+    predictions = model.predict(output, batch)
+
+    assert output.loss is output.example_losses is None
+    assert len(predictions[0].spans) == int(0.8 * len(EXAMPLES[0].words))
+    assert predictions[1] == ((), ())
+
+
+@pytest.mark.parametrize("reads", ["sentence", "document"])
+def test_a_document_of_one_word_has_one_span_and_one_of_none_has_none(reads: str):
+    model = ranker(encoder_reads=reads).eval()
+    one, none = (batch_of(model, [Document((words,), ())]) for words in (("Anna",), ()))
+
+    assert model.predict(model(one), one) == [((), ((0, 0),))]
+    assert model.predict(model(none), none) == [((), ())]
+
+
+def naive_vector(model: SpanRanker, words: Words, start: int, width: int) -> Tensor:
+    """The vector of a span, as the equations have it."""
+    ranking, end = model.mentions, start + width
+    inside = slice(start, end + 1)
+    attention = ranking.attention(words.encoded[inside]).squeeze(1).softmax(0)
+    head = attention @ words.embedded[inside]
+    feature = ranking.width_embedding.weight[width]
+    return torch.cat([words.encoded[start], words.encoded[end], head, feature])
+
+
+def random_words(model: SpanRanker, sentences: list[int]) -> Words:
+    embedded = torch.randn(len(sentences), model.embedder.output_dim)
+    encoded = torch.randn(len(sentences), model.encoder.output_dim)
+    return Words(embedded, encoded, torch.tensor(sentences))
+
+
+def test_spans_are_scored_as_by_building_each_vector():
+    model = ranker()
+    words = random_words(model, [0] * 7 + [1] * 4 + [2])
+
+    spans = model.mentions(words)
+
+    assert len(spans.scores) == int(0.8 * 12)
+    for number, (start, width) in enumerate(
+        zip(spans.starts.tolist(), spans.widths.tolist(), strict=True)
+    ):
+        vector = naive_vector(model, words, start, width)
+        torch.testing.assert_close(spans.vectors[number], vector)
+        score = model.mentions.score(model.mentions.feedforward(vector))
+        torch.testing.assert_close(spans.scores[number], score.squeeze())
+
+
+def bin_of(distance: int) -> int:
+    bounds = [(1, 1), (2, 2), (3, 3), (4, 4), (5, 7), (8, 15), (16, 31), (32, 63), (64, 10**9)]
+    (found,) = (n for n, (low, high) in enumerate(bounds, start=1) if low <= distance <= high)
+    return found
+
+
+@pytest.mark.parametrize("features", [{}, {"use_speakers": False}, {"use_genre": False}])
+def test_pairs_are_scored_as_by_building_each_vector(features: dict[str, bool]):
+    model = ranker(max_antecedents=70, **features)
+    scorer = model.antecedents
+    num_spans = 80
+    places = torch.arange(num_spans)
+    vectors = torch.randn(num_spans, model.mentions.span_dim)
+    spans = Spans(places, places * 0, torch.randn(num_spans), vectors)
+    speakers = torch.randint(3, (num_spans,))
+    genre = torch.tensor(2)
+
+    found = scorer(spans, speakers, genre)
+
+    assert found.shape == (num_spans, 70)
+    for i in (0, 1, 17, 79):
+        for j in range(max(0, i - 70), i):
+            parts = [vectors[i], vectors[j], vectors[i] * vectors[j]]
+            parts.append(scorer.distance_embedding.weight[bin_of(i - j)])
+            if scorer.speaker_embedding is not None:
+                parts.append(scorer.speaker_embedding.weight[int(speakers[i] == speakers[j])])
+            if scorer.genre_embedding is not None:
+                parts.append(scorer.genre_embedding.weight[2])
+            score = scorer.score(scorer.feedforward(torch.cat(parts))).squeeze()
+            expected = score + spans.scores[i] + spans.scores[j]
+            torch.testing.assert_close(found[i, i - j - 1], expected, rtol=1e-4, atol=1e-5)
+        assert torch.isinf(found[i, i:]).all()
+
+
+def test_the_speaker_of_a_span_and_the_genre_count():
+    model = ranker().eval()
+    talk = EXAMPLES[1]
+    one_speaker = Document(talk.sentences, talk.clusters, genre=talk.genre)
+    other_genre = Document(talk.sentences, talk.clusters, speakers=talk.speakers, genre="nw")
+
+    losses = model(batch_of(model, [talk, one_speaker, other_genre])).example_losses
+
+    assert len(set(losses.tolist())) == 3
+
+
+def test_training_takes_a_window_of_sentences():
+    model = ranker(max_training_sentences=2)
+    batch = batch_of(model, EXAMPLES[:1])
+
+    firsts = {int(model(batch).rankings[0].spans.min()) for _ in range(20)}
+
+    assert len(firsts) > 1
+    assert len(model(batch).rankings[0].spans) < int(0.8 * 20)
+    assert len(model.eval()(batch).rankings[0].spans) == int(0.8 * len(EXAMPLES[0].words))
+
+
+def test_a_window_keeps_its_mentions_and_their_places():
+    batch = batch_of(ranker())
+    words = [word for example in EXAMPLES for word in example.words]
+    starts = [0, *torch.tensor([len(example.words) for example in EXAMPLES]).cumsum(0).tolist()]
+
+    torch.manual_seed(4)
+    window = batch.window(2)
+
+    assert window.num_tokens == sum(map(len, window.text.words)) < batch.num_tokens
+    assert window.text.mask.shape[1] == max(map(len, window.text.words))
+    for row, first, last, cluster in window.mentions.tolist():
+        document = int(window.documents[row])
+        place = int(window.offsets[row]) + first
+        mention = (place, place + last - first)
+        assert mention in EXAMPLES[document].clusters[cluster - 1]
+        assert window.text.words[row][first] == words[starts[document] + place]
+
+
+def test_a_batch_that_is_short_enough_is_its_own_window():
+    batch = batch_of(ranker())
+
+    assert batch.window(4) is batch
+
+
+def test_mentions_wider_than_any_span_are_left_out_of_the_loss():
+    wide, narrow = ranker(max_span_width=10), ranker(max_span_width=1)
+
+    assert wide(batch_of(wide)).loss > 0
+    assert narrow(batch_of(narrow)).loss > 0
+
+
+def test_dropout_acts_on_the_words_and_on_the_encoded():
+    model = ranker(lexical_dropout=0.5, dropout=0.25)
+    seen: dict[str, Words] = {}
+    model.mentions.register_forward_hook(lambda _, inputs, __: seen.update(words=inputs[0]))
+
+    model(batch_of(model, EXAMPLES[:1]))
+
+    assert 0.35 < float((seen["words"].embedded == 0).float().mean()) < 0.65
+    assert 0.15 < float((seen["words"].encoded == 0).float().mean()) < 0.35
+
+
+def test_an_output_embedder_stands_beside_the_encoder():
+    plain, wider = ranker(), ranker(output_embedder={**WORDS, "lowercase": True})
+
+    assert wider.mentions.span_dim == plain.mentions.span_dim + 12
+    assert len(wider.indexers) == 2
+
+
+def test_it_can_be_built_without_memory_for_its_weights():
+    with torch.device("meta"):
+        model = ranker()
+
+    assert all(parameter.is_meta for parameter in model.parameters())
+
+
+def test_genres_that_were_not_seen_share_a_vector():
+    model = ranker().eval()
+    first, second = (Document(EXAMPLES[1].sentences, (), genre=genre) for genre in ("x", None))
+
+    losses = model(batch_of(model, [first, second])).example_losses
+
+    torch.testing.assert_close(losses[0], losses[1])
+
+
+def test_data_without_genres_can_be_learned():
+    counts = Vocabularies({"words": Counter(["Rain"]), "genres": Counter()})
+    model = parse(Model, CONFIG, source="a.jsonnet").build(vocabularies=counts)
+
+    assert model.antecedents.genre_embedding.num_embeddings == 2

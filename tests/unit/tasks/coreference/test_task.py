@@ -1,0 +1,91 @@
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from elmo_framework.common.errors import DataError
+from elmo_framework.data.tokenizer import SpacyTokenizer, WhitespaceTokenizer
+from elmo_framework.metrics.coreference import Resolution
+from elmo_framework.tasks.coreference.conll_reader import ConllCoreferenceReader
+from elmo_framework.tasks.coreference.example import Document
+from elmo_framework.tasks.coreference.task import CoreferenceTask
+
+FIXTURES = Path(__file__).parents[3] / "fixtures/coreference"
+TASK = CoreferenceTask()
+
+
+@pytest.mark.parametrize("key", ["document", "sentence"])
+def test_raw_text_becomes_sentences_and_words(key: str):
+    document = TASK.example({key: "Ann left. She didn't wait."}, SpacyTokenizer())
+
+    assert document.sentences == (("Ann", "left", "."), ("She", "did", "n't", "wait", "."))
+    assert document.clusters is None
+
+
+def test_a_document_may_come_in_words_with_what_is_known_of_them():
+    given = {"sentences": [["I", "go"], ["You"]], "speakers": [["A", "A"], ["B"]], "genre": "tc"}
+
+    assert TASK.example(given, WhitespaceTokenizer()) == Document(
+        (("I", "go"), ("You",)), None, speakers=(("A", "A"), ("B",)), genre="tc"
+    )
+
+
+@pytest.mark.parametrize("given", [{"document": " "}, {"sentences": []}])
+def test_a_document_without_words_has_one_sentence_without_words(given: dict[str, Any]):
+    assert TASK.example(given, WhitespaceTokenizer()).sentences == ((),)
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        (
+            {"documents": "a"},
+            "expected one key that holds a document, found 'documents'; allowed: document, "
+            "sentence, sentences. Did you mean 'document'?",
+        ),
+        ({"document": ["a"]}, "'document' is ['a']; expected a string"),
+        ({"sentences": "a"}, "'sentences' is 'a'; expected a list of lists of strings"),
+        ({"document": "a", "genre": 3}, "'genre' is 3; expected a string"),
+        (
+            {"sentences": [["a"]], "speakers": [[]]},
+            "the speakers are not as many as the words of each sentence",
+        ),
+    ],
+)
+def test_another_input_is_refused(given: dict[str, Any], message: str):
+    with pytest.raises(DataError) as raised:
+        TASK.example(given, WhitespaceTokenizer())
+
+    assert str(raised.value) == message
+
+
+def test_words_and_genres_are_counted():
+    counts = TASK.count(ConllCoreferenceReader().read(FIXTURES / "train.conll"))
+
+    assert counts["genres"] == {"bc": 2, "nw": 1}
+    assert counts["words"]["snores"] == 2
+
+
+def test_a_document_is_as_long_as_its_sentences_and_each_of_them_has_vectors():
+    document = Document((("a", "b"), (), ("c",)), None)
+
+    assert TASK.num_tokens(document) == 3
+    assert TASK.sentences(document) == (("a", "b"), (), ("c",))
+
+
+def test_a_document_without_clusters_cannot_be_scored():
+    with pytest.raises(DataError, match="a document without clusters cannot be scored: 'a b'"):
+        TASK.gold(Document((("a", "b"),), None))
+
+
+def test_a_prediction_holds_all_that_is_needed_to_read_it():
+    document = Document((("Ann", "fed"), ("her", "cat")), None)
+    resolution = Resolution((((0, 0), (2, 2)),), ((0, 0), (2, 2), (2, 3)))
+
+    assert TASK.to_json(resolution, document) == {
+        "document": ["Ann", "fed", "her", "cat"],
+        "clusters": [[[0, 0], [2, 2]]],
+        "texts": [["Ann", "her"]],
+        "top_spans": [[0, 0], [2, 2], [2, 3]],
+    }
+    assert TASK.pretty(resolution, document).plain == "[Ann]0 fed\n[her]0 cat\n"
