@@ -7,7 +7,7 @@ import sys
 from abc import ABC, abstractmethod
 from typing import TYPE_CHECKING, final
 
-from elmo_framework.common.errors import allowed
+from elmo_framework.common.errors import DataError, allowed, shown
 from elmo_framework.common.registry import Registrable
 
 if TYPE_CHECKING:
@@ -24,6 +24,22 @@ class Tokenizer(Registrable, ABC):
     @abstractmethod
     def words(self, sentence: str) -> list[str]:
         """Return the words of a sentence, in order."""
+
+    def offsets(self, text: str) -> list[tuple[int, int]]:
+        """Return the characters where each word begins and before which it ends.
+
+        Raises:
+            DataError: a word does not stand in the text as the tokenizer gives it.
+        """
+        offsets = []
+        end = 0
+        for word in self.words(text):
+            start = text.find(word, end)
+            if start < 0:
+                raise DataError(f"the word {word!r} of the tokenizer is not in {shown(text)}")
+            end = start + len(word)
+            offsets.append((start, end))
+        return offsets
 
 
 @final

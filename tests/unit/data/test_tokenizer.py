@@ -1,10 +1,11 @@
 import subprocess
 import sys
+from itertools import pairwise
 
 import pytest
 
 from elmo_framework.common.build import parse
-from elmo_framework.common.errors import BuildError
+from elmo_framework.common.errors import BuildError, DataError
 from elmo_framework.data.tokenizer import (
     CharacterTokenizer,
     SpacyTokenizer,
@@ -18,6 +19,26 @@ def test_whitespace_separates_words_and_lines_are_sentences():
 
     assert tokenizer.sentences("One two .\n \nThree .\n") == ["One two .", "Three ."]
     assert tokenizer.words(" It  's here .") == ["It", "'s", "here", "."]
+
+
+@pytest.mark.parametrize("name", ["whitespace", "characters", "spacy"])
+def test_offsets_say_where_words_stand(name):
+    tokenizer = parse(Tokenizer, name, source="a.jsonnet").build()
+    text = "  Dr. Lund's  boat,\n24\u201310 \U0001f600 boat boat."
+
+    offsets = tokenizer.offsets(text)
+
+    assert [text[start:end] for start, end in offsets] == tokenizer.words(text)
+    assert all(end <= start for (_, end), (start, _) in pairwise(offsets))
+
+
+def test_a_tokenizer_that_rewrites_words_has_no_offsets(monkeypatch):
+    monkeypatch.setattr(WhitespaceTokenizer, "words", lambda _, text: text.lower().split())
+
+    assert WhitespaceTokenizer().offsets("one two") == [(0, 3), (4, 7)]
+    with pytest.raises(DataError) as raised:
+        WhitespaceTokenizer().offsets("one Two")
+    assert str(raised.value) == "the word 'two' of the tokenizer is not in 'one Two'"
 
 
 def test_each_character_but_space_is_a_word():

@@ -1,0 +1,1 @@
+"""Answers to questions, found as spans of a passage."""

@@ -1,0 +1,112 @@
+"""What the models have in common that point at the first and the last word of an answer."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from jaxtyping import Bool, Float
+from torch import Tensor
+from torch.nn import functional as F
+
+from elmo_framework.data.text import Indexer, TextBatch
+from elmo_framework.embedders.placement import joined, joined_indexers
+from elmo_framework.embedders.text_embedder import TextEmbedder
+from elmo_framework.embedders.token_embedder import TokenEmbedder
+from elmo_framework.model.head import Head, HeadOutput
+from elmo_framework.tasks.question_answering.batch import QuestionBatch
+from elmo_framework.tasks.question_answering.example import Answer, Span
+from elmo_framework.tasks.question_answering.span_search import best_spans
+from elmo_framework.tasks.question_answering.task import QuestionAnsweringTask
+
+
+class Pointers(NamedTuple):
+    """How well each word begins the answer, and how well it ends it; any numbers at padding."""
+
+    start: Float[Tensor, "batch passage"]
+    end: Float[Tensor, "batch passage"]
+
+
+@dataclass(frozen=True, slots=True)
+class AnswerOutput(HeadOutput):
+    """What a model computes for a batch of questions.
+
+    Attributes:
+        start_logits: the score of each word of the passage as the first of the answer; -inf at
+            padding.
+        end_logits: the same as the last.
+    """
+
+    start_logits: Float[Tensor, "batch passage"]
+    end_logits: Float[Tensor, "batch passage"]
+
+
+class AnswerHead(Head[QuestionBatch]):
+    """Reads passage and question with the same weights, and points at an answer.
+
+    The loss is -log p(first) - log p(last), averaged over the questions of a batch.
+    """
+
+    task = QuestionAnsweringTask()
+
+    def __init__(
+        self,
+        embedder: TextEmbedder,
+        output_embedder: TokenEmbedder | None,
+        max_span_length: int | None,
+    ) -> None:
+        super().__init__()
+        self.embedder, self.output_embedder = embedder, output_embedder
+        self._max_span_length = max_span_length
+
+    @abstractmethod
+    def encode(
+        self, vectors: Float[Tensor, "batch tokens dim"], mask: Bool[Tensor, "batch tokens"]
+    ) -> Float[Tensor, "batch tokens encoded"]:
+        """Apply the first encoder to the vectors of passages or questions."""
+
+    @abstractmethod
+    def point(
+        self,
+        passage: Float[Tensor, "batch passage dim"],
+        question: Float[Tensor, "batch question dim"],
+        passage_mask: Bool[Tensor, "batch passage"],
+        question_mask: Bool[Tensor, "batch question"],
+    ) -> Pointers:
+        """Score the words of passages by what was encoded."""
+
+    @property
+    def indexers(self) -> Sequence[Indexer]:
+        """What turns words into the ids that the embedders read, each once."""
+        return joined_indexers(self.embedder, self.output_embedder)
+
+    def forward(self, batch: QuestionBatch) -> AnswerOutput:
+        """Score the words of each passage, and the answers where they are known."""
+        # A text goes through both embedders before the next, as ELMo remembers one batch only.
+        passage, question = self._read(batch.passage), self._read(batch.question)
+        mask = batch.passage.mask
+        pointers = self.point(passage, question, mask, batch.question.mask)
+        start, end = (logits.masked_fill(~mask, float("-inf")) for logits in pointers)
+        if batch.spans is None:
+            return AnswerOutput(loss=None, example_losses=None, start_logits=start, end_logits=end)
+        first, last = batch.spans.unbind(dim=1)
+        of_start = F.cross_entropy(start, first, reduction="none")
+        losses = of_start + F.cross_entropy(end, last, reduction="none")
+        return AnswerOutput(
+            loss=losses.mean(), example_losses=losses, start_logits=start, end_logits=end
+        )
+
+    def predict(self, output: AnswerOutput, batch: QuestionBatch) -> list[Answer]:
+        """Return the best answer to each question, as it stands in the passage."""
+        spans = best_spans(output.start_logits, output.end_logits, self._max_span_length)
+        answers = []
+        for span, example in zip(spans.tolist(), batch.examples, strict=True):
+            start, end = example.passage.characters(Span(*span))
+            answers.append(Answer(example.passage.text[start:end], start, end))
+        return answers
+
+    def _read(self, text: TextBatch) -> Tensor:
+        encoded = self.encode(self.embedder(text), text.mask)
+        return joined(encoded, self.output_embedder, text)

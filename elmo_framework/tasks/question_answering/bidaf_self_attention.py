@@ -1,0 +1,96 @@
+"""Bi-directional attention with self-attention: the paper's model for SQuAD."""
+
+from __future__ import annotations
+
+from typing import Annotated, final
+
+import torch
+from annotated_types import Ge, Gt, Lt
+from jaxtyping import Bool, Float
+from torch import Tensor, nn
+
+from elmo_framework.common.component import Lazy
+from elmo_framework.embedders.placement import joined_dim
+from elmo_framework.embedders.text_embedder import TextEmbedder
+from elmo_framework.embedders.token_embedder import TokenEmbedder
+from elmo_framework.encoders.encoder import Encoder
+from elmo_framework.model.head import Head
+from elmo_framework.nn.trilinear_attention import BiAttention, TrilinearSelfAttention
+from elmo_framework.nn.variational_dropout import VariationalDropout
+from elmo_framework.tasks.question_answering.answer_head import AnswerHead, Pointers
+
+
+@final
+@Head.register("bidaf_self_attention")
+class BidafSelfAttention(AnswerHead):
+    """Bi-attention, then self-attention (Clark and Gardner 2018; section 4 of the paper).
+
+    With G = relu(W_g bi_attention(passage, question)):
+    X = G + relu(W_x self_attention(residual_encoder(G)));
+    H = span_start_encoder(X), start = W_1 H; end = W_2 span_end_encoder([X; H]).
+
+    Args:
+        embedder: gives the words of passage and question their vectors.
+        encoder: reads passage and question, each by itself.
+        residual_encoder: reads the passage before self-attention.
+        span_start_encoder: reads the passage to find where the answer begins.
+        span_end_encoder: reads it once more, with what the one before gave.
+        projection_dim: the width of G and X.
+        output_embedder: gives vectors that stand after those of the encoder: ELMo at the output.
+        dropout: the share of dimensions dropped, the same at all words of a text, before and
+            after `encoder` and `residual_encoder`, and from X.
+        max_span_length: the largest number of words in a predicted answer; null for any.
+    """
+
+    def __init__(
+        self,
+        embedder: TextEmbedder,
+        encoder: Lazy[Encoder],
+        residual_encoder: Lazy[Encoder],
+        span_start_encoder: Lazy[Encoder],
+        span_end_encoder: Lazy[Encoder],
+        projection_dim: Annotated[int, Gt(0)],
+        output_embedder: TokenEmbedder | None = None,
+        dropout: Annotated[float, Ge(0), Lt(1)] = 0.2,
+        max_span_length: Annotated[int, Gt(0)] | None = 17,
+    ) -> None:
+        super().__init__(embedder, output_embedder, max_span_length)
+        self.dropout = VariationalDropout(dropout)
+        self.encoder = encoder.build(input_dim=embedder.output_dim)
+        self.attention = BiAttention(joined_dim(self.encoder.output_dim, output_embedder))
+        self.attention_projection = nn.Linear(self.attention.output_dim, projection_dim)
+        self.residual_encoder = residual_encoder.build(input_dim=projection_dim)
+        self.self_attention = TrilinearSelfAttention(self.residual_encoder.output_dim)
+        self.residual_projection = nn.Linear(self.self_attention.output_dim, projection_dim)
+        self.span_start_encoder = span_start_encoder.build(input_dim=projection_dim)
+        begun_dim = self.span_start_encoder.output_dim
+        # A constant would change no distribution over words.
+        self.start = nn.Linear(begun_dim, 1, bias=False)
+        self.span_end_encoder = span_end_encoder.build(input_dim=projection_dim + begun_dim)
+        self.end = nn.Linear(self.span_end_encoder.output_dim, 1, bias=False)
+
+    def encode(
+        self, vectors: Float[Tensor, "batch tokens dim"], mask: Bool[Tensor, "batch tokens"]
+    ) -> Float[Tensor, "batch tokens encoded"]:
+        """Apply the encoder."""
+        encoded: Tensor = self.dropout(self.encoder(self.dropout(vectors), mask))
+        return encoded
+
+    def point(
+        self,
+        passage: Float[Tensor, "batch passage dim"],
+        question: Float[Tensor, "batch question dim"],
+        passage_mask: Bool[Tensor, "batch passage"],
+        question_mask: Bool[Tensor, "batch question"],
+    ) -> Pointers:
+        """Score the words of passages."""
+        attended = self.attention(passage, question, passage_mask, question_mask)
+        flowing = torch.relu(self.attention_projection(attended))
+        flowing = self.dropout(flowing + self._residual(flowing, passage_mask))
+        begun = self.span_start_encoder(flowing, passage_mask)
+        ended = self.span_end_encoder(torch.cat([flowing, begun], dim=2), passage_mask)
+        return Pointers(self.start(begun).squeeze(2), self.end(ended).squeeze(2))
+
+    def _residual(self, flowing: Tensor, mask: Tensor) -> Tensor:
+        read = self.dropout(self.residual_encoder(self.dropout(flowing), mask))
+        return torch.relu(self.residual_projection(self.self_attention(read, mask)))

@@ -1,0 +1,187 @@
+"""The JSON files of SQuAD 1.1."""
+
+from __future__ import annotations
+
+import json
+import logging
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import islice
+from pathlib import Path
+from typing import Annotated, Any, TypeVar, final
+
+from annotated_types import Gt
+
+from elmo_framework.common.component import Default
+from elmo_framework.common.errors import DataError, shown
+from elmo_framework.data.paths import data_files
+from elmo_framework.data.reader import DatasetReader
+from elmo_framework.data.tokenizer import Tokenizer
+from elmo_framework.tasks.question_answering.example import PassageQuestion, Span, TokenizedText
+
+_log = logging.getLogger(__name__)
+
+ValueT = TypeVar("ValueT", str, int)
+_KINDS = {str: "a string", int: "a whole number"}
+
+
+@final
+@DatasetReader.register("squad")
+class SquadReader(DatasetReader[PassageQuestion]):
+    """Reads questions with their passages: the official JSON of version 1.1.
+
+    The answer that is learned is the one that most people gave, of several the first. Where it
+    does not begin and end with a word, the words that it touches are learned; how often is
+    written to the log. All answers count in the scores.
+
+    Args:
+        tokenizer: splits passages and questions.
+        passage_length_limit: questions about passages of more words are left out; null for
+            none. For training: scores are to be over all questions, so state a
+            `validation_dataset_reader` without it.
+        max_instances: how many questions are read; null for all.
+    """
+
+    example_type = PassageQuestion
+
+    def __init__(
+        self,
+        tokenizer: Annotated[Tokenizer, Default("spacy")],
+        passage_length_limit: Annotated[int, Gt(0)] | None = None,
+        max_instances: Annotated[int, Gt(0)] | None = None,
+    ) -> None:
+        self.tokenizer: Tokenizer = tokenizer
+        self.passage_length_limit = passage_length_limit
+        self.max_instances = max_instances
+
+    def read(self, path: Path) -> Iterator[PassageQuestion]:
+        """Yield the questions of a file, or of the files of a folder or a pattern."""
+        examples = (example for file in data_files(path) for example in self._examples(file))
+        return islice(examples, self.max_instances)
+
+    def _examples(self, file: Path) -> Iterator[PassageQuestion]:
+        seen: Counter[str] = Counter()
+        for article in _loaded(file).entries("data"):
+            for paragraph in article.entries("paragraphs"):
+                yield from self._questions(paragraph, seen)
+        _log.info(
+            "%s: %d questions; the answers of %d do not begin and end with words and were widened",
+            file,
+            seen["questions"],
+            seen["widened"],
+        )
+        if seen["left out"]:
+            _log.info(
+                "%s: %d questions were left out, whose passages are longer than %d words",
+                file,
+                seen["left out"],
+                self.passage_length_limit,
+            )
+
+    def _questions(self, paragraph: _Entry, seen: Counter[str]) -> Iterator[PassageQuestion]:
+        passage = TokenizedText.of(paragraph.value("context", str), self.tokenizer)
+        limit = self.passage_length_limit
+        for entry in paragraph.entries("qas"):
+            if limit is not None and len(passage.words) > limit:
+                seen["left out"] += 1
+                continue
+            example = self._question(entry.named(), passage, seen)
+            seen["questions"] += 1
+            yield example
+
+    def _question(
+        self, entry: _Entry, passage: TokenizedText, seen: Counter[str]
+    ) -> PassageQuestion:
+        answers = [_answer(answer, passage) for answer in entry.entries("answers")]
+        if not answers:
+            raise entry.error("'answers' is empty; SQuAD 1.1 has an answer to every question")
+        (start, text), _ = Counter(answers).most_common(1)[0]
+        span = passage.span(start, start + len(text))
+        if span is None:
+            raise entry.error(f"no word of the passage stands in the answer {text!r}")
+        seen["widened"] += _is_wider(span, start, text, passage, entry)
+        question = TokenizedText.of(entry.value("question", str), self.tokenizer)
+        try:
+            texts = tuple(text for _, text in answers)
+            return PassageQuestion(entry.value("id", str), passage, question, texts, span)
+        except ValueError as error:
+            raise entry.error(str(error)) from error
+
+
+def _answer(entry: _Entry, passage: TokenizedText) -> tuple[int, str]:
+    """Return where an answer begins, and its text."""
+    start, text = entry.value("answer_start", int), entry.value("text", str)
+    found = passage.text[max(0, start) : max(0, start) + len(text)]
+    if start < 0 or found != text:
+        raise entry.error(
+            f"the answer {text!r} does not stand at character {start} of the passage, "
+            f"where {found!r} is"
+        )
+    return start, text
+
+
+def _is_wider(span: Span, start: int, text: str, passage: TokenizedText, entry: _Entry) -> bool:
+    first, end = passage.characters(span)
+    snapped = passage.text[first:end]
+    if snapped == text.strip():
+        return False
+    _log.debug("%s: the answer %r at %d was widened to %r", entry.where, text, start, snapped)
+    return True
+
+
+def _loaded(file: Path) -> _Entry:
+    try:
+        held = json.loads(file.read_bytes())
+    except json.JSONDecodeError as error:
+        raise DataError(f"no JSON: {error.msg}", path=file, line=error.lineno) from error
+    except UnicodeDecodeError as error:
+        raise DataError("this is no UTF-8 text: convert the file to UTF-8", path=file) from error
+    except OSError as error:
+        raise DataError(f"cannot be read: {error.strerror}", path=file) from error
+    return _Entry.of(held, file, "")
+
+
+@dataclass(frozen=True, slots=True)
+class _Entry:
+    """An object of a file, and where it stands."""
+
+    file: Path
+    where: str
+    held: dict[str, Any]
+
+    @classmethod
+    def of(cls, held: Any, file: Path, where: str) -> _Entry:
+        entry = cls(file, where, held if isinstance(held, dict) else {})
+        if not isinstance(held, dict):
+            raise entry.error(f"expected an object, found {shown(held)}")
+        return entry
+
+    def error(self, message: str) -> DataError:
+        return DataError(f"{self.where}: {message}" if self.where else message, path=self.file)
+
+    def named(self) -> _Entry:
+        """Return the same object, called by its id as well in messages."""
+        identity = self.value("id", str)
+        return _Entry(self.file, f"{self.where} (question {identity!r})", self.held)
+
+    def value(self, key: str, kind: type[ValueT]) -> ValueT:
+        found = self._get(key)
+        if not isinstance(found, kind) or isinstance(found, bool):
+            raise self.error(f"{key!r} is {shown(found)}; expected {_KINDS[kind]}")
+        return found
+
+    def entries(self, key: str) -> Iterator[_Entry]:
+        found = self._get(key)
+        if not isinstance(found, list):
+            raise self.error(f"{key!r} is {shown(found)}; expected a list")
+        inside = f"{self.where}.{key}" if self.where else key
+        return (
+            _Entry.of(held, self.file, f"{inside}[{index}]") for index, held in enumerate(found)
+        )
+
+    def _get(self, key: str) -> Any:
+        if key not in self.held:
+            found = ", ".join(map(repr, self.held)) or "none"
+            raise self.error(f"there is no key {key!r}; found {found}")
+        return self.held[key]

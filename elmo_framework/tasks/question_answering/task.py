@@ -1,0 +1,125 @@
+"""What question answering is: a question and a passage in, a piece of the passage out."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from operator import attrgetter
+from typing import Any, ClassVar, final
+
+from rich.text import Text
+
+from elmo_framework.common.errors import DataError, allowed, shown
+from elmo_framework.data.text import Indexer
+from elmo_framework.data.tokenizer import Tokenizer
+from elmo_framework.data.vocabulary import Counts, Vocabularies
+from elmo_framework.metrics.metric import Metric
+from elmo_framework.metrics.squad import SquadScores
+from elmo_framework.model.task import Collator, HeadTask, PredictionFormat
+from elmo_framework.tasks.question_answering.batch import QuestionBatch, QuestionCollator
+from elmo_framework.tasks.question_answering.example import Answer, PassageQuestion, TokenizedText
+
+_KEYS = ("question", "passage")
+_ANSWER_STYLE = "bold green reverse"
+
+
+def squad_format(predictions: Iterable[tuple[Answer, PassageQuestion]]) -> Iterator[str]:
+    """Write what the official scorer of SQuAD reads: one object, from ids to answers."""
+    before = "{"
+    for prediction, example in predictions:
+        answer = json.dumps(prediction.text, ensure_ascii=False)
+        yield f"{before}{json.dumps(example.id, ensure_ascii=False)}: {answer}"
+        before = ",\n"
+    yield "}\n" if before != "{" else "{}\n"
+
+
+@final
+class QuestionAnsweringTask(HeadTask[PassageQuestion, QuestionBatch]):
+    """A span of the passage for each question; scored as SQuAD 1.1 is.
+
+    A prediction is an `Answer`.
+    """
+
+    example_type = PassageQuestion
+    metrics: ClassVar[Mapping[str, Metric]] = {"squad": SquadScores(attrgetter("text"))}
+    formats: ClassVar[Mapping[str, PredictionFormat]] = {"squad": squad_format}
+
+    def count(self, examples: Iterable[PassageQuestion]) -> Counts:
+        """Count `words`: those of a passage once for all the questions that follow each other."""
+        words: Counter[str] = Counter()
+        passage: TokenizedText | None = None
+        for example in examples:
+            words.update(example.question.words)
+            if example.passage is not passage:
+                words.update(example.passage.words)
+            passage = example.passage
+        return {"words": words}
+
+    def collator(self, vocabularies: Vocabularies, indexers: Sequence[Indexer]) -> Collator:
+        """Return what makes batches."""
+        return QuestionCollator(tuple(indexers))
+
+    def num_tokens(self, example: PassageQuestion) -> int:
+        """Return the number of words of the passage."""
+        return len(example.passage.words)
+
+    def sentences(self, example: PassageQuestion) -> Iterable[Sequence[str]]:
+        """Return the passage, which is read as one sentence, and the question."""
+        return (example.passage.words, example.question.words)
+
+    def gold(self, example: PassageQuestion) -> tuple[str, ...]:
+        """Return the answers of an example.
+
+        Raises:
+            DataError: it has none.
+        """
+        if example.answers is None:
+            raise DataError(f"a question without answers cannot be scored: {example.id!r}")
+        return example.answers
+
+    def example(self, inputs: Mapping[str, Any], tokenizer: Tokenizer) -> PassageQuestion:
+        """Make an example of `{"question": "...", "passage": "..."}`, perhaps with an `id`.
+
+        Without an id the question stands for it.
+        """
+        question, passage = (_text(inputs, key) for key in _KEYS)
+        try:
+            return PassageQuestion(
+                id=str(inputs.get("id", question)),
+                passage=TokenizedText.of(passage, tokenizer),
+                question=TokenizedText.of(question, tokenizer),
+                answers=None,
+                span=None,
+            )
+        except ValueError as error:
+            raise DataError(str(error)) from error
+
+    def to_json(self, prediction: Answer, example: PassageQuestion) -> dict[str, Any]:
+        """Return the answer, and the characters of the passage where it stands."""
+        return {
+            "id": example.id,
+            "question": example.question.text,
+            "passage": example.passage.text,
+            "answer": prediction.text,
+            "start": prediction.start,
+            "end": prediction.end,
+        }
+
+    def pretty(self, prediction: Answer, example: PassageQuestion) -> Text:
+        """Return the question, and the passage with the answer set off."""
+        passage = Text(example.passage.text)
+        passage.stylize(_ANSWER_STYLE, prediction.start, prediction.end)
+        return Text.assemble((example.question.text, "bold"), "\n", passage)
+
+
+def _text(inputs: Mapping[str, Any], key: str) -> str:
+    if key not in inputs:
+        found = ", ".join(map(repr, inputs)) or "none"
+        unknown = next((name for name in inputs if name not in _KEYS), "")
+        known = allowed(unknown, (*_KEYS, "id"))
+        raise DataError(f"expected the keys 'question' and 'passage', found {found}; {known}")
+    value = inputs[key]
+    if not isinstance(value, str):
+        raise DataError(f"{key!r} is {shown(value)}; expected a string")
+    return value

@@ -1,0 +1,32 @@
+// Laid over `baseline.jsonnet` or `elmo.jsonnet`, to train on two cores in minutes:
+//   (import 'elmo.jsonnet') + (import 'small.libsonnet')
+{
+  local encoder = { hidden_size: 48 },
+  model+: {
+    embedder+: {
+      token_embedders+: {
+        tokens+: {
+          embedding_dim: 50,
+          pretrained_file: 'data/glove/glove.6B.50d.top100k.txt',
+          lowercase: true,  // as the words of this file are
+          case_fallback: false,
+        },
+        token_characters+: { encoder+: { num_filters: 50 } },
+      },
+    },
+    encoder+: encoder,
+    residual_encoder+: encoder,
+    span_start_encoder+: encoder,
+    span_end_encoder+: encoder,
+    projection_dim: 96,
+  },
+  data_loader+: { batch_size: 32 },
+  trainer+: {
+    // Adadelta needs thousands of steps to warm up, which this run does not have.
+    optimizer: { type: 'adam', lr: 0.002 },
+    moving_average: { decay: 0.99 },
+    grad_norm: 5.0,
+    num_epochs: 7,
+    evaluate_every: { epochs: 1 },
+  },
+}

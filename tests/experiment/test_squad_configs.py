@@ -1,0 +1,63 @@
+"""Every shipped config of question answering on a few questions."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.experiment.jobs import ROOT
+from tests.experiment.task_check import check_task
+
+DATA = str(ROOT / "tests/fixtures/squad/train.json")
+WORDS = "model.embedder.token_embedders"
+GENERAL: dict[str, Any] = {
+    "train_data_path": DATA,
+    "validation_data_path": DATA,
+    f"{WORDS}.tokens.embedding_dim": 4,
+    f"{WORDS}.token_characters.encoder.num_filters": 6,
+    "model.encoder.hidden_size": 6,
+    "model.span_end_encoder.hidden_size": 6,
+    "trainer.num_epochs": 3,
+    "trainer.evaluate_every": {"epochs": 1},
+    "trainer.optimizer": {"type": "adam", "lr": 0.01},
+    "trainer.moving_average": None,
+}
+SELF_ATTENTION = {
+    **GENERAL,
+    "model.residual_encoder.hidden_size": 6,
+    "model.span_start_encoder.hidden_size": 6,
+    "model.projection_dim": 10,
+}
+BIDAF = {**GENERAL, "model.modeling_layer.hidden_size": 6}
+CONFIGS = {
+    "baseline": SELF_ATTENTION,
+    "elmo": SELF_ATTENTION,
+    "bidaf": BIDAF,
+    "bidaf_elmo": BIDAF,
+}
+INPUTS = [
+    {"question": "Who was the keeper?", "passage": "The keeper, Anna Lund, bought a burner."},
+    {"question": "When?", "passage": "In 1904.", "id": "q2"},
+]
+
+
+@pytest.fixture(scope="module")
+def vectors(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A file of vectors for some words of the fixture."""
+    path = tmp_path_factory.mktemp("vectors") / "vectors.txt"
+    words = ["the", "lighthouse", "1871", "anna", "lund", "queen"]
+    path.write_text("".join(f"{word} {i}.5 0.1 -{i}.2 1.0\n" for i, word in enumerate(words)))
+    return path
+
+
+@pytest.mark.parametrize("name", sorted(CONFIGS))
+def test_a_config_trains_saves_loads_and_predicts(name, tmp_path, vectors, bilm):
+    changes = {**CONFIGS[name], f"{WORDS}.tokens.pretrained_file": str(vectors)}
+    config = f"experiments/squad/{name}.jsonnet"
+
+    run = check_task(config, tmp_path / "run", changes, inputs=INPUTS, bilm=bilm)
+
+    (found,) = run.predict(INPUTS[:1])
+    assert found["answer"] == INPUTS[0]["passage"][found["start"] : found["end"]]

@@ -1,0 +1,208 @@
+"""The reader of SQuAD's files."""
+
+from __future__ import annotations
+
+import copy
+import json
+import logging
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from elmo_framework.common.errors import DataError
+from elmo_framework.data.tokenizer import SpacyTokenizer
+from elmo_framework.tasks.question_answering.example import PassageQuestion, Span
+from elmo_framework.tasks.question_answering.reader import SquadReader
+
+FIXTURE = Path(__file__).parents[3] / "fixtures" / "squad" / "train.json"
+QUESTION = {"id": "q1", "question": "Big?", "answers": [{"answer_start": 0, "text": "Warsaw"}]}
+GOOD = {"data": [{"paragraphs": [{"context": "Warsaw is big.", "qas": [QUESTION]}]}]}
+
+
+def reader(**options: Any) -> SquadReader:
+    return SquadReader(SpacyTokenizer(), **options)
+
+
+def read(path: Path, **options: Any) -> list[PassageQuestion]:
+    return list(reader(**options).read(path))
+
+
+def written(directory: Path, held: object) -> Path:
+    path = directory / "squad.json"
+    path.write_text(json.dumps(held))
+    return path
+
+
+def changed(**changes: Any) -> dict[str, Any]:
+    held = copy.deepcopy(GOOD)
+    held["data"][0]["paragraphs"][0]["qas"][0].update(changes)
+    return held
+
+
+def answering(directory: Path, context: str, *answers: tuple[int, str]) -> PassageQuestion:
+    listed = [{"answer_start": start, "text": text} for start, text in answers]
+    held = changed(answers=listed)
+    held["data"][0]["paragraphs"][0]["context"] = context
+    (example,) = read(written(directory, held))
+    return example
+
+
+def test_questions_come_with_their_passages():
+    examples = read(FIXTURE)
+
+    assert [example.id for example in examples[:4]] == [
+        "norvik-built",
+        "norvik-keeper",
+        "norvik-burned",
+        "ferries-from",
+    ]
+    first = examples[0]
+    assert first.question.words[:3] == ("When", "was", "the")
+    assert first.passage.words[:5] == ("The", "lighthouse", "of", "Norvik", "was")
+    assert first.answers == ("1871",)
+    assert examples[2].passage is first.passage
+    assert examples[3].passage is not first.passage
+
+
+def test_every_answer_stands_in_its_passage():
+    for example in read(FIXTURE):
+        start, end = example.passage.characters(example.span)
+        assert example.passage.text[start:end] in example.answers
+
+
+def test_the_answer_of_the_most_people_is_learned_and_all_are_kept(tmp_path):
+    example = answering(tmp_path, "A big red bus.", (2, "big"), (6, "red"), (2, "big"), (2, "big"))
+    tied = answering(tmp_path, "A big red bus.", (6, "red"), (2, "big"), (2, "big"), (6, "red"))
+
+    assert example.span == Span(1, 1)
+    assert example.answers == ("big", "red", "big", "big")
+    assert tied.span == Span(2, 2)
+
+
+def test_the_same_text_elsewhere_is_another_answer(tmp_path):
+    example = answering(tmp_path, "So so so.", (3, "so"), (6, "so"), (6, "so"))
+
+    assert example.span == Span(2, 2)
+
+
+def test_an_answer_inside_words_is_widened_and_counted(tmp_path, caplog):
+    with caplog.at_level(logging.DEBUG, logger="elmo_framework"):
+        example = answering(tmp_path, "The fourteenth season, again.", (4, "fourteen"))
+
+    assert example.span == Span(1, 1)
+    assert example.answers == ("fourteen",)
+    path = tmp_path / "squad.json"
+    assert caplog.messages[-2:] == [
+        "data[0].paragraphs[0].qas[0] (question 'q1'): the answer 'fourteen' at 4 was widened to "
+        "'fourteenth'",
+        f"{path}: 1 questions; the answers of 1 do not begin and end with words and were widened",
+    ]
+
+
+def test_spaces_around_an_answer_are_no_reason_to_widen(tmp_path, caplog):
+    with caplog.at_level(logging.INFO, logger="elmo_framework"):
+        example = answering(tmp_path, "A big red bus.", (1, " big "))
+
+    assert example.span == Span(1, 1)
+    assert "the answers of 0 do not" in caplog.text
+
+
+def test_questions_of_long_passages_are_left_out_on_demand(caplog):
+    with caplog.at_level(logging.INFO, logger="elmo_framework"):
+        examples = read(FIXTURE, passage_length_limit=22)
+
+    assert [example.id for example in examples] == ["ferries-from", "ferries-winter", "bees-queen"]
+    assert "3 questions were left out, whose passages are longer than 22 words" in caplog.text
+
+
+def test_the_number_of_questions_can_be_limited():
+    assert [example.id for example in read(FIXTURE, max_instances=1)] == ["norvik-built"]
+
+
+def test_the_files_of_a_folder_are_read_one_after_the_other(tmp_path):
+    for name in ("a", "b"):
+        (tmp_path / f"{name}.json").write_text(FIXTURE.read_text())
+
+    assert len(read(tmp_path)) == 12
+
+
+WHERE = "data[0].paragraphs[0].qas[0] (question 'q1')"
+
+
+@pytest.mark.parametrize(
+    ("held", "message"),
+    [
+        ([], "expected an object, found []"),
+        ({"date": []}, "there is no key 'data'; found 'date'"),
+        ({"data": {}}, "'data' is {}; expected a list"),
+        ({"data": [3]}, "data[0]: expected an object, found 3"),
+        ({"data": [{}]}, "data[0]: there is no key 'paragraphs'; found none"),
+        (
+            {"data": [{"paragraphs": [{"context": 3, "qas": []}]}]},
+            "data[0].paragraphs[0]: 'context' is 3; expected a string",
+        ),
+        (changed(id=7), "data[0].paragraphs[0].qas[0]: 'id' is 7; expected a string"),
+        (changed(question=None), f"{WHERE}: 'question' is None; expected a string"),
+        (changed(question=" "), f"{WHERE}: the question has no words: ' '"),
+        (
+            changed(answers=[]),
+            f"{WHERE}: 'answers' is empty; SQuAD 1.1 has an answer to every question",
+        ),
+        (
+            changed(answers=[{"text": "Warsaw"}]),
+            "data[0].paragraphs[0].qas[0] (question 'q1').answers[0]: "
+            "there is no key 'answer_start'; found 'text'",
+        ),
+        (
+            changed(answers=[{"text": "Warsaw", "answer_start": True}]),
+            f"{WHERE}.answers[0]: 'answer_start' is True; expected a whole number",
+        ),
+        (
+            changed(answers=[{"text": "Warsaw", "answer_start": 1}]),
+            f"{WHERE}.answers[0]: the answer 'Warsaw' does not stand at character 1 of the "
+            "passage, where 'arsaw ' is",
+        ),
+        (
+            changed(answers=[{"text": "Warsaw", "answer_start": -14}]),
+            f"{WHERE}.answers[0]: the answer 'Warsaw' does not stand at character -14 of the "
+            "passage, where 'Warsaw' is",
+        ),
+        (
+            changed(answers=[{"text": "", "answer_start": 6}]),
+            f"{WHERE}: no word of the passage stands in the answer ''",
+        ),
+    ],
+)
+def test_what_is_wrong_is_said_with_the_question(tmp_path, held, message):
+    path = written(tmp_path, held)
+
+    with pytest.raises(DataError) as raised:
+        read(path)
+
+    assert str(raised.value) == f"{path}: {message}"
+
+
+def test_a_passage_without_words_is_refused(tmp_path):
+    held = copy.deepcopy(GOOD)
+    held["data"][0]["paragraphs"][0]["context"] = " "
+    held["data"][0]["paragraphs"][0]["qas"][0]["answers"] = [{"answer_start": 0, "text": " "}]
+
+    with pytest.raises(DataError, match="no word of the passage stands in the answer ' '"):
+        read(written(tmp_path, held))
+
+
+def test_what_is_no_json_is_refused_with_its_line(tmp_path):
+    path = tmp_path / "squad.json"
+    path.write_text('{"data":\n  [,]}')
+
+    with pytest.raises(DataError, match=r"squad\.json:2: no JSON: Expecting value$"):
+        read(path)
+
+
+def test_what_is_no_utf8_is_refused(tmp_path):
+    path = tmp_path / "squad.json"
+    path.write_bytes(b'{"data": "\xe9"}')
+
+    with pytest.raises(DataError, match=r"squad\.json: this is no UTF-8 text"):
+        read(path)

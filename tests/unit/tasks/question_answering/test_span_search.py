@@ -1,0 +1,48 @@
+"""The best span, against all spans."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+
+from elmo_framework.tasks.question_answering.span_search import best_spans
+
+
+def brute_force(start: list[float], end: list[float], max_length: int | None) -> tuple[int, int]:
+    spans = [
+        (first, last)
+        for first in range(len(start))
+        for last in range(first, len(end))
+        if max_length is None or last - first < max_length
+    ]
+    return max(spans, key=lambda span: start[span[0]] + end[span[1]])
+
+
+@pytest.mark.parametrize("max_length", [1, 2, 3, 17, None])
+@pytest.mark.parametrize("num_tokens", [1, 2, 5, 23])
+def test_the_best_span_is_the_one_of_a_search_through_all(num_tokens, max_length):
+    generator = torch.Generator().manual_seed(num_tokens)
+    start, end = torch.randn(2, 40, num_tokens, generator=generator)
+
+    found = best_spans(start, end, max_length)
+
+    expected = [
+        brute_force(*scores, max_length)
+        for scores in zip(start.tolist(), end.tolist(), strict=True)
+    ]
+    assert [tuple(span) for span in found.tolist()] == expected
+
+
+def test_a_span_ends_where_a_word_may_end():
+    start = torch.tensor([[0.0, 1.0, float("-inf"), float("-inf")]])
+    end = torch.tensor([[5.0, 0.0, float("-inf"), float("-inf")]])
+
+    assert best_spans(start, end, 17).tolist() == [[0, 0]]
+
+
+def test_the_longest_span_has_as_many_words_as_are_allowed():
+    start, end = torch.zeros(1, 30), torch.zeros(1, 30)
+    start[0, 3], end[0, 19], end[0, 20] = 9, 4, 8
+
+    assert best_spans(start, end, 17).tolist() == [[3, 19]]
+    assert best_spans(start, end, 18).tolist() == [[3, 20]]
