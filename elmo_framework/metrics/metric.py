@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, TypeAlias
+
+Table: TypeAlias = Mapping[str, Mapping[str, int]]
+"""Counts by row and column."""
 
 
 class Metric(ABC):
@@ -21,3 +24,7 @@ class Metric(ABC):
     @abstractmethod
     def score(self, sums: Mapping[str, float]) -> dict[str, float]:
         """Return the scores by name; with nothing counted they are 0."""
+
+    def table(self, sums: Mapping[str, float]) -> Table:
+        """Return counts by row and column that say more than the scores; none unless told."""
+        return {}

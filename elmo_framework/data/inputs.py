@@ -1,0 +1,39 @@
+"""What people give to a finished model: JSON objects with raw text or words."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from elmo_framework.common.errors import DataError, allowed, shown
+from elmo_framework.data.tokenizer import Tokenizer
+
+
+def only_key(inputs: Mapping[str, Any], keys: Sequence[str]) -> str:
+    """Return the one of some keys that an object has.
+
+    Raises:
+        DataError: it has none of them, or several.
+    """
+    given = [key for key in keys if key in inputs]
+    if len(given) != 1:
+        found = ", ".join(map(repr, given or inputs)) or "none"
+        known = allowed(next(iter(inputs), ""), keys)
+        raise DataError(f"expected one key that holds a text, found {found}; {known}")
+    return given[0]
+
+
+def given_words(inputs: Mapping[str, Any], key: str, tokenizer: Tokenizer) -> tuple[str, ...]:
+    """Return the words of a value: raw text, or a list of words as they are.
+
+    Raises:
+        DataError: the object has no such key, or it holds something else.
+    """
+    if key not in inputs:
+        raise DataError(f"there is no {key!r}; {allowed(key, inputs)}")
+    value = inputs[key]
+    if isinstance(value, str):
+        return tuple(tokenizer.words(value))
+    if isinstance(value, list) and all(isinstance(word, str) for word in value):
+        return tuple(value)
+    raise DataError(f"{key!r} is {shown(value)}; expected a string or a list of strings")

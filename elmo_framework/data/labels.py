@@ -1,0 +1,90 @@
+"""One label for each example: what is predicted, as tensors and for people."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from textwrap import shorten
+from typing import Any
+
+import torch
+from jaxtyping import Float, Int
+from rich.text import Text
+from torch import Tensor
+
+from elmo_framework.common.errors import DataError
+from elmo_framework.data.vocabulary import Vocabulary
+
+_SHOWN = 100
+
+
+@dataclass(frozen=True, slots=True)
+class Classification:
+    """The most probable label, and the probability of each."""
+
+    label: str
+    probabilities: Mapping[str, float]
+
+
+def classifications(
+    logits: Float[Tensor, "batch labels"], labels: Vocabulary
+) -> list[Classification]:
+    """Return the most probable label of each row of scores; the first of several alike."""
+    rows = logits.float().softmax(dim=1).tolist()
+    best = logits.argmax(dim=1).tolist()
+    return [
+        Classification(labels.items[index], dict(zip(labels.items, row, strict=True)))
+        for index, row in zip(best, rows, strict=True)
+    ]
+
+
+def label_ids(
+    labelled: Iterable[tuple[str | None, Sequence[str]]], labels: Vocabulary
+) -> Int[Tensor, " batch"] | None:
+    """Return the ids of labels; None when one of them is not known.
+
+    Args:
+        labelled: each label with the words that it belongs to, for messages.
+        labels: those of the training data.
+
+    Raises:
+        DataError: a label was not seen in training.
+    """
+    ids = []
+    for label, words in labelled:
+        if label is None:
+            return None
+        try:
+            ids.append(labels.id(label))
+        except DataError as error:
+            raise DataError(f"{error} It is that of: {excerpt(words)}") from error
+    return torch.tensor(ids)
+
+
+def required_label(label: str | None, words: Sequence[str]) -> str:
+    """Return a label that is needed.
+
+    Raises:
+        DataError: there is none.
+    """
+    if label is None:
+        raise DataError(f"an example without a label cannot be scored: {excerpt(words)}")
+    return label
+
+
+def label_lines(predictions: Iterable[tuple[Classification, Any]]) -> Iterator[str]:
+    """Write labels as GLUE's server reads them: a table of numbers, from 0, and labels."""
+    yield "index\tprediction\n"
+    for index, (prediction, _) in enumerate(predictions):
+        yield f"{index}\t{prediction.label}\n"
+
+
+def label_in_colour(prediction: Classification) -> Text:
+    """Return the label with its probability."""
+    probability = prediction.probabilities[prediction.label]
+    return Text.assemble((prediction.label, "bold green"), (f" {probability:.0%}", "dim"))
+
+
+def excerpt(words: Sequence[str]) -> str:
+    """Return the first words of a text, for messages."""
+    return repr(shorten(" ".join(words), width=_SHOWN, placeholder=" ..."))

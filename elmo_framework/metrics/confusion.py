@@ -1,0 +1,44 @@
+"""Which labels are taken for which."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Protocol, final
+
+from elmo_framework.metrics.metric import Metric, Table
+
+
+class Labelled(Protocol):
+    """A prediction that is one label."""
+
+    @property
+    def label(self) -> str:
+        """The label."""
+
+
+@final
+class Confusion(Metric):
+    """Counts each pair of the right label and the predicted one; `accuracy` is the share alike."""
+
+    def count(self, prediction: Labelled, gold: str) -> Mapping[str, float]:
+        """Count one example."""
+        return {json.dumps([gold, prediction.label]): 1.0}
+
+    def score(self, sums: Mapping[str, float]) -> dict[str, float]:
+        """Return `accuracy`."""
+        pairs = _pairs(sums)
+        correct = sum(number for (gold, label), number in pairs.items() if gold == label)
+        return {"accuracy": correct / max(sum(pairs.values()), 1.0)}
+
+    def table(self, sums: Mapping[str, float]) -> Table:
+        """Return how often each right label, and for it each predicted one, was counted."""
+        pairs = _pairs(sums)
+        labels = sorted({label for pair in pairs for label in pair})
+        return {
+            gold: {label: int(pairs.get((gold, label), 0)) for label in labels} for gold in labels
+        }
+
+
+def _pairs(sums: Mapping[str, float]) -> dict[tuple[str, str], float]:
+    return {tuple(json.loads(pair)): number for pair, number in sums.items()}

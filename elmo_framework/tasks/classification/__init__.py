@@ -1,0 +1,1 @@
+"""One label for a text: sentiment, topic and the like."""

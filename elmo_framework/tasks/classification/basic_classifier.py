@@ -1,0 +1,81 @@
+"""A classifier of texts: an encoder, a pooler, layers, and the labels."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Annotated, final
+
+from annotated_types import Ge, Lt
+from jaxtyping import Float
+from torch import Tensor, nn
+
+from elmo_framework.common.component import Default, Injected, Lazy
+from elmo_framework.data.text import Indexer
+from elmo_framework.data.vocabulary import Vocabularies
+from elmo_framework.embedders.placement import joined, joined_dim, joined_indexers
+from elmo_framework.embedders.text_embedder import TextEmbedder
+from elmo_framework.embedders.token_embedder import TokenEmbedder
+from elmo_framework.encoders.encoder import Encoder
+from elmo_framework.encoders.feedforward import FeedForwardOptions
+from elmo_framework.encoders.pooler import Pooler
+from elmo_framework.model.classifier import Classifier
+from elmo_framework.model.head import Head
+from elmo_framework.tasks.classification.batch import ClassificationBatch
+from elmo_framework.tasks.classification.task import TextClassificationTask
+
+
+@final
+@Head.register("basic_classifier")
+class BasicClassifier(Classifier[ClassificationBatch]):
+    """Encodes a text, makes one vector of it, and scores the labels.
+
+        logits = W f(dropout(pool(encode(x_1 ... x_n)))) + b
+
+    with f a feed-forward network.
+
+    Args:
+        embedder: gives each word its vector.
+        vocabularies: what was counted in the training data, its labels among it.
+        pooler: makes one vector of a text.
+        encoder: reads the vectors before they are pooled; they stay as they are unless stated.
+        output_embedder: gives vectors that stand after those of the encoder: ELMo at the output.
+        feedforward: the layers between the one vector and the labels; null for none.
+        dropout: the share of values dropped from the one vector.
+    """
+
+    task = TextClassificationTask()
+
+    def __init__(
+        self,
+        embedder: TextEmbedder,
+        vocabularies: Injected[Vocabularies],
+        pooler: Lazy[Pooler],
+        encoder: Annotated[Lazy[Encoder], Default("pass_through")],
+        output_embedder: TokenEmbedder | None = None,
+        feedforward: FeedForwardOptions | None = None,
+        dropout: Annotated[float, Ge(0), Lt(1)] = 0.0,
+    ) -> None:
+        super().__init__(vocabularies)
+        self.embedder = embedder
+        self.encoder = encoder.build(input_dim=embedder.output_dim)
+        self.output_embedder = output_embedder
+        self.pooler = pooler.build(input_dim=joined_dim(self.encoder.output_dim, output_embedder))
+        self.dropout = nn.Dropout(dropout)
+        pooled_dim = self.pooler.output_dim
+        self.feedforward = None if feedforward is None else feedforward.build(input_dim=pooled_dim)
+        hidden_dim = pooled_dim if self.feedforward is None else self.feedforward.output_dim
+        self.projection = nn.Linear(hidden_dim, self.num_labels)
+
+    @property
+    def indexers(self) -> Sequence[Indexer]:
+        """What turns words into the ids that the embedders read, each once."""
+        return joined_indexers(self.embedder, self.output_embedder)
+
+    def logits(self, batch: ClassificationBatch) -> Float[Tensor, "batch labels"]:
+        """Score the labels of each text."""
+        text = batch.text
+        encoded = self.encoder(self.embedder(text), text.mask)
+        pooled = self.dropout(self.pooler(joined(encoded, self.output_embedder, text), text.mask))
+        hidden = pooled if self.feedforward is None else self.feedforward(pooled)
+        logits: Tensor = self.projection(hidden)
+        return logits

@@ -1,0 +1,62 @@
+"""Classified texts as tensors."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from jaxtyping import Int
+from torch import Tensor
+
+from elmo_framework.data.labels import excerpt, label_ids
+from elmo_framework.data.text import Indexer, TextBatch, collate_text
+from elmo_framework.data.vocabulary import Vocabulary
+from elmo_framework.tasks.classification.example import ClassifiedText
+
+
+@dataclass(frozen=True, slots=True)
+class ClassificationBatch:
+    """Texts, padded to the longest.
+
+    Attributes:
+        text: their words.
+        labels: the ids of their labels; None unless all of them are known.
+        examples: what the batch was made of.
+    """
+
+    text: TextBatch
+    labels: Int[Tensor, " batch"] | None
+    examples: tuple[ClassifiedText, ...]
+
+    @property
+    def num_tokens(self) -> int:
+        """The number of words, without padding."""
+        return sum(map(len, self.text.words))
+
+    @property
+    def title(self) -> str:
+        """The words of the first text, and how many follow it."""
+        return f"{excerpt(self.text.words[0])} and {len(self.examples) - 1} more"
+
+
+@dataclass(frozen=True, slots=True)
+class ClassificationCollator:
+    """Makes batches.
+
+    Attributes:
+        labels: those of the training data.
+        indexers: what the model's embedders asked for.
+    """
+
+    labels: Vocabulary
+    indexers: tuple[Indexer, ...]
+
+    def __call__(self, examples: Sequence[ClassifiedText]) -> ClassificationBatch:
+        """Make a batch.
+
+        Raises:
+            DataError: a label was not seen in training.
+        """
+        text = collate_text([example.words for example in examples], self.indexers)
+        labels = label_ids(((held.label, held.words) for held in examples), self.labels)
+        return ClassificationBatch(text, labels, tuple(examples))

@@ -1,0 +1,111 @@
+"""The biattentive classification network."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Annotated, final
+
+import torch
+from annotated_types import Ge, Lt
+from jaxtyping import Bool, Float
+from torch import Tensor, nn
+
+from elmo_framework.common.component import Injected, Lazy
+from elmo_framework.data.text import Indexer
+from elmo_framework.data.vocabulary import Vocabularies
+from elmo_framework.embedders.placement import joined, joined_dim, joined_indexers
+from elmo_framework.embedders.text_embedder import TextEmbedder
+from elmo_framework.embedders.token_embedder import TokenEmbedder
+from elmo_framework.encoders.encoder import Encoder
+from elmo_framework.encoders.feedforward import FeedForwardOptions
+from elmo_framework.encoders.self_attentive import SelfAttentivePooler
+from elmo_framework.model.classifier import Classifier
+from elmo_framework.model.head import Head
+from elmo_framework.nn.masking import masked_max, masked_mean, masked_min
+from elmo_framework.nn.soft_alignment import self_alignment
+from elmo_framework.tasks.classification.batch import ClassificationBatch
+from elmo_framework.tasks.classification.output_layer import OutputLayer
+from elmo_framework.tasks.classification.task import TextClassificationTask
+
+_NUM_POOLS = 4
+
+
+@final
+@Head.register("bcn")
+class BiattentiveClassifier(Classifier[ClassificationBatch]):
+    """Reads a text, aligns it with itself, and pools it in four ways (McCann et al. 2017, 5.3).
+
+        X = encode(f(embed(x_1 ... x_n))),  C = softmax(X X^T) X
+        Z = integrate([X; X - C; X * C])
+        logits = g([max Z; mean Z; min Z; sum_i beta_i z_i]),  beta = softmax(Z v)
+
+    Args:
+        embedder: gives each word its vector.
+        encoder: the first to read the words.
+        integrator: reads the words beside what they are aligned with.
+        output_layer: scores the labels.
+        vocabularies: what was counted in the training data, its labels among it.
+        output_embedder: gives vectors that stand after those of the integrator: ELMo at the
+            output, on the far side of the attention as in the paper.
+        pre_encode_feedforward: transforms each word's vector before it is encoded; null for not.
+        embedding_dropout: the share of values dropped from the words' vectors.
+        integrator_dropout: the share of values dropped from what is pooled.
+    """
+
+    task = TextClassificationTask()
+
+    def __init__(
+        self,
+        embedder: TextEmbedder,
+        encoder: Lazy[Encoder],
+        integrator: Lazy[Encoder],
+        output_layer: Lazy[OutputLayer],
+        vocabularies: Injected[Vocabularies],
+        output_embedder: TokenEmbedder | None = None,
+        pre_encode_feedforward: FeedForwardOptions | None = None,
+        embedding_dropout: Annotated[float, Ge(0), Lt(1)] = 0.0,
+        integrator_dropout: Annotated[float, Ge(0), Lt(1)] = 0.0,
+    ) -> None:
+        super().__init__(vocabularies)
+        dim = embedder.output_dim
+        self.embedder, self.output_embedder = embedder, output_embedder
+        self.embedding_dropout = nn.Dropout(embedding_dropout)
+        self.pre_encode_feedforward = (
+            None if pre_encode_feedforward is None else pre_encode_feedforward.build(input_dim=dim)
+        )
+        read_dim = (
+            dim if self.pre_encode_feedforward is None else self.pre_encode_feedforward.output_dim
+        )
+        self.encoder = encoder.build(input_dim=read_dim)
+        self.integrator = integrator.build(input_dim=3 * self.encoder.output_dim)
+        integrated_dim = joined_dim(self.integrator.output_dim, output_embedder)
+        self.integrator_dropout = nn.Dropout(integrator_dropout)
+        self.self_attentive = SelfAttentivePooler(integrated_dim)
+        self.output_layer = output_layer.build(
+            input_dim=_NUM_POOLS * integrated_dim, num_labels=self.num_labels
+        )
+
+    @property
+    def indexers(self) -> Sequence[Indexer]:
+        """What turns words into the ids that the embedders read, each once."""
+        return joined_indexers(self.embedder, self.output_embedder)
+
+    def logits(self, batch: ClassificationBatch) -> Float[Tensor, "batch labels"]:
+        """Score the labels of each text."""
+        text = batch.text
+        embedded = self.embedding_dropout(self.embedder(text))
+        if self.pre_encode_feedforward is not None:
+            embedded = self.pre_encode_feedforward(embedded)
+        encoded = self.encoder(embedded, text.mask)
+        aligned = self_alignment(encoded, text.mask)
+        compared = torch.cat([encoded, encoded - aligned, encoded * aligned], dim=2)
+        integrated = joined(self.integrator(compared, text.mask), self.output_embedder, text)
+        pooled = self._pooled(self.integrator_dropout(integrated), text.mask)
+        logits: Tensor = self.output_layer(pooled)
+        return logits
+
+    def _pooled(
+        self, inputs: Float[Tensor, "batch tokens dim"], mask: Bool[Tensor, "batch tokens"]
+    ) -> Float[Tensor, "batch pooled"]:
+        pools = masked_max, masked_mean, masked_min, self.self_attentive
+        return torch.cat([pool(inputs, mask) for pool in pools], dim=1)

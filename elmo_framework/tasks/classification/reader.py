@@ -1,0 +1,58 @@
+"""Texts with labels from files of your own."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import islice
+from pathlib import Path
+from typing import Annotated, final
+
+from annotated_types import Gt
+
+from elmo_framework.common.component import Default
+from elmo_framework.data.reader import DatasetReader
+from elmo_framework.data.records import Record, read_records
+from elmo_framework.data.tokenizer import Tokenizer
+from elmo_framework.tasks.classification.example import ClassifiedText
+
+
+@final
+@DatasetReader.register("text_classification_json")
+class TextClassificationReader(DatasetReader[ClassifiedText]):
+    """Reads a text and its label a line: JSON objects, or a table by the names of its columns.
+
+    A file called `.csv` has commas and quotation marks, one called `.tsv` or `.txt` has tabs;
+    their first line names the columns. Every other file has a JSON object a line.
+
+    Args:
+        tokenizer: what splits a text into words.
+        text_key: the name of the text.
+        label_key: the name of the label, which is a string or a whole number.
+        max_sequence_length: after how many words a text is cut; null for never.
+        max_instances: how many texts are read; null for all.
+    """
+
+    example_type = ClassifiedText
+
+    def __init__(
+        self,
+        tokenizer: Annotated[Tokenizer, Default("spacy")],
+        text_key: str = "text",
+        label_key: str = "label",
+        max_sequence_length: Annotated[int, Gt(0)] | None = None,
+        max_instances: Annotated[int, Gt(0)] | None = None,
+    ) -> None:
+        self.tokenizer: Tokenizer = tokenizer
+        self._text_key, self._label_key = text_key, label_key
+        self._max_sequence_length, self._max_instances = max_sequence_length, max_instances
+
+    def read(self, path: Path) -> Iterator[ClassifiedText]:
+        """Yield the texts of a file, or of the files of a folder or a pattern."""
+        return islice(map(self._example, read_records(path)), self._max_instances)
+
+    def _example(self, record: Record) -> ClassifiedText:
+        words = self.tokenizer.words(record.text(self._text_key))
+        if not words:
+            raise record.error(f"{self._text_key!r} holds no word; remove the line")
+        label = record.label(self._label_key)
+        return ClassifiedText(tuple(words[: self._max_sequence_length]), label)

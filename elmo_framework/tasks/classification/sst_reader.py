@@ -1,0 +1,135 @@
+"""The bracketed trees of the Stanford Sentiment Treebank."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from itertools import islice
+from pathlib import Path
+from typing import Annotated, Literal, NamedTuple, final
+
+from annotated_types import Gt
+
+from elmo_framework.common.errors import DataError, shown
+from elmo_framework.data.paths import data_files, read_lines
+from elmo_framework.data.reader import DatasetReader
+from elmo_framework.tasks.classification.example import ClassifiedText
+
+_PIECE = re.compile(r"\( *([0-4])(?=[ (])|(\))|([^ ()]+)")
+_ESCAPES = {"-LRB-": "(", "-RRB-": ")", r"\/": "/", r"\*": "*"}
+_ESCAPE = re.compile("|".join(map(re.escape, _ESCAPES)))
+_LABELS: dict[str, tuple[str | None, ...]] = {
+    "5-class": ("0", "1", "2", "3", "4"),
+    "3-class": ("0", "0", "1", "2", "2"),
+    "2-class": ("0", "0", None, "1", "1"),
+}
+"""What each of the five classes is called, None for left out."""
+
+
+class Phrase(NamedTuple):
+    """A node of a tree: its class from 0 to 4, and its words from `start` to before `end`."""
+
+    sentiment: int
+    start: int
+    end: int
+
+
+class Tree(NamedTuple):
+    """A sentence and its phrases, the sentence itself first."""
+
+    words: tuple[str, ...]
+    phrases: tuple[Phrase, ...]
+
+
+@final
+@DatasetReader.register("sst_tokens")
+class SstReader(DatasetReader[ClassifiedText]):
+    r"""Reads a bracketed tree a line, as `(3 (2 Good) (2 fun))`; a node's class is from 0 to 4.
+
+    Brackets and slashes that the treebank writes as `-LRB-` or `\/` are read as themselves.
+
+    Args:
+        granularity: which classes there are: all five; negative, neutral and positive as `0` to
+            `2`; or negative and positive as `0` and `1`, without the neutral texts.
+        use_subtrees: whether the phrases of a sentence are texts as well.
+        min_phrase_length: how many words a phrase must have to be one; sentences always are.
+        max_instances: how many texts are read; null for all.
+    """
+
+    example_type = ClassifiedText
+
+    def __init__(
+        self,
+        granularity: Literal["5-class", "3-class", "2-class"] = "5-class",
+        use_subtrees: bool = False,
+        min_phrase_length: Annotated[int, Gt(0)] = 1,
+        max_instances: Annotated[int, Gt(0)] | None = None,
+    ) -> None:
+        self._labels = _LABELS[granularity]
+        self._use_subtrees, self._min_phrase_length = use_subtrees, min_phrase_length
+        self._max_instances = max_instances
+
+    def read(self, path: Path) -> Iterator[ClassifiedText]:
+        """Yield the texts of a file, or of the files of a folder or a pattern."""
+        trees = (tree for file in data_files(path) for tree in _trees(file))
+        return islice((text for tree in trees for text in self._texts(tree)), self._max_instances)
+
+    def _texts(self, tree: Tree) -> Iterator[ClassifiedText]:
+        root, *inner = tree.phrases
+        long = (held for held in inner if held.end - held.start >= self._min_phrase_length)
+        for sentiment, start, end in (root, *(long if self._use_subtrees else ())):
+            label = self._labels[sentiment]
+            if label is not None:
+                yield ClassifiedText(tree.words[start:end], label)
+
+
+def read_tree(text: str) -> Tree:
+    """Read a bracketed tree.
+
+    Raises:
+        ValueError: it is none.
+    """
+    pieces = list(_PIECE.finditer(text))
+    if sum(len(piece[0]) for piece in pieces) != len(text) - text.count(" "):
+        raise ValueError("a bracket is not followed by a class from 0 to 4")
+    words: list[str] = []
+    phrases: list[Phrase] = []
+    opened: list[int] = []
+    for place, piece in enumerate(pieces):
+        sentiment, closing, word = piece.groups()
+        if not opened and place:
+            raise ValueError(f"something follows the tree: {shown(text[piece.start() :])}")
+        if sentiment is not None:
+            opened.append(len(phrases))
+            phrases.append(Phrase(int(sentiment), len(words), len(words)))
+        elif not opened:
+            raise ValueError(
+                f"a tree begins with a bracket and a class, not with {shown(piece[0])}"
+            )
+        elif closing is not None:
+            _close(phrases, opened.pop(), len(words))
+        else:
+            words.append(_ESCAPE.sub(lambda found: _ESCAPES[found[0]], word))
+    if opened or not phrases:
+        raise ValueError(f"{len(opened)} brackets are not closed" if opened else "no tree")
+    return Tree(tuple(words), tuple(phrases))
+
+
+def _close(phrases: list[Phrase], index: int, end: int) -> None:
+    if phrases[index].start == end:
+        raise ValueError("a phrase holds no word")
+    phrases[index] = phrases[index]._replace(end=end)
+
+
+def _trees(path: Path) -> Iterator[Tree]:
+    is_empty = True
+    for number, line in read_lines(path):
+        if not line.strip():
+            continue
+        try:
+            yield read_tree(line.strip())
+        except ValueError as error:
+            raise DataError(f"no tree: {error}: {shown(line)}", path=path, line=number) from error
+        is_empty = False
+    if is_empty:
+        raise DataError("this file holds no tree", path=path)

@@ -1,0 +1,1 @@
+"""Whether one sentence follows from another, contradicts it, or neither."""

@@ -1,0 +1,87 @@
+"""Pairs of sentences: SNLI, MultiNLI, SICK and others of their kind."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterator
+from itertools import islice
+from pathlib import Path
+from typing import Annotated, final
+
+from annotated_types import Gt
+
+from elmo_framework.common.component import Default
+from elmo_framework.data.reader import DatasetReader
+from elmo_framework.data.records import Record, read_records
+from elmo_framework.data.tokenizer import Tokenizer
+from elmo_framework.tasks.entailment.example import SentencePair
+
+_log = logging.getLogger(__name__)
+
+_NO_LABEL = "-"
+"""What a pair has whose annotators did not agree."""
+
+
+@final
+@DatasetReader.register("snli")
+class SnliReader(DatasetReader[SentencePair]):
+    """Reads a pair of sentences and its label a line: JSON objects, or a table with a header.
+
+    A file called `.csv` has commas and quotation marks, one called `.tsv` or `.txt` has tabs;
+    their first line names the columns. Every other file has a JSON object a line. Pairs with the
+    label `-`, on which people did not agree, are left out, and the log says how many.
+
+    The keys are SNLI's and MultiNLI's. SICK is read with `sentence_A`, `sentence_B`,
+    `entailment_label`, and `only: {"SemEval_set": "TRAIN"}`.
+
+    Args:
+        tokenizer: what splits a sentence into words.
+        premise_key: the name of the first sentence.
+        hypothesis_key: the name of the second, which may follow from the first.
+        label_key: the name of the label.
+        only: which pairs are read: those with these values under these names.
+        max_instances: how many pairs are read; null for all.
+    """
+
+    example_type = SentencePair
+
+    def __init__(
+        self,
+        tokenizer: Annotated[Tokenizer, Default("spacy")],
+        only: Annotated[dict[str, str], Default({})],
+        premise_key: str = "sentence1",
+        hypothesis_key: str = "sentence2",
+        label_key: str = "gold_label",
+        max_instances: Annotated[int, Gt(0)] | None = None,
+    ) -> None:
+        self.tokenizer: Tokenizer = tokenizer
+        self._premise_key, self._hypothesis_key = premise_key, hypothesis_key
+        self._label_key, self._only = label_key, only
+        self._max_instances = max_instances
+
+    def read(self, path: Path) -> Iterator[SentencePair]:
+        """Yield the pairs of a file, or of the files of a folder or a pattern."""
+        return islice(self._pairs(path), self._max_instances)
+
+    def _pairs(self, path: Path) -> Iterator[SentencePair]:
+        num_skipped = 0
+        for record in read_records(path):
+            if any(record.label(name) != value for name, value in self._only.items()):
+                continue
+            label = record.label(self._label_key)
+            if label == _NO_LABEL:
+                num_skipped += 1
+                continue
+            yield SentencePair(
+                self._words(record, self._premise_key),
+                self._words(record, self._hypothesis_key),
+                label,
+            )
+        if num_skipped:
+            _log.info("%s: %d pairs with the label '-' were left out", path, num_skipped)
+
+    def _words(self, record: Record, name: str) -> tuple[str, ...]:
+        words = tuple(self.tokenizer.words(record.text(name)))
+        if not words:
+            raise record.error(f"{name!r} holds no word; remove the line")
+        return words

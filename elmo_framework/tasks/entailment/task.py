@@ -1,0 +1,87 @@
+"""What entailment is: two sentences in, how the second follows from the first out."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, ClassVar, final
+
+from rich.text import Text
+
+from elmo_framework.data.inputs import given_words
+from elmo_framework.data.labels import (
+    Classification,
+    label_in_colour,
+    label_lines,
+    required_label,
+)
+from elmo_framework.data.text import Indexer
+from elmo_framework.data.tokenizer import Tokenizer
+from elmo_framework.data.vocabulary import Counts, Vocabularies
+from elmo_framework.metrics.confusion import Confusion
+from elmo_framework.metrics.metric import Metric
+from elmo_framework.model.task import Collator, HeadTask, PredictionFormat
+from elmo_framework.tasks.entailment.batch import EntailmentBatch, EntailmentCollator
+from elmo_framework.tasks.entailment.example import SentencePair
+
+
+@final
+class EntailmentTask(HeadTask[SentencePair, EntailmentBatch]):
+    """A label for each pair of sentences; scored by the share of right ones.
+
+    A prediction is a `Classification`.
+    """
+
+    example_type = SentencePair
+    metrics: ClassVar[Mapping[str, Metric]] = {"confusion": Confusion()}
+    formats: ClassVar[Mapping[str, PredictionFormat]] = {"tsv": label_lines}
+
+    def count(self, examples: Iterable[SentencePair]) -> Counts:
+        """Count `words` and `labels`."""
+        words: Counter[str] = Counter()
+        labels: Counter[str] = Counter()
+        for example in examples:
+            words.update(example.premise)
+            words.update(example.hypothesis)
+            labels.update(() if example.label is None else (example.label,))
+        return {"words": words, "labels": labels}
+
+    def collator(self, vocabularies: Vocabularies, indexers: Sequence[Indexer]) -> Collator:
+        """Return what makes batches."""
+        return EntailmentCollator(vocabularies.labels(), tuple(indexers))
+
+    def num_tokens(self, example: SentencePair) -> int:
+        """Return the length that a pair is padded to, twice: that of its longer sentence."""
+        return 2 * max(len(example.premise), len(example.hypothesis))
+
+    def sentences(self, example: SentencePair) -> Iterable[Sequence[str]]:
+        """Return the two sentences."""
+        return example.premise, example.hypothesis
+
+    def gold(self, example: SentencePair) -> str:
+        """Return the label of an example.
+
+        Raises:
+            DataError: it has none.
+        """
+        return required_label(example.label, example.hypothesis)
+
+    def example(self, inputs: Mapping[str, Any], tokenizer: Tokenizer) -> SentencePair:
+        """Make an example of `{"premise": ..., "hypothesis": ...}`: raw text or lists of words."""
+        premise = given_words(inputs, "premise", tokenizer)
+        return SentencePair(premise, given_words(inputs, "hypothesis", tokenizer), None)
+
+    def to_json(self, prediction: Classification, example: SentencePair) -> dict[str, Any]:
+        """Return the words, the label and the probability of each label."""
+        return {
+            "premise": list(example.premise),
+            "hypothesis": list(example.hypothesis),
+            "label": prediction.label,
+            "probabilities": dict(prediction.probabilities),
+        }
+
+    def pretty(self, prediction: Classification, example: SentencePair) -> Text:
+        """Return the label, its probability and the two sentences."""
+        premise, hypothesis = " ".join(example.premise), " ".join(example.hypothesis)
+        label = label_in_colour(prediction)
+        return Text.assemble(label, "  ", premise, (" \N{RIGHTWARDS ARROW} ", "dim"), hypothesis)

@@ -1,0 +1,13 @@
+// The baseline with ELMo at the input and at the output of the first encoder, and with the
+// regularization that the paper adds with it.
+local elmo = import '../lib/elmo.libsonnet';
+
+(import 'baseline.jsonnet') + elmo.at('both', {
+  bilm: 'runs/bilm',
+  mix: { type: 'scalar_mix', layer_norm: true, l2: 0.001 },  // paper; AllenNLP has neither
+  dropout: 0.5,  // paper; AllenNLP 0, as its own dropout follows at once
+}) + {
+  model+: { attention_dropout: 0.5 },  // paper, with ELMo only
+  // Paper, with ELMo only: an L2 penalty on the recurrent and the feed-forward weights.
+  trainer+: { optimizer+: { weight_decay: 0.0001 } },
+}

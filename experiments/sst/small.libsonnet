@@ -1,0 +1,29 @@
+// Laid over either configuration, minutes on two cores:
+//
+//   (import 'elmo.jsonnet') + (import 'small.libsonnet')
+//
+// Sentences alone are trained on, with GloVe's smallest vectors.
+{
+  dataset_reader+: { use_subtrees: false },
+  model+: {
+    embedder+: {
+      token_embedders+: {
+        tokens+: {
+          embedding_dim: 50,
+          pretrained_file: 'data/glove/glove.6B.50d.top100k.txt',
+          lowercase: true,  // as its words are
+        },
+      },
+    },
+    pre_encode_feedforward+: { hidden_dims: 100 },
+    encoder+: { hidden_size: 100 },
+    integrator+: { hidden_size: 100 },
+    output_layer+: { hidden_dims: [200, 100] },
+  },
+  data_loader+: { batch_size: 32 },
+  trainer+: {
+    optimizer+: { lr: 0.001 },  // AllenNLP; the paper's asks for many more updates
+    num_epochs: 12,
+    patience: 4,
+  },
+}

@@ -1,0 +1,127 @@
+"""What every shipped config of a task must do, checked on a few examples in seconds.
+
+One line a config: `check_task("experiments/snli/elmo.jsonnet", tmp_path / "run", CHANGES, ...)`.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+from safetensors.torch import load_file
+
+from elmo_framework.common.config import Config
+from elmo_framework.common.errors import dotted
+from elmo_framework.experiment.loaded_run import LoadedRun, load
+from tests.experiment.jobs import ROOT, evaluations, train
+
+_ONE_PROCESS = {"trainer.device": "cpu", "trainer.callbacks": []}
+
+
+def check_task(
+    config: str,
+    directory: Path,
+    changes: Mapping[str, Any],
+    *,
+    inputs: Sequence[str | Mapping[str, Any]],
+    bilm: Path | None = None,
+) -> LoadedRun:
+    """Train a config on fixtures: the loss falls, and the run scores and predicts when loaded.
+
+    Args:
+        config: its path from the root of the project.
+        directory: of the run.
+        changes: what makes it small, by dotted key; the data of validation should be that of
+            training, as its loss must fall.
+        inputs: what is predicted for.
+        bilm: the run of a biLM, which takes the place of each one that the config names.
+
+    Returns:
+        the run, for what a task checks besides.
+    """
+    small = {**_ONE_PROCESS, **changes, **_bilms(config, bilm)}
+    assert train(config, directory, small) == 0
+    losses = [line["loss"] for line in evaluations(directory) if "loss" in line]
+    assert losses[-1] < losses[0]
+    run = load(directory, device="cpu")
+    _check_scores(run, directory)
+    together = run.predict(inputs)
+    assert len(together) == len(inputs)
+    assert load(directory, device="cpu").predict(inputs) == together
+    if not _mixes_sentences(config):
+        _check_alone(run, inputs, together)
+    return run
+
+
+def check_recovery(
+    config: str, directory: Path, changes: Mapping[str, Any], *, bilm: Path | None = None
+) -> None:
+    """Interrupt the training of a config once, go on, and find the weights of one that ran on."""
+    small = {**_ONE_PROCESS, **changes, **_bilms(config, bilm)}
+    stop = {"type": "signal_once", "step": 2, "name": "SIGINT"}
+    stopped = {**small, "trainer.callbacks": [stop]}
+    assert train(config, directory / "whole", small) == 0
+    assert train(config, directory / "cut", stopped) == 130
+    assert train(config, directory / "cut", stopped, "--recover") == 0
+    whole, cut = (load_file(directory / name / "weights.safetensors") for name in ("whole", "cut"))
+    assert whole.keys() == cut.keys()
+    assert [name for name in whole if not whole[name].equal(cut[name])] == []
+
+
+def _check_scores(run: LoadedRun, directory: Path) -> None:
+    """The loaded weights have the scores that they were chosen by."""
+    recorded = json.loads((directory / "metrics.json").read_text())
+    scores = run.evaluate(run.experiment.paths["validation"])
+    best = {name: recorded[f"best_validation_{name}"] for name in scores}
+    assert scores == pytest.approx(best, rel=1e-5, abs=1e-7)
+
+
+def _check_alone(
+    run: LoadedRun, inputs: Sequence[str | Mapping[str, Any]], together: list[dict[str, Any]]
+) -> None:
+    """Another batch changes nothing but the last bits."""
+    alone = [prediction for held in inputs for prediction in run.predict([held])]
+    near = [
+        pytest.approx(leaf, abs=1e-4) if isinstance(leaf, float) else leaf
+        for leaf in _leaves(together)
+    ]
+    assert list(_leaves(alone)) == near
+
+
+def _mixes_sentences(config: str) -> bool:
+    """Tell whether ELMo's layers are normalized over a batch: a sentence depends on the others."""
+    return '"layer_norm": true' in json.dumps(Config.load(ROOT / config).raw)
+
+
+def _leaves(value: Any) -> Iterator[Any]:
+    """Yield the numbers and strings of a JSON value, with the keys before them."""
+    match value:
+        case list() | tuple():
+            for held in value:
+                yield from _leaves(held)
+        case dict():
+            for key, held in value.items():
+                yield key
+                yield from _leaves(held)
+        case _:
+            yield value
+
+
+def _bilms(config: str, bilm: Path | None) -> dict[str, str]:
+    places = _named("bilm", Config.load(ROOT / config).raw)
+    assert bilm is not None or not (found := list(places)), f"a bilm is needed for {found}"
+    return {place: str(bilm) for place in places}
+
+
+def _named(key: str, raw: object, path: str = "") -> Iterator[str]:
+    """Yield the dotted paths of all values of one name in a config."""
+    held = raw.items() if isinstance(raw, dict) else enumerate(raw) if isinstance(raw, list) else ()
+    for name, value in held:
+        where = dotted(path, name)
+        if name == key:
+            yield where
+        else:
+            yield from _named(key, value, where)
