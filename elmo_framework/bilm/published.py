@@ -1,55 +1,74 @@
-"""The biLMs that the authors of ELMo published, by name, and how any biLM is named."""
+"""The biLMs that have a name: ours, which is in the package, and those of the authors of ELMo."""
 
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Literal, TypeAlias
+
+import torch
 
 from elmo_framework.bilm.load import BiLmFiles, bilm_files
-from elmo_framework.common.download import local_file
+from elmo_framework.common.component import ExistingPath
+from elmo_framework.common.download import local_file, local_path
 from elmo_framework.common.errors import DataError, allowed
+
+BiLmName: TypeAlias = Literal["mini", "small", "medium", "original", "original-5.5b"]
+BiLmPlace: TypeAlias = BiLmName | ExistingPath
+"""How a config names a biLM: by its name, or by the folder of it or of the run that trained it."""
+
+PACKAGED: dict[str, Path] = {"mini": Path(__file__).with_name("mini")}
+"""The folders of the biLMs that need no download."""
+
+PUBLISHED: dict[str, str] = {
+    "small": "2x1024_128_2048cnn_1xhighway",
+    "medium": "2x2048_256_2048cnn_1xhighway",
+    "original": "2x4096_512_2048cnn_2xhighway",
+    "original-5.5b": "2x4096_512_2048cnn_2xhighway_5.5B",
+}
+"""The English models published with the paper: the names that stand for them here, and their own.
+"""
 
 _PREFIX = "https://allennlp.s3.amazonaws.com/models/elmo"
 
-PUBLISHED = {
-    "original": "2x4096_512_2048cnn_2xhighway",
-    "original-5.5b": "2x4096_512_2048cnn_2xhighway_5.5B",
-    "medium": "2x2048_256_2048cnn_1xhighway",
-    "small": "2x1024_128_2048cnn_1xhighway",
-}
-"""The published English models: the names that stand for them here, and their own."""
-
 
 def options_place(place: str | Path) -> str | Path:
-    """Return the URL of the options of a published biLM; a path or a URL as it is."""
-    return _url(place, "options.json")
+    """Return the path or the URL of the options of a biLM with a name; a place as it is."""
+    return _place(place, "options.json")
 
 
 def weights_place(place: str | Path) -> str | Path:
-    """Return the URL of the weights of a published biLM; a path or a URL as it is."""
-    return _url(place, "weights.hdf5")
+    """Return the path or the URL of the weights of a biLM with a name; a place as it is."""
+    return _place(place, "weights.hdf5")
 
 
 def find_bilm(place: str | Path) -> BiLmFiles:
     """Return the files of a biLM, downloaded if they must be.
 
     Args:
-        place: the folder of a biLM, or of the run that trained it, or the name of a published
-            one. A folder goes before a name.
+        place: the folder of a biLM, or of the run that trained it, or the name of one: `mini`,
+            which is part of the package, or a published one. A folder goes before a name.
 
     Raises:
         DataError: there is none, or it cannot be downloaded.
     """
-    if Path(place).is_dir() or isinstance(place, Path):
+    if isinstance(place, Path) or Path(place).is_dir():
         return bilm_files(Path(place))
-    if place not in PUBLISHED:
+    if place not in (*PACKAGED, *PUBLISHED):
         raise DataError(
-            f"{place!r} is neither a folder nor the name of a published biLM; "
-            f"{allowed(place, PUBLISHED)}"
+            f"{place!r} is neither a folder nor the name of a biLM; "
+            f"{allowed(place, [*PACKAGED, *PUBLISHED])}"
         )
-    return BiLmFiles(local_file(options_place(place)), local_file(weights_place(place)))
+    options, weights = options_place(place), weights_place(place)
+    # On the device `meta` no weights are read, so that sizes are known before a long download.
+    is_read = torch.get_default_device().type != "meta"
+    return BiLmFiles(local_file(options), local_file(weights) if is_read else local_path(weights))
 
 
-def _url(place: str | Path, kind: str) -> str | Path:
-    name = PUBLISHED.get(str(place))
+def _place(place: str | Path, kind: str) -> str | Path:
+    name = str(place)
     # A file of this name goes before it, as a folder does in `find_bilm`.
-    return place if name is None or Path(place).exists() else f"{_PREFIX}/{name}/elmo_{name}_{kind}"
+    if name not in (*PACKAGED, *PUBLISHED) or Path(place).exists():
+        return place
+    if name in PACKAGED:
+        return PACKAGED[name] / kind
+    return f"{_PREFIX}/{PUBLISHED[name]}/elmo_{PUBLISHED[name]}_{kind}"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from http import HTTPStatus
 from http.client import HTTPException, HTTPResponse
@@ -20,7 +20,7 @@ from elmo_framework.common.errors import DataError
 from elmo_framework.common.files import digest, remove, write_text
 from elmo_framework.common.logs import Progress, say
 
-_OFFLINE = "ELMO_OFFLINE"
+_OFFLINE, _MIRRORS = "ELMO_OFFLINE", "ELMO_MIRROR"
 _CHUNK = 1 << 18
 _TIMEOUT = 60.0
 """Seconds without a byte."""
@@ -31,26 +31,46 @@ def is_url(place: str | Path) -> bool:
     return isinstance(place, str) and place.startswith(("http://", "https://"))
 
 
+def local_path(place: str | Path) -> Path:
+    """Return the path that `local_file` would return, and download nothing."""
+    return cached_path(str(place)) if is_url(place) else Path(place)
+
+
 def local_file(place: str | Path) -> Path:
     """Return the path of a file that is named by its path or by a URL.
 
     What a URL names is downloaded when it is first asked for, and an interrupted download goes on
     where it stopped. Its SHA-256 is written beside it then, and compared at every later use. With
-    `ELMO_OFFLINE=1` nothing is downloaded.
+    `ELMO_OFFLINE=1` nothing is downloaded. `ELMO_MIRROR` holds addresses such as
+    `https://mirror.example/elmo`, separated by spaces: the path of the URL is looked for below
+    each of them in turn, and then at the URL itself.
 
     Raises:
         DataError: the file cannot be downloaded, or has changed since it was.
     """
+    path = local_path(place)
     if not is_url(place):
-        return Path(place)
+        return path
     url = str(place)
-    path = cached_path(url)
     path.parent.mkdir(parents=True, exist_ok=True)
     with FileLock(_beside(path, "lock")):
         if not path.exists():
             _download(url, path)
         _check(url, path)
     return path
+
+
+@contextmanager
+def offline() -> Iterator[None]:
+    """Let nothing be downloaded meanwhile, by processes that are started meanwhile neither."""
+    before = os.environ.get(_OFFLINE)
+    os.environ[_OFFLINE] = "1"
+    try:
+        yield
+    finally:
+        del os.environ[_OFFLINE]
+        if before is not None:
+            os.environ[_OFFLINE] = before
 
 
 def cached_path(url: str) -> Path:
@@ -82,12 +102,25 @@ def _check(url: str, path: Path) -> None:
 
 def _download(url: str, path: Path) -> None:
     if os.environ.get(_OFFLINE, "") not in ("", "0"):
-        raise _no_file(url, path, f"{_OFFLINE} is set, and the file is not in the cache")
-    partial = _beside(path, "partial")
-    with _reported(url, path):
-        _fetch(url, partial)
-    partial.replace(path)
-    remove(_beside(partial, "version"))
+        raise _no_file(url, path, [f"--offline or {_OFFLINE} is set, and it is not in the cache"])
+    partial, failures = _beside(path, "partial"), list[str]()
+    for place in _places(url):
+        try:
+            _fetch(place, partial)
+        except (HTTPException, OSError) as error:
+            where = "" if place == url else f"{place}: "
+            failures.append(where + _reason(error))
+            continue
+        partial.replace(path)
+        remove(_beside(partial, "version"))
+        return
+    raise _no_file(url, path, failures)
+
+
+def _places(url: str) -> list[str]:
+    """Return where a file is looked for: on each mirror, then at the URL itself."""
+    mirrors = os.environ.get(_MIRRORS, "").split()
+    return [*(mirror.rstrip("/") + urlsplit(url).path for mirror in mirrors), url]
 
 
 def _fetch(url: str, partial: Path) -> None:
@@ -103,20 +136,29 @@ def _fetch(url: str, partial: Path) -> None:
         remove(partial)
         response = urlopen(Request(url), timeout=_TIMEOUT)
     with response:
-        start = partial.stat().st_size if response.status == HTTPStatus.PARTIAL_CONTENT else 0
-        if not start:
+        if response.status == HTTPStatus.PARTIAL_CONTENT:
+            start = partial.stat().st_size
+        else:
+            start = 0
             remove(partial)
-            write_text(version, response.headers.get("ETag", ""))
+            write_text(version, f"{url}\n{_version(response)}")
         _append(response, partial, start)
 
 
 def _request(url: str, partial: Path, version: Path) -> Request:
     request = Request(url)
-    known = version.read_text(encoding="utf-8") if version.exists() else ""
-    if known and partial.exists():
+    written = version.read_text(encoding="utf-8") if version.exists() else ""
+    place, _, known = written.partition("\n")
+    if place == url and known and partial.exists():
         request.add_header("Range", f"bytes={partial.stat().st_size}-")
         request.add_header("If-Range", known)
     return request
+
+
+def _version(response: HTTPResponse) -> str:
+    """Return what a server calls this version of a file; only a strong tag tells all apart."""
+    tag: str = response.headers.get("ETag", "")
+    return "" if tag.startswith("W/") else tag
 
 
 def _append(response: HTTPResponse, partial: Path, start: int) -> None:
@@ -138,20 +180,17 @@ def _append(response: HTTPResponse, partial: Path, start: int) -> None:
         raise HTTPException(f"the connection ended after {size:,} of {total:,} bytes")
 
 
-@contextmanager
-def _reported(url: str, path: Path) -> Iterator[None]:
-    try:
-        yield
-    except HTTPError as error:
+def _reason(error: Exception) -> str:
+    """Say why a place gave no file."""
+    if isinstance(error, HTTPError):
         error.close()
-        raise _no_file(url, path, f"the server answers {error.code} {error.reason}") from error
-    except URLError as error:
-        raise _no_file(url, path, f"no connection ({error.reason})") from error
-    except (HTTPException, OSError) as error:
-        raise _no_file(url, path, f"{error}; run it again to go on") from error
+        return f"the server answers {error.code} {error.reason}"
+    if isinstance(error, URLError):
+        return f"no connection ({error.reason})"
+    return f"{error}; run it again to go on"
 
 
-def _no_file(url: str, path: Path, reason: str) -> DataError:
+def _no_file(url: str, path: Path, reasons: Sequence[str]) -> DataError:
     return DataError(
-        f"{url}: not downloaded: {reason}. A file that you have already goes to {path}"
+        f"{url}: not downloaded: {'; '.join(reasons)}. A file that you have already goes to {path}"
     )

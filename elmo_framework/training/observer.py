@@ -14,6 +14,12 @@ from elmo_framework.common.component import Injected
 from elmo_framework.common.files import write_text
 from elmo_framework.common.registry import Registrable
 from elmo_framework.training.progress import Progress, StepReport
+from elmo_framework.training.step_figures import StepFigures
+
+METRICS_LOG, STEPS_LOG = "metrics.jsonl", "steps.jsonl"
+"""The files of a run that `RunLog` writes."""
+
+_STEPS_BETWEEN_LINES = 20
 
 
 class Observer(Registrable, ABC):
@@ -64,34 +70,47 @@ class Observers:
 
 
 @final
-class MetricsLog(Observer):
-    """Writes one JSON line an evaluation to `metrics.jsonl`; every run has one, unasked.
+class RunLog(Observer):
+    """Writes JSON lines in every run, unasked.
+
+    `metrics.jsonl` has one for each evaluation, `steps.jsonl` one for every twentieth update.
 
     Args:
         directory: the folder of the run.
     """
 
     def __init__(self, directory: Path) -> None:
-        self._path = directory / "metrics.jsonl"
+        self._evaluations, self._steps = directory / METRICS_LOG, directory / STEPS_LOG
+        self._figures = StepFigures(_STEPS_BETWEEN_LINES)
 
     def start(self, progress: Progress) -> None:
-        """Cut off the evaluations after the step that training starts from."""
-        lines = self._path.read_text().splitlines() if self._path.exists() else []
-        kept = [line for line in lines if _step(line) <= progress.step]
-        self._path.parent.mkdir(parents=True, exist_ok=True)
-        write_text(self._path, "".join(f"{line}\n" for line in kept))
+        """Cut off what was written after the step that training starts from."""
+        self._figures.start(progress.seconds)
+        for path in (self._evaluations, self._steps):
+            lines = path.read_text().splitlines() if path.exists() else []
+            kept = [line for line in lines if _step(line) <= progress.step]
+            path.parent.mkdir(parents=True, exist_ok=True)
+            write_text(path, "".join(f"{line}\n" for line in kept))
+
+    def step(self, report: StepReport) -> None:
+        """Add a line now and then."""
+        figures = self._figures.of(report)
+        if figures is not None:
+            _add_line(self._steps, report.step, report.seconds, figures)
 
     def scores(self, progress: Progress, scores: Mapping[str, float]) -> None:
         """Add a line."""
-        line = {"step": progress.step, "seconds": round(progress.seconds, 3), **scores}
-        with self._path.open("a") as file:
-            file.write(json.dumps(line) + "\n")
+        _add_line(self._evaluations, progress.step, progress.seconds, scores)
+        self._figures.pass_over()
 
 
 @final
 @Observer.register("tensorboard")
 class TensorBoard(Observer):
     """Writes TensorBoard events to `log/`: the figures of steps and of evaluations.
+
+    The figures of a part of the model, such as the weights of a layer mix, stand together under
+    the name of the part, scores under `evaluation` and the figures of steps under `training`.
 
     Args:
         directory: the folder of the run.
@@ -101,44 +120,38 @@ class TensorBoard(Observer):
     def __init__(
         self, directory: Injected[Path], summary_interval: Annotated[int, Gt(0)] = 10
     ) -> None:
-        self._directory, self._interval = directory / "log", summary_interval
+        self._directory = directory / "log"
+        self._figures = StepFigures(summary_interval)
         self._writer: Any = None
-        self._last_seconds, self._num_tokens = 0.0, 0
 
     def start(self, progress: Progress) -> None:
         """Open the event file; TensorBoard drops what older ones hold of later steps."""
         from torch.utils.tensorboard import SummaryWriter
 
         self._writer = SummaryWriter(str(self._directory), purge_step=progress.step + 1)
-        self._last_seconds = progress.seconds
+        self._figures.start(progress.seconds)
 
     def step(self, report: StepReport) -> None:
         """Write loss, rate, gradient norm and tokens a second, every few steps."""
-        self._num_tokens += report.num_tokens
-        if report.step % self._interval:
-            return
-        seconds = max(report.seconds - self._last_seconds, 1e-9)
-        figures = {
-            "training/loss": float(report.loss),
-            "training/gradient_norm": float(report.gradient_norm),
-            "training/learning_rate": report.learning_rate,
-            "training/tokens_per_second": self._num_tokens / seconds,
-        }
-        self._last_seconds, self._num_tokens = report.seconds, 0
-        self._write(figures, report.step)
+        for name, value in (self._figures.of(report) or {}).items():
+            self._writer.add_scalar(f"training/{name}", value, report.step)
 
     def scores(self, progress: Progress, scores: Mapping[str, float]) -> None:
-        """Write every score, and the layer weights of each mix."""
-        self._write({f"evaluation/{name}": value for name, value in scores.items()}, progress.step)
+        """Write every score and every figure of a part."""
+        for name, value in scores.items():
+            part, _, figure = name.rpartition(".")
+            self._writer.add_scalar(f"{part or 'evaluation'}/{figure}", value, progress.step)
+        self._figures.pass_over()
 
     def close(self) -> None:
         """Write what is left."""
         if self._writer is not None:
             self._writer.close()
 
-    def _write(self, figures: Mapping[str, float], step: int) -> None:
-        for name, value in figures.items():
-            self._writer.add_scalar(name, value, step)
+
+def _add_line(path: Path, step: int, seconds: float, figures: Mapping[str, float]) -> None:
+    with path.open("a") as file:
+        file.write(json.dumps({"step": step, "seconds": round(seconds, 3), **figures}) + "\n")
 
 
 def _step(line: str) -> float:

@@ -1,0 +1,64 @@
+"""`elmo report`: a page about a run."""
+
+from __future__ import annotations
+
+from argparse import ArgumentParser, Namespace
+from pathlib import Path
+from typing import TYPE_CHECKING, final
+
+from elmo_framework.commands.command import Command, add_include_package, register_components
+from elmo_framework.commands.neighbors import add_search_arguments, search
+
+if TYPE_CHECKING:
+    from elmo_framework.inspection.report import Comparison
+
+
+@final
+class ShowReport(Command):
+    """Writes what a run was and how it went to an HTML file."""
+
+    name = "report"
+    help = "write a page about a run: its curves, layer weights, configuration and origin"
+    epilog = """\
+examples:
+  elmo report runs/ner --output-file ner.html
+  elmo report runs/bilm --output-file bilm.html --before runs/bilm-random --corpus news.txt \\
+      --query "He sat on the river bank" --word bank
+
+the page is one file and needs no network. The run need not be finished. With --query it shows the
+nearest neighbours of a word too, by the biLM that the run trained and by the one of --before.
+"""
+
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        """Declare the run, the file and the search."""
+        parser.add_argument("run", type=Path, metavar="RUN", help="the folder of a run")
+        parser.add_argument(
+            "--output-file", type=Path, required=True, metavar="FILE", help="where the page goes"
+        )
+        parser.add_argument(
+            "--before",
+            metavar="BILM",
+            help="the folder or the name of a biLM whose neighbours are shown for comparison",
+        )
+        add_search_arguments(parser, required=False)
+        add_include_package(parser)
+
+    def run(self, arguments: Namespace) -> int:
+        """Write the page and say where it is."""
+        from elmo_framework.inspection.report import write_report
+
+        register_components(arguments.include_package)
+        write_report(arguments.run, arguments.output_file, comparison=_comparison(arguments))
+        print(arguments.output_file)
+        return 0
+
+
+def _comparison(arguments: Namespace) -> Comparison | None:
+    from elmo_framework.common.errors import RunError
+    from elmo_framework.inspection.report import Comparison
+
+    needed = ("corpus", "query", "word")
+    missing = [f"--{name}" for name in needed if getattr(arguments, name) is None]
+    if missing and (len(missing) < len(needed) or arguments.before is not None):
+        raise RunError(f"neighbours need {', '.join(missing)} too")
+    return None if missing else Comparison(search(arguments), arguments.before)
