@@ -59,7 +59,8 @@ class Elmo(nn.Module):
 
     Args:
         options_file: bilm-tf's `options.json`: a path, a URL (downloaded once, then cached) or
-            the name of a published model: `original`, `original-5.5b`, `medium` or `small`.
+            the name of a model: `mini`, which is part of the package, or a published one:
+            `original`, `original-5.5b`, `medium` or `small`.
         weight_file: bilm-tf's `weights.hdf5`, given in the same ways.
         num_output_representations: how many mixes, each with weights of its own; the biLM runs
             once for all.

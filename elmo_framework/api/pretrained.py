@@ -154,8 +154,9 @@ def load_bilm(
         bilm.embed([["A", "sentence", "."]])[0].shape     # 3 3 1024
 
     Args:
-        bilm: the folder of a biLM, or of the run that trained it, or the name of a published
-            one, which is downloaded once: `original`, `original-5.5b`, `medium` or `small`.
+        bilm: the folder of a biLM, or of the run that trained it, or a name: `mini`, which is
+            part of the package, or a published one, which is downloaded once: `original`,
+            `original-5.5b`, `medium` or `small`.
         device: `auto` takes a GPU if there is one; else any that torch knows.
         precision: of the products: `float32`, `bfloat16` or `int8`. The vectors are float32 always.
         state: with `reset` a sentence's vectors depend on nothing else. With `carry` batches are

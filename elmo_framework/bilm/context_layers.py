@@ -62,6 +62,10 @@ class ContextLayers(nn.Module, Registrable, ABC):
             state: what the same rows ended with before; zeros when None.
         """
 
+    def clip_rates(self, state: State) -> dict[str, float]:
+        """Return which share of the numbers in a state stands at a limit, by the limit's name."""
+        return {}
+
 
 @final
 @ContextLayers.register("elmo_lstm")
@@ -113,6 +117,10 @@ class ElmoLstmContextLayers(ContextLayers):
 
         self.forward_lstm, self.backward_lstm = stack(), stack()
         self.num_layers, self.output_dim = num_layers, self.forward_lstm.output_dim
+        self._clips = {
+            "projection": projection_clip if has_projection else None,
+            "cell": cell_clip,
+        }
 
     def read(
         self,
@@ -126,6 +134,15 @@ class ElmoLstmContextLayers(ContextLayers):
         lstm = self.forward_lstm if direction == "forward" else self.backward_lstm
         output = lstm(inputs, mask, _by_layer(state or ()))
         return Reading(output.layers, tuple(chain.from_iterable(output.states)))
+
+    def clip_rates(self, state: State) -> dict[str, float]:
+        """Return the shares for each layer: `projection_1`, `cell_1`, `projection_2`, ..."""
+        return {
+            f"{name}_{layer}": (values.abs() >= limit).float().mean().item()
+            for layer, pair in enumerate(_by_layer(state), start=1)
+            for (name, limit), values in zip(self._clips.items(), pair, strict=True)
+            if limit is not None
+        }
 
 
 def _by_layer(state: State) -> tuple[LstmState, ...]:

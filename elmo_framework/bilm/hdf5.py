@@ -35,12 +35,27 @@ def has_bilm_tf_parts(bilm: BiLm) -> bool:
     )
 
 
-def write_bilm_tf(bilm: BiLm, *, options_file: Path, weight_file: Path) -> None:
-    """Write a biLM of which `has_bilm_tf_parts` is true; each file is replaced at once."""
+def write_bilm_tf(
+    bilm: BiLm, *, options_file: Path, weight_file: Path, dtype: torch.dtype = torch.float32
+) -> None:
+    """Write a biLM of which `has_bilm_tf_parts` is true; each file is replaced at once.
+
+    Args:
+        bilm: what is written.
+        options_file: where its options go.
+        weight_file: where its weights go.
+        dtype: of the weights in the file: float32 as bilm-tf has it, or float16.
+
+    Raises:
+        DataError: a weight is too large for the type.
+    """
     with replacing(weight_file) as aside, h5py.File(aside, "w") as file:
         for name, blocks in _datasets(bilm).items():
-            rows = [block.detach().to("cpu", torch.float32).contiguous() for block in blocks]
-            file.create_dataset(name, data=torch.cat(rows).numpy())
+            rows = torch.cat([block.detach().to("cpu", dtype).contiguous() for block in blocks])
+            if not rows.isfinite().all():
+                message = f"dataset {name!r} holds numbers that {dtype} cannot hold"
+                raise DataError(message, path=weight_file)
+            file.create_dataset(name, data=rows.numpy())
     write_text(options_file, json.dumps(options_of(bilm), indent=2) + "\n")
 
 

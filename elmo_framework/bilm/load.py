@@ -44,15 +44,20 @@ class BiLmFiles:
         return self.weights.suffix == ".safetensors"
 
 
-def save_bilm(bilm: BiLm, directory: Path) -> None:
+def save_bilm(bilm: BiLm, directory: Path, *, dtype: torch.dtype = torch.float32) -> None:
     """Write a biLM: in bilm-tf's format if that can hold it, else as `bilm.json` and safetensors.
 
     Each file is replaced at once, the weights first.
+
+    Args:
+        bilm: what is written.
+        directory: where the files go; it is made if it is not there.
+        dtype: of the weights in bilm-tf's format.
     """
     directory.mkdir(parents=True, exist_ok=True)
     if has_bilm_tf_parts(bilm):
         files, others = _files(directory, _BILM_TF), _files(directory, _GENERIC)
-        write_bilm_tf(bilm, options_file=files.options, weight_file=files.weights)
+        write_bilm_tf(bilm, options_file=files.options, weight_file=files.weights, dtype=dtype)
     else:
         files, others = _files(directory, _GENERIC), _files(directory, _BILM_TF)
         _write_generic(bilm, files)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 from argparse import ArgumentParser, Namespace
 from dataclasses import asdict
-from pathlib import Path
 from typing import TYPE_CHECKING, final
 
 from elmo_framework.commands.command import (
@@ -28,24 +27,26 @@ class CheckWeights(Command):
     epilog = """\
 examples:
   elmo check-weights runs/bilm
-  elmo check-weights elmo_2x4096_512_2048cnn_2xhighway --format json
+  elmo check-weights original --format json
 """
 
     def add_arguments(self, parser: ArgumentParser) -> None:
-        """Declare the folder."""
+        """Declare the biLM."""
         parser.add_argument(
-            "bilm", type=Path, metavar="DIR", help="the folder of a biLM, or of the run with it"
+            "bilm",
+            metavar="BILM",
+            help="the folder of a biLM, or of the run with it, or the name of one",
         )
         add_include_package(parser)
         add_format_argument(parser)
 
     def run(self, arguments: Namespace) -> int:
         """Check and print."""
-        from elmo_framework.bilm.load import bilm_files
+        from elmo_framework.bilm.published import find_bilm
         from elmo_framework.bilm.weights_report import inspect_weights
 
         register_components(arguments.include_package)
-        files = bilm_files(arguments.bilm)
+        files = find_bilm(arguments.bilm)
         report = inspect_weights(files)
         if arguments.format == "json":
             print(json.dumps({"weights": str(files.weights), **asdict(report)}, indent=2))

@@ -7,7 +7,7 @@ so that `elmo --help` answers at once.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from argparse import ArgumentParser, ArgumentTypeError, Namespace
+from argparse import ArgumentParser, ArgumentTypeError, Namespace, _ActionsContainer
 from pathlib import Path
 from typing import ClassVar
 
@@ -77,6 +77,17 @@ def add_format_argument(parser: ArgumentParser) -> None:
     """Declare the form of what is printed."""
     parser.add_argument(
         "--format", choices=("text", "json"), default="text", help="the form of what is printed"
+    )
+
+
+def add_predictions_format_argument(parser: _ActionsContainer) -> None:
+    """Declare the format that predictions are written in."""
+    parser.add_argument(
+        "--predictions-format",
+        default="jsonl",
+        metavar="NAME",
+        help="the format of predictions: %(default)s unless given, or that of the task's official "
+        "scorer, as conll, srl, conll2012 or squad",
     )
 
 

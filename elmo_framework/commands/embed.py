@@ -50,7 +50,8 @@ with --layers other than all there is no axis of layers.
             type=Path,
             nargs="+",
             metavar="SENTENCES",
-            help="text files, a sentence a line; .gz is decompressed, - reads standard input",
+            help="text files, a sentence a line; .gz, .xz and .zst are decompressed, - reads "
+            "standard input",
         )
         parser.add_argument(
             "--output-file", type=Path, required=True, metavar="OUT", help="what is written"
@@ -63,8 +64,10 @@ with --layers other than all there is no axis of layers.
         """Embed."""
         register_components(arguments.include_package)
 
+        from elmo_framework.common.memory import keep_freed_memory
         from elmo_framework.embedding.embed import EmbeddingJob, embed
 
+        keep_freed_memory()
         embed(
             EmbeddingJob(
                 arguments.bilm,
@@ -114,7 +117,7 @@ def _add_result(parser: ArgumentParser) -> None:
         help="name the datasets of the HDF5 file by their sentences, which must all differ; "
         "HDF5 makes groups of what stands before a /",
     )
-    parser.add_argument("--force", action="store_true", help="replace OUT if it is there")
+    parser.add_argument("-f", "--force", action="store_true", help="replace OUT if it is there")
     parser.add_argument(
         "--resume", action="store_true", help="go on with a job that was interrupted"
     )

@@ -3,10 +3,16 @@
 from __future__ import annotations
 
 from argparse import ArgumentParser, Namespace
+from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TextIO, final
+from typing import TYPE_CHECKING, Any, final
 
-from elmo_framework.commands.command import Command, add_format_argument, add_include_package
+from elmo_framework.commands.command import (
+    Command,
+    add_format_argument,
+    add_include_package,
+    add_predictions_format_argument,
+)
 
 if TYPE_CHECKING:
     from elmo_framework.experiment.loaded_run import LoadedRun
@@ -22,7 +28,8 @@ class Evaluate(Command):
 examples:
   elmo evaluate runs/ner data/conll2003/valid.txt
   elmo evaluate runs/bilm news.txt letters.txt --format json
-  elmo evaluate runs/ner valid.txt --predictions predictions.jsonl --output-file scores.json
+  elmo evaluate runs/ner valid.txt --predictions-file tags.jsonl --output-file scores.json
+  elmo evaluate runs/ner valid.txt --predictions-file tags.txt --predictions-format conll
 """
 
     def add_arguments(self, parser: ArgumentParser) -> None:
@@ -30,11 +37,14 @@ examples:
         parser.add_argument("run", type=Path, metavar="RUN", help="the folder of a finished run")
         parser.add_argument("files", type=Path, nargs="+", metavar="FILE", help="data to score on")
         parser.add_argument(
+            "--predictions-file",
             "--predictions",
             type=Path,
+            dest="predictions",
             metavar="FILE",
-            help="write a JSON line for each example of all files, in order",
+            help="write the prediction for each example of all files, in order",
         )
+        add_predictions_format_argument(parser)
         parser.add_argument(
             "--output-file", type=Path, metavar="FILE", help="write the scores there as JSON too"
         )
@@ -50,51 +60,76 @@ examples:
         from elmo_framework.common.errors import RunError
         from elmo_framework.common.files import writing
         from elmo_framework.experiment.loaded_run import load
+        from elmo_framework.experiment.prediction_formats import prediction_format
 
         if arguments.predictions is not None and arguments.predictions == arguments.output_file:
             raise RunError(f"--predictions and --output-file both name {arguments.output_file}")
         run = load(arguments.run, device=arguments.device, packages=arguments.include_package)
+        written = None  # or the format, which refuses a model without predictions at once
         if arguments.predictions is not None:
-            run.head()  # refuses a model without predictions before anything is evaluated
+            written = prediction_format(run.head().task, arguments.predictions_format)
+        found: list[tuple[Any, Any]] = []
         with ExitStack() as files:
             predictions, output = (
                 None if path is None else files.enter_context(writing(path))
                 for path in (arguments.predictions, arguments.output_file)
             )
-            scores = {str(path): _scores(run, path, predictions) for path in arguments.files}
+            kept = None if written is None else found
+            sums = {str(path): _sums(run, path, kept) for path in arguments.files}
+            scores = {
+                path: {**run.model.scores(held), **run.tables(held)} for path, held in sums.items()
+            }
+            if predictions is not None and written is not None:
+                predictions.writelines(written(found))
             if output is not None:
                 output.write(json.dumps(scores, indent=2) + "\n")
-        print(json.dumps(scores, indent=2) if arguments.format == "json" else _table(scores))
+        print(json.dumps(scores, indent=2) if arguments.format == "json" else _text(scores))
         return 0
 
 
-def _scores(run: LoadedRun, path: Path, output: TextIO | None) -> dict[str, float]:
-    """Score a run on a file, with a progress bar; write predictions to `output` if there is one."""
-    from elmo_framework.common.files import json_line
+def _sums(
+    run: LoadedRun, path: Path, predictions: list[tuple[Any, Any]] | None
+) -> Mapping[str, float]:
+    """Count what a run gets right on a file; add to `predictions` if there are any to keep."""
     from elmo_framework.common.logs import Progress
 
     with Progress(f"evaluating {path.name}", total=None, unit="batches") as progress:
 
         def note(batch: Any, result: Any) -> None:
             progress.advance(1)
-            if output is None:
-                return
-            head = run.head()
-            predictions = head.predict(result, batch)
-            for prediction, example in zip(predictions, batch.examples, strict=True):
-                line = head.task.to_json(prediction, example)
-                output.write(json_line(line))
+            if predictions is not None:
+                found = run.head().predict(result, batch)
+                predictions.extend(zip(found, batch.examples, strict=True))
 
-        return run.evaluate(path, note=note)
+        return run.sums(path, note=note)
 
 
-def _table(scores: dict[str, dict[str, float]]) -> str:
+def _text(scores: Mapping[str, Mapping[str, Any]]) -> str:
+    """Write the scores of all files beside each other, and below them their tables."""
     from elmo_framework.common.logs import render_table
 
-    names = sorted({name for figures in scores.values() for name in figures})
-    rows = [[name, *(_shown(figures.get(name)) for figures in scores.values())] for name in names]
-    return render_table(["", *scores], rows)
+    figures = {
+        path: {name: f"{value:.6g}" for name, value in held.items() if not _is_table(value)}
+        for path, held in scores.items()
+    }
+    names = sorted({name for held in figures.values() for name in held})
+    rows = [[name, *(held.get(name, "") for held in figures.values())] for name in names]
+    tables = [
+        f"\n\n{name} of {path}, the right label on the left:\n\n{_grid(value)}"
+        for path, held in scores.items()
+        for name, value in held.items()
+        if _is_table(value)
+    ]
+    return render_table(["", *scores], rows) + "".join(tables)
 
 
-def _shown(value: float | None) -> str:
-    return "" if value is None else f"{value:.6g}"
+def _is_table(value: object) -> bool:
+    return isinstance(value, Mapping)
+
+
+def _grid(table: Mapping[str, Mapping[str, int]]) -> str:
+    from elmo_framework.common.logs import render_table
+
+    columns = list(next(iter(table.values())))
+    rows = [[name, *(str(row[column]) for column in columns)] for name, row in table.items()]
+    return render_table(["", *columns], rows)

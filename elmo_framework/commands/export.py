@@ -19,15 +19,26 @@ class Export(Command):
 examples:
   elmo export runs/bilm --output-dir elmo_of_ours
   elmo export runs/ner --output-dir tuned          a biLM trained with its task (requires_grad)
+  elmo export runs/bilm --output-dir small_files --dtype float16
+
+what pretraining left beside the biLM, the softmax and its vocabulary, is written too: with them
+the biLM can be trained on.
 """
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         """Declare the run and the folder."""
         parser.add_argument(
-            "run", type=Path, metavar="RUN", help="the folder of a run, or of a biLM"
+            "run", metavar="RUN", help="the folder of a run, or of a biLM, or the name of one"
         )
         parser.add_argument(
             "--output-dir", type=Path, required=True, metavar="DIR", help="where the files go"
+        )
+        parser.add_argument(
+            "--dtype",
+            choices=("float32", "float16"),
+            default="float32",
+            help="of the weights: float32 for every ELMo program, float16 for half the size; "
+            "%(default)s unless given",
         )
         parser.add_argument(
             "-f", "--force", action="store_true", help="replace a biLM that is there already"
@@ -36,14 +47,17 @@ examples:
 
     def run(self, arguments: Namespace) -> int:
         """Write the files and say where they are."""
+        import torch
+
         from elmo_framework.experiment.export import export_bilm
 
         register_components(arguments.include_package)
         files = export_bilm(
             arguments.run,
             arguments.output_dir,
+            dtype=torch.float16 if arguments.dtype == "float16" else torch.float32,
             force=arguments.force,
             packages=arguments.include_package,
         )
-        print(f"{files.options}\n{files.weights}")
+        print(*files, sep="\n")
         return 0

@@ -7,6 +7,7 @@ import sys
 import traceback
 from argparse import SUPPRESS, ArgumentParser, Namespace, RawDescriptionHelpFormatter
 from collections.abc import Sequence
+from contextlib import nullcontext
 
 from elmo_framework.commands.cache import Cache
 from elmo_framework.commands.check import Check
@@ -16,13 +17,18 @@ from elmo_framework.commands.describe import Describe
 from elmo_framework.commands.embed import Embed
 from elmo_framework.commands.evaluate import Evaluate
 from elmo_framework.commands.export import Export
+from elmo_framework.commands.neighbors import ShowNeighbors
 from elmo_framework.commands.predict import Predict
+from elmo_framework.commands.prepare import Prepare
+from elmo_framework.commands.report import ShowReport
 from elmo_framework.commands.schema import Schema
 from elmo_framework.commands.train import Train
+from elmo_framework.common.download import offline
 from elmo_framework.common.errors import ElmoFrameworkError, StoppedError, allowed
 from elmo_framework.version import VERSION
 
 COMMANDS: tuple[Command, ...] = (
+    Prepare(),
     Train(),
     Evaluate(),
     Predict(),
@@ -30,6 +36,8 @@ COMMANDS: tuple[Command, ...] = (
     Check(),
     Export(),
     CheckWeights(),
+    ShowReport(),
+    ShowNeighbors(),
     Describe(),
     Schema(),
     Cache(),
@@ -59,7 +67,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 def _parse(argv: Sequence[str]) -> Namespace:
     parser = _parser("elmo", "Pretrain biLMs, and train and use task models on them.", _EPILOG)
     parser.add_argument("--version", action="version", version=f"elmo_framework {VERSION}")
-    _add_traceback(parser, default=False)
+    _add_common(parser, default=False)
     known = parser.add_subparsers(metavar="COMMAND", required=True, title="commands")
     for command in COMMANDS:
         inner = known.add_parser(
@@ -71,7 +79,7 @@ def _parse(argv: Sequence[str]) -> Namespace:
             allow_abbrev=False,
         )
         command.add_arguments(inner)
-        _add_traceback(inner, default=SUPPRESS)
+        _add_common(inner, default=SUPPRESS)
         inner.set_defaults(command=command)
     named = next((argument for argument in argv if not argument.startswith("-")), None)
     names = [command.name for command in COMMANDS]
@@ -90,7 +98,13 @@ def _parser(program: str, description: str, epilog: str) -> ArgumentParser:
     )
 
 
-def _add_traceback(parser: ArgumentParser, *, default: bool | str) -> None:
+def _add_common(parser: ArgumentParser, *, default: bool | str) -> None:
+    parser.add_argument(
+        "--offline",
+        action="store_true",
+        default=default,
+        help="download nothing: use what is in the cache already",
+    )
     parser.add_argument(
         "--traceback",
         action="store_true",
@@ -102,7 +116,8 @@ def _add_traceback(parser: ArgumentParser, *, default: bool | str) -> None:
 def _run(arguments: Namespace) -> int:
     command: Command = arguments.command
     try:
-        code = command.run(arguments)
+        with offline() if arguments.offline else nullcontext():
+            code = command.run(arguments)
         sys.stdout.flush()
     except KeyboardInterrupt:
         return _say("interrupted", _INTERRUPTED)

@@ -4,14 +4,20 @@ from __future__ import annotations
 
 import sys
 from argparse import ArgumentParser, Namespace
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO, final
 
-from elmo_framework.commands.command import Command, above_zero, add_include_package
+from elmo_framework.commands.command import (
+    Command,
+    above_zero,
+    add_include_package,
+    add_predictions_format_argument,
+)
 
 if TYPE_CHECKING:
     from elmo_framework.experiment.loaded_run import LoadedRun
+    from elmo_framework.model.task import HeadTask
 
 
 @final
@@ -19,10 +25,11 @@ class Predict(Command):
     """Predicts for sentences or JSON lines."""
 
     name = "predict"
-    help = "predict for new text: plain sentences or JSON lines in, JSON lines out"
+    help = "predict for new text: plain sentences or JSON lines in, JSON lines or colours out"
     epilog = """\
 examples:
   echo "Anna Kovacs moved to Lisbon." | elmo predict runs/ner -
+  echo "Anna Kovacs moved to Lisbon." | elmo predict runs/ner --pretty
   elmo predict runs/ner sentences.txt --output-file tags.jsonl
   elmo predict runs/ner tokenized.jsonl            lines such as {"tokens": ["Anna", "left"]}
 """
@@ -40,6 +47,13 @@ examples:
         )
         parser.add_argument(
             "--output-file", type=Path, metavar="FILE", help="write there, not to standard output"
+        )
+        form = parser.add_mutually_exclusive_group()
+        add_predictions_format_argument(form)
+        form.add_argument(
+            "--pretty",
+            action="store_true",
+            help="for reading: what was found, marked in the text; in colours on a terminal",
         )
         parser.add_argument(
             "--tokenizer", metavar="NAME", help="what splits raw text, by its registered name"
@@ -69,13 +83,28 @@ examples:
 
 
 def _write(run: LoadedRun, arguments: Namespace, output: TextIO) -> None:
-    from elmo_framework.common.files import json_line
+    from elmo_framework.experiment.prediction_formats import prediction_format
 
-    predictions = run.predictions(
+    task = run.head().task
+    written = prediction_format(task, arguments.predictions_format)
+    predictions = run.predictions_with_examples(
         _inputs(arguments.file), batch_size=arguments.batch_size, tokenizer=arguments.tokenizer
     )
-    for prediction in predictions:
-        output.write(json_line(prediction))
+    if arguments.pretty:
+        _print_pretty(task, predictions, output)
+        return
+    for piece in written(predictions):
+        output.write(piece)
+
+
+def _print_pretty(
+    task: HeadTask[Any, Any], predictions: Iterable[tuple[Any, Any]], output: TextIO
+) -> None:
+    from rich.console import Console
+
+    console = Console(file=output)
+    for prediction, example in predictions:
+        console.print(task.pretty(prediction, example), soft_wrap=True)
 
 
 def _inputs(name: str) -> Iterator[str | dict[str, Any]]:

@@ -47,9 +47,11 @@ examples:
     def run(self, arguments: Namespace) -> int:
         """Check the config, then train."""
         from elmo_framework.common.logs import say
+        from elmo_framework.common.memory import keep_freed_memory
         from elmo_framework.experiment.preflight import check
         from elmo_framework.experiment.train import train
 
+        keep_freed_memory()
         config = read_config(arguments)
         metrics = train(
             config,

@@ -98,6 +98,12 @@ class ExampleSource(BatchSource[Any]):
         self._epoch, self._delivered = state["epoch"], state["delivered"]
         self._plan = self._planned(self._epoch)
 
+    def load_state_of_others(self, state: Mapping[str, Any], num_processes: int) -> None:
+        """Leave out as many batches as they had delivered together."""
+        joint = state["delivered"] * num_processes
+        delivered = min(joint // self._context.share.world_size, len(self._planned(state["epoch"])))
+        self.load_state_dict({"epoch": state["epoch"], "delivered": delivered})
+
     def _planned(self, epoch: int) -> list[list[int]]:
         """Return the examples of each of this process's batches."""
         generator = np.random.default_rng([self._context.seed, epoch])

@@ -37,6 +37,11 @@ class BatchSource(ABC, Generic[BatchT]):
         """The number of batches of the current epoch."""
 
     @property
+    def num_tokens(self) -> int | None:
+        """The words of the current epoch, over all processes; None where that is not known."""
+        return None
+
+    @property
     @abstractmethod
     def is_at_epoch_end(self) -> bool:
         """Whether the last batch of the current epoch has been delivered."""
@@ -55,6 +60,15 @@ class BatchSource(ABC, Generic[BatchT]):
     @abstractmethod
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
         """Go on from a position that `state_dict` returned."""
+
+    @abstractmethod
+    def load_state_of_others(self, state: Mapping[str, Any], num_processes: int) -> None:
+        """Go on from about the same place as other processes came to.
+
+        Args:
+            state: what `state_dict` returned on the first of them.
+            num_processes: how many they were.
+        """
 
 
 @dataclass(frozen=True)

@@ -15,7 +15,8 @@ from elmo_framework.bilm.bilm import BiLm, BiLmOutput, without_boundaries
 from elmo_framework.bilm.carried_state import CarriedState
 from elmo_framework.bilm.frozen import FrozenBiLm, frozen_bilm
 from elmo_framework.bilm.layer_mix import LayerMix
-from elmo_framework.bilm.load import BiLmFiles, bilm_files, read_bilm, reference
+from elmo_framework.bilm.load import BiLmFiles, read_bilm, reference
+from elmo_framework.bilm.published import BiLmPlace, find_bilm
 from elmo_framework.bilm.stored import CacheDtype, StoredBiLm, stored_bilm
 from elmo_framework.common.component import Default, ExistingPath, Lazy
 from elmo_framework.data.text import TextBatch
@@ -32,7 +33,8 @@ class ElmoTokenEmbedder(TokenEmbedder):
     dropout and the projection follow.
 
     Args:
-        bilm: the folder of a biLM, or of the run that trained it.
+        bilm: the folder of a biLM, or of the run that trained it, or the name of one: `mini`,
+            which is part of the package, or a published one, which is downloaded once.
         options_file: bilm-tf's `options.json`, with `weight_file` in place of `bilm`.
         weight_file: bilm-tf's `weights.hdf5`.
         mix: what makes one vector of the layers.
@@ -57,7 +59,7 @@ class ElmoTokenEmbedder(TokenEmbedder):
     def __init__(
         self,
         *,
-        bilm: ExistingPath | None = None,
+        bilm: BiLmPlace | None = None,
         options_file: ExistingPath | None = None,
         weight_file: ExistingPath | None = None,
         mix: Annotated[Lazy[LayerMix], Default("scalar_mix")],
@@ -147,10 +149,12 @@ class ElmoTokenEmbedder(TokenEmbedder):
             self._carried.load(state)
 
 
-def _files(bilm: Path | None, options_file: Path | None, weight_file: Path | None) -> BiLmFiles:
+def _files(
+    bilm: str | Path | None, options_file: Path | None, weight_file: Path | None
+) -> BiLmFiles:
     match bilm, options_file, weight_file:
-        case Path(), None, None:
-            return bilm_files(bilm)
+        case str() | Path(), None, None:
+            return find_bilm(bilm)
         case None, Path(), Path():
             return BiLmFiles(options_file, weight_file)
     given = {"bilm": bilm, "options_file": options_file, "weight_file": weight_file}

@@ -8,19 +8,21 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Literal, final
+from typing import Annotated, Literal, TypeAlias, final
 
 import numpy as np
 import torch
 from annotated_types import Gt
-from jaxtyping import Float, Int64
+from jaxtyping import Float, Float32, Int64
 from torch import Tensor, nn
 
 from elmo_framework.common.component import ExistingPath, Injected
 from elmo_framework.data.text import Indexer, TextBatch
 from elmo_framework.data.vocabulary import Vocabularies, Vocabulary
-from elmo_framework.embedders.pretrained_vectors import read_vectors
+from elmo_framework.data.word_vectors import VectorFormat, Vectors, read_vectors
 from elmo_framework.embedders.token_embedder import TokenEmbedder
+
+MissingVectors: TypeAlias = Literal["normal", "zeros", "mean", "random"]
 
 _log = logging.getLogger(__name__)
 
@@ -49,6 +51,48 @@ class WordIndexer(Indexer):
         return self.vocabulary.ids(_cased(word, self.lowercase) for word in words)
 
 
+@dataclass(frozen=True, slots=True)
+class PretrainedVectors:
+    """A file of word vectors, and how words are looked up in it.
+
+    Attributes:
+        path: of the file.
+        file_format: of the file, None to tell it from its name.
+        case_fallback: whether a word that it lacks gets the vector of its lower case.
+        normalize: whether vectors are brought to the length 1; zeros stay zeros.
+    """
+
+    path: Path
+    file_format: VectorFormat | None
+    case_fallback: bool
+    normalize: bool
+
+    def read(self, vocabulary: Vocabulary, dim: int) -> dict[int, Float32[np.ndarray, " dim"]]:
+        """Return the vectors of the words that the file has, by their ids."""
+        words = vocabulary.items[2:]  # after padding and unknown
+        wanted = {*words, *(map(str.lower, words) if self.case_fallback else ())}
+        vectors = read_vectors(self.path, dim=dim, wanted=wanted, file_format=self.file_format)
+        found = {
+            vocabulary.id(word): vector
+            for word in words
+            if (vector := self._vector(word, vectors)) is not None
+        }
+        share = 100 * len(found) / len(words)
+        _log.info(
+            "%s: vectors for %d of %d words (%.1f %%)", self.path, len(found), len(words), share
+        )
+        return found
+
+    def _vector(self, word: str, vectors: Vectors) -> Float32[np.ndarray, " dim"] | None:
+        vector = vectors.get(word)
+        if vector is None and self.case_fallback:
+            vector = vectors.get(word.lower())
+        if vector is None or not self.normalize:
+            return vector
+        length = np.linalg.norm(vector)
+        return vector / length if length else vector
+
+
 @final
 @TokenEmbedder.register("embedding")
 class EmbeddingTokenEmbedder(TokenEmbedder):
@@ -60,12 +104,19 @@ class EmbeddingTokenEmbedder(TokenEmbedder):
     Args:
         embedding_dim: the width of the vectors.
         vocabularies: what was counted in the training data.
-        pretrained_file: vectors to start from, as text: a word and its numbers a line.
+        pretrained_file: vectors to start from: GloVe's, fastText's or word2vec's text, a word and
+            its numbers a line, or word2vec's binary form; as it is, compressed (`.gz`, `.bz2`,
+            `.xz`), in a `.zip` or `.tar`, or `(archive)#inner` for one of several files in it.
+        pretrained_format: of the file; null for binary if its name ends in `.bin`, and else text.
         trainable: whether the vectors are trained.
         lowercase: whether words that differ only in case share a vector.
         min_count: words seen more rarely in training share the vector of unknown words.
+        case_fallback: whether a word that the file lacks gets the vector of its lower case.
+        normalize: whether the vectors of the file are brought to the length 1.
         missing: what words start from that are not in the file: numbers drawn from the normal
-            distribution with the mean and the deviation of those in the file, or zeros.
+            distribution with the mean and the deviation of those in the file (`normal`), zeros,
+            the mean of the vectors in the file, or what they start from without a file
+            (`random`). So does the vector of unknown words.
         weights_follow: whether the vectors will be loaded from a run, and the file is not read.
     """
 
@@ -74,10 +125,13 @@ class EmbeddingTokenEmbedder(TokenEmbedder):
         embedding_dim: Annotated[int, Gt(0)],
         vocabularies: Injected[Vocabularies],
         pretrained_file: ExistingPath | None = None,
+        pretrained_format: VectorFormat | None = None,
         trainable: bool = True,
         lowercase: bool = False,
         min_count: Annotated[int, Gt(0)] = 1,
-        missing: Literal["normal", "zeros"] = "normal",
+        case_fallback: bool = False,
+        normalize: bool = False,
+        missing: MissingVectors = "normal",
         weights_follow: Injected[bool] = False,
     ) -> None:
         super().__init__()
@@ -87,11 +141,21 @@ class EmbeddingTokenEmbedder(TokenEmbedder):
         self.output_dim = embedding_dim
         self.embedding = nn.Embedding(len(vocabulary), embedding_dim, padding_idx=0)
         self.embedding.weight.requires_grad_(trainable)
-        if pretrained_file is None:
-            _fill_evenly(self.embedding.weight)
-        elif not weights_follow:
-            vectors = _read(pretrained_file, vocabulary, embedding_dim)
+        self._known: frozenset[int] | None = None
+        if weights_follow:
+            return
+        _fill_evenly(self.embedding.weight)
+        if pretrained_file is not None:
+            wanted = PretrainedVectors(pretrained_file, pretrained_format, case_fallback, normalize)
+            vectors = wanted.read(vocabulary, embedding_dim)
             _fill(self.embedding.weight, vectors, missing)
+            self._known = frozenset(vectors)
+
+    def knows(self, word: str) -> bool | None:
+        """Tell whether the file has a vector for a word; None where no file was read."""
+        if self._known is None:
+            return None
+        return int(self.indexer.ids([word])[0]) in self._known
 
     def forward(self, text: TextBatch) -> Float[Tensor, "batch tokens dim"]:
         """Look words up."""
@@ -112,17 +176,6 @@ def _cased(word: str, lowercase: bool) -> str:
     return word.lower() if lowercase else word
 
 
-def _read(path: Path, vocabulary: Vocabulary, dim: int) -> dict[int, Float[np.ndarray, " dim"]]:
-    """Return the vectors of a file by the ids of their words."""
-    wanted = set(vocabulary.items[2:])  # after padding and unknown
-    vectors = read_vectors(path, dim=dim, wanted=wanted)
-    share = len(vectors) / len(wanted)
-    _log.info(
-        "%s: vectors for %d of %d words (%.1f %%)", path, len(vectors), len(wanted), 100 * share
-    )
-    return {vocabulary.id(word): vector for word, vector in vectors.items()}
-
-
 @torch.no_grad()
 def _fill_evenly(weight: Tensor) -> None:
     bound = math.sqrt(3 / weight.shape[1])
@@ -132,14 +185,18 @@ def _fill_evenly(weight: Tensor) -> None:
 
 @torch.no_grad()
 def _fill(
-    weight: Tensor,
-    vectors: Mapping[int, Float[np.ndarray, " dim"]],
-    missing: Literal["normal", "zeros"],
+    weight: Tensor, vectors: Mapping[int, Float32[np.ndarray, " dim"]], missing: MissingVectors
 ) -> None:
+    """Put the vectors of a file where they belong, and for others what stands for them."""
     found = torch.from_numpy(np.stack(list(vectors.values())))
-    if missing == "normal":
-        weight.normal_(float(found.mean()), float(found.std(correction=0)))
-    else:
-        weight.zero_()
+    match missing:
+        case "normal":
+            weight.normal_(float(found.mean()), float(found.std(correction=0)))
+        case "zeros":
+            weight.zero_()
+        case "mean":
+            weight.copy_(found.mean(dim=0).expand_as(weight))
+        case "random":  # which is there already
+            pass
     weight[list(vectors)] = found
     weight[0] = 0

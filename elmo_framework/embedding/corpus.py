@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import gzip
 import shutil
-import zlib
 from array import array
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -48,7 +46,7 @@ class Corpus:
     """Lines of text files, read as often as is needed and never held.
 
     Args:
-        paths: files, those that end with `.gz` compressed; `-` is standard input.
+        paths: files, those that end with `.gz`, `.xz` or `.zst` compressed; `-` is standard input.
         tokenizer: what splits a line into words.
         standard_input: its content, where it is among the paths; see `spooled`.
     """
@@ -109,8 +107,6 @@ class Corpus:
             assert self._standard_input is not None
             self._standard_input.seek(0)
             yield from decoded_lines(self._standard_input, path)
-        elif path.suffix == ".gz":
-            yield from _compressed_lines(path)
         else:
             yield from read_lines(path)
 
@@ -180,12 +176,3 @@ def _first_equal(digests: NDArray[np.uint64]) -> NDArray[np.int64]:
     first = np.empty_like(order)
     first[order] = order[leaders]
     return first
-
-
-def _compressed_lines(path: Path) -> Iterator[tuple[int, str]]:
-    try:
-        with gzip.open(path, "rb") as file:
-            yield from decoded_lines(file, path)  # type: ignore[arg-type]
-    except (OSError, EOFError, zlib.error) as error:
-        reason = getattr(error, "strerror", None) or error
-        raise DataError(f"cannot be read: {reason}", path=path) from error

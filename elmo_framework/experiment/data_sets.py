@@ -4,33 +4,31 @@ from __future__ import annotations
 
 import random
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
 import torch
 
+from elmo_framework.corpus.vocabulary_file import as_counts, read_vocabulary_file
 from elmo_framework.data.source import BatchSource, Share, SourceContext
 from elmo_framework.data.vocabulary import Vocabularies
 from elmo_framework.experiment.experiment import Experiment, Split, VocabularyOptions
 from elmo_framework.model.model import Model, Prepared
 
 
-def read_examples(experiment: Experiment, split: Split) -> Iterator[Any]:
-    """Yield the examples of one of the data sets; those of training are a share of the whole.
+def read_examples(experiment: Experiment, split: Split) -> Iterable[Any]:
+    """Return the examples of one of the data sets; those of training are a share of the whole.
 
     Raises:
         DataError: the data is not in the reader's format.
     """
     reader, path = experiment.reader(split), experiment.paths[split]
     if split != "train" or experiment.train_fraction == 1.0:
-        yield from reader.read(path)
-        return
+        return reader.read(path)
     num_examples = sum(1 for _ in reader.read(path))
     chosen = chosen_examples(num_examples, experiment.train_fraction, experiment.random_seed)
-    for index, example in enumerate(reader.read(path)):
-        if index in chosen:
-            yield example
+    return (example for index, example in enumerate(reader.read(path)) if index in chosen)
 
 
 def chosen_examples(num_examples: int, fraction: float, seed: int) -> set[int]:
@@ -57,6 +55,8 @@ def count_vocabularies(experiment: Experiment, model: type[Model[Any]]) -> Vocab
         earlier = Vocabularies.load(experiment.vocabulary.directory)
         for name in earlier.names:
             total.setdefault(name, Counter()).update(earlier.counted(name))
+    if experiment.vocabulary.words_file is not None:
+        total["words"] = as_counts(read_vocabulary_file(experiment.vocabulary.words_file))
     return Vocabularies(
         {name: _limited(name, counted, experiment.vocabulary) for name, counted in total.items()}
     )

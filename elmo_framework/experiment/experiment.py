@@ -7,6 +7,7 @@ from typing import Annotated, Any, Literal, TypeAlias, final
 
 from annotated_types import Ge, Gt, Le, Lt
 
+from elmo_framework.bilm.published import BiLmPlace
 from elmo_framework.common.component import Default, ExistingPath, Lazy
 from elmo_framework.common.registry import Registrable
 from elmo_framework.data.reader import DatasetReader
@@ -25,11 +26,30 @@ class VocabularyOptions:
         min_count: how often an item must have been seen.
         max_vocab_size: how many of the most frequent items are kept.
         directory: the `vocabulary` folder of an earlier run, whose counts are added.
+        words_file: a vocabulary file of bilm-tf, whose words and their order replace those counted;
+            counting is then not needed (`datasets_for_vocab_creation: []`).
     """
 
     min_count: Annotated[dict[str, Annotated[int, Gt(0)]], Default({})]
     max_vocab_size: Annotated[dict[str, Annotated[int, Gt(0)]], Default({})]
     directory: ExistingPath | None = None
+    words_file: ExistingPath | None = None
+
+
+@dataclass(frozen=True)
+class Beginning:
+    """What training starts from instead of chance; words and labels keep the ids they have there.
+
+    Attributes:
+        path: the folder of an earlier run of the same model, finished or not: its best weights.
+            Or, for pretraining, the folder or the name of a biLM: its weights, and those of its
+            softmax where they lie beside them.
+        reset_optimizer: whether the optimizer starts anew; otherwise it goes on with what it had
+            gathered at those weights, if that was kept.
+    """
+
+    path: BiLmPlace
+    reset_optimizer: bool = False
 
 
 @final
@@ -46,6 +66,8 @@ class Experiment(Registrable):
         data_loader: how examples become batches.
         validation_data_loader: the same for the validation and the test data.
         trainer: how the model is trained.
+        init_from: an earlier run, or a biLM, that training goes on from; this is another run, with
+            steps, epochs and data of its own.
         vocabulary: which of the counted words and labels are kept.
         datasets_for_vocab_creation: the data whose words and labels are counted.
         evaluate_on_test: whether the best weights are scored on the test data at the end.
@@ -69,6 +91,7 @@ class Experiment(Registrable):
         test_data_path: ExistingPath | None = None,
         validation_dataset_reader: DatasetReader[Any] | None = None,
         validation_data_loader: DataLoader | None = None,
+        init_from: Beginning | None = None,
         evaluate_on_test: bool = False,
         train_fraction: Annotated[float, Gt(0), Le(1)] = 1.0,
         random_seed: Annotated[int, Ge(0), Lt(2**62)] = 13370,
@@ -95,6 +118,7 @@ class Experiment(Registrable):
         self.train_loader = data_loader
         self.evaluation_loader = validation_data_loader or data_loader
         self.model, self.trainer, self.vocabulary = model, trainer, vocabulary
+        self.init_from = init_from
         self.vocabulary_splits = datasets_for_vocab_creation
         self.evaluate_on_test, self.train_fraction = evaluate_on_test, train_fraction
         self.random_seed = random_seed

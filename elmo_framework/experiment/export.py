@@ -1,35 +1,53 @@
-"""The biLM of a run or of a folder, written in bilm-tf's format for others to read."""
+"""The biLM of a run or of a folder, written in bilm-tf's format for others to read or train on."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
 
+import torch
+from safetensors.torch import load_file, save_file
+
 from elmo_framework.bilm.bilm import BiLm
 from elmo_framework.bilm.hdf5 import has_bilm_tf_parts
 from elmo_framework.bilm.load import FILE_NAMES, BiLmFiles, bilm_files, read_bilm, save_bilm
+from elmo_framework.bilm.published import find_bilm
 from elmo_framework.common.errors import DataError, RunError
+from elmo_framework.common.files import remove, replacing, write_bytes
 from elmo_framework.experiment.loaded_run import load
 from elmo_framework.experiment.run_directory import RunDirectory
 
+_SOFTMAX, _VOCABULARY = "softmax.safetensors", "vocabulary.txt"
+"""What pretraining leaves beside a biLM: weights of its softmax, and the words by their ids."""
+
 
 def export_bilm(
-    source: Path, directory: Path, *, force: bool = False, packages: Sequence[str] = ()
-) -> BiLmFiles:
+    source: Path | str,
+    directory: Path,
+    *,
+    dtype: torch.dtype = torch.float32,
+    force: bool = False,
+    packages: Sequence[str] = (),
+) -> list[Path]:
     """Write `options.json` and `weights.hdf5`; each file is replaced at once.
+
+    Where the biLM has its softmax beside it, that is written too, with its vocabulary, so that the
+    biLM can be trained on.
 
     Args:
         source: the folder of a biLM, of a run that pretrained one, or of a run that trained one
-            together with its task model.
+            together with its task model; or the name of a biLM.
         directory: where the files go; it is made if it is not there.
+        dtype: of the weights in the files: float32, which every ELMo program reads, or float16,
+            which takes half the room.
         force: whether a biLM that is there may be replaced.
         packages: plugins besides those that the run was trained with.
 
     Returns:
-        The files.
+        The files that were written.
 
     Raises:
-        DataError: there is no biLM.
+        DataError: there is no biLM, or a weight is too large for the type.
         RunError: bilm-tf's format cannot hold it, a biLM is in the way, or the run cannot be
             loaded.
     """
@@ -39,20 +57,37 @@ def export_bilm(
             f"--output-dir {directory}: a biLM is there already ({', '.join(present)}); pass "
             "--force to replace it, or choose another folder"
         )
-    bilm = _bilm(source, packages)
+    files = _files(source)
+    bilm = _trained_with_task(Path(source), packages) if files is None else read_bilm(files)
     _require_bilm_tf_parts(bilm, source)
-    save_bilm(bilm, directory)
-    return bilm_files(directory)
+    save_bilm(bilm, directory, dtype=dtype)
+    written = bilm_files(directory)
+    return [written.options, written.weights, *_copy_softmax(files, directory, dtype)]
 
 
-def _bilm(source: Path, packages: Sequence[str]) -> BiLm:
+def _files(source: Path | str) -> BiLmFiles | None:
+    """Return the files of a biLM; None for a run that may have trained one with its task."""
     try:
-        files = bilm_files(source)
+        return find_bilm(source)
     except DataError:
-        if not RunDirectory(source).config.is_file():
+        if not RunDirectory(Path(source)).config.is_file():
             raise
-        return _trained_with_task(source, packages)
-    return read_bilm(files)
+        return None
+
+
+def _copy_softmax(files: BiLmFiles | None, directory: Path, dtype: torch.dtype) -> list[Path]:
+    """Write the softmax that belongs to a biLM, or remove what belonged to another."""
+    softmax, vocabulary = directory / _SOFTMAX, directory / _VOCABULARY
+    source = None if files is None else files.options.with_name(_SOFTMAX)
+    if source is None or not source.is_file():
+        remove(softmax)
+        remove(vocabulary)
+        return []
+    weights = {name: held.to(dtype) for name, held in load_file(source).items()}
+    with replacing(softmax) as aside:
+        save_file(weights, aside)
+    write_bytes(vocabulary, source.with_name(_VOCABULARY).read_bytes())
+    return [softmax, vocabulary]
 
 
 def _trained_with_task(source: Path, packages: Sequence[str]) -> BiLm:
@@ -68,7 +103,7 @@ def _trained_with_task(source: Path, packages: Sequence[str]) -> BiLm:
     raise RunError(f"{source}: this run trained no biLM{hint}")
 
 
-def _require_bilm_tf_parts(bilm: BiLm, source: Path) -> None:
+def _require_bilm_tf_parts(bilm: BiLm, source: Path | str) -> None:
     if not has_bilm_tf_parts(bilm):
         words, context = (bilm.description[part] for part in ("token_encoder", "context_layers"))
         raise RunError(

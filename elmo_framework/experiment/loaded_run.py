@@ -22,6 +22,7 @@ from elmo_framework.data.vocabulary import Vocabularies
 from elmo_framework.experiment.data_sets import evaluation_source
 from elmo_framework.experiment.experiment import Experiment
 from elmo_framework.experiment.run_directory import RunDirectory
+from elmo_framework.metrics.metric import Table
 from elmo_framework.model.head import Head
 from elmo_framework.model.model import Model
 from elmo_framework.training.evaluator import Evaluator, autocast, inference
@@ -56,6 +57,10 @@ class LoadedRun:
         Raises:
             DataError: the file cannot be read, or has a label that was not seen in training.
         """
+        return self.model.scores(self.sums(path, note=note))
+
+    def sums(self, path: Path | str, *, note: Note | None = None) -> Mapping[str, float]:
+        """Return what the scores of `evaluate` are made of, with the same arguments."""
         path = Path(path)
         try:
             source = evaluation_source(
@@ -67,11 +72,15 @@ class LoadedRun:
                 device=self.device,
                 precision=self.experiment.trainer.precision,
             )
-            return evaluator.scores(self.model, note)
+            return evaluator.sums(self.model, note)
         except DataError as error:
             if error.path is not None:
                 raise
             raise DataError(str(error), path=path) from error
+
+    def tables(self, sums: Mapping[str, float]) -> Mapping[str, Table]:
+        """Return tables that say more than scores, by name: which labels are taken for which."""
+        return self.model.tables(sums) if isinstance(self.model, Head) else {}
 
     def predict(
         self,
@@ -105,6 +114,18 @@ class LoadedRun:
         tokenizer: Tokenizer | str | None = None,
     ) -> Iterator[dict[str, Any]]:
         """Yield what `predict` returns, a batch at a time."""
+        task = self.head().task
+        pairs = self.predictions_with_examples(inputs, batch_size=batch_size, tokenizer=tokenizer)
+        return (task.to_json(prediction, example) for prediction, example in pairs)
+
+    def predictions_with_examples(
+        self,
+        inputs: Iterable[str | Mapping[str, Any]],
+        *,
+        batch_size: int = 32,
+        tokenizer: Tokenizer | str | None = None,
+    ) -> Iterator[tuple[Any, Any]]:
+        """Yield the predictions of `predict` as the task knows them, each with its example."""
         if isinstance(inputs, str | Mapping):
             raise TypeError(f"pass a list, [{shown(inputs)}], not {shown(inputs)} alone")
         if batch_size < 1:
@@ -135,11 +156,10 @@ class LoadedRun:
 
     def _in_batches(
         self, head: Head[Any], examples: Iterator[Any], batch_size: int
-    ) -> Iterator[dict[str, Any]]:
+    ) -> Iterator[tuple[Any, Any]]:
         collate = head.task.collator(self.vocabularies, head.indexers)
         while batch := list(islice(examples, batch_size)):
-            for prediction, example in zip(self._predict(head, collate(batch)), batch, strict=True):
-                yield head.task.to_json(prediction, example)
+            yield from zip(self._predict(head, collate(batch)), batch, strict=True)
 
     def _predict(self, head: Head[Any], batch: Any) -> Sequence[Any]:
         with inference(head), head.fresh_state():

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from glob import has_magic
 from pathlib import Path
@@ -12,10 +12,11 @@ from typing import Any
 import torch
 
 from elmo_framework.common import build
+from elmo_framework.common.archive_path import archive_path
 from elmo_framework.common.component import Lazy, MustExist
 from elmo_framework.common.config import Config
-from elmo_framework.common.errors import Problem, dotted
-from elmo_framework.common.hints import marks, parts
+from elmo_framework.common.errors import Problem, allowed, dotted
+from elmo_framework.common.hints import literals, marks, parts
 from elmo_framework.common.registry import members
 from elmo_framework.common.walk import leaves
 from elmo_framework.data.reader import DatasetReader
@@ -48,13 +49,14 @@ def preflight(experiment: Lazy[Experiment]) -> list[Problem]:
 def _missing_paths(experiment: Lazy[Experiment]) -> Iterator[Problem]:
     for leaf in leaves(experiment):
         if any(isinstance(mark, MustExist) for part in parts(leaf.hint) for mark in marks(part)):
-            yield from _missing(leaf.value, leaf.path)
+            yield from _missing(leaf.value, leaf.path, names=literals(leaf.hint))
 
 
-def _missing(value: Any, path: str) -> Iterator[Problem]:
+def _missing(value: Any, path: str, *, names: Sequence[str] = ()) -> Iterator[Problem]:
     match value:
-        case Path() if not _exists(value):
-            yield Problem(path, _absence(value))
+        case Path() if not _exists(archive_path(value).file):
+            known = f" Nor is it a name; {allowed(str(value), names)}" if names else ""
+            yield Problem(path, _absence(archive_path(value).file) + known)
         case list() | tuple():
             for index, held in enumerate(value):
                 yield from _missing(held, dotted(path, index))

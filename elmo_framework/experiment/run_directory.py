@@ -34,6 +34,7 @@ class RunDirectory:
     | `checkpoints/` | the last checkpoints and the best |
     | `weights.safetensors` | the best weights |
     | `metrics.jsonl` | a line for each evaluation |
+    | `steps.jsonl` | a line for every twentieth update |
     | `metrics.json` | the figures of the finished run |
     | `log/` | TensorBoard events |
     | `bilm/` | after pretraining: the biLM in the form that embedders read |
@@ -49,11 +50,11 @@ class RunDirectory:
         self.metadata, self.metrics = path / "metadata.json", path / "metrics.json"
 
     @classmethod
-    def existing(cls, path: Path) -> RunDirectory:
-        """Return the folder of a finished run.
+    def begun(cls, path: Path) -> RunDirectory:
+        """Return the folder of a run, finished or not.
 
         Raises:
-            RunError: there is none, or it is not finished.
+            RunError: there is none.
         """
         run = cls(path)
         if not run.config.is_file():
@@ -61,6 +62,16 @@ class RunDirectory:
                 f"{path}: no run is here; a run's folder has a {run.config.name}, and is what "
                 "`elmo train` was given by --serialization-dir"
             )
+        return run
+
+    @classmethod
+    def existing(cls, path: Path) -> RunDirectory:
+        """Return the folder of a finished run.
+
+        Raises:
+            RunError: there is none, or it is not finished.
+        """
+        run = cls.begun(path)
         if not run.weights.is_file():
             raise RunError(f"{path}: this run has no weights yet; finish it with --recover")
         return run
@@ -144,9 +155,10 @@ class RunDirectory:
         Raises:
             RunError: the file is damaged.
         """
-        if not self.metadata.is_file():
+        metadata = self.read_metadata()
+        if not metadata:
             return {}
-        digests = _read_object(self.metadata).get("digests")
+        digests = metadata.get("digests")
         if not isinstance(digests, dict):
             raise RunError(f"{self.metadata}: the digests of the run are missing")
         return digests
@@ -158,6 +170,22 @@ class RunDirectory:
             RunError: it is no JSON object.
         """
         return _read_object(self.config)
+
+    def read_metadata(self) -> dict[str, Any]:
+        """Read where the run comes from; empty when nothing was recorded.
+
+        Raises:
+            RunError: it is no JSON object.
+        """
+        return _read_object(self.metadata) if self.metadata.is_file() else {}
+
+    def read_metrics(self) -> dict[str, Any]:
+        """Read the figures of the finished run; empty before it is finished.
+
+        Raises:
+            RunError: it is no JSON object.
+        """
+        return _read_object(self.metrics) if self.metrics.is_file() else {}
 
 
 def _read_object(path: Path) -> dict[str, Any]:

@@ -8,23 +8,28 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+import torch
+
 from elmo_framework.common.component import Lazy
 from elmo_framework.common.config import Config
 from elmo_framework.common.errors import DataError, RunError
 from elmo_framework.common.filled import filled, with_absolute_paths
+from elmo_framework.common.logs import say
 from elmo_framework.data.vocabulary import Vocabularies
+from elmo_framework.experiment.beginning import load_first_optimizer, load_first_weights
 from elmo_framework.experiment.data_sets import evaluation_source, prepare_model, training_source
-from elmo_framework.experiment.experiment import Experiment, Split
+from elmo_framework.experiment.experiment import Beginning, Experiment, Split
 from elmo_framework.experiment.model_report import inspect_model
 from elmo_framework.experiment.run_directory import RunDirectory
 from elmo_framework.experiment.training_job import TrainingJob
 from elmo_framework.model.model import Model
 from elmo_framework.training.checkpointer import Checkpointer
 from elmo_framework.training.console import Console
+from elmo_framework.training.estimate import Estimate
 from elmo_framework.training.evaluator import Evaluator, require_score
 from elmo_framework.training.interrupt import interrupts
 from elmo_framework.training.moving_average import AveragedWeights
-from elmo_framework.training.observer import MetricsLog, Observer, Observers
+from elmo_framework.training.observer import Observer, Observers, RunLog
 from elmo_framework.training.process_group import ProcessGroup, choose_device, process_group
 from elmo_framework.training.seeds import seed_everything
 from elmo_framework.training.trainer import Trainer, TrainingResult
@@ -78,11 +83,16 @@ def _train(job: TrainingJob) -> dict[str, Any]:
         keep=job.experiment.trainer.checkpointer.keep_most_recent_by_count,
         group=job.group,
     )
+    beginning = None if checkpointer.folders() else job.experiment.init_from
+    if beginning is not None:
+        load_first_weights(beginning, model)
     test_evaluator = (
         _evaluator(job, model, vocabularies, "test") if job.experiment.evaluate_on_test else None
     )
     seed_everything(job.experiment.random_seed + job.group.share.rank)
     trainer = _trainer(job, model, vocabularies)
+    if beginning is not None:
+        _begin(job, beginning, trainer.optimizer)
     observers = _observers(job, trainer)
     try:
         with interrupts() as interrupt:
@@ -91,6 +101,14 @@ def _train(job: TrainingJob) -> dict[str, Any]:
         observers.close()
     model.load_state_dict(checkpointer.best_weights(result.progress))
     return _finish(job, model, result, test_evaluator)
+
+
+def _begin(job: TrainingJob, beginning: Beginning, optimizer: torch.optim.Optimizer) -> None:
+    kind = job.filled["trainer"]["optimizer"]["type"]
+    goes_on = load_first_optimizer(beginning, optimizer, kind=kind)
+    if job.group.is_first:
+        state = "with the state of its optimizer" if goes_on else "with a new optimizer"
+        say(f"training goes on from the weights of {beginning.path}, {state}")
 
 
 def _trainer(job: TrainingJob, model: Model[Any], vocabularies: Vocabularies) -> Trainer:
@@ -151,8 +169,9 @@ def _observers(job: TrainingJob, trainer: Trainer) -> Observers:
     configured = [lazy.build(directory=job.run.path) for lazy in job.experiment.trainer.callbacks]
     metric = job.experiment.trainer.validation_metric
     own: list[Observer] = [
-        MetricsLog(job.run.path),
+        RunLog(job.run.path),
         Console(num_steps=trainer.num_steps, metric=metric),
+        Estimate(trainer),
     ]
     return Observers([*own, *configured])
 

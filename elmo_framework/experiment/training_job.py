@@ -14,6 +14,8 @@ from elmo_framework.common.errors import RunError, dotted
 from elmo_framework.common.files import replacing, write_text
 from elmo_framework.common.walk import leaves
 from elmo_framework.data.vocabulary import Vocabularies
+from elmo_framework.experiment.beginning import first_vocabularies
+from elmo_framework.experiment.coverage import word_coverage
 from elmo_framework.experiment.data_sets import count_vocabularies
 from elmo_framework.experiment.experiment import Experiment
 from elmo_framework.experiment.metadata import (
@@ -94,12 +96,18 @@ class TrainingJob:
             )
 
     def vocabularies(self) -> Vocabularies:
-        """Return the run's vocabularies; counted once, by the first process."""
+        """Return the run's vocabularies; made once, by the first process."""
         if self.group.is_first and not self.run.vocabulary.exists():
             with replacing(self.run.vocabulary) as aside:
-                count_vocabularies(self.experiment, self.experiment.model.factory).save(aside)
+                self._new_vocabularies().save(aside)
         self.group.wait()
         return Vocabularies.load(self.run.vocabulary)
+
+    def _new_vocabularies(self) -> Vocabularies:
+        """Take over those that training goes on from; count the data where there are none."""
+        beginning = self.experiment.init_from
+        kept = None if beginning is None else first_vocabularies(beginning)
+        return kept or count_vocabularies(self.experiment, self.experiment.model.factory)
 
     def record(self, model: Model[Any]) -> None:
         """Write where the run comes from; refuse to go on with other data or another biLM.
@@ -123,6 +131,7 @@ class TrainingJob:
                 **describe_environment(self.device),
                 "digests": digests,
                 "digest_of_config": digest_of_config(self.filled),
+                "word_coverage": word_coverage(self.experiment, model),
             },
         )
 

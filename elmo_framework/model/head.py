@@ -10,6 +10,7 @@ from typing import Any, ClassVar, Generic, Protocol, TypeVar
 from torch import Tensor
 
 from elmo_framework.data.batch import Batch
+from elmo_framework.metrics.metric import Table
 from elmo_framework.model.model import Model, Output
 from elmo_framework.model.task import HeadTask
 
@@ -73,6 +74,15 @@ class Head(Model[BatchT], Generic[BatchT]):
         if "loss" in sums:
             scores["loss"] = sums["loss"] / max(sums["num_examples"], 1)
         for name, metric in self.task.metrics.items():
-            own = {k.partition("/")[2]: v for k, v in sums.items() if k.partition("/")[0] == name}
-            scores |= metric.score(own)
+            scores |= metric.score(_own(name, sums))
         return scores
+
+    def tables(self, sums: Mapping[str, float]) -> dict[str, Table]:
+        """Make the tables of sums, by the name of the metric; those that have any."""
+        made = {name: metric.table(_own(name, sums)) for name, metric in self.task.metrics.items()}
+        return {name: table for name, table in made.items() if table}
+
+
+def _own(name: str, sums: Mapping[str, float]) -> dict[str, float]:
+    """Return the sums of one metric, by its own names."""
+    return {k.partition("/")[2]: v for k, v in sums.items() if k.partition("/")[0] == name}

@@ -71,6 +71,26 @@ class Prepared(Protocol):
         """
 
 
+@runtime_checkable
+class Covering(Protocol):
+    """A module that reads vectors for some words from a file."""
+
+    def knows(self, word: str) -> bool | None:
+        """Tell whether the file has a vector for a word; None where no file was read."""
+
+
+@runtime_checkable
+class RowSparse(Protocol):
+    """A module with a large table of which a batch touches few rows.
+
+    Attributes:
+        has_sparse_gradients: whether the gradient of the table is a sparse tensor; set by whoever
+            trains.
+    """
+
+    has_sparse_gradients: bool
+
+
 @dataclass(frozen=True)
 class Reference:
     """Files that a model reads and that no checkpoint holds: a frozen biLM.

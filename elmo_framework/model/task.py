@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import json
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, ClassVar, Generic, TypeAlias, TypeVar
+
+from rich.text import Text
 
 from elmo_framework.data.text import Indexer
 from elmo_framework.data.tokenizer import Tokenizer
@@ -16,6 +19,9 @@ BatchT = TypeVar("BatchT")
 
 Collator: TypeAlias = Callable[[Sequence[Any]], Any]
 """Makes a batch of examples; small and picklable."""
+
+PredictionFormat: TypeAlias = Callable[[Iterable[tuple[Any, Any]]], Iterator[str]]
+"""Writes predictions with their examples: pieces of text that follow each other in a file."""
 
 
 class Task(ABC, Generic[ExampleT, BatchT]):
@@ -51,10 +57,13 @@ class HeadTask(Task[ExampleT, BatchT]):
         metrics: by name; the sums of a metric are kept under that name.
         default_tokenizer: what splits the raw text given to `elmo predict`, unless the reader
             has a tokenizer of its own.
+        formats: the file formats of the official scorers that predictions can be written in, by
+            name. Every task has `jsonl` besides: what `to_json` returns, an object a line.
     """
 
     metrics: ClassVar[Mapping[str, Metric]]
     default_tokenizer: ClassVar[str] = "spacy"
+    formats: ClassVar[Mapping[str, PredictionFormat]] = {}
 
     @abstractmethod
     def gold(self, example: ExampleT) -> Any:
@@ -73,3 +82,7 @@ class HeadTask(Task[ExampleT, BatchT]):
     @abstractmethod
     def to_json(self, prediction: Any, example: ExampleT) -> dict[str, Any]:
         """Return a prediction as JSON types, with what is needed to read it."""
+
+    def pretty(self, prediction: Any, example: ExampleT) -> Text:
+        """Return a prediction for a reader at a terminal; as indented JSON unless told."""
+        return Text(json.dumps(self.to_json(prediction, example), indent=2, ensure_ascii=False))

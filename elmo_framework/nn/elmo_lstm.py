@@ -81,11 +81,12 @@ class ElmoLstm(nn.Module):
 
         Args:
             inputs: the vectors of words.
-            mask: true where a word stands; a row's words come first.
+            mask: true where a word stands; a row's words come first. In memory, it spares a wait
+                for the device of the inputs.
             states: of each layer, where the rows go on from; zeros when empty.
         """
         cells = cast(Sequence[ProjectedLstmCell], self.cells)
-        packing = Packing.of(mask)
+        packing = Packing.of(mask).to(inputs.device)
         words, layers, ends = packing.pack(inputs), [], []
         for layer, cell in enumerate(cells):
             words = functional.dropout(words, self._dropout, self.training)

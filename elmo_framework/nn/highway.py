@@ -47,5 +47,6 @@ class _HighwayLayer(nn.Module):
         nn.init.zeros_(self.transform.bias)
 
     def forward(self, inputs: Float[Tensor, "*batch dim"]) -> Float[Tensor, "*batch dim"]:
-        transformed = torch.relu(self.transform(inputs))
-        return torch.lerp(inputs, transformed, torch.sigmoid(self.carry(inputs)))
+        # In mixed precision the products are narrow, and what is carried stays wide.
+        transformed = torch.relu(self.transform(inputs)).to(inputs.dtype)
+        return torch.lerp(inputs, transformed, torch.sigmoid(self.carry(inputs)).to(inputs.dtype))

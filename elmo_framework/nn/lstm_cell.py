@@ -89,7 +89,10 @@ class ProjectedLstmCell(nn.Module):
         """
         if not torch.is_grad_enabled():
             products = self._frozen or self._products("float32")
-            return read_layer(words, sizes, start, products=products, clips=self._clips)
+            # The products have a precision of their own, whatever that of what is around them.
+            with torch.autocast(words.device.type, enabled=False):
+                words = words.to(self.bias.dtype)
+                return read_layer(words, sizes, start, products=products, clips=self._clips)
         gates = linear(words, self.input_weight, self._bias_of_gates())
         recurrent, projection = self.recurrent_weight, self.projection_weight
         # In mixed precision the products follow the gates, and the memory stays wide.

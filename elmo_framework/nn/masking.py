@@ -26,3 +26,10 @@ def masked_max(
     """Take the largest value of each dimension of each row; zeros for a row without vectors."""
     largest = inputs.masked_fill(~mask[:, :, None], float("-inf")).amax(dim=1)
     return largest.masked_fill(~mask.any(dim=1, keepdim=True), 0)
+
+
+def masked_min(
+    inputs: Float[Tensor, "batch tokens dim"], mask: Bool[Tensor, "batch tokens"]
+) -> Float[Tensor, "batch dim"]:
+    """Take the smallest value of each dimension of each row; zeros for a row without vectors."""
+    return -masked_max(-inputs, mask)

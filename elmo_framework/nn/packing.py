@@ -41,6 +41,15 @@ class Packing:
             num_tokens=num_tokens,
         )
 
+    def to(self, device: torch.device) -> Packing:
+        """Return the same for rows on a device, which is not waited for."""
+        return Packing(
+            order=self.order.to(device, non_blocking=True),
+            positions=self.positions.to(device, non_blocking=True),
+            sizes=self.sizes,
+            num_tokens=self.num_tokens,
+        )
+
     def pack(self, inputs: Float[Tensor, "batch tokens dim"]) -> Float[Tensor, "words dim"]:
         """Take the words out of padded rows."""
         return inputs.flatten(0, 1).index_select(0, self.positions)

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+import logging
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from io import BytesIO
 from pathlib import Path
@@ -21,6 +23,8 @@ from elmo_framework.common.files import remove_folder, replacing, write_text
 from elmo_framework.training.process_group import ProcessGroup
 from elmo_framework.training.progress import Progress
 
+_LOG = logging.getLogger(__name__)
+_NUM_PROCESSES = "num_processes"
 _UNREADABLE = (OSError, ValueError, KeyError, RuntimeError, SafetensorError, UnpicklingError)
 
 
@@ -33,7 +37,9 @@ class Snapshot:
         weights: the model's parameters and buffers.
         average: their moving average; empty without one.
         training: the optimizer's state; the same on every process.
-        local: this process's own: generators, position in the data, carried state.
+        local: this process's own: generators, position in the data, carried state. Where another
+            number of processes wrote the checkpoint, those of the first of them.
+        num_processes: how many processes wrote it.
     """
 
     progress: Progress
@@ -41,6 +47,21 @@ class Snapshot:
     average: Mapping[str, Tensor]
     training: Mapping[str, Any]
     local: Mapping[str, Any]
+    num_processes: int
+
+
+@dataclass(frozen=True)
+class Best:
+    """What another training can start from.
+
+    Attributes:
+        weights: that scored best, or the last when nothing was scored; where a moving average was
+            kept, those of the average.
+        training: the state that the optimizer had with them.
+    """
+
+    weights: Mapping[str, Tensor]
+    training: Mapping[str, Any]
 
 
 class Checkpointer:
@@ -69,20 +90,13 @@ class Checkpointer:
         """Read the last checkpoint; None when there is none.
 
         Raises:
-            RunError: it cannot be read, or was written by another number of processes.
+            RunError: it cannot be read.
         """
         folders = self.folders()
         if not folders:
             return None
-        folder = folders[max(folders)]
-        try:
+        with _readable(folders[max(folders)]) as folder:
             return self._read(folder)
-        except _UNREADABLE as error:
-            reason = str(error).partition("\n")[0]
-            raise RunError(
-                f"{folder}: this checkpoint cannot be read ({reason}); remove the folder to go on "
-                "from the one before"
-            ) from error
 
     def folders(self) -> dict[int, Path]:
         """Return the whole checkpoints by step."""
@@ -94,11 +108,25 @@ class Checkpointer:
 
         Where a moving average is kept, they are those of the average.
         """
+        return _averaged_weights(self._best_folder(progress))
+
+    def best(self) -> Best | None:
+        """Read what another training can start from; None when there is no checkpoint.
+
+        Raises:
+            RunError: it cannot be read.
+        """
         folders = self.folders()
-        folder = folders[progress.best_step if progress.best_step in folders else max(folders)]
-        average = folder / "average.safetensors"
-        weights = load_file(folder / "model.safetensors")
-        return {**weights, **load_file(average)} if average.exists() else weights
+        if not folders:
+            return None
+        with _readable(folders[max(folders)]) as last:
+            folder = self._best_folder(_read_progress(last)[0])
+        with _readable(folder):
+            return Best(_averaged_weights(folder), _load_state(folder / "training.pt"))
+
+    def _best_folder(self, progress: Progress) -> Path:
+        folders = self.folders()
+        return folders[progress.best_step if progress.best_step in folders else max(folders)]
 
     def _folder(self, step: int) -> Path:
         return self._directory / f"step-{step:09d}"
@@ -111,24 +139,27 @@ class Checkpointer:
         _save_state(snapshot.training, folder / "training.pt")
         for rank, local in enumerate(locals_):
             _save_state(local, folder / f"process-{rank}.pt")
-        written = {**snapshot.progress.to_json(), "num_processes": len(locals_)}
+        written = {**snapshot.progress.to_json(), _NUM_PROCESSES: len(locals_)}
         write_text(folder / "progress.json", json.dumps(written, indent=2))
 
     def _read(self, folder: Path) -> Snapshot:
-        written = json.loads((folder / "progress.json").read_text())
-        num_processes, share = written.pop("num_processes"), self._group.share
-        if num_processes != share.world_size:
-            raise RunError(
-                f"{folder}: written by {num_processes} processes, and now there are "
-                f"{share.world_size}; start as many as before"
+        progress, num_processes = _read_progress(folder)
+        average, share = folder / "average.safetensors", self._group.share
+        is_exact = num_processes == share.world_size
+        if not is_exact and self._group.is_first:
+            _LOG.warning(
+                "%s: written by %d processes, and now there are %d: training goes on from about "
+                "the same place in the data, not exactly as it would have",
+                *(folder, num_processes, share.world_size),
             )
-        average = folder / "average.safetensors"
+        rank = share.rank if is_exact else 0
         return Snapshot(
-            progress=Progress.from_json(written),
+            progress=progress,
             weights=load_file(folder / "model.safetensors"),
             average=load_file(average) if average.exists() else {},
-            training=torch.load(folder / "training.pt", weights_only=True),
-            local=torch.load(folder / f"process-{share.rank}.pt", weights_only=True),
+            training=_load_state(folder / "training.pt"),
+            local=_load_state(folder / f"process-{rank}.pt"),
+            num_processes=num_processes,
         )
 
     def _remove_old(self, progress: Progress) -> None:
@@ -153,6 +184,41 @@ def _save_state(state: Mapping[str, Any], path: Path) -> None:
     buffer = BytesIO()
     torch.save(dict(state), buffer)
     path.write_bytes(buffer.getbuffer())
+
+
+def _load_state(path: Path) -> dict[str, Any]:
+    state: dict[str, Any] = torch.load(path, map_location="cpu", weights_only=True)
+    return state
+
+
+def _read_progress(folder: Path) -> tuple[Progress, int]:
+    """Return how far training was, and how many processes there were."""
+    written = json.loads((folder / "progress.json").read_text())
+    num_processes = int(written.pop(_NUM_PROCESSES))
+    return Progress.from_json(written), num_processes
+
+
+def _averaged_weights(folder: Path) -> dict[str, Tensor]:
+    average = folder / "average.safetensors"
+    weights = load_file(folder / "model.safetensors")
+    return {**weights, **load_file(average)} if average.exists() else weights
+
+
+@contextmanager
+def _readable(folder: Path) -> Iterator[Path]:
+    """Give a checkpoint to read.
+
+    Raises:
+        RunError: it cannot be read.
+    """
+    try:
+        yield folder
+    except _UNREADABLE as error:
+        reason = str(error).partition("\n")[0]
+        raise RunError(
+            f"{folder}: this checkpoint cannot be read ({reason}); remove the folder to go on "
+            "from the one before"
+        ) from error
 
 
 def _to_cpu(value: Any) -> Any:

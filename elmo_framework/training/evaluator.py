@@ -37,10 +37,14 @@ class Evaluator:
         self._source, self._group = source, group
         self._device, self._precision = device, precision
 
-    def scores(
+    def scores(self, model: Model[Any]) -> dict[str, float]:
+        """Return the scores over all batches of all processes."""
+        return model.scores(self.sums(model))
+
+    def sums(
         self, model: Model[Any], note: Callable[[Any, Any], None] | None = None
-    ) -> dict[str, float]:
-        """Return the scores over all batches of all processes.
+    ) -> Mapping[str, float]:
+        """Return the sums over all batches of all processes, which scores are made of.
 
         Args:
             model: called without gradients and without dropout, its carried state put aside.
@@ -50,7 +54,7 @@ class Evaluator:
         with inference(model), model.fresh_state():
             for held in self._source.batches():
                 sums.update(self._sums(model, held, note))
-        return model.scores(self._group.sum(sums))
+        return self._group.sum(sums)
 
     def rehearse(self, model: Model[Any]) -> dict[str, float]:
         """Make every batch and score the first, so that what would fail later fails now.

@@ -80,6 +80,8 @@ class GradientDescent(TrainerOptions):
         validation_metric: the score that says which weights are best; `+` before its name when
             larger is better, `-` when smaller is.
         evaluate_every: when the model is evaluated and a checkpoint written, besides at the end.
+        evaluate_at_start: whether the model is scored before the first update too, as where it goes
+            on from `init_from`; those weights then count among the ones that may be best.
         grad_norm: the largest norm of all gradients together; they are scaled down to it.
         grad_clipping: the largest absolute value of a gradient, applied after `grad_norm`.
         num_gradient_accumulation_steps: batches whose gradients are averaged for one update.
@@ -101,6 +103,7 @@ class GradientDescent(TrainerOptions):
     max_minutes: Minutes | None = None
     patience: Annotated[int, Ge(0)] | None = None
     validation_metric: str = "-loss"
+    evaluate_at_start: bool = False
     grad_norm: Annotated[float, Gt(0)] | None = None
     grad_clipping: Annotated[float, Gt(0)] | None = None
     num_gradient_accumulation_steps: Count = 1

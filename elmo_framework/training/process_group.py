@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 import os
+import platform
+import time
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager, nullcontext
+from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import torch
@@ -15,6 +19,9 @@ from torch.nn.parallel import DistributedDataParallel
 
 from elmo_framework.common.errors import RunError, allowed
 from elmo_framework.data.source import Share
+
+_SECONDS_TO_END = 3.0
+"""A broken connection is seen a moment before the end of the process behind it."""
 
 
 class ProcessGroup:
@@ -67,7 +74,7 @@ class ProcessGroup:
 
     def trainable(self, model: nn.Module) -> nn.Module:
         """Return the model to call in training: one whose gradients become averages."""
-        return model if self.is_alone else DistributedDataParallel(model)
+        return model if self.is_alone else DistributedDataParallel(model, broadcast_buffers=False)
 
 
 def local_gradients(model: nn.Module) -> AbstractContextManager[None]:
@@ -83,7 +90,7 @@ def process_group(device: torch.device) -> Iterator[ProcessGroup]:
         device: of this process; GPUs talk over NCCL, CPUs over gloo.
 
     Raises:
-        RunError: the environment variables make no sense.
+        RunError: the environment variables make no sense, or another of the processes has ended.
     """
     share = Share(_environment("RANK", 0), _environment("WORLD_SIZE", 1))
     if share.world_size == 1:
@@ -92,10 +99,62 @@ def process_group(device: torch.device) -> Iterator[ProcessGroup]:
     if device.type == "cuda":
         torch.cuda.set_device(device)
     dist.init_process_group("nccl" if device.type == "cuda" else "gloo")
+    group = ProcessGroup(share)
+    others = group.gather(Peer(share.rank, platform.node(), os.getpid()))
     try:
-        yield ProcessGroup(share)
+        yield group
+    except RuntimeError as error:  # of torch.distributed, when a connection breaks
+        ended = ended_peers(others)
+        if not ended:
+            raise
+        raise RunError(
+            f"process {share.rank} of {share.world_size} cannot go on without "
+            f"{', '.join(map(str, ended))}, which has ended; --recover goes on from the last "
+            "checkpoint"
+        ) from error
     finally:
         dist.destroy_process_group()
+
+
+@dataclass(frozen=True)
+class Peer:
+    """One of the processes, so that the others can tell which has ended.
+
+    Attributes:
+        rank: its number.
+        host: the name of its machine.
+        pid: its id there.
+    """
+
+    rank: int
+    host: str
+    pid: int
+
+    def __str__(self) -> str:
+        return f"process {self.rank} (pid {self.pid} on {self.host})"
+
+    @property
+    def has_ended(self) -> bool:
+        """Whether it has; known on its own machine only."""
+        if self.host != platform.node():
+            return False
+        try:
+            os.kill(self.pid, 0)
+        except ProcessLookupError:
+            return True
+        status = Path(f"/proc/{self.pid}/stat")
+        # Until its parent takes note of its end it is listed, as a zombie.
+        return status.is_file() and status.read_text().rpartition(")")[2].split()[0] == "Z"
+
+
+def ended_peers(peers: Iterable[Peer]) -> list[Peer]:
+    """Return the processes that have ended, waiting a little for one to do so."""
+    peers, deadline = list(peers), time.monotonic() + _SECONDS_TO_END
+    while True:
+        ended = [peer for peer in peers if peer.has_ended]
+        if ended or time.monotonic() > deadline:
+            return ended
+        time.sleep(_SECONDS_TO_END / 20)
 
 
 def choose_device(wanted: str) -> torch.device:

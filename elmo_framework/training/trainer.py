@@ -27,6 +27,11 @@ from elmo_framework.training.process_group import ProcessGroup, local_gradients
 from elmo_framework.training.progress import Progress, StepReport
 from elmo_framework.training.schedule import Moment
 from elmo_framework.training.seeds import generator_states, load_generator_states
+from elmo_framework.training.sparse_gradients import (
+    allow_sparse_gradients,
+    clip_norm,
+    clip_values,
+)
 
 ItemT = TypeVar("ItemT")
 
@@ -77,6 +82,7 @@ class Trainer:
         self.source, self.evaluator, self.average = source, evaluator, average
         self.group, self.device = group, device
         self.progress = Progress()
+        allow_sparse_gradients(model, optimizer, device, is_alone=group.is_alone)
         self._trainable: nn.Module = group.trainable(model)
         self._parameters = [held for held in model.parameters() if held.requires_grad]
         self._rates = [float(held["lr"]) for held in optimizer.param_groups]
@@ -111,6 +117,9 @@ class Trainer:
         """
         self._restore(checkpointer)
         observers.start(self.progress)
+        if self.options.evaluate_at_start and not self.progress.step and not self.progress.scores:
+            self._evaluate(observers)
+            self._save(checkpointer)
         for report in self.steps():
             observers.step(report)
             is_evaluated = self._is_evaluation_due(report) or self._is_finished
@@ -169,9 +178,9 @@ class Trainer:
     def _update(self) -> Tensor:
         """Change the parameters; return the norm that their gradients had."""
         largest = self.options.grad_norm or math.inf
-        gradient_norm = nn.utils.clip_grad_norm_(self._parameters, largest)
+        gradient_norm = clip_norm(self._parameters, largest)
         if self.options.grad_clipping is not None:
-            nn.utils.clip_grad_value_(self._parameters, self.options.grad_clipping)
+            clip_values(self._parameters, self.options.grad_clipping)
         self.optimizer.step()
         self.optimizer.zero_grad(set_to_none=True)
         self.average.update()
@@ -264,6 +273,9 @@ class Trainer:
 
     def _has_passed(self, minutes: float, *, since: float) -> bool:
         """Tell whether time has passed, by the clock of the first process."""
+        # Each look makes all processes wait for each other.
+        if not self.group.is_alone and self.progress.step % _STEPS_BETWEEN_LOOKS:
+            return False
         return bool(self.group.first(self._seconds() - since >= 60 * minutes))
 
     def _is_out_of_patience(self) -> bool:
@@ -301,6 +313,7 @@ class Trainer:
                     "source": self.source.state_dict(),
                     "carried": self.model.carried_state(),
                 },
+                num_processes=self.group.share.world_size,
             )
         )
 
@@ -314,10 +327,16 @@ class Trainer:
         self.model.load_state_dict(snapshot.weights)
         self.average.load_state_dict(snapshot.average)
         self.optimizer.load_state_dict(dict(snapshot.training))
-        self.source.load_state_dict(snapshot.local["source"])
-        carried = {name: held.to(self.device) for name, held in snapshot.local["carried"].items()}
-        self.model.load_carried_state(carried)
-        load_generator_states(snapshot.local["generators"])
+        local = snapshot.local
+        if snapshot.num_processes != self.group.share.world_size:
+            # The rows of other processes are not those of these: states and chances start anew.
+            self.source.load_state_of_others(local["source"], snapshot.num_processes)
+            return
+        self.source.load_state_dict(local["source"])
+        self.model.load_carried_state(
+            {name: held.to(self.device) for name, held in local["carried"].items()}
+        )
+        load_generator_states(local["generators"])
 
 
 def grouped(items: Iterable[ItemT], size: int) -> Iterator[list[ItemT]]:

@@ -16,12 +16,15 @@ local sizes = import '../lib/bilm_sizes.libsonnet';
     type: 'bilm',
     dropout: 0.1,  // options.json; here of the top layer, before the softmax
     num_samples: 8192,  // options.json: n_negative_samples_batch
-    min_count: 3,  // the vocabulary of the benchmark holds the words seen three times or more
+    state_reset_rate: 0.0,  // bilm-tf: states start from zeros once, before the first update
+    // The vocabulary file of the benchmark: 793,471 lines, the words seen three times or more.
+    min_count: 3,
   },
   data_loader: {
     type: 'windows',
     batch_size: 128,  // options.json; rows of each GPU
     unroll_steps: 20,  // options.json
+    aligned: false,  // bilm-tf: each direction has an order of sentences of its own
   },
   trainer: {
     optimizer: {
@@ -30,6 +33,7 @@ local sizes = import '../lib/bilm_sizes.libsonnet';
       initial_accumulator_value: 1.0,  // bilm-tf
       eps: 0.0,  // TensorFlow's Adagrad adds nothing to the root
     },
+    learning_rate_scheduler: 'constant',  // bilm-tf: no decay
     grad_norm: 10.0,  // options.json: all_clip_norm_val, the norm of all gradients together
     num_epochs: 10,  // the paper, section 3.4
     // An epoch of the benchmark is 100,084 updates on three GPUs; bilm-tf evaluates at the end.

@@ -1,7 +1,7 @@
 """A class for each text, from the pooled vectors of its words.
 
 Importing this package registers the model `pooled_classifier` and the dataset readers
-`text_classification_json` and `text_classification_tsv`.
+`labelled_text_json` and `labelled_text_tsv`.
 """
 
 from .json_reader import JsonTextReader

@@ -2,7 +2,7 @@
 // set the paths to your own.
 {
   plugins: ['plugins.pooled_classifier'],
-  dataset_reader: { type: 'text_classification_json' },
+  dataset_reader: { type: 'labelled_text_json' },
   train_data_path: 'tests/fixtures/pooled_classifier/train.jsonl',
   validation_data_path: 'tests/fixtures/pooled_classifier/valid.jsonl',
   model: {

@@ -19,7 +19,7 @@ from .lines import Fields, read_texts
 
 
 @final
-@DatasetReader.register("text_classification_json")
+@DatasetReader.register("labelled_text_json")
 class JsonTextReader(DatasetReader[ClassifiedText]):
     """Reads a JSON object a line, such as `{"text": "What a film!", "label": "positive"}`.
 

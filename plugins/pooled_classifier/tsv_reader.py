@@ -17,7 +17,7 @@ from .lines import Fields, read_texts
 
 
 @final
-@DatasetReader.register("text_classification_tsv")
+@DatasetReader.register("labelled_text_tsv")
 class TsvTextReader(DatasetReader[ClassifiedText]):
     """Reads a text and its label a line, with a tab between them.
 

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import h5py
 import pytest
 import torch
+from safetensors.torch import load_file
 
 from elmo_framework.bilm.bilm import BiLm
 from elmo_framework.bilm.load import bilm_files, read_bilm, save_bilm
@@ -18,7 +20,7 @@ from elmo_framework.experiment.loaded_run import load
 from tests.experiment.jobs import ROOT, tagging_with, train
 from tests.plugin_scope import without_plugins
 
-NAMES = ("options.json", "weights.hdf5")
+NAMES = ("options.json", "weights.hdf5", "softmax.safetensors", "vocabulary.txt")
 
 
 def contents(folder: Path) -> list[bytes]:
@@ -30,7 +32,7 @@ def test_the_bilm_of_a_pretraining_run_is_exported_as_it_is(
 ) -> None:
     out = tmp_path / "new" / "elmo"
     assert main(["export", str(bilm), "--output-dir", str(out)]) == 0
-    assert capsys.readouterr().out == f"{out / 'options.json'}\n{out / 'weights.hdf5'}\n"
+    assert capsys.readouterr().out == "".join(f"{out / name}\n" for name in NAMES)
     assert sorted(path.name for path in out.iterdir()) == sorted(NAMES)
     assert contents(out) == contents(bilm / "bilm")
 
@@ -42,12 +44,49 @@ def test_a_bilm_that_was_trained_with_its_task_is_exported(bilm: Path, tmp_path:
     }
     run = tmp_path / "run"
     assert train("experiments/ner/elmo.jsonnet", run, tagging_with(bilm, **tuned)) == 0
-    exported = read_bilm(export_bilm(run, tmp_path / "out")).state_dict()
+    assert export_bilm(run, tmp_path / "out") == [tmp_path / "out" / name for name in NAMES[:2]]
+    exported = read_bilm(bilm_files(tmp_path / "out")).state_dict()
     held = [part for part in load(run).model.modules() if isinstance(part, BiLm)]
     for name, values in held[0].state_dict().items():
         assert torch.equal(exported[name], values), name
     before = read_bilm(bilm_files(bilm)).state_dict()
     assert any(not torch.equal(exported[name], before[name]) for name in before)
+
+
+def test_half_precision_takes_half_the_room_and_is_read_again(bilm: Path, tmp_path: Path) -> None:
+    for dtype in ("float32", "float16"):
+        flags = ["--output-dir", str(tmp_path / dtype), "--dtype", dtype]
+        assert main(["export", str(bilm), *flags]) == 0
+    wide, half = (read_bilm(bilm_files(tmp_path / dtype)) for dtype in ("float32", "float16"))
+    assert half.description == wide.description
+    for name, values in wide.state_dict().items():
+        assert torch.equal(half.state_dict()[name], values.half().float()), name
+    wide_softmax, half_softmax = (
+        load_file(tmp_path / dtype / "softmax.safetensors") for dtype in ("float32", "float16")
+    )
+    assert all(torch.equal(half_softmax[name], wide_softmax[name].half()) for name in wide_softmax)
+    with h5py.File(tmp_path / "float16" / "weights.hdf5") as file:
+        assert file["CNN_proj/W_proj"].dtype == "float16"
+
+
+def test_a_weight_that_half_precision_cannot_hold_is_refused(bilm: Path, tmp_path: Path) -> None:
+    held = read_bilm(bilm_files(bilm))
+    held.token_encoder.projection.bias[0] = 1e6
+    with pytest.raises(DataError) as caught:
+        save_bilm(held, tmp_path, dtype=torch.float16)
+    assert str(caught.value) == (
+        f"{tmp_path / 'weights.hdf5'}: dataset 'CNN_proj/b_proj' holds numbers that torch.float16 "
+        "cannot hold"
+    )
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_the_softmax_of_another_bilm_does_not_stay(bilm: Path, tmp_path: Path) -> None:
+    export_bilm(bilm, tmp_path / "out")
+    alone = tmp_path / "alone"
+    save_bilm(read_bilm(bilm_files(bilm)), alone)
+    export_bilm(alone, tmp_path / "out", force=True)
+    assert sorted(path.name for path in (tmp_path / "out").iterdir()) == sorted(NAMES[:2])
 
 
 def test_a_run_with_a_frozen_bilm_is_refused(bilm: Path, tagger: Path, tmp_path: Path) -> None:

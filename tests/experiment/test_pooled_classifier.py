@@ -27,7 +27,7 @@ from tests.plugin_scope import without_plugins
 ROOT = Path(__file__).parents[2]
 DATA = Path("tests/fixtures/pooled_classifier")
 CONFIGS = Path("plugins/pooled_classifier")
-JSON, TSV = "text_classification_json", "text_classification_tsv"
+JSON, TSV = "labelled_text_json", "labelled_text_tsv"
 TINY_BILM = {
     "token_encoder": {"type": "char_cnn", "filters": [[1, 8], [2, 8]], "projection_dim": 8},
     "context_layers": {"type": "elmo_lstm", "cell_size": 16, "projection_dim": 8},

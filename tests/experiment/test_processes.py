@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import json
 import os
+import re
+import shutil
 import subprocess
 import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
+import torch
 from safetensors.torch import load_file
 from torch import Tensor
 
@@ -29,16 +32,18 @@ from tests.experiment.jobs import (
 pytestmark = pytest.mark.slow
 
 PRETRAIN, NER = "experiments/pretrain/demo.jsonnet", "experiments/ner/elmo.jsonnet"
+PACKAGE = ("--include-package", "tests.experiment.jobs")
 ON_CPU = {"trainer.num_epochs": 1, "trainer.device": "cpu"}
 
 
 def train_in_two(
-    config: str, directory: Path, changes: dict[str, Any]
+    config: str, directory: Path, changes: dict[str, Any], *flags: str
 ) -> subprocess.CompletedProcess[str]:
     """Run `elmo train` in two processes that `torchrun` starts."""
     launch = ["-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2"]
+    words = arguments(config, directory, changes, *PACKAGE, *flags)
     return subprocess.run(
-        [sys.executable, *launch, "-m", "elmo_framework", *arguments(config, directory, changes)],
+        [sys.executable, *launch, "-m", "elmo_framework", *words],
         env={**os.environ, "OMP_NUM_THREADS": "1", "PYTHONPATH": str(ROOT)},
         capture_output=True,
         text=True,
@@ -105,6 +110,15 @@ def test_two_processes_leave_one_run(job: str, request: pytest.FixtureRequest) -
     assert len(list((directory / "log").iterdir())) == 1
 
 
+def test_each_process_draws_its_own_numbers(bilm_of_two: Path) -> None:
+    last = max(bilm_of_two.glob("checkpoints/step-*"))
+    first, second = (
+        torch.load(last / f"process-{rank}.pt", weights_only=True)["generators"]["torch"]
+        for rank in (0, 1)
+    )
+    assert not first.equal(second)
+
+
 def test_the_scores_of_a_tagger_are_those_of_the_whole_data(tagger_of_two: Path) -> None:
     scores = load(tagger_of_two, device="cpu").evaluate(DATA / "valid.txt")
     assert best_scores(tagger_of_two) == pytest.approx(scores, rel=1e-9)
@@ -131,11 +145,58 @@ def test_two_processes_train_as_one_with_the_rows_of_both(
         assert (held - expected[name]).abs().max() < 1e-5, name
 
 
-def test_another_number_of_processes_does_not_go_on(
-    tagger_of_two: Path, bilm: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    last = max(tagger_of_two.glob("checkpoints/step-*"))
-    assert train(NER, tagger_of_two, tagging_with(bilm, **ON_CPU), "--recover") == 2
-    assert capsys.readouterr().err.endswith(
-        f"error: {last}: written by 2 processes, and now there are 1; start as many as before\n"
+@pytest.fixture(scope="module")
+def killed(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, str]:
+    """A run as `bilm_of_two` whose first process was killed, and what the others said of it."""
+    directory = tmp_path_factory.mktemp("two") / "bilm"
+    done = train_in_two(PRETRAIN, directory, deadly())
+    assert done.returncode == 1
+    return directory, done.stderr
+
+
+def deadly() -> dict[str, Any]:
+    observer = {"type": "signal_once", "step": 5, "name": "SIGKILL"}
+    often = {"trainer.checkpointer": {"save_every": {"steps": 2}}}
+    return {**bilm_changes(rows=4), **often, "trainer.callbacks": [observer]}
+
+
+def test_the_death_of_one_process_ends_the_job_with_its_name(killed: tuple[Path, str]) -> None:
+    assert re.search(
+        r"error: process 1 of 2 cannot go on without process 0 \(pid \d+ on \S+\), which has "
+        r"ended; --recover goes on from the last checkpoint\n",
+        killed[1],
     )
+
+
+def test_as_many_processes_go_on_exactly(
+    killed: tuple[Path, str], bilm_of_two: Path, tmp_path: Path
+) -> None:
+    directory = copied(killed[0], tmp_path)
+    done = train_in_two(PRETRAIN, directory, deadly(), "--recover")
+    assert done.returncode == 0, done.stderr
+    assert evaluations(directory) == evaluations(bilm_of_two)
+    expected = weights(bilm_of_two)
+    assert all(held.equal(expected[name]) for name, held in weights(directory).items())
+
+
+def test_another_number_of_processes_goes_on_and_says_that_it_is_not_exact(
+    killed: tuple[Path, str], bilm_of_two: Path, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    directory = copied(killed[0], tmp_path)
+    assert train(PRETRAIN, directory, deadly(), "--recover", *PACKAGE) == 0
+    assert "written by 2 processes, and now there are 1" in caplog.text
+    # Alone it delivers half as many words an update, of what the two had left of the epoch.
+    left_for_two = last_step(bilm_of_two) - 4
+    assert abs(last_step(directory) - 4 - 2 * left_for_two) <= 1
+
+
+def last_step(directory: Path) -> float:
+    return evaluations(directory)[-1]["step"]
+
+
+def copied(directory: Path, folder: Path) -> Path:
+    """Return a copy of a run whose signal was sent."""
+    copy = folder / directory.name
+    shutil.copytree(directory, copy)
+    copy.with_name(f"{copy.name}-signalled").touch()
+    return copy

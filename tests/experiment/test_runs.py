@@ -30,6 +30,7 @@ def test_a_run_holds_all_that_is_promised(tagger: Path) -> None:
         "metadata.json",
         "metrics.json",
         "metrics.jsonl",
+        "steps.jsonl",
         "vocabulary",
         "weights.safetensors",
     }

@@ -20,6 +20,8 @@ from tests.experiment.jobs import ROOT
 CONFIGS = sorted((ROOT / "experiments").rglob("*.jsonnet"))
 VALUES = [None, True, -1, 0, 1.5, 3.0, 10**9, "", "nonsense", [], {}, ["a"], {"type": "lstm"}]
 NUM_DAMAGED = 150
+VALUES_TOGETHER = "FeedForwardOptions: "
+"""How a refusal begins that no schema can see: as many widths as layers."""
 
 
 @pytest.fixture(scope="module")
@@ -67,7 +69,8 @@ def test_damage_is_judged_alike(path: Path, validator: jsonschema.Draft202012Val
     verdicts = set()
     for _ in range(NUM_DAMAGED):
         changed = damaged(raw, generator)
-        is_refused = bool(check(Experiment, changed, source=str(path)).problems)
+        problems = check(Experiment, changed, source=str(path)).problems
+        is_refused = any(not problem.message.startswith(VALUES_TOGETHER) for problem in problems)
         assert validator.is_valid(changed) is not is_refused, changed
         verdicts.add(is_refused)
     assert verdicts == {True, False}

@@ -14,8 +14,7 @@ from torch import Tensor
 
 from elmo_framework.common.errors import BuildError
 from elmo_framework.data.text import Indexer
-
-_WORDS_A_BLOCK = 8192
+from elmo_framework.tasks.language_modeling.corpus import Corpus
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,12 +24,38 @@ class Window:
     Attributes:
         words: which of the batch's distinct words stands there.
         targets: the id in the softmax of the word that follows it.
-        mask: true where a word stands; a row's words come first.
+        lengths: how many words stand in each row, before its padding. No tensor: how a batch is
+            cut into steps follows from it, and a GPU would have to be waited for.
     """
 
     words: Int[Tensor, "rows steps"]
     targets: Int[Tensor, "rows steps"]
-    mask: Bool[Tensor, "rows steps"]
+    lengths: NDArray[np.int64]
+
+    @property
+    def mask(self) -> Bool[Tensor, "rows steps"]:
+        """True where a word stands; not on the device of the words, but in memory."""
+        steps = np.arange(self.words.shape[1])
+        return torch.from_numpy(steps < self.lengths[:, None])
+
+
+@final
+class CharacterTable:
+    """The characters of all words of a text, kept where they are asked for from.
+
+    Args:
+        rows: the ids of each word's characters, "words characters".
+    """
+
+    def __init__(self, rows: NDArray[np.uint16]) -> None:
+        # PyTorch gathers no uint16; the ids of characters end at 261.
+        self._rows = torch.from_numpy(rows.astype(np.int16))
+
+    def of(self, words: Int[Tensor, " words"]) -> Int[Tensor, "words characters"]:
+        """Return the rows of some words, on their device; it is given the table once."""
+        if self._rows.device != words.device:
+            self._rows = self._rows.to(words.device)
+        return self._rows.index_select(0, words).long()
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,18 +63,25 @@ class WindowBatch:
     """One window in each direction; row i goes on from row i of the batch before.
 
     Attributes:
-        characters: the rows of the distinct words of both windows.
+        table: the characters of all words of the text.
+        distinct: which of them stand in the two windows, each once.
         forward: read from left to right.
         backward: read from right to left.
         num_tokens: the words of one direction, without padding.
         title: what a message calls this batch.
     """
 
-    characters: Int[Tensor, "distinct characters"]
+    table: CharacterTable
+    distinct: Int[Tensor, " distinct"]
     forward: Window
     backward: Window
     num_tokens: int
     title: str
+
+    @property
+    def characters(self) -> Int[Tensor, "distinct characters"]:
+        """The rows of the distinct words of both windows."""
+        return self.table.of(self.distinct)
 
 
 class WordWindow(NamedTuple):
@@ -89,11 +121,10 @@ class WindowCollator:
             "set data_loader to {type: 'windows', batch_size: ..., unroll_steps: ...}"
         )
 
-    def tables(self, words: Sequence[str]) -> WordTables:
+    def tables(self, corpus: Corpus) -> WordTables:
         """Look up the distinct words of a corpus, once for all batches."""
-        blocks = [words[at : at + _WORDS_A_BLOCK] for at in range(0, len(words), _WORDS_A_BLOCK)]
-        characters = [self._characters.ids(block).astype(np.uint16) for block in blocks]
-        return WordTables(words, np.concatenate(characters), self._targets.ids(words))
+        characters = corpus.characters(self._characters)
+        return WordTables(corpus.words, CharacterTable(characters), self._targets.ids(corpus.words))
 
 
 @final
@@ -103,12 +134,12 @@ class WordTables:
 
     Attributes:
         words: as they are written.
-        characters: the row of each, "words characters".
+        characters: of each.
         targets: the id of each in the softmax.
     """
 
     words: Sequence[str]
-    characters: NDArray[np.uint16]
+    characters: CharacterTable
     targets: NDArray[np.int64]
 
     def batch(self, forward: WordWindow, backward: WordWindow) -> WindowBatch:
@@ -118,7 +149,8 @@ class WordTables:
         places = places.reshape(both.shape)
         num_tokens = int(forward.mask.sum())
         return WindowBatch(
-            characters=torch.from_numpy(self.characters[distinct].astype(np.int64)),
+            table=self.characters,
+            distinct=torch.from_numpy(distinct),
             forward=self._window(forward, places[0]),
             backward=self._window(backward, places[1]),
             num_tokens=num_tokens,
@@ -129,7 +161,7 @@ class WordTables:
         return Window(
             words=torch.from_numpy(places),
             targets=torch.from_numpy(self.targets[window.targets]),
-            mask=torch.from_numpy(window.mask),
+            lengths=window.mask.sum(1),
         )
 
     def _first_row(self, window: WordWindow) -> Iterator[str]:

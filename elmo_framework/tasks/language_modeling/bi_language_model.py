@@ -2,23 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import logging
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, ClassVar, final
+from typing import Annotated, Any, ClassVar, final
 
 import torch
 import torch.nn.functional as F
 from annotated_types import Ge, Gt, Le, Lt
 from jaxtyping import Float
-from safetensors.torch import save_file
+from safetensors import SafetensorError
+from safetensors.torch import load_file, save_file
 from torch import Tensor, nn
 
 from elmo_framework.bilm.bilm import BiLm
 from elmo_framework.bilm.context_layers import ContextLayers, Direction, State
-from elmo_framework.bilm.load import save_bilm
+from elmo_framework.bilm.load import BiLmFiles, read_bilm, save_bilm
 from elmo_framework.bilm.token_encoder import TokenEncoder
 from elmo_framework.common.component import Default, Injected, Lazy
+from elmo_framework.common.errors import RunError
 from elmo_framework.common.files import replacing, write_text
 from elmo_framework.data.text import Indexer
 from elmo_framework.data.vocabulary import Vocabularies
@@ -29,6 +32,8 @@ from elmo_framework.tasks.language_modeling.batch import Window, WindowBatch
 from elmo_framework.tasks.language_modeling.task import LanguageModelingTask
 from elmo_framework.tasks.language_modeling.vocabulary import TargetIndexer, target_vocabulary
 
+_LOG = logging.getLogger(__name__)
+_WORDS, _SOFTMAX = "vocabulary.txt", "softmax.safetensors"
 _DIRECTIONS: tuple[Direction, Direction] = ("forward", "backward")
 
 
@@ -112,6 +117,7 @@ class BiLanguageModel(Model[WindowBatch]):
             for direction, window in zip(_DIRECTIONS, windows, strict=True)
         ]
         mask = torch.stack([window.mask.flatten() for window in windows])
+        mask = mask.to(vectors.device, non_blocking=True)
         losses = self.softmax(
             torch.stack([top.flatten(0, 1) for top in tops]),
             torch.stack([window.targets.flatten() for window in windows]),
@@ -149,6 +155,13 @@ class BiLanguageModel(Model[WindowBatch]):
             "num_predictions": sums.get("forward/num_predictions", 0.0),
         }
 
+    def gauges(self) -> dict[str, float]:
+        """Return which share of the carried numbers stands at the limits of the LSTM, too."""
+        rates = [self.bilm.context_layers.clip_rates(state) for state in self._states.values()]
+        names = rates[0] if rates else {}
+        means = {f"clip_rate.{name}": sum(r[name] for r in rates) / len(rates) for name in names}
+        return {**super().gauges(), **means}
+
     def carried_state(self) -> dict[str, Tensor]:
         """Return the state of both directions."""
         return {
@@ -166,6 +179,30 @@ class BiLanguageModel(Model[WindowBatch]):
                 names = (f"{direction}.{number}" for number in range(len(own)))
                 self._states[direction] = tuple(own[name] for name in names)
 
+    def load_files(self, files: BiLmFiles) -> None:
+        """Take the weights of a biLM, and those of the softmax beside it if there is one.
+
+        Raises:
+            DataError: a file cannot be read.
+            RunError: it is a biLM of other sizes, or its softmax knows other words.
+        """
+        held = read_bilm(files)
+        if changed := list(_differences(held.description, self.bilm.description)):
+            raise RunError(f"{files.options}: this is another biLM: {'; '.join(changed)}")
+        self.bilm.load_state_dict(held.state_dict())
+        weights = files.weights.with_name(_SOFTMAX)
+        if not weights.is_file():
+            _LOG.warning("%s: no %s is beside it: the softmax starts anew", files.weights, _SOFTMAX)
+            return
+        try:
+            self.softmax.load_state_dict(load_file(weights))
+        except (RuntimeError, SafetensorError) as error:
+            raise RunError(
+                f"{weights}: no softmax over the {len(self._vocabulary):,} words of this model: "
+                f"{' '.join(str(error).split())}; its own are listed in {_WORDS} beside it, which "
+                "max_vocabulary_size may have cut"
+            ) from error
+
     def save_extras(self, directory: Path) -> None:
         """Write `bilm/`: the biLM, as embedders read it, and beside it the softmax.
 
@@ -174,9 +211,9 @@ class BiLanguageModel(Model[WindowBatch]):
         """
         folder = directory / "bilm"
         save_bilm(self.bilm, folder)
-        write_text(folder / "vocabulary.txt", "".join(f"{w}\n" for w in self._vocabulary.items))
+        write_text(folder / _WORDS, "".join(f"{w}\n" for w in self._vocabulary.items))
         weights = {name: held.detach().cpu() for name, held in self.softmax.named_parameters()}
-        with replacing(folder / "softmax.safetensors") as aside:
+        with replacing(folder / _SOFTMAX) as aside:
             save_file(weights, aside)
 
     def _start(self, direction: Direction) -> State | None:
@@ -200,6 +237,15 @@ class BiLanguageModel(Model[WindowBatch]):
         self._states[direction] = tuple(tensor.detach() for tensor in reading.state)
         top: Tensor = self.dropout(reading.layers[-1])
         return top
+
+
+def _differences(before: Mapping[str, Any], now: Mapping[str, Any]) -> Iterator[str]:
+    """Say where two biLMs differ, but for what only training knows."""
+    for part, keys in now.items():
+        for key in sorted({*keys, *before[part]} - {"dropout"}):
+            values = before[part].get(key), keys.get(key)
+            if values[0] != values[1]:
+                yield f"{part}.{key} is {values[0]!r} there, and {values[1]!r} here"
 
 
 def _scored(sums: Mapping[str, float], direction: str) -> dict[str, float]:

@@ -1,37 +1,48 @@
-"""A text in memory, as compact as its words allow."""
+"""A text in memory, or mapped into it, as compact as its words allow."""
 
 from __future__ import annotations
 
 from array import array
-from collections import defaultdict
-from collections.abc import Iterable
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import count
+from typing import final
 
 import numpy as np
 from numpy.typing import NDArray
 
+from elmo_framework.corpus.prepared import PreparedPart, Shards
+from elmo_framework.corpus.tables import INDEXER
 from elmo_framework.data.characters import BEGIN_SENTENCE, END_SENTENCE
+from elmo_framework.data.text import Indexer
 from elmo_framework.tasks.language_modeling.example import LanguageModelingExample
 
+_WORDS_A_BLOCK = 8192
 
+
+@final
 @dataclass(frozen=True)
-class Corpus:
+class Corpus(Iterable[LanguageModelingExample]):
     """Sentences as ids of their distinct words: four bytes a word.
 
     Attributes:
         words: the distinct words; the first two are the boundaries of a sentence.
         ids: the sentences one after the other, each between its boundaries.
         offsets: where each begins in `ids`, and at the end where the last one ends.
+        prepared: what it was mapped from.
     """
 
-    words: tuple[str, ...]
-    ids: NDArray[np.int32]
+    words: Sequence[str]
+    ids: NDArray[np.int32] | Shards
     offsets: NDArray[np.int64]
+    prepared: PreparedPart | None = None
 
     @classmethod
     def read(cls, examples: Iterable[LanguageModelingExample]) -> Corpus:
-        """Read sentences, each once."""
+        """Read sentences, each once; a corpus is taken as it is."""
+        if isinstance(examples, Corpus):
+            return examples
         known: defaultdict[str, int] = defaultdict(count().__next__)
         begin, end = known[BEGIN_SENTENCE], known[END_SENTENCE]
         ids, offsets = array("i"), array("q", [0])
@@ -41,6 +52,42 @@ class Corpus:
             ids.append(end)
             offsets.append(len(ids))
         return cls(tuple(known), np.frombuffer(ids, np.int32), np.frombuffer(offsets, np.int64))
+
+    @classmethod
+    def of(cls, part: PreparedPart) -> Corpus:
+        """Return a part of a prepared corpus."""
+        return cls(part.words, part.ids, part.offsets, part)
+
+    def __iter__(self) -> Iterator[LanguageModelingExample]:
+        for number in range(self.num_sentences):
+            yield self.sentence(number)
+
+    def sentence(self, number: int) -> LanguageModelingExample:
+        """Return one sentence."""
+        inside = np.arange(self.offsets[number] + 1, self.offsets[number + 1] - 1)
+        return LanguageModelingExample(tuple(self.words[word] for word in self.ids[inside]))
+
+    def sample(self, num_sentences: int) -> Corpus:
+        """Return so many sentences at even distances, or all if there are fewer."""
+        if num_sentences >= self.num_sentences:
+            return self
+        chosen = np.linspace(0, self.num_sentences, num_sentences, endpoint=False).astype(int)
+        return Corpus.read(map(self.sentence, chosen.tolist()))
+
+    def vocabulary(self) -> Counter[str]:
+        """Return how often each word comes; of a prepared corpus, what its vocabulary says."""
+        if self.prepared is not None:
+            return self.prepared.vocabulary
+        counts = np.bincount(self.ids[np.arange(len(self.ids))], minlength=len(self.words))
+        return Counter(dict(zip(self.words[2:], counts[2:].tolist(), strict=True)))
+
+    def characters(self, indexer: Indexer) -> NDArray[np.uint16]:
+        """Return the row of each distinct word; a prepared corpus may have them already."""
+        if self.prepared is not None and indexer.key == INDEXER.key:
+            return self.prepared.characters
+        starts = range(0, len(self.words), _WORDS_A_BLOCK)
+        blocks = (self.words[at : at + _WORDS_A_BLOCK] for at in starts)
+        return np.concatenate([indexer.ids(block).astype(np.uint16) for block in blocks])
 
     @property
     def num_sentences(self) -> int:

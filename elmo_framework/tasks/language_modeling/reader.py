@@ -1,4 +1,4 @@
-"""Reads plain text for language modeling."""
+"""Reads plain text, and prepared corpora, for language modeling."""
 
 from __future__ import annotations
 
@@ -11,9 +11,11 @@ from annotated_types import Gt
 
 from elmo_framework.common.component import Default
 from elmo_framework.common.errors import DataError
+from elmo_framework.corpus.prepared import PreparedPart
 from elmo_framework.data.paths import data_files, read_lines
 from elmo_framework.data.reader import DatasetReader
 from elmo_framework.data.tokenizer import Tokenizer
+from elmo_framework.tasks.language_modeling.corpus import Corpus
 from elmo_framework.tasks.language_modeling.example import LanguageModelingExample
 
 
@@ -22,8 +24,8 @@ from elmo_framework.tasks.language_modeling.example import LanguageModelingExamp
 class LanguageModelingReader(DatasetReader[LanguageModelingExample]):
     """Reads sentences from UTF-8 text: a file, a folder of files or a pattern of files.
 
-    A line without words is skipped. Sentence boundaries (`<S>`, `</S>`) are not written in the
-    text; the model adds them.
+    Files whose names end with `.gz`, `.xz` or `.zst` are decompressed. A line without words is
+    skipped. Sentence boundaries (`<S>`, `</S>`) are not written in the text; the model adds them.
 
     Args:
         tokenizer: what splits a line into sentences and words; `whitespace` takes the text as it
@@ -65,3 +67,30 @@ class LanguageModelingReader(DatasetReader[LanguageModelingExample]):
                 words = self.tokenizer.words(sentence)
                 if words:
                     yield LanguageModelingExample(tuple(words))
+
+
+@final
+@DatasetReader.register("prepared_corpus")
+class PreparedCorpusReader(DatasetReader[LanguageModelingExample]):
+    """Reads a part of a corpus that `elmo prepare` made: `CORPUS/training`, `CORPUS/held_out`.
+
+    Nothing is cut into words again, and the text stays on the disk. The model has the corpus's
+    vocabulary, unless the top key `vocabulary` or the model's own keys make it smaller.
+
+    Args:
+        max_instances: how many sentences are read at most, taken at even distances.
+    """
+
+    example_type = LanguageModelingExample
+
+    def __init__(self, *, max_instances: Annotated[int, Gt(0)] | None = None) -> None:
+        self.max_instances = max_instances
+
+    def read(self, path: Path) -> Corpus:
+        """Map the sentences of a part.
+
+        Raises:
+            DataError: there is no such part, or a file of it is damaged.
+        """
+        corpus = Corpus.of(PreparedPart.load(path))
+        return corpus if self.max_instances is None else corpus.sample(self.max_instances)

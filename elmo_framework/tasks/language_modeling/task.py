@@ -10,6 +10,7 @@ from elmo_framework.data.text import Indexer
 from elmo_framework.data.vocabulary import Counts, Vocabularies
 from elmo_framework.model.task import Task
 from elmo_framework.tasks.language_modeling.batch import WindowBatch, WindowCollator
+from elmo_framework.tasks.language_modeling.corpus import Corpus
 from elmo_framework.tasks.language_modeling.example import LanguageModelingExample
 
 
@@ -20,7 +21,9 @@ class LanguageModelingTask(Task[LanguageModelingExample, WindowBatch]):
     example_type = LanguageModelingExample
 
     def count(self, examples: Iterable[LanguageModelingExample]) -> Counts:
-        """Count the words."""
+        """Count the words; a prepared corpus has counted them already."""
+        if isinstance(examples, Corpus):
+            return {"words": examples.vocabulary()}
         words: Counter[str] = Counter()
         for example in examples:
             words.update(example.words)

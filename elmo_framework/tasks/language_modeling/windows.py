@@ -53,7 +53,7 @@ class WindowLoader(DataLoader):
     def source(
         self, examples: Iterable[LanguageModelingExample], context: SourceContext
     ) -> BatchSource[WindowBatch]:
-        """Read the examples once, into memory, and return their windows.
+        """Read the examples once, into memory unless they are prepared, and return their windows.
 
         Raises:
             BuildError: the model does not read windows.
@@ -65,7 +65,7 @@ class WindowLoader(DataLoader):
                 "use 'batches' with this model"
             )
         corpus = Corpus.read(examples)
-        tables = context.collate.tables(corpus.words)
+        tables = context.collate.tables(corpus)
         cutter = Cutter(corpus, tables, self.batch_size, self.unroll_steps, context.share)
         if not context.is_training:
             return EvaluationWindows(cutter)
@@ -168,6 +168,9 @@ class EvaluationWindows(BatchSource[WindowBatch]):
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
         """Take back what `state_dict` returned."""
 
+    def load_state_of_others(self, state: Mapping[str, Any], num_processes: int) -> None:
+        """Take back nothing."""
+
     def _windows(self, direction: Direction) -> Iterator[list[Segment]]:
         return iter(
             self._cutter.rows(range(self._cutter.corpus.num_sentences), direction).window, []
@@ -206,6 +209,11 @@ class TrainingWindows(BatchSource[WindowBatch]):
     def num_batches(self) -> int:
         """The number of batches of an epoch."""
         return self._num_batches
+
+    @property
+    def num_tokens(self) -> int:
+        """The words of an epoch."""
+        return self._num_batches * self._cutter.num_all_rows * self._cutter.num_steps
 
     @property
     def is_at_epoch_end(self) -> bool:
@@ -248,6 +256,14 @@ class TrainingWindows(BatchSource[WindowBatch]):
         for name, sentences in self._sentences.items():
             sentences.load_state_dict(state["sentences"][name])
             self._rows[name].load_state_dict(state["rows"][name])
+
+    def load_state_of_others(self, state: Mapping[str, Any], num_processes: int) -> None:
+        """Go on with the same streams of sentences; every row begins a new one."""
+        of_others = state["delivered"] * num_processes
+        delivered = min(of_others // self._cutter.share.world_size, self._num_batches)
+        self._epoch, self._num_delivered = state["epoch"], delivered
+        for name, sentences in self._sentences.items():
+            sentences.load_state_dict(state["sentences"][name])
 
     @property
     def _sizes(self) -> dict[str, int]:

@@ -13,8 +13,9 @@ from elmo_framework.common.errors import DataError
 from elmo_framework.data.columns import Row, read_sentences
 from elmo_framework.data.paths import data_files
 from elmo_framework.data.reader import DatasetReader
-from elmo_framework.data.tagging import Scheme, convert, parse_tag
+from elmo_framework.data.tagging import Scheme
 from elmo_framework.tasks.tagging.example import TaggedSentence
+from elmo_framework.tasks.tagging.span_tags import span_tags
 
 _MAX_COLUMNS = 4
 _COLUMNS = {"pos": (1, 2), "chunk": (2, 3), "ner": (-1, 2)}
@@ -61,19 +62,15 @@ class Conll2003Reader(DatasetReader[TaggedSentence]):
         for file in data_files(path):
             for rows in read_sentences(file):
                 words = tuple(row.columns[0] for row in rows)
-                yield TaggedSentence(words, tuple(self._tags(rows, file)))
+                yield TaggedSentence(words, self._tags(rows, file))
 
-    def _tags(self, rows: list[Row], file: Path) -> list[str]:
+    def _tags(self, rows: list[Row], file: Path) -> tuple[str, ...]:
         column = self._column(rows[0], file)
-        tags = [row.columns[column] for row in rows]
+        tags = tuple(row.columns[column] for row in rows)
         if self.tag_label == "pos":
             return tags
-        for row, tag in zip(rows, tags, strict=True):
-            try:
-                parse_tag(tag)
-            except ValueError as error:
-                raise DataError(str(error), path=file, line=row.line) from error
-        return tags if self.coding_scheme is None else convert(tags, self.coding_scheme)
+        lines = [row.line for row in rows]
+        return span_tags(tags, scheme=self.coding_scheme, path=file, lines=lines)
 
     def _column(self, row: Row, file: Path) -> int:
         column, needed = _COLUMNS[self.tag_label]

@@ -6,6 +6,8 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, ClassVar, final
 
+from rich.text import Text
+
 from elmo_framework.common.errors import DataError, allowed
 from elmo_framework.data.tagging import all_tags, scheme_of, spans
 from elmo_framework.data.text import Indexer
@@ -13,8 +15,10 @@ from elmo_framework.data.tokenizer import Tokenizer
 from elmo_framework.data.vocabulary import Counts, Vocabularies
 from elmo_framework.metrics.metric import Metric
 from elmo_framework.metrics.span_f1 import SpanF1
-from elmo_framework.model.task import Collator, HeadTask
+from elmo_framework.model.task import Collator, HeadTask, PredictionFormat
 from elmo_framework.tasks.tagging.batch import TaggingBatch, TaggingCollator
+from elmo_framework.tasks.tagging.colours import coloured
+from elmo_framework.tasks.tagging.conll_format import conll_columns
 from elmo_framework.tasks.tagging.example import TaggedSentence
 
 _KEYS = ("sentence", "tokens", "words")
@@ -29,6 +33,7 @@ class TaggingTask(HeadTask[TaggedSentence, TaggingBatch]):
 
     example_type = TaggedSentence
     metrics: ClassVar[Mapping[str, Metric]] = {"span_f1": SpanF1(spans)}
+    formats: ClassVar[Mapping[str, PredictionFormat]] = {"conll": conll_columns}
 
     def count(self, examples: Iterable[TaggedSentence]) -> Counts:
         """Count `words` and `labels`; a tag whose label was seen counts 0 when it was not.
@@ -91,6 +96,10 @@ class TaggingTask(HeadTask[TaggedSentence, TaggingBatch]):
                 for span in spans(prediction)
             ],
         }
+
+    def pretty(self, prediction: Sequence[str], example: TaggedSentence) -> Text:
+        """Return the sentence with its spans in brackets, or each word with its tag."""
+        return coloured(example.words, prediction)
 
 
 def _text(value: object) -> str:

@@ -97,6 +97,6 @@ def test_wrong_arguments_are_named(folder: Path) -> None:
     with pytest.raises(DataError) as caught:
         load_bilm("smal")
     assert str(caught.value) == (
-        "'smal' is neither a folder nor the name of a published biLM; "
-        "allowed: medium, original, original-5.5b, small. Did you mean 'small'?"
+        "'smal' is neither a folder nor the name of a biLM; "
+        "allowed: medium, mini, original, original-5.5b, small. Did you mean 'small'?"
     )

@@ -76,3 +76,20 @@ def test_defaults_are_the_published_layers() -> None:
         "use_skip_connections": True,
         "dropout": 0.0,
     }
+
+
+def test_clip_rates_are_the_shares_of_a_state_at_the_limits() -> None:
+    layers = build(num_layers=2)
+    calm, wild = torch.zeros(2, 4), torch.tensor([[3.0, -3.0, 2.9, 0.0], [0.0, 0.0, 3.0, 0.0]])
+    memory = torch.full((2, 6), -3.0)
+    assert layers.clip_rates((wild, memory, calm, 0 * memory)) == {
+        "projection_1": 0.375,
+        "cell_1": 1.0,
+        "projection_2": 0.0,
+        "cell_2": 0.0,
+    }
+
+
+def test_where_nothing_is_clipped_there_is_no_clip_rate() -> None:
+    layers = build(cell_clip=None, projection_dim=None, num_layers=1)
+    assert layers.clip_rates((torch.zeros(2, 6), torch.zeros(2, 6))) == {}

@@ -1,10 +1,25 @@
 from pathlib import Path
+from typing import get_args
 
 import pytest
+import torch
 
-from elmo_framework.bilm.published import PUBLISHED, find_bilm, options_place, weights_place
+from elmo_framework.bilm.load import read_bilm
+from elmo_framework.bilm.published import (
+    PACKAGED,
+    PUBLISHED,
+    BiLmName,
+    find_bilm,
+    options_place,
+    weights_place,
+)
 from elmo_framework.common.download import cached_path
+from elmo_framework.common.errors import DataError
 from tests.numpy_bilm import NumpyBiLm
+
+
+def test_a_config_may_say_every_name() -> None:
+    assert {*get_args(BiLmName)} == {*PACKAGED, *PUBLISHED}
 
 
 def test_names_stand_for_the_files_of_the_published_models() -> None:
@@ -41,3 +56,40 @@ def test_a_published_model_is_read_from_the_cache(tmp_path: Path, monkeypatch) -
     assert files.options == cached_path(str(options_place("small")))
     assert files.weights == cached_path(str(weights_place("small")))
     assert not files.is_generic
+
+
+def test_sizes_are_known_before_the_weights_are_downloaded(tmp_path: Path, monkeypatch) -> None:
+    monkeypatch.setenv("ELMO_CACHE_ROOT", str(tmp_path))
+    monkeypatch.setenv("ELMO_OFFLINE", "1")
+    held = NumpyBiLm.random().save(tmp_path / "numpy")
+    path = cached_path(str(options_place("small")))
+    path.parent.mkdir(exist_ok=True)
+    path.write_bytes((held / "options.json").read_bytes())
+    with torch.device("meta"):
+        assert read_bilm(find_bilm("small")).output_dim == 8
+    with pytest.raises(DataError, match="not downloaded: --offline or ELMO_OFFLINE is set"):
+        find_bilm("small")
+
+
+def test_the_packaged_model_needs_no_download(tmp_path: Path, monkeypatch) -> None:
+    monkeypatch.setenv("ELMO_OFFLINE", "1")
+    monkeypatch.setitem(PACKAGED, "mini", NumpyBiLm.random().save(tmp_path / "package"))
+    files = find_bilm("mini")
+    assert files.options == options_place("mini") == tmp_path / "package" / "options.json"
+    assert files.weights == weights_place("mini") == tmp_path / "package" / "weights.hdf5"
+    assert read_bilm(files).output_dim == 8
+
+
+def test_the_packaged_model_lies_in_the_package() -> None:
+    import elmo_framework.bilm
+
+    assert PACKAGED["mini"] == Path(elmo_framework.bilm.__file__).parent / "mini"
+
+
+def test_an_unknown_name_is_an_error_that_lists_the_names() -> None:
+    with pytest.raises(DataError) as caught:
+        find_bilm("orginal")
+    assert str(caught.value) == (
+        "'orginal' is neither a folder nor the name of a biLM; "
+        "allowed: medium, mini, original, original-5.5b, small. Did you mean 'original'?"
+    )

@@ -23,11 +23,13 @@ class Raising(Command):
 
     def __init__(self, error: BaseException | None = None) -> None:
         self.error = error
+        self.offline: str | None = None
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         parser.add_argument("--code", type=int, default=0)
 
     def run(self, arguments: Namespace) -> int:
+        self.offline = os.environ.get("ELMO_OFFLINE")
         if self.error is not None:
             raise self.error
         return int(arguments.code)
@@ -75,6 +77,19 @@ def test_errors_of_files_are_the_users(
 def test_errors_of_ours_are_raised_as_they_are(monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(KeyError):
         run(monkeypatch, KeyError("x"), "raising")
+
+
+@pytest.mark.parametrize("arguments", [("--offline", "raising"), ("raising", "--offline")])
+def test_offline_holds_while_the_command_runs(
+    monkeypatch: pytest.MonkeyPatch, arguments: tuple[str, ...]
+) -> None:
+    monkeypatch.delenv("ELMO_OFFLINE", raising=False)
+    command = Raising()
+    monkeypatch.setattr(module, "COMMANDS", (command,))
+    assert main([*arguments]) == 0
+    assert command.offline == "1"
+    assert main(["raising"]) == 0
+    assert command.offline is None
 
 
 def test_an_interrupt_has_its_own_code(

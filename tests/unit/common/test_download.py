@@ -1,13 +1,15 @@
 import hashlib
+import os
 import threading
 from collections.abc import Iterator
+from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 import pytest
 
 from elmo_framework.common.cache_root import cache_root
-from elmo_framework.common.download import cached_path, local_file
+from elmo_framework.common.download import cached_path, local_file, offline
 from elmo_framework.common.errors import DataError
 
 CONTENT = bytes(range(256)) * 4000
@@ -20,6 +22,7 @@ class Server(ThreadingHTTPServer):
         super().__init__(("127.0.0.1", 0), Handler)
         self.content, self.etag, self.limit = CONTENT, '"one"', len(CONTENT)
         self.ranges: list[str | None] = []
+        self.paths: list[str] = []
 
     @property
     def url(self) -> str:
@@ -32,6 +35,7 @@ class Handler(BaseHTTPRequestHandler):
     def do_GET(self) -> None:
         held, wanted = self.server, self.headers["Range"]
         held.ranges.append(wanted)
+        held.paths.append(self.path)
         start = 0
         if wanted and self.headers["If-Range"] == held.etag:
             start = int(wanted.removeprefix("bytes=").rstrip("-"))
@@ -49,16 +53,23 @@ class Handler(BaseHTTPRequestHandler):
         pass
 
 
-@pytest.fixture
-def server(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Server]:
-    monkeypatch.setenv("ELMO_CACHE_ROOT", str(tmp_path / "cache"))
-    monkeypatch.delenv("ELMO_OFFLINE", raising=False)
+@contextmanager
+def serving() -> Iterator[Server]:
     with Server() as held:
         thread = threading.Thread(target=held.serve_forever, kwargs={"poll_interval": 0.01})
         thread.start()
         yield held
         held.shutdown()
         thread.join()
+
+
+@pytest.fixture
+def server(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Server]:
+    monkeypatch.setenv("ELMO_CACHE_ROOT", str(tmp_path / "cache"))
+    for name in ("ELMO_OFFLINE", "ELMO_MIRROR"):
+        monkeypatch.delenv(name, raising=False)
+    with serving() as held:
+        yield held
 
 
 def stop_in_the_middle(server: Server) -> None:
@@ -109,8 +120,9 @@ def test_a_file_that_changed_in_between_is_downloaded_anew(server: Server) -> No
     assert local_file(server.url).read_bytes() == CONTENT[::-1]
 
 
-def test_without_a_version_nothing_is_pieced_together(server: Server) -> None:
-    server.etag = ""
+@pytest.mark.parametrize("tag", ["", 'W/"one"'])
+def test_without_a_version_nothing_is_pieced_together(server: Server, tag: str) -> None:
+    server.etag = tag
     stop_in_the_middle(server)
     assert local_file(server.url).read_bytes() == CONTENT
     assert server.ranges == [None, None]
@@ -119,7 +131,7 @@ def test_without_a_version_nothing_is_pieced_together(server: Server) -> None:
 def test_a_complete_download_without_its_name_is_made_again(server: Server) -> None:
     path = local_file(server.url)
     path.rename(path.with_name(f"{path.name}.partial"))
-    path.with_name(f"{path.name}.partial.version").write_text(server.etag)
+    path.with_name(f"{path.name}.partial.version").write_text(f"{server.url}\n{server.etag}")
     assert local_file(server.url).read_bytes() == CONTENT
     assert server.ranges == [None, f"bytes={len(CONTENT)}-", None]
 
@@ -169,10 +181,59 @@ def test_offline_only_what_is_cached_is_used(server: Server, monkeypatch) -> Non
     with pytest.raises(DataError) as caught:
         local_file(other)
     assert str(caught.value) == (
-        f"{other}: not downloaded: ELMO_OFFLINE is set, and the file is not in the cache. "
+        f"{other}: not downloaded: --offline or ELMO_OFFLINE is set, and it is not in the cache. "
         f"A file that you have already goes to {cached_path(other)}"
     )
     assert server.ranges == [None]
+
+
+def test_offline_holds_for_a_while(monkeypatch) -> None:
+    for before in ("0", None):
+        if before is None:
+            monkeypatch.delenv("ELMO_OFFLINE")
+        else:
+            monkeypatch.setenv("ELMO_OFFLINE", before)
+        with offline():
+            assert os.environ["ELMO_OFFLINE"] == "1"
+        assert os.environ.get("ELMO_OFFLINE") == before
+
+
+def test_mirrors_are_asked_in_turn_before_the_address_itself(server: Server, monkeypatch) -> None:
+    with serving() as mirror:
+        base = f"http://127.0.0.1:{mirror.server_port}"
+        monkeypatch.setenv("ELMO_MIRROR", f"{base}/missing {base}/elmo/")
+        path = local_file(server.url)
+    assert path == cached_path(server.url)
+    assert mirror.paths == ["/missing/models/weights.hdf5", "/elmo/models/weights.hdf5"]
+    assert server.paths == []
+
+
+def test_where_no_mirror_has_a_file_its_own_address_is_asked(server: Server, monkeypatch) -> None:
+    with serving() as mirror:
+        monkeypatch.setenv("ELMO_MIRROR", f"http://127.0.0.1:{mirror.server_port}/missing")
+        assert local_file(server.url).read_bytes() == CONTENT
+    assert server.paths == ["/models/weights.hdf5"]
+
+
+def test_all_places_that_were_asked_are_told(server: Server, monkeypatch) -> None:
+    base, url = f"http://127.0.0.1:{server.server_port}/mirror", f"{server.url}.missing"
+    monkeypatch.setenv("ELMO_MIRROR", base)
+    with pytest.raises(DataError) as caught:
+        local_file(url)
+    assert str(caught.value) == (
+        f"{url}: not downloaded: {base}/models/weights.hdf5.missing: the server answers 404 Not "
+        "Found; the server answers 404 Not Found. "
+        f"A file that you have already goes to {cached_path(url)}"
+    )
+
+
+def test_another_server_never_goes_on_with_what_one_began(server: Server, monkeypatch) -> None:
+    stop_in_the_middle(server)
+    with serving() as mirror:
+        mirror.content = CONTENT[::-1]
+        monkeypatch.setenv("ELMO_MIRROR", f"http://127.0.0.1:{mirror.server_port}")
+        assert local_file(server.url).read_bytes() == CONTENT[::-1]
+    assert mirror.ranges == [None]
 
 
 def test_two_who_ask_at_once_download_once(server: Server) -> None:

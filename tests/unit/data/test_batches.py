@@ -104,3 +104,12 @@ def test_no_example_is_an_error() -> None:
     context = SourceContext(collate=list, num_tokens=len, seed=0, is_training=True)
     with pytest.raises(DataError, match="there is no example"):
         Batches().source([], context)
+
+
+def test_other_processes_leave_out_what_was_delivered_together() -> None:
+    first = source(batch_size=2, share=Share(0, 2))
+    second = source(batch_size=2, share=Share(1, 2))
+    done = [next(held.batches()) for held in (first, second)]
+    alone = source(batch_size=2)
+    alone.load_state_of_others(first.state_dict(), num_processes=2)
+    assert sorted(n for batch in [*numbers(done), *epoch(alone)] for n in batch) == list(range(17))

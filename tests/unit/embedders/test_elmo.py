@@ -5,6 +5,7 @@ import pytest
 import torch
 
 from elmo_framework.bilm.bilm import BiLm
+from elmo_framework.bilm.published import PACKAGED
 from elmo_framework.common.build import parse
 from elmo_framework.common.errors import BuildError
 from elmo_framework.data.text import TextBatch, collate_text
@@ -51,6 +52,12 @@ def test_words_are_the_mix_of_the_layers_of_the_numpy_reference(folder, numpy_bi
         expected = 1.5 * np.einsum("l,ltd->td", shares, layers)
         np.testing.assert_allclose(vectors[row, : len(words)], expected, atol=1e-5)
         assert (vectors[row, len(words) :] == 0).all()
+
+
+def test_a_bilm_is_found_by_its_name(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(PACKAGED, "mini", folder)
+    named, placed = build(bilm="mini"), build(bilm=folder)
+    assert named.reference == placed.reference
 
 
 def test_layer_norm_counts_the_boundaries_as_allennlp_does(folder, numpy_bilm) -> None:

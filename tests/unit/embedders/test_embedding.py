@@ -121,6 +121,61 @@ def test_words_that_the_file_lacks_are_drawn_like_those_it_has(file):
     assert not built.embedding.weight[0].any()
 
 
+def test_words_that_the_file_lacks_can_start_from_its_mean(file):
+    [[ran, unknown, the]] = vectors(embedder(pretrained_file=file, missing="mean"), "ran cat the")
+
+    assert ran == unknown == [2.0, 4.0]
+    assert the == [1.0, 2.0]
+
+
+def test_words_that_the_file_lacks_can_start_as_without_a_file(file):
+    built, plain = embedder(pretrained_file=file, missing="random"), embedder()
+
+    assert vectors(built, "ran cat") == vectors(plain, "ran cat")
+    assert vectors(built, "the") == [[[1.0, 2.0]]]
+
+
+def test_a_word_can_have_the_vector_of_its_lower_case(file):
+    built = embedder(pretrained_file=file, missing="zeros", case_fallback=True)
+
+    assert vectors(built, "The the Dog") == [[[1.0, 2.0], [1.0, 2.0], [0.0, 0.0]]]
+    assert vectors(embedder(pretrained_file=file, missing="zeros"), "The") == [[[0.0, 0.0]]]
+
+
+def test_the_exact_form_comes_before_the_lower_case(tmp_path):
+    path = tmp_path / "vectors.txt"
+    path.write_text("the 1 2\nThe 7 8\n")
+
+    built = embedder(pretrained_file=str(path), case_fallback=True)
+
+    assert vectors(built, "The the") == [[[7.0, 8.0], [1.0, 2.0]]]
+
+
+def test_vectors_can_be_brought_to_the_length_one(tmp_path):
+    path = tmp_path / "vectors.txt"
+    path.write_text("the 3 4\ndog 0 0\n")
+
+    built = embedder(pretrained_file=str(path), normalize=True, missing="zeros")
+
+    assert vectors(built, "the dog") == [[[pytest.approx(0.6), pytest.approx(0.8)], [0.0, 0.0]]]
+
+
+@pytest.mark.parametrize("missing", ["normal", "zeros", "mean", "random"])
+def test_padding_is_zero_whatever_stands_for_missing_words(file, missing):
+    built = embedder(pretrained_file=file, missing=missing)
+
+    assert not built.embedding.weight[0].any()
+
+
+def test_it_tells_which_words_the_file_has(file):
+    built = embedder(pretrained_file=file, lowercase=True)
+
+    assert [built.knows(word) for word in ("the", "THE", "ran", "cat", "")] == [True, True] + [
+        False
+    ] * 3
+    assert embedder().knows("the") is None
+
+
 def test_the_file_is_not_needed_when_the_weights_follow_from_a_run(tmp_path):
     config = {"type": "embedding", "embedding_dim": 2, "pretrained_file": str(tmp_path / "gone")}
     lazy = parse(TokenEmbedder, config, source="a.jsonnet")

@@ -5,7 +5,8 @@ import torch
 import elmo_framework.encoders.bag_of_embeddings
 import elmo_framework.encoders.cnn
 import elmo_framework.encoders.lstm
-import elmo_framework.encoders.max  # noqa: F401
+import elmo_framework.encoders.max
+import elmo_framework.encoders.self_attentive  # noqa: F401
 from elmo_framework.common.errors import BuildError
 from tests.unit.encoders import sequences
 from tests.unit.encoders.sequences import INPUT_DIM, LENGTHS, MASK
@@ -17,6 +18,7 @@ ALL = [
     "bag_of_embeddings",
     {"type": "bag_of_embeddings", "averaged": True},
     "max",
+    "self_attentive",
     {"type": "lstm", "hidden_size": 2, "num_layers": 2, "bidirectional": True},
 ]
 EACH = pytest.mark.parametrize("config", ALL, ids=str)
@@ -85,7 +87,7 @@ def test_a_bag_adds_or_averages():
 
 
 def test_the_state_of_an_lstm_is_that_after_the_last_word_of_each_direction():
-    pooler = sequences.pooler(ALL[5])
+    pooler = sequences.pooler(ALL[6])
     outputs, _ = pooler.lstm(sequences.inputs()[:1, :2])
 
     expected = torch.cat([outputs[0, -1, :2], outputs[0, 0, 2:]])
@@ -104,3 +106,17 @@ def test_the_state_of_an_lstm_is_that_after_the_last_word_of_each_direction():
 def test_a_stated_size_that_is_wrong_is_refused(config, key):
     with pytest.raises(BuildError, match=f"{key} is 7, but the vectors that arrive are 3"):
         sequences.pooler({**config, key: 7})
+
+
+def test_a_self_attentive_pooler_averages_by_learned_weights():
+    pooler = sequences.pooler("self_attentive")
+
+    pooled = pooler(sequences.inputs(), MASK).detach().numpy()
+
+    (vector,) = pooler.projection.weight.detach().numpy()
+    for row, length in enumerate(LENGTHS):
+        if length:
+            words = sequences.inputs()[row, :length].numpy()
+            weights = np.exp(words @ vector)
+            expected = weights @ words / weights.sum()
+            np.testing.assert_allclose(pooled[row], expected, atol=1e-12)

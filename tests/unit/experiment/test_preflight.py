@@ -76,6 +76,19 @@ def test_paths_deep_in_the_model_are_looked_for() -> None:
     ]
 
 
+def test_the_name_of_a_bilm_is_taken_for_a_path() -> None:
+    assert problems(model=tagger({"type": "elmo_token_embedder", "bilm": "original"})) == []
+
+
+def test_what_is_neither_a_path_nor_a_name_is_told_both(folder: Path) -> None:
+    model = tagger({"type": "elmo_token_embedder", "bilm": "orginal"})
+    assert problems(model=model) == [
+        "model.embedder.token_embedders.tokens.bilm: 'orginal' does not exist (looked for in "
+        f"{folder}). Nor is it a name; allowed: medium, mini, original, original-5.5b, small. "
+        "Did you mean 'original'?"
+    ]
+
+
 def test_paths_in_options_are_looked_for() -> None:
     (found,) = problems(vocabulary={"directory": "runs/vocabulary"})
     assert found.startswith("vocabulary.directory: 'runs/vocabulary' does not exist")
@@ -151,3 +164,14 @@ def test_a_sound_configuration_is_returned() -> None:
 def test_nothing_is_written_and_the_folder_stays(folder: Path) -> None:
     problems(train_data_path="data/none")
     assert os.listdir(folder) == ["data"]  # noqa: PTH208
+
+
+def test_of_a_file_in_an_archive_the_archive_is_looked_for(folder: Path) -> None:
+    path = "data/(glove.zip)#glove.txt"
+    words = {"type": "embedding", "embedding_dim": 2, "pretrained_file": path}
+    (found,) = problems(model=tagger(words))
+    assert found.startswith(
+        "model.embedder.token_embedders.tokens.pretrained_file: 'data/glove.zip' does not exist"
+    )
+    (folder / "data/glove.zip").touch()
+    assert problems(model=tagger(words)) == []

@@ -126,3 +126,35 @@ def test_sums_of_parts_give_the_score_of_the_whole():
         halves[number % 2].update(metric.count(guess, gold))
 
     assert metric.score(halves[1] + halves[0]) == scored(sentences)
+
+
+@pytest.mark.parametrize(
+    ("gold", "prediction", "correct", "predicted"),
+    [
+        ("B-PER I-PER O", "I-PER I-PER O", 1, 1),  # an I without a B begins a span
+        ("B-PER I-PER O", "O I-PER O", 0, 1),  # which is another span when it begins later
+        ("B-PER I-LOC O", "B-PER I-LOC O", 2, 2),  # another label begins a span
+        ("B-PER I-PER I-PER", "B-PER I-LOC I-PER", 0, 3),  # and so does going back
+        ("B-PER B-PER O", "B-PER I-PER O", 0, 1),  # neighbours are not one span
+        ("I-PER B-PER O", "B-PER B-PER O", 2, 2),  # IOB1 and BIO can be mixed
+        ("B-PER L-PER U-LOC", "B-PER I-PER B-LOC", 2, 2),  # and so can BIOUL
+        ("B-PER L-PER L-PER", "B-PER I-PER B-PER", 2, 2),  # after an L a span has ended
+        ("U-PER I-PER O", "B-PER B-PER O", 2, 2),  # and after a U
+        ("O B-PER O", "O B-per O", 0, 1),  # labels differ by case
+        ("O B-A-B I-A-B", "O B-A-B I-A-C", 0, 2),  # a label goes from the first hyphen on
+        ("O O O", "X I Y-PER", 0, 0),  # what is no tag of a span is outside
+    ],
+)
+def test_broken_sequences_are_read_as_conlleval_reads_them(gold, prediction, correct, predicted):
+    scores = scored([(gold.split(), prediction.split())])
+
+    assert scores["precision-overall"] == (correct / predicted if predicted else 0.0)
+
+
+def test_a_span_does_not_go_on_in_the_next_sentence():
+    scores = scored([(["O", "B-PER"], ["O", "I-PER"]), (["I-PER"], ["I-PER"])])
+
+    assert scores["precision-overall"] == scores["recall-overall"] == 1.0
+    assert scores == conlleval([(["O", "B-PER"], ["O", "I-PER"]), (["I-PER"], ["I-PER"])]) | {
+        "accuracy": 2 / 3
+    }

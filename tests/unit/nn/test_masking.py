@@ -4,7 +4,7 @@ import pytest
 import torch
 from torch import Tensor
 
-from elmo_framework.nn.masking import masked_max, masked_mean, masked_sum
+from elmo_framework.nn.masking import masked_max, masked_mean, masked_min, masked_sum
 
 LENGTHS = (3, 1, 0)
 MASK = torch.arange(4) < torch.tensor(LENGTHS)[:, None]
@@ -14,6 +14,7 @@ EACH = pytest.mark.parametrize(
         (masked_sum, lambda row: row.sum(dim=0)),
         (masked_mean, lambda row: row.mean(dim=0)),
         (masked_max, lambda row: row.max(dim=0).values),
+        (masked_min, lambda row: row.min(dim=0).values),
     ],
 )
 Pool = Callable[[Tensor, Tensor], Tensor]

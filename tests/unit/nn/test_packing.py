@@ -47,3 +47,10 @@ def test_gradients_go_back_to_where_the_words_came_from() -> None:
     weights = torch.randn(9, 2, dtype=torch.double)
     (packing.pack(rows) * weights).sum().backward()
     assert torch.equal(rows.grad, packing.unpack(weights))
+
+
+def test_a_packing_can_be_given_to_a_device() -> None:
+    packing = Packing.of(MASK).to(torch.device("meta"))
+    assert packing.order.is_meta
+    assert packing.positions.is_meta
+    assert packing.sizes == [3, 3, 1, 1, 1]

@@ -128,13 +128,29 @@ def test_a_damaged_checkpoint_says_what_to_remove(tmp_path: Path) -> None:
         toy.run()
 
 
-def test_another_number_of_processes_is_refused(tmp_path: Path) -> None:
+def test_another_number_of_processes_is_told_that_it_goes_on_inexactly(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
     begun(tmp_path)
-    two = Checkpointer(
-        tmp_path / "checkpoints", keep=1, group=ProcessGroup(Share(rank=0, world_size=2))
-    )
-    with pytest.raises(RunError, match="written by 1 processes, and now there are 2"):
-        two.restore()
+    group = ProcessGroup(Share(rank=0, world_size=2))
+    found = Checkpointer(tmp_path / "checkpoints", keep=1, group=group).restore()
+    assert found is not None
+    assert found.num_processes == 1
+    assert "written by 1 processes, and now there are 2" in caplog.text
+
+
+def test_the_best_checkpoint_is_what_another_training_starts_from(tmp_path: Path) -> None:
+    toy = Toy(tmp_path, num_epochs=6, validation_metric="+loss")
+    progress = toy.run().progress
+    best = toy.checkpointer.best()
+    assert best is not None
+    expected = toy.checkpointer.best_weights(progress)
+    assert all(held.equal(expected[name]) for name, held in best.weights.items())
+    assert {float(held["step"]) for held in best.training["state"].values()} == {6.0}
+
+
+def test_without_a_checkpoint_there_is_no_best(tmp_path: Path) -> None:
+    assert Toy(tmp_path).checkpointer.best() is None
 
 
 def test_no_pickle_is_read(tmp_path: Path) -> None:

@@ -3,13 +3,26 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
+import pytest
 import torch
 from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
 
-from elmo_framework.training.observer import MetricsLog, TensorBoard
+from elmo_framework.training import step_figures
+from elmo_framework.training.observer import RunLog, TensorBoard
 from elmo_framework.training.progress import Progress, StepReport
+from elmo_framework.training.step_figures import StepFigures
+
+
+class Clock:
+    """Tells the time that it was given."""
+
+    now = 0.0
+
+    def __call__(self) -> float:
+        return self.now
 
 
 def report(step: int, *, loss: float = 2.0) -> StepReport:
@@ -36,7 +49,7 @@ def scalars(directory: Path) -> dict[str, list[tuple[int, float]]]:
 
 
 def test_the_log_has_a_line_for_each_evaluation(tmp_path: Path) -> None:
-    log = MetricsLog(tmp_path)
+    log = RunLog(tmp_path)
     log.start(Progress())
     log.scores(Progress(step=3, seconds=1.5), {"f1": 0.5})
     log.scores(Progress(step=6, seconds=2.5), {"f1": 0.7})
@@ -48,10 +61,39 @@ def test_the_log_has_a_line_for_each_evaluation(tmp_path: Path) -> None:
 
 
 def test_the_log_is_cut_back_to_where_training_goes_on(tmp_path: Path) -> None:
-    path = tmp_path / "metrics.jsonl"
-    path.write_text('{"step": 3}\n{"step": 6}\n{"step": 9}\n{"ste')
-    MetricsLog(tmp_path).start(Progress(step=6))
-    assert path.read_text() == '{"step": 3}\n{"step": 6}\n'
+    for name in ("metrics.jsonl", "steps.jsonl"):
+        (tmp_path / name).write_text('{"step": 3}\n{"step": 6}\n{"step": 9}\n{"ste')
+    RunLog(tmp_path).start(Progress(step=6))
+    for name in ("metrics.jsonl", "steps.jsonl"):
+        assert (tmp_path / name).read_text() == '{"step": 3}\n{"step": 6}\n'
+
+
+def test_the_log_has_a_line_for_every_twentieth_update(tmp_path: Path) -> None:
+    log = RunLog(tmp_path)
+    log.start(Progress())
+    for step in range(1, 50):
+        log.step(report(step))
+    lines = [json.loads(line) for line in (tmp_path / "steps.jsonl").read_text().splitlines()]
+    figures = {"loss": 2.0, "gradient_norm": 3.0, "learning_rate": 0.1, "tokens_per_second": 100.0}
+    assert lines == [
+        {"step": 20, "seconds": 10.0, **figures},
+        {"step": 40, "seconds": 20.0, **figures},
+    ]
+
+
+def test_the_time_of_an_evaluation_is_not_in_the_rate(monkeypatch: pytest.MonkeyPatch) -> None:
+    clock = Clock()
+    monkeypatch.setattr(step_figures.time, "monotonic", clock)
+    figures = StepFigures(2)
+    figures.start(0.0)
+    clock.now = 0.5
+    assert figures.of(report(1)) is None
+    clock.now = 100.5
+    figures.pass_over()
+    clock.now = 101
+    found = figures.of(replace(report(2), seconds=101.0))
+    assert found is not None
+    assert found["tokens_per_second"] == 100
 
 
 def test_tensorboard_gets_steps_and_evaluations(tmp_path: Path) -> None:
@@ -67,7 +109,7 @@ def test_tensorboard_gets_steps_and_evaluations(tmp_path: Path) -> None:
         "training/learning_rate": [(2, 0.1), (4, 0.1)],
         "training/tokens_per_second": [(2, 100.0), (4, 100.0)],
         "evaluation/f1": [(4, 0.5)],
-        "evaluation/embedder.elmo.mix.gamma": [(4, 1.25)],
+        "embedder.elmo.mix/gamma": [(4, 1.25)],
     }
 
 

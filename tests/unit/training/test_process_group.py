@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import os
+import platform
 import socket
+import sys
 from pathlib import Path
 
 import pytest
@@ -12,7 +14,14 @@ import torch.multiprocessing as multiprocessing
 from torch import nn
 
 from elmo_framework.data.source import Share
-from elmo_framework.training.process_group import ProcessGroup, choose_device, process_group
+from elmo_framework.training import process_group as processes
+from elmo_framework.training.process_group import (
+    Peer,
+    ProcessGroup,
+    choose_device,
+    ended_peers,
+    process_group,
+)
 
 
 def free_port() -> int:
@@ -66,3 +75,24 @@ def test_a_process_alone_sums_nothing_but_its_own() -> None:
 
 def test_the_cpu_can_be_asked_for() -> None:
     assert choose_device("cpu") == torch.device("cpu")
+
+
+def test_processes_that_have_ended_are_found_whether_their_parent_knows_or_not() -> None:
+    alive, waited = Peer(0, platform.node(), os.getpid()), ended_process(is_waited_for=True)
+    zombie, elsewhere = ended_process(is_waited_for=False), Peer(3, "another", waited.pid)
+    assert ended_peers([alive, waited, elsewhere]) == [waited]
+    assert ended_peers([alive, zombie]) == [zombie]
+
+
+def ended_process(*, is_waited_for: bool) -> Peer:
+    child = os.posix_spawn(sys.executable, [sys.executable, "-S", "-c", ""], os.environ)
+    if is_waited_for:
+        os.waitpid(child, 0)
+    return Peer(1 if is_waited_for else 2, platform.node(), child)
+
+
+def test_an_error_of_a_process_itself_is_not_laid_on_the_others(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(processes, "_SECONDS_TO_END", 0.1)
+    assert ended_peers([Peer(0, platform.node(), os.getpid())]) == []

@@ -23,7 +23,7 @@ from elmo_framework.training.checkpointer import Checkpointer
 from elmo_framework.training.evaluator import Evaluator
 from elmo_framework.training.interrupt import Interrupt
 from elmo_framework.training.moving_average import AveragedWeights
-from elmo_framework.training.observer import MetricsLog, Observer, Observers
+from elmo_framework.training.observer import Observer, Observers, RunLog
 from elmo_framework.training.options import GradientDescent, TrainerOptions
 from elmo_framework.training.process_group import ProcessGroup
 from elmo_framework.training.seeds import seed_everything
@@ -117,7 +117,7 @@ class Toy:
             keep=chosen.checkpointer.keep_most_recent_by_count,
             group=group,
         )
-        self.observers = Observers([MetricsLog(directory), *observers])
+        self.observers = Observers([RunLog(directory), *observers])
         self.interrupt = Interrupt()
         self.trainer = Trainer(
             options=chosen,

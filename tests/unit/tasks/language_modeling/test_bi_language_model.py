@@ -2,6 +2,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +16,7 @@ from torch import Tensor
 from elmo_framework.bilm.context_layers import Direction
 from elmo_framework.bilm.load import bilm_files, read_bilm
 from elmo_framework.common.build import parse
+from elmo_framework.common.errors import RunError
 from elmo_framework.data.source import BatchSource, SourceContext
 from elmo_framework.data.vocabulary import Vocabularies
 from elmo_framework.model.model import Model
@@ -148,16 +150,10 @@ def _disturbed(batch: WindowBatch) -> WindowBatch:
     """Write other words and targets where the mask is false."""
 
     def disturbed(window: Window) -> Window:
-        words = torch.where(window.mask, window.words, len(batch.characters) - 1)
-        return Window(words, torch.where(window.mask, window.targets, 3), window.mask)
+        words = torch.where(window.mask, window.words, len(batch.distinct) - 1)
+        return Window(words, torch.where(window.mask, window.targets, 3), window.lengths)
 
-    return WindowBatch(
-        characters=batch.characters,
-        forward=disturbed(batch.forward),
-        backward=disturbed(batch.backward),
-        num_tokens=batch.num_tokens,
-        title=batch.title,
-    )
+    return replace(batch, forward=disturbed(batch.forward), backward=disturbed(batch.backward))
 
 
 def test_a_batch_equals_its_rows_one_by_one() -> None:
@@ -174,9 +170,9 @@ def test_a_batch_equals_its_rows_one_by_one() -> None:
 
 def _only_row(batch: WindowBatch, row: int) -> WindowBatch:
     def only(window: Window) -> Window:
-        return Window(window.words[[row]], window.targets[[row]], window.mask[[row]])
+        return Window(window.words[[row]], window.targets[[row]], window.lengths[[row]])
 
-    return WindowBatch(batch.characters, only(batch.forward), only(batch.backward), 0, "")
+    return replace(batch, forward=only(batch.forward), backward=only(batch.backward))
 
 
 @pytest.mark.parametrize("num_samples", [None, 5])
@@ -323,3 +319,63 @@ def test_a_share_of_the_rows_starts_from_zeros() -> None:
     assert all(tensor.any(dim=1).equal(is_kept) for tensor in state)
     model.eval()
     assert model._start("forward") is model._states["forward"]
+
+
+def test_clip_rates_are_those_of_both_directions() -> None:
+    model = model_of()
+    assert "clip_rate.cell_1" not in model.gauges()
+    model(next(iter(source_of(model, 2, 4).batches())))
+    for name, state in model.carried_state().items():
+        value = 3.0 if name.startswith("forward") else 0.0
+        state.fill_(value)
+    rates = {name: rate for name, rate in model.gauges().items() if name.startswith("clip_rate.")}
+    assert rates
+    assert set(rates.values()) == {0.5}
+
+
+def test_mixed_precision_changes_the_losses_a_little() -> None:
+    model = model_of(num_samples=None).float()
+    batch = next(source_of(model, 2, 8).batches())
+    for is_training in (True, False):
+        model.train(is_training).load_carried_state({})
+        with torch.set_grad_enabled(is_training):
+            exact = model(batch).sums
+            model.load_carried_state({})
+            with torch.autocast("cpu", torch.bfloat16):
+                mixed = model(batch)
+        assert mixed.loss.dtype == torch.float32
+        torch.testing.assert_close(mixed.sums, exact, rtol=0.02, atol=0.0)
+
+
+def test_a_model_goes_on_from_the_files_of_another(tmp_path: Path) -> None:
+    model = model_of().float()
+    model.save_extras(tmp_path)
+    other = model_of(dropout=0.3).float()
+    other.load_files(bilm_files(tmp_path))
+    assert all(held.equal(model.state_dict()[name]) for name, held in other.state_dict().items())
+
+
+def test_without_a_softmax_beside_the_files_it_starts_anew(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    model = model_of().float()
+    model.save_extras(tmp_path)
+    (tmp_path / "bilm/softmax.safetensors").unlink()
+    other = model_of().float()
+    own = other.softmax.weight.detach().clone()
+    other.load_files(bilm_files(tmp_path))
+    assert other.softmax.weight.equal(own)
+    assert "no softmax.safetensors is beside it: the softmax starts anew" in caplog.text
+
+
+def test_files_of_another_model_are_refused(tmp_path: Path) -> None:
+    model_of().float().save_extras(tmp_path)
+    layers = {"type": "elmo_lstm", "cell_size": 9, "projection_dim": 6, "cell_clip": None}
+    with pytest.raises(RunError) as caught:
+        model_of(context_layers=layers).load_files(bilm_files(tmp_path))
+    assert str(caught.value).endswith(
+        "options.json: this is another biLM: context_layers.cell_clip is 3.0 there, and None here; "
+        "context_layers.cell_size is 8 there, and 9 here"
+    )
+    with pytest.raises(RunError, match=r"no softmax over the 7 words of this model: .*size mism"):
+        model_of(max_vocabulary_size=4).load_files(bilm_files(tmp_path))

@@ -1,7 +1,17 @@
 from __future__ import annotations
 
+from collections import Counter
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from elmo_framework.corpus.prepare import PreparationJob, prepare
+from elmo_framework.data.characters import ElmoCharacterIndexer
 from elmo_framework.tasks.language_modeling.corpus import Corpus
 from elmo_framework.tasks.language_modeling.example import LanguageModelingExample
+from elmo_framework.tasks.language_modeling.reader import PreparedCorpusReader
+from elmo_framework.tasks.language_modeling.task import LanguageModelingTask
 
 
 def corpus_of(*sentences: str) -> Corpus:
@@ -26,3 +36,44 @@ def test_a_word_takes_four_bytes() -> None:
 
 def test_without_sentences_there_is_an_empty_corpus() -> None:
     assert corpus_of().num_sentences == 0
+
+
+TEXT = ["a b a", "c", "b a d", "a b a", "e f"]
+
+
+@pytest.fixture(params=["in memory", "prepared"])
+def corpus(request: pytest.FixtureRequest, tmp_path: Path) -> Corpus:
+    if request.param == "in memory":
+        return corpus_of(*TEXT)
+    (tmp_path / "a.txt").write_text("".join(f"{line}\n" for line in TEXT))
+    prepare(PreparationJob([tmp_path / "a.txt"], tmp_path / "prepared", held_out=0.0))
+    return PreparedCorpusReader().read(tmp_path / "prepared/training")
+
+
+def test_a_corpus_gives_its_sentences_back(corpus: Corpus) -> None:
+    assert [" ".join(example.words) for example in corpus] == TEXT
+    assert (corpus.num_sentences, corpus.num_words, corpus.num_predictions) == (5, 12, 17)
+
+
+def test_a_corpus_is_not_read_again(corpus: Corpus) -> None:
+    assert Corpus.read(corpus) is corpus
+
+
+def test_a_sample_is_taken_at_even_distances(corpus: Corpus) -> None:
+    assert [" ".join(example.words) for example in corpus.sample(2)] == [TEXT[0], TEXT[2]]
+    assert corpus.sample(5) is corpus
+
+
+def test_the_words_of_a_corpus_are_counted_without_its_sentences(corpus: Corpus) -> None:
+    expected = Counter(word for line in TEXT for word in line.split())
+    assert LanguageModelingTask().count(corpus) == {"words": expected}
+
+
+@pytest.mark.parametrize("max_characters", [50, 6])
+def test_the_rows_of_the_distinct_words_are_those_of_the_indexer(
+    corpus: Corpus, max_characters: int
+) -> None:
+    indexer = ElmoCharacterIndexer(max_characters)
+    rows = corpus.characters(indexer)
+    assert rows.dtype == np.uint16
+    assert (rows == indexer.ids(corpus.words)).all()

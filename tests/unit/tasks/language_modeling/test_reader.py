@@ -1,14 +1,19 @@
 from __future__ import annotations
 
+import gzip
 from pathlib import Path
 
 import pytest
 
 from elmo_framework.common.build import parse
 from elmo_framework.common.errors import DataError
+from elmo_framework.corpus.prepare import PreparationJob, prepare
 from elmo_framework.data.reader import DatasetReader
 from elmo_framework.tasks.language_modeling.example import LanguageModelingExample
-from elmo_framework.tasks.language_modeling.reader import LanguageModelingReader
+from elmo_framework.tasks.language_modeling.reader import (
+    LanguageModelingReader,
+    PreparedCorpusReader,
+)
 
 
 def reader(**keys: object) -> DatasetReader[LanguageModelingExample]:
@@ -57,3 +62,22 @@ def test_a_file_without_a_sentence_is_refused(folder: Path) -> None:
     with pytest.raises(DataError) as caught:
         list(reader().read(folder))
     assert str(caught.value) == f"{folder / 'b.txt'}: this file holds no sentence"
+
+
+def test_compressed_files_are_read(folder: Path) -> None:
+    (folder / "c.txt.gz").write_bytes(gzip.compress(b"packed one .\n"))
+    assert [example.words[0] for example in reader().read(folder / "c*")] == ["packed"]
+
+
+def test_a_prepared_corpus_is_read_as_its_text(folder: Path) -> None:
+    prepare(PreparationJob([folder], folder / "corpus", held_out=0.0))
+    prepared: DatasetReader[LanguageModelingExample] = parse(
+        DatasetReader, {"type": "prepared_corpus"}, source="test.jsonnet"
+    ).build()
+    assert list(prepared.read(folder / "corpus/training")) == list(reader().read(folder / "[ab]*"))
+
+
+def test_max_instances_of_a_prepared_corpus_are_taken_from_all_of_it(folder: Path) -> None:
+    prepare(PreparationJob([folder], folder / "corpus", held_out=0.0))
+    sampled = PreparedCorpusReader(max_instances=2).read(folder / "corpus/training")
+    assert [example.words[0] for example in sampled] == ["The", "second"]

@@ -7,13 +7,19 @@ from collections.abc import Callable, Sequence
 from itertools import islice, pairwise
 from typing import Any
 
+import numpy as np
 import pytest
 import torch
 
 from elmo_framework.common.errors import BuildError, DataError, RunError
 from elmo_framework.data.batches import Batches
 from elmo_framework.data.source import Share, SourceContext
-from elmo_framework.tasks.language_modeling.batch import WindowBatch, WindowCollator
+from elmo_framework.tasks.language_modeling.batch import (
+    CharacterTable,
+    Window,
+    WindowBatch,
+    WindowCollator,
+)
 from elmo_framework.tasks.language_modeling.windows import WindowLoader
 from tests.unit.tasks.language_modeling.toy import BEGIN, END, Numbered, Toy, examples, novel
 
@@ -307,3 +313,43 @@ def test_a_batch_has_a_title_and_the_collator_can_be_sent_to_a_process() -> None
     assert batch.title == "7 words, the first row is '<S> a b a'"
     collator = WindowCollator(Numbered(toy.words, True), Numbered(toy.words, False))
     assert isinstance(pickle.loads(pickle.dumps(collator)), WindowCollator)
+
+
+def test_other_processes_go_on_with_the_same_streams_of_sentences() -> None:
+    toy = novel()
+    first, second = (toy.source(2, 5, share=Share(rank, 2)) for rank in (0, 1))
+    begun: set[str] = set()
+    for source in (first, second):
+        for batch in islice(source.batches(), 4):
+            begun |= sentences_in(toy, batch)
+    alone = toy.source(2, 5)
+    alone.load_state_of_others(first.state_dict(), num_processes=2)
+    assert alone.state_dict()["delivered"] == 8
+    rest = list(alone.batches())
+    assert not begun & sentences_in(toy, rest[0])
+    assert len(rest) == alone.num_batches - 8
+
+
+def sentences_in(toy: Toy, batch: WindowBatch) -> set[str]:
+    """The sentences that the forward direction reads, by what their words begin with."""
+    words = {word for row in toy.inputs(batch, batch.forward) for word in row}
+    return {word.partition("w")[0] for word in words if word.startswith("s")}
+
+
+def test_an_epoch_says_how_many_words_it_has() -> None:
+    source = novel().source(2, 5, share=Share(0, 2))
+    assert source.num_tokens == 2 * 2 * 5 * source.num_batches
+    assert novel().source(2, 5, is_training=False).num_tokens is None
+
+
+def test_characters_are_gathered_where_the_words_are() -> None:
+    table = CharacterTable(np.arange(12, dtype=np.uint16).reshape(4, 3))
+    assert table.of(torch.tensor([2, 0])).tolist() == [[6, 7, 8], [0, 1, 2]]
+    assert table.of(torch.tensor([1])).dtype == torch.int64
+    assert table.of(torch.tensor([1], device="meta")).shape == (1, 3)
+
+
+def test_the_mask_follows_from_the_lengths_of_the_rows() -> None:
+    ids = torch.zeros(2, 3, dtype=torch.long)
+    window = Window(ids, ids, np.array([1, 3]))
+    assert window.mask.tolist() == [[True, False, False], [True, True, True]]

@@ -186,3 +186,22 @@ def test_a_saved_model_predicts_the_same():
     batch = batch_of(model)
 
     assert again.predict(again(batch), batch) == model.predict(model(batch), batch)
+
+
+def test_a_second_encoder_reads_the_first_and_the_output_embedder():
+    lstm = {"type": "lstm", "hidden_size": 5}
+    model = tagger(output_embedder=WORDS, output_encoder=lstm, dropout=0.5)
+
+    assert model.output_encoder.input_dim == 12 + 8
+    assert model.projection.in_features == 5
+    model(batch_of(model)).loss.backward()
+    assert {name for name, value in model.named_parameters() if not value.grad.any()} == set()
+
+
+def test_a_second_encoder_changes_nothing_else():
+    passing = tagger(output_embedder=WORDS, output_encoder="pass_through").eval()
+    plain = tagger(output_embedder=WORDS).eval()
+
+    torch.testing.assert_close(
+        passing(batch_of(passing)).logits, plain(batch_of(plain)).logits, rtol=0, atol=0
+    )

@@ -1,0 +1,230 @@
+"""Pretraining on a GPU, checked and measured by one command.
+
+Stages, each a line of JSON:
+
+* `losses`: the first updates in float32 give the same losses on the device and on the processor,
+  within a relative 1e-3. Without what chance decides, whose numbers differ between devices: no
+  dropout, and the softmax over all words.
+* `waiting`: updates in bfloat16 of which none waits for the device; PyTorch raises an error where
+  one does. The trainer's look at the loss, every twenty updates, is left out.
+* `rate`: tokens a second of a whole training with its data, evaluations and checkpoints.
+* `medium`: the perplexity that a biLM of the medium size reaches in some minutes.
+
+With `--size tiny --device cpu` all of it is tried on a processor in a minute or two, on the
+sentences of the demo; nothing is to be learned from its figures.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+import tempfile
+from argparse import ArgumentParser, Namespace
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+import torch
+from clock import device_name, now
+from measuring import report
+
+from elmo_framework import components
+from elmo_framework.commands.main import main as elmo
+from elmo_framework.common.config import Config
+from elmo_framework.data.source import Share
+from elmo_framework.experiment.data_sets import count_vocabularies, training_source
+from elmo_framework.experiment.preflight import check
+from elmo_framework.training.moving_average import AveragedWeights
+from elmo_framework.training.process_group import ProcessGroup, choose_device
+from elmo_framework.training.seeds import seed_everything
+from elmo_framework.training.trainer import Trainer
+
+Changes = Mapping[str, Any]
+
+_ROOT = Path(__file__).parents[1]
+_SIZES = ("original", "medium", "small", "mini", "tiny")
+_TOLERANCE = 1e-3
+_STEPS_BETWEEN_LOOKS = 20
+"""After so many updates the trainer waits for the loss."""
+
+_WITHOUT_CHANCE: Changes = {
+    "model.dropout": 0.0,
+    "model.context_layers.dropout": 0.0,
+    "model.state_reset_rate": 0.0,
+    "model.num_samples": None,
+}
+
+
+def main() -> int:
+    """Run the stages; return 1 when the losses differ."""
+    arguments = _arguments()
+    components.load()
+    results = [_STAGES[name](arguments) for name in arguments.stages or _STAGES]
+    return 0 if all(results) else 1
+
+
+def _compare_losses(arguments: Namespace) -> bool:
+    changes = {**_WITHOUT_CHANCE, "data_loader.batch_size": arguments.rows_compared}
+    by_device = {
+        device: _losses(_trainer(arguments, changes, device=device), arguments.steps)
+        for device in ("cpu", arguments.device)
+    }
+    pairs = zip(by_device["cpu"], by_device[arguments.device], strict=True)
+    largest = max(abs(on_device / on_cpu - 1) for on_cpu, on_device in pairs)
+    _report(arguments, "losses", steps=arguments.steps, largest_difference=largest)
+    return largest <= _TOLERANCE
+
+
+def _losses(trainer: Trainer, num_steps: int) -> list[float]:
+    return [float(held.loss) for held in islice(trainer.steps(), num_steps)]
+
+
+def _look_for_waiting(arguments: Namespace) -> bool:
+    trainer = _trainer(arguments, {"trainer.precision": "bfloat16"}, device=arguments.device)
+    steps = trainer.steps()
+    # The first updates compile, measure and fill caches.
+    for _ in range(_STEPS_BETWEEN_LOOKS):
+        next(steps)
+    started, num_tokens = now(trainer.device), 0
+    with _refusing_to_wait(trainer.device):
+        for _ in range(_STEPS_BETWEEN_LOOKS - 1):
+            num_tokens += next(steps).num_tokens
+    seconds = now(trainer.device) - started
+    _report(arguments, "waiting", tokens_per_s=round(num_tokens / seconds, 1))
+    return True
+
+
+@contextmanager
+def _refusing_to_wait(device: torch.device) -> Iterator[None]:
+    """Raise an error where the host would wait for the device."""
+    if device.type != "cuda":
+        yield
+        return
+    torch.cuda.set_sync_debug_mode("error")
+    try:
+        yield
+    finally:
+        torch.cuda.set_sync_debug_mode("default")
+
+
+def _measure_rate(arguments: Namespace) -> bool:
+    evaluations = {"trainer.evaluate_every": {"minutes": max(arguments.minutes / 3, 0.01)}}
+    metrics, num_tokens = _trained(arguments, arguments.size, arguments.minutes, evaluations)
+    seconds = metrics["training_duration"]
+    _report(
+        arguments,
+        "rate",
+        minutes=round(seconds / 60, 2),
+        tokens_per_s=round(num_tokens / seconds, 1),
+        perplexity=metrics["best_validation_perplexity"],
+    )
+    return True
+
+
+def _train_medium(arguments: Namespace) -> bool:
+    size = "tiny" if arguments.size == "tiny" else "medium"
+    metrics, num_tokens = _trained(arguments, size, arguments.medium_minutes, {})
+    _report(
+        arguments,
+        "medium",
+        minutes=round(metrics["training_duration"] / 60, 2),
+        tokens=num_tokens,
+        perplexity=metrics["best_validation_perplexity"],
+        forward_perplexity=metrics["best_validation_forward_perplexity"],
+        backward_perplexity=metrics["best_validation_backward_perplexity"],
+    )
+    return True
+
+
+def _trained(
+    arguments: Namespace, size: str, minutes: float, changes: Changes
+) -> tuple[dict[str, Any], int]:
+    """Train by the command line for some minutes; return the metrics, and the words read."""
+    limits = {
+        "trainer.device": arguments.device,
+        "trainer.precision": "bfloat16",
+        "trainer.max_minutes": minutes,
+        "trainer.num_epochs": None,
+        "trainer.learning_rate_scheduler": "constant",
+    }
+    overrides = _overrides(arguments, {**limits, **changes})
+    words = [word for override in overrides for word in ("-o", override)]
+    with tempfile.TemporaryDirectory() as folder:
+        run = Path(folder) / "run"
+        if code := elmo(["train", str(_config(size)), "-s", str(run), *words]):
+            sys.exit(code)
+        metrics: dict[str, Any] = json.loads((run / "metrics.json").read_text())
+        loader = json.loads((run / "filled_config.json").read_text())["data_loader"]
+    return metrics, metrics["training_steps"] * loader["batch_size"] * loader["unroll_steps"]
+
+
+def _trainer(arguments: Namespace, changes: Changes, *, device: str) -> Trainer:
+    """Return what `elmo train` would train with, without a run."""
+    changed = _overrides(arguments, {"trainer.device": device, **changes})
+    experiment = check(Config.load(_config(arguments.size), overrides=changed)).build()
+    options, place = experiment.trainer, choose_device(device)
+    vocabularies = count_vocabularies(experiment, experiment.model.factory)
+    seed_everything(experiment.random_seed)
+    model = experiment.model.build(vocabularies=vocabularies).to(place)
+    return Trainer(
+        options=options,
+        model=model,
+        optimizer=options.optimizer.create(model.parameters()),
+        source=training_source(experiment, model, vocabularies, share=Share()),
+        evaluator=None,
+        average=AveragedWeights(model, None),
+        group=ProcessGroup(Share()),
+        device=place,
+    )
+
+
+def _config(size: str) -> Path:
+    return _ROOT / "experiments/pretrain" / f"{'demo' if size == 'tiny' else size}.jsonnet"
+
+
+def _overrides(arguments: Namespace, changes: Changes) -> list[str]:
+    paths = {
+        "train_data_path": str(arguments.train),
+        "validation_data_path": str(arguments.validation),
+    }
+    return [f"{key}={json.dumps(value)}" for key, value in {**paths, **changes}.items()]
+
+
+def _report(arguments: Namespace, stage: str, **figures: Any) -> None:
+    report(
+        bench="gpu",
+        stage=stage,
+        size=arguments.size,
+        device=device_name(torch.device(arguments.device)),
+        torch=torch.__version__,
+        **figures,
+    )
+
+
+def _arguments() -> Namespace:
+    demo = _ROOT / "experiments/demo"
+    parser = ArgumentParser(description="Check and measure pretraining on a GPU.")
+    parser.add_argument("stages", nargs="*", help=f"of {', '.join(_STAGES)}; all unless given")
+    parser.add_argument("--size", choices=_SIZES, default="original")
+    parser.add_argument("--device", choices=("cuda", "cpu"), default="cuda")
+    parser.add_argument("--train", type=Path, default=demo / "lm_train.txt", help="a text")
+    parser.add_argument("--validation", type=Path, default=demo / "lm_valid.txt", help="another")
+    parser.add_argument("--steps", type=int, default=50, help="updates that are compared (50)")
+    parser.add_argument("--rows-compared", type=int, default=16, help="rows of these (16)")
+    parser.add_argument("--minutes", type=float, default=10.0, help="of the rate (10)")
+    parser.add_argument("--medium-minutes", type=float, default=20.0, help="of medium (20)")
+    return parser.parse_args()
+
+
+_STAGES: Mapping[str, Callable[[Namespace], bool]] = {
+    "losses": _compare_losses,
+    "waiting": _look_for_waiting,
+    "rate": _measure_rate,
+    "medium": _train_medium,
+}
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,82 @@
+"""Files as they are, compressed, or inside an archive."""
+
+from __future__ import annotations
+
+import bz2
+import tarfile
+import zipfile
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from typing import BinaryIO, cast
+
+from elmo_framework.common.archive_path import archive_path
+from elmo_framework.common.errors import DataError, allowed
+from elmo_framework.data.compressed import decompressed, reading
+
+_TAR_ENDINGS = (".tar", ".tgz", ".tar.gz", ".tar.bz2", ".tar.xz")
+_PACKED = (".gz", ".bz2", ".xz", ".zst", ".zip")
+
+
+@contextmanager
+def open_packed(path: Path) -> Iterator[BinaryIO]:
+    """Open a file for its bytes, unpacked as its ending says: .gz, .bz2, .xz, .zst, .zip or .tar.
+
+    Args:
+        path: a file, an archive that holds one file, or `(archive)#inner`.
+
+    Raises:
+        DataError: it cannot be read, or the archive has no such file; within the `with`, too,
+            where what was packed turns out to be broken.
+    """
+    place, inner = archive_path(path)
+    try:
+        with reading(place) as file, ExitStack() as stack:
+            if place.suffix == ".zip":
+                yield _from_zip(file, place, inner, stack)
+            elif place.name.endswith(_TAR_ENDINGS):
+                yield _from_tar(file, place, inner, stack)
+            elif inner is not None:
+                raise DataError(f"this is no archive, so no {inner!r} is in it", path=place)
+            else:
+                yield _unpacked(file, place)
+    except (zipfile.BadZipFile, tarfile.TarError) as error:
+        raise DataError(f"cannot be read: {error}", path=place) from error
+
+
+def unpacked_name(path: Path) -> str:
+    """Return the name of the file that `open_packed` gives, without the ending of a compression."""
+    file, inner = archive_path(path)
+    name = Path(inner or file.name)
+    return name.stem if name.suffix in _PACKED else name.name
+
+
+def _unpacked(file: BinaryIO, name: Path) -> BinaryIO:
+    return cast(BinaryIO, bz2.open(file)) if name.suffix == ".bz2" else decompressed(file, name)
+
+
+def _from_zip(file: BinaryIO, path: Path, inner: str | None, stack: ExitStack) -> BinaryIO:
+    archive = stack.enter_context(zipfile.ZipFile(file))
+    names = [entry.filename for entry in archive.infolist() if not entry.is_dir()]
+    name = _chosen(path, names, inner)
+    return _unpacked(cast(BinaryIO, stack.enter_context(archive.open(name))), Path(name))
+
+
+def _from_tar(file: BinaryIO, path: Path, inner: str | None, stack: ExitStack) -> BinaryIO:
+    archive = stack.enter_context(tarfile.open(fileobj=file))  # noqa: SIM115 - the stack closes it
+    names = [entry.name for entry in archive if entry.isfile()]
+    name = _chosen(path, names, inner)
+    held = archive.extractfile(name)
+    assert held is not None
+    return _unpacked(cast(BinaryIO, stack.enter_context(held)), Path(name))
+
+
+def _chosen(path: Path, names: Sequence[str], inner: str | None) -> str:
+    if inner is None:
+        if len(names) == 1:
+            return names[0]
+        message = f"this archive holds {len(names)} files; name one: ({path})#..."
+        raise DataError(f"{message}; {allowed('', names)}", path=path)
+    if inner not in names:
+        raise DataError(f"no {inner!r} is in this archive; {allowed(inner, names)}", path=path)
+    return inner

@@ -1,0 +1,162 @@
+"""Files of word vectors: GloVe's and fastText's text, word2vec's text and binary form."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping
+from itertools import chain, islice
+from pathlib import Path
+from typing import BinaryIO, Literal, TypeAlias
+
+import numpy as np
+from jaxtyping import Float32
+
+from elmo_framework.common.archive_path import archive_path
+from elmo_framework.common.errors import DataError
+from elmo_framework.data.packed_files import open_packed, unpacked_name
+
+VectorFormat: TypeAlias = Literal["text", "word2vec_binary"]
+Vectors: TypeAlias = dict[str, Float32[np.ndarray, " dim"]]
+
+_CHUNK = 1 << 20
+_LONGEST_WORD = 1 << 16
+"""A word of more bytes than this shows that a binary file is not what it is taken for."""
+
+
+def read_vectors(
+    path: Path,
+    *,
+    dim: int,
+    wanted: Collection[str],
+    file_format: VectorFormat | None = None,
+) -> Vectors:
+    """Read the vectors of some words; the first vector of a word counts. Others are passed over.
+
+    Args:
+        path: a file, packed or not, as `open_packed` takes it.
+        dim: the width of the vectors.
+        wanted: the words.
+        file_format: of the file; None for binary if its name ends in `.bin`, and text otherwise.
+
+    Raises:
+        DataError: the vectors have another width, a line of a wanted word cannot be read, or
+            the file has none of the words.
+    """
+    is_binary = unpacked_name(path).endswith(".bin")
+    chosen = file_format or ("word2vec_binary" if is_binary else "text")
+    encoded = {word.encode(errors="surrogatepass"): word for word in wanted}
+    shown = archive_path(path).file
+    with open_packed(path) as file:
+        if chosen == "text":
+            found = _read_text(file, dim, encoded, shown)
+        else:
+            found = _read_binary(file, dim, encoded, shown)
+    if not found:
+        message = f"none of the {len(wanted)} words of the training data has a vector in this file"
+        raise DataError(message, path=path)
+    return found
+
+
+def _read_text(file: BinaryIO, dim: int, wanted: Mapping[bytes, str], path: Path) -> Vectors:
+    """Read a word and its numbers a line.
+
+    Words may hold spaces, as some of GloVe's do, so that lines are split from their end. A first
+    line of one or two whole numbers, as word2vec and fastText write, is passed over.
+    """
+    # What stands before the first space tells cheaply that a line is not wanted.
+    beginnings = {word.partition(b" ")[0] for word in wanted}
+    found: Vectors = {}
+    for number, line in _vector_lines(file, dim, path):
+        if line.partition(b" ")[0] not in beginnings:
+            continue
+        encoded, *values = line.rstrip(b" \r\n").rsplit(b" ", dim)
+        word = wanted.get(encoded)
+        if word is not None and word not in found:
+            found[word] = _vector(values, dim, path, number)
+    return found
+
+
+def _vector_lines(file: BinaryIO, dim: int, path: Path) -> Iterator[tuple[int, bytes]]:
+    """Yield the lines after the header, if the first of them holds `dim` numbers."""
+    lines = enumerate(file, start=1)
+    opening = list(islice(lines, 2))
+    if opening and _is_header(opening[0][1]):
+        del opening[0]
+    for number, line in opening[:1]:
+        width = _num_numbers(line)
+        if width != dim:
+            message = f"the vectors are {width} wide, but embedding_dim is {dim}"
+            raise DataError(message, path=path, line=number)
+    return chain(opening, lines)
+
+
+def _is_header(line: bytes) -> bool:
+    fields = line.split()
+    return len(fields) in (1, 2) and all(field.isdigit() for field in fields)
+
+
+def _num_numbers(line: bytes) -> int:
+    """Count the numbers at the end of a line, of which the first field is none."""
+    count = 0
+    for field in reversed(line.split()[1:]):
+        try:
+            float(field)
+        except ValueError:
+            break
+        count += 1
+    return count
+
+
+def _vector(values: list[bytes], dim: int, path: Path, number: int) -> Float32[np.ndarray, " dim"]:
+    try:
+        vector = np.array([value.decode() for value in values], dtype=np.float32)
+    except ValueError as error:
+        raise DataError(f"this is no vector: {error}", path=path, line=number) from error
+    if len(vector) != dim:
+        found = f"found {len(vector)} numbers, expected {dim}"
+        raise DataError(found, path=path, line=number)
+    return vector
+
+
+def _read_binary(file: BinaryIO, dim: int, wanted: Mapping[bytes, str], path: Path) -> Vectors:
+    """Read a header and then, for each word: the word, a space, and 4 bytes a number.
+
+    The original program writes a line feed after each vector; the published GoogleNews file has
+    none. It counts as no part of the word that follows.
+    """
+    num_words, width = _binary_header(file, path)
+    if width != dim:
+        message = f"the vectors are {width} wide, but embedding_dim is {dim}"
+        raise DataError(message, path=path)
+    found: Vectors = {}
+    for encoded, values in _records(file, num_words, 4 * dim, path):
+        word = wanted.get(encoded)
+        if word is not None and word not in found:
+            found[word] = np.frombuffer(values, dtype="<f4").astype(np.float32)
+    return found
+
+
+def _binary_header(file: BinaryIO, path: Path) -> tuple[int, int]:
+    line = file.readline(_LONGEST_WORD)
+    fields = line.split()
+    if len(fields) != 2 or not all(field.isdigit() for field in fields):
+        found = f"found {line[:40]!r}, expected the number of words and the width of the vectors"
+        raise DataError(found, path=path, line=1)
+    return int(fields[0]), int(fields[1])
+
+
+def _records(
+    file: BinaryIO, num_words: int, num_bytes: int, path: Path
+) -> Iterator[tuple[bytes, bytes]]:
+    """Yield each word with the bytes of its vector, reading large parts of the file at a time."""
+    held, place = b"", 0
+    for number in range(num_words):
+        end = held.find(b" ", place)
+        while end < 0 or end + 1 + num_bytes > len(held):
+            more = file.read(_CHUNK)
+            if not more or (end < 0 and len(held) - place > _LONGEST_WORD):
+                message = f"the file ends or is broken after {number} of {num_words} words"
+                raise DataError(message, path=path)
+            held, place = held[place:] + more, 0
+            end = held.find(b" ")
+        yield held[place:end].lstrip(b"\n"), held[end + 1 : end + 1 + num_bytes]
+        place = end + 1 + num_bytes

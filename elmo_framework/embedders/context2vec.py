@@ -1,0 +1,66 @@
+"""context2vec: the vector of what stands around a word."""
+
+from __future__ import annotations
+
+from typing import Literal, final
+
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
+from elmo_framework.common.component import ExistingPath
+from elmo_framework.common.files import digest
+from elmo_framework.data.text import TextBatch
+from elmo_framework.embedders.context2vec_network import (
+    Context2vecNetwork,
+    read_files,
+    read_network,
+)
+from elmo_framework.embedders.token_embedder import TokenEmbedder
+from elmo_framework.model.model import Reference
+
+
+@final
+@TokenEmbedder.register("context2vec")
+class Context2vecTokenEmbedder(TokenEmbedder):
+    """The context of each word as context2vec sees it (Melamud et al., 2016), never trained.
+
+        c_k = MLP([l2r(<BOS> w_1 ... w_k-1) ; r2l(<EOS> w_n ... w_k+1)])
+
+    The word itself has no part in c_k; its own vector, that of the model's targets with the
+    length 1, can stand behind it. Words are read in lower case. The weights are read again by
+    whoever loads the run, and are not saved with it.
+
+    Args:
+        model_file: the `.params` file of a model; the files that it names lie beside it.
+        vectors: which are given: that of the context, that of the word as a target, or both in
+            this order.
+    """
+
+    def __init__(
+        self,
+        model_file: ExistingPath,
+        vectors: Literal["context", "target", "both"] = "both",
+    ) -> None:
+        super().__init__()
+        self._files = read_files(model_file)
+        self.reference = Reference(
+            model_file, digest([model_file, self._files.model, self._files.words])
+        )
+        self.indexers = ()  # it is asked for words
+        self._vectors = vectors
+        self._network: Context2vecNetwork | None = None
+        self.output_dim = self._files.output_dim * (2 if vectors == "both" else 1)
+
+    @torch.no_grad()
+    def forward(self, text: TextBatch) -> Float[Tensor, "batch tokens dim"]:
+        """Read words."""
+        if self._network is None:
+            self._network = read_network(self._files)
+        ids = self._network.ids(text)
+        given = []
+        if self._vectors != "target":
+            given.append(self._network.contexts(ids, text.mask))
+        if self._vectors != "context":
+            given.append(self._network.targets(ids, text.mask))
+        return torch.cat(given, dim=2)

@@ -1,0 +1,254 @@
+"""The network of context2vec, from the files that its authors' program writes."""
+
+from __future__ import annotations
+
+import re
+import zipfile
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import torch
+from jaxtyping import Bool, Float, Int
+from torch import Tensor, nn
+from torch.nn import functional
+
+from elmo_framework.common.errors import DataError
+from elmo_framework.data.paths import read_lines
+from elmo_framework.data.text import TextBatch
+from elmo_framework.nn.packed import read_packed
+
+_UNKNOWN, _BEGIN, _END = 0, 1, 2
+"""The ids of `<UNK>`, `<BOS>` and `<EOS>`, which come first among the words."""
+
+_GATES = [1, 2, 0, 3]
+"""Where torch's input, forget, candidate and output gates stand among Chainer's four."""
+
+_HEADER = re.compile(r"[0-9]+ [0-9]+ *")
+
+_KEYS = ("model_file", "words_file", "unit", "deep")
+
+
+@dataclass(frozen=True)
+class Context2vecFiles:
+    """What a `.params` file says.
+
+    Attributes:
+        params: the file itself.
+        model: Chainer's arrays.
+        words: the words, in the order of their ids, with their vectors as targets.
+        unit: the width of the vectors that words are read as.
+        is_deep: whether the two directions meet in a network of two layers.
+    """
+
+    params: Path
+    model: Path
+    words: Path
+    unit: int
+    is_deep: bool
+
+    @property
+    def output_dim(self) -> int:
+        """The width of the vector of a context, and of a target."""
+        return 2 * self.unit
+
+
+class Context2vecNetwork:
+    """Gives the vectors of contexts and of targets, without gradients.
+
+    It is no module, so that its tables, which can take a gigabyte, stay out of a run's weights
+    and in the memory of the processor; only the vectors of a batch go to another device.
+
+    Args:
+        words: in the order of their ids.
+        targets: their vectors as targets.
+        arrays: of Chainer's file, by name.
+        is_deep: whether the two directions meet in a network of two layers.
+    """
+
+    def __init__(
+        self,
+        words: Sequence[str],
+        targets: Float[Tensor, "words dim"],
+        arrays: Mapping[str, Tensor],
+        *,
+        is_deep: bool,
+    ) -> None:
+        self._ids = {word: index for index, word in enumerate(words)}
+        self._targets = functional.normalize(targets, dim=1)
+        self._tables = {name: arrays[f"{name}_embed/W"] for name in ("l2r", "r2l")}
+        self._is_deep = is_deep
+        names = ("l3", "l4") if is_deep else ("lp_l2r", "lp_r2l")
+        self._modules = nn.ModuleDict(
+            {
+                **{name: _lstm(arrays, f"{name}_1") for name in self._tables},
+                **{name: _linear(arrays, name) for name in names},
+            }
+        ).requires_grad_(False)
+
+    def ids(self, text: TextBatch) -> Int[Tensor, "batch tokens"]:
+        """Return the ids of words in lower case, on the processor; 0 for unknown and padding."""
+        ids = torch.zeros(text.mask.shape, dtype=torch.long, device="cpu")
+        for row, words in zip(ids, text.words, strict=True):
+            known = [self._ids.get(word.lower(), _UNKNOWN) for word in words]
+            row[: len(known)] = torch.tensor(known, dtype=torch.long, device="cpu")
+        return ids
+
+    def targets(
+        self, ids: Int[Tensor, "batch tokens"], mask: Bool[Tensor, "batch tokens"]
+    ) -> Float[Tensor, "batch tokens dim"]:
+        """Return the vectors of words as targets, of the length 1."""
+        return functional.embedding(ids, self._targets).to(mask.device) * mask[:, :, None]
+
+    def contexts(
+        self, ids: Int[Tensor, "batch tokens"], mask: Bool[Tensor, "batch tokens"]
+    ) -> Float[Tensor, "batch tokens dim"]:
+        """Return the vectors of what stands around each word."""
+        self._modules.to(mask.device)
+        forward = self._read("l2r", _shifted(ids, _BEGIN), mask)
+        order = _reversal(mask)
+        backward = self._read("r2l", _shifted(ids.gather(1, order.cpu()), _END), mask)
+        backward = backward.gather(1, order[:, :, None].expand_as(backward))
+        if self._is_deep:
+            both = torch.cat([forward, backward], dim=2)
+            merged: Tensor = self._modules["l4"](functional.relu(self._modules["l3"](both)))
+        else:
+            halves = self._modules["lp_l2r"](forward), self._modules["lp_r2l"](backward)
+            merged = torch.cat(halves, dim=2)
+        return merged * mask[:, :, None]
+
+    def _read(self, name: str, ids: Tensor, mask: Tensor) -> Float[Tensor, "batch tokens dim"]:
+        vectors = functional.embedding(ids, self._tables[name]).to(mask.device)
+        lstm = self._modules[name]
+        assert isinstance(lstm, nn.LSTM)
+        return read_packed(lstm, vectors, mask).outputs
+
+
+def read_files(params: Path) -> Context2vecFiles:
+    """Read a `.params` file: a name and a value a line; lines that begin with `#` are comments.
+
+    Raises:
+        DataError: it is none, or a file that it names is not beside it.
+    """
+    rows = [line.split() for _, line in read_lines(params) if not line.startswith("#")]
+    held = dict(row for row in rows if len(row) == 2)
+    missing = [key for key in _KEYS if key not in held]
+    if missing:
+        raise DataError(f"{missing[0]!r} is missing; needed: {', '.join(_KEYS)}", path=params)
+    if not held["unit"].isdecimal() or held["deep"] not in ("yes", "no"):
+        found = f"unit is {held['unit']!r} and deep is {held['deep']!r}"
+        raise DataError(f"{found}; expected a number, and yes or no", path=params)
+    files = [params.parent / held[key] for key in ("model_file", "words_file")]
+    for file in files:
+        if not file.is_file():
+            raise DataError(f"is named by {params} and does not exist", path=file)
+    model, words = files
+    return Context2vecFiles(params, model, words, int(held["unit"]), held["deep"] == "yes")
+
+
+def read_network(files: Context2vecFiles) -> Context2vecNetwork:
+    """Load a model.
+
+    Raises:
+        DataError: a file cannot be read, or the two do not fit each other.
+    """
+    words, targets = _read_words(files)
+    arrays = _read_arrays(files, len(words))
+    return Context2vecNetwork(words, targets, arrays, is_deep=files.is_deep)
+
+
+def _read_words(files: Context2vecFiles) -> tuple[list[str], Tensor]:
+    """Read the words and their vectors, after a line that counts them."""
+    lines = read_lines(files.words)
+    _, header = next(lines, (1, ""))
+    expected = files.output_dim
+    if not _HEADER.fullmatch(header) or header.split()[1:] != [str(expected)]:
+        found = f"found {header!r}, expected the number of words and {expected}"
+        raise DataError(found, path=files.words, line=1)
+    words: list[str] = []
+    targets = np.empty((int(header.split()[0]), expected), dtype=np.float32)
+    for number, line in lines:
+        word, *values = line.rstrip(" ").rsplit(" ", expected)
+        try:
+            targets[len(words)] = np.array(values, dtype=np.float32)
+        except (ValueError, IndexError) as error:
+            message = f"expected {len(targets)} lines of a word and {expected} numbers"
+            raise DataError(message, path=files.words, line=number) from error
+        words.append(word)
+    if len(words) < len(targets):
+        found = f"found {len(words)} words, expected {len(targets)} as the first line says"
+        raise DataError(found, path=files.words)
+    return words, torch.from_numpy(targets)
+
+
+def _read_arrays(files: Context2vecFiles, num_words: int) -> dict[str, Tensor]:
+    try:
+        with np.load(files.model, allow_pickle=False) as held:
+            arrays = {name: held[name] for name in held.files}
+    except (OSError, ValueError, EOFError, zipfile.BadZipFile, AttributeError) as error:
+        raise DataError(f"no arrays of Chainer: {error}", path=files.model) from error
+    for name, shape in _shapes(files, num_words):
+        found = arrays[name].shape if name in arrays else "none"
+        if found != shape:
+            message = f"expected an array {name} of the shape {shape}, found {found}"
+            raise DataError(message, path=files.model)
+    return {name: torch.from_numpy(array) for name, array in arrays.items()}
+
+
+def _shapes(files: Context2vecFiles, num_words: int) -> Iterator[tuple[str, tuple[int, ...]]]:
+    """Yield the arrays that are needed, and their shapes."""
+    unit, hidden = files.unit, 2 * files.unit
+    for name in ("l2r", "r2l"):
+        yield f"{name}_embed/W", (num_words, unit)
+        yield f"{name}_1/upward/W", (4 * hidden, unit)
+        yield f"{name}_1/upward/b", (4 * hidden,)
+        yield f"{name}_1/lateral/W", (4 * hidden, hidden)
+    linear = (
+        {"l3": (2 * hidden, 2 * hidden), "l4": (hidden, 2 * hidden)}
+        if files.is_deep
+        else {"lp_l2r": (unit, hidden), "lp_r2l": (unit, hidden)}
+    )
+    for name, shape in linear.items():
+        yield f"{name}/W", shape
+        yield f"{name}/b", shape[:1]
+
+
+def _lstm(arrays: Mapping[str, Tensor], name: str) -> nn.LSTM:
+    """Make a torch LSTM of a Chainer LSTM, which has one bias."""
+    upward, lateral = arrays[f"{name}/upward/W"], arrays[f"{name}/lateral/W"]
+    lstm = nn.LSTM(upward.shape[1], lateral.shape[1], batch_first=True, device="cpu")
+    lstm.load_state_dict(
+        {
+            "weight_ih_l0": _torch_gates(upward),
+            "weight_hh_l0": _torch_gates(lateral),
+            "bias_ih_l0": _torch_gates(arrays[f"{name}/upward/b"]),
+            "bias_hh_l0": torch.zeros(len(lateral), device="cpu"),
+        }
+    )
+    return lstm
+
+
+def _torch_gates(array: Tensor) -> Tensor:
+    """Reorder rows: Chainer has the four gates of a unit together, torch all units of a gate."""
+    by_unit = array.reshape(len(array) // 4, 4, *array.shape[1:])
+    return by_unit.transpose(0, 1)[_GATES].reshape(array.shape)
+
+
+def _linear(arrays: Mapping[str, Tensor], name: str) -> nn.Linear:
+    weight = arrays[f"{name}/W"]
+    linear = nn.Linear(weight.shape[1], weight.shape[0], device="cpu")
+    linear.load_state_dict({"weight": weight, "bias": arrays[f"{name}/b"]})
+    return linear
+
+
+def _shifted(ids: Int[Tensor, "batch tokens"], first: int) -> Int[Tensor, "batch tokens"]:
+    """Put an id before each row and leave its last one out."""
+    return functional.pad(ids[:, :-1], (1, 0), value=first)
+
+
+def _reversal(mask: Bool[Tensor, "batch tokens"]) -> Int[Tensor, "batch tokens"]:
+    """Return where each place of a row goes when its words, which come first, are reversed."""
+    places = torch.arange(mask.shape[1], device=mask.device)
+    reversed_places = mask.sum(dim=1, keepdim=True) - 1 - places
+    return torch.where(mask, reversed_places, places)

@@ -1,0 +1,119 @@
+"""CoVe: the vectors of the encoder of a translation model."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from pickle import UnpicklingError
+from typing import Annotated, Literal, final
+
+import torch
+from annotated_types import Gt
+from jaxtyping import Float
+from torch import Tensor, nn
+
+from elmo_framework.common.component import ExistingPath, Injected
+from elmo_framework.common.errors import DataError
+from elmo_framework.data.text import TextBatch
+from elmo_framework.data.vocabulary import Vocabularies
+from elmo_framework.data.word_vectors import VectorFormat
+from elmo_framework.embedders.embedding import EmbeddingTokenEmbedder
+from elmo_framework.embedders.token_embedder import TokenEmbedder
+from elmo_framework.nn.packed import read_packed
+
+_Layers = Literal["layer1", "layer0", "both"]
+
+
+@final
+@TokenEmbedder.register("cove")
+class CoveTokenEmbedder(TokenEmbedder):
+    """Two bidirectional LSTM layers over word vectors (McCann et al., 2017), never trained.
+
+        [x ; l_0 ; l_1] with l_0 = biLSTM(x) and l_1 = biLSTM(l_0)
+
+    x is GloVe's vector of a word, zeros for a word that has none. By default l_1 alone is given.
+
+    Args:
+        model_file: the published `.pth` file, a state of torch's LSTM.
+        pretrained_file: the word vectors that it was trained on: GloVe's, 840B words, 300 wide.
+        vocabularies: what was counted in the training data; its words have a vector.
+        pretrained_format: of the word vectors, as for `embedding`.
+        layers: which layers are given: `layer1`, the upper one, `layer0`, or `both`, the lower
+            one first.
+        residual_embeddings: whether the word vectors are given too, before the layers.
+        embedding_dim: the width of the word vectors.
+        hidden_size: the width of one direction of a layer.
+        weights_follow: whether all of it will be loaded from a run, and no file is read.
+    """
+
+    def __init__(
+        self,
+        model_file: ExistingPath,
+        pretrained_file: ExistingPath,
+        vocabularies: Injected[Vocabularies],
+        pretrained_format: VectorFormat | None = None,
+        layers: _Layers = "layer1",
+        residual_embeddings: bool = False,
+        embedding_dim: Annotated[int, Gt(0)] = 300,
+        hidden_size: Annotated[int, Gt(0)] = 300,
+        weights_follow: Injected[bool] = False,
+    ) -> None:
+        super().__init__()
+        self.words = EmbeddingTokenEmbedder(
+            embedding_dim,
+            vocabularies,
+            pretrained_file,
+            pretrained_format,
+            trainable=False,
+            missing="zeros",
+            weights_follow=weights_follow,
+        )
+        self.indexers = self.words.indexers
+        self._layers, self._has_words = layers, residual_embeddings
+        self.lower, self.upper = (
+            nn.LSTM(width, hidden_size, bidirectional=True, batch_first=True)
+            for width in (embedding_dim, 2 * hidden_size)
+        )
+        self.requires_grad_(False)
+        if not weights_follow:
+            self._load(_read_state(model_file), model_file)
+        self.output_dim = 2 * hidden_size * (2 if layers == "both" else 1)
+        self.output_dim += embedding_dim if residual_embeddings else 0
+
+    @torch.no_grad()
+    def forward(self, text: TextBatch) -> Float[Tensor, "batch tokens dim"]:
+        """Read words."""
+        words = self.words(text)
+        given = [words] if self._has_words else []
+        lower = read_packed(self.lower, words, text.mask).outputs
+        given += [lower] if self._layers != "layer1" else []
+        if self._layers != "layer0":
+            given.append(read_packed(self.upper, lower, text.mask).outputs)
+        return torch.cat(given, dim=2)
+
+    def _load(self, state: Mapping[str, Tensor], path: Path) -> None:
+        """Take over the weights of a file: those of layer 1 are those of an LSTM of its own.
+
+        Raises:
+            DataError: they are not those of such an LSTM.
+        """
+        for layer, lstm in enumerate((self.lower, self.upper)):
+            own = {name: name.replace("_l0", f"_l{layer}") for name in lstm.state_dict()}
+            missing = sorted(set(own.values()) - state.keys())
+            if missing:
+                raise DataError(f"{missing[0]!r} is missing; no LSTM of two layers", path=path)
+            try:
+                lstm.load_state_dict({name: state[held] for name, held in own.items()})
+            except RuntimeError as error:
+                sizes = "embedding_dim and hidden_size"
+                raise DataError(f"does not fit {sizes}: {error}", path=path) from error
+
+
+def _read_state(path: Path) -> Mapping[str, Tensor]:
+    try:
+        state = torch.load(path, map_location="cpu", weights_only=True)
+    except (OSError, RuntimeError, EOFError, UnpicklingError) as error:
+        raise DataError(f"no state of a torch module: {error}", path=path) from error
+    if not isinstance(state, Mapping):
+        raise DataError(f"expected a state by name, found {type(state).__name__}", path=path)
+    return state

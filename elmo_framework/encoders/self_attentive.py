@@ -1,0 +1,41 @@
+"""An average of vectors whose weights are learned."""
+
+from __future__ import annotations
+
+from typing import final
+
+import torch
+from jaxtyping import Bool, Float
+from torch import Tensor, nn
+
+from elmo_framework.common.component import Local
+from elmo_framework.encoders.pooler import Pooler
+from elmo_framework.nn.soft_alignment import masked_softmax
+
+
+@final
+@Pooler.register("self_attentive")
+class SelfAttentivePooler(Pooler):
+    """Averages a sequence, each vector as it deserves by itself (McCann et al. 2017, 5.3).
+
+        beta = softmax(X v),  pooled = X^T beta
+
+    Args:
+        input_dim: the width of the vectors that it will be given.
+    """
+
+    def __init__(self, input_dim: Local[int]) -> None:
+        super().__init__()
+        self.output_dim = input_dim
+        # A bias would change all scores of a sequence alike, and so nothing.
+        self.projection = nn.Linear(input_dim, 1, bias=False)
+
+    def forward(
+        self,
+        inputs: Float[Tensor, "batch tokens input_dim"],
+        mask: Bool[Tensor, "batch tokens"],
+    ) -> Float[Tensor, "batch output_dim"]:
+        """Pool sequences."""
+        shares = masked_softmax(self.projection(inputs).squeeze(2), mask)
+        cleared = inputs.masked_fill(~mask[:, :, None], 0)
+        return torch.bmm(shares[:, None, :], cleared).squeeze(1)

@@ -1,0 +1,116 @@
+"""What the taggers have in common: from the words of a sentence to a score for each tag."""
+
+from __future__ import annotations
+
+from abc import ABC
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import torch
+from jaxtyping import Float
+from torch import Tensor, nn
+
+from elmo_framework.common.component import Lazy
+from elmo_framework.data.tagging import Scheme, allowed_transitions
+from elmo_framework.data.text import Indexer, TextBatch
+from elmo_framework.data.vocabulary import Vocabularies, Vocabulary
+from elmo_framework.embedders.placement import joined, joined_dim, joined_indexers
+from elmo_framework.embedders.text_embedder import TextEmbedder
+from elmo_framework.embedders.token_embedder import TokenEmbedder
+from elmo_framework.encoders.encoder import Encoder
+from elmo_framework.model.head import Head, HeadOutput
+from elmo_framework.nn.crf import Constraints
+from elmo_framework.tasks.tagging.batch import TaggingBatch
+from elmo_framework.tasks.tagging.task import TaggingTask
+
+
+@dataclass(frozen=True, slots=True)
+class TaggingOutput(HeadOutput):
+    """What a tagger computes for a batch.
+
+    Attributes:
+        logits: the score of each tag for each word, before the tags around it count.
+    """
+
+    logits: Float[Tensor, "batch tokens tags"]
+
+
+class Tagger(Head[TaggingBatch], ABC):
+    """Scores the tags of each word: embedders, an encoder or two, a linear layer.
+
+    ELMo can stand at the input, in `embedder`; at the output, in `output_embedder`; and with an
+    `output_encoder` between two encoders, where Peters et al. (2017) have their language model.
+
+    Args:
+        embedder: gives the encoder its vectors.
+        encoder: reads each sentence.
+        vocabularies: what was counted in the training data; its labels are the tags.
+        output_embedder: gives vectors that stand after those of the encoder.
+        output_encoder: reads what the encoder and `output_embedder` give.
+        dropout: the share of values dropped from the vectors before and after each encoder.
+    """
+
+    task = TaggingTask()
+
+    def __init__(
+        self,
+        *,
+        embedder: TextEmbedder,
+        encoder: Lazy[Encoder],
+        vocabularies: Vocabularies,
+        output_embedder: TokenEmbedder | None,
+        output_encoder: Lazy[Encoder] | None,
+        dropout: float,
+    ) -> None:
+        super().__init__()
+        self._labels = _labels(vocabularies)
+        self.embedder = embedder
+        self.encoder = encoder.build(input_dim=embedder.output_dim)
+        self.output_embedder = output_embedder
+        self.dropout = nn.Dropout(dropout)
+        dim = joined_dim(self.encoder.output_dim, output_embedder)
+        self.output_encoder = (
+            None if output_encoder is None else output_encoder.build(input_dim=dim)
+        )
+        dim = dim if self.output_encoder is None else self.output_encoder.output_dim
+        self.projection = nn.Linear(dim, len(self._labels))
+
+    @property
+    def indexers(self) -> Sequence[Indexer]:
+        """What turns words into the ids that the embedders read, each once."""
+        return joined_indexers(self.embedder, self.output_embedder)
+
+    def _logits(self, text: TextBatch) -> Float[Tensor, "batch tokens tags"]:
+        """Score the tags of each word."""
+        encoded = self.dropout(self.encoder(self.dropout(self.embedder(text)), text.mask))
+        encoded = joined(encoded, self.output_embedder, text)
+        if self.output_encoder is not None:
+            encoded = self.dropout(self.output_encoder(encoded, text.mask))
+        logits: Tensor = self.projection(encoded)
+        return logits
+
+    def _tags(self, ids: Sequence[Sequence[int]], batch: TaggingBatch) -> list[tuple[str, ...]]:
+        """Return the tags of each sentence for the ids of padded ones."""
+        return [
+            tuple(self._labels.items[tag] for tag in tags[: len(words)])
+            for tags, words in zip(ids, batch.text.words, strict=True)
+        ]
+
+
+def tag_constraints(labels: Vocabulary, scheme: Scheme | None) -> Constraints | None:
+    """Return which tags may stand where; None for tags of no scheme."""
+    if scheme is None:
+        return None
+    transitions = allowed_transitions(labels.items, scheme)
+    return Constraints(
+        start=torch.tensor(transitions.start),
+        inner=torch.tensor(transitions.inner),
+        end=torch.tensor(transitions.end),
+    )
+
+
+def _labels(vocabularies: Vocabularies) -> Vocabulary:
+    labels = vocabularies.labels()
+    if not len(labels):
+        raise ValueError("the training data has no tags")
+    return labels

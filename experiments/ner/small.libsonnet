@@ -1,0 +1,21 @@
+// Laid over either configuration, minutes on two cores:
+//
+//   (import 'elmo.jsonnet') + (import 'small.libsonnet')
+//
+// Half of the encoder's width, a fifth of the epochs, and GloVe's smallest vectors.
+{
+  model+: {
+    embedder+: {
+      token_embedders+: {
+        tokens+: {
+          pretrained_file: 'data/glove/glove.6B.50d.top100k.txt',
+          min_count: 1,
+        },
+        token_characters+: { encoder+: { num_filters: 64 } },
+      },
+    },
+    encoder+: { hidden_size: 100 },
+  },
+  data_loader+: { batch_size: 32 },
+  trainer+: { num_epochs: 15, patience: 5 },
+}

@@ -1,0 +1,59 @@
+import pytest
+import torch
+
+from elmo_framework.common.errors import DataError
+from elmo_framework.data.labels import (
+    Classification,
+    classifications,
+    label_ids,
+    label_in_colour,
+    label_lines,
+    required_label,
+)
+from elmo_framework.data.vocabulary import Vocabulary
+
+LABELS = Vocabulary(["no", "yes"], name="labels")
+
+
+def test_the_most_probable_label_is_predicted_with_all_probabilities():
+    first, second = classifications(torch.tensor([[0.0, 1.0], [2.0, 2.0]]), LABELS)
+
+    assert first.label == "yes"
+    assert first.probabilities == pytest.approx({"no": 0.26894142, "yes": 0.73105858})
+    assert second == Classification("no", {"no": 0.5, "yes": 0.5})
+
+
+def test_labels_become_ids_if_all_are_known():
+    known = label_ids([("yes", ["a"]), ("no", ["b"])], LABELS)
+
+    assert known is not None
+    assert known.tolist() == [1, 0]
+    assert label_ids([("yes", ["a"]), (None, ["b"])], LABELS) is None
+
+
+def test_a_label_that_was_not_seen_in_training_is_refused_with_its_text():
+    with pytest.raises(DataError) as raised:
+        label_ids([("yess", ["Of", "course"])], LABELS)
+
+    assert str(raised.value) == (
+        "'yess' is none of the labels seen in training; allowed: no, yes. Did you mean 'yes'? "
+        "It is that of: 'Of course'"
+    )
+
+
+def test_a_label_is_needed_for_a_score():
+    assert required_label("yes", ["a"]) == "yes"
+    with pytest.raises(DataError, match="an example without a label cannot be scored: 'a b'"):
+        required_label(None, ["a", "b"])
+
+
+def test_labels_are_written_as_a_table_with_numbers():
+    predictions = [(Classification(label, {}), None) for label in ("yes", "no")]
+
+    assert "".join(label_lines(predictions)) == "index\tprediction\n0\tyes\n1\tno\n"
+
+
+def test_a_label_is_shown_with_its_probability():
+    shown = label_in_colour(Classification("yes", {"no": 0.251, "yes": 0.749}))
+
+    assert shown.plain == "yes 75%"

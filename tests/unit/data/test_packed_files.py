@@ -1,0 +1,110 @@
+import bz2
+import gzip
+import io
+import lzma
+import tarfile
+import zipfile
+from pathlib import Path
+
+import pytest
+
+from elmo_framework.common.errors import DataError
+from elmo_framework.data.packed_files import open_packed, unpacked_name
+
+CONTENT = b"the 1 2\nof 3 4\n"
+
+
+def packed(folder: Path, name: str, members: dict[str, bytes]) -> Path:
+    path = folder / name
+    if name.endswith(".zip"):
+        with zipfile.ZipFile(path, "w") as archive:
+            archive.writestr("folder/", "")
+            for inner, content in members.items():
+                archive.writestr(inner, content)
+        return path
+    with tarfile.open(path, f"w:{path.suffix[1:] if path.suffix != '.tar' else ''}") as archive:
+        for inner, content in members.items():
+            entry = tarfile.TarInfo(inner)
+            entry.size = len(content)
+            archive.addfile(entry, io.BytesIO(content))
+    return path
+
+
+def content(path: Path) -> bytes:
+    with open_packed(path) as file:
+        return b"".join(file)
+
+
+def message(path: Path) -> str:
+    with pytest.raises(DataError) as raised:
+        content(path)
+    return str(raised.value)
+
+
+@pytest.mark.parametrize(
+    ("ending", "pack"),
+    [("txt", bytes), ("gz", gzip.compress), ("bz2", bz2.compress), ("xz", lzma.compress)],
+)
+def test_a_file_is_unpacked_by_its_ending(tmp_path, ending, pack):
+    path = tmp_path / f"vectors.{ending}"
+    path.write_bytes(pack(CONTENT))
+
+    assert content(path) == CONTENT
+
+
+@pytest.mark.parametrize("name", ["a.zip", "a.tar", "a.tar.gz", "a.tar.xz", "a.tar.bz2"])
+def test_an_archive_of_one_file_is_that_file(tmp_path, name):
+    assert content(packed(tmp_path, name, {"sub/x.txt": CONTENT})) == CONTENT
+
+
+@pytest.mark.parametrize("name", ["a.zip", "a.tar", "a.tar.gz"])
+def test_one_of_several_files_of_an_archive_is_named(tmp_path, name):
+    path = packed(tmp_path, name, {"x.txt": b"x", "y.txt.gz": gzip.compress(CONTENT)})
+
+    assert content(tmp_path / f"({name})#x.txt") == b"x"
+    assert content(Path(f"({path})#y.txt.gz")) == CONTENT
+    assert message(path) == (
+        f"{path}: this archive holds 2 files; name one: ({path})#...; allowed: x.txt, y.txt.gz."
+    )
+    assert message(Path(f"({path})#x.text")) == (
+        f"{path}: no 'x.text' is in this archive; allowed: x.txt, y.txt.gz. Did you mean 'x.txt'?"
+    )
+
+
+def test_a_file_that_is_no_archive_has_nothing_inside(tmp_path):
+    path = tmp_path / "x.txt"
+    path.write_bytes(CONTENT)
+
+    assert (
+        message(tmp_path / "(x.txt)#y.txt") == f"{path}: this is no archive, so no 'y.txt' is in it"
+    )
+
+
+@pytest.mark.parametrize(
+    "name", ["a.gz", "a.bz2", "a.xz", "a.zip", "a.tar", "a.tar.gz", "absent.txt"]
+)
+def test_what_cannot_be_read_is_named(tmp_path, name):
+    if name.startswith("a."):
+        (tmp_path / name).write_bytes(b"no such thing")
+
+    assert message(tmp_path / name).startswith(f"{tmp_path / name}: cannot be read: ")
+
+
+def test_a_file_cut_short_is_named(tmp_path):
+    path = tmp_path / "a.gz"
+    path.write_bytes(gzip.compress(CONTENT * 100)[:-20])
+
+    assert message(path).startswith(f"{path}: cannot be read: ")
+
+
+@pytest.mark.parametrize(
+    ("path", "name"),
+    [
+        ("v.bin", "v.bin"),
+        ("v.bin.gz", "v.bin"),
+        ("v.txt.zip", "v.txt"),
+        ("(v.zip)#GoogleNews.bin.gz", "GoogleNews.bin"),
+    ],
+)
+def test_a_name_tells_what_is_inside(path, name):
+    assert unpacked_name(Path(path)) == name

@@ -1,0 +1,91 @@
+from pathlib import Path
+
+import pytest
+
+from elmo_framework.common.errors import DataError
+from elmo_framework.data.records import Record, read_records
+
+
+def written(path: Path, text: str) -> Path:
+    path.write_text(text)
+    return path
+
+
+def test_a_line_of_json_is_a_record(tmp_path: Path):
+    path = written(tmp_path / "a.jsonl", '{"text": "a b", "label": 3}\n\n{"text": "c"}\n')
+
+    first, second = read_records(path)
+
+    assert (first.text("text"), first.label("label"), first.line) == ("a b", "3", 1)
+    assert (second.values, second.line) == ({"text": "c"}, 3)
+
+
+def test_quotation_marks_hold_commas_and_lines_together_in_a_table_with_commas(tmp_path: Path):
+    path = written(tmp_path / "a.csv", 'text,label\n"a, ""b""\nc",x\n\nd,y\n')
+
+    records = list(read_records(path))
+
+    assert [held.values for held in records] == [
+        {"text": 'a, "b"\nc', "label": "x"},
+        {"text": "d", "label": "y"},
+    ]
+    assert [held.line for held in records] == [3, 5]
+
+
+@pytest.mark.parametrize("name", ["a.tsv", "a.txt", "A.TSV"])
+def test_quotation_marks_are_text_in_a_table_with_tabs(tmp_path: Path, name: str):
+    path = written(tmp_path / name, 'text\tlabel\n"a, b\tx\n')
+
+    assert [held.values for held in read_records(path)] == [{"text": '"a, b', "label": "x"}]
+
+
+def test_all_files_of_a_folder_are_read(tmp_path: Path):
+    written(tmp_path / "b.csv", "text\nx\n")
+    written(tmp_path / "a.jsonl", '{"text": "y"}\n')
+
+    assert [held.text("text") for held in read_records(tmp_path)] == ["y", "x"]
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "message"),
+    [
+        ("a.jsonl", '{"a": 1}\n{"a": \n', "2: no JSON object: Expecting value: line 1 column 7"),
+        ("a.jsonl", "[1]\n", "1: expected a JSON object, not [1]"),
+        ("a.jsonl", "\n", " this file holds no example"),
+        ("a.tsv", "text\tlabel\n", " this file holds no example"),
+        ("a.tsv", "a\tb\n\nx\n", "3: found 1 columns, expected 2 as in the first line"),
+        ("a.csv", 'a,b\n"x,y\n', "2: no line of a table: unexpected end of data"),
+    ],
+)
+def test_a_bad_line_is_named_with_its_file(tmp_path: Path, name: str, text: str, message: str):
+    path = written(tmp_path / name, text)
+
+    with pytest.raises(DataError) as raised:
+        list(read_records(path))
+
+    assert str(raised.value).startswith(f"{path}:{message}")
+
+
+@pytest.mark.parametrize(
+    ("values", "message"),
+    [
+        ({"text": "a"}, "there is no 'label'; allowed: text."),
+        ({"labels": "a"}, "there is no 'label'; allowed: labels. Did you mean 'labels'?"),
+        ({"label": None}, "'label' is None; expected a string or a whole number"),
+        ({"label": True}, "'label' is True; expected a string or a whole number"),
+        ({"label": 0.5}, "'label' is 0.5; expected a string or a whole number"),
+        ({"label": ""}, "'label' is empty"),
+    ],
+)
+def test_a_label_is_a_string_or_a_whole_number(values: dict[str, object], message: str):
+    with pytest.raises(DataError) as raised:
+        Record(values, Path("a.jsonl"), 7).label("label")
+
+    assert str(raised.value) == f"a.jsonl:7: {message}"
+
+
+def test_a_text_is_a_string():
+    with pytest.raises(DataError) as raised:
+        Record({"text": ["a"]}, Path("a.jsonl"), 7).text("text")
+
+    assert str(raised.value) == "a.jsonl:7: 'text' is ['a']; expected a string"

@@ -1,0 +1,90 @@
+"""The scores of SQuAD 1.1: every case worked by hand from the definition of the scorer."""
+
+from __future__ import annotations
+
+import pytest
+
+from elmo_framework.metrics.squad import SquadScores, normalized
+
+
+def scored(prediction: str, *gold: str) -> tuple[float, float]:
+    metric = SquadScores()
+    scores = metric.score(metric.count(prediction, gold))
+    return scores["em"], scores["f1"]
+
+
+@pytest.mark.parametrize(
+    ("answer", "expected"),
+    [
+        ("The  Broncos.", "broncos"),
+        ("a man, a plan", "man plan"),
+        ("\tnew\nline ", "new line"),
+        ("$1,000", "1000"),
+        ("Theatre", "theatre"),  # an article inside a word stays
+        ("Anna's banana", "annas banana"),
+        ("the-end", "theend"),  # punctuation goes before articles are looked for
+        ("well-known", "wellknown"),
+        ("a.", ""),
+        ("U.S.A.", "usa"),
+        ("24\u201310", "24\u201310"),  # an en dash is no ASCII punctuation
+        ("\u201cgold\u201d", "\u201cgold\u201d"),
+        ("the\u201310", "\u201310"),  # but it ends a word
+        ("\u00a0x\u3000y", "x y"),  # every space of Unicode separates words
+        ("\u00c9COLE", "\u00e9cole"),
+        ("the_end", "theend"),
+        ("", ""),
+    ],
+)
+def test_answers_are_normalized_as_the_official_scorer_does(answer, expected):
+    assert normalized(answer) == expected
+
+
+def test_equal_answers_match_whatever_their_case_punctuation_and_articles():
+    assert scored("the Denver Broncos!", "Denver broncos") == (1, 1)
+
+
+def test_the_overlap_is_that_of_words():
+    # 2 of 3 predicted words, 2 of 4 gold ones: p = 2/3, r = 1/2, f1 = 4/7
+    assert scored("big gold cup", "gold cup of 1990") == (0, pytest.approx(4 / 7))
+
+
+def test_a_repeated_word_counts_as_often_as_it_stands_in_both():
+    # common: york twice; p = 2/3, r = 2/2
+    assert scored("york york york", "York York") == (0, pytest.approx(0.8))
+
+
+def test_the_order_of_words_counts_for_exact_matches_only():
+    assert scored("Broncos Denver", "Denver Broncos") == (0, 1)
+
+
+def test_the_best_gold_answer_counts_for_each_score_by_itself():
+    assert scored("in Santa Clara", "Paris", "Santa Clara", "Santa") == (0, pytest.approx(0.8))
+    assert scored("Clara", "Santa Clara", "Clara") == (1, 1)
+
+
+def test_an_empty_prediction_overlaps_with_nothing():
+    assert scored("", "Denver") == (0, 0)
+
+
+def test_two_answers_without_words_match_but_do_not_overlap():
+    # Version 1.1 counts words in common before anything else; 2.0 would give 1 for both.
+    assert scored("the", "a") == (1, 0)
+    assert scored("", "") == (1, 0)
+
+
+def test_sums_over_questions_give_means_over_all_of_them():
+    metric = SquadScores()
+    counts = [metric.count("x", ["x"]), metric.count("x y", ["x"]), metric.count("z", ["x"])]
+    sums = {name: sum(count[name] for count in counts) for name in counts[0]}
+
+    assert metric.score(sums) == {"em": 1 / 3, "f1": (1 + 2 / 3 + 0) / 3}
+
+
+def test_without_questions_the_scores_are_zero():
+    assert SquadScores().score({}) == {"em": 0, "f1": 0}
+
+
+def test_the_answer_is_read_from_a_prediction():
+    metric = SquadScores(lambda prediction: prediction["text"])
+
+    assert metric.count({"text": "x"}, ["x"]) == {"em": 1, "f1": 1, "total": 1}

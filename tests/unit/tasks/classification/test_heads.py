@@ -1,0 +1,175 @@
+"""The heads that label texts: `bcn` and `basic_classifier`."""
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+
+from elmo_framework.common.build import parse
+from elmo_framework.common.errors import BuildError, DataError
+from elmo_framework.data.vocabulary import Vocabularies
+from elmo_framework.model.model import Model
+from elmo_framework.tasks.classification.example import ClassifiedText
+from elmo_framework.tasks.classification.sst_reader import SstReader
+from elmo_framework.tasks.classification.task import TextClassificationTask
+from tests.unit.tasks.classifiers import (
+    batch_of,
+    check_a_batch_equals_its_rows,
+    check_gradients,
+    check_learning,
+)
+
+EXAMPLES = list(SstReader().read(Path(__file__).parents[3] / "fixtures/sst/trees.txt"))
+COUNTS = Vocabularies(TextClassificationTask().count(EXAMPLES))
+WORDS = {"type": "embedding", "embedding_dim": 8}
+LSTM = {"type": "lstm", "hidden_size": 6, "bidirectional": True}
+LAYER = {"num_layers": 1, "hidden_dims": 7, "activations": "tanh"}
+BCN = {
+    "type": "bcn",
+    "embedder": {"token_embedders": {"tokens": WORDS}},
+    "pre_encode_feedforward": LAYER,
+    "encoder": LSTM,
+    "integrator": LSTM,
+    "output_layer": {"type": "feedforward", **LAYER},
+}
+MAXOUT = {**BCN, "output_layer": {"type": "maxout", "output_dims": [8, 6], "pool_sizes": 2}}
+BASIC = {
+    "type": "basic_classifier",
+    "embedder": {"token_embedders": {"tokens": WORDS}},
+    "pooler": {"type": "bag_of_embeddings", "averaged": True},
+}
+ALL = [
+    BCN,
+    MAXOUT,
+    {**BCN, "pre_encode_feedforward": None, "output_embedder": {**WORDS, "lowercase": True}},
+    BASIC,
+    {**BASIC, "encoder": LSTM, "pooler": "max", "feedforward": LAYER, "output_embedder": WORDS},
+]
+EACH = pytest.mark.parametrize("config", ALL, ids=["bcn", "maxout", "bcn_elmo", "basic", "encoded"])
+
+
+def head(config: dict[str, Any], counts: Vocabularies = COUNTS, **changes: Any) -> Any:
+    torch.manual_seed(1)
+    lazy = parse(Model, {**config, **changes}, source="a.jsonnet")
+    return lazy.build(vocabularies=counts)
+
+
+@EACH
+def test_a_batch_equals_its_texts_one_by_one(config):
+    check_a_batch_equals_its_rows(head(config), COUNTS, EXAMPLES)
+
+
+@EACH
+def test_gradients_reach_every_parameter(config):
+    check_gradients(head(config), COUNTS, EXAMPLES)
+
+
+@EACH
+def test_it_learns_its_training_data(config):
+    check_learning(head(config), COUNTS, EXAMPLES)
+
+
+@EACH
+def test_without_labels_there_are_predictions_and_no_loss(config):
+    model = head(config).eval()
+    batch = batch_of(model, COUNTS, [ClassifiedText(("Fine",), None), ClassifiedText((), None)])
+
+    output = model(batch)
+
+    assert output.loss is output.example_losses is None
+    for found in model.predict(output, batch):
+        assert found.label in COUNTS.labels()
+        assert sum(found.probabilities.values()) == pytest.approx(1)
+
+
+@EACH
+def test_training_data_without_labels_is_refused(config):
+    with pytest.raises(BuildError, match="the training data has no labels"):
+        head(config, Vocabularies({"words": {"a": 1}}))
+
+
+@EACH
+def test_it_can_be_built_without_memory_for_its_weights(config):
+    with torch.device("meta"):
+        assert all(parameter.is_meta for parameter in head(config).parameters())
+
+
+def test_a_bcn_computes_its_equations():
+    model = head(BCN).double().eval()
+    batch = batch_of(model, COUNTS, EXAMPLES[3:4])
+    words = model.pre_encode_feedforward(model.embedder(batch.text))
+    x = model.encoder(words, batch.text.mask)[0].detach().numpy()
+
+    scores = np.exp(x @ x.T)
+    c = scores / scores.sum(axis=1, keepdims=True) @ x
+    compared = torch.from_numpy(np.concatenate([x, x - c, x * c], axis=1))[None]
+    z = model.integrator(compared, batch.text.mask)[0].detach().numpy()
+    beta = np.exp(z @ model.self_attentive.projection.weight[0].detach().numpy())
+    pools = [z.max(axis=0), z.mean(axis=0), z.min(axis=0), beta @ z / beta.sum()]
+    expected = model.output_layer(torch.from_numpy(np.concatenate(pools))[None])
+
+    torch.testing.assert_close(model(batch).logits, expected, rtol=0, atol=1e-12)
+
+
+def test_the_output_embedder_of_a_bcn_stands_behind_its_integrator():
+    plain, wider = head(BCN), head(BCN, output_embedder={**WORDS, "lowercase": True})
+
+    assert wider.integrator.input_dim == plain.integrator.input_dim
+    assert wider.self_attentive.output_dim == plain.self_attentive.output_dim + 8
+    assert len(wider.indexers) == 2
+
+
+def test_dropout_acts_where_a_bcn_says_so():
+    model = head(BCN, embedding_dropout=0.5, integrator_dropout=0.3)
+    seen = {}
+    model.pre_encode_feedforward.register_forward_hook(lambda _, x, __: seen.update(words=x[0]))
+    model.self_attentive.register_forward_hook(lambda _, x, __: seen.update(pooled=x[0]))
+    batch = batch_of(model, COUNTS, EXAMPLES)
+
+    model(batch)
+
+    shares = {name: float((x[batch.text.mask] == 0).float().mean()) for name, x in seen.items()}
+    assert shares == pytest.approx({"words": 0.5, "pooled": 0.3}, abs=0.1)
+
+
+def test_the_last_maxout_layer_is_as_wide_as_there_are_labels():
+    layers = head(MAXOUT).output_layer.maxout.layers
+
+    assert [(layer.dim, layer.pool_size, layer.dropout) for layer in layers] == [
+        (8, 2, 0.0),
+        (6, 2, 0.0),
+        (5, 2, 0.0),
+    ]
+
+
+def test_dropout_has_an_item_for_each_layer_before_the_last():
+    output = {"type": "maxout", "output_dims": [8, 6], "dropout": [0.1]}
+
+    with pytest.raises(BuildError, match="dropout has 1 items, output_dims 2"):
+        head(BCN, output_layer=output)
+
+
+def test_a_basic_classifier_pools_encodes_and_scores():
+    model = head(ALL[-1]).eval()
+    batch = batch_of(model, COUNTS, EXAMPLES)
+    encoded = model.encoder(model.embedder(batch.text), batch.text.mask)
+    together = torch.cat([encoded, model.output_embedder(batch.text)], dim=2)
+    pooled = together.masked_fill(~batch.text.mask[:, :, None], float("-inf")).amax(dim=1)
+
+    expected = model.projection(model.feedforward(pooled))
+
+    torch.testing.assert_close(model(batch).logits, expected)
+
+
+def test_a_label_that_was_not_seen_in_training_is_refused():
+    with pytest.raises(DataError, match="'9' is none of the labels seen in training"):
+        batch_of(head(BASIC), COUNTS, [ClassifiedText(("Fine",), "9")])
+
+
+def test_a_batch_is_called_by_its_first_text():
+    batch = batch_of(head(BASIC), COUNTS, EXAMPLES)
+
+    assert batch.title == '"It \'s good fun ." and 9 more'
+    assert batch.num_tokens == sum(len(example.words) for example in EXAMPLES)

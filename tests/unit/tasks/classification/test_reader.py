@@ -1,0 +1,51 @@
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from elmo_framework.common.build import parse
+from elmo_framework.common.errors import DataError
+from elmo_framework.data.reader import DatasetReader
+from elmo_framework.tasks.classification.example import ClassifiedText
+from elmo_framework.tasks.classification.reader import TextClassificationReader
+
+FIXTURE = Path(__file__).parents[3] / "fixtures/text_classification/topics.csv"
+
+
+def reader(**options: Any) -> TextClassificationReader:
+    built = parse(
+        DatasetReader, {"type": "text_classification_json", **options}, source="a.jsonnet"
+    ).build()
+    assert isinstance(built, TextClassificationReader)
+    return built
+
+
+def test_a_table_with_commas_is_read_and_split_into_words():
+    first, *_, last = reader().read(FIXTURE)
+
+    assert first == ClassifiedText(("Stir", "the", "soup", ",", "slowly", "."), "cooking")
+    assert last.label == "weather"
+
+
+def test_other_names_other_words_and_a_limit_can_be_asked_for(tmp_path: Path):
+    path = tmp_path / "a.jsonl"
+    path.write_text('{"review": "Good fun.", "stars": 5}\n{"review": "Bad", "stars": 1}\nno JSON\n')
+
+    options = {"tokenizer": "whitespace", "text_key": "review", "label_key": "stars"}
+    found = list(reader(**options, max_instances=2).read(path))
+
+    assert found == [ClassifiedText(("Good", "fun."), "5"), ClassifiedText(("Bad",), "1")]
+
+
+def test_a_long_text_can_be_cut():
+    assert [len(text.words) for text in reader(max_sequence_length=3).read(FIXTURE)] == [3] * 6
+
+
+def test_a_text_without_words_is_refused(tmp_path: Path):
+    path = tmp_path / "a.jsonl"
+    path.write_text('{"text": " ", "label": "x"}\n')
+
+    with pytest.raises(DataError) as raised:
+        list(reader().read(path))
+
+    assert str(raised.value) == f"{path}:1: 'text' holds no word; remove the line"

@@ -1,0 +1,34 @@
+from tests.unit.tasks.configs import shipped
+
+BASELINE, ELMO = (f"(import '{name}.jsonnet')" for name in ("baseline", "elmo"))
+
+
+def test_the_config_with_elmo_is_the_baseline_elmo_and_the_papers_regularization():
+    baseline, elmo = shipped(BASELINE, "snli"), shipped(ELMO, "snli")
+
+    first = elmo["model"]["embedder"]["token_embedders"].pop("elmo")
+    second = elmo["model"].pop("output_embedder")
+    assert first == second
+    assert first["mix"] == {"type": "scalar_mix", "layer_norm": True, "l2": 0.001}
+    assert elmo["model"].pop("attention_dropout") == 0.5
+    assert elmo["trainer"]["optimizer"].pop("weight_decay") == 0.0001
+    assert elmo == baseline
+
+
+def test_the_sizes_are_the_papers():
+    model = shipped(BASELINE, "snli")["model"]
+
+    assert model["encoder"] == model["inference_encoder"]
+    assert model["encoder"]["hidden_size"] == 300
+    assert model["projection_feedforward"]["hidden_dims"] == 300
+
+
+def test_small_settings_lie_over_either():
+    for config in (BASELINE, ELMO):
+        raw = shipped(f"{config} + (import 'small.libsonnet')", "snli")
+        assert raw["model"]["encoder"] == {
+            "type": "lstm",
+            "hidden_size": 100,
+            "num_layers": 1,
+            "bidirectional": True,
+        }

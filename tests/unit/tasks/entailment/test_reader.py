@@ -1,0 +1,108 @@
+import logging
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from elmo_framework.common.build import parse
+from elmo_framework.common.errors import DataError
+from elmo_framework.data.reader import DatasetReader
+from elmo_framework.tasks.entailment.example import SentencePair
+from elmo_framework.tasks.entailment.reader import SnliReader
+
+FIXTURE = Path(__file__).parents[3] / "fixtures/snli/pairs.jsonl"
+SICK = {
+    "premise_key": "sentence_A",
+    "hypothesis_key": "sentence_B",
+    "label_key": "entailment_label",
+    "only": {"SemEval_set": "TRAIN"},
+}
+
+
+def reader(**options: Any) -> SnliReader:
+    built = parse(DatasetReader, {"type": "snli", **options}, source="a.jsonnet").build()
+    assert isinstance(built, SnliReader)
+    return built
+
+
+def test_raw_sentences_are_split_into_words():
+    first, *_ = reader().read(FIXTURE)
+
+    assert first == SentencePair(
+        ("Two", "boys", "kick", "a", "ball", "in", "the", "park", "."),
+        ("Children", "play", "outside", "."),
+        "entailment",
+    )
+
+
+def test_pairs_on_which_people_did_not_agree_are_left_out_and_counted(
+    caplog: pytest.LogCaptureFixture,
+):
+    with caplog.at_level(logging.INFO):
+        labels = [pair.label for pair in reader().read(FIXTURE)]
+
+    assert len(labels) == 9
+    assert set(labels) == {"entailment", "contradiction", "neutral"}
+    assert f"{FIXTURE}: 1 pairs with the label '-' were left out" in caplog.text
+
+
+def test_a_limit_counts_pairs():
+    assert len(list(reader(max_instances=7).read(FIXTURE))) == 7
+
+
+def test_the_table_of_multinli_is_read_by_its_columns(tmp_path: Path):
+    path = tmp_path / "dev.tsv"
+    path.write_text(
+        "index\tgenre\tsentence1\tsentence2\tlabel1\tgold_label\n"
+        '0\tfiction\tHe said "no\tHe spoke\tneutral\tentailment\n'
+        "1\tfiction\tShe left\tShe stayed\tneutral\t-\n"
+    )
+
+    found = list(reader(tokenizer="whitespace").read(path))
+
+    assert found == [SentencePair(("He", "said", '"no'), ("He", "spoke"), "entailment")]
+
+
+def test_the_table_of_sick_is_read_by_its_columns_and_its_split(tmp_path: Path):
+    path = tmp_path / "SICK.txt"
+    path.write_text(
+        "pair_ID\tsentence_A\tsentence_B\tentailment_label\trelatedness_score\tSemEval_set\n"
+        "1\tKids play\tKids sleep\tCONTRADICTION\t3.5\tTRAIN\n"
+        "2\tA man runs\tA man moves\tENTAILMENT\t4.5\tTEST\n"
+    )
+
+    found = list(reader(tokenizer="whitespace", **SICK).read(path))
+
+    assert found == [SentencePair(("Kids", "play"), ("Kids", "sleep"), "CONTRADICTION")]
+
+
+@pytest.mark.parametrize(
+    ("line", "message"),
+    [
+        (
+            '{"sentence1": "a", "sentence2": "b"}',
+            "there is no 'gold_label'; allowed: sentence1, se",
+        ),
+        (
+            '{"gold_label": "x", "sentence1": "a"}',
+            "there is no 'sentence2'; allowed: gold_label, s",
+        ),
+        (
+            '{"gold_label": "x", "sentence1": "a", "sentence2": " "}',
+            "'sentence2' holds no word; remove the line",
+        ),
+        (
+            '{"gold_label": "x", "sentence1": 3, "sentence2": "b"}',
+            "'sentence1' is 3; expected a st",
+        ),
+        ("no JSON", "no JSON object: Expecting value"),
+    ],
+)
+def test_a_bad_line_is_named_with_its_file(tmp_path: Path, line: str, message: str):
+    path = tmp_path / "a.jsonl"
+    path.write_text(f'{{"gold_label": "x", "sentence1": "a", "sentence2": "b"}}\n{line}\n')
+
+    with pytest.raises(DataError) as raised:
+        list(reader().read(path))
+
+    assert str(raised.value).startswith(f"{path}:2: {message}")

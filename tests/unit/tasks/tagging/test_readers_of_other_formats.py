@@ -1,0 +1,206 @@
+import json
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from elmo_framework import components
+from elmo_framework.common.build import parse
+from elmo_framework.common.errors import BuildError, DataError
+from elmo_framework.data.reader import DatasetReader
+from elmo_framework.tasks.tagging.example import TaggedSentence
+
+components.load()
+CONLLU = """\
+# sent_id = 1
+1-2\tDon't\t_\t_\t_\t_\t_\t_\t_\t_
+1\tDo\tdo\tAUX\tVB\t_\t0\troot\t_\t_
+2\tn't\tnot\tPART\tRB\t_\t1\tadvmod\t_\t_
+2.1\tgo\tgo\tVERB\tVB\t_\t_\t_\t_\t_
+3\t10 000\t10000\tNUM\tCD\t_\t1\tobj\t_\t_
+
+# sent_id = 2
+1\tRain\train\tNOUN\tNN\t_\t0\troot\t_\t_
+"""
+
+
+def read(folder: Path, kind: str, text: str, **options: Any) -> list[TaggedSentence]:
+    path = folder / "data.txt"
+    path.write_text(text, encoding="utf-8")
+    reader = parse(DatasetReader, {"type": kind, **options}, source="a.jsonnet").build()
+    return list(reader.read(path))
+
+
+def shown(examples: Iterable[TaggedSentence]) -> list[str]:
+    return [
+        " ".join(f"{word}/{tag}" for word, tag in zip(held.words, held.tags or (), strict=True))
+        for held in examples
+    ]
+
+
+def message(folder: Path, kind: str, text: str, **options: Any) -> str:
+    with pytest.raises(DataError) as raised:
+        read(folder, kind, text, **options)
+    return str(raised.value).removeprefix(f"{folder / 'data.txt'}:")
+
+
+def test_sequence_tagging_reads_words_joined_to_tags(tmp_path):
+    text = "The###DT rain###NN\tfell###VBD\n\n####sym###X\n"
+
+    assert shown(read(tmp_path, "sequence_tagging", text)) == [
+        "The/DT rain/NN fell/VBD",
+        "####sym/X",
+    ]
+
+
+def test_sequence_tagging_can_have_other_delimiters(tmp_path):
+    options = {"word_tag_delimiter": "/", "token_delimiter": "\t"}
+
+    found = read(tmp_path, "sequence_tagging", "New York/B-LOC\t1/2/O\n", **options)
+
+    assert found == [TaggedSentence(("New York", "1/2"), ("B-LOC", "O"))]
+
+
+@pytest.mark.parametrize("pair", ["rain", "###NN", "rain###"])
+def test_sequence_tagging_names_a_pair_that_is_none(tmp_path, pair):
+    assert message(tmp_path, "sequence_tagging", f"a###B\nThe###DT {pair}\n") == (
+        f"2: found {pair!r}, expected a word, '###' and a tag"
+    )
+
+
+def test_conll2000_reads_chunks_and_parts_of_speech(tmp_path):
+    text = "The DT B-NP\nrain NN I-NP\nfell VBD B-VP\n\nGo VB B-VP\n"
+
+    assert shown(read(tmp_path, "conll2000", text)) == ["The/B-NP rain/I-NP fell/B-VP", "Go/B-VP"]
+    assert shown(read(tmp_path, "conll2000", text, tag_label="pos", max_instances=1)) == [
+        "The/DT rain/NN fell/VBD"
+    ]
+    assert shown(read(tmp_path, "conll2000", text, coding_scheme="BIOUL")) == [
+        "The/B-NP rain/L-NP fell/U-VP",
+        "Go/U-VP",
+    ]
+
+
+def test_conll2000_refuses_other_columns_and_tags(tmp_path):
+    assert message(tmp_path, "conll2000", "The DT\n") == (
+        "1: found 2 columns, expected 3: word, part of speech, chunk"
+    )
+    assert message(tmp_path, "conll2000", "The DT B-NP\nrain NN NP\n").startswith(
+        "2: 'NP' is no tag of a span; allowed: O"
+    )
+    with pytest.raises(BuildError, match="coding_scheme is 'BIO', but parts of speech"):
+        read(tmp_path, "conll2000", "", tag_label="pos", coding_scheme="BIO")
+
+
+def test_universal_dependencies_give_words_that_are_written_and_count_once(tmp_path):
+    assert read(tmp_path, "universal_dependencies_pos", CONLLU) == [
+        TaggedSentence(("Do", "n't", "10 000"), ("AUX", "PART", "NUM")),
+        TaggedSentence(("Rain",), ("NOUN",)),
+    ]
+
+
+def test_universal_dependencies_have_tags_of_the_language(tmp_path):
+    options = {"use_language_specific_pos": True, "max_instances": 1}
+
+    assert shown(read(tmp_path, "universal_dependencies_pos", CONLLU, **options)) == [
+        "Do/VB n't/RB 10 000/CD"
+    ]
+
+
+def test_universal_dependencies_need_ten_columns_and_a_sentence(tmp_path):
+    assert message(tmp_path, "universal_dependencies_pos", "# x\n1\tRain\tNN\n") == (
+        "2: found 3 columns, expected 10 with tabs between them: '1\\tRain\\tNN'"
+    )
+    assert message(tmp_path, "universal_dependencies_pos", "# only a comment\n") == (
+        " there is no sentence in this file"
+    )
+
+
+def test_json_lines_hold_words_and_tags(tmp_path):
+    lines = [
+        {"tokens": ["Rain", "fell"], "tags": ["NN", "VBD"], "id": 3},
+        {"tokens": [], "tags": []},
+    ]
+    text = "\n\n".join(map(json.dumps, lines))
+
+    assert shown(read(tmp_path, "tagging_json", text)) == ["Rain/NN fell/VBD", ""]
+
+
+def test_json_lines_can_have_other_keys_and_spans_in_another_scheme(tmp_path):
+    text = json.dumps({"w": ["New", "York"], "t": ["I-LOC", "I-LOC"]})
+
+    options = {"tokens_key": "w", "tags_key": "t", "coding_scheme": "BIOUL"}
+
+    assert shown(read(tmp_path, "tagging_json", text, **options)) == ["New/B-LOC York/L-LOC"]
+
+
+@pytest.mark.parametrize(
+    ("line", "expected"),
+    [
+        ("[1]", "expected a JSON object, found [1]"),
+        ('{"tokens": [], "tag": []}', "there is no key 'tags'; allowed: tag, tokens. Did you mean"),
+        ('{"tokens": "Rain", "tags": []}', "'tokens' is 'Rain'; expected a list of strings"),
+        ('{"tokens": [], "tags": [1]}', "'tags' is [1]; expected a list of strings"),
+        ('{"tokens": ["a"], "tags": []}', "1 words have 0 tags"),
+        ('{"tokens": ', "no JSON object: "),
+    ],
+)
+def test_json_lines_that_are_no_sentence_are_named(tmp_path, line, expected):
+    assert message(tmp_path, "tagging_json", f"\n{line}\n").startswith(f"2: {expected}")
+
+
+def test_a_table_has_a_word_a_row_and_its_tag_in_the_last_column(tmp_path):
+    text = 'The\tx\tDT\n"\tx\tQ\n\n\nRain\tx\tNN\n'
+
+    assert shown(read(tmp_path, "tagging_table", text)) == ['The/DT "/Q', "Rain/NN"]
+
+
+def test_a_table_with_commas_may_quote_and_name_its_columns(tmp_path):
+    text = 'n,Word,Tag\ns1,"1,000",CD\n,rains,NNS\ns2,"""",Q\n'
+    options = {"separator": "comma", "word_column": "Word", "tag_column": "Tag"}
+
+    assert shown(read(tmp_path, "tagging_table", text, **options, sentence_column="n")) == [
+        "1,000/CD rains/NNS",
+        '"/Q',
+    ]
+    assert len(read(tmp_path, "tagging_table", text, **options)) == 1
+
+
+def test_a_table_can_repeat_the_number_of_the_sentence(tmp_path):
+    text = "7\ta\tA\n7\tb\tB\n8\tc\tC\n\n8\td\tD\n"
+
+    found = read(tmp_path, "tagging_table", text, word_column=1, sentence_column=0)
+
+    assert shown(found) == ["a/A b/B", "c/C", "d/D"]
+
+
+def test_spans_of_a_table_are_written_in_a_scheme(tmp_path):
+    text = "New\tI-LOC\nYork\tI-LOC\n"
+
+    found = read(tmp_path, "tagging_table", text, coding_scheme="BIO", max_instances=1)
+
+    assert shown(found) == ["New/B-LOC York/I-LOC"]
+
+
+@pytest.mark.parametrize(
+    ("text", "options", "expected"),
+    [
+        ("a\tb\nc\n", {}, "2: found 1 columns, expected 2 as above"),
+        ("a\tb\n", {"tag_column": 2}, "1: there is no column 2; allowed: -2 to 1"),
+        ("word\ttag\n", {"tag_column": "tags"}, "1: no column is called 'tags'; allowed: tag, wo"),
+        ("\n\n", {}, " there is no sentence in this file"),
+        ('a,"b\n', {"separator": "comma"}, "1: no row of a table: unexpected end of data"),
+        ("a\tB-X\nb\tY\n", {"coding_scheme": "BIO"}, "2: 'Y' is no tag of a span"),
+    ],
+)
+def test_a_table_that_cannot_be_read_is_named(tmp_path, text, options, expected):
+    assert message(tmp_path, "tagging_table", text, **options).startswith(expected)
+
+
+def test_files_of_a_folder_are_read_in_order(tmp_path):
+    (tmp_path / "b.txt").write_text("c###C\n")
+    (tmp_path / "a.txt").write_text("a###A\n")
+    reader = parse(DatasetReader, "sequence_tagging", source="a.jsonnet").build()
+
+    assert shown(reader.read(tmp_path)) == ["a/A", "c/C"]

@@ -1,0 +1,155 @@
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+
+from elmo_framework import components
+from elmo_framework.common.build import parse
+from elmo_framework.common.errors import BuildError
+from elmo_framework.data.vocabulary import Vocabularies
+from elmo_framework.model.model import Model
+from elmo_framework.tasks.tagging.batch import TaggingBatch
+from elmo_framework.tasks.tagging.example import TaggedSentence
+from elmo_framework.tasks.tagging.simple_tagger import SimpleTagger
+from elmo_framework.tasks.tagging.task import TaggingTask
+
+components.load()
+WORDS = {"type": "embedding", "embedding_dim": 8}
+LSTM = {"type": "lstm", "hidden_size": 3, "bidirectional": True}
+EXAMPLES = [
+    TaggedSentence(("Maria", "Lund", "left", "Oslo"), ("B-PER", "I-PER", "O", "B-LOC")),
+    TaggedSentence(("Rain",), ("O",)),
+    TaggedSentence(("Oslo", "and", "Turku"), ("B-LOC", "O", "B-LOC")),
+]
+COUNTS = Vocabularies(TaggingTask().count(EXAMPLES))
+
+
+def tagger(**options: Any) -> SimpleTagger:
+    torch.manual_seed(1)
+    config = {"type": "simple_tagger", "embedder": {"token_embedders": {"tokens": WORDS}}}
+    built = parse(Model, {**config, **options}, source="a.jsonnet").build(vocabularies=COUNTS)
+    assert isinstance(built, SimpleTagger)
+    return built
+
+
+def batch_of(model: SimpleTagger, examples: Sequence[TaggedSentence] = EXAMPLES) -> TaggingBatch:
+    batch = model.task.collator(COUNTS, model.indexers)(examples)
+    assert isinstance(batch, TaggingBatch)
+    return batch
+
+
+def expected_loss(logits: np.ndarray, example: TaggedSentence) -> float:
+    """The mean of -log p over the words of a sentence."""
+    losses = []
+    for row, tag in zip(logits, example.tags or (), strict=False):
+        p = np.exp(row - row.max())
+        losses.append(-math.log(p[COUNTS.labels().id(tag)] / p.sum()))
+    return sum(losses) / len(losses)
+
+
+def test_the_loss_is_the_mean_over_words_and_then_over_sentences():
+    model = tagger().double()
+    batch = batch_of(model)
+
+    output = model(batch)
+
+    logits = output.logits.detach().numpy()
+    losses = [expected_loss(rows, example) for rows, example in zip(logits, EXAMPLES, strict=True)]
+    assert output.example_losses.tolist() == pytest.approx(losses, abs=1e-12)
+    assert output.loss.item() == pytest.approx(sum(losses) / 3, abs=1e-12)
+
+
+def test_sentences_without_words_count_for_nothing():
+    model = tagger()
+    empty = TaggedSentence((), ())
+
+    output = model(batch_of(model, [*EXAMPLES, empty]))
+
+    torch.testing.assert_close(output.loss, model(batch_of(model)).loss)
+    assert output.example_losses[3] == 0
+    alone = batch_of(model, [empty])
+    assert model(alone).loss == 0
+    assert model.predict(model(alone), alone) == [()]
+
+
+def test_each_word_has_its_best_tag():
+    model = tagger()
+    batch = batch_of(model)
+    output = model(batch)
+
+    found = model.predict(output, batch)
+
+    items = COUNTS.labels().items
+    for tags, rows in zip(found, output.logits.tolist(), strict=True):
+        assert list(tags) == [
+            items[max(range(5), key=row.__getitem__)] for row in rows[: len(tags)]
+        ]
+    assert [len(tags) for tags in found] == [4, 1, 3]
+
+
+@pytest.mark.parametrize("decoder", ["softmax", "crf"])
+@pytest.mark.parametrize("encoder", ["pass_through", LSTM])
+def test_a_batch_equals_its_sentences_one_by_one(decoder, encoder):
+    model = tagger(decoder=decoder, encoder=encoder).eval()
+    batch = batch_of(model)
+    together = model(batch)
+
+    for row, example in enumerate(EXAMPLES):
+        own = batch_of(model, [example])
+        alone = model(own)
+        torch.testing.assert_close(alone.loss, together.example_losses[row])
+        assert model.predict(alone, own) == model.predict(together, batch)[row : row + 1]
+
+
+@pytest.mark.parametrize("decoder", ["softmax", "crf"])
+def test_gradients_reach_every_parameter(decoder):
+    model = tagger(decoder=decoder, encoder=LSTM, output_embedder=WORDS, output_encoder=LSTM)
+
+    model(batch_of(model)).loss.backward()
+
+    assert {name for name, value in model.named_parameters() if not value.grad.any()} == set()
+
+
+def test_a_conditional_random_field_keeps_to_the_scheme():
+    model = tagger(decoder="crf").eval()
+    batch = batch_of(model)
+    output = model(batch)
+    wrong = torch.zeros_like(output.logits)
+    wrong[:, :, COUNTS.labels().id("I-PER")] = 5.0
+    output = type(output)(loss=None, example_losses=None, logits=wrong)
+
+    for tags in model.predict(output, batch):
+        assert tags[0] != "I-PER"
+    assert {tag for tags in tagger().predict(output, batch) for tag in tags} == {"I-PER"}
+
+
+def test_with_a_conditional_random_field_the_loss_is_a_sum():
+    model = tagger(decoder="crf")
+
+    output = model(batch_of(model))
+
+    torch.testing.assert_close(output.loss, output.example_losses.sum())
+
+
+def test_without_tags_there_are_predictions_and_no_loss():
+    model = tagger().eval()
+    batch = batch_of(model, [TaggedSentence(("Oslo", "and", "Turku"), None)])
+
+    output = model(batch)
+
+    assert output.loss is output.example_losses is None
+    assert len(model.predict(output, batch)[0]) == 3
+
+
+def test_training_data_without_tags_is_refused():
+    lazy = parse(
+        Model,
+        {"type": "simple_tagger", "embedder": {"token_embedders": {"tokens": WORDS}}},
+        source="a.jsonnet",
+    )
+
+    with pytest.raises(BuildError, match="SimpleTagger: the training data has no tags"):
+        lazy.build(vocabularies=Vocabularies({}))

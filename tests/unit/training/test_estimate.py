@@ -1,0 +1,63 @@
+"""What is said of a training before it starts and after its first updates."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+
+from elmo_framework.training.estimate import Estimate
+from elmo_framework.training.progress import Progress, StepReport
+from tests.unit.training.toy import Toy
+
+BYTES_OF_WEIGHTS = 4 * (2 * 4 + 4 + 1)
+
+
+def said(directory: Path, capsys: pytest.CaptureFixture[str], **options: Any) -> list[str]:
+    """What is said of updates that take a second each and read four words."""
+    trainer = Toy(directory, **{"num_epochs": None, **options}).trainer
+    estimate = Estimate(trainer)
+    estimate.start(Progress())
+    for step in range(1, min(trainer.num_steps or 40, 40) + 1):
+        estimate.step(report(step))
+    return capsys.readouterr().err.splitlines()
+
+
+def report(step: int) -> StepReport:
+    nothing = torch.zeros(())
+    return StepReport(step, 0, False, nothing, nothing, 0.1, 4, float(step), "")
+
+
+@pytest.mark.parametrize(("optimizer", "kept"), [("adam", 2), ("adagrad", 1)])
+def test_memory_counts_weights_gradients_and_what_the_optimizer_keeps(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], optimizer: str, kept: int
+) -> None:
+    (line,) = said(tmp_path, capsys, num_steps=30, optimizer={"type": optimizer, "lr": 0.01})
+    assert line == (
+        f"to train: 13 parameters; {BYTES_OF_WEIGHTS * (2 + kept)} bytes for weights, gradients "
+        "and optimizer, beside the activations"
+    )
+
+
+@pytest.mark.parametrize(
+    ("options", "left"),
+    [
+        ({"num_steps": 200}, "0:02:55"),
+        ({"num_steps": 200, "max_minutes": 2}, "0:01:35"),
+        ({"max_minutes": 10}, "0:09:35"),
+    ],
+)
+def test_the_end_is_foretold_by_the_limit_that_comes_first(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], options: dict[str, Any], left: str
+) -> None:
+    _, line = said(tmp_path, capsys, **options)
+    assert line.startswith(f"at 4 words/s: {left} left, until ")
+    assert line.endswith(", evaluations not counted")
+
+
+def test_nothing_is_said_of_a_training_of_a_few_updates(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert said(tmp_path, capsys, num_steps=25) == []
