@@ -26,8 +26,9 @@ Precision: TypeAlias = Literal["float32", "bfloat16", "int8"]
 Product: TypeAlias = Callable[[Tensor], Tensor]
 """From "rows in" to "rows out", without gradients."""
 
-# oneDNN compiles and keeps code for each number of rows: of large numbers, only these occur.
-_MANY_ROWS, _STEP_OF_ROWS = 128, 16
+# oneDNN compiles code for each number of rows and keeps it, a third of a megabyte a time. So only
+# some numbers occur: those whose four highest bits alone are set, and multiples of 128.
+_NUM_BITS, _STEP_OF_ROWS = 4, 128
 
 # Of 8 bits with a sign, and what makes them 8 bits without one.
 _LARGEST, _OFFSET, _SMALLEST = 127, 128, 1e-30
@@ -144,7 +145,7 @@ def _onednn(rows: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor:
     given = rows.contiguous()
     if num_rows == 1:
         given = given.expand(2, -1).contiguous()
-    elif num_rows > _MANY_ROWS and (missing := -num_rows % _STEP_OF_ROWS):
+    elif missing := -num_rows % min(_STEP_OF_ROWS, 1 << max(0, num_rows.bit_length() - _NUM_BITS)):
         given = functional.pad(given, (0, 0, 0, missing))
     outputs: Tensor = torch.ops.mkldnn._linear_pointwise(given, weight, bias, "none", [], "")
     return outputs[:num_rows]

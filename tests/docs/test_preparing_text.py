@@ -1,4 +1,4 @@
-"""The page on pretraining does what it says."""
+"""The page on preparing text does what it says."""
 
 from __future__ import annotations
 
@@ -13,4 +13,4 @@ ROOT = Path(__file__).parents[2]
 
 def test_the_page_prints_what_it_shows(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
-    assert run_page(ROOT / "docs/pretraining.md") == 1
+    assert run_page(ROOT / "docs/preparing_text.md") == 1
