@@ -57,7 +57,7 @@ golden: install  ## write the filled configs again that the tests compare with
 same-loss: install  ## the losses of a seeded 20-step run; a refactoring must not change them
 	$(VENV)/bin/python benchmarks/same_loss.py
 
-crash-campaign: install  ## kill training at N random moments (N=50); the results must not change
+crash-campaign: install  ## kill training and more at N random moments (N=50); the results must not change
 	$(VENV)/bin/python benchmarks/crash_campaign.py --kills $(or $(N),50)
 
 bench: install  ## compare our speed with that of others (PEERS=DIR SCRIPTS=DIR ARGS=...)

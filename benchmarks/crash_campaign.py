@@ -1,13 +1,14 @@
-"""Kills training at random moments and recovers it; the results must not change.
+"""Kills work at random moments and starts it again; what comes out must not change.
 
-A biLM and a tagger on it are trained once without a disturbance. Then each is trained again,
-killed by SIGKILL, recovered, killed again, until it is done; its weights must be the same bit for
-bit, and so must its log of evaluations but for the time. When the kills are not spent, another
-run follows.
+Five victims: the training of a biLM, that of a tagger on it, the building of a store of layers,
+the cutting of a corpus, and a training in two processes, of which either is killed. Each is done
+once without a disturbance. Then it is done again, killed by SIGKILL, started again, killed again,
+until it is done; weights, scores and files must be the same bit for bit. When the kills are not
+spent, another run follows.
 
-A kill comes at a random time after the process has written its configuration, so it can hit the
-counting of words, the building of the model, an update, a checkpoint or the final files. The seed
-repeats the times, not the states that they hit: those depend on the machine's speed.
+A kill comes at a random time after the work has begun, so it can hit the counting of words, the
+building of the model, an update, a checkpoint or the final files. The seed repeats the times, not
+the states that they hit: those depend on the machine's speed.
 """
 
 from __future__ import annotations
@@ -20,21 +21,22 @@ import sys
 import tempfile
 import time
 from argparse import ArgumentParser, Namespace
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from shutil import rmtree
 from typing import Any
 
-from small_jobs import Job, pretraining, tagging
+from crash_victims import Place, Preparation, StoreBuilding, Training, Victim
+from small_jobs import DATA, pretraining, tagging
 
 _OFTEN: Mapping[str, Any] = {
     "evaluate_every": {"steps": 20},
     "checkpointer": {"save_every": {"steps": 3}},
 }
-_PRETRAINING = pretraining({**_OFTEN, "num_epochs": 8})
+_BILM = Training("biLM", pretraining({**_OFTEN, "num_epochs": 8}))
 _LARGEST_SHARE = 0.5
-"""The latest kill, as a share of an undisturbed training: small enough for several in one run."""
+"""The latest kill, as a share of an undisturbed run: small enough for several in one run."""
 
 
 @dataclass(frozen=True)
@@ -42,14 +44,14 @@ class Kill:
     """A process that was killed.
 
     Attributes:
-        job: what it trained.
+        victim: what it did.
         run: the number of the run, from 1.
-        seconds: how long it lived after it had written its configuration.
+        seconds: how long it lived after its work had begun.
         checkpoint: the step of the last checkpoint that it left; 0 without any.
         unfinished: files and folders that it was writing or removing.
     """
 
-    job: str
+    victim: str
     run: int
     seconds: float
     checkpoint: int
@@ -62,7 +64,7 @@ class Campaign:
 
     Attributes:
         seed: of the random times.
-        num_runs: that were killed and recovered until they were done.
+        num_runs: that were killed and started again until they were done.
         differences: from the undisturbed runs.
         kills: in their order.
     """
@@ -72,42 +74,53 @@ class Campaign:
     differences: list[str] = field(default_factory=list)
     kills: list[Kill] = field(default_factory=list)
 
-    def attack(self, job: Job, folder: Path, *, num_kills: int, chance: random.Random) -> None:
-        """Train a job undisturbed, then kill it again and again.
+    def attack(
+        self, victim: Victim, folder: Path, *, num_kills: int, chance: random.Random
+    ) -> Place:
+        """Let a victim do its work undisturbed, then kill it again and again.
 
         Args:
-            job: what is trained.
+            victim: what is killed.
             folder: for its runs.
             num_kills: how many kills there are.
             chance: gives the times.
+
+        Returns:
+            the place of the undisturbed run.
         """
-        whole = folder / f"{job.name}-whole"
-        longest = _LARGEST_SHARE * _train(job, whole)
-        say(f"{job.name}: undisturbed; kills come within {longest:.1f} seconds")
+        whole = _new_place(folder / f"{victim.name}-whole")
+        longest = _LARGEST_SHARE * _run(victim, whole)
+        say(f"{victim.name}: undisturbed; kills come within {longest:.1f} seconds")
         planned = [chance.uniform(0, longest) for _ in range(num_kills)]
         while planned:
             self.num_runs += 1
-            disturbed = folder / f"{job.name}-{self.num_runs}"
-            while _is_killed(job, disturbed, planned[-1] if planned else None):
-                self._note(Kill(job.name, self.num_runs, planned.pop(), *_left_in(disturbed)))
-            self._compare(disturbed, whole)
+            disturbed = _new_place(folder / str(self.num_runs))
+            while _is_killed(victim, disturbed, planned[-1] if planned else None, chance):
+                self._note(victim, planned.pop(), disturbed)
+            self._compare(victim, disturbed, whole)
+        return whole
 
-    def _note(self, kill: Kill) -> None:
+    def _note(self, victim: Victim, seconds: float, place: Place) -> None:
+        kill = Kill(victim.name, self.num_runs, seconds, place.checkpoint, place.unfinished)
         self.kills.append(kill)
         unfinished = f", unfinished: {', '.join(kill.unfinished)}" if kill.unfinished else ""
         say(
-            f"kill {len(self.kills)}: {kill.job}, run {kill.run}, after {kill.seconds:.3f} "
+            f"kill {len(self.kills)}: {kill.victim}, run {kill.run}, after {kill.seconds:.3f} "
             f"seconds, last checkpoint at step {kill.checkpoint}{unfinished}"
         )
 
-    def _compare(self, disturbed: Path, whole: Path) -> None:
-        found = []
-        if not _same_bytes(disturbed / "weights.safetensors", whole / "weights.safetensors"):
-            found.append(f"{disturbed}: the weights differ from those in {whole}")
-        if _evaluations(disturbed) != _evaluations(whole):
-            found.append(f"{disturbed}: metrics.jsonl differs from that in {whole}")
-        self.differences += found
-        say("\n".join(found) or f"{disturbed.name}: done, the same as undisturbed")
+    def _compare(self, victim: Victim, disturbed: Place, whole: Place) -> None:
+        found, expected = victim.results(disturbed), victim.results(whole)
+        differences = [
+            f"{disturbed.folder}: {name} differs from that in {whole.folder}"
+            for name in sorted({*found, *expected})
+            if found.get(name) != expected.get(name)
+        ]
+        self.differences += differences
+        say(
+            "\n".join(differences)
+            or f"{victim.name}, run {self.num_runs}: done, the same as undisturbed"
+        )
 
 
 def main() -> int:
@@ -117,10 +130,10 @@ def main() -> int:
     say(f"seed {arguments.seed}")
     started = time.monotonic()
     folder = Path(tempfile.mkdtemp(prefix="elmo-crash-campaign-"))
-    num_first = (arguments.kills + 1) // 2
-    campaign.attack(_PRETRAINING, folder, num_kills=num_first, chance=chance)
-    tagger = tagging(folder / "bilm-whole", {**_OFTEN, "num_epochs": 24})
-    campaign.attack(tagger, folder, num_kills=arguments.kills - num_first, chance=chance)
+    first, *shares = _shares(arguments.kills)
+    bilm = campaign.attack(_BILM, folder, num_kills=first, chance=chance).result
+    for victim, num_kills in zip(_victims(bilm), shares, strict=True):
+        campaign.attack(victim, folder, num_kills=num_kills, chance=chance)
     seconds = round(time.monotonic() - started)
     say(
         f"{len(campaign.kills)} kills in {campaign.num_runs} runs, {seconds} seconds: "
@@ -141,8 +154,23 @@ def say(text: str) -> None:
     print(text, flush=True)  # noqa: T201
 
 
+def _victims(bilm: Path) -> Sequence[Victim]:
+    """Return all victims but the biLM that some of them read."""
+    return (
+        Training("tagger", tagging(bilm, {**_OFTEN, "num_epochs": 24})),
+        StoreBuilding(tagging(bilm, {"num_epochs": 1})),
+        Preparation(DATA / "lm_train.txt"),
+        Training("biLM in two processes", pretraining({**_OFTEN, "num_epochs": 8}), in_two=True),
+    )
+
+
+def _shares(num_kills: int) -> list[int]:
+    """Divide the kills among the five victims."""
+    return [(num_kills + number) // 5 for number in range(5)]
+
+
 def _arguments() -> Namespace:
-    parser = ArgumentParser(description="Kill training at random moments and recover it.")
+    parser = ArgumentParser(description="Kill work at random moments and start it again.")
     parser.add_argument("--kills", type=int, default=50, help="how many (50)")
     parser.add_argument(
         "--seed", type=int, default=random.randrange(2**32), help="of the times; random unless set"
@@ -151,69 +179,52 @@ def _arguments() -> Namespace:
     return parser.parse_args()
 
 
-def _train(job: Job, directory: Path) -> float:
-    """Train to the end; return the seconds from the written configuration on."""
-    process = _started(job, directory)
+def _new_place(folder: Path) -> Place:
+    folder.mkdir()
+    return Place(folder)
+
+
+def _run(victim: Victim, place: Place) -> float:
+    """Let the work be done; return the seconds that it took once it had begun."""
+    process = _started(victim, place)
     began = time.monotonic()
-    _require_success(process.wait(), directory)
+    _require_success(process.wait(), place)
     return time.monotonic() - began
 
 
-def _is_killed(job: Job, directory: Path, after: float | None) -> bool:
-    """Train, or go on, and kill the process after some seconds; tell whether it still lived."""
-    process = _started(job, directory, *(["--recover"] if directory.exists() else []))
+def _is_killed(victim: Victim, place: Place, after: float | None, chance: random.Random) -> bool:
+    """Let work go on, and kill it after some seconds; tell whether it was still under way."""
+    process = _started(victim, place)
     try:
-        _require_success(process.wait(after), directory)
+        _require_success(process.wait(after), place)
     except subprocess.TimeoutExpired:
-        process.kill()
+        victim.kill(process, chance)
         # An end in the moment before the signal is no kill.
-        return process.wait() < 0
+        return process.wait() != 0
     return False
 
 
-def _started(job: Job, directory: Path, *flags: str) -> subprocess.Popen[bytes]:
-    """Start a training; return when it has written its configuration, as it does each time."""
-    sign = directory / "config.json"
-    before = sign.stat().st_mtime_ns if sign.exists() else 0
-    command = [sys.executable, "-m", "elmo_framework", *job.arguments(directory, *flags)]
-    environment = {**os.environ, "OMP_NUM_THREADS": "1"}
-    with _messages(directory).open("wb") as messages:
+def _started(victim: Victim, place: Place) -> subprocess.Popen[bytes]:
+    """Start a process; return when its work has begun, or when it has ended."""
+    arguments = victim.arguments(place)
+    environment = {**os.environ, "OMP_NUM_THREADS": "1", "ELMO_CACHE_ROOT": str(place.cache)}
+    with place.messages.open("wb") as messages:
+        before = victim.sign(place)
         process = subprocess.Popen(
-            command, env=environment, stdout=subprocess.DEVNULL, stderr=messages
+            [sys.executable, *arguments],
+            env=environment,
+            stdout=subprocess.DEVNULL,
+            stderr=messages,
         )
-    while process.poll() is None and not (sign.exists() and sign.stat().st_mtime_ns > before):
+    while process.poll() is None and victim.sign(place) == before:
         time.sleep(0.005)
     return process
 
 
-def _require_success(code: int, directory: Path) -> None:
+def _require_success(code: int, place: Place) -> None:
     """Stop the campaign when a process has failed by itself; show what it wrote."""
     if code:
-        sys.exit(f"{directory}: exit code {code}\n{_messages(directory).read_text()}")
-
-
-def _messages(directory: Path) -> Path:
-    """Return the file for what the last process of a run writes to standard error."""
-    return directory.with_name(f"{directory.name}.stderr")
-
-
-def _left_in(directory: Path) -> tuple[int, list[str]]:
-    """Return the last checkpoint's step, and the names of what is half written or removed."""
-    steps = [int(path.name[5:]) for path in directory.glob("checkpoints/step-*")]
-    unfinished = sorted(
-        path.name for ending in ("writing", "removing") for path in directory.rglob(f".*.{ending}")
-    )
-    return max(steps, default=0), unfinished
-
-
-def _same_bytes(one: Path, other: Path) -> bool:
-    return one.read_bytes() == other.read_bytes()
-
-
-def _evaluations(directory: Path) -> list[dict[str, float]]:
-    """Return the log of evaluations without the time, which is never the same."""
-    lines = [json.loads(line) for line in (directory / "metrics.jsonl").read_text().splitlines()]
-    return [{name: line[name] for name in line if name != "seconds"} for line in lines]
+        sys.exit(f"{place.folder}: exit code {code}\n{place.messages.read_text()}")
 
 
 if __name__ == "__main__":

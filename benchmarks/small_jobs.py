@@ -9,7 +9,8 @@ from pathlib import Path
 from typing import Any
 
 _ROOT = Path(__file__).parents[1]
-_DATA = _ROOT / "experiments/demo"
+DATA = _ROOT / "experiments/demo"
+"""The folder of the demo's sentences."""
 
 
 @dataclass(frozen=True)
@@ -41,8 +42,8 @@ def pretraining(trainer: Mapping[str, Any]) -> Job:
     """
     changes = {
         "dataset_reader.max_instances": 60,
-        "train_data_path": str(_DATA / "lm_train.txt"),
-        "validation_data_path": str(_DATA / "lm_valid.txt"),
+        "train_data_path": str(DATA / "lm_train.txt"),
+        "validation_data_path": str(DATA / "lm_valid.txt"),
         "model.token_encoder.filters": [[1, 4], [2, 8]],
         "model.token_encoder.projection_dim": 8,
         "model.context_layers.cell_size": 12,
@@ -63,8 +64,8 @@ def tagging(bilm: Path, trainer: Mapping[str, Any]) -> Job:
     """
     changes = {
         "dataset_reader.max_instances": 40,
-        "train_data_path": str(_DATA / "train.txt"),
-        "validation_data_path": str(_DATA / "valid.txt"),
+        "train_data_path": str(DATA / "train.txt"),
+        "validation_data_path": str(DATA / "valid.txt"),
         "model.embedder.token_embedders.elmo.bilm": str(bilm),
         "model.embedder.token_embedders.tokens.embedding_dim": 8,
         "model.embedder.token_embedders.token_characters.encoder.num_filters": 8,

@@ -142,6 +142,8 @@ class StoredBiLm:
         dtype = DTYPES[self._contents.dtype]
         with Progress("computing layers", total=num_tokens, unit="words") as progress:
             for portion in portions(missing, num_layers=self.shape.num_layers, most=most):
+                # So that a build that was killed goes on to the same bits.
+                reader.frozen.forget()
                 keep(compute_shard(reader, portion, dtype=dtype, note=progress.advance))
 
     def _num_bytes(self, sentences: Sequence[Words]) -> int:

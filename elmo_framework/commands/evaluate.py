@@ -97,11 +97,12 @@ def _sums(
 
         def note(batch: Any, result: Any) -> None:
             progress.advance(1)
-            if predictions is not None:
-                found = run.head().predict(result, batch)
-                predictions.extend(zip(found, batch.examples, strict=True))
 
-        return run.sums(path, note=note)
+        if predictions is None:
+            return run.sums(path, note=note)
+        scored = run.score(path, note=note)
+    predictions += scored.predictions
+    return scored.sums
 
 
 def _text(scores: Mapping[str, Mapping[str, Any]]) -> str:

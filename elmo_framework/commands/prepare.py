@@ -147,7 +147,7 @@ def _held_out(text: str) -> float:
         number = float(text)
     except ValueError:
         number = -1
-    if number < 0 or (number >= 1 and number != int(number)):
+    if not (0 <= number < 1 or (number >= 1 and number.is_integer())):
         raise ArgumentTypeError(
             f"{text!r} is neither a number of sentences nor a share from 0 to below 1"
         )

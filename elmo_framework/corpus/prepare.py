@@ -70,6 +70,7 @@ def prepare(job: PreparationJob) -> None:
         ElmoFrameworkError: a file cannot be read or written, or there is nothing to train on.
         StoppedError: the user interrupted; what is done is kept.
     """
+    _require_one_vocabulary(job)
     workplace = Workplace(job.output)
     workplace.require_free(resume=job.resume, force=job.force)
     files = text_files(job.texts)
@@ -95,6 +96,14 @@ def prepare(job: PreparationJob) -> None:
         except KeyboardInterrupt as error:
             raise StoppedError("interrupted; --resume goes on from here") from error
     report(job.output, manifest)
+
+
+def _require_one_vocabulary(job: PreparationJob) -> None:
+    if job.vocabulary is not None and (job.min_count > 1 or job.max_vocabulary_size is not None):
+        raise RunError(
+            "--vocabulary takes the words of a file as they are; leave out --min-count and "
+            "--max-vocabulary-size, which choose among counted ones"
+        )
 
 
 def _cutting(recipe: SplitterRecipe) -> dict[str, Any]:

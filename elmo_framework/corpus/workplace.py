@@ -33,9 +33,16 @@ class Workplace:
 
     Args:
         output: the corpus.
+
+    Raises:
+        RunError: a folder cannot have this name.
     """
 
     def __init__(self, output: Path) -> None:
+        if output.name in ("", ".."):
+            raise RunError(
+                f"--output-dir {output}: a corpus is a folder of its own; name a new one"
+            )
         self.output, self.path = output, output.with_name(output.name + _PARTIAL)
         self._settings, self._journal = self.path / "settings.json", self.path / "done.jsonl"
 

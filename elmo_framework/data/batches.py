@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from math import inf
+from math import ceil, inf
 from typing import Annotated, Any, TypeVar, final
 
 import numpy as np
@@ -99,21 +99,31 @@ class ExampleSource(BatchSource[Any]):
         self._plan = self._planned(self._epoch)
 
     def load_state_of_others(self, state: Mapping[str, Any], num_processes: int) -> None:
-        """Leave out as many batches as they had delivered together."""
-        joint = state["delivered"] * num_processes
-        delivered = min(joint // self._context.share.world_size, len(self._planned(state["epoch"])))
+        """Leave out as many batches as they had delivered together.
+
+        The epoch has ended here if and only if it had there.
+        """
+        all_of_others = ceil(len(self._joint(state["epoch"])) / num_processes)
+        delivered = num_batches = len(self._planned(state["epoch"]))
+        if state["delivered"] < all_of_others:
+            joint = state["delivered"] * num_processes
+            delivered = min(joint // self._context.share.world_size, num_batches - 1)
         self.load_state_dict({"epoch": state["epoch"], "delivered": delivered})
 
-    def _planned(self, epoch: int) -> list[list[int]]:
-        """Return the examples of each of this process's batches."""
+    def _joint(self, epoch: int) -> list[list[int]]:
+        """Return the examples of each batch of all processes."""
         generator = np.random.default_rng([self._context.seed, epoch])
         order = np.arange(len(self._examples))
         if self._shuffles:
             generator.shuffle(order)
-        share = self._context.share
         joint = list(self._cut(self._bucketed(order, generator)))
         if self._loader.bucketing and self._shuffles:
             generator.shuffle(joint)
+        return joint
+
+    def _planned(self, epoch: int) -> list[list[int]]:
+        """Return the examples of each of this process's batches."""
+        joint, share = self._joint(epoch), self._context.share
         if not self._context.is_training:
             return joint[share.rank :: share.world_size]
         missing = -len(joint) % share.world_size

@@ -30,7 +30,8 @@ def given_words(inputs: Mapping[str, Any], key: str, tokenizer: Tokenizer) -> tu
         DataError: the object has no such key, or it holds something else.
     """
     if key not in inputs:
-        raise DataError(f"there is no {key!r}; {allowed(key, inputs)}")
+        found = ", ".join(map(repr, inputs)) or "none"
+        raise DataError(f"there is no key {key!r}; found {found}")
     value = inputs[key]
     if isinstance(value, str):
         return tuple(tokenizer.words(value))

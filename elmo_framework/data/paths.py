@@ -24,7 +24,7 @@ def data_files(path: Path) -> list[Path]:
     """
     if path.is_file():
         return [path]
-    found = path.iterdir() if path.is_dir() else _matches(path)
+    found = path.iterdir() if path.is_dir() else matches(path)
     files = sorted(file for file in found if file.is_file() and not file.name.startswith("."))
     if not files:
         what = "a folder without files" if path.is_dir() else "no file, folder or pattern of files"
@@ -32,8 +32,16 @@ def data_files(path: Path) -> list[Path]:
     return files
 
 
-def _matches(pattern: Path) -> Iterator[Path]:
-    return Path(pattern.anchor).glob(str(pattern.relative_to(pattern.anchor)))
+def matches(pattern: Path) -> Iterator[Path]:
+    """Yield what a pattern stands for, in any order.
+
+    Raises:
+        DataError: it is no pattern, as where `**` stands beside letters.
+    """
+    try:
+        yield from Path(pattern.anchor).glob(str(pattern.relative_to(pattern.anchor)))
+    except ValueError as error:
+        raise DataError(f"this is no pattern: {error}", path=pattern) from error
 
 
 def read_lines(path: Path) -> Iterator[tuple[int, str]]:

@@ -90,7 +90,9 @@ class SpacyTokenizer(Tokenizer):
 
     def words(self, sentence: str) -> list[str]:
         """Return the words and the punctuation marks."""
-        return [token.text for token in self._pipeline.tokenizer(sentence) if not token.is_space]
+        tokens = self._pipeline.tokenizer(sentence)
+        # spaCy makes a string anew for each word; millions of pairs of sentences hold few.
+        return [sys.intern(token.text) for token in tokens if not token.is_space]
 
 
 def _pipeline(language: str) -> Language:

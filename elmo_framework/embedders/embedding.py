@@ -106,7 +106,8 @@ class EmbeddingTokenEmbedder(TokenEmbedder):
         vocabularies: what was counted in the training data.
         pretrained_file: vectors to start from: GloVe's, fastText's or word2vec's text, a word and
             its numbers a line, or word2vec's binary form; as it is, compressed (`.gz`, `.bz2`,
-            `.xz`), in a `.zip` or `.tar`, or `(archive)#inner` for one of several files in it.
+            `.xz`, `.zst`), in a `.zip` or `.tar`, or `(archive)#inner` for one of several files
+            in it.
         pretrained_format: of the file; null for binary if its name ends in `.bin`, and else text.
         trainable: whether the vectors are trained.
         lowercase: whether words that differ only in case share a vector.

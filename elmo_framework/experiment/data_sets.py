@@ -5,7 +5,6 @@ from __future__ import annotations
 import random
 from collections import Counter
 from collections.abc import Iterable
-from pathlib import Path
 from typing import Any
 
 import torch
@@ -98,12 +97,11 @@ def evaluation_source(
     model: Model[Any],
     vocabularies: Vocabularies,
     *,
-    path: Path,
+    examples: Iterable[Any],
     share: Share,
 ) -> BatchSource[Any]:
-    """Return the batches of a file that a model is scored on."""
+    """Return the batches of examples that a model is scored on."""
     context = _context(experiment, model, vocabularies, is_training=False, share=share)
-    examples: Iterable[Any] = experiment.evaluation_reader.read(path)
     return experiment.evaluation_loader.source(examples, context)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
@@ -29,6 +30,19 @@ from elmo_framework.training.evaluator import Evaluator, autocast, inference
 from elmo_framework.training.process_group import ProcessGroup, choose_device
 
 Note = Callable[[Any, Any], None]
+
+
+@dataclass(frozen=True)
+class ScoredFile:
+    """What a model makes of a file.
+
+    Attributes:
+        sums: what its scores are made of.
+        predictions: as the task knows them, each with its example, in the order of the file.
+    """
+
+    sums: Mapping[str, float]
+    predictions: Sequence[tuple[Any, Any]]
 
 
 @dataclass(frozen=True)
@@ -61,22 +75,28 @@ class LoadedRun:
 
     def sums(self, path: Path | str, *, note: Note | None = None) -> Mapping[str, float]:
         """Return what the scores of `evaluate` are made of, with the same arguments."""
-        path = Path(path)
-        try:
-            source = evaluation_source(
-                self.experiment, self.model, self.vocabularies, path=path, share=Share()
-            )
-            evaluator = Evaluator(
-                source,
-                group=ProcessGroup(Share()),
-                device=self.device,
-                precision=self.experiment.trainer.precision,
-            )
-            return evaluator.sums(self.model, note)
-        except DataError as error:
-            if error.path is not None:
-                raise
-            raise DataError(str(error), path=path) from error
+        with _named(Path(path)):
+            return self._sums(self.experiment.evaluation_reader.read(Path(path)), note)
+
+    def score(self, path: Path | str, *, note: Note | None = None) -> ScoredFile:
+        """Count as `sums` does, and return the predictions besides.
+
+        Raises:
+            RunError: the model predicts nothing.
+        """
+        head = self.head()
+        found: dict[int, Any] = {}
+
+        def keep(batch: Any, output: Any) -> None:
+            # By their examples, as a data loader may bring those of similar length together.
+            found.update(zip(map(id, batch.examples), head.predict(output, batch), strict=True))
+            if note is not None:
+                note(batch, output)
+
+        with _named(Path(path)):
+            examples = list(self.experiment.evaluation_reader.read(Path(path)))
+            sums = self._sums(examples, keep)
+        return ScoredFile(sums, [(found[id(example)], example) for example in examples])
 
     def tables(self, sums: Mapping[str, float]) -> Mapping[str, Table]:
         """Return tables that say more than scores, by name: which labels are taken for which."""
@@ -132,7 +152,9 @@ class LoadedRun:
             raise ValueError(f"batch_size is {batch_size}; it must be above 0")
         head = self.head()
         chosen = self._tokenizer(head, tokenizer)
-        examples = (head.task.example(_as_object(held), chosen) for held in inputs)
+        examples = (
+            _example(head, held, chosen, number) for number, held in enumerate(inputs, start=1)
+        )
         return self._in_batches(head, examples, batch_size)
 
     def head(self) -> Head[Any]:
@@ -147,6 +169,18 @@ class LoadedRun:
                 "`elmo evaluate` scores it"
             )
         return self.model
+
+    def _sums(self, examples: Iterable[Any], note: Note | None) -> Mapping[str, float]:
+        source = evaluation_source(
+            self.experiment, self.model, self.vocabularies, examples=examples, share=Share()
+        )
+        evaluator = Evaluator(
+            source,
+            group=ProcessGroup(Share()),
+            device=self.device,
+            precision=self.experiment.trainer.precision,
+        )
+        return evaluator.sums(self.model, note)
 
     def _tokenizer(self, head: Head[Any], wanted: Tokenizer | str | None) -> Tokenizer:
         if isinstance(wanted, str):
@@ -236,6 +270,24 @@ def build_tokenizer(name: str) -> Tokenizer:
     if name not in known:
         raise RunError(f"{name!r} is no tokenizer; {allowed(name, known)}")
     return parse(Tokenizer, name, source="tokenizer").build()
+
+
+@contextmanager
+def _named(path: Path) -> Iterator[None]:
+    """Say of which file an error is, where it does not say so itself."""
+    try:
+        yield
+    except DataError as error:
+        if error.path is not None:
+            raise
+        raise DataError(str(error), path=path) from error
+
+
+def _example(head: Head[Any], held: object, tokenizer: Tokenizer, number: int) -> Any:
+    try:
+        return head.task.example(_as_object(held), tokenizer)
+    except DataError as error:
+        raise DataError(f"input {number}: {error}") from error
 
 
 def _as_object(held: object) -> Mapping[str, Any]:

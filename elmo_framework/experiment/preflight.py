@@ -15,10 +15,11 @@ from elmo_framework.common import build
 from elmo_framework.common.archive_path import archive_path
 from elmo_framework.common.component import Lazy, MustExist
 from elmo_framework.common.config import Config
-from elmo_framework.common.errors import Problem, allowed, dotted
+from elmo_framework.common.errors import DataError, Problem, allowed, dotted
 from elmo_framework.common.hints import literals, marks, parts
 from elmo_framework.common.registry import members
 from elmo_framework.common.walk import leaves
+from elmo_framework.data.paths import matches
 from elmo_framework.data.reader import DatasetReader
 from elmo_framework.experiment.experiment import Experiment
 
@@ -67,13 +68,9 @@ def _missing(value: Any, path: str, *, names: Sequence[str] = ()) -> Iterator[Pr
 
 def _exists(path: Path) -> bool:
     try:
-        return path.exists() or (has_magic(str(path)) and any(_matches(path)))
-    except (OSError, ValueError):  # refused by the file system, as too long, or by glob
+        return path.exists() or (has_magic(str(path)) and any(matches(path)))
+    except (OSError, ValueError, DataError):  # refused by the file system, as too long, or by glob
         return False
-
-
-def _matches(pattern: Path) -> Iterator[Path]:
-    return Path(pattern.anchor).glob(str(pattern.relative_to(pattern.anchor)))
 
 
 def _absence(path: Path) -> str:

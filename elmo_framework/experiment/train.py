@@ -17,7 +17,12 @@ from elmo_framework.common.filled import filled, with_absolute_paths
 from elmo_framework.common.logs import say
 from elmo_framework.data.vocabulary import Vocabularies
 from elmo_framework.experiment.beginning import load_first_optimizer, load_first_weights
-from elmo_framework.experiment.data_sets import evaluation_source, prepare_model, training_source
+from elmo_framework.experiment.data_sets import (
+    evaluation_source,
+    prepare_model,
+    read_examples,
+    training_source,
+)
 from elmo_framework.experiment.experiment import Beginning, Experiment, Split
 from elmo_framework.experiment.model_report import inspect_model
 from elmo_framework.experiment.run_directory import RunDirectory
@@ -134,8 +139,9 @@ def _evaluator(
     path = job.experiment.paths[split]
     if path is None:
         return None
+    examples = read_examples(job.experiment, split)
     source = evaluation_source(
-        job.experiment, model, vocabularies, path=path, share=job.group.share
+        job.experiment, model, vocabularies, examples=examples, share=job.group.share
     )
     precision = job.experiment.trainer.precision
     evaluator = Evaluator(source, group=job.group, device=job.device, precision=precision)
@@ -158,7 +164,7 @@ def _rehearse(evaluator: Evaluator, model: Model[Any], *, metric: str, path: Pat
         ) from error
     # Scores by type, such as f1-measure-PER, need not be there from the first batch on.
     by_type = tuple(name.removesuffix("overall") for name in scores if name.endswith("-overall"))
-    if not (by_type and metric[1:].startswith(by_type)):
+    if scores and not (by_type and metric[1:].startswith(by_type)):
         require_score(metric, scores)
 
 

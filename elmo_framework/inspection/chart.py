@@ -56,8 +56,9 @@ class _Axis:
 
 def _axis_across(steps: Sequence[float]) -> _Axis:
     """Return an axis that ends with the last step."""
-    ticks = [tick for tick in _round_numbers(0, max(steps)) if tick <= max(steps)]
-    return _Axis(ticks, _places(float, 0, max(steps), _LEFT, _WIDTH - _RIGHT))
+    last = max(steps) or 1  # before the first update there is nothing but step 0
+    ticks = [tick for tick in _round_numbers(0, last) if tick <= last]
+    return _Axis(ticks, _places(float, 0, last, _LEFT, _WIDTH - _RIGHT))
 
 
 def _axis_up(values: Sequence[float]) -> _Axis:

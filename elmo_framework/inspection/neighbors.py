@@ -19,7 +19,7 @@ from elmo_framework.bilm.load import reference
 from elmo_framework.bilm.published import find_bilm
 from elmo_framework.common.errors import DataError, RunError, allowed
 from elmo_framework.common.logs import Progress
-from elmo_framework.embedding.corpus import Corpus, Line
+from elmo_framework.embedding.corpus import STANDARD_INPUT, Corpus, Line
 from elmo_framework.experiment.loaded_run import build_tokenizer
 from elmo_framework.training.process_group import choose_device
 
@@ -118,8 +118,10 @@ def find_neighbors(bilm: Path | str, search: NeighborSearch) -> Neighbors:
 
     Raises:
         DataError: there is no such biLM, a file cannot be read, or the word is not in it.
-        RunError: the word is not in the query, or there is no such layer.
+        RunError: the word is not in the query, there is no such layer, or the corpus is no file.
     """
+    if STANDARD_INPUT in search.corpus:
+        raise RunError("--corpus -: neighbours are looked for in files, not in standard input")
     files, tokenizer = find_bilm(bilm), build_tokenizer(search.tokenizer)
     query = _occurrence(search, tokenizer.words(search.query))
     frozen = frozen_bilm(files, digest=reference(files).digest)

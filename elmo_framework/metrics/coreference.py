@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence, Set
 from typing import NamedTuple, TypeAlias, final
 
 import numpy as np
@@ -50,7 +50,8 @@ class ConllCoref(Metric):
     its own. Precision is the same with K and R exchanged. All parts of these fractions are summed
     over the documents before they are divided, as version 8 of the official scorer does
     (Pradhan et al. 2014). Nothing is done to mentions that only one side has, nor to clusters of
-    one mention, on either side; a mention that is repeated counts where it stands first.
+    one mention, on either side. A right mention that is repeated counts where it stands first; a
+    wrong one counts in the size of each cluster it is in.
 
     The scores are called `muc_f1`, `b_cubed_f1`, `ceaf_f1` and `coref_f1` for their mean, each
     with `_precision` and `_recall` likewise; `mention_identification_f1` is that of the mentions
@@ -59,7 +60,8 @@ class ConllCoref(Metric):
 
     def count(self, prediction: Resolution, gold: Clusters) -> Mapping[str, float]:
         """Count the clusters of one document."""
-        key, response = _without_repetition(gold), _without_repetition(prediction.clusters)
+        right = {mention for cluster in gold for mention in cluster}
+        key, response = (_counted(each, right) for each in (gold, prediction.clusters))
         sums = {}
         for name, agreement in _AGREEMENTS.items():
             for side, found in (
@@ -100,15 +102,20 @@ class MentionRecall(Metric):
         return {"mention_recall": _share(sums.get("found", 0.0), sums.get("total", 0.0))}
 
 
-def _without_repetition(clusters: Clusters) -> list[list[Span]]:
+def _counted(clusters: Clusters, right: Set[Span]) -> list[list[Span]]:
+    """Return clusters without the mentions, and without the clusters, that do not count."""
     seen: set[Span] = set()
-    distinct = []
+    kept = []
     for cluster in clusters:
-        own = [mention for mention in dict.fromkeys(cluster) if mention not in seen]
-        seen.update(own)
+        own = []
+        for mention in cluster:
+            if mention not in seen:
+                own.append(mention)
+            if mention in right:
+                seen.add(mention)
         if own:
-            distinct.append(own)
-    return distinct
+            kept.append(own)
+    return kept
 
 
 def _owners(clusters: Iterable[Iterable[Span]]) -> dict[Span, int]:

@@ -19,8 +19,8 @@ class SpanF1(Metric):
         precision = correct / predicted,  recall = correct / gold,  f1 = 2 * p * r / (p + r)
 
     A span is correct when its words and its label are. The scores are called `precision-LABEL`,
-    `recall-LABEL` and `f1-measure-LABEL`, with `overall` for all labels; `accuracy` is the share
-    of words whose tag is correct.
+    `recall-LABEL` and `f1-measure-LABEL`, with `overall` for all labels, and so not for one that
+    is called that; `accuracy` is the share of words whose tag is correct.
 
     Args:
         read_spans: what finds the spans of a tagged sentence.
@@ -42,14 +42,15 @@ class SpanF1(Metric):
 
     def score(self, sums: Mapping[str, float]) -> dict[str, float]:
         """Return the scores; those of labels that occur nowhere are left out."""
-        by_label: dict[str, dict[str, float]] = {"overall": defaultdict(float)}
+        by_label: dict[str, dict[str, float]] = {}
+        overall: dict[str, float] = defaultdict(float)
         for name, value in sums.items():
             kind, _, label = name.partition("/")
             if label:
                 by_label.setdefault(label, defaultdict(float))[kind] += value
-                by_label["overall"][kind] += value
+                overall[kind] += value
         scores = {"accuracy": _share(sums.get("correct_words", 0.0), sums.get("words", 0.0))}
-        for label, counted in sorted(by_label.items()):
+        for label, counted in (*sorted(by_label.items()), ("overall", overall)):
             scores |= {f"{name}-{label}": value for name, value in _scores(counted).items()}
         return scores
 

@@ -31,7 +31,7 @@ def window_maxima(
         maxima: Tensor = _WindowMaxima.apply(inputs, weight)  # type: ignore[no-untyped-call]
         return maxima
     num_windows = inputs.shape[1] - weight.shape[2] + 1
-    pieces = inputs.split(max(1, _WINDOWS_AT_ONCE // num_windows))
+    pieces = torch.split(inputs, max(1, _WINDOWS_AT_ONCE // num_windows))
     return torch.cat([_convolved(piece, weight).amax(dim=1) for piece in pieces])
 
 

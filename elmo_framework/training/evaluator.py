@@ -60,12 +60,18 @@ class Evaluator:
         """Make every batch and score the first, so that what would fail later fails now.
 
         Returns:
-            scores of the first batch of this process, for their names.
+            scores of the first batch of this process, for their names; nothing where the data
+            has fewer batches than there are processes, and none is left for this one.
 
         Raises:
             DataError: a label was not seen in training.
         """
-        first, *_ = self._source.batches()
+        batches = self._source.batches()
+        first = next(batches, None)
+        if first is None:
+            return {}
+        for _ in batches:  # made, and none of them held: together they may fill the memory
+            pass
         with inference(model), model.fresh_state():
             return model.scores(self._sums(model, first, None))
 

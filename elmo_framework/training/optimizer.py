@@ -10,9 +10,13 @@ from typing import Annotated, final
 import torch
 from annotated_types import Ge, Gt, Lt
 from torch import nn
+from torch.torch_version import TorchVersion
 
 from elmo_framework.common.registry import Registrable
 from elmo_framework.training.sparse_gradients import RowAdagrad
+
+_FUSED_ON_GPUS = "2.13"
+"""The version of PyTorch from which on its fused Adagrad runs on GPUs too."""
 
 Rate = Annotated[float, Gt(0)]
 Decay = Annotated[float, Ge(0), Lt(1)]
@@ -48,8 +52,11 @@ class Adagrad(Optimizer):
     weight_decay: Penalty = 0.0
 
     def create(self, parameters: Iterable[nn.Parameter]) -> torch.optim.Optimizer:
-        """Return torch's Adagrad, one pass over memory a parameter."""
-        return RowAdagrad(parameters, **vars(self), fused=True)
+        """Return torch's Adagrad, one pass over memory a parameter where torch can do so."""
+        held = list(parameters)
+        is_on_cpu = all(parameter.device.type == "cpu" for parameter in held)
+        is_fused = is_on_cpu or TorchVersion(torch.__version__) >= _FUSED_ON_GPUS
+        return RowAdagrad(held, **vars(self), fused=True if is_fused else None)
 
 
 @final

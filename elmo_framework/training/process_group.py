@@ -9,6 +9,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +20,12 @@ from torch.nn.parallel import DistributedDataParallel
 
 from elmo_framework.common.errors import RunError, allowed
 from elmo_framework.data.source import Share
+
+_LONGEST_WAIT = timedelta(hours=2)
+"""So long the others may wait while the first counts the words of a large text, or fills a store.
+
+A process that has died is seen by its connection, or by `torchrun`, and not by this.
+"""
 
 _SECONDS_TO_END = 3.0
 """A broken connection is seen a moment before the end of the process behind it."""
@@ -98,7 +105,8 @@ def process_group(device: torch.device) -> Iterator[ProcessGroup]:
         return
     if device.type == "cuda":
         torch.cuda.set_device(device)
-    dist.init_process_group("nccl" if device.type == "cuda" else "gloo")
+    backend = "nccl" if device.type == "cuda" else "gloo"
+    dist.init_process_group(backend, timeout=_LONGEST_WAIT)
     group = ProcessGroup(share)
     others = group.gather(Peer(share.rank, platform.node(), os.getpid()))
     try:

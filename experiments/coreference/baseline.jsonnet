@@ -31,7 +31,7 @@ local vectors = { type: 'embedding', trainable: false, normalize: true, missing:
       },
     },
     // e2e-coref: each sentence by itself; AllenNLP the document as one sequence ('document'). The
-    // gates of e2e-coref's cell are coupled, those of this one are not.
+    // gates of e2e-coref's cell are coupled and a fifth of h is dropped; not so in this one.
     encoder: { type: 'lstm', hidden_size: 200, bidirectional: true },
     encoder_reads: 'sentence',
     mention_feedforward: feedforward,

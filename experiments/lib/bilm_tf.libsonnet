@@ -8,8 +8,8 @@
 //   }
 //
 // Or only its model: { ..., model: bilm_tf.model(import '/path/to/options.json') }.
-// n_train_tokens is not read: an epoch is what the text holds. n_characters and n_gpus are ours to
-// know: the bytes of UTF-8, and the processes that torchrun starts.
+// n_train_tokens is compared with the words of the text, which are counted, and make an epoch.
+// n_characters and n_gpus are ours to know: the bytes of UTF-8, and the processes of torchrun.
 local get(options, key, default) = if std.objectHas(options, key) then options[key] else default;
 {
   model(options)::
@@ -58,6 +58,8 @@ local get(options, key, default) = if std.objectHas(options, key) then options[k
       type: 'windows',
       batch_size: options.batch_size,
       unroll_steps: options.unroll_steps,
+      [if std.objectHas(options, 'n_train_tokens') then 'num_train_tokens']:
+        options.n_train_tokens,
     },
     trainer: {
       // What bilm-tf does without being told, but for the learning rate, which may be told.

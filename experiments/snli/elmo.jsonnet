@@ -8,6 +8,7 @@ local elmo = import '../lib/elmo.libsonnet';
   dropout: 0.5,  // paper; AllenNLP 0, as its own dropout follows at once
 }) + {
   model+: { attention_dropout: 0.5 },  // paper, with ELMo only
-  // Paper, with ELMo only: an L2 penalty on the recurrent and the feed-forward weights.
+  // Paper, with ELMo only: an L2 penalty on the recurrent and the feed-forward weights; here on all
+  // that is trained, which is little more: biases and the two mixes.
   trainer+: { optimizer+: { weight_decay: 0.0001 } },
 }

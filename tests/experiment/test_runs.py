@@ -14,6 +14,7 @@ from safetensors.torch import load_file
 from elmo_framework import load
 from elmo_framework.commands.main import main
 from elmo_framework.common.files import digest
+from elmo_framework.data.batches import Batches
 from elmo_framework.data.tokenizer import WhitespaceTokenizer
 from tests.experiment.jobs import DATA, TAGGING, evaluations, pretrain, tagging_with, train
 
@@ -120,6 +121,19 @@ def test_evaluate_writes_scores_and_predictions(
     assert len(predictions) == 40
     assert all(len(held["tags"]) == len(held["words"]) for held in predictions)
     assert json.loads(scores.read_text()) == {valid: load(tagger).evaluate(valid)}
+
+
+def test_predictions_stand_in_the_order_of_the_file(tagger: Path) -> None:
+    run = load(tagger)
+    run.experiment.evaluation_loader = Batches(batch_size=7, bucketing=True)
+    examples = list(run.experiment.evaluation_reader.read(DATA / "valid.txt"))
+
+    scored = run.score(DATA / "valid.txt")
+
+    assert [example for _, example in scored.predictions] == examples
+    tags = [held["tags"] for held in run.predict([{"words": list(e.words)} for e in examples])]
+    assert [list(prediction) for prediction, _ in scored.predictions] == tags
+    assert run.model.scores(scored.sums) == run.evaluate(DATA / "valid.txt")
 
 
 def test_predict_takes_sentences_and_objects(

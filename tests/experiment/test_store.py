@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 import json
+import os
+import shutil
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 
 from elmo_framework import load
+from elmo_framework.bilm import stored
 from elmo_framework.bilm.frozen import FrozenBiLm
-from tests.experiment.jobs import DATA, evaluations, tagging_with, train
+from tests.experiment.jobs import DATA, arguments, evaluations, tagging_with, train
 from tests.numpy_bilm import NumpyBiLm
 
 NER = "experiments/ner/elmo.jsonnet"
@@ -64,6 +69,57 @@ def test_a_run_learns_the_same_with_and_without_a_store(folder: Path, tmp_path: 
         stored = metrics_of(tmp_path / name, folder, **keys, cache_dtype="float32")
         for found, expected in zip(stored, plain, strict=True):
             assert found == pytest.approx(expected, rel=1e-3, abs=1e-4)
+
+
+KILLED_AT_THE_THIRD_SHARD = """
+import os, signal, sys
+from elmo_framework.bilm import store, stored
+from elmo_framework.commands.main import main
+stored._SHARD_BYTES, save, shards = int(sys.argv[1]), store.np.save, []
+def saved(path, entries):
+    save(path, entries)
+    shards.append(path)
+    if len(shards) == 3:
+        os.kill(os.getpid(), signal.SIGKILL)
+store.np.save = saved
+sys.exit(main(sys.argv[2:]))
+"""
+
+
+@pytest.mark.slow
+def test_a_killed_builder_goes_on_and_the_run_ends_as_an_uninterrupted_one(
+    folder: Path, tmp_path: Path, cache: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(stored, "_SHARD_BYTES", 4000)
+    little = tagging_with(folder, **{"trainer.num_epochs": 1})
+    whole, killed = tmp_path / "whole", tmp_path / "killed"
+    assert train(NER, whole, little) == 0
+    expected = contents(cache)
+    shutil.rmtree(cache)
+
+    words = arguments(NER, killed, little)
+    done = subprocess.run(
+        [sys.executable, "-c", KILLED_AT_THE_THIRD_SHARD, "4000", *words],
+        env={**os.environ, "OMP_NUM_THREADS": "1"},
+        capture_output=True,
+        check=False,
+    )
+    left = contents(cache)
+    assert (done.returncode, 0 < len(left) < len(expected)) == (-9, True)
+    assert train(NER, killed, little, "--recover") == 0
+    assert contents(cache) == expected
+    assert left.items() <= expected.items()
+    assert weights(killed) == weights(whole)
+
+
+def weights(run: Path) -> bytes:
+    return (run / "weights.safetensors").read_bytes()
+
+
+def contents(folder: Path) -> dict[str, bytes]:
+    """All files that are not hidden, as what is being written is."""
+    files = [path for path in folder.rglob("*") if path.is_file() and "/." not in str(path)]
+    return {str(path.relative_to(folder)): path.read_bytes() for path in files}
 
 
 def test_a_loaded_run_that_predicts_builds_no_store(folder, tmp_path, cache: Path) -> None:

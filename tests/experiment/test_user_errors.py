@@ -158,7 +158,7 @@ def test_a_missing_file_to_evaluate_is_named(
 
 
 @pytest.mark.parametrize(
-    "line", ['{"tokens": "Anna"}', '{"words": [1]}', '{"text": "Anna"}', '{"tokens": ', "{}"]
+    "line", ['{"tokens": 3}', '{"words": [1]}', '{"text": "Anna"}', '{"tokens": ', "{}"]
 )
 def test_a_bad_line_to_predict_is_refused(
     line: str, tagger: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
@@ -173,10 +173,12 @@ def test_predictions_that_fail_leave_the_old_file_alone(
     tagger: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     source, output = tmp_path / "in.jsonl", tmp_path / "out.jsonl"
-    source.write_text('{"tokens": ["Anna"]}\n{"tokens": 3}\n')
+    source.write_text('{"tokens": ["Anna"]}\n\n{"tokens": 3}\n')
     output.write_text("old")
     assert main(["predict", str(tagger), str(source), "--output-file", str(output)]) == 2
     assert output.read_text() == "old"
+    expected = "input 2: 'tokens' is 3; expected a string or a list of strings"
+    assert message_of(capsys) == expected
 
 
 def test_a_bilm_predicts_nothing(bilm: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -236,7 +238,7 @@ def test_what_is_no_list_of_sentences_is_refused(tagger: Path) -> None:
         run.predict("Hi.")
     with pytest.raises(TypeError, match="pass a list"):
         run.predict({"tokens": ["Hi"]})
-    with pytest.raises(DataError, match="expected a sentence or an object, found 3"):
+    with pytest.raises(DataError, match=r"^input 2: expected a sentence or an object, found 3$"):
         run.predict(["Hi.", 3])  # type: ignore[list-item]
     with pytest.raises(ValueError, match="batch_size is 0"):
         run.predictions(["Hi."], batch_size=0)

@@ -49,7 +49,7 @@ class BiattentiveClassifier(Classifier[ClassificationBatch]):
             output, on the far side of the attention as in the paper.
         pre_encode_feedforward: transforms each word's vector before it is encoded; null for not.
         embedding_dropout: the share of values dropped from the words' vectors.
-        integrator_dropout: the share of values dropped from what is pooled.
+        integrator_dropout: the share of values dropped from the four pools.
     """
 
     task = TextClassificationTask()
@@ -100,7 +100,7 @@ class BiattentiveClassifier(Classifier[ClassificationBatch]):
         aligned = self_alignment(encoded, text.mask)
         compared = torch.cat([encoded, encoded - aligned, encoded * aligned], dim=2)
         integrated = joined(self.integrator(compared, text.mask), self.output_embedder, text)
-        pooled = self._pooled(self.integrator_dropout(integrated), text.mask)
+        pooled = self.integrator_dropout(self._pooled(integrated, text.mask))
         logits: Tensor = self.output_layer(pooled)
         return logits
 

@@ -15,7 +15,7 @@ from elmo_framework.data.paths import data_files, read_lines
 from elmo_framework.data.reader import DatasetReader
 from elmo_framework.tasks.classification.example import ClassifiedText
 
-_PIECE = re.compile(r"\( *([0-4])(?=[ (])|(\))|([^ ()]+)")
+_PIECE = re.compile(r"\(([0-4])(?=[ (])|(\))|([^ ()]+)")
 _ESCAPES = {"-LRB-": "(", "-RRB-": ")", r"\/": "/", r"\*": "*"}
 _ESCAPE = re.compile("|".join(map(re.escape, _ESCAPES)))
 _LABELS: dict[str, tuple[str | None, ...]] = {

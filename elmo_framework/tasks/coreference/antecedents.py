@@ -8,6 +8,7 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor, nn
 
+from elmo_framework.data.vocabulary import Vocabulary
 from elmo_framework.encoders.feedforward import FeedForwardOptions
 from elmo_framework.nn.pair_product import pair_products
 from elmo_framework.nn.product import linear
@@ -34,7 +35,8 @@ class AntecedentScorer(nn.Module):
         max_antecedents: how many spans before each are its candidates.
         dropout: the share of values dropped from phi.
         use_speakers: whether phi tells one speaker from two.
-        num_genres: how many genres phi has vectors for; None for no genre in phi.
+        genres: those that phi has vectors for, that of an unknown one at first 0; None for no
+            genre in phi.
     """
 
     def __init__(
@@ -46,17 +48,14 @@ class AntecedentScorer(nn.Module):
         max_antecedents: int,
         dropout: float,
         use_speakers: bool,
-        num_genres: int | None,
+        genres: Vocabulary | None,
     ) -> None:
         super().__init__()
         self._max_antecedents = max_antecedents
         self.distance_embedding = nn.Embedding(len(_FIRST_OF_BIN) + 1, feature_size)
         self.speaker_embedding = nn.Embedding(2, feature_size) if use_speakers else None
-        has_genres = num_genres is not None
-        self.genre_embedding = (
-            None if num_genres is None else nn.Embedding(num_genres, feature_size)
-        )
-        num_features = 1 + use_speakers + has_genres
+        self.genre_embedding = None if genres is None else _genre_embedding(genres, feature_size)
+        num_features = 1 + use_speakers + (genres is not None)
         self._dims = [span_dim, span_dim, span_dim, num_features * feature_size]
         self.feedforward = feedforward.build(input_dim=sum(self._dims))
         self.score = nn.Linear(self.feedforward.output_dim, 1)
@@ -121,6 +120,14 @@ class AntecedentScorer(nn.Module):
         antecedents = numbers[:, None] - back  # chunk antecedents
         places = (antecedents - candidates.start).clamp(min=0)
         return scores.T.gather(1, places).masked_fill(antecedents < 0, float("-inf"))
+
+
+def _genre_embedding(genres: Vocabulary, dim: int) -> nn.Embedding:
+    embedding = nn.Embedding(len(genres), dim)
+    # Where training knows every genre this vector stays as it is: it must not be noise.
+    with torch.no_grad():
+        embedding.weight[genres.unknown_id] = 0
+    return embedding
 
 
 def _bins(distances: Int[Tensor, "*shape"]) -> Int[Tensor, "*shape"]:

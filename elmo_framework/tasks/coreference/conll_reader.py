@@ -66,13 +66,18 @@ class ConllCoreferenceReader(DatasetReader[Document]):
                 entities[entity].append(Mention(num_words + start, num_words + end))
             num_words += len(sentence.words)
         return Document(
-            sentences=tuple(sentence.words for sentence in sentences),
+            sentences=tuple(tuple(map(_unescaped, sentence.words)) for sentence in sentences),
             clusters=clusters_of(entities.values()),
             key=key,
             part=part,
             speakers=tuple(sentence.speakers for sentence in sentences),
             genre=self._genres.genre(key),
         )
+
+
+def _unescaped(word: str) -> str:
+    # OntoNotes has marks with a stroke before them; e2e-coref and AllenNLP take it away as well.
+    return word[1:] if word in ("/.", "/?") else word
 
 
 def _decoded(sentence: Conll2012Sentence, file: Path) -> Sequence[tuple[str, int, int]]:

@@ -21,8 +21,8 @@ _COLOURS = ("red", "green", "yellow", "blue", "magenta", "cyan")
 def conll2012(predictions: Iterable[tuple[Resolution, Document]]) -> Iterator[str]:
     """Write the columns of CoNLL-2012, the predicted clusters in the last.
 
-    The name, the part and the words of each document are as they were read, so that the scorer
-    finds the document in the file of the right ones.
+    The name and the part of each document are as they were read, so that the scorer finds the
+    document in the file of the right ones.
     """
     for resolution, document in predictions:
         yield f"#begin document ({document.key}); part {document.part:03}\n"

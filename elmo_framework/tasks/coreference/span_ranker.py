@@ -130,7 +130,7 @@ class SpanRanker(Head[CoreferenceBatch]):
             max_antecedents=max_antecedents,
             dropout=dropout,
             use_speakers=use_speakers,
-            num_genres=len(vocabularies.words("genres")) if use_genre else None,
+            genres=vocabularies.words("genres") if use_genre else None,
         )
 
     @property

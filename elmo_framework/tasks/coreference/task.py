@@ -8,7 +8,8 @@ from typing import Any, ClassVar, final
 
 from rich.text import Text
 
-from elmo_framework.common.errors import DataError, allowed
+from elmo_framework.common.errors import DataError
+from elmo_framework.data.inputs import only_key
 from elmo_framework.data.text import Indexer
 from elmo_framework.data.tokenizer import Tokenizer
 from elmo_framework.data.vocabulary import Counts, Vocabularies
@@ -75,12 +76,8 @@ class CoreferenceTask(HeadTask[Document, CoreferenceBatch]):
         Beside `sentences` there may be `speakers`, as many as the words. `sentence` means
         `document`, and `genre` may stand beside any of them.
         """
-        given = [key for key in _KEYS if key in inputs]
-        if len(given) != 1:
-            found = ", ".join(map(repr, given or inputs)) or "none"
-            known = allowed(next(iter(inputs), ""), _KEYS)
-            raise DataError(f"expected one key that holds a document, found {found}; {known}")
-        sentences, speakers = _sentences(given[0], inputs, tokenizer), None
+        key = only_key(inputs, _KEYS)
+        sentences, speakers = _sentences(key, inputs, tokenizer), None
         if "speakers" in inputs:
             speakers = word_lists(inputs, "speakers")
         genre = text(inputs, "genre") if "genre" in inputs else None

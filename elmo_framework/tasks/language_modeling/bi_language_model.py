@@ -101,6 +101,11 @@ class BiLanguageModel(Model[WindowBatch]):
         )
         output_dim = self.bilm.context_layers.output_dim
         self.softmax = SampledSoftmax(output_dim, len(self._vocabulary), num_samples)
+        if self.softmax.num_samples != num_samples and not self.softmax.weight.is_meta:
+            _LOG.warning(
+                "model.num_samples is %d, and there are %d words: training takes the full softmax",
+                *(num_samples, len(self._vocabulary)),
+            )
         self._states: dict[Direction, State] = {}
 
     @property

@@ -82,10 +82,8 @@ class Rows:
         direction: Direction,
     ) -> None:
         self._sentences, self._num_steps = iter(sentences), num_steps
-        self._lengths = np.diff(corpus.offsets) - 1
-        is_forward = direction == "forward"
-        self.step = 1 if is_forward else -1
-        self._starts = corpus.offsets[:-1] if is_forward else corpus.offsets[1:] - 1
+        self._offsets = corpus.offsets
+        self._step = 1 if direction == "forward" else -1
         self._cursors, self._remaining = [0] * num_rows, [0] * num_rows
 
     def window(self) -> list[Segment]:
@@ -109,7 +107,7 @@ class Rows:
         while place < end and (self._remaining[row] or self._begin_sentence(row)):
             length = min(self._remaining[row], end - place)
             yield Segment(place, self._cursors[row], length)
-            self._cursors[row] += self.step * length
+            self._cursors[row] += self._step * length
             self._remaining[row] -= length
             place += length
 
@@ -117,6 +115,7 @@ class Rows:
         sentence = next(self._sentences, None)
         if sentence is None:
             return False
-        self._cursors[row] = int(self._starts[sentence])
-        self._remaining[row] = int(self._lengths[sentence])
+        begin, end = map(int, self._offsets[sentence : sentence + 2])
+        self._cursors[row] = begin if self._step > 0 else end - 1
+        self._remaining[row] = end - begin - 1
         return True

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Annotated, Any, final
@@ -22,6 +23,8 @@ from elmo_framework.tasks.language_modeling.corpus import Corpus
 from elmo_framework.tasks.language_modeling.example import LanguageModelingExample
 from elmo_framework.tasks.language_modeling.rows import Rows, Segment, ShuffledSentences
 
+_LOG = logging.getLogger(__name__)
+
 
 @final
 @DataLoader.register("windows")
@@ -39,6 +42,8 @@ class WindowLoader(DataLoader):
         unroll_steps: words of a row in one batch, and so the length of back-propagation.
         aligned: whether both directions read the same sentences in training; otherwise each
             has an order of its own, as in bilm-tf.
+        num_train_tokens: the words that the training text is said to have, as in bilm-tf's
+            options. They are counted, and a message tells of another number.
     """
 
     def __init__(
@@ -47,8 +52,10 @@ class WindowLoader(DataLoader):
         batch_size: Annotated[int, Gt(0)],
         unroll_steps: Annotated[int, Gt(0)],
         aligned: bool = False,
+        num_train_tokens: Annotated[int, Gt(0)] | None = None,
     ) -> None:
         self.batch_size, self.unroll_steps, self.aligned = batch_size, unroll_steps, aligned
+        self.num_train_tokens = num_train_tokens
 
     def source(
         self, examples: Iterable[LanguageModelingExample], context: SourceContext
@@ -69,6 +76,12 @@ class WindowLoader(DataLoader):
         cutter = Cutter(corpus, tables, self.batch_size, self.unroll_steps, context.share)
         if not context.is_training:
             return EvaluationWindows(cutter)
+        if self.num_train_tokens not in (None, corpus.num_words) and context.share.rank == 0:
+            _LOG.warning(
+                "data_loader.num_train_tokens is %s, and the text has %d words: an epoch is the "
+                "words of the text",
+                *(self.num_train_tokens, corpus.num_words),
+            )
         return TrainingWindows(cutter, seed=context.seed, aligned=self.aligned)
 
 
@@ -259,9 +272,11 @@ class TrainingWindows(BatchSource[WindowBatch]):
 
     def load_state_of_others(self, state: Mapping[str, Any], num_processes: int) -> None:
         """Go on with the same streams of sentences; every row begins a new one."""
-        of_others = state["delivered"] * num_processes
-        delivered = min(of_others // self._cutter.share.world_size, self._num_batches)
-        self._epoch, self._num_delivered = state["epoch"], delivered
+        sizes, corpus = state["sizes"], self._cutter.corpus
+        of_others = corpus.num_predictions // (sizes["rows"] * sizes["steps"])
+        # As a share of the epoch, so that an epoch has ended here if and only if it had there.
+        self._num_delivered = state["delivered"] * self._num_batches // of_others
+        self._epoch = state["epoch"]
         for name, sentences in self._sentences.items():
             sentences.load_state_dict(state["sentences"][name])
 

@@ -100,7 +100,9 @@ class AnswerHead(Head[QuestionBatch]):
 
     def predict(self, output: AnswerOutput, batch: QuestionBatch) -> list[Answer]:
         """Return the best answer to each question, as it stands in the passage."""
-        spans = best_spans(output.start_logits, output.end_logits, self._max_span_length)
+        # A sum of two narrow numbers is rounded once more, and spans would seem equally good.
+        start_logits, end_logits = output.start_logits.float(), output.end_logits.float()
+        spans = best_spans(start_logits, end_logits, self._max_span_length)
         answers = []
         for span, example in zip(spans.tolist(), batch.examples, strict=True):
             start, end = example.passage.characters(Span(*span))

@@ -80,7 +80,7 @@ class SquadReader(DatasetReader[PassageQuestion]):
             )
 
     def _questions(self, paragraph: _Entry, seen: Counter[str]) -> Iterator[PassageQuestion]:
-        passage = TokenizedText.of(paragraph.value("context", str), self.tokenizer)
+        passage = self._tokenized(paragraph, "context")
         limit = self.passage_length_limit
         for entry in paragraph.entries("qas"):
             if limit is not None and len(passage.words) > limit:
@@ -101,11 +101,18 @@ class SquadReader(DatasetReader[PassageQuestion]):
         if span is None:
             raise entry.error(f"no word of the passage stands in the answer {text!r}")
         seen["widened"] += _is_wider(span, start, text, passage, entry)
-        question = TokenizedText.of(entry.value("question", str), self.tokenizer)
+        question = self._tokenized(entry, "question")
         try:
             texts = tuple(text for _, text in answers)
             return PassageQuestion(entry.value("id", str), passage, question, texts, span)
         except ValueError as error:
+            raise entry.error(str(error)) from error
+
+    def _tokenized(self, entry: _Entry, key: str) -> TokenizedText:
+        text = entry.value(key, str)
+        try:
+            return TokenizedText.of(text, self.tokenizer)
+        except DataError as error:
             raise entry.error(str(error)) from error
 
 

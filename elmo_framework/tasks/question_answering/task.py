@@ -25,9 +25,17 @@ _ANSWER_STYLE = "bold green reverse"
 
 
 def squad_format(predictions: Iterable[tuple[Answer, PassageQuestion]]) -> Iterator[str]:
-    """Write what the official scorer of SQuAD reads: one object, from ids to answers."""
+    """Write what the official scorer of SQuAD reads: one object, from ids to answers.
+
+    Raises:
+        DataError: two questions have the same id, so that one answer would hide the other.
+    """
     before = "{"
+    seen: set[str] = set()
     for prediction, example in predictions:
+        if example.id in seen:
+            raise DataError(f"two questions have the id {example.id!r}; give each its own")
+        seen.add(example.id)
         answer = json.dumps(prediction.text, ensure_ascii=False)
         yield f"{before}{json.dumps(example.id, ensure_ascii=False)}: {answer}"
         before = ",\n"

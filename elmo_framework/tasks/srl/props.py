@@ -26,9 +26,8 @@ def gold_props(predictions: Iterable[tuple[object, SrlExample]]) -> Iterator[str
 
 def _block(words: Sequence[str], propositions: Sequence[Proposition]) -> str:
     """Return a line a word: the word if it is a predicate, and its cell in each column."""
-    asked = sorted((predicate, tags) for predicate, tags in propositions if predicate is not None)
-    targets = {predicate for predicate, _ in asked}
-    names = [word if place in targets else _NONE for place, word in enumerate(words)]
-    columns = [names, *(cells_of(tags) for _, tags in asked)]
+    tags = {place: tags for place, tags in propositions if place is not None}
+    names = [word if place in tags else _NONE for place, word in enumerate(words)]
+    columns = [names, *(cells_of(tags[place]) for place in sorted(tags))]
     rows = ["\t".join(row) for row in zip(*columns, strict=True)]
     return "\n".join([*rows, "", ""])

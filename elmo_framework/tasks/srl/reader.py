@@ -133,12 +133,17 @@ class DeepSrlReader(PropositionReader):
 
     def sentences(self, file: Path) -> Iterator[tuple[tuple[str, ...], list[Proposition]]]:
         """Yield the words of each line of a file, and its proposition."""
+        is_empty = True
         for number, line in read_lines(file):
-            if line.strip():
-                try:
-                    yield _of_line(line)
-                except ValueError as error:
-                    raise DataError(f"{error}: {line!r}", path=file, line=number) from error
+            if not line.strip():
+                continue
+            try:
+                yield _of_line(line)
+            except ValueError as error:
+                raise DataError(f"{error}: {line!r}", path=file, line=number) from error
+            is_empty = False
+        if is_empty:
+            raise DataError("there is no sentence in this file", path=file)
 
 
 def _of_line(line: str) -> tuple[tuple[str, ...], list[Proposition]]:

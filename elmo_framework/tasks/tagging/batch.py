@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from textwrap import shorten
 
 import numpy as np
 import torch
@@ -12,6 +11,7 @@ from jaxtyping import Int
 from torch import Tensor
 
 from elmo_framework.common.errors import DataError
+from elmo_framework.data.labels import excerpt
 from elmo_framework.data.text import Indexer, TextBatch, collate_text
 from elmo_framework.data.vocabulary import Vocabulary
 from elmo_framework.tasks.tagging.example import TaggedSentence
@@ -39,7 +39,7 @@ class TaggingBatch:
     @property
     def title(self) -> str:
         """The words of the first sentence, and how many follow it."""
-        return f"{_shown(self.text.words[0])} and {len(self.examples) - 1} more"
+        return f"{excerpt(self.text.words[0])} and {len(self.examples) - 1} more"
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,8 +75,4 @@ class TaggingCollator:
         try:
             return [self.labels.id(tag) for tag in tags]
         except DataError as error:
-            raise DataError(f"{error} It stands in: {_shown(example.words)}") from error
-
-
-def _shown(words: Sequence[str]) -> str:
-    return repr(shorten(" ".join(words), width=100, placeholder=" ..."))
+            raise DataError(f"{error} It stands in: {excerpt(example.words)}") from error

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from itertools import islice
 from pathlib import Path
@@ -15,6 +16,8 @@ from elmo_framework.data.reader import DatasetReader
 from elmo_framework.data.tagging import Scheme
 from elmo_framework.tasks.tagging.example import TaggedSentence
 from elmo_framework.tasks.tagging.span_tags import span_tags
+
+_GAP = re.compile("[ \t]+")
 
 
 @final
@@ -54,7 +57,7 @@ class SequenceTaggingReader(DatasetReader[TaggedSentence]):
 
     def _sentence(self, line: str, file: Path, number: int) -> TaggedSentence:
         words, tags = [], []
-        for pair in line.split(self._token_delimiter):
+        for pair in self._pairs(line):
             word, delimiter, tag = pair.rpartition(self._word_tag_delimiter)
             if not (word and delimiter and tag):
                 expected = f"expected a word, {self._word_tag_delimiter!r} and a tag"
@@ -65,3 +68,8 @@ class SequenceTaggingReader(DatasetReader[TaggedSentence]):
             lines = [number] * len(tags)
             tags = [*span_tags(tags, scheme=self._coding_scheme, path=file, lines=lines)]
         return TaggedSentence(tuple(words), tuple(tags))
+
+    def _pairs(self, line: str) -> list[str]:
+        if self._token_delimiter is not None:
+            return line.split(self._token_delimiter)
+        return _GAP.split(line.strip(" \t"))  # a word may hold other spaces, as 10\u00a0000 does

@@ -10,7 +10,7 @@ from jaxtyping import Bool, Float, Int
 from torch import Tensor
 from torch.nn import functional
 
-from elmo_framework.common.component import Default, Injected, Lazy
+from elmo_framework.common.component import Injected, Lazy
 from elmo_framework.data.tagging import scheme_of
 from elmo_framework.data.vocabulary import Vocabularies
 from elmo_framework.embedders.text_embedder import TextEmbedder
@@ -36,7 +36,7 @@ class SimpleTagger(Tagger):
     Args:
         embedder: gives each word its vector.
         vocabularies: what was counted in the training data; its labels are the tags.
-        encoder: reads each sentence; none unless stated.
+        encoder: reads each sentence; null for none.
         output_embedder: gives vectors that stand after those of the encoder: ELMo at the output.
         output_encoder: reads what the encoder and `output_embedder` give.
         dropout: the share of values dropped from the vectors before and after each encoder.
@@ -48,7 +48,7 @@ class SimpleTagger(Tagger):
         self,
         embedder: TextEmbedder,
         vocabularies: Injected[Vocabularies],
-        encoder: Annotated[Lazy[Encoder], Default("pass_through")],
+        encoder: Lazy[Encoder] | None = None,
         output_embedder: TokenEmbedder | None = None,
         output_encoder: Lazy[Encoder] | None = None,
         dropout: Annotated[float, Ge(0), Lt(1)] = 0.0,

@@ -79,6 +79,9 @@ class TableTaggingReader(DatasetReader[TaggedSentence]):
             yield self._sentence([row for _, row in numbered], word, tag, file)
 
     def _sentence(self, rows: list[_Row], word: int, tag: int, file: Path) -> TaggedSentence:
+        for row in rows:
+            if not (row.cells[word].strip() and row.cells[tag].strip()):
+                raise DataError("a word or its tag is missing", path=file, line=row.line)
         words = tuple(row.cells[word] for row in rows)
         tags = tuple(row.cells[tag] for row in rows)
         if self._coding_scheme is not None:

@@ -43,7 +43,7 @@ class Tagger(Head[TaggingBatch], ABC):
 
     Args:
         embedder: gives the encoder its vectors.
-        encoder: reads each sentence.
+        encoder: reads each sentence; None for none.
         vocabularies: what was counted in the training data; its labels are the tags.
         output_embedder: gives vectors that stand after those of the encoder.
         output_encoder: reads what the encoder and `output_embedder` give.
@@ -56,7 +56,7 @@ class Tagger(Head[TaggingBatch], ABC):
         self,
         *,
         embedder: TextEmbedder,
-        encoder: Lazy[Encoder],
+        encoder: Lazy[Encoder] | None,
         vocabularies: Vocabularies,
         output_embedder: TokenEmbedder | None,
         output_encoder: Lazy[Encoder] | None,
@@ -65,10 +65,11 @@ class Tagger(Head[TaggingBatch], ABC):
         super().__init__()
         self._labels = _labels(vocabularies)
         self.embedder = embedder
-        self.encoder = encoder.build(input_dim=embedder.output_dim)
+        dim = embedder.output_dim
+        self.encoder = None if encoder is None else encoder.build(input_dim=dim)
         self.output_embedder = output_embedder
         self.dropout = nn.Dropout(dropout)
-        dim = joined_dim(self.encoder.output_dim, output_embedder)
+        dim = joined_dim(dim if self.encoder is None else self.encoder.output_dim, output_embedder)
         self.output_encoder = (
             None if output_encoder is None else output_encoder.build(input_dim=dim)
         )
@@ -82,7 +83,9 @@ class Tagger(Head[TaggingBatch], ABC):
 
     def _logits(self, text: TextBatch) -> Float[Tensor, "batch tokens tags"]:
         """Score the tags of each word."""
-        encoded = self.dropout(self.encoder(self.dropout(self.embedder(text)), text.mask))
+        encoded = self.dropout(self.embedder(text))
+        if self.encoder is not None:
+            encoded = self.dropout(self.encoder(encoded, text.mask))
         encoded = joined(encoded, self.output_embedder, text)
         if self.output_encoder is not None:
             encoded = self.dropout(self.output_encoder(encoded, text.mask))

@@ -8,7 +8,9 @@ from typing import Any, ClassVar, final
 
 from rich.text import Text
 
-from elmo_framework.common.errors import DataError, allowed
+from elmo_framework.common.errors import DataError
+from elmo_framework.data.inputs import given_words, only_key
+from elmo_framework.data.labels import excerpt
 from elmo_framework.data.tagging import all_tags, scheme_of, spans
 from elmo_framework.data.text import Indexer
 from elmo_framework.data.tokenizer import Tokenizer
@@ -69,22 +71,12 @@ class TaggingTask(HeadTask[TaggedSentence, TaggingBatch]):
             DataError: it has none.
         """
         if example.tags is None:
-            raise DataError(
-                f"a sentence without tags cannot be scored: {' '.join(example.words)!r}"
-            )
+            raise DataError(f"a sentence without tags cannot be scored: {excerpt(example.words)}")
         return example.tags
 
     def example(self, inputs: Mapping[str, Any], tokenizer: Tokenizer) -> TaggedSentence:
         """Make an example of `{"sentence": "..."}` or of `{"tokens": [...]}` (or `words`)."""
-        given = [key for key in _KEYS if key in inputs]
-        if len(given) != 1:
-            found = ", ".join(map(repr, given or inputs)) or "none"
-            known = allowed(next(iter(inputs), ""), _KEYS)
-            raise DataError(f"expected one key that holds a sentence, found {found}; {known}")
-        value = inputs[given[0]]
-        if given[0] == "sentence":
-            return TaggedSentence(tuple(tokenizer.words(_text(value))), None)
-        return TaggedSentence(_words(given[0], value), None)
+        return TaggedSentence(given_words(inputs, only_key(inputs, _KEYS), tokenizer), None)
 
     def to_json(self, prediction: Sequence[str], example: TaggedSentence) -> dict[str, Any]:
         """Return the words, their tags, and the spans: from `start` to before `end`."""
@@ -100,15 +92,3 @@ class TaggingTask(HeadTask[TaggedSentence, TaggingBatch]):
     def pretty(self, prediction: Sequence[str], example: TaggedSentence) -> Text:
         """Return the sentence with its spans in brackets, or each word with its tag."""
         return coloured(example.words, prediction)
-
-
-def _text(value: object) -> str:
-    if not isinstance(value, str):
-        raise DataError(f"'sentence' is {value!r}; expected a string")
-    return value
-
-
-def _words(key: str, value: object) -> tuple[str, ...]:
-    if not isinstance(value, list) or not all(isinstance(word, str) for word in value):
-        raise DataError(f"{key!r} is {value!r}; expected a list of strings")
-    return tuple(value)

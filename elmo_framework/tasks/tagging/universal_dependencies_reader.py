@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from itertools import chain, islice
 from pathlib import Path
@@ -16,6 +17,7 @@ from elmo_framework.tasks.tagging.example import TaggedSentence
 
 _NUM_COLUMNS = 10
 _ID, _FORM, _UPOS, _XPOS = 0, 1, 3, 4
+_NUMBER = re.compile("[0-9]+([-.][0-9]+)?")
 
 
 @final
@@ -71,4 +73,7 @@ def _columns(line: str, file: Path, number: int) -> list[str]:
     if len(columns) != _NUM_COLUMNS:
         found = f"found {len(columns)} columns, expected {_NUM_COLUMNS} with tabs between them"
         raise DataError(f"{found}: {line!r}", path=file, line=number)
+    if not _NUMBER.fullmatch(columns[_ID]):
+        found = f"{columns[_ID]!r} is no number of a word"
+        raise DataError(f"{found}; expected one such as 1, 1-2 or 1.1", path=file, line=number)
     return columns

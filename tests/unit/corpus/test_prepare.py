@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 from filelock import FileLock
 
+from elmo_framework.commands.main import main
 from elmo_framework.common.errors import DataError, RunError, StoppedError
 from elmo_framework.corpus import draft, drafting, manifest
 from elmo_framework.corpus import prepare as module
@@ -290,6 +291,29 @@ def test_two_jobs_do_not_write_one_corpus(make: Make, tmp_path: Path) -> None:
         pytest.raises(RunError, match="another job is writing here"),
     ):
         make()
+
+
+@pytest.mark.parametrize("output", [".", "..", "/"])
+def test_a_folder_that_must_be_there_already_is_no_corpus(make: Make, output: str) -> None:
+    with pytest.raises(RunError, match="a corpus is a folder of its own; name a new one"):
+        make(output=Path(output))
+
+
+@pytest.mark.parametrize("limit", [{"min_count": 2}, {"max_vocabulary_size": 9}])
+def test_a_given_vocabulary_is_not_limited(
+    make: Make, tmp_path: Path, limit: dict[str, int]
+) -> None:
+    (tmp_path / "vocab.txt").write_text("<S>\n</S>\n<UNK>\nthe\n")
+    with pytest.raises(RunError, match="leave out --min-count and --max-vocabulary-size"):
+        make(vocabulary=tmp_path / "vocab.txt", **limit)
+
+
+@pytest.mark.parametrize("number", ["-1", "1.5", "nan", "inf", "some"])
+def test_what_is_no_number_of_sentences_is_refused(
+    number: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["prepare", "text", "--output-dir", "corpus", f"--held-out={number}"]) == 2
+    assert f"{number!r} is neither a number of sentences nor a share" in capsys.readouterr().err
 
 
 def test_a_missing_folder_is_said_before_anything_is_read(make: Make, tmp_path: Path) -> None:

@@ -113,3 +113,17 @@ def test_other_processes_leave_out_what_was_delivered_together() -> None:
     alone = source(batch_size=2)
     alone.load_state_of_others(first.state_dict(), num_processes=2)
     assert sorted(n for batch in [*numbers(done), *epoch(alone)] for n in batch) == list(range(17))
+
+
+@pytest.mark.parametrize("num_before", [1, 2, 3, 4])
+@pytest.mark.parametrize("num_now", [1, 2, 3, 4])
+def test_an_epoch_that_other_processes_have_ended_is_not_ended_again(
+    num_before: int, num_now: int
+) -> None:
+    before = source(batch_size=2, share=Share(0, num_before))
+    batches = before.batches()
+    for _ in range(before.num_batches):
+        next(batches)
+        now = source(batch_size=2, share=Share(num_now - 1, num_now))
+        now.load_state_of_others(before.state_dict(), num_before)
+        assert now.is_at_epoch_end == before.is_at_epoch_end

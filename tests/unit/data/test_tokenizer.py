@@ -54,6 +54,12 @@ def test_spacy_splits_punctuation_and_contractions():
     assert words == ["Dr.", "Lund", "did", "n't", "go", ",", "she", "said", "."]
 
 
+def test_spacy_gives_words_that_are_alike_as_one_object():
+    first, second = SpacyTokenizer().words("Rain"), SpacyTokenizer().words("Rain")
+
+    assert first[0] is second[0]
+
+
 def test_spacy_splits_sentences():
     sentences = SpacyTokenizer().sentences("It rained. Did it?  Yes!\n")
 

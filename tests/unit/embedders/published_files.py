@@ -57,4 +57,5 @@ def write_cove(path: Path, *, embedding_dim: int, hidden_size: int) -> None:
             shapes |= {"bias_ih": (4 * hidden_size,), "bias_hh": (4 * hidden_size,)}
             for name, shape in shapes.items():
                 state[f"{name}_{ending}"] = torch.tensor(dice.normal(size=shape), dtype=torch.float)
-    torch.save(state, path)
+    # As torch wrote files in 2017, when CoVe was published.
+    torch.save(state, path, _use_new_zipfile_serialization=False)

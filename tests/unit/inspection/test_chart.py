@@ -81,6 +81,13 @@ def test_a_single_point_is_seen() -> None:
     assert dot.findtext(f"{SVG}title") == "loss: 2 at step 10"
 
 
+def test_a_run_that_was_scored_before_its_first_update_has_an_axis() -> None:
+    chart = drawn(Curve("loss", ((0.0, 2.0),)))
+    assert next(iter(labels(chart, "middle"))) == "0"
+    (dot,) = chart.findall(f"{SVG}circle")
+    assert float(dot.get("cx", "")) == labels(chart, "middle")["0"]
+
+
 def test_a_long_curve_is_the_mean_of_its_parts() -> None:
     chart = drawn(curve(*[0.0, 2.0] * 450))
     assert len(corners(chart)) == 300

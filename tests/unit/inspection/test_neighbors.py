@@ -112,6 +112,11 @@ def test_a_word_that_is_not_in_the_query_is_refused(bilm: Path, search: Neighbor
     )
 
 
+def test_standard_input_is_refused(bilm: Path, search: NeighborSearch) -> None:
+    with pytest.raises(RunError, match="looked for in files, not in standard input"):
+        find_neighbors(bilm, replace(search, corpus=[Path("-")]))
+
+
 def test_a_word_that_is_not_in_the_corpus_is_told(bilm: Path, search: NeighborSearch) -> None:
     with pytest.raises(DataError) as caught:
         find_neighbors(bilm, replace(search, query="one more", word="more"))

@@ -97,12 +97,23 @@ def test_a_predicted_singleton_costs_precision_only():
     assert three(more, "ceaf") == pytest.approx((1 / 2, 1, 2 / 3))
 
 
-def test_a_mention_that_is_repeated_counts_where_it_stands_first():
+def test_a_right_mention_that_is_repeated_counts_where_it_stands_first():
     once = scores(([[A, B], [C, D]], [[A, B], [C, D]]))
 
     assert scores(([[A, B], [C, D]], [[A, B, B], [C, D, A]])) == once
     assert scores(([[A, B], [C, D]], [[A, B], [C, D], [A, D]])) == once
     assert scores(([[A, B, A], [C, D, B]], [[A, B], [C, D]])) == once
+
+
+def test_a_wrong_mention_that_is_repeated_counts_in_each_of_its_clusters():
+    # The scorer removes what it has mapped to the key before, and it maps nothing else.
+    found = scores(([[A, B], [C, D]], [[A, B, J], [C, D, J]]))
+
+    assert three(found, "muc") == pytest.approx((2 / 4, 1, 2 / 3))
+    assert three(found, "b_cubed") == pytest.approx(((4 / 3 + 4 / 3) / 6, 1, 8 / 13))
+    assert three(found, "ceaf") == pytest.approx((0.8, 0.8, 0.8))
+    assert three(found, "mention_identification") == pytest.approx((4 / 5, 1, 8 / 9))
+    assert three(scores(([[A, B]], [[A, J, J]])), "ceaf") == pytest.approx((0.4, 0.4, 0.4))
 
 
 def test_mentions_with_other_borders_are_other_mentions():

@@ -111,6 +111,14 @@ def test_where_no_span_is_the_scores_are_zero(sentences):
     assert scores["accuracy"] == float(bool(sentences))
 
 
+def test_a_label_called_overall_is_not_counted_twice():
+    scores = scored([(["B-overall", "B-X", "B-X"], ["B-overall", "O", "O"])])
+
+    assert scores["recall-overall"] == 1 / 3
+    assert scores["precision-overall"] == 1.0
+    assert "recall-X" in scores
+
+
 def test_tags_that_are_no_spans_have_an_accuracy():
     scores = scored([(["NN", "VBZ", "PRP$"], ["NN", "VB", "PRP$"])])
 

@@ -41,6 +41,19 @@ def test_adagrad_follows_its_equation() -> None:
     assert parameter.item() == pytest.approx(1 - 0.2 * 2 / (1 + 2**2) ** 0.5)
 
 
+@pytest.mark.parametrize(
+    ("version", "device", "fused"),
+    [("2.9.1", "cpu", True), ("2.9.1", "meta", None), ("2.13.0+cu130", "meta", True)],
+)
+def test_adagrad_is_fused_where_torch_can_do_so(
+    monkeypatch: pytest.MonkeyPatch, version: str, device: str, fused: bool | None
+) -> None:
+    monkeypatch.setattr(torch, "__version__", version)
+    parameter = nn.Parameter(torch.ones(2, device=device))
+    created = parse(Optimizer, "adagrad", source="test").build().create([parameter])
+    assert created.param_groups[0]["fused"] is fused
+
+
 def test_nesterov_needs_momentum() -> None:
     with pytest.raises(BuildError, match="nesterov needs a momentum above 0"):
         parse(Optimizer, {"type": "sgd", "lr": 0.1, "nesterov": True}, source="test").build()

@@ -6,6 +6,7 @@ import os
 import platform
 import socket
 import sys
+from datetime import timedelta
 from pathlib import Path
 
 import pytest
@@ -71,6 +72,23 @@ def test_a_process_alone_sums_nothing_but_its_own() -> None:
     assert group.gather("x") == ["x"]
     model = nn.Linear(1, 1)
     assert group.trainable(model) is model
+
+
+class JoinedError(Exception):
+    pass
+
+
+def test_others_wait_for_hours_while_the_first_counts_the_words_of_a_text(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def join(backend: str, *, timeout: timedelta) -> None:
+        assert (backend, timeout >= timedelta(hours=2)) == ("gloo", True)
+        raise JoinedError
+
+    monkeypatch.setenv("WORLD_SIZE", "2")
+    monkeypatch.setattr(processes.dist, "init_process_group", join)
+    with pytest.raises(JoinedError), process_group(torch.device("cpu")):
+        pass
 
 
 def test_the_cpu_can_be_asked_for() -> None:

@@ -125,13 +125,16 @@ def test_dropout_acts_where_a_bcn_says_so():
     model = head(BCN, embedding_dropout=0.5, integrator_dropout=0.3)
     seen = {}
     model.pre_encode_feedforward.register_forward_hook(lambda _, x, __: seen.update(words=x[0]))
-    model.self_attentive.register_forward_hook(lambda _, x, __: seen.update(pooled=x[0]))
+    model.self_attentive.register_forward_hook(lambda _, x, __: seen.update(integrated=x[0]))
+    model.output_layer.register_forward_hook(lambda _, x, __: seen.update(pooled=x[0]))
     batch = batch_of(model, COUNTS, EXAMPLES)
 
     model(batch)
 
-    shares = {name: float((x[batch.text.mask] == 0).float().mean()) for name, x in seen.items()}
-    assert shares == pytest.approx({"words": 0.5, "pooled": 0.3}, abs=0.1)
+    for name in ("words", "integrated"):
+        seen[name] = seen[name][batch.text.mask]
+    shares = {name: float((x == 0).float().mean()) for name, x in seen.items()}
+    assert shares == pytest.approx({"words": 0.5, "integrated": 0.0, "pooled": 0.3}, abs=0.1)
 
 
 def test_the_last_maxout_layer_is_as_wide_as_there_are_labels():

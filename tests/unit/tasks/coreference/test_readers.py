@@ -42,6 +42,16 @@ def test_the_columns_give_documents_by_their_parts():
     assert texts(documents[2]) == [["My", "Ada"], ["My cat", "it"], ["The cat"]]
 
 
+def test_marks_of_ontonotes_lose_their_stroke(tmp_path: Path):
+    path = lines_of(tmp_path / "marks.conll", *"----")
+    text = path.read_text()
+    for word in ("/.", "/?", "/", "and/or"):
+        text = text.replace(" word ", f" {word} ", 1)
+    path.write_text(text)
+
+    assert read(path)[0].words == (".", "?", "/", "and/or")
+
+
 def test_clusters_that_share_a_mention_are_one():
     # 'The daughter of the smith' is marked as 0 and as 2.
     assert texts(read(FIXTURES / "train.conll")[0]) == [

@@ -296,6 +296,18 @@ def test_genres_that_were_not_seen_share_a_vector():
     torch.testing.assert_close(losses[0], losses[1])
 
 
+def test_a_genre_that_was_not_seen_adds_nothing():
+    model = ranker()
+
+    model(batch_of(model)).loss.backward()
+
+    unknown = COUNTS.words("genres").id("x")
+    weight = model.antecedents.genre_embedding.weight
+    assert not weight[unknown].any()
+    assert not weight.grad[unknown].any()
+    assert all(row.any() for number, row in enumerate(weight) if number != unknown)
+
+
 def test_data_without_genres_can_be_learned():
     counts = Vocabularies({"words": Counter(["Rain"]), "genres": Counter()})
     model = parse(Model, CONFIG, source="a.jsonnet").build(vocabularies=counts)

@@ -40,7 +40,7 @@ def test_a_document_without_words_has_one_sentence_without_words(given: dict[str
     [
         (
             {"documents": "a"},
-            "expected one key that holds a document, found 'documents'; allowed: document, "
+            "expected one key that holds a text, found 'documents'; allowed: document, "
             "sentence, sentences. Did you mean 'document'?",
         ),
         ({"document": ["a"]}, "'document' is ['a']; expected a string"),

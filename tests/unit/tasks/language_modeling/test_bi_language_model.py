@@ -243,6 +243,15 @@ def test_the_sampled_loss_is_not_called_perplexity() -> None:
     assert "perplexity" in model.scores(model.sums(model(batch), batch))
 
 
+def test_a_softmax_that_is_too_small_to_be_sampled_is_told(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    model_of(num_samples=15)
+    assert not caplog.text
+    model_of(num_samples=16)
+    assert "num_samples is 16, and there are 16 words: training takes the full soft" in caplog.text
+
+
 def test_dropout_is_before_the_softmax_and_in_training_only() -> None:
     model = model_of(dropout=0.5)
     batch = next(source_of(model, 2, 4).batches())

@@ -330,6 +330,19 @@ def test_other_processes_go_on_with_the_same_streams_of_sentences() -> None:
     assert len(rest) == alone.num_batches - 8
 
 
+@pytest.mark.parametrize("num_before", [1, 2, 3])
+@pytest.mark.parametrize("num_now", [1, 2, 3])
+def test_an_epoch_that_other_processes_have_ended_is_not_ended_again(
+    num_before: int, num_now: int
+) -> None:
+    toy = novel(41)
+    before = toy.source(2, 5, share=Share(0, num_before))
+    for _ in islice(before.batches(), before.num_batches):
+        now = toy.source(2, 5, share=Share(0, num_now))
+        now.load_state_of_others(before.state_dict(), num_before)
+        assert now.is_at_epoch_end == before.is_at_epoch_end
+
+
 def sentences_in(toy: Toy, batch: WindowBatch) -> set[str]:
     """The sentences that the forward direction reads, by what their words begin with."""
     words = {word for row in toy.inputs(batch, batch.forward) for word in row}
@@ -340,6 +353,19 @@ def test_an_epoch_says_how_many_words_it_has() -> None:
     source = novel().source(2, 5, share=Share(0, 2))
     assert source.num_tokens == 2 * 2 * 5 * source.num_batches
     assert novel().source(2, 5, is_training=False).num_tokens is None
+
+
+@pytest.mark.parametrize(
+    ("said", "rank", "told"), [(7, 0, True), (8, 0, False), (None, 0, False), (7, 1, False)]
+)
+def test_another_number_of_words_than_was_said_is_told_once(
+    caplog: pytest.LogCaptureFixture, said: int | None, rank: int, told: bool
+) -> None:
+    toy = Toy(["a b c d e", "f", "g h"])
+    toy.source(1, 4, num_train_tokens=said, share=Share(rank, 2))
+    expected = "data_loader.num_train_tokens is 7, and the text has 8 words: an epoch is the words"
+    assert (expected in caplog.text) == told
+    assert bool(caplog.text) == told
 
 
 def test_characters_are_gathered_where_the_words_are() -> None:

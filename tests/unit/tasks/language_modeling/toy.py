@@ -54,9 +54,15 @@ class Toy:
         aligned: bool = False,
         seed: int = 7,
         share: Share | None = None,
+        num_train_tokens: int | None = None,
     ) -> BatchSource[WindowBatch]:
         collator = WindowCollator(Numbered(self.words, True), Numbered(self.words, False))
-        loader = WindowLoader(batch_size=batch_size, unroll_steps=unroll_steps, aligned=aligned)
+        loader = WindowLoader(
+            batch_size=batch_size,
+            unroll_steps=unroll_steps,
+            aligned=aligned,
+            num_train_tokens=num_train_tokens,
+        )
         context = SourceContext(
             collate=collator,
             num_tokens=lambda example: len(example.words),

@@ -131,6 +131,19 @@ def test_answers_are_as_long_as_is_allowed(kind):
     assert [answer.text for answer in found] == ["lighthouse of"]
 
 
+@torch.no_grad()
+def test_the_best_answer_is_found_in_half_precision(kind):
+    model = head(kind).eval()
+    batch = batch_of(model, EXAMPLES[:1])
+    output = model(batch)
+    start, end = (torch.full_like(output.start_logits, -9).bfloat16() for _ in range(2))
+    start[0, 1], end[0, 1], end[0, 3] = 100, 0.1, 0.2
+
+    found = model.predict(replace(output, start_logits=start, end_logits=end), batch)
+
+    assert [answer.text for answer in found] == ["lighthouse of Norvik"]
+
+
 def test_vectors_at_the_output_stand_behind_those_of_the_first_encoder(kind):
     model = head(kind, output_embedder={**WORDS, "lowercase": True})
 

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from elmo_framework.common.errors import DataError
-from elmo_framework.data.tokenizer import SpacyTokenizer
+from elmo_framework.data.tokenizer import SpacyTokenizer, Tokenizer
 from elmo_framework.tasks.question_answering.example import PassageQuestion, Span
 from elmo_framework.tasks.question_answering.reader import SquadReader
 
@@ -181,6 +181,25 @@ def test_what_is_wrong_is_said_with_the_question(tmp_path, held, message):
         read(path)
 
     assert str(raised.value) == f"{path}: {message}"
+
+
+class ChangingTokenizer(Tokenizer):
+    def sentences(self, text):
+        return [text]
+
+    def words(self, sentence):
+        return ["``"]
+
+
+def test_a_tokenizer_that_changes_words_is_refused_with_the_place(tmp_path):
+    path = written(tmp_path, GOOD)
+
+    with pytest.raises(DataError) as raised:
+        list(SquadReader(ChangingTokenizer()).read(path))
+
+    assert str(raised.value) == (
+        f"{path}: data[0].paragraphs[0]: the word '``' of the tokenizer is not in 'Warsaw is big.'"
+    )
 
 
 def test_a_passage_without_words_is_refused(tmp_path):

@@ -134,6 +134,11 @@ def test_the_official_format_is_one_object_of_answers(num_predictions):
     assert written.endswith("}\n")
 
 
+def test_an_answer_that_would_hide_another_is_refused():
+    with pytest.raises(DataError, match="two questions have the id 'norvik-keeper'; give each"):
+        list(TASK.formats["squad"]([(ANNA, EXAMPLES[1]), (ANNA, EXAMPLES[1])]))
+
+
 def test_the_answer_is_set_off_in_its_passage():
     shown = TASK.pretty(ANNA, EXAMPLES[1])
 

@@ -153,6 +153,7 @@ def test_the_lines_of_deep_srl_are_read(tmp_path):
         ("0 Run ! ||| B-V", "file:1: 2 words have 1 tags: '0 Run ! ||| B-V'"),
         ("2 Run ! ||| B-V O", "file:1: predicate 2 is none of 2 words"),
         ("0 Run ! ||| V O", "file:1: 'V' is no tag of a span"),
+        ("\n", "file: there is no sentence in this file"),
     ],
 )
 def test_malformed_lines_of_deep_srl_are_refused(tmp_path, line, message):

@@ -101,6 +101,12 @@ def test_predictions_are_written_as_the_official_scorer_reads_them():
     )
 
 
+def test_a_predicate_that_was_asked_for_twice_has_one_column():
+    assert "".join(TASK.formats["srl"]([((SLEEP, SLEEP), EXAMPLE)])) == (
+        "-\t(A0*)\n-\t*\n-\t*\nsleep\t(V*)\n\n"
+    )
+
+
 def test_the_truth_is_written_in_the_same_way():
     pairs = [((), EXAMPLE), ((), SrlExample(("Rain",), (Proposition(None, ("O",)),)))]
 

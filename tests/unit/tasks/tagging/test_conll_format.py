@@ -40,10 +40,10 @@ def test_without_gold_tags_there_are_two_columns():
     assert written(("Rain fell", "NN VBD", None)) == "Rain NN\nfell VBD\n\n"
 
 
-def test_a_word_with_spaces_is_one_column():
-    examples = [(("NN", "X"), TaggedSentence(("10 000", "\u3000"), ("CD", "X")))]
+def test_a_word_or_a_tag_with_spaces_is_one_column():
+    examples = [(("B-a b", "X"), TaggedSentence(("10 000", "\u3000"), ("U-a b", "X")))]
 
-    assert "".join(conll_columns(examples)) == "10_000 CD NN\n_ X X\n\n"
+    assert "".join(conll_columns(examples)) == "10_000 U-a_b B-a_b\n_ X X\n\n"
 
 
 def test_what_is_written_scores_as_the_predictions_do():

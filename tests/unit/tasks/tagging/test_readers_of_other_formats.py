@@ -54,6 +54,14 @@ def test_sequence_tagging_reads_words_joined_to_tags(tmp_path):
     ]
 
 
+def test_only_a_space_or_a_tab_ends_a_word_of_sequence_tagging(tmp_path):
+    text = " 10\N{NO-BREAK SPACE}000###CD  \tEuro###NN\t\n"
+
+    (sentence,) = read(tmp_path, "sequence_tagging", text)
+
+    assert sentence.words == ("10\N{NO-BREAK SPACE}000", "Euro")
+
+
 def test_sequence_tagging_can_have_other_delimiters(tmp_path):
     options = {"word_tag_delimiter": "/", "token_delimiter": "\t"}
 
@@ -114,6 +122,15 @@ def test_universal_dependencies_need_ten_columns_and_a_sentence(tmp_path):
     )
     assert message(tmp_path, "universal_dependencies_pos", "# only a comment\n") == (
         " there is no sentence in this file"
+    )
+
+
+@pytest.mark.parametrize("number", ["", "x", "1-", "1.2.3", "\u00b2"])
+def test_universal_dependencies_need_the_number_of_a_word(tmp_path, number):
+    line = CONLLU.splitlines()[2].removeprefix("1")
+
+    assert message(tmp_path, "universal_dependencies_pos", f"{number}{line}\n") == (
+        f"1: {number!r} is no number of a word; expected one such as 1, 1-2 or 1.1"
     )
 
 
@@ -192,6 +209,8 @@ def test_spans_of_a_table_are_written_in_a_scheme(tmp_path):
         ("\n\n", {}, " there is no sentence in this file"),
         ('a,"b\n', {"separator": "comma"}, "1: no row of a table: unexpected end of data"),
         ("a\tB-X\nb\tY\n", {"coding_scheme": "BIO"}, "2: 'Y' is no tag of a span"),
+        ("a\tx\tA\nb\tx\t \n", {}, "2: a word or its tag is missing"),
+        ("a\tx\tA\n\tx\tB\n", {}, "2: a word or its tag is missing"),
     ],
 )
 def test_a_table_that_cannot_be_read_is_named(tmp_path, text, options, expected):

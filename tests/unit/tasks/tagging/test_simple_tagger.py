@@ -18,6 +18,7 @@ from elmo_framework.tasks.tagging.task import TaggingTask
 
 components.load()
 WORDS = {"type": "embedding", "embedding_dim": 8}
+WIDE = {"embedding_dim": 200}
 LSTM = {"type": "lstm", "hidden_size": 3, "bidirectional": True}
 EXAMPLES = [
     TaggedSentence(("Maria", "Lund", "left", "Oslo"), ("B-PER", "I-PER", "O", "B-LOC")),
@@ -91,7 +92,7 @@ def test_each_word_has_its_best_tag():
 
 
 @pytest.mark.parametrize("decoder", ["softmax", "crf"])
-@pytest.mark.parametrize("encoder", ["pass_through", LSTM])
+@pytest.mark.parametrize("encoder", [None, LSTM])
 def test_a_batch_equals_its_sentences_one_by_one(decoder, encoder):
     model = tagger(decoder=decoder, encoder=encoder).eval()
     batch = batch_of(model)
@@ -102,6 +103,18 @@ def test_a_batch_equals_its_sentences_one_by_one(decoder, encoder):
         alone = model(own)
         torch.testing.assert_close(alone.loss, together.example_losses[row])
         assert model.predict(alone, own) == model.predict(together, batch)[row : row + 1]
+
+
+def test_without_an_encoder_values_are_dropped_once():
+    model = tagger(dropout=0.5, embedder={"token_embedders": {"tokens": {**WORDS, **WIDE}}})
+    seen = []
+    model.projection.register_forward_hook(lambda _, inputs, __: seen.append(inputs[0]))
+    batch = batch_of(model)
+
+    model(batch)
+
+    share = float((seen[0][batch.text.mask] == 0).float().mean())
+    assert share == pytest.approx(0.5, abs=0.05)
 
 
 @pytest.mark.parametrize("decoder", ["softmax", "crf"])

@@ -87,21 +87,20 @@ def test_an_example_is_made_of_json(inputs):
     [
         (
             {"sentense": "Rain"},
-            "expected one key that holds a sentence, found 'sentense'; "
+            "expected one key that holds a text, found 'sentense'; "
             "allowed: sentence, tokens, words. Did you mean 'sentence'?",
         ),
         (
             {},
-            "expected one key that holds a sentence, found none; allowed: sentence, tokens, words.",
+            "expected one key that holds a text, found none; allowed: sentence, tokens, words.",
         ),
         (
             {"words": [], "sentence": ""},
-            "expected one key that holds a sentence, found 'sentence', 'words'; "
+            "expected one key that holds a text, found 'sentence', 'words'; "
             "allowed: sentence, tokens, words. Did you mean 'words'?",
         ),
-        ({"sentence": ["Rain"]}, "'sentence' is ['Rain']; expected a string"),
-        ({"tokens": "Rain"}, "'tokens' is 'Rain'; expected a list of strings"),
-        ({"words": ["Rain", 3]}, "'words' is ['Rain', 3]; expected a list of strings"),
+        ({"sentence": 3}, "'sentence' is 3; expected a string or a list of strings"),
+        ({"words": ["Rain", 3]}, "'words' is ['Rain', 3]; expected a string or a list of strings"),
     ],
 )
 def test_json_that_is_no_sentence_is_refused(inputs, message):

@@ -1,0 +1,96 @@
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import pytest
+import torch
+
+from elmo_framework.metrics.metric import Metric, Table
+from elmo_framework.model.head import Head, HeadOutput
+
+
+class Count(Metric):
+    """Adds up the predictions, and how many there are."""
+
+    def count(self, prediction: float, gold: float) -> Mapping[str, float]:
+        return {"right/all": float(prediction == gold), "total": 1.0}
+
+    def score(self, sums: Mapping[str, float]) -> dict[str, float]:
+        return {f"share-of-{sums.get('total', 0.0):g}": sums.get("right/all", 0.0)}
+
+    def table(self, sums: Mapping[str, float]) -> Table:
+        return {"right": {"all": int(sums["right/all"])}} if sums else {}
+
+
+class Plain(Metric):
+    """Sums of the same names as those of another metric."""
+
+    def count(self, prediction: float, gold: float) -> Mapping[str, float]:
+        return {"total": 10.0}
+
+    def score(self, sums: Mapping[str, float]) -> dict[str, float]:
+        return {"plain": sums.get("total", 0.0)}
+
+
+class Task:
+    metrics = {"count": Count(), "count_too": Plain()}  # noqa: RUF012
+
+    def gold(self, example: float) -> float:
+        return example
+
+
+@dataclass
+class Batch:
+    examples: tuple[float, ...]
+    num_tokens: int = 0
+    title: str = ""
+
+
+class Echo(Head[Any]):
+    """Predicts 1 for each example."""
+
+    task = Task()  # type: ignore[assignment]
+
+    def forward(self, batch: Batch) -> HeadOutput:
+        losses = torch.tensor(batch.examples)
+        return HeadOutput(loss=losses.mean(), example_losses=losses)
+
+    def predict(self, output: Any, batch: Batch) -> list[float]:
+        return [1.0] * len(batch.examples)
+
+
+def sums(*examples: float) -> Mapping[str, float]:
+    head, batch = Echo(), Batch(examples)
+    return head.sums(head(batch), batch)
+
+
+def test_sums_of_batches_add_up_whatever_their_sizes():
+    first, second, whole = sums(1.0), sums(2.0, 6.0), sums(1.0, 2.0, 6.0)
+
+    assert whole == {name: first[name] + second[name] for name in whole}
+    assert Echo().scores(whole)["loss"] == 3.0
+
+
+def test_each_metric_has_sums_of_its_own():
+    assert Echo().scores(sums(1.0, 2.0)) == {"loss": 1.5, "share-of-2": 1.0, "plain": 20.0}
+
+
+def test_without_labels_there_is_no_loss():
+    batch = Batch((1.0,))
+    unlabelled = HeadOutput(loss=None, example_losses=None)
+
+    assert "loss" not in Echo().scores(Echo().sums(unlabelled, batch))
+
+
+def test_only_metrics_that_have_a_table_show_one():
+    assert Echo().tables(sums(1.0, 1.0)) == {"count": {"right": {"all": 2}}}
+
+
+def test_a_head_that_forgets_an_example_is_a_mistake():
+    class Forgetful(Echo):
+        def predict(self, output: Any, batch: Batch) -> list[float]:
+            return []
+
+    head, batch = Forgetful(), Batch((1.0,))
+    with pytest.raises(ValueError, match="zip"):
+        head.sums(head(batch), batch)

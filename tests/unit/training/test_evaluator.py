@@ -1,0 +1,75 @@
+"""Scores of a model on some data."""
+
+from __future__ import annotations
+
+import weakref
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+import torch
+
+from elmo_framework.data.batches import Batches
+from elmo_framework.data.source import BatchSource, Share, SourceContext
+from elmo_framework.training.evaluator import Evaluator
+from elmo_framework.training.process_group import ProcessGroup
+from tests.unit.training.toy import ToyBatch, ToyModel, collate
+
+
+class Watched(ToyBatch):
+    """A batch of which one can see whether it is still held."""
+
+
+@pytest.fixture
+def model() -> ToyModel:
+    torch.manual_seed(0)
+    return ToyModel()
+
+
+def source() -> BatchSource[ToyBatch]:
+    context = SourceContext(collate, lambda number: 1, seed=0, is_training=False)
+    return Batches(batch_size=2).source([x / 10 for x in range(20)], context)
+
+
+def evaluator_of(batches: BatchSource[Any]) -> Evaluator:
+    return Evaluator(batches, group=ProcessGroup(Share()), device=torch.device("cpu"))
+
+
+def test_scores_are_those_of_the_whole_data(model: ToyModel) -> None:
+    found = evaluator_of(source()).scores(model)
+    inputs = torch.arange(20) / 10
+    expected, state = [], 0.0
+    model.eval()
+    with torch.no_grad():
+        for part in inputs.split(2):
+            outputs = model.network(part[:, None]).squeeze(1)
+            state = 0.5 * state + float(outputs.mean())
+            expected.append(float(((outputs + 0.01 * state - (3 * part - 1)) ** 2).mean()))
+    assert found["loss"] == pytest.approx(sum(expected) / len(expected), rel=1e-5)
+
+
+def test_a_rehearsal_makes_every_batch_and_holds_but_two(
+    model: ToyModel, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    batches = source()
+    made: list[weakref.ref[Watched]] = []
+    most = 0
+
+    def watched() -> Iterator[Watched]:
+        nonlocal most
+        for _ in range(10):
+            batch = Watched(torch.ones(2), torch.ones(2))
+            made.append(weakref.ref(batch))
+            most = max(most, sum(held() is not None for held in made))
+            yield batch
+            del batch
+
+    monkeypatch.setattr(batches, "batches", watched)
+    assert "loss" in evaluator_of(batches).rehearse(model)
+    assert len(made) == 10
+    assert most <= 3
+
+
+def test_a_process_without_a_batch_has_nothing_to_rehearse(model: ToyModel) -> None:
+    context = SourceContext(collate, lambda number: 1, seed=0, is_training=False, share=Share(1, 2))
+    assert evaluator_of(Batches(batch_size=9).source([0.5], context)).rehearse(model) == {}
