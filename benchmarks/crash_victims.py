@@ -149,7 +149,7 @@ class StoreBuilding(Victim):
 
     def results(self, place: Place) -> dict[str, bytes]:
         """Return what a training leaves, and the store."""
-        return {**_of_training(place), **_files(place.cache)}
+        return {**_of_training(place), **_files(place.cache / "layers")}
 
 
 @final
