@@ -94,8 +94,12 @@ class ProjectedLstmCell(nn.Module):
                 words = words.to(self.bias.dtype)
                 return read_layer(words, sizes, start, products=products, clips=self._clips)
         gates = linear(words, self.input_weight, self._bias_of_gates())
+        # In mixed precision the products follow the gates, and the memory stays wide; on a
+        # processor so do the sums, whose step is compiled for them.
+        precision: Precision = "bfloat16" if gates.dtype == torch.bfloat16 else "float32"
+        if gates.device.type == "cpu":
+            gates = gates.to(self.bias.dtype)
         recurrent, projection = self.recurrent_weight, self.projection_weight
-        # In mixed precision the products follow the gates, and the memory stays wide.
         with torch.autocast(gates.device.type, enabled=False):
             return train_layer(
                 gates,
@@ -104,6 +108,7 @@ class ProjectedLstmCell(nn.Module):
                 recurrent_weight=recurrent.to(gates.dtype),
                 projection_weight=None if projection is None else projection.to(gates.dtype),
                 clips=self._clips,
+                precision=precision,
             )
 
     def _products(self, precision: Precision) -> LayerProducts:

@@ -14,7 +14,7 @@ from torch import Tensor
 from torch.autograd.function import once_differentiable
 
 from elmo_framework.nn.lstm_step import step, step_backward
-from elmo_framework.nn.product import Product, prepared, product, weight_gradient
+from elmo_framework.nn.product import Precision, Product, prepared, product, weight_gradient
 
 # So many words' gates are held at a time, whatever the length of the rows.
 _WORDS_AT_ONCE = 512
@@ -107,6 +107,7 @@ def train_layer(
     recurrent_weight: Tensor,
     projection_weight: Tensor | None,
     clips: Clips,
+    precision: Precision = "float32",
 ) -> tuple[Tensor, LstmState]:
     """Read packed rows, with gradients.
 
@@ -117,13 +118,14 @@ def train_layer(
         recurrent_weight: "4*cell hidden".
         projection_weight: "hidden cell", or None.
         clips: of the layer.
+        precision: of the products.
 
     Returns:
         As `read_layer`.
     """
     weights = recurrent_weight, projection_weight
     outputs, hidden, memory = _Layer.apply(  # type: ignore[no-untyped-call]
-        gates, *weights, *start, tuple(sizes), clips
+        gates, *weights, *start, tuple(sizes), clips, precision
     )
     return outputs, LstmState(hidden, memory)
 
@@ -139,11 +141,14 @@ class _Layer(torch.autograd.Function):
         memory: Tensor,
         sizes: tuple[int, ...],
         clips: Clips,
+        precision: Precision,
     ) -> tuple[Tensor, Tensor, Tensor]:
-        recurrent = prepared(recurrent_weight)
-        project = None if projection_weight is None else prepared(projection_weight)
+        recurrent = prepared(recurrent_weight, precision=precision)
+        project = (
+            None if projection_weight is None else prepared(projection_weight, precision=precision)
+        )
         ctx.save_for_backward(recurrent_weight, projection_weight)
-        ctx.sizes, ctx.clips = sizes, clips
+        ctx.sizes, ctx.clips, ctx.precision = sizes, clips, precision
         # Of each step: h before, activations, c before, c after, the cell's output, h after.
         ctx.steps, ended = [], []
         for inputs in torch.split(gates, list(sizes)):
@@ -169,6 +174,9 @@ class _Layer(torch.autograd.Function):
         ctx: Any, of_outputs: Tensor, of_hidden: Tensor, of_memory: Tensor
     ) -> tuple[Tensor | None, ...]:
         recurrent_weight, projection_weight = ctx.saved_tensors
+        type_ = torch.bfloat16 if ctx.precision == "bfloat16" else of_outputs.dtype
+        narrow_recurrent = recurrent_weight.to(type_)
+        narrow_projection = None if projection_weight is None else projection_weight.to(type_)
         of_hidden, of_memory = of_hidden.clone(), of_memory.clone()
         of_sums = of_outputs.new_empty(len(of_outputs), len(recurrent_weight))
         of_projected = torch.empty_like(of_outputs)
@@ -185,8 +193,8 @@ class _Layer(torch.autograd.Function):
             if projection_weight is not None and ctx.clips.projection is not None:
                 projected.masked_fill_(hidden.abs() >= ctx.clips.projection, 0)
             of_cell = projected
-            if projection_weight is not None:
-                of_cell = product(projected, projection_weight.T)
+            if narrow_projection is not None:
+                of_cell = _back(projected, narrow_projection)
             step_backward(
                 activations,
                 before,
@@ -196,14 +204,24 @@ class _Layer(torch.autograd.Function):
                 cell_clip=ctx.clips.cell,
                 of_sums=sums,
             )
-            of_hidden[:rows] = product(sums, recurrent_weight.T)
-        of_weight = weight_gradient(of_sums, _column(ctx.steps, 0, of_outputs))
+            of_hidden[:rows] = _back(sums, narrow_recurrent)
+        of_weight = _of_weight(of_sums, _column(ctx.steps, 0, of_outputs), type_)
         of_projection = (
             None
             if projection_weight is None
-            else weight_gradient(of_projected, _column(ctx.steps, 4, of_outputs))
+            else _of_weight(of_projected, _column(ctx.steps, 4, of_outputs), type_)
         )
-        return of_sums, of_weight, of_projection, of_hidden, of_memory, None, None
+        return of_sums, of_weight, of_projection, of_hidden, of_memory, None, None, None
+
+
+def _back(of_outputs: Tensor, weight: Tensor) -> Tensor:
+    """Return the gradient of a product's inputs, computed in the type of the weight."""
+    return product(of_outputs.to(weight.dtype), weight.T).to(of_outputs.dtype)
+
+
+def _of_weight(of_outputs: Tensor, inputs: Tensor, type_: torch.dtype) -> Tensor:
+    """Return the gradient of a product's weight, computed in a type."""
+    return weight_gradient(of_outputs.to(type_), inputs.to(type_)).to(of_outputs.dtype)
 
 
 def _column(steps: list[tuple[Tensor, ...]], index: int, like: Tensor) -> Tensor:

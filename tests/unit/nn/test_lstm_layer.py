@@ -170,3 +170,23 @@ def test_the_smallest_numbers_are_treated_as_before() -> None:
     gates = torch.zeros(1, 4)
     lstm_step.step(gates, gates, torch.zeros(1, 1), cell_clip=None, keep=False)
     assert (torch.tensor([1e-40]) * torch.tensor([0.5])).item() != 0
+
+
+def test_training_in_mixed_precision_comes_near() -> None:
+    module = cell(dtype=torch.float32, cell_clip=3.0, projection_clip=3.0)
+    inputs = words(module)
+    parameters = dict(module.named_parameters())
+
+    def trained(enabled: bool) -> dict[str, torch.Tensor]:
+        with torch.autocast("cpu", torch.bfloat16, enabled=enabled):
+            outputs, end = module(inputs, SIZES, module.zero_state(4))
+            loss = outputs.square().sum() + end.memory.float().sum()
+        gradients = torch.autograd.grad(loss, [inputs, *parameters.values()])
+        names = ["outputs", "memory", "inputs", *parameters]
+        return dict(zip(names, [outputs, end.memory, *gradients], strict=True))
+
+    exact, near = trained(enabled=False), trained(enabled=True)
+    assert near["memory"].dtype == torch.float32
+    assert not torch.equal(near["outputs"].float(), exact["outputs"])
+    for name, value in exact.items():
+        assert ((near[name] - value).norm() / value.norm()).item() < 0.05, name
