@@ -21,7 +21,6 @@ import torch
 from clock import device_name, now
 from measuring import add_threads_argument, report
 from numpy.typing import NDArray
-from torch import nn
 
 from elmo_framework import components
 from elmo_framework.common.config import Config
@@ -33,6 +32,7 @@ from elmo_framework.experiment.experiment import Experiment
 from elmo_framework.experiment.preflight import check
 from elmo_framework.training.evaluator import autocast
 from elmo_framework.training.seeds import seed_everything
+from elmo_framework.training.sparse_gradients import clip_norm, clip_values
 
 _MILLISECONDS = 1000
 
@@ -114,9 +114,9 @@ class Training:
         times.append(now(self.device))
         total.backward()
         times.append(now(self.device))
-        nn.utils.clip_grad_norm_(self.parameters, self._options.grad_norm or math.inf)
+        clip_norm(self.parameters, self._options.grad_norm or math.inf)
         if self._options.grad_clipping is not None:
-            nn.utils.clip_grad_value_(self.parameters, self._options.grad_clipping)
+            clip_values(self.parameters, self._options.grad_clipping)
         self._optimizer.step()
         self._optimizer.zero_grad(set_to_none=True)
         times.append(now(self.device))

@@ -3,21 +3,17 @@
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any, final
 
-from filelock import FileLock, Timeout
-
 from elmo_framework.common.errors import RunError
 from elmo_framework.common.files import remove_folder, replacing, write_text
+from elmo_framework.common.unfinished import UnfinishedFolder
 from elmo_framework.corpus.drafting import Drafted
 from elmo_framework.corpus.manifest import FORMAT, MANIFEST
-
-_PARTIAL = ".partial"
 
 
 @final
@@ -43,8 +39,9 @@ class Workplace:
             raise RunError(
                 f"--output-dir {output}: a corpus is a folder of its own; name a new one"
             )
-        self.output, self.path = output, output.with_name(output.name + _PARTIAL)
-        self._settings, self._journal = self.path / "settings.json", self.path / "done.jsonl"
+        self._folder = UnfinishedFolder(output, flag="--output-dir")
+        self.output, self.path = output, self._folder.path
+        self.locked, self._journal = self._folder.locked, self.path / "done.jsonl"
 
     def require_free(self, *, resume: bool, force: bool) -> None:
         """Refuse a place where something is that the user may want to keep.
@@ -52,35 +49,12 @@ class Workplace:
         Raises:
             RunError: there is, or there is no folder for the corpus.
         """
-        if not self.output.parent.is_dir():
-            raise RunError(f"{self.output}: there is no folder {self.output.parent} to write in")
-        if os.path.lexists(self.output):
-            if not force:
-                raise RunError(
-                    f"{self.output} is there already; pass --force to replace it, or choose "
-                    "another --output-dir"
-                )
-            _require_corpus(self.output)
-        if self._journal.exists() and not (resume or force):
-            raise RunError(
-                f"{self.path} holds the work of an interrupted job; pass --resume to go on with "
-                "it, or --force to begin anew"
-            )
-
-    @contextmanager
-    def locked(self) -> Iterator[None]:
-        """Keep other jobs out.
-
-        Raises:
-            RunError: one is at work here.
-        """
-        lock = FileLock(self.path.with_name(f".{self.path.name}.lock"))
-        try:
-            with lock.acquire(timeout=0):
-                yield
-        except Timeout as error:
-            raise RunError(f"{self.path}: another job is writing here; wait for it") from error
-        Path(lock.lock_file).unlink(missing_ok=True)
+        self._folder.require_free(
+            is_begun=self._journal.exists(),
+            resume=resume,
+            force=force,
+            require_ours=_require_corpus,
+        )
 
     def begin(self, settings: Mapping[str, Any], *, resume: bool) -> None:
         """Make the folder, unless an interrupted job goes on.
@@ -88,22 +62,12 @@ class Workplace:
         Raises:
             RunError: the interrupted job cut lines otherwise.
         """
-        if resume and self._settings.exists():
-            begun = json.loads(self._settings.read_text(encoding="utf-8"))
-            others = [
-                f"{name} was {begun.get(name)!r} and is {value!r}"
-                for name, value in settings.items()
-                if begun.get(name) != value
-            ]
-            if others:
-                raise RunError(
-                    f"{self.path}: the interrupted job does something else: {', '.join(others)}; "
-                    "ask for the same, or pass --force without --resume to begin anew"
-                )
+        if resume and self._folder.settings.exists():
+            self._folder.require_same(settings, verb="does")
             return
         remove_folder(self.path)
         self.path.mkdir()
-        write_text(self._settings, json.dumps(dict(settings), indent=2) + "\n")
+        self._folder.write_settings(settings)
 
     def draft(self, number: int) -> Path:
         """Return where the draft of a block is."""

@@ -90,17 +90,30 @@ def read_records(path: Path) -> Iterator[Record]:
         yield from records
 
 
+def json_object(text: str) -> dict[str, Any]:
+    """Return a JSON object.
+
+    Raises:
+        DataError: the text is none.
+    """
+    try:
+        value = json.loads(text)
+    except ValueError as error:
+        raise DataError(f"no JSON object: {error}") from error
+    if not isinstance(value, dict):
+        raise DataError(f"expected a JSON object, not {shown(value)}")
+    return value
+
+
 def _objects(path: Path) -> Iterator[Record]:
     for number, line in read_lines(path):
         if not line.strip():
             continue
         try:
-            value = json.loads(line)
-        except ValueError as error:
-            raise DataError(f"no JSON object: {error}", path=path, line=number) from error
-        if not isinstance(value, dict):
-            raise DataError(f"expected a JSON object, not {shown(value)}", path=path, line=number)
-        yield Record(value, path, number)
+            values = json_object(line)
+        except DataError as error:
+            raise DataError(str(error), path=path, line=number) from error
+        yield Record(values, path, number)
 
 
 def _rows(path: Path, dialect: type[csv.Dialect]) -> Iterator[Record]:

@@ -28,6 +28,11 @@ class TextBatch:
     mask: Bool[Tensor, "batch tokens"]
     ids: Mapping[str, Tensor]
 
+    @property
+    def num_words(self) -> int:
+        """The number of words, without padding."""
+        return sum(map(len, self.words))
+
 
 class Indexer(ABC):
     """Turns the words of one sentence into ids; small and picklable.

@@ -2,25 +2,21 @@
 
 from __future__ import annotations
 
-import json
 import os
 import shutil
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any, final
 
 import numpy as np
-from filelock import FileLock, Timeout
 from numpy.typing import NDArray
 
 from elmo_framework.common.errors import RunError
-from elmo_framework.common.files import remove, remove_folder, write_text
+from elmo_framework.common.files import remove, remove_folder
 from elmo_framework.common.logs import show_size
+from elmo_framework.common.unfinished import UnfinishedFolder
 from elmo_framework.embedding.corpus import Line, Survey
 from elmo_framework.embedding.layout import FORMAT, HEADER, Layout
-
-_PARTIAL = ".partial"
 
 
 @final
@@ -39,9 +35,9 @@ class Workplace:
     """
 
     def __init__(self, output: Path) -> None:
-        self.output, self.path = output, output.with_name(output.name + _PARTIAL)
-        self.result = self.path / "result"
-        self._places, self._settings = self.path / "places.bin", self.path / "settings.json"
+        self._folder = UnfinishedFolder(output, flag="--output-file")
+        self.output, self.path, self.locked = output, self._folder.path, self._folder.locked
+        self.result, self._places = self.path / "result", self.path / "places.bin"
 
     def require_free(self, *, resume: bool, force: bool) -> None:
         """Refuse a place where something is that the user may want to keep.
@@ -49,35 +45,9 @@ class Workplace:
         Raises:
             RunError: there is, or there is no folder for the result.
         """
-        if not self.output.parent.is_dir():
-            raise RunError(f"{self.output}: there is no folder {self.output.parent} to write in")
-        if os.path.lexists(self.output):
-            if not force:
-                raise RunError(
-                    f"{self.output} is there already; pass --force to replace it, or choose "
-                    "another --output-file"
-                )
-            _require_result(self.output)
-        if self.path.exists() and not (resume or force):
-            raise RunError(
-                f"{self.path} holds the work of an interrupted job; pass --resume to go on with "
-                "it, or --force to begin anew"
-            )
-
-    @contextmanager
-    def locked(self) -> Iterator[None]:
-        """Keep other jobs out.
-
-        Raises:
-            RunError: one is at work here.
-        """
-        lock = FileLock(self.path.with_name(f".{self.path.name}.lock"))
-        try:
-            with lock.acquire(timeout=0):
-                yield
-        except Timeout as error:
-            raise RunError(f"{self.path}: another job is writing here; wait for it") from error
-        Path(lock.lock_file).unlink(missing_ok=True)
+        self._folder.require_free(
+            is_begun=self.path.exists(), resume=resume, force=force, require_ours=_require_result
+        )
 
     def prepare(
         self,
@@ -93,15 +63,15 @@ class Workplace:
         Raises:
             RunError: the interrupted job computes something else, or the disk is too small.
         """
-        if resume and self._settings.exists():
-            self._require_same(settings)
+        if resume and self._folder.settings.exists():
+            self._folder.require_same(settings, verb="computes")
             self._require_room(layout.num_bytes(survey) - _allocated(layout.file(self.result)))
             return
         remove_folder(self.path)
         self._require_room(layout.num_bytes(survey) + 8 * survey.num_lines)
         self.path.mkdir()
         layout.create(self.result, survey, lines).tofile(self._places)
-        write_text(self._settings, json.dumps(dict(settings), indent=2) + "\n")
+        self._folder.write_settings(settings)
 
     def places(self) -> NDArray[np.int64]:
         """Return the byte of each line's vectors."""
@@ -122,19 +92,6 @@ class Workplace:
         remove(self.output)
         self.result.replace(self.output)
         remove_folder(self.path)
-
-    def _require_same(self, settings: Mapping[str, Any]) -> None:
-        begun = json.loads(self._settings.read_text(encoding="utf-8"))
-        others = [
-            f"{name} was {begun.get(name)!r} and is {value!r}"
-            for name, value in settings.items()
-            if begun.get(name) != value
-        ]
-        if others:
-            raise RunError(
-                f"{self.path}: the interrupted job computes something else: {', '.join(others)}; "
-                "ask for the same, or pass --force without --resume to begin anew"
-            )
 
     def _require_room(self, num_bytes: int) -> None:
         free = shutil.disk_usage(self.output.parent).free

@@ -31,7 +31,7 @@ class ClassificationBatch:
     @property
     def num_tokens(self) -> int:
         """The number of words, without padding."""
-        return sum(map(len, self.text.words))
+        return self.text.num_words
 
     @property
     def title(self) -> str:

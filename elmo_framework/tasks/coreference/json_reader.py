@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Mapping
 from itertools import islice
 from pathlib import Path
@@ -10,9 +9,10 @@ from typing import Annotated, Any, final
 
 from annotated_types import Gt
 
-from elmo_framework.common.errors import DataError, shown
+from elmo_framework.common.errors import DataError
 from elmo_framework.data.paths import data_files, read_lines
 from elmo_framework.data.reader import DatasetReader
+from elmo_framework.data.records import json_object
 from elmo_framework.tasks.coreference.example import Document
 from elmo_framework.tasks.coreference.fields import clusters, text, word_lists
 from elmo_framework.tasks.coreference.genres import ONTONOTES, GenrePattern
@@ -59,7 +59,7 @@ class JsonCoreferenceReader(DatasetReader[Document]):
             if not line.strip():
                 continue
             try:
-                yield self._document(_object(line))
+                yield self._document(json_object(line))
             except (DataError, ValueError) as error:
                 raise DataError(str(error), path=file, line=number) from error
             is_empty = False
@@ -76,13 +76,3 @@ class JsonCoreferenceReader(DatasetReader[Document]):
             genre=self._genres.genre(key),
         )
         return whole.cut(self._max_sentences, remove_singletons=self._remove_singletons)
-
-
-def _object(line: str) -> Mapping[str, Any]:
-    try:
-        held = json.loads(line)
-    except ValueError as error:
-        raise DataError(f"no JSON object: {error}") from error
-    if not isinstance(held, dict):
-        raise DataError(f"expected a JSON object, not {shown(held)}")
-    return held

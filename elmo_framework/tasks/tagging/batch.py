@@ -34,7 +34,7 @@ class TaggingBatch:
     @property
     def num_tokens(self) -> int:
         """The number of words, without padding."""
-        return sum(map(len, self.text.words))
+        return self.text.num_words
 
     @property
     def title(self) -> str:
