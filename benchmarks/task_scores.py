@@ -1,0 +1,208 @@
+"""Trains tasks with and without ELMo, with several seeds, and lays out their scores.
+
+A run is one `elmo train` of `experiments/TASK/{baseline,elmo}.jsonnet` with the folder's
+`small.libsonnet` laid over it, on all training examples or on a small share of them. Runs that are
+finished are not run again and those that were interrupted go on, so that this script can be
+stopped and started as one likes. The scores are those of the development data, which also chose
+the best epoch.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from argparse import ArgumentParser, Namespace
+from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+from statistics import mean, stdev
+from typing import Any, NamedTuple
+
+_EXPERIMENTS = Path(__file__).parents[1] / "experiments"
+_ALL = 1.0
+
+
+@dataclass(frozen=True)
+class Task:
+    """What is measured of a task.
+
+    Attributes:
+        score: the figure of `metrics.json`.
+        few: the small share of the training examples.
+        epochs_of_few: the epochs with that share; a tenth of them lie between evaluations.
+        seeds: of the runs with all training examples.
+    """
+
+    score: str
+    few: float
+    epochs_of_few: int
+    seeds: tuple[int, ...] = (1,)
+
+
+SEEDS = (1, 2, 3)
+TASKS = {
+    "ner": Task("f1-measure-overall", 0.01, 100, SEEDS),
+    "sst": Task("accuracy", 0.05, 40, SEEDS),
+    "snli": Task("accuracy", 0.02, 40, SEEDS),
+    "srl": Task("f1-measure-overall", 0.02, 40),
+    "squad": Task("f1", 0.05, 40),
+    "coreference": Task("coref_f1", 0.1, 40),
+}
+
+
+class Run(NamedTuple):
+    """One training.
+
+    Attributes:
+        task: its name.
+        fraction: of the training examples.
+        variant: which biLM is used.
+        seed: of the run, and of the choice of examples.
+    """
+
+    task: str
+    fraction: float
+    variant: str
+    seed: int
+
+    @property
+    def folder(self) -> str:
+        """Its place below the folder of all runs."""
+        return f"{self.task}/{self.fraction:g}-{self.variant}-{self.seed}"
+
+
+def main() -> int:
+    """Train what is missing, print the table; return 1 when a run failed."""
+    arguments = _arguments()
+    bilms = {"baseline": None, "random": arguments.random_bilm, "elmo": arguments.bilm}
+    variants = [name for name in bilms if name == "baseline" or bilms[name]]
+    runs = list(_runs(arguments, variants))
+    codes = [0]
+    if not arguments.table_only:
+        with ThreadPoolExecutor(arguments.jobs) as pool:
+            codes += pool.map(lambda run: _train(run, arguments.runs, bilms[run.variant]), runs)
+    print(table(arguments.runs, runs, variants))  # noqa: T201
+    return int(any(codes))
+
+
+def _runs(arguments: Namespace, variants: Sequence[str]) -> Iterator[Run]:
+    for name in arguments.tasks:
+        task = TASKS[name]
+        for fraction in arguments.fractions or (task.few, _ALL):
+            seeds = task.seeds if fraction == _ALL else SEEDS
+            for seed in arguments.seeds or seeds:
+                for variant in variants:
+                    yield Run(name, fraction, variant, seed)
+
+
+def _train(run: Run, runs: Path, bilm: str | None) -> int:
+    folder = runs / run.folder
+    if (folder / "metrics.json").exists():
+        return 0
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    config = folder.with_name("elmo.jsonnet" if bilm else "baseline.jsonnet")
+    parts = [_EXPERIMENTS / run.task / name for name in (config.name, "small.libsonnet")]
+    config.write_text(" + ".join(f"(import '{part}')" for part in parts) + "\n", encoding="utf-8")
+    command = [sys.executable, "-m", "elmo_framework", "train", str(config), "-s", str(folder)]
+    for key, value in _changes(run, bilm).items():
+        command += ["-o", f"{key}={json.dumps(value)}"]
+    if (folder / "checkpoints").exists():
+        command.append("--recover")
+    with folder.with_name(f"{folder.name}.log").open("a", encoding="utf-8") as log:
+        code = subprocess.run(command, stdout=log, stderr=log, check=False).returncode
+    print(f"{run.folder}: exit {code}", file=sys.stderr, flush=True)  # noqa: T201
+    return code
+
+
+def _changes(run: Run, bilm: str | None) -> dict[str, Any]:
+    """Return what a run changes in its configuration."""
+    changes: dict[str, Any] = {"random_seed": run.seed}
+    if run.fraction != _ALL:
+        epochs = TASKS[run.task].epochs_of_few
+        changes |= {
+            "train_fraction": run.fraction,
+            "trainer.num_epochs": epochs,
+            "trainer.evaluate_every": {"epochs": max(1, epochs // 10)},
+            "trainer.patience": None,
+        }
+    if bilm:
+        for place in _elmo_places(run.task):
+            changes |= {f"{place}.bilm": bilm, f"{place}.cache": "disk"}
+    return changes
+
+
+def _elmo_places(task: str) -> list[str]:
+    """Return where ELMo stands in the configuration of a task."""
+    text = (_EXPERIMENTS / task / "elmo.jsonnet").read_text(encoding="utf-8")
+    places = ["model.embedder.token_embedders.elmo"]
+    return [*places, "model.output_embedder"] if "elmo.at('both'" in text else places
+
+
+def table(runs_folder: Path, runs: Sequence[Run], variants: Sequence[str]) -> str:
+    """Lay out the scores in Markdown: a line for each task and share of its training examples."""
+    heading = ["task", "share", "seeds", *variants, "error less by", "minutes"]
+    rows = [heading, ["---"] * len(heading)]
+    for task, fraction in dict.fromkeys((run.task, run.fraction) for run in runs):
+        metrics = {
+            variant: list(_metrics(runs_folder, runs, Run(task, fraction, variant, 0)))
+            for variant in variants
+        }
+        scores = {name: _scores(task, held) for name, held in metrics.items()}
+        minutes = [f"{mean(_minutes(held)):.0f}" if held else "" for held in metrics.values()]
+        seeds = " / ".join(str(len(held)) for held in metrics.values())
+        shown = [_shown(scores[variant]) for variant in variants]
+        less = _error_less_by(scores["baseline"], scores.get("elmo", []))
+        rows.append([task, f"{fraction:g}", seeds, *shown, less, " / ".join(minutes)])
+    return "\n".join(f"| {' | '.join(row)} |" for row in rows)
+
+
+def _metrics(folder: Path, runs: Sequence[Run], like: Run) -> Iterator[Mapping[str, Any]]:
+    for run in runs:
+        path = folder / run.folder / "metrics.json"
+        if run._replace(seed=like.seed) == like and path.exists():
+            yield json.loads(path.read_text(encoding="utf-8"))
+
+
+def _scores(task: str, metrics: Sequence[Mapping[str, Any]]) -> list[float]:
+    """Return per cent; some scores are shares of one."""
+    found = [held[f"best_validation_{TASKS[task].score}"] for held in metrics]
+    return [100 * score if score <= 1 else score for score in found]
+
+
+def _minutes(metrics: Sequence[Mapping[str, Any]]) -> list[float]:
+    return [held["training_duration"] / 60 for held in metrics]
+
+
+def _shown(scores: Sequence[float]) -> str:
+    if len(scores) < 2:
+        return "".join(f"{score:.1f}" for score in scores)
+    return f"{mean(scores):.1f} ± {stdev(scores):.1f}"
+
+
+def _error_less_by(before: Sequence[float], after: Sequence[float]) -> str:
+    """Return the relative reduction of the error, as the paper's Table 1 has it."""
+    if not (before and after):
+        return ""
+    return f"{(mean(after) - mean(before)) / (100 - mean(before)):.1%}"
+
+
+def _arguments() -> Namespace:
+    parser = ArgumentParser(description=str(__doc__).partition("\n")[0])
+    parser.add_argument("--runs", type=Path, default=Path("runs/tasks"), help="folder of all runs")
+    parser.add_argument("--tasks", nargs="+", choices=TASKS, default=list(TASKS), metavar="TASK")
+    parser.add_argument("--bilm", default="mini", help="of the runs with ELMo (mini)")
+    parser.add_argument("--random-bilm", help="one of the same size that was not trained")
+    parser.add_argument(
+        "--fractions", nargs="+", type=float, help="shares of the training examples"
+    )
+    parser.add_argument("--seeds", nargs="+", type=int, help="1 2 3, or 1")
+    parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1, help="runs at a time")
+    parser.add_argument("--table-only", action="store_true", help="train nothing")
+    return parser.parse_args()
+
+
+if __name__ == "__main__":
+    sys.exit(main())
