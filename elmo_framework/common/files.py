@@ -61,6 +61,8 @@ def replacing(path: Path) -> Iterator[Path]:
     remove(aside)
     try:
         yield aside
+        if aside.is_file():
+            _permit(aside)
         _synchronize(aside)
         if aside.is_dir():
             remove_folder(path)
@@ -109,6 +111,14 @@ def digest(paths: Iterable[Path]) -> str:
 def _os_error(code: int, path: Path) -> OSError:
     """Return the error that the operating system gives such a code, as its own class."""
     return OSError(code, os.strerror(code), str(path))
+
+
+def _permit(path: Path) -> None:
+    """Give a file the permissions of any new one; some libraries write for the owner alone."""
+    new = path.with_name(f"{path.name}.new")
+    new.touch()
+    path.chmod(new.stat().st_mode)
+    new.unlink()
 
 
 def _synchronize(path: Path) -> None:

@@ -13,13 +13,10 @@ from elmo_framework.bilm.load import BiLmFiles
 from elmo_framework.bilm.published import find_bilm
 from elmo_framework.common.errors import RunError
 from elmo_framework.corpus.vocabulary_file import as_counts, read_vocabulary_file
-from elmo_framework.data.source import Share
 from elmo_framework.data.vocabulary import Vocabularies
 from elmo_framework.experiment.experiment import Beginning
 from elmo_framework.experiment.run_directory import RunDirectory
 from elmo_framework.model.model import Model
-from elmo_framework.training.checkpointer import Checkpointer
-from elmo_framework.training.process_group import ProcessGroup
 
 
 @runtime_checkable
@@ -58,7 +55,7 @@ def load_first_weights(beginning: Beginning, model: Model[Any]) -> None:
     """
     run = _run(beginning)
     if run is not None:
-        best = _checkpoints(run).best()
+        best = run.best_checkpoint()
         weights = run.load_weights() if best is None else best.weights
         try:
             model.load_state_dict(weights)
@@ -92,7 +89,7 @@ def load_first_optimizer(
         RunError: it was another optimizer, or over other parameters.
     """
     run = None if beginning.reset_optimizer else _run(beginning)
-    best = None if run is None else _checkpoints(run).best()
+    best = None if run is None else run.best_checkpoint()
     if run is None or best is None:
         return False
     before = run.read_config()["trainer"]["optimizer"]["type"]
@@ -128,10 +125,6 @@ def _run(beginning: Beginning) -> RunDirectory | None:
     """Return the run that is named; None where it is a biLM alone."""
     run = RunDirectory(Path(beginning.path))
     return run if run.config.is_file() else None
-
-
-def _checkpoints(run: RunDirectory) -> Checkpointer:
-    return Checkpointer(run.checkpoints, keep=1, group=ProcessGroup(Share()))
 
 
 def _first_difference(error: RuntimeError) -> str:

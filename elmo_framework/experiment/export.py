@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
 
 import torch
 from safetensors.torch import load_file, save_file
@@ -16,6 +19,7 @@ from elmo_framework.common.errors import DataError, RunError
 from elmo_framework.common.files import remove, replacing, write_bytes
 from elmo_framework.experiment.loaded_run import load
 from elmo_framework.experiment.run_directory import RunDirectory
+from elmo_framework.model.model import Model
 
 _SOFTMAX, _VOCABULARY = "softmax.safetensors", "vocabulary.txt"
 """What pretraining leaves beside a biLM: weights of its softmax, and the words by their ids."""
@@ -35,8 +39,8 @@ def export_bilm(
     biLM can be trained on.
 
     Args:
-        source: the folder of a biLM, of a run that pretrained one, or of a run that trained one
-            together with its task model; or the name of a biLM.
+        source: the folder of a biLM, of a run that pretrained one, finished or not, or of a run
+            that trained one together with its task model; or the name of a biLM.
         directory: where the files go; it is made if it is not there.
         dtype: of the weights in the files: float32, which every ELMo program reads, or float16,
             which takes half the room.
@@ -57,12 +61,14 @@ def export_bilm(
             f"--output-dir {directory}: a biLM is there already ({', '.join(present)}); pass "
             "--force to replace it, or choose another folder"
         )
-    files = _files(source)
-    bilm = _trained_with_task(Path(source), packages) if files is None else read_bilm(files)
-    _require_bilm_tf_parts(bilm, source)
-    save_bilm(bilm, directory, dtype=dtype)
+    with TemporaryDirectory() as folder:
+        files = _files(source) or _extracted(Path(source), Path(folder), packages)
+        bilm = read_bilm(files)
+        _require_bilm_tf_parts(bilm, source)
+        save_bilm(bilm, directory, dtype=dtype)
+        softmax = _copy_softmax(files, directory, dtype)
     written = bilm_files(directory)
-    return [written.options, written.weights, *_copy_softmax(files, directory, dtype)]
+    return [written.options, written.weights, *softmax]
 
 
 def _files(source: Path | str) -> BiLmFiles | None:
@@ -75,24 +81,18 @@ def _files(source: Path | str) -> BiLmFiles | None:
         return None
 
 
-def _copy_softmax(files: BiLmFiles | None, directory: Path, dtype: torch.dtype) -> list[Path]:
-    """Write the softmax that belongs to a biLM, or remove what belonged to another."""
-    softmax, vocabulary = directory / _SOFTMAX, directory / _VOCABULARY
-    source = None if files is None else files.options.with_name(_SOFTMAX)
-    if source is None or not source.is_file():
-        remove(softmax)
-        remove(vocabulary)
-        return []
-    weights = {name: held.to(dtype) for name, held in load_file(source).items()}
-    with replacing(softmax) as aside:
-        save_file(weights, aside)
-    write_bytes(vocabulary, source.with_name(_VOCABULARY).read_bytes())
-    return [softmax, vocabulary]
-
-
-def _trained_with_task(source: Path, packages: Sequence[str]) -> BiLm:
-    """Return the biLM among the weights of a task model."""
+def _extracted(source: Path, folder: Path, packages: Sequence[str]) -> BiLmFiles:
+    """Write the biLM among the weights of a run: one tuned with a task, or not finished."""
     model = load(source, device="cpu", packages=packages).model
+    model.save_extras(folder)
+    with suppress(DataError):
+        return bilm_files(folder)
+    save_bilm(_tuned(source, model), folder)
+    return bilm_files(folder)
+
+
+def _tuned(source: Path, model: Model[Any]) -> BiLm:
+    """Return the biLM in a task model."""
     held = {name: part for name, part in model.named_modules() if isinstance(part, BiLm)}
     if len(held) == 1:
         return next(iter(held.values()))
@@ -101,6 +101,21 @@ def _trained_with_task(source: Path, packages: Sequence[str]) -> BiLm:
     frozen = sorted({str(reference.path.parent) for reference in model.references().values()})
     hint = f"; it reads the frozen one in {', '.join(frozen)}, export that" if frozen else ""
     raise RunError(f"{source}: this run trained no biLM{hint}")
+
+
+def _copy_softmax(files: BiLmFiles, directory: Path, dtype: torch.dtype) -> list[Path]:
+    """Write the softmax that belongs to a biLM, or remove what belonged to another."""
+    softmax, vocabulary = directory / _SOFTMAX, directory / _VOCABULARY
+    source = files.options.with_name(_SOFTMAX)
+    if not source.is_file():
+        remove(softmax)
+        remove(vocabulary)
+        return []
+    weights = {name: held.to(dtype) for name, held in load_file(source).items()}
+    with replacing(softmax) as aside:
+        save_file(weights, aside)
+    write_bytes(vocabulary, source.with_name(_VOCABULARY).read_bytes())
+    return [softmax, vocabulary]
 
 
 def _require_bilm_tf_parts(bilm: BiLm, source: Path | str) -> None:

@@ -204,16 +204,16 @@ class LoadedRun:
 
 
 def load(path: Path | str, *, device: str = "auto", packages: Sequence[str] = ()) -> LoadedRun:
-    """Load a finished run.
+    """Load a run.
 
     Args:
-        path: its folder.
+        path: its folder. Of a run that is not finished the best weights so far are taken.
         device: `auto`, `cpu` or `cuda`.
         packages: plugins besides those that the run was trained with.
 
     Raises:
-        RunError: there is no such device, no finished run, a plugin is gone, or its biLM is gone
-            or not the one that it was trained on.
+        RunError: there is no such device, no run with weights, a plugin is gone, or its biLM is
+            gone or not the one that it was trained on.
     """
     chosen = choose_device(device)
     run = RunDirectory.existing(Path(path))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import logging
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
@@ -16,9 +17,12 @@ from torch import Tensor
 
 from elmo_framework.common.errors import RunError
 from elmo_framework.common.files import replacing, write_text
-from elmo_framework.training.checkpointer import save_tensors
+from elmo_framework.data.source import Share
+from elmo_framework.training.checkpointer import Best, Checkpointer, save_tensors
+from elmo_framework.training.process_group import ProcessGroup
 
 _LOCK = ".lock"
+_LOG = logging.getLogger(__name__)
 
 
 class RunDirectory:
@@ -66,14 +70,14 @@ class RunDirectory:
 
     @classmethod
     def existing(cls, path: Path) -> RunDirectory:
-        """Return the folder of a finished run.
+        """Return the folder of a run that has weights.
 
         Raises:
-            RunError: there is none, or it is not finished.
+            RunError: there is none, or it has no checkpoint yet.
         """
         run = cls.begun(path)
-        if not run.weights.is_file():
-            raise RunError(f"{path}: this run has no weights yet; finish it with --recover")
+        if not (run.weights.is_file() or any(run.checkpoints.glob("step-*"))):
+            raise RunError(f"{path}: this run has no weights yet; go on with it by --recover")
         return run
 
     @contextmanager
@@ -134,16 +138,28 @@ class RunDirectory:
         with replacing(self.weights) as aside:
             save_tensors(weights, aside)
 
-    def load_weights(self) -> dict[str, Tensor]:
-        """Read the best weights.
+    def load_weights(self) -> Mapping[str, Tensor]:
+        """Read the best weights: of the finished run, or so far.
 
         Raises:
             RunError: the file is damaged.
         """
+        best = None if self.weights.is_file() else self.best_checkpoint()
+        if best is not None:
+            _LOG.warning("%s: not finished yet; these are its best weights so far", self.path)
+            return best.weights
         try:
             return load_file(self.weights)
         except SafetensorError as error:
             raise RunError(f"{self.weights}: the file is damaged: {error}") from error
+
+    def best_checkpoint(self) -> Best | None:
+        """Read the best checkpoint; None when there is none.
+
+        Raises:
+            RunError: it cannot be read.
+        """
+        return Checkpointer(self.checkpoints, keep=1, group=ProcessGroup(Share())).best()
 
     def write_json(self, path: Path, content: Any) -> None:
         """Replace one of the folder's JSON files."""

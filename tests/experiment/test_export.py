@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from pathlib import Path
 
 import h5py
@@ -35,6 +36,16 @@ def test_the_bilm_of_a_pretraining_run_is_exported_as_it_is(
     assert capsys.readouterr().out == "".join(f"{out / name}\n" for name in NAMES)
     assert sorted(path.name for path in out.iterdir()) == sorted(NAMES)
     assert contents(out) == contents(bilm / "bilm")
+
+
+def test_a_run_that_is_not_finished_gives_its_best_weights_so_far(
+    bilm: Path, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    run = tmp_path / "run"
+    shutil.copytree(bilm, run, ignore=shutil.ignore_patterns("bilm", "weights.safetensors"))
+    export_bilm(run, tmp_path / "out")
+    assert f"{run}: not finished yet; these are its best weights so far" in caplog.messages
+    assert contents(tmp_path / "out") == contents(bilm / "bilm")
 
 
 def test_a_bilm_that_was_trained_with_its_task_is_exported(bilm: Path, tmp_path: Path) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -91,6 +92,14 @@ def test_a_loaded_run_scores_as_it_did_in_training(tagger: Path) -> None:
     scores = load(tagger).evaluate(DATA / "valid.txt")
     assert scores["f1-measure-overall"] == metrics["best_validation_f1-measure-overall"]
     assert scores["loss"] == pytest.approx(metrics["best_validation_loss"], rel=1e-5)
+
+
+def test_a_run_that_is_not_finished_scores_with_its_best_weights_so_far(
+    tagger: Path, tmp_path: Path
+) -> None:
+    run = tmp_path / "run"
+    shutil.copytree(tagger, run, ignore=shutil.ignore_patterns("weights.safetensors"))
+    assert load(run).evaluate(DATA / "valid.txt") == load(tagger).evaluate(DATA / "valid.txt")
 
 
 def test_the_same_sentence_gets_the_same_tags_in_any_company(tagger: Path) -> None:

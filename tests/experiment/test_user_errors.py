@@ -335,14 +335,15 @@ def test_a_damaged_run_is_refused_with_the_file(
     assert str(run) in message_of(capsys)
 
 
-def test_an_unfinished_run_says_how_to_finish(
+def test_a_run_without_a_checkpoint_says_how_to_go_on(
     tagger: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     run = tmp_path / "run"
     shutil.copytree(tagger, run)
     (run / "weights.safetensors").unlink()
+    shutil.rmtree(run / "checkpoints")
     assert main(["evaluate", str(run), str(DATA / "valid.txt")]) == 2
-    assert message_of(capsys) == (f"{run}: this run has no weights yet; finish it with --recover")
+    assert message_of(capsys) == f"{run}: this run has no weights yet; go on with it by --recover"
 
 
 def test_an_allennlp_config_gets_one_message(

@@ -78,6 +78,15 @@ def test_what_holds_no_file_is_named_as_it_was_given(
     assert caught.value.filename == parent
 
 
+def test_a_file_can_be_read_by_whoever_reads_other_new_files(tmp_path: Path) -> None:
+    usual, written = tmp_path / "usual", tmp_path / "written"
+    usual.touch()
+    with replacing(written) as aside:
+        aside.touch(mode=0o600)
+    assert written.stat().st_mode == usual.stat().st_mode
+    assert len(list(tmp_path.iterdir())) == 2
+
+
 def test_a_folder_takes_the_place_of_a_folder(tmp_path: Path) -> None:
     folder = tmp_path / "checkpoint"
     (folder / "old").mkdir(parents=True)
