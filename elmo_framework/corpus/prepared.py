@@ -107,6 +107,11 @@ class PreparedPart:
         rows = _mapped(self.root / CHARACTERS, CHARACTER)
         return rows.reshape(len(self.words), INDEXER.max_characters)
 
+    @property
+    def counts(self) -> NDArray[np.int64]:
+        """How often each of the distinct words comes in the training part."""
+        return np.fromfile(self.root / COUNTS, COUNT)
+
     @cached_property
     def vocabulary(self) -> Counter[str]:
         """How often each word of the vocabulary comes in the training part.
@@ -117,7 +122,7 @@ class PreparedPart:
         words = read_vocabulary_file(self.root / VOCABULARY)
         if self.manifest.settings["vocabulary"] is not None:
             return as_counts(words)
-        counts = dict(zip(self.words, np.fromfile(self.root / COUNTS, COUNT).tolist(), strict=True))
+        counts = dict(zip(self.words, self.counts.tolist(), strict=True))
         return Counter({word: counts[word] for word in words})
 
 

@@ -1,9 +1,10 @@
-"""How many labels are right."""
+"""How many labels are right, or nearly."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import final
+from heapq import nlargest
+from typing import Protocol, final
 
 from elmo_framework.metrics.metric import Metric
 
@@ -19,3 +20,34 @@ class Accuracy(Metric):
     def score(self, sums: Mapping[str, float]) -> dict[str, float]:
         """Return `accuracy`."""
         return {"accuracy": sums.get("correct", 0.0) / max(sums.get("total", 0.0), 1.0)}
+
+
+class Weighed(Protocol):
+    """A prediction that knows how probable each label is."""
+
+    @property
+    def probabilities(self) -> Mapping[str, float]:
+        """The probability of each label."""
+
+
+@final
+class TopAccuracy(Metric):
+    """The share of examples whose label is among the most probable; `accuracy3` for three.
+
+    Args:
+        num_labels: how many of the labels count as predicted.
+    """
+
+    def __init__(self, num_labels: int) -> None:
+        self._num_labels = num_labels
+
+    def count(self, prediction: Weighed, gold: str) -> Mapping[str, float]:
+        """Count one example."""
+        probabilities = prediction.probabilities
+        best = nlargest(self._num_labels, probabilities, key=probabilities.__getitem__)
+        return {"correct": float(gold in best), "total": 1.0}
+
+    def score(self, sums: Mapping[str, float]) -> dict[str, float]:
+        """Return `accuracy3`, or what it is called for another number."""
+        share = sums.get("correct", 0.0) / max(sums.get("total", 0.0), 1.0)
+        return {f"accuracy{self._num_labels}": share}

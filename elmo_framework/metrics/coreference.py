@@ -30,10 +30,12 @@ class Resolution(NamedTuple):
 
 
 class _Agreement(NamedTuple):
-    """What a metric gives for the right clusters, found again by the predicted ones."""
+    """What a metric finds of the right clusters, and how much of the predicted ones is right."""
 
     found: float
     total: float
+    right: float
+    predicted: float
 
 
 @final
@@ -50,8 +52,12 @@ class ConllCoref(Metric):
     its own. Precision is the same with K and R exchanged. All parts of these fractions are summed
     over the documents before they are divided, as version 8 of the official scorer does
     (Pradhan et al. 2014). Nothing is done to mentions that only one side has, nor to clusters of
-    one mention, on either side. A right mention that is repeated counts where it stands first; a
-    wrong one counts in the size of each cluster it is in.
+    one mention, on either side.
+
+    A mention may stand in several clusters, which are not made one: it counts in the size of each.
+    Of the right clusters it is in, a predicted mention belongs to the last, for MUC and for the
+    sum over mentions that B-cubed is. A predicted mention that is right stays in the first of its
+    predicted clusters.
 
     The scores are called `muc_f1`, `b_cubed_f1`, `ceaf_f1` and `coref_f1` for their mean, each
     with `_precision` and `_recall` likewise; `mention_identification_f1` is that of the mentions
@@ -60,16 +66,15 @@ class ConllCoref(Metric):
 
     def count(self, prediction: Resolution, gold: Clusters) -> Mapping[str, float]:
         """Count the clusters of one document."""
-        right = {mention for cluster in gold for mention in cluster}
-        key, response = (_counted(each, right) for each in (gold, prediction.clusters))
+        key = [list(dict.fromkeys(cluster)) for cluster in gold if cluster]
+        response = _counted(prediction.clusters, {mention for held in key for mention in held})
         sums = {}
         for name, agreement in _AGREEMENTS.items():
-            for side, found in (
-                ("recall", agreement(key, response)),
-                ("precision", agreement(response, key)),
-            ):
-                sums[f"{name}_{side}/found"] = found.found
-                sums[f"{name}_{side}/total"] = found.total
+            of_both = agreement(key, response)
+            sums[f"{name}_recall/found"] = of_both.found
+            sums[f"{name}_recall/total"] = of_both.total
+            sums[f"{name}_precision/found"] = of_both.right
+            sums[f"{name}_precision/total"] = of_both.predicted
         return sums
 
     def score(self, sums: Mapping[str, float]) -> dict[str, float]:
@@ -103,7 +108,7 @@ class MentionRecall(Metric):
 
 
 def _counted(clusters: Clusters, right: Set[Span]) -> list[list[Span]]:
-    """Return clusters without the mentions, and without the clusters, that do not count."""
+    """Return predicted clusters without repeated right mentions, and without empty clusters."""
     seen: set[Span] = set()
     kept = []
     for cluster in clusters:
@@ -119,48 +124,53 @@ def _counted(clusters: Clusters, right: Set[Span]) -> list[list[Span]]:
 
 
 def _owners(clusters: Iterable[Iterable[Span]]) -> dict[Span, int]:
-    """Return the number of the cluster of each mention."""
+    """Return the number of the last cluster that each mention is in."""
     return {mention: number for number, held in enumerate(clusters) for mention in held}
 
 
-def _muc(clusters: list[list[Span]], others: list[list[Span]]) -> _Agreement:
-    owners = _owners(others)
+def _muc(key: list[list[Span]], response: list[list[Span]]) -> _Agreement:
+    owners = _owners(key)
     found = 0
-    for cluster in clusters:
+    for cluster in response:
         known = [owners[mention] for mention in cluster if mention in owners]
         num_parts = len(set(known)) + len(cluster) - len(known)
         found += len(cluster) - num_parts
-    return _Agreement(found, sum(map(len, clusters)) - len(clusters))
+    return _Agreement(found, _num_links(key), found, _num_links(response))
 
 
-def _b_cubed(clusters: list[list[Span]], others: list[list[Span]]) -> _Agreement:
-    shared = _overlaps(clusters, others)
-    found = sum(size**2 / len(clusters[number]) for (number, _), size in shared.items())
-    return _Agreement(found, sum(map(len, clusters)))
+def _b_cubed(key: list[list[Span]], response: list[list[Span]]) -> _Agreement:
+    owners = _owners(key)
+    found = right = 0.0
+    for cluster in response:
+        owned = Counter(owners[mention] for mention in cluster if mention in owners)
+        for number, num_owned in owned.items():
+            shared = num_owned * len(set(key[number]).intersection(cluster))
+            found += shared / len(key[number])
+            right += shared / len(cluster)
+    return _Agreement(found, sum(map(len, key)), right, sum(map(len, response)))
 
 
-def _ceaf(clusters: list[list[Span]], others: list[list[Span]]) -> _Agreement:
-    similarities = np.zeros((len(clusters), len(others)))
-    for (number, other), size in _overlaps(clusters, others).items():
-        similarities[number, other] = 2 * size / (len(clusters[number]) + len(others[other]))
+def _ceaf(key: list[list[Span]], response: list[list[Span]]) -> _Agreement:
+    # A right mention stands in one predicted cluster only.
+    owners = _owners(response)
+    similarities = np.zeros((len(key), len(response)))
+    for number, cluster in enumerate(key):
+        shared = Counter(owners[mention] for mention in cluster if mention in owners)
+        for other, size in shared.items():
+            similarities[number, other] = 2 * size / (len(cluster) + len(response[other]))
     rows, columns = linear_sum_assignment(similarities, maximize=True)
-    return _Agreement(float(similarities[rows, columns].sum()), len(clusters))
+    found = float(similarities[rows, columns].sum())
+    return _Agreement(found, len(key), found, len(response))
 
 
-def _mentions(clusters: list[list[Span]], others: list[list[Span]]) -> _Agreement:
-    found, sought = _owners(clusters), _owners(others)
-    return _Agreement(len(found.keys() & sought.keys()), len(found))
+def _mentions(key: list[list[Span]], response: list[list[Span]]) -> _Agreement:
+    right, predicted = set(_owners(key)), set(_owners(response))
+    found = len(right & predicted)
+    return _Agreement(found, len(right), found, len(predicted))
 
 
-def _overlaps(clusters: list[list[Span]], others: list[list[Span]]) -> Counter[tuple[int, int]]:
-    """Count the mentions that are in both of a pair of clusters, where there are any."""
-    owners = _owners(others)
-    return Counter(
-        (number, owners[mention])
-        for number, cluster in enumerate(clusters)
-        for mention in cluster
-        if mention in owners
-    )
+def _num_links(clusters: list[list[Span]]) -> int:
+    return sum(map(len, clusters)) - len(clusters)
 
 
 _AVERAGED: Mapping[str, Callable[[list[list[Span]], list[list[Span]]], _Agreement]] = {

@@ -30,7 +30,6 @@ class Estimate(Observer):
 
     def __init__(self, trainer: Trainer) -> None:
         self._trainer, self._num_steps = trainer, trainer.num_steps
-        self._num_processes = trainer.group.share.world_size
         self._first, self._since, self._num_tokens = 0, 0.0, 0
 
     def start(self, progress: Progress) -> None:
@@ -70,7 +69,7 @@ class Estimate(Observer):
 
     def _say_rate(self, report: StepReport) -> None:
         seconds = max(report.seconds - self._since, 1e-9)
-        rate = self._num_tokens * self._num_processes / seconds
+        rate = self._num_tokens / seconds
         left = self._seconds_left(report, seconds / _MEASURED)
         if left is None or left < _WORTH_SAYING:
             return

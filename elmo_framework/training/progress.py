@@ -92,7 +92,8 @@ class StepReport:
         loss: the mean loss of its batches, without penalties; on the device.
         gradient_norm: of all gradients together, before they were clipped; on the device.
         learning_rate: that it was made with.
-        num_tokens: in its batches, on this process.
+        num_tokens: in its batches, over all processes: those of this process times their number.
+            That is exact where all read windows of one size, and nearly so elsewhere.
         seconds: time spent so far.
         title: what a message calls its last batch.
     """

@@ -33,10 +33,7 @@ class StepFigures:
         self._last_update = now
 
     def of(self, report: StepReport) -> dict[str, float] | None:
-        """Return loss, gradient norm, learning rate and tokens a second where they are due.
-
-        The rate is that of this process.
-        """
+        """Return loss, gradient norm, learning rate and tokens a second where they are due."""
         self._num_tokens += report.num_tokens
         self._last_update = time.monotonic()
         if report.step % self._interval:

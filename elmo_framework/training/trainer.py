@@ -206,7 +206,7 @@ class Trainer:
             loss=loss,
             gradient_norm=gradient_norm,
             learning_rate=rate,
-            num_tokens=sum(batch.num_tokens for batch in batches),
+            num_tokens=self.group.share.world_size * sum(batch.num_tokens for batch in batches),
             seconds=self.progress.seconds,
             title=batches[-1].title,
         )

@@ -65,6 +65,26 @@ def test_plain_text_is_trained_on_with_the_vocabulary_file_of_bilm_tf(
     assert known == "<S>\n</S>\n<UNK>\nzebra\n.\nthe\n"
 
 
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (
+            "<S>\n</S>\n<UNK>\nzebra\ngnu\n",
+            "the vocabulary holds none of the words of the training",
+        ),
+        ("<S>\n</S>\nthe\n.\n", "'the' stands where <UNK> belongs"),
+    ],
+)
+def test_a_vocabulary_that_does_not_fit_the_text_is_refused_before_training(
+    text: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], words: str, message: str
+) -> None:
+    listed = tmp_path / "vocab.txt"
+    listed.write_text(words)
+    changes = {"vocabulary": {"words_file": str(listed)}, "datasets_for_vocab_creation": []}
+    assert train(CONFIG, tmp_path / "run", settings(text, **changes)) == 2
+    assert message in capsys.readouterr().err
+
+
 def test_a_corpus_that_is_too_short_says_so(
     text: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

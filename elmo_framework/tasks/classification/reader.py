@@ -27,7 +27,7 @@ class TextClassificationReader(DatasetReader[ClassifiedText]):
     Args:
         tokenizer: what splits a text into words.
         text_key: the name of the text.
-        label_key: the name of the label, which is a string or a whole number.
+        label_key: the name of the label, which is a string or a whole number; -1 is one too.
         max_sequence_length: after how many words a text is cut; null for never.
         max_instances: how many texts are read; null for all.
     """

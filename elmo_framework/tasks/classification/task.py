@@ -18,6 +18,7 @@ from elmo_framework.data.labels import (
 from elmo_framework.data.text import Indexer
 from elmo_framework.data.tokenizer import Tokenizer
 from elmo_framework.data.vocabulary import Counts, Vocabularies
+from elmo_framework.metrics.accuracy import TopAccuracy
 from elmo_framework.metrics.confusion import Confusion
 from elmo_framework.metrics.metric import Metric
 from elmo_framework.model.task import Collator, HeadTask, PredictionFormat
@@ -29,13 +30,13 @@ _KEYS = ("sentence", "text", "tokens", "words")
 
 @final
 class TextClassificationTask(HeadTask[ClassifiedText, ClassificationBatch]):
-    """A label for each text; scored by the share of right ones.
+    """A label for each text; scored by the share of right ones, and of right ones among three.
 
     A prediction is a `Classification`.
     """
 
     example_type = ClassifiedText
-    metrics: ClassVar[Mapping[str, Metric]] = {"confusion": Confusion()}
+    metrics: ClassVar[Mapping[str, Metric]] = {"confusion": Confusion(), "top": TopAccuracy(3)}
     formats: ClassVar[Mapping[str, PredictionFormat]] = {"tsv": label_lines}
 
     def count(self, examples: Iterable[ClassifiedText]) -> Counts:

@@ -13,7 +13,7 @@ from torch import Tensor
 
 from elmo_framework.data.text import Indexer, TextBatch, collate_text
 from elmo_framework.data.vocabulary import Vocabulary
-from elmo_framework.tasks.coreference.example import Cluster, Document, lengths
+from elmo_framework.tasks.coreference.example import Cluster, Document, lengths, merged
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,8 +27,8 @@ class CoreferenceBatch:
         speakers: a number for each speaker of a document, 0 at padding.
         genres: the genre of each document.
         mentions: for each mention that lies in one sentence, the sentence, the first and the
-            last word in it, and the number of its cluster, from 1; None unless the clusters of
-            all documents are known.
+            last word in it, and the number of its cluster, from 1; clusters that share a mention
+            have one number. None unless the clusters of all documents are known.
         examples: what the batch was made of.
     """
 
@@ -134,7 +134,7 @@ def _mentions(examples: Sequence[Document]) -> Tensor | None:
     for example in examples:
         if example.clusters is None:
             return None
-        found += _placed(example, example.clusters, num_rows)
+        found += _placed(example, merged(example.clusters), num_rows)
         num_rows += len(example.sentences)
     return torch.tensor(found, dtype=torch.long).view(-1, 4)
 

@@ -30,8 +30,9 @@ class BracketError(ValueError):
 def decode(cells: Sequence[str]) -> list[Bracketed]:
     """Return the mentions of a sentence, in the order in which they end.
 
-    The bracket of an entity that was opened last is the first to be closed. Two mentions of one
-    entity that cross can therefore not be written.
+    The pieces of a cell count in the order in which they stand there, so that `(3|3)` is a mention
+    of one word. The bracket of an entity that was opened last is the first to be closed. Two
+    mentions of one entity that cross can therefore not be written.
 
     Raises:
         BracketError: a cell holds something else, or a bracket has no partner.
@@ -39,8 +40,7 @@ def decode(cells: Sequence[str]) -> list[Bracketed]:
     opened: defaultdict[str, list[int]] = defaultdict(list)
     found: list[Bracketed] = []
     for index, cell in enumerate(cells):
-        # What begins here is opened after what ends here: '(3|3)' is two mentions.
-        for opens, entity, closes in sorted(_pieces(cell, index), key=lambda piece: piece[0]):
+        for opens, entity, closes in _pieces(cell, index):
             if opens and not closes:
                 opened[entity].append(index)
             else:

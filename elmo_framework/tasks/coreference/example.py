@@ -30,7 +30,8 @@ class Document:
 
     Attributes:
         sentences: the words of each.
-        clusters: no mention stands in two of them; None where they are not known.
+        clusters: as they are written, so that a mention may stand in two of them; None where they
+            are not known.
         key: what the document is called.
         part: which part of that document this is.
         speakers: who says or writes each word; None where it is not known.
@@ -93,18 +94,19 @@ def clusters_of(
 ) -> tuple[Cluster, ...]:
     """Make clusters of groups of mentions, in the order of the document.
 
-    Groups that share a mention become one cluster, as a mention can only mean one thing; a
-    mention counts once.
-
     Args:
-        groups: mentions of the same thing.
+        groups: mentions of the same thing, each of which counts once.
         remove_singletons: whether things that are mentioned once are left out.
     """
-    merged: dict[Mention, set[Mention]] = {}
-    for group in groups:
-        held = set(group)
-        together = held.union(*(merged[mention] for mention in held if mention in merged))
-        merged.update(dict.fromkeys(together, together))
-    distinct = {id(cluster): cluster for cluster in merged.values()}.values()
     smallest = 2 if remove_singletons else 1
-    return tuple(sorted(tuple(sorted(held)) for held in distinct if len(held) >= smallest))
+    clusters = (tuple(sorted(set(group))) for group in groups)
+    return tuple(sorted(cluster for cluster in clusters if len(cluster) >= smallest))
+
+
+def merged(clusters: Iterable[Cluster]) -> tuple[Cluster, ...]:
+    """Make one of the clusters that share a mention, so that each mention means one thing."""
+    owners: dict[Mention, set[Mention]] = {}
+    for cluster in clusters:
+        together = set(cluster).union(*(owners[held] for held in cluster if held in owners))
+        owners.update(dict.fromkeys(together, together))
+    return clusters_of({id(held): held for held in owners.values()}.values())

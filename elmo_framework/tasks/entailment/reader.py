@@ -11,6 +11,7 @@ from typing import Annotated, final
 from annotated_types import Gt
 
 from elmo_framework.common.component import Default
+from elmo_framework.common.errors import DataError
 from elmo_framework.data.reader import DatasetReader
 from elmo_framework.data.records import Record, read_records
 from elmo_framework.data.tokenizer import Tokenizer
@@ -18,8 +19,8 @@ from elmo_framework.tasks.entailment.example import SentencePair
 
 _log = logging.getLogger(__name__)
 
-_NO_LABEL = "-"
-"""What a pair has whose annotators did not agree."""
+_NO_LABEL = ("-", "-1")
+"""What a pair has whose annotators did not agree, in SNLI's files and in those of Hugging Face."""
 
 
 @final
@@ -29,7 +30,7 @@ class SnliReader(DatasetReader[SentencePair]):
 
     A file called `.csv` has commas and quotation marks, one called `.tsv` or `.txt` has tabs;
     their first line names the columns. Every other file has a JSON object a line. Pairs with the
-    label `-`, on which people did not agree, are left out, and the log says how many.
+    label `-` or `-1`, on which people did not agree, are left out, and the log says how many.
 
     The keys are SNLI's and MultiNLI's. SICK is read with `sentence_A`, `sentence_B`,
     `entailment_label`, and `only: {"SemEval_set": "TRAIN"}`.
@@ -60,25 +61,33 @@ class SnliReader(DatasetReader[SentencePair]):
         self._max_instances = max_instances
 
     def read(self, path: Path) -> Iterator[SentencePair]:
-        """Yield the pairs of a file, or of the files of a folder or a pattern."""
+        """Yield the pairs of a file, or of the files of a folder or a pattern.
+
+        Raises:
+            DataError: a line holds no pair, or none of the pairs has a label.
+        """
         return islice(self._pairs(path), self._max_instances)
 
     def _pairs(self, path: Path) -> Iterator[SentencePair]:
-        num_skipped = 0
+        num_read = num_skipped = 0
         for record in read_records(path):
             if any(record.label(name) != value for name, value in self._only.items()):
                 continue
             label = record.label(self._label_key)
-            if label == _NO_LABEL:
+            if label in _NO_LABEL:
                 num_skipped += 1
                 continue
+            num_read += 1
             yield SentencePair(
                 self._words(record, self._premise_key),
                 self._words(record, self._hypothesis_key),
                 label,
             )
+        if num_skipped and not num_read:
+            message = f"all {num_skipped} pairs have the label '-' or '-1', which stands for none"
+            raise DataError(message, path=path)
         if num_skipped:
-            _log.info("%s: %d pairs with the label '-' were left out", path, num_skipped)
+            _log.info("%s: %d pairs with the label '-' or '-1' were left out", path, num_skipped)
 
     def _words(self, record: Record, name: str) -> tuple[str, ...]:
         words = tuple(self.tokenizer.words(record.text(name)))

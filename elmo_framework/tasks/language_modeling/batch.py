@@ -15,6 +15,7 @@ from torch import Tensor
 from elmo_framework.common.errors import BuildError
 from elmo_framework.data.text import Indexer
 from elmo_framework.tasks.language_modeling.corpus import Corpus
+from elmo_framework.tasks.language_modeling.vocabulary import UNKNOWN_WORD
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,6 +121,11 @@ class WindowCollator:
             "data_loader: this model reads windows of running text, not batches of sentences; "
             "set data_loader to {type: 'windows', batch_size: ..., unroll_steps: ...}"
         )
+
+    @property
+    def unknown(self) -> int:
+        """The id in the softmax of all words that it does not know."""
+        return int(self._targets.ids([UNKNOWN_WORD])[0])
 
     def tables(self, corpus: Corpus) -> WordTables:
         """Look up the distinct words of a corpus, once for all batches."""

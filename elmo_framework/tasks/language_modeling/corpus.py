@@ -19,6 +19,7 @@ from elmo_framework.data.text import Indexer
 from elmo_framework.tasks.language_modeling.example import LanguageModelingExample
 
 _WORDS_A_BLOCK = 8192
+_IDS_A_BLOCK = 1 << 22
 
 
 @final
@@ -78,8 +79,17 @@ class Corpus(Iterable[LanguageModelingExample]):
         """Return how often each word comes; of a prepared corpus, what its vocabulary says."""
         if self.prepared is not None:
             return self.prepared.vocabulary
-        counts = np.bincount(self.ids[np.arange(len(self.ids))], minlength=len(self.words))
-        return Counter(dict(zip(self.words[2:], counts[2:].tolist(), strict=True)))
+        return Counter(dict(zip(self.words[2:], self.counts()[2:].tolist(), strict=True)))
+
+    def counts(self) -> NDArray[np.int64]:
+        """Return how often each distinct word comes; of a prepared corpus, in its training part."""
+        if self.prepared is not None:
+            return self.prepared.counts
+        total = np.zeros(len(self.words), np.int64)
+        for begin in range(0, len(self.ids), _IDS_A_BLOCK):
+            block = np.arange(begin, min(begin + _IDS_A_BLOCK, len(self.ids)))
+            total += np.bincount(self.ids[block], minlength=len(self.words))
+        return total
 
     def characters(self, indexer: Indexer) -> NDArray[np.uint16]:
         """Return the row of each distinct word; a prepared corpus may have them already."""

@@ -21,6 +21,7 @@ from elmo_framework.tasks.language_modeling.batch import (
 )
 from elmo_framework.tasks.language_modeling.corpus import Corpus
 from elmo_framework.tasks.language_modeling.example import LanguageModelingExample
+from elmo_framework.tasks.language_modeling.fit import require_fit
 from elmo_framework.tasks.language_modeling.rows import Rows, Segment, ShuffledSentences
 
 _LOG = logging.getLogger(__name__)
@@ -64,7 +65,7 @@ class WindowLoader(DataLoader):
 
         Raises:
             BuildError: the model does not read windows.
-            DataError: the text is too short for a batch.
+            DataError: the text is too short for a batch, or none of its words is in the vocabulary.
         """
         if not isinstance(context.collate, WindowCollator):
             raise BuildError(
@@ -82,7 +83,10 @@ class WindowLoader(DataLoader):
                 "words of the text",
                 *(self.num_train_tokens, corpus.num_words),
             )
-        return TrainingWindows(cutter, seed=context.seed, aligned=self.aligned)
+        windows = TrainingWindows(cutter, seed=context.seed, aligned=self.aligned)
+        is_unknown = tables.targets == context.collate.unknown
+        require_fit(corpus, is_unknown, is_told=context.share.rank == 0)
+        return windows
 
 
 @final

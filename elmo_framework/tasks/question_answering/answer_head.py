@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from jaxtyping import Bool, Float
+from jaxtyping import Bool, Float, Int
 from torch import Tensor
 from torch.nn import functional as F
 
@@ -16,6 +16,7 @@ from elmo_framework.embedders.placement import joined, joined_indexers
 from elmo_framework.embedders.text_embedder import TextEmbedder
 from elmo_framework.embedders.token_embedder import TokenEmbedder
 from elmo_framework.model.head import Head, HeadOutput
+from elmo_framework.model.model import Output
 from elmo_framework.tasks.question_answering.batch import QuestionBatch
 from elmo_framework.tasks.question_answering.example import Answer, Span
 from elmo_framework.tasks.question_answering.span_search import best_spans
@@ -47,6 +48,10 @@ class AnswerHead(Head[QuestionBatch]):
     """Reads passage and question with the same weights, and points at an answer.
 
     The loss is -log p(first) - log p(last), averaged over the questions of a batch.
+
+    Scores hold, beside those of the task, the shares of questions that are right about the answer
+    that is learned: `start_acc`, whose most probable first word is its first; `end_acc`, likewise
+    the last; `span_acc`, whose predicted answer has both.
     """
 
     task = QuestionAnsweringTask()
@@ -100,14 +105,39 @@ class AnswerHead(Head[QuestionBatch]):
 
     def predict(self, output: AnswerOutput, batch: QuestionBatch) -> list[Answer]:
         """Return the best answer to each question, as it stands in the passage."""
-        # A sum of two narrow numbers is rounded once more, and spans would seem equally good.
-        start_logits, end_logits = output.start_logits.float(), output.end_logits.float()
-        spans = best_spans(start_logits, end_logits, self._max_span_length)
         answers = []
-        for span, example in zip(spans.tolist(), batch.examples, strict=True):
+        for span, example in zip(self._best(output).tolist(), batch.examples, strict=True):
             start, end = example.passage.characters(Span(*span))
             answers.append(Answer(example.passage.text[start:end], start, end))
         return answers
+
+    def sums(self, output: Output, batch: QuestionBatch) -> Mapping[str, float]:
+        """Count the predictions, and the words that are pointed at rightly."""
+        sums = super().sums(output, batch)
+        assert isinstance(output, AnswerOutput), output
+        if batch.spans is None:
+            return sums
+        first, last = batch.spans.unbind(dim=1)
+        are_right = {
+            "start_acc": output.start_logits.argmax(dim=1) == first,
+            "end_acc": output.end_logits.argmax(dim=1) == last,
+            "span_acc": (self._best(output) == batch.spans).all(dim=1),
+        }
+        return {**sums, **{name: float(held.sum()) for name, held in are_right.items()}}
+
+    def scores(self, sums: Mapping[str, float]) -> dict[str, float]:
+        """Make the scores of sums."""
+        shares = {
+            name: sums[name] / sums["num_examples"]
+            for name in ("start_acc", "end_acc", "span_acc")
+            if name in sums
+        }
+        return {**super().scores(sums), **shares}
+
+    def _best(self, output: AnswerOutput) -> Int[Tensor, "batch 2"]:
+        # A sum of two narrow numbers is rounded once more, and spans would seem equally good.
+        start_logits, end_logits = output.start_logits.float(), output.end_logits.float()
+        return best_spans(start_logits, end_logits, self._max_span_length)
 
     def _read(self, text: TextBatch) -> Tensor:
         encoded = self.encode(self.embedder(text), text.mask)

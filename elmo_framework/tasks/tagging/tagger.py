@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import torch
@@ -19,9 +19,12 @@ from elmo_framework.embedders.text_embedder import TextEmbedder
 from elmo_framework.embedders.token_embedder import TokenEmbedder
 from elmo_framework.encoders.encoder import Encoder
 from elmo_framework.model.head import Head, HeadOutput
+from elmo_framework.model.model import Output
 from elmo_framework.nn.crf import Constraints
 from elmo_framework.tasks.tagging.batch import TaggingBatch
 from elmo_framework.tasks.tagging.task import TaggingTask
+
+_NUM_NEAR = 3
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,6 +43,9 @@ class Tagger(Head[TaggingBatch], ABC):
 
     ELMo can stand at the input, in `embedder`; at the output, in `output_embedder`; and with an
     `output_encoder` between two encoders, where Peters et al. (2017) have their language model.
+
+    Scores hold, beside those of the task, `accuracy3`: the share of words whose tag is among the
+    three with the best scores for the word, before the tags around it count.
 
     Args:
         embedder: gives the encoder its vectors.
@@ -80,6 +86,23 @@ class Tagger(Head[TaggingBatch], ABC):
     def indexers(self) -> Sequence[Indexer]:
         """What turns words into the ids that the embedders read, each once."""
         return joined_indexers(self.embedder, self.output_embedder)
+
+    def sums(self, output: Output, batch: TaggingBatch) -> Mapping[str, float]:
+        """Count the predictions, and the tags that are among the best."""
+        sums = super().sums(output, batch)
+        assert isinstance(output, TaggingOutput), output
+        if batch.tags is None:
+            return sums
+        near = output.logits.topk(min(_NUM_NEAR, len(self._labels)), dim=2).indices
+        is_near = (near == batch.tags[:, :, None]).any(dim=2) & batch.text.mask
+        return {**sums, "near_words": float(is_near.sum())}
+
+    def scores(self, sums: Mapping[str, float]) -> dict[str, float]:
+        """Make the scores of sums."""
+        scores = super().scores(sums)
+        if "near_words" in sums:
+            scores["accuracy3"] = sums["near_words"] / max(sums["span_f1/words"], 1.0)
+        return scores
 
     def _logits(self, text: TextBatch) -> Float[Tensor, "batch tokens tags"]:
         """Score the tags of each word."""

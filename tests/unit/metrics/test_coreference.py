@@ -102,7 +102,21 @@ def test_a_right_mention_that_is_repeated_counts_where_it_stands_first():
 
     assert scores(([[A, B], [C, D]], [[A, B, B], [C, D, A]])) == once
     assert scores(([[A, B], [C, D]], [[A, B], [C, D], [A, D]])) == once
-    assert scores(([[A, B, A], [C, D, B]], [[A, B], [C, D]])) == once
+    assert scores(([[A, B, A], [C, D]], [[A, B], [C, D]])) == once
+
+
+def test_right_clusters_that_share_a_mention_are_not_made_one():
+    # As the scorer counts: it asks for the last cluster of B, and adds up the sizes of both.
+    found = scores(([[A, B], [B, C]], [[A, B, C]]))
+
+    assert three(found, "muc") == pytest.approx((1 / 2, 1 / 2, 1 / 2))
+    assert three(found, "b_cubed") == pytest.approx(
+        ((2 + 2 + 2) / 3 / 3, (2 + 2 + 2) / 2 / 4, 12 / 17)
+    )
+    assert three(found, "ceaf") == pytest.approx((0.8, 0.4, 1.6 / 3))
+    assert three(found, "mention_identification") == (1, 1, 1)
+    assert scores(([[A, B], [B, C]], [[A, B], [C]]))["muc_recall"] == 0
+    assert scores(([[A, B], [B, C]], [[A], [B, C]]))["muc_recall"] == 1 / 2
 
 
 def test_a_wrong_mention_that_is_repeated_counts_in_each_of_its_clusters():

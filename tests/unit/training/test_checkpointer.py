@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import os
+import shutil
 import sys
 from collections.abc import Callable
 from pathlib import Path
 from types import FrameType
-from typing import Any
+from typing import Any, TypeAlias
 
 import pytest
 import torch
@@ -21,25 +21,48 @@ from elmo_framework.training.process_group import ProcessGroup
 from tests.unit.training.test_trainer import figures, final_weights
 from tests.unit.training.toy import Toy
 
-TRACED = {checkpointing.__file__, files.__file__}
+TRACED = {checkpointing.__file__, files.__file__, shutil.__file__}
+
+Content: TypeAlias = dict[Path, bytes | None]
 
 
-class LineCounter:
-    """Counts the lines that checkpoints are written by; ends the process at one of them."""
+def content(directory: Path) -> Content:
+    """What lies in a folder: the bytes of each file, None for each folder."""
+    return {
+        path.relative_to(directory): path.read_bytes() if path.is_file() else None
+        for path in sorted(directory.rglob("*"))
+    }
 
-    def __init__(self, die_at: int | None = None) -> None:
-        self.die_at, self.count = die_at, 0
+
+def lay_out(held: Content, directory: Path) -> None:
+    for path, written in held.items():
+        if written is None:
+            (directory / path).mkdir(parents=True)
+        else:
+            (directory / path).write_bytes(written)
+
+
+class Deaths:
+    """Notes what a folder holds before each line that checkpoints are written by.
+
+    It is what a process that dies there leaves behind; lines that change nothing leave the same.
+    """
+
+    def __init__(self, directory: Path) -> None:
+        self.directory, self.num_lines = directory, 0
+        self.left: list[Content] = []
 
     def trace(self, frame: FrameType, event: str, argument: Any) -> Callable[..., Any] | None:
         if frame.f_code.co_filename not in TRACED:
             return None
         if event == "line":
-            if self.count == self.die_at:
-                os._exit(9)
-            self.count += 1
+            self.num_lines += 1
+            held = content(self.directory)
+            if not self.left or held != self.left[-1]:
+                self.left.append(held)
         return self.trace
 
-    def __enter__(self) -> LineCounter:
+    def __enter__(self) -> Deaths:
         self.before = sys.gettrace()
         sys.settrace(self.trace)
         return self
@@ -55,18 +78,6 @@ def begun(directory: Path) -> Toy:
     return Toy(directory, checkpointer={"keep_most_recent_by_count": 1})
 
 
-def die_while_saving(directory: Path, line: int) -> None:
-    """Go on in a child process, which dies at a line of the next checkpoint's writing."""
-    child = os.fork()
-    if child == 0:
-        toy = begun_again(directory)
-        with LineCounter(die_at=line):
-            toy.trainer._save(toy.checkpointer)
-        os._exit(0)
-    _, status = os.waitpid(child, 0)
-    assert os.waitstatus_to_exitcode(status) in (0, 9)
-
-
 def begun_again(directory: Path) -> Toy:
     """The same training after three more steps, not saved."""
     toy = Toy(directory, checkpointer={"keep_most_recent_by_count": 1})
@@ -77,31 +88,31 @@ def begun_again(directory: Path) -> Toy:
     return toy
 
 
-@pytest.mark.slow
 def test_a_death_at_any_line_of_the_writing_loses_at_most_the_new_checkpoint(
     tmp_path: Path,
 ) -> None:
-    begun(tmp_path / "count")
-    toy = begun_again(tmp_path / "count")
-    with LineCounter() as counter:
+    Toy(tmp_path / "dying", num_steps=6, checkpointer={"save_every": {"steps": 3}}).run()
+    toy = begun_again(tmp_path / "dying")
+    assert sorted(toy.checkpointer.folders()) == [3, 6]
+    with Deaths(tmp_path / "dying") as deaths:
         toy.trainer._save(toy.checkpointer)
-    assert counter.count > 50
+    assert sorted(toy.checkpointer.folders()) == [6, 9]
+    assert deaths.num_lines > 50
+    assert len(deaths.left) > 10
 
     whole = Toy(tmp_path / "whole")
     whole.run()
     found = set()
-    for line in range(counter.count):
-        directory = tmp_path / f"line-{line}"
-        begun(directory)
-        die_while_saving(directory, line)
-        restored = Toy(directory).checkpointer.restore()
+    for number, left in enumerate(deaths.left):
+        directory = tmp_path / f"death-{number}"
+        lay_out(left, directory)
+        resumed = Toy(directory)
+        restored = resumed.checkpointer.restore()
         assert restored is not None
         found.add(restored.progress.step)
-        if line % 20 == 0:
-            resumed = Toy(directory)
-            resumed.run()
-            assert final_weights(resumed) == final_weights(whole)
-            assert figures(directory) == figures(tmp_path / "whole")
+        resumed.run()
+        assert final_weights(resumed) == final_weights(whole)
+        assert figures(directory) == figures(tmp_path / "whole")
     assert found == {6, 9}
 
 

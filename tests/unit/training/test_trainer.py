@@ -12,7 +12,9 @@ import pytest
 import torch
 
 from elmo_framework.common.errors import RunError, StoppedError
+from elmo_framework.data.source import Share
 from elmo_framework.training.observer import Observer
+from elmo_framework.training.process_group import ProcessGroup
 from elmo_framework.training.progress import StepReport
 from elmo_framework.training.trainer import grouped
 from tests.unit.training.toy import Toy
@@ -83,6 +85,13 @@ def test_accumulated_gradients_equal_those_of_the_joint_batch(tmp_path: Path) ->
         optimizer={"type": "sgd", "lr": 0.01},
     ).run()
     assert [report.num_tokens for report in recorder.reports] == [8, 8, 5]
+
+
+def test_the_tokens_of_an_update_are_those_of_all_processes(tmp_path: Path) -> None:
+    trainer = Toy(tmp_path).trainer
+    alone = next(trainer.steps()).num_tokens
+    trainer.group = ProcessGroup(Share(rank=0, world_size=3))
+    assert next(trainer.steps()).num_tokens == 3 * alone
 
 
 def test_evaluations_come_when_they_are_due(tmp_path: Path) -> None:

@@ -37,6 +37,13 @@ def test_other_names_other_words_and_a_limit_can_be_asked_for(tmp_path: Path):
     assert found == [ClassifiedText(("Good", "fun."), "5"), ClassifiedText(("Bad",), "1")]
 
 
+def test_minus_one_is_a_label_as_any_other(tmp_path: Path):
+    path = tmp_path / "a.jsonl"
+    path.write_text('{"text": "Bad", "label": -1}\n{"text": "Good", "label": 1}\n')
+
+    assert [text.label for text in reader(tokenizer="whitespace").read(path)] == ["-1", "1"]
+
+
 def test_a_long_text_can_be_cut():
     assert [len(text.words) for text in reader(max_sequence_length=3).read(FIXTURE)] == [3] * 6
 

@@ -20,8 +20,13 @@ def test_of_one_entity_the_bracket_opened_last_is_closed_first():
 
 
 def test_one_word_may_end_a_mention_and_begin_the_next_of_its_entity():
-    assert decoded("(1", "(1|1)", "1)") == decoded("(1", "1)|(1", "1)")
-    assert decoded("(1", "(1|1)", "1)") == [("1", 0, 1), ("1", 1, 2)]
+    assert decoded("(1", "1)|(1", "1)") == [("1", 0, 1), ("1", 1, 2)]
+
+
+def test_what_is_opened_and_closed_at_one_word_is_a_mention_of_one_word():
+    assert decoded("(1|1)") == decoded("(1)") == [("1", 0, 0)]
+    assert decoded("(1", "(1|1)", "1)") == [("1", 0, 2), ("1", 1, 1)]
+    assert decoded("(1|(1|1)", "1)") == [("1", 0, 0), ("1", 0, 1)]
 
 
 def test_a_mention_may_stand_there_twice():
@@ -37,6 +42,8 @@ def test_a_mention_may_stand_there_twice():
         (["(1))"], 0, "found '(1))', expected pieces"),
         (["*"], 0, "found '*', expected pieces"),
         (["(1)|"], 0, "found '(1)|', expected pieces"),
+        (["1)|(1"], 0, "'1' is closed and was not opened"),
+        (["(1|(1", "1)"], 0, "'(1' is not closed in its sentence"),
     ],
 )
 def test_a_bad_cell_is_named(cells: list[str], index: int, message: str):

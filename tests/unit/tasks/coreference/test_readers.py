@@ -52,13 +52,24 @@ def test_marks_of_ontonotes_lose_their_stroke(tmp_path: Path):
     assert read(path)[0].words == (".", "?", "/", "and/or")
 
 
-def test_clusters_that_share_a_mention_are_one():
+def test_clusters_that_share_a_mention_stay_as_they_are_written():
     # 'The daughter of the smith' is marked as 0 and as 2.
     assert texts(read(FIXTURES / "train.conll")[0]) == [
         ["Anna", "She", "The daughter of the smith"],
         ["the old boat", "it", "it"],
+        ["The daughter of the smith"],
         ["the smith", "him"],
     ]
+
+
+@pytest.mark.parametrize("name", READERS)
+def test_a_mention_counts_once_in_its_cluster_and_once_in_each_other(name: str, tmp_path: Path):
+    path = lines_of(tmp_path / "a.conll", "(1)|(2)|(1)", "(2)", "(1|1)")
+    if name == "coref_jsonlines":
+        clusters = [[[1, 1], [0, 0]], [[2, 2], [0, 0], [0, 0]]]
+        path.write_text(json.dumps({"sentences": [["word"] * 3], "clusters": clusters}))
+
+    assert read(path, name)[0].clusters == (((0, 0), (1, 1)), ((0, 0), (2, 2)))
 
 
 def test_json_lines_count_words_through_the_sentences():
@@ -68,7 +79,7 @@ def test_json_lines_count_words_through_the_sentences():
     assert [each.genre for each in documents] == ["nw", "tc"]
     assert documents[0].speakers is None
     assert documents[1].speakers[1] == ("B",) * 4
-    assert len(documents[1].clusters) == 2
+    assert texts(documents[1]) == [["I", "You"], ["I", "You"], ["you", "me"]]
 
 
 def test_clusters_need_not_be_known(tmp_path: Path):

@@ -43,7 +43,44 @@ def test_pairs_on_which_people_did_not_agree_are_left_out_and_counted(
 
     assert len(labels) == 9
     assert set(labels) == {"entailment", "contradiction", "neutral"}
-    assert f"{FIXTURE}: 1 pairs with the label '-' were left out" in caplog.text
+    assert f"{FIXTURE}: 1 pairs with the label '-' or '-1' were left out" in caplog.text
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        (
+            "a.jsonl",
+            '{"sentence1": "a", "sentence2": "b", "gold_label": -1}\n'
+            '{"sentence1": "c", "sentence2": "d", "gold_label": "-1"}\n'
+            '{"sentence1": "e", "sentence2": "f", "gold_label": 1}\n',
+        ),
+        ("a.csv", "sentence1,sentence2,gold_label\na,b,-1\nc,d,-\ne,f,1\n"),
+    ],
+)
+def test_the_label_minus_one_stands_for_none(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture, name: str, text: str
+):
+    path = tmp_path / name
+    path.write_text(text)
+
+    with caplog.at_level(logging.INFO):
+        found = list(reader(tokenizer="whitespace").read(path))
+
+    assert found == [SentencePair(("e",), ("f",), "1")]
+    assert f"{path}: 2 pairs with the label '-' or '-1' were left out" in caplog.text
+
+
+def test_a_file_without_any_label_is_refused(tmp_path: Path):
+    path = tmp_path / "test.jsonl"
+    path.write_text('{"sentence1": "a", "sentence2": "b", "gold_label": -1}\n' * 2)
+
+    with pytest.raises(DataError) as raised:
+        list(reader(tokenizer="whitespace").read(path))
+
+    assert str(raised.value) == (
+        f"{path}: all 2 pairs have the label '-' or '-1', which stands for none"
+    )
 
 
 def test_a_limit_counts_pairs():

@@ -8,6 +8,7 @@ import pytest
 
 from elmo_framework.corpus.prepare import PreparationJob, prepare
 from elmo_framework.data.characters import ElmoCharacterIndexer
+from elmo_framework.tasks.language_modeling import corpus as corpora
 from elmo_framework.tasks.language_modeling.corpus import Corpus
 from elmo_framework.tasks.language_modeling.example import LanguageModelingExample
 from elmo_framework.tasks.language_modeling.reader import PreparedCorpusReader
@@ -67,6 +68,15 @@ def test_a_sample_is_taken_at_even_distances(corpus: Corpus) -> None:
 def test_the_words_of_a_corpus_are_counted_without_its_sentences(corpus: Corpus) -> None:
     expected = Counter(word for line in TEXT for word in line.split())
     assert LanguageModelingTask().count(corpus) == {"words": expected}
+
+
+def test_a_text_is_counted_in_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
+    text = corpus_of(*TEXT)
+    expected = text.counts().tolist()
+    monkeypatch.setattr(corpora, "_IDS_A_BLOCK", 5)
+
+    assert text.counts().tolist() == expected
+    assert sum(expected) == len(text.ids)
 
 
 @pytest.mark.parametrize("max_characters", [50, 6])

@@ -15,7 +15,7 @@ from elmo_framework.tasks.language_modeling.batch import Window, WindowBatch, Wi
 from elmo_framework.tasks.language_modeling.example import LanguageModelingExample
 from elmo_framework.tasks.language_modeling.windows import WindowLoader
 
-BEGIN, END = "<S>", "</S>"
+BEGIN, END, UNKNOWN = "<S>", "</S>", "<UNK>"
 
 
 def examples(sentences: Sequence[str]) -> list[LanguageModelingExample]:
@@ -43,7 +43,8 @@ class Toy:
 
     def __init__(self, sentences: Sequence[str]) -> None:
         self.sentences = sentences
-        self.words = (BEGIN, END, *sorted({word for held in sentences for word in held.split()}))
+        found = sorted({word for held in sentences for word in held.split()})
+        self.words = (BEGIN, END, *found, UNKNOWN)
 
     def source(
         self,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import replace
 
 import numpy as np
@@ -45,6 +46,7 @@ def test_it_learns_its_training_data(kind):
     scores = model.scores(model.sums(output, batch))
 
     assert scores["em"] == scores["f1"] == 1.0
+    assert scores["start_acc"] == scores["end_acc"] == scores["span_acc"] == 1.0
     assert scores["loss"] < 1.0
     assert model.predict(output, batch)[1] == Answer("Anna Lund", 99, 108)
 
@@ -129,6 +131,24 @@ def test_answers_are_as_long_as_is_allowed(kind):
     found = model.predict(replace(output, start_logits=start, end_logits=end), batch)
 
     assert [answer.text for answer in found] == ["lighthouse of"]
+
+
+@torch.no_grad()
+def test_each_end_of_an_answer_is_scored_for_itself_and_both_together(kind):
+    model = head(kind).eval()
+    batches = [batch_of(model, EXAMPLES[:2]), batch_of(model, EXAMPLES[2:4])]
+    sums: Counter[str] = Counter()
+    for batch, are_wrong in zip(batches, [[(0, 0), (0, 1)], [(1, 0), (1, 1)]], strict=True):
+        output = model(batch)
+        start, end = (torch.full_like(output.start_logits, -9) for _ in range(2))
+        for row, (at_start, at_end) in enumerate(are_wrong):
+            first, last = batch.spans[row].tolist()
+            start[row, first - at_start] = end[row, last + at_end] = 9
+        sums.update(model.sums(replace(output, start_logits=start, end_logits=end), batch))
+
+    scores = model.scores(sums)
+
+    assert (scores["start_acc"], scores["end_acc"], scores["span_acc"]) == (0.5, 0.5, 0.25)
 
 
 @torch.no_grad()

@@ -91,6 +91,25 @@ def test_each_word_has_its_best_tag():
     assert [len(tags) for tags in found] == [4, 1, 3]
 
 
+def test_accuracy3_is_the_share_of_words_whose_tag_is_one_of_the_best_three():
+    model = tagger()
+    batch = batch_of(model)
+    with torch.no_grad():
+        output = model(batch)
+
+    found = model.scores(model.sums(output, batch))["accuracy3"]
+
+    num_near = sum(
+        sum(value > row[gold] for value in row) < 3
+        for rows, golds, example in zip(
+            output.logits.tolist(), batch.tags.tolist(), EXAMPLES, strict=True
+        )
+        for row, gold, _ in zip(rows, golds, example.words, strict=False)
+    )
+    assert 0 < num_near < 8
+    assert found == num_near / 8
+
+
 @pytest.mark.parametrize("decoder", ["softmax", "crf"])
 @pytest.mark.parametrize("encoder", [None, LSTM])
 def test_a_batch_equals_its_sentences_one_by_one(decoder, encoder):
