@@ -6,7 +6,8 @@ before the loop over steps, the gradients of the weights after it.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
+from itertools import accumulate
 from typing import Any, NamedTuple
 
 import torch
@@ -15,8 +16,8 @@ from torch import Tensor, nn
 from torch.autograd.function import once_differentiable
 from torch.nn import functional
 
-from elmo_framework.nn.lstm_step import step, step_backward
-from elmo_framework.nn.product import Product, linear, prepared, weight_gradient
+from elmo_framework.nn.highway_step import highway_step, highway_step_backward
+from elmo_framework.nn.product import linear, prepared, product, rounded_up, weight_gradient
 
 
 class Path(NamedTuple):
@@ -30,10 +31,15 @@ class Path(NamedTuple):
     sizes: tuple[int, ...]
     is_backward: bool
 
-    def order(self) -> list[int]:
-        """Return the numbers of the steps as they are taken."""
-        steps = range(len(self.sizes))
-        return list(reversed(steps) if self.is_backward else steps)
+    def steps(self) -> list[tuple[slice, slice]]:
+        """Return the words of each step, as they are taken, and those of the next one.
+
+        There are none after those of the last.
+        """
+        ends = accumulate(self.sizes)
+        words = [slice(end - size, end) for end, size in zip(ends, self.sizes, strict=True)]
+        taken = words[::-1] if self.is_backward else words
+        return list(zip(taken, [*taken[1:], slice(0, 0)], strict=True))
 
 
 class HighwayLstm(nn.Module):
@@ -91,29 +97,29 @@ class HighwayLstm(nn.Module):
         """
         if not sizes:
             return words.new_zeros(0, self._hidden_dim)
-        # The recurrence keeps the precision of the weights, whatever that of the products is.
-        wide = self.bias.dtype
-        gates = linear(words, self.input_weight, self.bias.flatten()).to(wide)
-        highway = None
-        if self.highway_weight is not None:
-            highway = linear(words, self.highway_weight, self._bias_of_highway()).to(wide)
         path = Path(tuple(sizes), self.is_backward)
-        weights = self.recurrent_weight, self.transform_weight
-        mask = self._mask(sizes[0])
-        with torch.autocast(gates.device.type, enabled=False):
-            if torch.is_grad_enabled():
-                outputs: Tensor = _Layer.apply(  # type: ignore[no-untyped-call]
-                    gates, highway, *weights, mask, path
-                )
-                return outputs
-            inputs, products = _cut(gates, highway, path), _Products.of(*weights)
-            taken = _take_steps(inputs, products, mask, path, keep=False)
-            return _in_order([held.output for held in taken], path)
+        weights, mask = self._weights(), self._mask(sizes[0])
+        if torch.is_grad_enabled():
+            outputs: Tensor = _Layer.apply(  # type: ignore[no-untyped-call]
+                words, *weights, mask, path
+            )
+            return outputs
+        return _read(words, weights, mask, path)[0]
 
-    def _bias_of_highway(self) -> Float[Tensor, " highway"]:
+    def _weights(self) -> _Weights:
+        bias = self.bias.flatten()
+        if self.highway_weight is None:
+            return _Weights(self.input_weight, self.recurrent_weight, bias, None, None)
         assert self.highway_bias is not None
-        bias = self.highway_bias.flatten()
-        return functional.pad(bias, (0, 2 * self._hidden_dim - len(bias)))
+        assert self.transform_weight is not None
+        transform, carry = self.highway_weight.chunk(2)
+        return _Weights(
+            of_words=torch.cat([self.input_weight, transform]),
+            of_hidden=torch.cat([self.recurrent_weight, self.transform_weight]),
+            bias=torch.cat([bias, self.highway_bias[0]]),
+            carry=carry,
+            carry_bias=self.highway_bias[1] if len(self.highway_bias) == 2 else None,
+        )
 
     def _mask(self, num_rows: int) -> Float[Tensor, "rows hidden"] | None:
         if not (self.training and self._dropout):
@@ -122,162 +128,142 @@ class HighwayLstm(nn.Module):
         return functional.dropout(kept, self._dropout)
 
 
-class _Inputs(NamedTuple):
-    """What a step is given, or its gradients.
+class _Weights(NamedTuple):
+    """The weights of a layer, joined as far as their products are.
 
     Attributes:
-        gates: "rows 4*hidden": W x + b.
-        highway: "rows hidden" twice: W_t x + b_t and W_k x; None without highway.
+        of_words: "gates input": W, and W_t with a highway.
+        of_hidden: "gates hidden": U, and U_t with a highway.
+        bias: " gates": b, and b_t with a highway.
+        carry: "hidden input": W_k; None without a highway.
+        carry_bias: " hidden": its bias; None without one.
+    """
+
+    of_words: Tensor
+    of_hidden: Tensor
+    bias: Tensor
+    carry: Tensor | None
+    carry_bias: Tensor | None
+
+
+class _Reading(NamedTuple):
+    """What is held of each word for the backward pass.
+
+    Attributes:
+        gates: "words gates": the activations of i, j, f, o and, with a highway, t.
+        carried: "words hidden": W_k x; None without a highway.
+        memory: "words hidden": c before the word.
+        hidden: "room hidden": h before the word, dropped out; zeros in the rest of the room.
     """
 
     gates: Tensor
-    highway: tuple[Tensor, Tensor] | None
-
-
-class _Step(NamedTuple):
-    """What a step leaves for the backward pass.
-
-    Attributes:
-        number: of the step.
-        inputs: what it was given.
-        hidden: h before, dropped out.
-        memory: c before.
-        gates: the activations of i, j, f and o.
-        transform: the activation of t; None without highway.
-        memory_after: c.
-        cell_output: sigmoid(o) tanh(c).
-        output: h.
-    """
-
-    number: int
-    inputs: _Inputs
-    hidden: Tensor
+    carried: Tensor | None
     memory: Tensor
-    gates: Tensor
-    transform: Tensor | None
-    memory_after: Tensor
-    cell_output: Tensor
-    output: Tensor
+    hidden: Tensor
 
 
-class _Products(NamedTuple):
-    """The products with h, or with the gradients of what they gave."""
-
-    gates: Product
-    transform: Product | None
-
-    @classmethod
-    def of(cls, recurrent: Tensor, transform: Tensor | None) -> _Products:
-        """Prepare U and U_t."""
-        return cls(prepared(recurrent), None if transform is None else prepared(transform))
-
-
-def _take_steps(
-    inputs: Sequence[_Inputs], products: _Products, mask: Tensor | None, path: Path, *, keep: bool
-) -> Iterator[_Step]:
-    """Read rows step by step; without `keep`, the activations of the gates are not kept."""
-    hidden = memory = inputs[0].gates.new_zeros(0, inputs[0].gates.shape[1] // 4)
-    for number in path.order():
-        given, rows = inputs[number], path.sizes[number]
-        # Rows end on the way forward, and begin on the way back.
-        hidden, memory = _fitted(hidden, rows), _fitted(memory, rows)
-        if mask is not None:
-            hidden = hidden * mask[:rows]
-        sums = products.gates(hidden)
-        after, cell_output = step(sums, given.gates, memory, cell_clip=None, keep=keep)
-        transform, output = None, cell_output
-        if given.highway is not None and products.transform is not None:
-            of_input, carried = given.highway
-            transform = products.transform(hidden).add_(of_input).sigmoid_()
-            output = torch.lerp(carried, cell_output, transform)
-        yield _Step(number, given, hidden, memory, sums, transform, after, cell_output, output)
-        hidden, memory = output, after
+def _read(
+    words: Tensor, weights: _Weights, mask: Tensor | None, path: Path
+) -> tuple[Tensor, _Reading]:
+    """Return h at each word, and what the backward pass needs."""
+    # The recurrence keeps the precision of the weights, whatever that of the products is.
+    wide, hidden_dim = weights.bias.dtype, weights.of_hidden.shape[1]
+    gates = linear(words, weights.of_words, weights.bias).to(wide)
+    carried = None
+    if weights.carry is not None:
+        carried = linear(words, weights.carry, weights.carry_bias).to(wide)
+    memory = gates.new_zeros(len(words), hidden_dim)
+    hidden = gates.new_zeros(rounded_up(len(words)), hidden_dim)
+    outputs = torch.empty_like(memory)
+    with torch.autocast(gates.device.type, enabled=False):
+        multiplied = prepared(weights.of_hidden)
+        for now, later in path.steps():
+            # Rows end on the way forward; on the way back they begin, with the zeros held there.
+            kept = slice(later.start, min(later.stop, later.start + now.stop - now.start))
+            highway_step(
+                multiplied(hidden[now]),
+                gates[now],
+                None if carried is None else carried[now],
+                mask,
+                memory[now],
+                output=outputs[now],
+                memory=memory[kept],
+                hidden=hidden[kept],
+            )
+    return outputs, _Reading(gates, carried, memory, hidden)
 
 
 class _Layer(torch.autograd.Function):
     @staticmethod
-    def forward(
-        ctx: Any,
-        gates: Tensor,
-        highway: Tensor | None,
-        recurrent_weight: Tensor,
-        transform_weight: Tensor | None,
-        mask: Tensor | None,
-        path: Path,
-    ) -> Tensor:
-        ctx.save_for_backward(recurrent_weight, transform_weight, mask)
-        ctx.path, ctx.has_highway = path, highway is not None
-        products = _Products.of(recurrent_weight, transform_weight)
-        inputs = _cut(gates, highway, path)
-        ctx.taken = list(_take_steps(inputs, products, mask, path, keep=True))
-        return _in_order([held.output for held in ctx.taken], path)
+    def forward(ctx: Any, words: Tensor, *given: Any) -> Tensor:
+        *parts, mask, path = given
+        weights = _Weights(*parts)
+        outputs, held = _read(words, weights, mask, path)
+        is_narrow = torch.is_autocast_enabled(words.device.type)
+        ctx.type = torch.get_autocast_dtype(words.device.type) if is_narrow else words.dtype
+        ctx.path, ctx.has_carry_bias = path, weights.carry_bias is not None
+        ctx.save_for_backward(
+            words, weights.of_words, weights.of_hidden, weights.carry, mask, *held
+        )
+        return outputs
 
     @staticmethod
     @once_differentiable
     def backward(ctx: Any, of_outputs: Tensor) -> tuple[Tensor | None, ...]:
-        recurrent_weight, transform_weight, mask = ctx.saved_tensors
-        num_words, hidden_dim = of_outputs.shape
-        of_gates = of_outputs.new_empty(num_words, 4 * hidden_dim)
-        of_highway = of_outputs.new_empty(num_words, 2 * hidden_dim) if ctx.has_highway else None
-        turned = None if transform_weight is None else transform_weight.T
-        products = _Products.of(recurrent_weight.T, turned)
-        of_steps = torch.split(of_outputs, list(ctx.path.sizes))
-        of_inputs = _cut(of_gates, of_highway, ctx.path)
-        of_hidden = of_memory = of_outputs.new_zeros(0, hidden_dim)
-        for held in reversed(ctx.taken):
-            rows = len(held.output)
-            of_output = of_steps[held.number] + _fitted(of_hidden, rows)
-            of_memory = _fitted(of_memory, rows)
-            of_hidden = _step_back(held, of_output, of_memory, of_inputs[held.number], products)
-            if mask is not None:
-                of_hidden *= mask[:rows]
-        hidden = _in_order([held.hidden for held in ctx.taken], ctx.path)
-        of_recurrent = weight_gradient(of_gates, hidden)
-        of_transform = (
-            None if of_highway is None else weight_gradient(of_highway[:, :hidden_dim], hidden)
+        words, input_weight, recurrent_weight, carry, mask, *held = ctx.saved_tensors
+        reading = _Reading(*held)
+        of_sums, of_carried = _read_back(of_outputs, reading, recurrent_weight, mask, ctx.path)
+        of_recurrent = weight_gradient(of_sums, reading.hidden)
+        of_words, of_input = _back(of_sums, words, input_weight, ctx.type)
+        of_bias, of_carry, of_carry_bias = of_sums.sum(dim=0), None, None
+        if of_carried is not None:
+            of_carried_words, of_carry = _back(of_carried, words, carry, ctx.type)
+            of_words += of_carried_words
+            of_carry_bias = of_carried.sum(dim=0) if ctx.has_carry_bias else None
+        of_weights = _Weights(of_input, of_recurrent, of_bias, of_carry, of_carry_bias)
+        return of_words, *of_weights, None, None
+
+
+def _read_back(
+    of_outputs: Tensor, held: _Reading, recurrent_weight: Tensor, mask: Tensor | None, path: Path
+) -> tuple[Tensor, Tensor | None]:
+    """Return the gradients of the sums and of what is carried, with the room of `hidden`."""
+    of_outputs = of_outputs.clone(memory_format=torch.contiguous_format)
+    num_words, hidden_dim = of_outputs.shape
+    of_sums = of_outputs.new_empty(len(held.hidden), len(recurrent_weight))
+    of_carried = None if held.carried is None else torch.empty_like(held.hidden)
+    for each in (of_sums, of_carried):
+        if each is not None:
+            each[num_words:] = 0
+    multiplied = prepared(recurrent_weight.T)
+    of_memory = of_outputs.new_zeros(path.sizes[0], hidden_dim)
+    of_hidden = of_outputs.new_zeros(0, hidden_dim)
+    for now, _ in reversed(path.steps()):
+        rows = now.stop - now.start
+        highway_step_backward(
+            held.gates[now],
+            None if held.carried is None else held.carried[now],
+            mask,
+            held.memory[now],
+            of_hidden[:rows],
+            of_output=of_outputs[now],
+            of_memory=of_memory[:rows],
+            of_sums=of_sums[now],
+            of_carried=None if of_carried is None else of_carried[now],
         )
-        return of_gates, of_highway, of_recurrent, of_transform, None, None
+        of_hidden = multiplied(of_sums[now])
+    return of_sums, of_carried
 
 
-def _step_back(
-    held: _Step, of_output: Tensor, of_memory: Tensor, of_inputs: _Inputs, products: _Products
-) -> Tensor:
-    """Return the gradient of h before; fill those of the inputs, and pass on that of c in place."""
-    of_cell = of_output if held.transform is None else of_output * held.transform
-    states = held.memory, held.memory_after, of_cell, of_memory
-    step_backward(held.gates, *states, cell_clip=None, of_sums=of_inputs.gates)
-    of_hidden = products.gates(of_inputs.gates)
-    if held.inputs.highway is not None and of_inputs.highway is not None:
-        assert held.transform is not None
-        assert products.transform is not None
-        of_transform, of_carried = of_inputs.highway
-        torch.sub(of_output, of_cell, out=of_carried)
-        slope = (held.cell_output - held.inputs.highway[1]).mul_(1 - held.transform)
-        torch.mul(of_cell, slope, out=of_transform)
-        of_hidden += products.transform(of_transform)
-    return of_hidden
-
-
-def _cut(gates: Tensor, highway: Tensor | None, path: Path) -> list[_Inputs]:
-    """Cut what belongs to words into steps."""
-    sizes = list(path.sizes)
-    of_gates = torch.split(gates, sizes)
-    if highway is None:
-        return [_Inputs(each, None) for each in of_gates]
-    transforms, carried = (torch.split(half, sizes) for half in highway.chunk(2, dim=1))
-    pairs = zip(transforms, carried, strict=True)
-    return [_Inputs(each, pair) for each, pair in zip(of_gates, pairs, strict=True)]
-
-
-def _fitted(state: Tensor, num_rows: int) -> Tensor:
-    """Return the first rows of a state, with rows of zeros where there are too few."""
-    missing = num_rows - len(state)
-    return functional.pad(state, (0, 0, 0, missing)) if missing > 0 else state[:num_rows]
-
-
-def _in_order(taken: list[Tensor], path: Path) -> Tensor:
-    """Join what belongs to steps as they were taken."""
-    return torch.cat(taken[::-1] if path.is_backward else taken)
+def _back(
+    gradient: Tensor, words: Tensor, weight: Tensor, type_: torch.dtype
+) -> tuple[Tensor, Tensor]:
+    """Return the gradients of the words and of the weight of a product of a type."""
+    narrow, room = gradient.to(type_), len(gradient) - len(words)
+    of_words = product(narrow, weight.to(type_).T)[: len(words)]
+    rows = functional.pad(words.to(type_), (0, 0, 0, room))
+    of_weight = weight_gradient(narrow, rows)
+    return of_words.to(words.dtype), of_weight.to(weight.dtype)
 
 
 def _orthonormal(num_blocks: int, num_rows: int, num_columns: int) -> nn.Parameter:

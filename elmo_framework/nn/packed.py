@@ -1,12 +1,20 @@
-"""Torch's recurrent networks on padded rows."""
+"""Torch's recurrent networks on padded rows.
+
+On a processor the rows stay padded: PyTorch's backward pass over packed rows fills a matrix as
+large as the whole batch at each step, which takes time by the square of their length.
+"""
 
 from __future__ import annotations
 
 from typing import NamedTuple
 
+import torch
 from jaxtyping import Bool, Float
 from torch import Tensor, nn
+from torch.nn import functional
 from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
+
+from elmo_framework.nn.packing import reversed_rows
 
 
 class Reading(NamedTuple):
@@ -28,6 +36,11 @@ def read_packed(
     mask: Bool[Tensor, "batch tokens"],
 ) -> Reading:
     """Read rows whose words come first; a row may have none."""
+    read = _read_layers if inputs.device.type == "cpu" else _read_whole
+    return read(network, inputs, mask)
+
+
+def _read_whole(network: nn.LSTM | nn.GRU, inputs: Tensor, mask: Tensor) -> Reading:
     # Packing refuses rows without words; theirs are read as one word and set to zero below.
     lengths = mask.sum(dim=1).clamp(min=1).cpu()
     packed = pack_padded_sequence(inputs, lengths, batch_first=True, enforce_sorted=False)
@@ -37,3 +50,34 @@ def read_packed(
     top = hidden[-2:] if network.bidirectional else hidden[-1:]
     last = top.transpose(0, 1).flatten(start_dim=1)
     return Reading(outputs * mask[:, :, None], last * mask.any(dim=1, keepdim=True))
+
+
+def _read_layers(network: nn.LSTM | nn.GRU, inputs: Tensor, mask: Tensor) -> Reading:
+    batch, num_tokens = mask.shape
+    starts = torch.arange(batch, device=mask.device) * num_tokens
+    rows, ends = inputs, starts + (mask.sum(dim=1) - 1).clamp(min=0)
+    lasts: list[Tensor] = []
+    for layer in range(network.num_layers):
+        if layer and network.training:
+            rows = functional.dropout(rows, network.dropout)
+        outputs = [_read_direction(network, f"l{layer}", rows)]
+        lasts = [outputs[0].flatten(0, 1).index_select(0, ends)]
+        if network.bidirectional:
+            turned = _read_direction(network, f"l{layer}_reverse", reversed_rows(rows, mask))
+            outputs.append(reversed_rows(turned, mask))
+            lasts.append(outputs[1][:, 0])
+        rows = torch.cat(outputs, dim=2)
+    last = torch.cat(lasts, dim=1)
+    return Reading(rows * mask[:, :, None], last * mask.any(dim=1, keepdim=True))
+
+
+def _read_direction(network: nn.LSTM | nn.GRU, layer: str, rows: Tensor) -> Tensor:
+    """Return "batch tokens hidden" of one direction of a layer, which reads to the right."""
+    kinds = ["weight_ih", "weight_hh", *(["bias_ih", "bias_hh"] if network.bias else [])]
+    parameters = [getattr(network, f"{kind}_{layer}") for kind in kinds]
+    start = rows.new_zeros(1, len(rows), network.hidden_size)
+    # Of one layer: its biases, no dropout, not in training, one direction, the batch first.
+    options = network.bias, 1, 0.0, False, False, True
+    if isinstance(network, nn.LSTM):
+        return torch.lstm(rows, (start, start), parameters, *options)[0]
+    return torch.gru(rows, start, parameters, *options)[0]

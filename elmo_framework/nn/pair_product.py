@@ -20,8 +20,8 @@ def pair_products(
     """Return `weight (l * r)` for each vector l on the left and each vector r on the right.
 
     As `weight (l * r) = (weight diag(l)) r`, this is one product of the vectors on the right
-    with a weight for each vector on the left; no product of a pair is ever held, and what is
-    kept for the gradients is what went in.
+    with a weight for each vector on the left. Only while gradients are computed are the products
+    of pairs held; what is kept for them is what went in.
     """
     if torch.is_autocast_enabled(left.device.type):
         products = right @ _scaled(left, weight).T
@@ -44,10 +44,9 @@ class _PairProducts(torch.autograd.Function):
     @once_differentiable
     def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor | None, ...]:
         left, right, weight = ctx.saved_tensors
-        rows = gradient.flatten(1)
-        of_scaled = (rows.T @ right).view(len(left), len(weight), -1)  # left out dim
-        return (
-            (of_scaled * weight).sum(dim=1),
-            rows @ _scaled(left, weight),
-            (of_scaled * left[:, None]).sum(dim=0),
-        )
+        pairs, rows = left[:, None] * right, gradient.transpose(0, 1).flatten(0, 1)
+        of_weight = product(rows.T, pairs.flatten(0, 1).T)
+        of_pairs = product(rows, weight.T).view_as(pairs)  # left right dim
+        of_left = torch.mul(of_pairs, right, out=pairs).sum(dim=1)
+        of_right = of_pairs.mul_(left[:, None]).sum(dim=0)
+        return of_left, of_right, of_weight

@@ -131,8 +131,20 @@ class _Linear(torch.autograd.Function):
 
 def weight_gradient(gradient: Tensor, rows: Tensor) -> Tensor:
     """Return `gradient^T rows`, the gradient of a weight, as one product."""
-    # For oneDNN both would have to be turned round first, which costs more than it gains.
-    return gradient.T @ rows
+    # oneDNN compiles code for the number of rows here too, and one of the two must be turned round.
+    if not (has_onednn(gradient) and rows.dtype == gradient.dtype) or rounded_up(len(rows)) != len(
+        rows
+    ):
+        return gradient.T @ rows
+    if gradient.shape[1] < rows.shape[1]:
+        return _multiplied(gradient.T.contiguous(), rows.T, None)
+    return _multiplied(rows.T.contiguous(), gradient.T, None).T.contiguous()
+
+
+def rounded_up(num_rows: int) -> int:
+    """Return with how many rows a product of so many is computed, if they are two or more."""
+    step = min(_STEP_OF_ROWS, 1 << max(0, num_rows.bit_length() - _NUM_BITS))
+    return num_rows + -num_rows % step
 
 
 def _readable(weight: Tensor) -> Tensor:
@@ -145,10 +157,14 @@ def _onednn(rows: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor:
     given = rows.contiguous()
     if num_rows == 1:
         given = given.expand(2, -1).contiguous()
-    elif missing := -num_rows % min(_STEP_OF_ROWS, 1 << max(0, num_rows.bit_length() - _NUM_BITS)):
+    elif missing := rounded_up(num_rows) - num_rows:
         given = functional.pad(given, (0, 0, 0, missing))
-    outputs: Tensor = torch.ops.mkldnn._linear_pointwise(given, weight, bias, "none", [], "")
-    return outputs[:num_rows]
+    return _multiplied(given, weight, bias)[:num_rows]
+
+
+def _multiplied(rows: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor:
+    outputs: Tensor = torch.ops.mkldnn._linear_pointwise(rows, weight, bias, "none", [], "")
+    return outputs
 
 
 def _bfloat16(weight: Tensor, bias: Tensor | None) -> Product:

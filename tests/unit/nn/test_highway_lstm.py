@@ -1,8 +1,11 @@
+import copy
+
 import pytest
 import torch
 from torch import Tensor
 from torch.nn import functional
 
+from elmo_framework.nn import highway_step
 from elmo_framework.nn.highway_lstm import HighwayLstm
 
 SIZES = [4, 3, 3, 1]
@@ -77,10 +80,35 @@ def test_gradients_equal_differences(options, is_backward):
 
 
 @DIRECTIONS
-def test_the_compiled_step_computes_the_same(is_backward):
-    module, inputs = layer(torch.float32, is_backward=is_backward), words(torch.float32)
+@OPTIONS
+@pytest.mark.parametrize("recurrent_dropout", [0.0, 0.5])
+def test_the_compiled_step_computes_the_same(options, is_backward, recurrent_dropout, monkeypatch):
+    options = {**options, "is_backward": is_backward, "recurrent_dropout": recurrent_dropout}
+    module, inputs = layer(torch.float32, **options), words(torch.float32)
+    leaves, upstream = [inputs, *module.parameters()], torch.randn(sum(SIZES), 5)
 
-    torch.testing.assert_close(module(inputs, SIZES), plain(module, inputs))
+    def read() -> list[Tensor]:
+        torch.manual_seed(3)
+        outputs = module(inputs, SIZES)
+        return [outputs, *torch.autograd.grad(outputs, leaves, upstream)]
+
+    found = read()
+    monkeypatch.setattr(highway_step, "_library", lambda: None)
+    for compiled, by_pytorch in zip(found, read(), strict=True):
+        torch.testing.assert_close(compiled, by_pytorch)
+
+
+def test_gradients_of_the_usual_size_equal_those_of_plain_steps():
+    torch.manual_seed(1)
+    module, sizes = HighwayLstm(24, 32, is_backward=True), [20, 20, 18, 3]
+    inputs, upstream = torch.randn(61, 24), torch.randn(61, 32)
+    exact = copy.deepcopy(module).double()
+
+    module(inputs, sizes).backward(upstream)
+    exact(inputs.double(), sizes).backward(upstream.double())
+
+    for found, expected in zip(module.parameters(), exact.parameters(), strict=True):
+        torch.testing.assert_close(found.grad.double(), expected.grad, rtol=1e-4, atol=1e-4)
 
 
 @DIRECTIONS

@@ -1,0 +1,112 @@
+/* The part of a highway LSTM's step that is no product, in one pass over memory.
+
+   Each row of sums and gates holds [input, candidate, forget, output], each `size` wide, and
+   [transform] where there is a highway, that is, where `carried` is given. */
+#include <math.h>
+
+#define SIGMOID(x) (1.0f / (1.0f + expf(-(x))))
+
+/* tanh by exp, and by its series where exp would cancel. */
+static inline float tanh_of(float x) {
+    float e = expf(-2.0f * fabsf(x));
+    float wide = copysignf((1.0f - e) / (1.0f + e), x);
+    float square = x * x;
+    float near = x * (1.0f + square * (-1.0f / 3.0f + square * (2.0f / 15.0f)));
+    return fabsf(x) < 0.0625f ? near : wide;
+}
+
+/* Leaves the memory afterwards in the first part of `sums`. */
+static inline __attribute__((always_inline)) void step_of_row(
+    long size, const int highway, float *restrict sums, float *restrict g,
+    const float *restrict carried, const float *restrict before, float *restrict output) {
+#pragma omp simd
+    for (long k = 0; k < size; ++k) {
+        float i = SIGMOID(g[k] + sums[k]);
+        float j = tanh_of(g[k + size] + sums[k + size]);
+        float f = SIGMOID(g[k + 2 * size] + sums[k + 2 * size]);
+        float o = SIGMOID(g[k + 3 * size] + sums[k + 3 * size]);
+        float c = f * before[k] + i * j;
+        float h = o * tanh_of(c);
+        g[k] = i;
+        g[k + size] = j;
+        g[k + 2 * size] = f;
+        g[k + 3 * size] = o;
+        if (highway) {
+            float t = SIGMOID(g[k + 4 * size] + sums[k + 4 * size]);
+            g[k + 4 * size] = t;
+            h = carried[k] + t * (h - carried[k]);
+        }
+        sums[k] = c;
+        output[k] = h;
+    }
+}
+
+/* `gates` holds the rest of the sums; afterwards the activations. The first `kept` rows go on:
+   `memory` is filled with what they remember, `hidden` with their output times `mask`. */
+void highway_step(long rows, long kept, long size, float *restrict sums, float *restrict gates,
+                  const float *restrict carried, const float *restrict mask,
+                  const float *restrict before, float *restrict output, float *restrict memory,
+                  float *restrict hidden) {
+    long width = (carried ? 5 : 4) * size;
+#pragma omp parallel for schedule(static) if (rows * size > 16384)
+    for (long row = 0; row < rows; ++row) {
+        long at = row * size;
+        float *s = sums + row * width, *g = gates + row * width;
+        if (carried)
+            step_of_row(size, 1, s, g, carried + at, before + at, output + at);
+        else
+            step_of_row(size, 0, s, g, carried, before + at, output + at);
+        if (row < kept)
+            for (long k = 0; k < size; ++k) {
+                memory[at + k] = s[k];
+                hidden[at + k] = mask ? output[at + k] * mask[at + k] : output[at + k];
+            }
+    }
+}
+
+static inline __attribute__((always_inline)) void step_back_of_row(
+    long size, const int highway, const float *restrict g, const float *restrict carried,
+    const float *restrict before, const float *restrict of_output, float *restrict of_memory,
+    float *restrict of_sums, float *restrict of_carried) {
+#pragma omp simd
+    for (long k = 0; k < size; ++k) {
+        float i = g[k], j = g[k + size], f = g[k + 2 * size], o = g[k + 3 * size];
+        float outer = tanh_of(f * before[k] + i * j), of_cell = of_output[k];
+        if (highway) {
+            float t = g[k + 4 * size];
+            of_cell *= t;
+            of_carried[k] = of_output[k] - of_cell;
+            of_sums[k + 4 * size] = of_cell * (1.0f - t) * (o * outer - carried[k]);
+        }
+        float d = of_memory[k] + of_cell * o * (1.0f - outer * outer);
+        of_sums[k] = d * j * i * (1.0f - i);
+        of_sums[k + size] = d * i * (1.0f - j * j);
+        of_sums[k + 2 * size] = d * before[k] * f * (1.0f - f);
+        of_sums[k + 3 * size] = of_cell * outer * o * (1.0f - o);
+        of_memory[k] = d * f;
+    }
+}
+
+/* From the gradients of `output` and, for the first `kept` rows, `hidden`, to those of the sums
+   and of what is carried; that of the memory before takes the place of that of the memory after,
+   and that of the output is completed in place. */
+void highway_step_backward(long rows, long kept, long size, const float *restrict gates,
+                           const float *restrict carried, const float *restrict mask,
+                           const float *restrict before, const float *restrict of_hidden,
+                           float *restrict of_output, float *restrict of_memory,
+                           float *restrict of_sums, float *restrict of_carried) {
+    long width = (carried ? 5 : 4) * size;
+#pragma omp parallel for schedule(static) if (rows * size > 16384)
+    for (long row = 0; row < rows; ++row) {
+        long at = row * size;
+        const float *g = gates + row * width, *c0 = before + at;
+        float *out = of_output + at, *dc = of_memory + at, *s = of_sums + row * width;
+        if (row < kept)
+            for (long k = 0; k < size; ++k)
+                out[k] += mask ? of_hidden[at + k] * mask[at + k] : of_hidden[at + k];
+        if (carried)
+            step_back_of_row(size, 1, g, carried + at, c0, out, dc, s, of_carried + at);
+        else
+            step_back_of_row(size, 0, g, carried, c0, out, dc, s, of_carried);
+    }
+}
