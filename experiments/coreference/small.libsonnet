@@ -27,7 +27,7 @@ local feedforward = { hidden_dims: 100 };
   },
   trainer+: {
     learning_rate_scheduler: { type: 'exponential', gamma: 0.95 },
-    num_epochs: 20,
+    num_epochs: 10,
     patience: 5,
   },
 }

@@ -2,7 +2,7 @@
 //
 //   (import 'elmo.jsonnet') + (import 'small.libsonnet')
 //
-// Half of the encoder's width, a fifth of the epochs, and GloVe's smallest vectors.
+// Half of the encoder's width, a seventh of the epochs, and GloVe's smallest vectors.
 {
   model+: {
     embedder+: {
@@ -17,5 +17,5 @@
     encoder+: { hidden_size: 100 },
   },
   data_loader+: { batch_size: 32 },
-  trainer+: { num_epochs: 15, patience: 5 },
+  trainer+: { num_epochs: 10, patience: 5 },
 }

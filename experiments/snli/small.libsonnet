@@ -20,5 +20,5 @@
     inference_encoder+: { hidden_size: 100 },
     output_feedforward+: { hidden_dims: 100 },
   },
-  trainer+: { num_epochs: 12, patience: 4 },
+  trainer+: { num_epochs: 6, patience: 4 },
 }

@@ -26,7 +26,7 @@
     optimizer: { type: 'adam', lr: 0.002 },
     moving_average: { decay: 0.99 },
     grad_norm: 5.0,
-    num_epochs: 7,
+    num_epochs: 5,
     evaluate_every: { epochs: 1 },
   },
 }

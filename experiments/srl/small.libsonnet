@@ -9,6 +9,5 @@
     optimizer: { type: 'adam', lr: 0.002 },
     num_epochs: 8,
     patience: 3,
-    max_minutes: 18,
   },
 }
