@@ -40,7 +40,7 @@ def library(source: Path, *, fast_math: bool) -> ctypes.CDLL | None:
     """Return the functions of a source; None where they cannot be compiled.
 
     Args:
-        source: a file in C.
+        source: a file in C; it may include headers (`.h`) that stand beside it.
         fast_math: whether sums may be arranged in another order, and the like.
     """
     compiler = which(os.environ.get("CC", "cc"))
@@ -58,7 +58,9 @@ def library(source: Path, *, fast_math: bool) -> ctypes.CDLL | None:
 
 def _compiled(compiler: str, compile_: Sequence[str], source: Path) -> Path:
     """Compile once for a source and a processor; processes that do it together do no harm."""
-    identity = [source.read_text(encoding="utf-8"), *compile_, *_LINK, compiler, _processor()]
+    read = [source, *sorted(source.parent.glob("*.h"))]
+    texts = [path.read_text(encoding="utf-8") for path in read]
+    identity = [*texts, *compile_, *_LINK, compiler, _processor()]
     name = hashlib.sha256("\n".join(identity).encode()).hexdigest()[:16]
     folder = cache_root() / "compiled"
     target = folder / f"{source.stem}-{name}.so"

@@ -2,18 +2,7 @@
 
    gates, one row after the other: [input, candidate, forget, output], each `size` wide, the
    recurrent part of their sums already in; `inputs` holds the rest of the sums. */
-#include <math.h>
-
-#define SIGMOID(x) (1.0f / (1.0f + expf(-(x))))
-
-/* tanh by exp, and by its series where exp would cancel. */
-static inline float tanh_of(float x) {
-    float e = expf(-2.0f * fabsf(x));
-    float wide = copysignf((1.0f - e) / (1.0f + e), x);
-    float square = x * x;
-    float near = x * (1.0f + square * (-1.0f / 3.0f + square * (2.0f / 15.0f)));
-    return fabsf(x) < 0.0625f ? near : wide;
-}
+#include "activations.h"
 
 static inline float clipped(float x, float limit) {
     float low = x > limit ? limit : x;
