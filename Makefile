@@ -7,6 +7,8 @@ STAMP := $(VENV)/installed
 # Models this small gain nothing from threads, and lose much where cores are shared.
 ONE_THREAD := OMP_NUM_THREADS=$(or $(OMP_NUM_THREADS),1)
 TEST_ENVIRONMENT := $(ONE_THREAD) CUDA_VISIBLE_DEVICES=
+# A file in one process, so that what its tests share is made once.
+TWO_AT_ONCE := -n 2 --dist loadfile
 
 .DEFAULT_GOAL := help
 .PHONY: help install demo test lint types layers tests coverage format golden same-loss crash-campaign bench clean
@@ -42,10 +44,10 @@ layers: install
 	$(VENV)/bin/lint-imports
 
 tests: install
-	$(TEST_ENVIRONMENT) $(RUN) pytest -n 2 -m 'not gpu' --cov --cov-fail-under=90
+	$(TEST_ENVIRONMENT) $(RUN) pytest $(TWO_AT_ONCE) --cov --cov-fail-under=90
 
 coverage: install  ## the lines that no test runs
-	$(TEST_ENVIRONMENT) $(RUN) pytest -n 2 -m 'not gpu' --cov --cov-report=term-missing:skip-covered
+	$(TEST_ENVIRONMENT) $(RUN) pytest $(TWO_AT_ONCE) --cov --cov-report=term-missing:skip-covered
 
 format: install  ## put the code into its form
 	$(RUN) ruff check --fix .

@@ -28,6 +28,7 @@ from shutil import rmtree
 from typing import Any
 
 from crash_victims import Place, Preparation, StoreBuilding, Training, Victim
+from measuring import say
 from small_jobs import DATA, pretraining, tagging
 
 _OFTEN: Mapping[str, Any] = {
@@ -147,11 +148,6 @@ def main() -> int:
         return 1
     rmtree(folder)
     return 0
-
-
-def say(text: str) -> None:
-    """Print at once."""
-    print(text, flush=True)  # noqa: T201
 
 
 def _victims(bilm: Path) -> Sequence[Victim]:

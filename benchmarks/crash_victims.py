@@ -165,9 +165,10 @@ class Preparation(Victim):
     name = "prepare"
 
     def arguments(self, place: Place) -> list[str]:
-        """Return the words; a kill may come after the corpus has got its name, hence `--force`."""
+        """Return the words; a kill may come when all is done, and then `--force` does it again."""
         words = ["prepare", str(self.text), "--output-dir", str(place.result), "--processes", "2"]
-        words += ["--held-out", "50", "--resume", "--force"]
+        is_done = place.result.exists() and not Path(f"{place.result}.partial").exists()
+        words += ["--held-out", "50", "--resume", *(["--force"] if is_done else [])]
         return _with("elmo_framework.corpus.prepare", "BLOCK_BYTES", 2000, words)
 
     def sign(self, place: Place) -> object:
@@ -205,9 +206,6 @@ def _files(folder: Path) -> dict[str, bytes]:
     return {
         str(path.relative_to(folder)): path.read_bytes()
         for path in folder.rglob("*")
-        if path.is_file() and not any(part.startswith(".") for part in _parts(path, folder))
+        if path.is_file()
+        and not any(part.startswith(".") for part in path.relative_to(folder).parts)
     }
-
-
-def _parts(path: Path, folder: Path) -> Sequence[str]:
-    return path.relative_to(folder).parts

@@ -3,15 +3,16 @@
 Stages, each a line of JSON:
 
 * `losses`: the first updates in float32 give the same losses on the device and on the processor,
-  within a relative 1e-3. Without what chance decides, whose numbers differ between devices: no
-  dropout, and the softmax over all words.
+  within a relative 1e-3; with the softmax over all words, and with the sampled one, whose
+  candidates are drawn on the processor for both. Without dropout, whose numbers differ.
 * `waiting`: updates in bfloat16 of which none waits for the device; PyTorch raises an error where
   one does. The trainer's look at the loss, every twenty updates, is left out.
 * `rate`: tokens a second of a whole training with its data, evaluations and checkpoints.
 * `medium`: the perplexity that a biLM of the medium size reaches in some minutes.
 
 With `--size tiny --device cpu` all of it is tried on a processor in a minute or two, on the
-sentences of the demo; nothing is to be learned from its figures.
+sentences of the demo; nothing is to be learned from its figures. Other sizes need a text of their
+own: with fewer words than candidates the softmax is not sampled at all.
 """
 
 from __future__ import annotations
@@ -24,19 +25,26 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from itertools import islice
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
+from unittest.mock import patch
 
 import torch
 from clock import device_name, now
+from jaxtyping import Float
 from measuring import report
+from small_jobs import DATA
+from torch import Tensor
 
 from elmo_framework import components
 from elmo_framework.commands.main import main as elmo
 from elmo_framework.common.config import Config
+from elmo_framework.common.errors import allowed
 from elmo_framework.data.source import Share
-from elmo_framework.experiment.data_sets import count_vocabularies, training_source
+from elmo_framework.experiment.data_sets import count_vocabularies
 from elmo_framework.experiment.preflight import check
-from elmo_framework.training.moving_average import AveragedWeights
+from elmo_framework.experiment.train import build_model, build_trainer
+from elmo_framework.nn import sampled_softmax
+from elmo_framework.nn.sampled_softmax import Candidates, SampledSoftmax, draw_candidates
 from elmo_framework.training.process_group import ProcessGroup, choose_device
 from elmo_framework.training.seeds import seed_everything
 from elmo_framework.training.trainer import Trainer
@@ -53,8 +61,23 @@ _WITHOUT_CHANCE: Changes = {
     "model.dropout": 0.0,
     "model.context_layers.dropout": 0.0,
     "model.state_reset_rate": 0.0,
-    "model.num_samples": None,
 }
+_SOFTMAXES: Mapping[str, Changes] = {"full": {"model.num_samples": None}, "sampled": {}}
+_SEED = 13370
+
+
+class Trained(NamedTuple):
+    """What came out of a training.
+
+    Attributes:
+        metrics: of the run.
+        num_tokens: the words that were read.
+        softmax: what is reported of it.
+    """
+
+    metrics: Mapping[str, Any]
+    num_tokens: int
+    softmax: Mapping[str, Any]
 
 
 def main() -> int:
@@ -66,19 +89,47 @@ def main() -> int:
 
 
 def _compare_losses(arguments: Namespace) -> bool:
-    changes = {**_WITHOUT_CHANCE, "data_loader.batch_size": arguments.rows_compared}
-    by_device = {
-        device: _losses(_trainer(arguments, changes, device=device), arguments.steps)
-        for device in ("cpu", arguments.device)
-    }
-    pairs = zip(by_device["cpu"], by_device[arguments.device], strict=True)
-    largest = max(abs(on_device / on_cpu - 1) for on_cpu, on_device in pairs)
-    _report(arguments, "losses", steps=arguments.steps, largest_difference=largest)
+    alike = [_are_close(arguments, softmax) for softmax in _SOFTMAXES]
+    return all(alike)
+
+
+def _are_close(arguments: Namespace, softmax: str) -> bool:
+    rows = {"data_loader.batch_size": arguments.rows_compared}
+    changes = {**_WITHOUT_CHANCE, **_SOFTMAXES[softmax], **rows}
+    by_device, figures = [], {}
+    for device in ("cpu", arguments.device):
+        trainer = _trainer(arguments, changes, device=device)
+        by_device.append(_losses(trainer, arguments.steps))
+        figures = _of_softmax(trainer)
+    largest = max(abs(on_device / on_cpu - 1) for on_cpu, on_device in zip(*by_device, strict=True))
+    _report(
+        arguments,
+        "losses",
+        softmax=softmax,
+        **figures,
+        steps=arguments.steps,
+        largest_difference=largest,
+    )
     return largest <= _TOLERANCE
 
 
 def _losses(trainer: Trainer, num_steps: int) -> list[float]:
-    return [float(held.loss) for held in islice(trainer.steps(), num_steps)]
+    seed_everything(_SEED)
+    with patch.object(sampled_softmax, "draw_candidates", _drawn_on_the_processor):
+        return [float(held.loss) for held in islice(trainer.steps(), num_steps)]
+
+
+def _drawn_on_the_processor(
+    probabilities: Float[Tensor, " classes"], num_samples: int
+) -> Candidates:
+    drawn = draw_candidates(probabilities.cpu(), num_samples)
+    return Candidates(*(held.to(probabilities.device) for held in drawn))
+
+
+def _of_softmax(trainer: Trainer) -> Mapping[str, Any]:
+    softmax = trainer.model.get_submodule("softmax")
+    assert isinstance(softmax, SampledSoftmax), softmax
+    return {"vocabulary": softmax.num_classes, "is_sampling": softmax.num_samples is not None}
 
 
 def _look_for_waiting(arguments: Namespace) -> bool:
@@ -92,7 +143,8 @@ def _look_for_waiting(arguments: Namespace) -> bool:
         for _ in range(_STEPS_BETWEEN_LOOKS - 1):
             num_tokens += next(steps).num_tokens
     seconds = now(trainer.device) - started
-    _report(arguments, "waiting", tokens_per_s=round(num_tokens / seconds, 1))
+    rate = round(num_tokens / seconds, 1)
+    _report(arguments, "waiting", **_of_softmax(trainer), tokens_per_s=rate)
     return True
 
 
@@ -111,11 +163,14 @@ def _refusing_to_wait(device: torch.device) -> Iterator[None]:
 
 def _measure_rate(arguments: Namespace) -> bool:
     evaluations = {"trainer.evaluate_every": {"minutes": max(arguments.minutes / 3, 0.01)}}
-    metrics, num_tokens = _trained(arguments, arguments.size, arguments.minutes, evaluations)
+    metrics, num_tokens, softmax = _trained(
+        arguments, arguments.size, arguments.minutes, evaluations
+    )
     seconds = metrics["training_duration"]
     _report(
         arguments,
         "rate",
+        **softmax,
         minutes=round(seconds / 60, 2),
         tokens_per_s=round(num_tokens / seconds, 1),
         perplexity=metrics["best_validation_perplexity"],
@@ -125,10 +180,12 @@ def _measure_rate(arguments: Namespace) -> bool:
 
 def _train_medium(arguments: Namespace) -> bool:
     size = "tiny" if arguments.size == "tiny" else "medium"
-    metrics, num_tokens = _trained(arguments, size, arguments.medium_minutes, {})
+    metrics, num_tokens, softmax = _trained(arguments, size, arguments.medium_minutes, {})
     _report(
         arguments,
         "medium",
+        size=size,
+        **softmax,
         minutes=round(metrics["training_duration"] / 60, 2),
         tokens=num_tokens,
         perplexity=metrics["best_validation_perplexity"],
@@ -138,10 +195,8 @@ def _train_medium(arguments: Namespace) -> bool:
     return True
 
 
-def _trained(
-    arguments: Namespace, size: str, minutes: float, changes: Changes
-) -> tuple[dict[str, Any], int]:
-    """Train by the command line for some minutes; return the metrics, and the words read."""
+def _trained(arguments: Namespace, size: str, minutes: float, changes: Changes) -> Trained:
+    """Train by the command line for some minutes."""
     limits = {
         "trainer.device": arguments.device,
         "trainer.precision": "bfloat16",
@@ -155,26 +210,26 @@ def _trained(
         run = Path(folder) / "run"
         if code := elmo(["train", str(_config(size)), "-s", str(run), *words]):
             sys.exit(code)
-        metrics: dict[str, Any] = json.loads((run / "metrics.json").read_text())
-        loader = json.loads((run / "filled_config.json").read_text())["data_loader"]
-    return metrics, metrics["training_steps"] * loader["batch_size"] * loader["unroll_steps"]
+        metrics = json.loads((run / "metrics.json").read_text())
+        config = json.loads((run / "filled_config.json").read_text())
+        vocabulary = len((run / "bilm/vocabulary.txt").read_text().splitlines())
+    loader, num_samples = config["data_loader"], config["model"]["num_samples"]
+    num_tokens = metrics["training_steps"] * loader["batch_size"] * loader["unroll_steps"]
+    is_sampling = num_samples is not None and num_samples < vocabulary
+    return Trained(metrics, num_tokens, {"vocabulary": vocabulary, "is_sampling": is_sampling})
 
 
 def _trainer(arguments: Namespace, changes: Changes, *, device: str) -> Trainer:
     """Return what `elmo train` would train with, without a run."""
     changed = _overrides(arguments, {"trainer.device": device, **changes})
     experiment = check(Config.load(_config(arguments.size), overrides=changed)).build()
-    options, place = experiment.trainer, choose_device(device)
+    place = choose_device(device)
     vocabularies = count_vocabularies(experiment, experiment.model.factory)
-    seed_everything(experiment.random_seed)
-    model = experiment.model.build(vocabularies=vocabularies).to(place)
-    return Trainer(
-        options=options,
-        model=model,
-        optimizer=options.optimizer.create(model.parameters()),
-        source=training_source(experiment, model, vocabularies, share=Share()),
+    return build_trainer(
+        experiment,
+        build_model(experiment, vocabularies, place),
+        vocabularies,
         evaluator=None,
-        average=AveragedWeights(model, None),
         group=ProcessGroup(Share()),
         device=place,
     )
@@ -194,28 +249,40 @@ def _overrides(arguments: Namespace, changes: Changes) -> list[str]:
 
 def _report(arguments: Namespace, stage: str, **figures: Any) -> None:
     report(
-        bench="gpu",
-        stage=stage,
-        size=arguments.size,
-        device=device_name(torch.device(arguments.device)),
-        torch=torch.__version__,
-        **figures,
+        **{
+            "bench": "gpu",
+            "stage": stage,
+            "size": arguments.size,
+            "device": device_name(torch.device(arguments.device)),
+            "torch": torch.__version__,
+            **figures,
+        }
     )
 
 
 def _arguments() -> Namespace:
-    demo = _ROOT / "experiments/demo"
     parser = ArgumentParser(description="Check and measure pretraining on a GPU.")
     parser.add_argument("stages", nargs="*", help=f"of {', '.join(_STAGES)}; all unless given")
     parser.add_argument("--size", choices=_SIZES, default="original")
     parser.add_argument("--device", choices=("cuda", "cpu"), default="cuda")
-    parser.add_argument("--train", type=Path, default=demo / "lm_train.txt", help="a text")
-    parser.add_argument("--validation", type=Path, default=demo / "lm_valid.txt", help="another")
+    parser.add_argument(
+        "--train", type=Path, help="a text; of the size tiny the demo's unless told"
+    )
+    parser.add_argument("--validation", type=Path, help="another")
     parser.add_argument("--steps", type=int, default=50, help="updates that are compared (50)")
     parser.add_argument("--rows-compared", type=int, default=16, help="rows of these (16)")
     parser.add_argument("--minutes", type=float, default=10.0, help="of the rate (10)")
     parser.add_argument("--medium-minutes", type=float, default=20.0, help="of medium (20)")
-    return parser.parse_args()
+    arguments = parser.parse_args()
+    for stage in arguments.stages:
+        if stage not in _STAGES:
+            parser.error(f"there is no stage {stage!r}; {allowed(stage, _STAGES)}")
+    if arguments.size == "tiny":
+        arguments.train = arguments.train or DATA / "lm_train.txt"
+        arguments.validation = arguments.validation or DATA / "lm_valid.txt"
+    if not (arguments.train and arguments.validation):
+        parser.error(f"--size {arguments.size} needs --train and --validation")
+    return arguments
 
 
 _STAGES: Mapping[str, Callable[[Namespace], bool]] = {

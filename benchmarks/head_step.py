@@ -27,11 +27,12 @@ from elmo_framework.common.config import Config
 from elmo_framework.common.plugins import load_plugins
 from elmo_framework.data.batch import to_device
 from elmo_framework.data.source import Share
-from elmo_framework.experiment.data_sets import count_vocabularies, prepare_model, training_source
+from elmo_framework.experiment.data_sets import count_vocabularies, prepare_model
 from elmo_framework.experiment.experiment import Experiment
 from elmo_framework.experiment.preflight import check
+from elmo_framework.experiment.train import build_model, build_trainer
 from elmo_framework.training.evaluator import autocast
-from elmo_framework.training.seeds import seed_everything
+from elmo_framework.training.process_group import ProcessGroup
 from elmo_framework.training.sparse_gradients import clip_norm, clip_values
 
 _MILLISECONDS = 1000
@@ -88,37 +89,42 @@ class Training:
     """
 
     def __init__(self, experiment: Experiment, device: torch.device) -> None:
-        self.device, self._options = device, experiment.trainer
-        seed_everything(experiment.random_seed)
         vocabularies = count_vocabularies(experiment, experiment.model.factory)
-        self._model = experiment.model.build(vocabularies=vocabularies).to(device).train()
+        self.device, self._model = device, build_model(experiment, vocabularies, device).train()
         prepare_model(experiment, self._model, device)
-        self._source = training_source(experiment, self._model, vocabularies, share=Share())
+        self._trainer = build_trainer(
+            experiment,
+            self._model,
+            vocabularies,
+            evaluator=None,
+            group=ProcessGroup(Share()),
+            device=device,
+        )
         self.parameters = [held for held in self._model.parameters() if held.requires_grad]
-        self._optimizer = self._options.optimizer.create(self.parameters)
         self.loss = float("nan")
 
     def batches(self) -> Iterator[Any]:
         """Yield batches of one epoch after the other, on the device."""
         while True:
-            for batch in self._source.batches():
+            for batch in self._trainer.source.batches():
                 yield to_device(batch, self.device)
 
     def update(self, batch: Any) -> Phases:
         """Make one update."""
+        options, optimizer = self._trainer.options, self._trainer.optimizer
         times = [now(self.device)]
-        with autocast(self.device, self._options.precision):
+        with autocast(self.device, options.precision):
             loss = self._model(batch).loss
         penalty = self._model.penalty()
         total = loss if penalty is None else loss + penalty
         times.append(now(self.device))
         total.backward()
         times.append(now(self.device))
-        clip_norm(self.parameters, self._options.grad_norm or math.inf)
-        if self._options.grad_clipping is not None:
-            clip_values(self.parameters, self._options.grad_clipping)
-        self._optimizer.step()
-        self._optimizer.zero_grad(set_to_none=True)
+        clip_norm(self.parameters, options.grad_norm or math.inf)
+        if options.grad_clipping is not None:
+            clip_values(self.parameters, options.grad_clipping)
+        optimizer.step()
+        optimizer.zero_grad(set_to_none=True)
         times.append(now(self.device))
         self.loss = total.item()
         return Phases(*np.diff(times).tolist())
@@ -127,7 +133,7 @@ class Training:
 def _experiment(arguments: Namespace) -> Experiment:
     components.load()
     config = Config.load(arguments.config, overrides=arguments.overrides)
-    load_plugins(config.raw.get("plugins", []), asked_by=config.source)
+    load_plugins(config.plugins, asked_by=config.source)
     return check(config).build()
 
 

@@ -1,4 +1,4 @@
-"""The text that is measured on, and the line of JSON in which a measurement reports.
+"""The text that is measured on, and what is said of it: lines, of JSON for a measurement.
 
 Nothing here imports the package or torch, so that `loading.py` can time their import.
 """
@@ -90,4 +90,9 @@ def report(**figures: Any) -> None:
         "load1": os.getloadavg()[0],
         **figures,
     }
-    print(json.dumps(line), flush=True)  # noqa: T201
+    say(json.dumps(line))
+
+
+def say(text: str) -> None:
+    """Print at once."""
+    print(text, flush=True)  # noqa: T201

@@ -36,6 +36,8 @@ from itertools import accumulate
 from pathlib import Path
 from typing import NamedTuple, final
 
+from measuring import say
+
 from elmo_framework.data.columns import read_sentences
 from elmo_framework.data.conll2012 import read_conll2012
 from elmo_framework.data.paths import read_lines
@@ -71,11 +73,6 @@ def main() -> int:
         for sentence in common[: arguments.show]:
             say(f"    {sentence}")
     return 0
-
-
-def say(text: str) -> None:
-    """Print at once."""
-    print(text, flush=True)  # noqa: T201
 
 
 @cache

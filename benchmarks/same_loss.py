@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Any, final
 
 import torch
+from measuring import say
 from small_jobs import Job, pretraining, tagging
 
 from elmo_framework.commands.main import main as elmo
@@ -68,11 +69,6 @@ def main() -> int:
         _RECORD.write_text(json.dumps(recorded, indent=2) + "\n")
         return 0
     return _compare(losses, json.loads(_RECORD.read_text()))
-
-
-def say(text: str) -> None:
-    """Print at once."""
-    print(text, flush=True)  # noqa: T201
 
 
 def _losses() -> Losses:

@@ -68,6 +68,8 @@ def tagging(bilm: Path, trainer: Mapping[str, Any]) -> Job:
         "validation_data_path": str(DATA / "valid.txt"),
         "model.embedder.token_embedders.elmo.bilm": str(bilm),
         "model.embedder.token_embedders.tokens.embedding_dim": 8,
+        "model.embedder.token_embedders.tokens.pretrained_file": None,
+        "model.embedder.token_embedders.tokens.min_count": 2,
         "model.embedder.token_embedders.token_characters.encoder.num_filters": 8,
         "model.encoder.hidden_size": 8,
         "data_loader.batch_size": 8,

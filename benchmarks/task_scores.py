@@ -17,9 +17,13 @@ from argparse import ArgumentParser, Namespace
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from statistics import mean, stdev
 from typing import Any, NamedTuple
+
+from elmo_framework.common.config import Config
+from elmo_framework.common.files import write_text
 
 _EXPERIMENTS = Path(__file__).parents[1] / "experiments"
 _ALL = 1.0
@@ -82,8 +86,11 @@ def main() -> int:
     runs = list(_runs(arguments, variants))
     codes = [0]
     if not arguments.table_only:
+        for task in arguments.tasks:
+            _write_configs(arguments.runs / task, task)
+        train = partial(_train, runs=arguments.runs, epochs=arguments.epochs)
         with ThreadPoolExecutor(arguments.jobs) as pool:
-            codes += pool.map(lambda run: _train(run, arguments.runs, bilms[run.variant]), runs)
+            codes += pool.map(lambda run: train(run, bilm=bilms[run.variant]), runs)
     print(table(arguments.runs, runs, variants))  # noqa: T201
     return int(any(codes))
 
@@ -98,16 +105,21 @@ def _runs(arguments: Namespace, variants: Sequence[str]) -> Iterator[Run]:
                     yield Run(name, fraction, variant, seed)
 
 
-def _train(run: Run, runs: Path, bilm: str | None) -> int:
+def _write_configs(folder: Path, task: str) -> None:
+    """Write the two configurations of a task that its runs are trained by."""
+    folder.mkdir(parents=True, exist_ok=True)
+    for name in ("baseline.jsonnet", "elmo.jsonnet"):
+        parts = [_EXPERIMENTS / task / part for part in (name, "small.libsonnet")]
+        write_text(folder / name, " + ".join(f"(import '{part}')" for part in parts) + "\n")
+
+
+def _train(run: Run, runs: Path, bilm: str | None, *, epochs: int | None) -> int:
     folder = runs / run.folder
     if (folder / "metrics.json").exists():
         return 0
-    folder.parent.mkdir(parents=True, exist_ok=True)
     config = folder.with_name("elmo.jsonnet" if bilm else "baseline.jsonnet")
-    parts = [_EXPERIMENTS / run.task / name for name in (config.name, "small.libsonnet")]
-    config.write_text(" + ".join(f"(import '{part}')" for part in parts) + "\n", encoding="utf-8")
     command = [sys.executable, "-m", "elmo_framework", "train", str(config), "-s", str(folder)]
-    for key, value in _changes(run, bilm).items():
+    for key, value in _changes(run, bilm, epochs=epochs).items():
         command += ["-o", f"{key}={json.dumps(value)}"]
     if (folder / "checkpoints").exists():
         command.append("--recover")
@@ -117,11 +129,11 @@ def _train(run: Run, runs: Path, bilm: str | None) -> int:
     return code
 
 
-def _changes(run: Run, bilm: str | None) -> dict[str, Any]:
+def _changes(run: Run, bilm: str | None, *, epochs: int | None) -> dict[str, Any]:
     """Return what a run changes in its configuration."""
     changes: dict[str, Any] = {"random_seed": run.seed}
     if run.fraction != _ALL:
-        epochs = TASKS[run.task].epochs_of_few
+        epochs = epochs or TASKS[run.task].epochs_of_few
         changes |= {
             "train_fraction": run.fraction,
             "trainer.num_epochs": epochs,
@@ -136,9 +148,15 @@ def _changes(run: Run, bilm: str | None) -> dict[str, Any]:
 
 def _elmo_places(task: str) -> list[str]:
     """Return where ELMo stands in the configuration of a task."""
-    text = (_EXPERIMENTS / task / "elmo.jsonnet").read_text(encoding="utf-8")
-    places = ["model.embedder.token_embedders.elmo"]
-    return [*places, "model.output_embedder"] if "elmo.at('both'" in text else places
+    return list(_embedders(Config.load(_EXPERIMENTS / task / "elmo.jsonnet").raw["model"], "model"))
+
+
+def _embedders(held: Mapping[str, Any], path: str) -> Iterator[str]:
+    if held.get("type") == "elmo_token_embedder":
+        yield path
+    for key, inner in held.items():
+        if isinstance(inner, Mapping):
+            yield from _embedders(inner, f"{path}.{key}")
 
 
 def table(runs_folder: Path, runs: Sequence[Run], variants: Sequence[str]) -> str:
@@ -167,9 +185,8 @@ def _metrics(folder: Path, runs: Sequence[Run], like: Run) -> Iterator[Mapping[s
 
 
 def _scores(task: str, metrics: Sequence[Mapping[str, Any]]) -> list[float]:
-    """Return per cent; some scores are shares of one."""
-    found = [held[f"best_validation_{TASKS[task].score}"] for held in metrics]
-    return [100 * score if score <= 1 else score for score in found]
+    """Return per cent; the figures of all tasks are shares of one."""
+    return [100 * held[f"best_validation_{TASKS[task].score}"] for held in metrics]
 
 
 def _minutes(metrics: Sequence[Mapping[str, Any]]) -> list[float]:
@@ -198,6 +215,7 @@ def _arguments() -> Namespace:
     parser.add_argument(
         "--fractions", nargs="+", type=float, help="shares of the training examples"
     )
+    parser.add_argument("--epochs", type=int, help="of the runs with a share (the task's)")
     parser.add_argument("--seeds", nargs="+", type=int, help="1 2 3, or 1")
     parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1, help="runs at a time")
     parser.add_argument("--table-only", action="store_true", help="train nothing")

@@ -42,7 +42,6 @@ MODULES = (
     "elmo_framework.tasks.srl.conllu_plus",
     "elmo_framework.tasks.srl.reader",
     "elmo_framework.tasks.srl.semantic_role_labeler",
-    "elmo_framework.tasks.tagging.conll2000_reader",
     "elmo_framework.tasks.tagging.crf_tagger",
     "elmo_framework.tasks.tagging.json_reader",
     "elmo_framework.tasks.tagging.reader",

@@ -10,15 +10,14 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor, nn
 
+from elmo_framework.api.carried import carried_for, require_carried
 from elmo_framework.api.word_cache import WordCache
 from elmo_framework.bilm.bilm import BiLm, BiLmOutput, without_boundaries
-from elmo_framework.bilm.carried_state import CarriedState
 from elmo_framework.bilm.frozen import FrozenBiLm, frozen_bilm
 from elmo_framework.bilm.layer_mix import ScalarMix
 from elmo_framework.bilm.load import BiLmFiles, read_bilm, reference
 from elmo_framework.bilm.published import options_place, weights_place
 from elmo_framework.common.download import local_file
-from elmo_framework.common.errors import allowed
 from elmo_framework.data.text import collate_text
 
 _ALLENNLP_BILM = "_elmo_lstm."
@@ -97,7 +96,7 @@ class Elmo(nn.Module):
         state: Literal["reset", "carry"] = "reset",
     ) -> None:
         super().__init__()
-        _require_state(state)
+        self._carried = carried_for(state)
         if num_output_representations < 1:
             raise ValueError(
                 f"num_output_representations is {num_output_representations}; allowed: 1 or more"
@@ -118,7 +117,6 @@ class Elmo(nn.Module):
             )
         self._dropout = nn.Dropout(dropout)
         self._keep_sentence_boundaries = keep_sentence_boundaries
-        self._carried = CarriedState() if state == "carry" else None
         hook = _pass_over_frozen_weights
         self.register_load_state_dict_pre_hook(hook)  # type: ignore[no-untyped-call]
 
@@ -160,8 +158,7 @@ class Elmo(nn.Module):
         Raises:
             ValueError: `state` is `reset`, where there is nothing to warm up.
         """
-        if self._carried is None:
-            raise ValueError("warm_up needs state='carry'; with state='reset' nothing is carried")
+        require_carried(self._carried)
         indexer = self._bilm.token_encoder.indexer
         characters = collate_text(sentences, [indexer]).ids[indexer.key]
         with torch.no_grad():
@@ -233,11 +230,6 @@ def _cache(bilm: BiLm, words: Sequence[str] | None, *, is_trained: bool) -> Word
             "leave it out, or set requires_grad to False"
         )
     return WordCache(bilm, words)
-
-
-def _require_state(state: str) -> None:
-    if state not in ("reset", "carry"):
-        raise ValueError(f"state is {state!r}; {allowed(state, ('reset', 'carry'))}")
 
 
 def _pass_over_frozen_weights(

@@ -10,6 +10,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
+from elmo_framework.api.carried import carried_for, require_carried
 from elmo_framework.bilm.bilm import NUM_BOUNDARIES
 from elmo_framework.bilm.carried_state import CarriedState
 from elmo_framework.bilm.frozen import FrozenBiLm, frozen_bilm
@@ -33,7 +34,7 @@ class PretrainedBiLm:
     Args:
         frozen: what is read.
         device: where the layers are computed.
-        state: see `load_bilm`.
+        carried: what keeps the states of rows; None where each sentence starts from zeros.
 
     Attributes:
         num_layers: the layers of a sentence, that of the token encoder included.
@@ -41,10 +42,9 @@ class PretrainedBiLm:
     """
 
     def __init__(
-        self, frozen: FrozenBiLm, *, device: torch.device, state: Literal["reset", "carry"]
+        self, frozen: FrozenBiLm, *, device: torch.device, carried: CarriedState | None
     ) -> None:
-        self._frozen, self._device = frozen, device
-        self._carried = CarriedState() if state == "carry" else None
+        self._frozen, self._device, self._carried = frozen, device, carried
         self.num_layers, self.dim = frozen.bilm.num_layers, frozen.bilm.output_dim
 
     def embed(
@@ -120,8 +120,7 @@ class PretrainedBiLm:
         Raises:
             ValueError: `state` is `reset`, where there is nothing to warm up.
         """
-        if self._carried is None:
-            raise ValueError("warm_up needs state='carry'; with state='reset' nothing is carried")
+        require_carried(self._carried)
         self.embed(sentences)
 
     def reset_states(self) -> None:
@@ -166,13 +165,12 @@ def load_bilm(
     Raises:
         DataError: there is none, or its files are damaged.
     """
-    if state not in ("reset", "carry"):
-        raise ValueError(f"state is {state!r}; {allowed(state, ('reset', 'carry'))}")
+    carried = carried_for(state)
     if precision not in get_args(Precision):
         raise ValueError(f"precision is {precision!r}; {allowed(precision, get_args(Precision))}")
     files = find_bilm(bilm)
     frozen = frozen_bilm(files, digest=reference(files).digest, precision=precision)
-    return PretrainedBiLm(frozen, device=_device(device), state=state)
+    return PretrainedBiLm(frozen, device=_device(device), carried=carried)
 
 
 def _device(name: str) -> torch.device:

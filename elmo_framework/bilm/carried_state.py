@@ -38,21 +38,31 @@ class CarriedState:
         }
 
     def named(self) -> dict[str, Tensor]:
-        """Return each tensor by its direction and number: `forward.0`."""
-        return {
-            f"{direction}.{number}": tensor
-            for direction, state in self._states.items()
-            for number, tensor in enumerate(state)
-        }
+        """Return each tensor by its name, see `named_states`."""
+        return named_states(self._states)
 
     def load(self, named: Mapping[str, Tensor]) -> None:
         """Take back what `named` returned; start from zeros when it is empty."""
-        self._states = {}
-        for direction in get_args(Direction):
-            numbers = sum(name.startswith(f"{direction}.") for name in named)
-            if numbers:
-                state = tuple(named[f"{direction}.{number}"] for number in range(numbers))
-                self._states[direction] = state
+        self._states = states_by_name(named)
+
+
+def named_states(states: BiLmState) -> dict[str, Tensor]:
+    """Return each tensor of two states by its direction and number: `forward.0`."""
+    return {
+        f"{direction}.{number}": tensor
+        for direction, state in states.items()
+        for number, tensor in enumerate(state)
+    }
+
+
+def states_by_name(named: Mapping[str, Tensor]) -> dict[Direction, State]:
+    """Return the states whose tensors `named_states` returned."""
+    states: dict[Direction, State] = {}
+    for direction in get_args(Direction):
+        size = sum(name.startswith(f"{direction}.") for name in named)
+        if size:
+            states[direction] = tuple(named[f"{direction}.{number}"] for number in range(size))
+    return states
 
 
 def _first(rows: Float[Tensor, "rows dim"], num_rows: int) -> Float[Tensor, "first dim"]:

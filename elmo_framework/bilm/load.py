@@ -7,23 +7,25 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import torch
-from safetensors import SafetensorError
-from safetensors.torch import load_model, save_model
 
 from elmo_framework.bilm.bilm import BiLm
 from elmo_framework.bilm.hdf5 import has_bilm_tf_parts, read_bilm_tf, write_bilm_tf
 from elmo_framework.common.build import parse
 from elmo_framework.common.errors import DataError
-from elmo_framework.common.files import digest, remove, replacing, write_text
+from elmo_framework.common.files import digest, remove, write_text
 from elmo_framework.common.plugins import load_plugins
 from elmo_framework.common.registry import Registrable
 from elmo_framework.model.model import Reference
+from elmo_framework.model.tensor_files import load_tensors, save_tensors
 
 _BILM_TF = ("options.json", "weights.hdf5")
 _GENERIC = ("bilm.json", "weights.safetensors")
 FILE_NAMES = (*_BILM_TF, *_GENERIC)
 """Every name that a file of a biLM can have; `save_bilm` writes two of them and removes the rest.
 """
+
+SOFTMAX, VOCABULARY = "softmax.safetensors", "vocabulary.txt"
+"""What pretraining leaves beside a biLM: weights of its softmax, and the words by their ids."""
 
 
 @dataclass(frozen=True)
@@ -37,6 +39,16 @@ class BiLmFiles:
 
     options: Path
     weights: Path
+
+    @property
+    def softmax(self) -> Path:
+        """Where the weights of its softmax are, if they were kept."""
+        return self.weights.with_name(SOFTMAX)
+
+    @property
+    def vocabulary(self) -> Path:
+        """Where the words of its softmax are, if they were kept."""
+        return self.weights.with_name(VOCABULARY)
 
     @property
     def is_generic(self) -> bool:
@@ -120,8 +132,7 @@ def _is_meta() -> bool:
 def _write_generic(bilm: BiLm, files: BiLmFiles) -> None:
     modules = {type(m).__module__ for m in bilm.modules() if isinstance(m, Registrable)}
     plugins = sorted(name for name in modules if not name.startswith("elmo_framework."))
-    with replacing(files.weights) as aside:
-        save_model(bilm, str(aside))
+    save_tensors(bilm.state_dict(), files.weights)
     write_text(files.options, json.dumps({"plugins": plugins, **bilm.description}, indent=2) + "\n")
 
 
@@ -133,9 +144,10 @@ def _read_generic(files: BiLmFiles) -> BiLm:
     load_plugins(raw.pop("plugins", []), asked_by=str(files.options))
     bilm = parse(BiLm, raw, source=str(files.options)).build()
     if not _is_meta():
+        weights = load_tensors(files.weights)
         try:
-            load_model(bilm, files.weights)
-        except (OSError, RuntimeError, SafetensorError) as error:
+            bilm.load_state_dict(weights)
+        except RuntimeError as error:
             # PyTorch lists every parameter that does not fit; one is enough to see what is wrong.
             reason = " ".join(str(error).split("\n\t")[:2])
             raise DataError(f"no weights of this biLM: {reason}", path=files.weights) from error

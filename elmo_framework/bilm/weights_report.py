@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
+from statistics import fmean
 from typing import get_args
 
 import torch
-from jaxtyping import Float
 from torch import Tensor
 
 from elmo_framework.bilm.bilm import BiLm, BiLmOutput, with_boundaries
-from elmo_framework.bilm.context_layers import Direction, ElmoLstmContextLayers
+from elmo_framework.bilm.context_layers import Direction, ElmoLstmContextLayers, State
 from elmo_framework.bilm.hdf5 import list_datasets, names_read
 from elmo_framework.bilm.load import BiLmFiles, read_bilm, reference
 from elmo_framework.common.errors import DataError
@@ -128,27 +128,25 @@ def _figures(files: BiLmFiles, output: BiLmOutput) -> Iterator[LayerFigures]:
 def _clips(bilm: BiLm, characters: Tensor) -> dict[str, Clip]:
     if not isinstance(bilm.context_layers, ElmoLstmContextLayers):
         return {}
-    options, states = bilm.description["context_layers"], _states(bilm, characters)
-    # A state holds the output and then the memory of each layer.
-    kinds = {"cell_clip": states[1::2], "projection_clip": states[::2]}
-    return {name: _clip(options[name], values) for name, values in kinds.items()}
+    options = bilm.description["context_layers"]
+    rates = bilm.context_layers.clip_rates(_state(bilm, characters))
+    clips = {}
+    for kind in ("cell", "projection"):
+        # Of layers that are equally wide, the mean of the shares is the share of all numbers.
+        own = [rate for name, rate in rates.items() if name.startswith(f"{kind}_")]
+        limit = options[f"{kind}_clip"] if own else None
+        clips[f"{kind}_clip"] = Clip(limit, fmean(own or [0.0]))
+    return clips
 
 
-def _states(bilm: BiLm, characters: Tensor) -> list[Tensor]:
-    """Return the tensors of the state by number, each after every word in both directions."""
+def _state(bilm: BiLm, characters: Tensor) -> State:
+    """Return the state after every word in both directions, as if these were rows of a batch."""
     words = bilm.encode(with_boundaries(characters))
-    found: list[tuple[Tensor, ...]] = []
+    found: list[State] = []
     for direction in get_args(Direction):
         state, turned = None, words if direction == "forward" else words.flip(1)
         for word in torch.split(turned, 1, dim=1):
             mask = torch.ones(word.shape[:2], dtype=torch.bool, device=word.device)
             state = bilm.context_layers.read(word, mask, direction=direction, state=state).state
             found.append(state)
-    return [torch.cat(steps) for steps in zip(*found, strict=True)]
-
-
-def _clip(limit: float | None, values: Sequence[Float[Tensor, "steps dim"]]) -> Clip:
-    if limit is None:
-        return Clip(None, 0.0)
-    at_limit = torch.cat([held.flatten().abs() >= limit for held in values])
-    return Clip(limit, at_limit.float().mean().item())
+    return tuple(torch.cat(steps) for steps in zip(*found, strict=True))

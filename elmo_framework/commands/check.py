@@ -27,9 +27,9 @@ class Check(Command):
     name = "check"
     help = "list all problems of a config, and the sizes of its model if it can be built"
     epilog = """examples:
-  elmo check experiments/ner/elmo.jsonnet
-  elmo check experiments/ner/elmo.jsonnet -o model.encoder.hidden_size=300
-  elmo check experiments/ner/elmo.jsonnet --data --format json
+  elmo check experiments/demo/elmo.jsonnet
+  elmo check experiments/demo/elmo.jsonnet -o model.encoder.hidden_size=300
+  elmo check experiments/demo/elmo.jsonnet --data --format json
 
 Without --data nothing is read but the config; numbers that depend on how many words or labels
 the data holds are printed as such: 100 + 50 \N{MULTIPLICATION SIGN} words.

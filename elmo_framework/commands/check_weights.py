@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, final
 
 from elmo_framework.commands.command import (
     Command,
+    add_bilm_argument,
     add_format_argument,
     add_include_package,
     register_components,
@@ -32,11 +33,7 @@ examples:
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         """Declare the biLM."""
-        parser.add_argument(
-            "bilm",
-            metavar="BILM",
-            help="the folder of a biLM, or of the run with it, or the name of one",
-        )
+        add_bilm_argument(parser)
         add_include_package(parser)
         add_format_argument(parser)
 

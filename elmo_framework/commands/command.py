@@ -73,6 +73,40 @@ def add_include_package(parser: ArgumentParser) -> None:
     )
 
 
+def add_bilm_argument(parser: ArgumentParser) -> None:
+    """Declare the biLM that a command reads."""
+    parser.add_argument(
+        "bilm",
+        metavar="BILM",
+        help="the folder of a biLM, or of its run, or the name of a published one",
+    )
+
+
+def add_device_argument(parser: ArgumentParser) -> None:
+    """Declare what computes."""
+    parser.add_argument(
+        "--device",
+        choices=("auto", "cpu", "cuda"),
+        default="auto",
+        help="what computes; %(default)s, which takes a GPU if there is one, unless given",
+    )
+
+
+def add_resume_arguments(parser: ArgumentParser, *, result: str) -> None:
+    """Declare what is done with a result, and with an interrupted job's work, that is there.
+
+    Args:
+        parser: of the command.
+        result: what its help calls the result.
+    """
+    parser.add_argument(
+        "-f", "--force", action="store_true", help=f"replace {result} if it is there"
+    )
+    parser.add_argument(
+        "--resume", action="store_true", help="go on with a job that was interrupted"
+    )
+
+
 def add_format_argument(parser: ArgumentParser) -> None:
     """Declare the form of what is printed."""
     parser.add_argument(

@@ -9,7 +9,10 @@ from typing import Literal, final
 from elmo_framework.commands.command import (
     Command,
     above_zero,
+    add_bilm_argument,
+    add_device_argument,
     add_include_package,
+    add_resume_arguments,
     register_components,
 )
 
@@ -40,11 +43,7 @@ with --layers other than all there is no axis of layers.
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         """Declare the biLM, the sentences, and what is written."""
-        parser.add_argument(
-            "bilm",
-            metavar="BILM",
-            help="the folder of a biLM, or of its run, or the name of a published one",
-        )
+        add_bilm_argument(parser)
         parser.add_argument(
             "sentences",
             type=Path,
@@ -117,10 +116,7 @@ def _add_result(parser: ArgumentParser) -> None:
         help="name the datasets of the HDF5 file by their sentences, which must all differ; "
         "HDF5 makes groups of what stands before a /",
     )
-    parser.add_argument("-f", "--force", action="store_true", help="replace OUT if it is there")
-    parser.add_argument(
-        "--resume", action="store_true", help="go on with a job that was interrupted"
-    )
+    add_resume_arguments(parser, result="OUT")
 
 
 def _add_computation(parser: ArgumentParser) -> None:
@@ -144,7 +140,7 @@ def _add_computation(parser: ArgumentParser) -> None:
         default="float32",
         help="of the computation; %(default)s unless given",
     )
-    parser.add_argument("--device", choices=("auto", "cpu", "cuda"), default="auto")
+    add_device_argument(parser)
 
 
 def _format(output: Path) -> Literal["hdf5", "npy"]:

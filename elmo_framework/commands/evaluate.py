@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, final
 
 from elmo_framework.commands.command import (
     Command,
+    add_device_argument,
     add_format_argument,
     add_include_package,
     add_predictions_format_argument,
@@ -48,7 +49,7 @@ examples:
         parser.add_argument(
             "--output-file", type=Path, metavar="FILE", help="write the scores there as JSON too"
         )
-        parser.add_argument("--device", choices=("auto", "cpu", "cuda"), default="auto")
+        add_device_argument(parser)
         add_include_package(parser)
         add_format_argument(parser)
 

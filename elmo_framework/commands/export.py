@@ -41,7 +41,7 @@ the biLM can be trained on.
             "%(default)s unless given",
         )
         parser.add_argument(
-            "-f", "--force", action="store_true", help="replace a biLM that is there already"
+            "-f", "--force", action="store_true", help="replace the files of a biLM that is there"
         )
         add_include_package(parser)
 

@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING, final
 from elmo_framework.commands.command import (
     Command,
     above_zero,
+    add_bilm_argument,
+    add_device_argument,
     add_format_argument,
     add_include_package,
     register_components,
@@ -38,11 +40,7 @@ between the vectors that a layer gives them; with --any-word, occurrences of all
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         """Declare the biLM, the query and the corpus."""
-        parser.add_argument(
-            "bilm",
-            metavar="BILM",
-            help="the folder of a biLM, or of its run, or the name of one",
-        )
+        add_bilm_argument(parser)
         add_search_arguments(parser, required=True)
         add_include_package(parser)
         add_format_argument(parser)
@@ -65,7 +63,7 @@ def add_search_arguments(parser: ArgumentParser, *, required: bool) -> None:
         nargs="+",
         required=required,
         metavar="FILE",
-        help="text files, a sentence a line; .gz is decompressed",
+        help="text files, a sentence a line; .gz, .xz and .zst are decompressed",
     )
     parser.add_argument("--query", required=required, metavar="SENTENCE", help="a sentence")
     parser.add_argument(
@@ -95,7 +93,7 @@ def add_search_arguments(parser: ArgumentParser, *, required: bool) -> None:
         metavar="NAME",
         help="what splits sentences into words, by its registered name; %(default)s unless given",
     )
-    parser.add_argument("--device", choices=("auto", "cpu", "cuda"), default="auto")
+    add_device_argument(parser)
 
 
 def search(arguments: Namespace) -> NeighborSearch:

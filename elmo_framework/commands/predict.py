@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, TextIO, final
 from elmo_framework.commands.command import (
     Command,
     above_zero,
+    add_device_argument,
     add_include_package,
     add_predictions_format_argument,
 )
@@ -40,7 +41,8 @@ examples:
         parser.add_argument(
             "file",
             nargs="?",
-            default="-",
+            type=Path,
+            default=Path("-"),
             metavar="FILE",
             help="a line that begins with { is a JSON object, every other line a sentence; blank "
             "lines are left out; - or nothing reads standard input",
@@ -65,7 +67,7 @@ examples:
             metavar="N",
             help="how many go through the model together; %(default)s unless given",
         )
-        parser.add_argument("--device", choices=("auto", "cpu", "cuda"), default="auto")
+        add_device_argument(parser)
         add_include_package(parser)
 
     def run(self, arguments: Namespace) -> int:
@@ -107,15 +109,15 @@ def _print_pretty(
         console.print(task.pretty(prediction, example), soft_wrap=True)
 
 
-def _inputs(name: str) -> Iterator[str | dict[str, Any]]:
+def _inputs(path: Path) -> Iterator[str | dict[str, Any]]:
     """Yield the sentences and objects of a file; blank lines are left out."""
     import json
 
     from elmo_framework.common.errors import DataError
-    from elmo_framework.data.paths import decoded_lines, read_lines
+    from elmo_framework.data.paths import STANDARD_INPUT, decoded_lines, read_lines
 
-    path = Path(name)
-    lines = decoded_lines(sys.stdin.buffer, path) if name == "-" else read_lines(path)
+    is_piped = path == STANDARD_INPUT
+    lines = decoded_lines(sys.stdin.buffer, path) if is_piped else read_lines(path)
     for number, line in lines:
         text = line.strip()
         if not text.startswith("{"):

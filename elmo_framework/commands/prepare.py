@@ -8,7 +8,12 @@ from argparse import ArgumentParser, ArgumentTypeError, Namespace
 from pathlib import Path
 from typing import Any, final
 
-from elmo_framework.commands.command import Command, above_zero, add_include_package
+from elmo_framework.commands.command import (
+    Command,
+    above_zero,
+    add_include_package,
+    add_resume_arguments,
+)
 
 
 @final
@@ -45,12 +50,7 @@ to train on it:
         )
         _add_cutting(parser)
         _add_selection(parser)
-        parser.add_argument(
-            "-f", "--force", action="store_true", help="replace CORPUS if it is there"
-        )
-        parser.add_argument(
-            "--resume", action="store_true", help="go on with a job that was interrupted"
-        )
+        add_resume_arguments(parser, result="CORPUS")
         add_include_package(parser)
 
     def run(self, arguments: Namespace) -> int:

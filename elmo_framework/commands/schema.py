@@ -7,12 +7,7 @@ from argparse import ArgumentParser, Namespace
 from pathlib import Path
 from typing import final
 
-from elmo_framework.commands.command import (
-    Command,
-    add_format_argument,
-    add_include_package,
-    register_components,
-)
+from elmo_framework.commands.command import Command, add_include_package, register_components
 
 
 @final
@@ -32,7 +27,6 @@ class Schema(Command):
             "--output-file", type=Path, metavar="FILE", help="write it there instead of printing it"
         )
         add_include_package(parser)
-        add_format_argument(parser)  # as every command that prints; a schema is JSON in both forms
 
     def run(self, arguments: Namespace) -> int:
         """Write or print the schema."""

@@ -20,8 +20,8 @@ class Train(Command):
     epilog = """\
 examples:
   elmo train experiments/pretrain/demo.jsonnet -s runs/bilm
-  elmo train experiments/ner/elmo.jsonnet -s runs/ner -o trainer.num_epochs=10
-  elmo train experiments/ner/elmo.jsonnet -s runs/ner --recover
+  elmo train experiments/demo/elmo.jsonnet -s runs/ner -o trainer.num_epochs=20
+  elmo train experiments/demo/elmo.jsonnet -s runs/ner --recover
   torchrun --nproc-per-node 2 -m elmo_framework train CONFIG -s runs/bilm
 """
 

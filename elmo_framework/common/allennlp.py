@@ -10,6 +10,8 @@ from elmo_framework.common.errors import ConfigError, Problem, dotted
 _LOADER = "use `data_loader`: {batch_size or max_tokens, shuffle}"
 _OBSERVERS = "use `callbacks`, a list of observers such as 'tensorboard'"
 _NO_INDEXERS = "remove it: each token embedder brings its own indexer"
+_ENCODER = "use `encoder`"
+_ALL_SCORES = "remove it: every score of a task is always there"
 
 _ANYWHERE = {
     "text_field_embedder": "use `embedder`: {token_embedders: {...}}",
@@ -28,7 +30,13 @@ _UNDER = {
         "include_in_archive": "remove it: a run's folder holds all that the run needs",
     },
     "model": {
-        "similarity_function": "use `matrix_attention`",
+        "similarity_function": "remove it: the attention of each head is that of its paper",
+        "seq2seq_encoder": _ENCODER,
+        "phrase_layer": _ENCODER,
+        "context_layer": _ENCODER,
+        "seq2vec_encoder": "use `pooler`",
+        "calculate_span_f1": _ALL_SCORES,
+        "verbose_metrics": _ALL_SCORES,
         "regularizer": "use `l2` of a `mix` for the weights of layers, and the optimizer's "
         "`weight_decay` for others",
         "initializer": "remove it: each component starts from the weights of its paper",
@@ -82,11 +90,12 @@ def _found(raw: object, path: str = "", parent: str = "") -> Iterator[tuple[str,
             where = dotted(path, key)
             if advice := _advice(raw, key, parent):
                 yield where, advice
-            else:
-                yield from _found(value, where, key)
+            yield from _found(value, where, key)
 
 
 def _advice(held: Mapping[str, Any], key: str, parent: str) -> str | None:
     if key == "scalar_mix_parameters" and held.get("type") == "elmo_token_embedder":
         return "use `mix`: {type: 'scalar_mix', scalar_mix_parameters: [...]}"
+    if key in ("options_file", "weight_file") and str(held[key]).startswith("http"):
+        return "use `bilm`: 'original' or another name, or the folder of both files"
     return _ANYWHERE.get(key) or _UNDER.get(parent, {}).get(key)

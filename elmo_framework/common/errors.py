@@ -78,10 +78,19 @@ class StoppedError(ElmoFrameworkError):
 
 def allowed(name: str, names: Iterable[str]) -> str:
     """Say what `name` could have been: the allowed names and the nearest of them."""
+    return f"allowed: {_listed(name, names)}"
+
+
+def found(name: str, names: Iterable[str]) -> str:
+    """Say what is there in place of `name`: all names and the nearest of them."""
+    return f"found: {_listed(name, names)}"
+
+
+def _listed(name: str, names: Iterable[str]) -> str:
     known = sorted(names)
     nearest = difflib.get_close_matches(name, known, n=1)
     hint = f" Did you mean {nearest[0]!r}?" if nearest else ""
-    return f"allowed: {', '.join(known) or '(none)'}.{hint}"
+    return f"{', '.join(known) or '(none)'}.{hint}"
 
 
 def shown(value: object) -> str:

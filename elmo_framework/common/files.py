@@ -55,7 +55,8 @@ def replacing(path: Path) -> Iterator[Path]:
     """Give a name beside `path` to write a file or a folder at; it takes the place of `path`.
 
     What was written is on the disk before it gets its name. When the body fails, or the process
-    ends, `path` is as it was. A folder there makes room for a folder only.
+    ends, `path` is as it was. A folder there makes room for a folder only, and is removed when
+    that has its name. Of a link to a folder the link is replaced, and the folder stays.
     """
     aside = path.with_name(f".{path.name}.writing")
     remove(aside)
@@ -64,13 +65,14 @@ def replacing(path: Path) -> Iterator[Path]:
         if aside.is_file():
             _permit(aside)
         _synchronize(aside)
-        if aside.is_dir():
-            remove_folder(path)
+        doomed = _renamed(path) if aside.is_dir() and path.is_dir() else None
         aside.replace(path)
     except BaseException:
         remove(aside)
         raise
     _synchronize_one(path.parent)
+    if doomed is not None:
+        _delete(doomed)
 
 
 def json_line(value: Any) -> str:
@@ -90,12 +92,12 @@ def remove(path: Path) -> None:
 
 
 def remove_folder(path: Path) -> None:
-    """Remove a folder, if there is one; its name goes first, so that no half of it is seen."""
+    """Remove a folder, if there is one; its name goes first, so that no half of it is seen.
+
+    Of a link to a folder the link is removed.
+    """
     if path.is_dir():
-        doomed = path.with_name(f".{path.name}.removing")
-        rmtree(doomed, ignore_errors=True)
-        path.replace(doomed)
-        rmtree(doomed)
+        _delete(_renamed(path))
 
 
 def digest(paths: Iterable[Path]) -> str:
@@ -106,6 +108,20 @@ def digest(paths: Iterable[Path]) -> str:
             while chunk := file.read(_CHUNK):
                 total.update(chunk)
     return total.hexdigest()
+
+
+def _renamed(folder: Path) -> Path:
+    """Give a folder, or a link to one, the name under which it is removed."""
+    doomed = folder.with_name(f".{folder.name}.removing")
+    _delete(doomed)
+    return folder.replace(doomed)
+
+
+def _delete(folder: Path) -> None:
+    if folder.is_symlink():
+        folder.unlink()
+    elif folder.exists():
+        rmtree(folder)
 
 
 def _os_error(code: int, path: Path) -> OSError:

@@ -12,7 +12,7 @@ from typing import Any, final
 from filelock import FileLock, Timeout
 
 from elmo_framework.common.errors import RunError
-from elmo_framework.common.files import write_text
+from elmo_framework.common.files import remove_folder, write_text
 
 _PARTIAL = ".partial"
 
@@ -21,79 +21,93 @@ _PARTIAL = ".partial"
 class UnfinishedFolder:
     """The folder `OUT.partial` beside a result `OUT`.
 
+    Its `settings.json` tells what the job does. The job notes what it has done in files whose names
+    begin with `done`; while they are empty, there is nothing to go on with.
+
     Args:
         output: the result.
         flag: of the command line, by which another result can be chosen.
+        require_ours: refuses a result that no such job has written.
 
     Attributes:
         output: the result.
         path: the folder.
-        settings: its file `settings.json`: what the job does.
     """
 
-    def __init__(self, output: Path, *, flag: str) -> None:
+    def __init__(self, output: Path, *, flag: str, require_ours: Callable[[Path], None]) -> None:
         self.output, self.path = output, output.with_name(output.name + _PARTIAL)
-        self.settings, self._flag = self.path / "settings.json", flag
-
-    def require_free(
-        self, *, is_begun: bool, resume: bool, force: bool, require_ours: Callable[[Path], None]
-    ) -> None:
-        """Refuse a place where something is that the user may want to keep.
-
-        Args:
-            is_begun: whether an interrupted job has left work.
-            resume: whether the user wants to go on with it.
-            force: whether the user gives up what is there.
-            require_ours: refuses what no such job has written.
-
-        Raises:
-            RunError: there is, or there is no folder for the result.
-        """
-        if not self.output.parent.is_dir():
-            raise RunError(f"{self.output}: there is no folder {self.output.parent} to write in")
-        if os.path.lexists(self.output):
-            if not force:
-                raise RunError(
-                    f"{self.output} is there already; pass --force to replace it, or choose "
-                    f"another {self._flag}"
-                )
-            require_ours(self.output)
-        if is_begun and not (resume or force):
-            raise RunError(
-                f"{self.path} holds the work of an interrupted job; pass --resume to go on with "
-                "it, or --force to begin anew"
-            )
+        self._settings, self._flag = self.path / "settings.json", flag
+        self._require_ours = require_ours
 
     @contextmanager
     def locked(self) -> Iterator[None]:
         """Keep other jobs out.
 
         Raises:
-            RunError: one is at work here.
+            RunError: one is at work here, or there is no folder for the result.
         """
+        if not self.output.parent.is_dir():
+            raise RunError(f"{self.output}: there is no folder {self.output.parent} to write in")
         lock = FileLock(self.path.with_name(f".{self.path.name}.lock"))
         try:
             with lock.acquire(timeout=0):
-                yield
+                try:
+                    yield
+                finally:
+                    # While it is held: later, another job may hold it already.
+                    Path(lock.lock_file).unlink(missing_ok=True)
         except Timeout as error:
             raise RunError(f"{self.path}: another job is writing here; wait for it") from error
-        Path(lock.lock_file).unlink(missing_ok=True)
 
-    def write_settings(self, settings: Mapping[str, Any]) -> None:
-        """Note what the job does."""
-        write_text(self.settings, json.dumps(dict(settings), indent=2) + "\n")
+    def require_free(self, *, resume: bool, force: bool) -> None:
+        """Refuse a place where something is that the user may want to keep.
 
-    def require_same(self, settings: Mapping[str, Any], *, verb: str) -> None:
-        """Refuse to go on with a job that was another one.
+        Args:
+            resume: whether the user wants to go on with what an interrupted job has left.
+            force: whether the user gives up what is there.
+
+        Raises:
+            RunError: there is.
+        """
+        if os.path.lexists(self.output):
+            if not force:
+                raise RunError(
+                    f"{self.output} is there already; pass --force to replace it, or choose "
+                    f"another {self._flag}"
+                )
+            self._require_ours(self.output)
+        if self._is_begun() and not (resume or force):
+            raise RunError(
+                f"{self.path} holds the work of an interrupted job; pass --resume to go on with "
+                "it, or --force to begin anew"
+            )
+
+    def begin(self, settings: Mapping[str, Any], *, resume: bool) -> bool:
+        """Go on with the work of an interrupted job, if there is any and it is wanted, or begin.
 
         Args:
             settings: what this job does.
-            verb: what the interrupted job does with something else.
+            resume: whether to go on.
+
+        Returns:
+            Whether it goes on; otherwise the folder is made anew.
 
         Raises:
-            RunError: it was another one; says in what.
+            RunError: the interrupted job did something else.
         """
-        begun = json.loads(self.settings.read_text(encoding="utf-8"))
+        if resume and self._is_begun():
+            self._require_same(settings)
+            return True
+        remove_folder(self.path)
+        self.path.mkdir()
+        write_text(self._settings, json.dumps(dict(settings), indent=2) + "\n")
+        return False
+
+    def _is_begun(self) -> bool:
+        return any(journal.stat().st_size for journal in self.path.glob("done*"))
+
+    def _require_same(self, settings: Mapping[str, Any]) -> None:
+        begun = json.loads(self._settings.read_text(encoding="utf-8"))
         others = [
             f"{name} was {begun.get(name)!r} and is {value!r}"
             for name, value in settings.items()
@@ -101,6 +115,6 @@ class UnfinishedFolder:
         ]
         if others:
             raise RunError(
-                f"{self.path}: the interrupted job {verb} something else: {', '.join(others)}; "
+                f"{self.path}: the interrupted job does something else: {', '.join(others)}; "
                 "ask for the same, or pass --force without --resume to begin anew"
             )

@@ -10,10 +10,7 @@ from pathlib import Path
 from typing import BinaryIO, final
 
 from elmo_framework.data.compressed import decompressed, reading
-from elmo_framework.data.paths import data_files
-
-STANDARD_INPUT = Path("-")
-"""The path that stands for standard input."""
+from elmo_framework.data.paths import STANDARD_INPUT, data_files
 
 
 @dataclass(frozen=True)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, final
@@ -11,18 +11,13 @@ from elmo_framework.common.errors import RunError, StoppedError
 from elmo_framework.common.files import write_text
 from elmo_framework.common.logs import Progress, say
 from elmo_framework.corpus.assemble import Selection, assemble
-from elmo_framework.corpus.blocks import (
-    STANDARD_INPUT,
-    Block,
-    read_blocks,
-    size_on_disk,
-    text_files,
-)
+from elmo_framework.corpus.blocks import Block, read_blocks, size_on_disk, text_files
 from elmo_framework.corpus.drafting import Drafted, SplitterRecipe, draft_blocks
 from elmo_framework.corpus.manifest import MANIFEST, Manifest
 from elmo_framework.corpus.report import report
 from elmo_framework.corpus.vocabulary_file import read_vocabulary_file
 from elmo_framework.corpus.workplace import Workplace
+from elmo_framework.data.paths import STANDARD_INPUT
 
 BLOCK_BYTES = 8 << 20
 """The text that one process cuts at a time, and that is lost when it is killed."""
@@ -72,22 +67,21 @@ def prepare(job: PreparationJob) -> None:
     """
     _require_one_vocabulary(job)
     workplace = Workplace(job.output)
-    workplace.require_free(resume=job.resume, force=job.force)
-    files = text_files(job.texts)
-    recipe = SplitterRecipe(job.tokenizer, job.sentence_splitter or job.tokenizer, job.packages)
-    # What is wrong with these is found before anything is written.
-    recipe.build()
-    given = None if job.vocabulary is None else read_vocabulary_file(job.vocabulary)
-    selection = Selection(job.held_out, given, job.min_count, job.max_vocabulary_size)
     with workplace.locked():
+        files = text_files(job.texts)
+        recipe = SplitterRecipe(job.tokenizer, job.sentence_splitter or job.tokenizer, job.packages)
+        settings = _settings(job, files, recipe)
+        workplace.require_free(settings, resume=job.resume, force=job.force)
+        # What is wrong with these is found before anything is written.
+        recipe.build()
+        selection = _selection(job)
         try:
             workplace.begin(_cutting(recipe), resume=job.resume)
             drafts = _draft(job, files, recipe, workplace)
-            with workplace.result() as root:
-                say("numbering the words ...")
-                entries, counts = assemble(drafts, selection, root)
-                manifest = Manifest(_settings(job, files, recipe), counts, tuple(entries))
-                write_text(root / MANIFEST, manifest.text())
+            manifest = workplace.finished(settings)
+            if manifest is None:
+                manifest = _assembled(drafts, selection, settings, workplace)
+            workplace.remove()
         except OSError as error:
             raise RunError(
                 f"{error.filename or workplace.path}: cannot be written: {error.strerror}; "
@@ -104,6 +98,23 @@ def _require_one_vocabulary(job: PreparationJob) -> None:
             "--vocabulary takes the words of a file as they are; leave out --min-count and "
             "--max-vocabulary-size, which choose among counted ones"
         )
+
+
+def _selection(job: PreparationJob) -> Selection:
+    given = None if job.vocabulary is None else read_vocabulary_file(job.vocabulary)
+    return Selection(job.held_out, given, job.min_count, job.max_vocabulary_size)
+
+
+def _assembled(
+    drafts: Sequence[Path], selection: Selection, settings: Mapping[str, Any], workplace: Workplace
+) -> Manifest:
+    """Make the corpus of the drafts of all blocks."""
+    say("numbering the words ...")
+    with workplace.result() as root:
+        entries, counts = assemble(drafts, selection, root)
+        manifest = Manifest(settings, counts, tuple(entries))
+        write_text(root / MANIFEST, manifest.text())
+    return manifest
 
 
 def _cutting(recipe: SplitterRecipe) -> dict[str, Any]:

@@ -10,10 +10,10 @@ from pathlib import Path
 from typing import Any, final
 
 from elmo_framework.common.errors import RunError
-from elmo_framework.common.files import remove_folder, replacing, write_text
+from elmo_framework.common.files import remove_folder, replacing, write_bytes, write_text
 from elmo_framework.common.unfinished import UnfinishedFolder
 from elmo_framework.corpus.drafting import Drafted
-from elmo_framework.corpus.manifest import FORMAT, MANIFEST
+from elmo_framework.corpus.manifest import FORMAT, MANIFEST, Manifest
 
 
 @final
@@ -26,6 +26,7 @@ class Workplace:
     | `draft-NNNNN.npz` | the words of one block of text |
     | `done.jsonl` | the blocks whose drafts are whole, with the digest of each, a line each |
     | `corpus` | what gets the name of the corpus |
+    | `corpus.json` | the manifest of the corpus, once it is whole |
 
     Args:
         output: the corpus.
@@ -39,35 +40,41 @@ class Workplace:
             raise RunError(
                 f"--output-dir {output}: a corpus is a folder of its own; name a new one"
             )
-        self._folder = UnfinishedFolder(output, flag="--output-dir")
-        self.output, self.path = output, self._folder.path
-        self.locked, self._journal = self._folder.locked, self.path / "done.jsonl"
+        folder = UnfinishedFolder(output, flag="--output-dir", require_ours=_require_corpus)
+        self.output, self.path = output, folder.path
+        self.locked, self.begin, self._require_free = (
+            folder.locked,
+            folder.begin,
+            folder.require_free,
+        )
+        self._journal = self.path / "done.jsonl"
 
-    def require_free(self, *, resume: bool, force: bool) -> None:
+    def require_free(self, settings: Mapping[str, Any], *, resume: bool, force: bool) -> None:
         """Refuse a place where something is that the user may want to keep.
 
-        Raises:
-            RunError: there is, or there is no folder for the corpus.
-        """
-        self._folder.require_free(
-            is_begun=self._journal.exists(),
-            resume=resume,
-            force=force,
-            require_ours=_require_corpus,
-        )
-
-    def begin(self, settings: Mapping[str, Any], *, resume: bool) -> None:
-        """Make the folder, unless an interrupted job goes on.
+        Args:
+            settings: what the corpus is made of and how.
+            resume: whether the user wants to go on with what an interrupted job has left.
+            force: whether the user gives up what is there.
 
         Raises:
-            RunError: the interrupted job cut lines otherwise.
+            RunError: there is.
         """
-        if resume and self._folder.settings.exists():
-            self._folder.require_same(settings, verb="does")
-            return
-        remove_folder(self.path)
-        self.path.mkdir()
-        self._folder.write_settings(settings)
+        if not (resume and self.finished(settings)):
+            self._require_free(resume=resume, force=force)
+
+    def finished(self, settings: Mapping[str, Any]) -> Manifest | None:
+        """Return the manifest of the corpus, where a job ended between naming it and tidying up.
+
+        Args:
+            settings: what the corpus is made of and how.
+        """
+        written, named = self.path / MANIFEST, self.output / MANIFEST
+        if not (written.is_file() and named.is_file()):
+            return None
+        is_ours = written.read_bytes() == named.read_bytes()
+        manifest = Manifest.read(self.output) if is_ours else None
+        return manifest if manifest is not None and manifest.settings == settings else None
 
     def draft(self, number: int) -> Path:
         """Return where the draft of a block is."""
@@ -88,13 +95,17 @@ class Workplace:
 
     @contextmanager
     def result(self) -> Iterator[Path]:
-        """Give a folder to write the corpus in; at the end it has its name."""
+        """Give a folder to write the corpus in, its manifest too; at the end it has its name."""
         aside = self.path / "corpus"
         remove_folder(aside)
         aside.mkdir()
         yield aside
+        write_bytes(self.path / MANIFEST, (aside / MANIFEST).read_bytes())
         with replacing(self.output) as place:
             aside.replace(place)
+
+    def remove(self) -> None:
+        """Remove the folder."""
         remove_folder(self.path)
 
 

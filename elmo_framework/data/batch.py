@@ -13,7 +13,7 @@ BatchT = TypeVar("BatchT")
 
 
 def to_device(batch: BatchT, device: torch.device) -> BatchT:
-    """Return the batch with every tensor on `device`: in dataclasses, mappings and tuples."""
+    """Return the batch on a device: tensors in dataclasses, mappings and tuples of tensors."""
     return cast(BatchT, _moved(batch, device))
 
 
@@ -27,6 +27,9 @@ def _moved(value: Any, device: torch.device) -> Any:
         return replace(value, **changed) if changed else value
     if isinstance(value, Mapping):
         return {key: _moved(item, device) for key, item in value.items()}
+    if isinstance(value, tuple) and any(isinstance(item, Tensor) for item in value):
+        make = getattr(value, "_make", tuple)
+        return make(_moved(item, device) for item in value)
     return value
 
 

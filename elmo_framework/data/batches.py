@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from itertools import cycle, islice
 from math import ceil, inf
 from typing import Annotated, Any, TypeVar, final
 
@@ -75,9 +76,9 @@ class ExampleSource(BatchSource[Any]):
         return len(self._plan)
 
     @property
-    def is_at_epoch_end(self) -> bool:
-        """Whether the last batch of the current epoch has been delivered."""
-        return self._delivered == len(self._plan)
+    def num_left(self) -> int:
+        """The number of batches of the current epoch that are still to be delivered."""
+        return len(self._plan) - self._delivered
 
     def batches(self) -> Iterator[Any]:
         """Yield the rest of the current epoch."""
@@ -127,7 +128,8 @@ class ExampleSource(BatchSource[Any]):
         if not self._context.is_training:
             return joint[share.rank :: share.world_size]
         missing = -len(joint) % share.world_size
-        return (joint + joint[:missing])[share.rank :: share.world_size]
+        padded = list(islice(cycle(joint), len(joint) + missing))
+        return padded[share.rank :: share.world_size]
 
     @property
     def _shuffles(self) -> bool:

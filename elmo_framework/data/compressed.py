@@ -32,6 +32,12 @@ def decompressed(file: BinaryIO, path: Path) -> BinaryIO:
     return file
 
 
+def data_suffix(path: Path) -> str:
+    """Return how a name ends, in lower case, before the ending of a compressed file: `.csv`."""
+    plain = path.with_suffix("") if path.suffix in (".gz", ".xz", ".zst") else path
+    return plain.suffix.lower()
+
+
 @contextmanager
 def reading(path: Path) -> Iterator[BinaryIO]:
     """Open a file for what `decompressed` reads of it; the file itself is given.

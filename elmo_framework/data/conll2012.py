@@ -5,17 +5,14 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from itertools import chain
 from pathlib import Path
 
 from elmo_framework.common.errors import DataError
-from elmo_framework.data.columns import Row
-from elmo_framework.data.paths import read_lines
+from elmo_framework.data.columns import Comment, Row, read_blocks
 
-_NUM_FIXED_BEFORE, _NUM_FIXED_AFTER = 11, 1
-_MIN_COLUMNS = _NUM_FIXED_BEFORE + _NUM_FIXED_AFTER
-_GAP = re.compile("[ \t]+")
-_BEGIN = re.compile(r"#begin document \((.*)\)(?:; part (\d+))?\s*")
+_ID, _PART, _WORD, _FRAMESET, _SPEAKER, _FIRST_PREDICATE = 0, 1, 3, 7, 9, 11
+_MIN_COLUMNS = _FIRST_PREDICATE + 1
+_BEGIN = re.compile(r"#begin document \((.*)\)(?:; part (\d+))?")
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,31 +21,21 @@ class Conll2012Sentence:
 
     Attributes:
         document_id: from the line that begins the document, or from the first column.
-        part: of the document, from 0.
+        part: of the document, from 0; None where the line that begins the document names none.
         first_line: where the sentence begins in the file, from 1; a word stands on each line.
         words: the words.
-        pos: their parts of speech.
-        parse: their pieces of the constituency tree, as `(NP*`.
-        predicate_lemmas: the lemmas of words that have a sense; `-` for the others.
         framesets: the PropBank frame sets of predicates, as `01`; `-` for the others.
-        senses: the word senses; `-` where there is none.
         speakers: who says or writes each word; `-` where it is not known.
-        named_entities: brackets, as `(GPE)`.
         predicates: for each predicate the brackets of its arguments, as `(ARG0*`.
         coreference: brackets with the numbers of entities, as `(12|(7)`; `-` for none.
     """
 
     document_id: str
-    part: int
+    part: int | None
     first_line: int
     words: tuple[str, ...]
-    pos: tuple[str, ...]
-    parse: tuple[str, ...]
-    predicate_lemmas: tuple[str, ...]
     framesets: tuple[str, ...]
-    senses: tuple[str, ...]
     speakers: tuple[str, ...]
-    named_entities: tuple[str, ...]
     predicates: tuple[tuple[str, ...], ...]
     coreference: tuple[str, ...]
 
@@ -60,71 +47,48 @@ def read_conll2012(path: Path) -> Iterator[Conll2012Sentence]:
         DataError: the file cannot be read, a line has too few columns or not as many as those
             before it in its sentence, or there is no sentence at all.
     """
-    is_empty, document = True, None
-    rows: list[Row] = []
-    for number, line in chain(read_lines(path), [(0, "")]):
-        text = line.strip(" \t")
-        if text and not text.startswith("#"):
-            rows.append(_row(number, text, rows, path))
-            continue
-        if rows:
-            yield _sentence(rows, document, path)
-            is_empty, rows = False, []
-        if text.startswith("#begin"):
-            document = _document(text, number, path)
-    if is_empty:
-        raise DataError("there is no sentence in this file", path=path)
+    document: tuple[str, int | None] | None = None
+    for rows, comments in read_blocks(path, comment="#"):
+        for comment in comments:
+            if comment.text.startswith("#begin"):
+                document = _document(comment, path)
+        yield _sentence(rows, document, path)
 
 
-def _document(text: str, number: int, path: Path) -> tuple[str, int]:
-    match = _BEGIN.fullmatch(text)
+def _document(comment: Comment, path: Path) -> tuple[str, int | None]:
+    match = _BEGIN.fullmatch(comment.text)
     if match is None:
         expected = "expected '#begin document (NAME); part NNN'"
-        raise DataError(f"found {text!r}, {expected}", path=path, line=number)
-    return match[1], int(match[2] or 0)
-
-
-def _row(number: int, text: str, before: Sequence[Row], path: Path) -> Row:
-    row = Row(number, tuple(_GAP.split(text)))
-    found = f"found {len(row.columns)} columns"
-    if len(row.columns) < _MIN_COLUMNS:
-        expected = f"expected {_MIN_COLUMNS} and one for each predicate"
-        raise DataError(f"{found}, {expected}: {text!r}", path=path, line=number)
-    if before and len(row.columns) != len(before[0].columns):
-        expected = f"expected {len(before[0].columns)} as on line {before[0].line}"
-        raise DataError(f"{found}, {expected}: {text!r}", path=path, line=number)
-    return row
+        raise DataError(f"found {comment.text!r}, {expected}", path=path, line=comment.line)
+    return match[1], None if match[2] is None else int(match[2])
 
 
 def _sentence(
-    rows: Sequence[Row], document: tuple[str, int] | None, path: Path
+    rows: Sequence[Row], document: tuple[str, int | None] | None, path: Path
 ) -> Conll2012Sentence:
+    first = rows[0]
+    if len(first.columns) < _MIN_COLUMNS:
+        found = f"found {len(first.columns)} columns, expected {_MIN_COLUMNS} and one for each"
+        held = " ".join(first.columns)
+        raise DataError(f"{found} predicate: {held!r}", path=path, line=first.line)
     columns = list(zip(*(row.columns for row in rows), strict=True))
-    document_id, part = document or (columns[0][0], _part(rows[0], path))
-    _, _, _, words, pos, parse, lemmas, framesets, senses, speakers, entities = columns[
-        :_NUM_FIXED_BEFORE
-    ]
+    document_id, part = document or (first.columns[_ID], _part(first, path))
     return Conll2012Sentence(
         document_id=document_id,
         part=part,
-        first_line=rows[0].line,
-        words=words,
-        pos=pos,
-        parse=parse,
-        predicate_lemmas=lemmas,
-        framesets=framesets,
-        senses=senses,
-        speakers=speakers,
-        named_entities=entities,
-        predicates=tuple(columns[_NUM_FIXED_BEFORE:-_NUM_FIXED_AFTER]),
+        first_line=first.line,
+        words=columns[_WORD],
+        framesets=columns[_FRAMESET],
+        speakers=columns[_SPEAKER],
+        predicates=tuple(columns[_FIRST_PREDICATE:-1]),
         coreference=columns[-1],
     )
 
 
 def _part(row: Row, path: Path) -> int:
-    if not row.columns[1].isdecimal():
+    if not row.columns[_PART].isdecimal():
         expected = "expected the number of a part of the document"
         raise DataError(
-            f"the second column is {row.columns[1]!r}, {expected}", path=path, line=row.line
+            f"the second column is {row.columns[_PART]!r}, {expected}", path=path, line=row.line
         )
-    return int(row.columns[1])
+    return int(row.columns[_PART])

@@ -6,7 +6,19 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from elmo_framework.common.errors import DataError, allowed, shown
+from elmo_framework.data.records import is_words, value_of
 from elmo_framework.data.tokenizer import Tokenizer
+
+
+def require_known(inputs: Mapping[str, Any], keys: Sequence[str]) -> None:
+    """Refuse keys that mean nothing, which may be mistyped.
+
+    Raises:
+        DataError: there is one.
+    """
+    for key in inputs:
+        if key not in keys:
+            raise DataError(f"{key!r} is no key of an input; {allowed(key, keys)}")
 
 
 def only_key(inputs: Mapping[str, Any], keys: Sequence[str]) -> str:
@@ -29,12 +41,9 @@ def given_words(inputs: Mapping[str, Any], key: str, tokenizer: Tokenizer) -> tu
     Raises:
         DataError: the object has no such key, or it holds something else.
     """
-    if key not in inputs:
-        found = ", ".join(map(repr, inputs)) or "none"
-        raise DataError(f"there is no key {key!r}; found {found}")
-    value = inputs[key]
+    value = value_of(inputs, key)
     if isinstance(value, str):
         return tuple(tokenizer.words(value))
-    if isinstance(value, list) and all(isinstance(word, str) for word in value):
+    if is_words(value):
         return tuple(value)
     raise DataError(f"{key!r} is {shown(value)}; expected a string or a list of strings")

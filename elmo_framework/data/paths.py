@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
-from typing import BinaryIO
+from typing import BinaryIO, TypeVar
 
 from elmo_framework.common.errors import DataError
 from elmo_framework.data.compressed import decompressed, reading
+
+STANDARD_INPUT = Path("-")
+"""The path that stands for standard input."""
+
+ParsedT = TypeVar("ParsedT")
 
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 
@@ -54,6 +60,46 @@ def read_lines(path: Path) -> Iterator[tuple[int, str]]:
     """
     with reading(path) as file:
         yield from decoded_lines(decompressed(file, path), path)
+
+
+def filled_lines(path: Path) -> Iterator[tuple[int, str]]:
+    """Yield the lines that are not blank, as `read_lines` does.
+
+    Raises:
+        DataError: as there, or there is none.
+    """
+    is_empty = True
+    for number, line in read_lines(path):
+        if line.strip():
+            is_empty = False
+            yield number, line
+    if is_empty:
+        raise DataError("there is no example in this file", path=path)
+
+
+def parsed_lines(path: Path, parse: Callable[[str], ParsedT]) -> Iterator[ParsedT]:
+    """Yield what each line is parsed to that is not blank.
+
+    Raises:
+        DataError: as of `filled_lines`, or `parse` refused a line.
+    """
+    for number, line in filled_lines(path):
+        with placed(path, number):
+            held = parse(line)
+        yield held
+
+
+@contextmanager
+def placed(path: Path, line: int) -> Iterator[None]:
+    """Say where in the data an error arose.
+
+    Raises:
+        DataError: for a `ValueError` or a `DataError` inside.
+    """
+    try:
+        yield
+    except (DataError, ValueError) as error:
+        raise DataError(str(error), path=path, line=line) from error
 
 
 def decoded_lines(file: BinaryIO, path: Path, *, first: int = 1) -> Iterator[tuple[int, str]]:

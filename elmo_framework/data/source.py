@@ -28,7 +28,7 @@ class Share:
 class BatchSource(ABC, Generic[BatchT]):
     """The batches of each epoch, in an order that depends on the seed and the epoch only.
 
-    Every process gets the same number of batches.
+    In training every process gets the same number of batches.
     """
 
     @property
@@ -43,8 +43,13 @@ class BatchSource(ABC, Generic[BatchT]):
 
     @property
     @abstractmethod
+    def num_left(self) -> int:
+        """The number of batches of the current epoch that are still to be delivered."""
+
+    @property
     def is_at_epoch_end(self) -> bool:
         """Whether the last batch of the current epoch has been delivered."""
+        return self.num_left == 0
 
     @abstractmethod
     def batches(self) -> Iterator[BatchT]:

@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from typing import Literal, NamedTuple, TypeAlias
 
 import numpy as np
@@ -41,8 +40,7 @@ class Tag(NamedTuple):
 _OUTSIDE = Tag("O", "")
 
 
-@dataclass(frozen=True, slots=True)
-class AllowedTransitions:
+class AllowedTransitions(NamedTuple):
     """Which tags may stand where.
 
     Attributes:

@@ -57,15 +57,13 @@ def collate_text(sentences: Sequence[Sequence[str]], indexers: Iterable[Indexer]
     return TextBatch(
         words=tuple(tuple(words) for words in sentences),
         mask=torch.arange(num_tokens) < lengths[:, None],
-        ids={
-            indexer.key: _padded([indexer.ids(words) for words in sentences], num_tokens)
-            for indexer in indexers
-        },
+        ids={indexer.key: _padded(indexer, sentences, num_tokens) for indexer in indexers},
     )
 
 
-def _padded(rows: Sequence[NDArray[np.int64]], num_tokens: int) -> Tensor:
-    widths = np.max([ids.shape[1:] for ids in rows], axis=0)
+def _padded(indexer: Indexer, sentences: Sequence[Sequence[str]], num_tokens: int) -> Tensor:
+    rows = [indexer.ids(words) for words in sentences]
+    widths = np.max([ids.shape[1:] for ids in rows or [indexer.ids(())]], axis=0)
     padded = np.zeros((len(rows), num_tokens, *widths.astype(int)), dtype=np.int64)
     for row, ids in zip(padded, rows, strict=True):
         row[tuple(map(slice, ids.shape))] = ids

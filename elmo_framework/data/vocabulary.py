@@ -11,8 +11,9 @@ from typing import TypeAlias, final
 import numpy as np
 from numpy.typing import NDArray
 
-from elmo_framework.common.errors import DataError, allowed
+from elmo_framework.common.errors import DataError, allowed, shown
 from elmo_framework.common.files import write_text
+from elmo_framework.data.paths import read_lines
 
 Counts: TypeAlias = Mapping[str, Counter[str]]
 """How often each item was seen, by the name of its vocabulary: "words", "labels", ..."""
@@ -97,6 +98,17 @@ class Vocabularies:
         """Return labels, without padding and without an unknown item."""
         return Vocabulary(list(self.counted(name)), name=name)
 
+    def required_labels(self) -> Vocabulary:
+        """Return `labels`.
+
+        Raises:
+            ValueError: there are none.
+        """
+        labels = self.labels()
+        if not len(labels):
+            raise ValueError("the training data has no labels")
+        return labels
+
     def save(self, directory: Path) -> None:
         """Write one file a name: a JSON array of item and count a line."""
         directory.mkdir(parents=True, exist_ok=True)
@@ -122,12 +134,17 @@ def _by_frequency(counted: Mapping[str, int]) -> dict[str, int]:
 
 def _read(path: Path) -> Counter[str]:
     counted: Counter[str] = Counter()
-    for number, line in enumerate(path.read_text(encoding="utf-8").split("\n"), start=1):
+    for number, line in read_lines(path):
         if not line:
             continue
         try:
-            item, count = json.loads(line)
-            counted[item] = int(count)
-        except ValueError as error:
-            raise DataError("no [item, count] pair", path=path, line=number) from error
+            held = json.loads(line)
+        except ValueError:
+            held = None
+        match held:
+            case [str(item), int(count)]:
+                counted[item] = count
+            case _:
+                message = f"expected [item, count], found {shown(line)}"
+                raise DataError(message, path=path, line=number)
     return counted

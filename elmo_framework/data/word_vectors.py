@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from itertools import chain, islice
 from pathlib import Path
 from typing import BinaryIO, Literal, TypeAlias
@@ -71,7 +71,8 @@ def _read_text(file: BinaryIO, dim: int, wanted: Mapping[bytes, str], path: Path
         encoded, *values = line.rstrip(b" \r\n").rsplit(b" ", dim)
         word = wanted.get(encoded)
         if word is not None and word not in found:
-            found[word] = _vector(values, dim, path, number)
+            numbers = [value.decode(errors="replace") for value in values]
+            found[word] = parse_vector(numbers, dim, path, number)
     return found
 
 
@@ -106,14 +107,21 @@ def _num_numbers(line: bytes) -> int:
     return count
 
 
-def _vector(values: list[bytes], dim: int, path: Path, number: int) -> Float32[np.ndarray, " dim"]:
+def parse_vector(
+    values: Sequence[str], dim: int, path: Path, line: int
+) -> Float32[np.ndarray, " dim"]:
+    """Make a vector of the numbers in a line.
+
+    Raises:
+        DataError: one of them is none, or they are more or fewer than `dim`.
+    """
     try:
-        vector = np.array([value.decode() for value in values], dtype=np.float32)
+        vector = np.array(values, dtype=np.float32)
     except ValueError as error:
-        raise DataError(f"this is no vector: {error}", path=path, line=number) from error
+        raise DataError(f"this is no vector: {error}", path=path, line=line) from error
     if len(vector) != dim:
         found = f"found {len(vector)} numbers, expected {dim}"
-        raise DataError(found, path=path, line=number)
+        raise DataError(found, path=path, line=line)
     return vector
 
 

@@ -17,7 +17,9 @@ from torch.nn import functional
 from elmo_framework.common.errors import DataError
 from elmo_framework.data.paths import read_lines
 from elmo_framework.data.text import TextBatch
-from elmo_framework.nn.packed import read_packed
+from elmo_framework.data.word_vectors import parse_vector
+from elmo_framework.nn.packing import reversed_rows
+from elmo_framework.nn.recurrent import read_rows
 
 _UNKNOWN, _BEGIN, _END = 0, 1, 2
 """The ids of `<UNK>`, `<BOS>` and `<EOS>`, which come first among the words."""
@@ -107,9 +109,8 @@ class Context2vecNetwork:
         """Return the vectors of what stands around each word."""
         self._modules.to(mask.device)
         forward = self._read("l2r", _shifted(ids, _BEGIN), mask)
-        order = _reversal(mask)
-        backward = self._read("r2l", _shifted(ids.gather(1, order.cpu()), _END), mask)
-        backward = backward.gather(1, order[:, :, None].expand_as(backward))
+        turned = _shifted(reversed_rows(ids, mask.to(ids.device)), _END)
+        backward = reversed_rows(self._read("r2l", turned, mask), mask)
         if self._is_deep:
             both = torch.cat([forward, backward], dim=2)
             merged: Tensor = self._modules["l4"](functional.relu(self._modules["l3"](both)))
@@ -122,7 +123,7 @@ class Context2vecNetwork:
         vectors = functional.embedding(ids, self._tables[name]).to(mask.device)
         lstm = self._modules[name]
         assert isinstance(lstm, nn.LSTM)
-        return read_packed(lstm, vectors, mask).outputs
+        return read_rows(lstm, vectors, mask).outputs
 
 
 def read_files(params: Path) -> Context2vecFiles:
@@ -169,12 +170,11 @@ def _read_words(files: Context2vecFiles) -> tuple[list[str], Tensor]:
     words: list[str] = []
     targets = np.empty((int(header.split()[0]), expected), dtype=np.float32)
     for number, line in lines:
+        if len(words) == len(targets):
+            found = f"expected {len(targets)} words as the first line says, found more"
+            raise DataError(found, path=files.words, line=number)
         word, *values = line.rstrip(" ").rsplit(" ", expected)
-        try:
-            targets[len(words)] = np.array(values, dtype=np.float32)
-        except (ValueError, IndexError) as error:
-            message = f"expected {len(targets)} lines of a word and {expected} numbers"
-            raise DataError(message, path=files.words, line=number) from error
+        targets[len(words)] = parse_vector(values, expected, files.words, number)
         words.append(word)
     if len(words) < len(targets):
         found = f"found {len(words)} words, expected {len(targets)} as the first line says"
@@ -245,10 +245,3 @@ def _linear(arrays: Mapping[str, Tensor], name: str) -> nn.Linear:
 def _shifted(ids: Int[Tensor, "batch tokens"], first: int) -> Int[Tensor, "batch tokens"]:
     """Put an id before each row and leave its last one out."""
     return functional.pad(ids[:, :-1], (1, 0), value=first)
-
-
-def _reversal(mask: Bool[Tensor, "batch tokens"]) -> Int[Tensor, "batch tokens"]:
-    """Return where each place of a row goes when its words, which come first, are reversed."""
-    places = torch.arange(mask.shape[1], device=mask.device)
-    reversed_places = mask.sum(dim=1, keepdim=True) - 1 - places
-    return torch.where(mask, reversed_places, places)

@@ -19,7 +19,7 @@ from elmo_framework.data.vocabulary import Vocabularies
 from elmo_framework.data.word_vectors import VectorFormat
 from elmo_framework.embedders.embedding import EmbeddingTokenEmbedder
 from elmo_framework.embedders.token_embedder import TokenEmbedder
-from elmo_framework.nn.packed import read_packed
+from elmo_framework.nn.recurrent import read_rows
 
 _Layers = Literal["layer1", "layer0", "both"]
 
@@ -85,10 +85,10 @@ class CoveTokenEmbedder(TokenEmbedder):
         """Read words."""
         words = self.words(text)
         given = [words] if self._has_words else []
-        lower = read_packed(self.lower, words, text.mask).outputs
+        lower = read_rows(self.lower, words, text.mask).outputs
         given += [lower] if self._layers != "layer1" else []
         if self._layers != "layer0":
-            given.append(read_packed(self.upper, lower, text.mask).outputs)
+            given.append(read_rows(self.upper, lower, text.mask).outputs)
         return torch.cat(given, dim=2)
 
     def _load(self, state: Mapping[str, Tensor], path: Path) -> None:

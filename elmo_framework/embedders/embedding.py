@@ -19,7 +19,7 @@ from torch import Tensor, nn
 from elmo_framework.common.component import ExistingPath, Injected
 from elmo_framework.data.text import Indexer, TextBatch
 from elmo_framework.data.vocabulary import Vocabularies, Vocabulary
-from elmo_framework.data.word_vectors import VectorFormat, Vectors, read_vectors
+from elmo_framework.data.word_vectors import VectorFormat, read_vectors
 from elmo_framework.embedders.token_embedder import TokenEmbedder
 
 MissingVectors: TypeAlias = Literal["normal", "zeros", "mean", "random"]
@@ -49,48 +49,6 @@ class WordIndexer(Indexer):
     def ids(self, words: Sequence[str]) -> Int64[np.ndarray, " tokens"]:
         """Return one id a word."""
         return self.vocabulary.ids(_cased(word, self.lowercase) for word in words)
-
-
-@dataclass(frozen=True, slots=True)
-class PretrainedVectors:
-    """A file of word vectors, and how words are looked up in it.
-
-    Attributes:
-        path: of the file.
-        file_format: of the file, None to tell it from its name.
-        case_fallback: whether a word that it lacks gets the vector of its lower case.
-        normalize: whether vectors are brought to the length 1; zeros stay zeros.
-    """
-
-    path: Path
-    file_format: VectorFormat | None
-    case_fallback: bool
-    normalize: bool
-
-    def read(self, vocabulary: Vocabulary, dim: int) -> dict[int, Float32[np.ndarray, " dim"]]:
-        """Return the vectors of the words that the file has, by their ids."""
-        words = vocabulary.items[2:]  # after padding and unknown
-        wanted = {*words, *(map(str.lower, words) if self.case_fallback else ())}
-        vectors = read_vectors(self.path, dim=dim, wanted=wanted, file_format=self.file_format)
-        found = {
-            vocabulary.id(word): vector
-            for word in words
-            if (vector := self._vector(word, vectors)) is not None
-        }
-        share = 100 * len(found) / len(words)
-        _log.info(
-            "%s: vectors for %d of %d words (%.1f %%)", self.path, len(found), len(words), share
-        )
-        return found
-
-    def _vector(self, word: str, vectors: Vectors) -> Float32[np.ndarray, " dim"] | None:
-        vector = vectors.get(word)
-        if vector is None and self.case_fallback:
-            vector = vectors.get(word.lower())
-        if vector is None or not self.normalize:
-            return vector
-        length = np.linalg.norm(vector)
-        return vector / length if length else vector
 
 
 @final
@@ -147,8 +105,14 @@ class EmbeddingTokenEmbedder(TokenEmbedder):
             return
         _fill_evenly(self.embedding.weight)
         if pretrained_file is not None:
-            wanted = PretrainedVectors(pretrained_file, pretrained_format, case_fallback, normalize)
-            vectors = wanted.read(vocabulary, embedding_dim)
+            vectors = _read_vectors(
+                pretrained_file,
+                vocabulary,
+                embedding_dim,
+                file_format=pretrained_format,
+                case_fallback=case_fallback,
+                normalize=normalize,
+            )
             _fill(self.embedding.weight, vectors, missing)
             self._known = frozenset(vectors)
 
@@ -175,6 +139,36 @@ def _words(vocabularies: Vocabularies, *, lowercase: bool, min_count: int) -> Vo
 
 def _cased(word: str, lowercase: bool) -> str:
     return word.lower() if lowercase else word
+
+
+def _read_vectors(
+    path: Path,
+    vocabulary: Vocabulary,
+    dim: int,
+    *,
+    file_format: VectorFormat | None,
+    case_fallback: bool,
+    normalize: bool,
+) -> dict[int, Float32[np.ndarray, " dim"]]:
+    """Return the vectors of the words that a file has, by their ids."""
+    words = vocabulary.items[2:]  # after padding and unknown
+    wanted = {*words, *(map(str.lower, words) if case_fallback else ())}
+    vectors = read_vectors(path, dim=dim, wanted=wanted, file_format=file_format)
+    found = {}
+    for word in words:
+        vector = vectors.get(word)
+        if vector is None and case_fallback:
+            vector = vectors.get(word.lower())
+        if vector is not None:
+            found[vocabulary.id(word)] = _of_length_one(vector) if normalize else vector
+    share = 100 * len(found) / len(words)
+    _log.info("%s: vectors for %d of %d words (%.1f %%)", path, len(found), len(words), share)
+    return found
+
+
+def _of_length_one(vector: Float32[np.ndarray, " dim"]) -> Float32[np.ndarray, " dim"]:
+    length = np.linalg.norm(vector)
+    return vector / length if length else vector
 
 
 @torch.no_grad()

@@ -2,23 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from elmo_framework.data.text import Indexer, TextBatch
-from elmo_framework.embedders.text_embedder import TextEmbedder
+from elmo_framework.data.text import TextBatch
 from elmo_framework.embedders.token_embedder import TokenEmbedder
-
-
-def joined_indexers(
-    embedder: TextEmbedder, output_embedder: TokenEmbedder | None
-) -> Sequence[Indexer]:
-    """Return what turns words into the ids that both read, each once."""
-    own = () if output_embedder is None else output_embedder.indexers
-    return list({item.key: item for item in (*embedder.indexers, *own)}.values())
 
 
 def joined_dim(encoded_dim: int, output_embedder: TokenEmbedder | None) -> int:

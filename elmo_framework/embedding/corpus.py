@@ -17,11 +17,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from elmo_framework.common.errors import DataError
-from elmo_framework.data.paths import decoded_lines, read_lines
+from elmo_framework.data.paths import STANDARD_INPUT, decoded_lines, read_lines
 from elmo_framework.data.tokenizer import Tokenizer
-
-STANDARD_INPUT = Path("-")
-"""The path that stands for standard input."""
 
 _DIGEST_BYTES = 16
 

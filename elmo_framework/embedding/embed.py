@@ -18,8 +18,9 @@ from elmo_framework.bilm.load import reference
 from elmo_framework.bilm.published import find_bilm
 from elmo_framework.common.errors import RunError, StoppedError
 from elmo_framework.common.logs import Progress, say, show_size
+from elmo_framework.data.paths import STANDARD_INPUT
 from elmo_framework.data.source import Share
-from elmo_framework.embedding.corpus import STANDARD_INPUT, Corpus, Survey, spooled
+from elmo_framework.embedding.corpus import Corpus, Survey, spooled
 from elmo_framework.embedding.layout import Hdf5Layout, Layout, NpyLayout, VectorForm
 from elmo_framework.embedding.selection import Selection, selection
 from elmo_framework.embedding.workplace import VectorWriter, Workplace
@@ -85,10 +86,11 @@ def embed(job: EmbeddingJob) -> None:
         StoppedError: the user interrupted; what is done is kept.
     """
     device, workplace = choose_device(job.device), Workplace(job.output)
-    with process_group(device) as group, ExitStack() as held:
+    to_go_on = "--resume goes on with what is done"
+    with process_group(device, to_go_on=to_go_on) as group, ExitStack() as held:
         if group.is_first:
-            _require_output(job, workplace)
             held.enter_context(workplace.locked())
+            _require_output(job, workplace)
         parts = _parts(job, device, held.enter_context(_standard_input(job, group.share)))
         if group.is_first:
             _prepare(job, parts, workplace)

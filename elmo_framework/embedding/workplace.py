@@ -27,7 +27,7 @@ class Workplace:
     |---|---|
     | `result` | what gets the name of the result |
     | `places.bin` | the byte of each line's vectors in it, int64 |
-    | `settings.json` | what the job computes; written when the two above are whole |
+    | `settings.json` | what the job computes |
     | `done-R.txt` | the pools whose vectors process R has written, a line each |
 
     Args:
@@ -35,19 +35,10 @@ class Workplace:
     """
 
     def __init__(self, output: Path) -> None:
-        self._folder = UnfinishedFolder(output, flag="--output-file")
-        self.output, self.path, self.locked = output, self._folder.path, self._folder.locked
+        folder = UnfinishedFolder(output, flag="--output-file", require_ours=_require_result)
+        self.output, self.path, self.locked = output, folder.path, folder.locked
+        self.require_free, self._begin = folder.require_free, folder.begin
         self.result, self._places = self.path / "result", self.path / "places.bin"
-
-    def require_free(self, *, resume: bool, force: bool) -> None:
-        """Refuse a place where something is that the user may want to keep.
-
-        Raises:
-            RunError: there is, or there is no folder for the result.
-        """
-        self._folder.require_free(
-            is_begun=self.path.exists(), resume=resume, force=force, require_ours=_require_result
-        )
 
     def prepare(
         self,
@@ -63,15 +54,11 @@ class Workplace:
         Raises:
             RunError: the interrupted job computes something else, or the disk is too small.
         """
-        if resume and self._folder.settings.exists():
-            self._folder.require_same(settings, verb="computes")
-            self._require_room(layout.num_bytes(survey) - _allocated(layout.file(self.result)))
-            return
-        remove_folder(self.path)
-        self._require_room(layout.num_bytes(survey) + 8 * survey.num_lines)
-        self.path.mkdir()
-        layout.create(self.result, survey, lines).tofile(self._places)
-        self._folder.write_settings(settings)
+        num_bytes = layout.num_bytes(survey) + 8 * survey.num_lines
+        self._require_room(num_bytes - _allocated(self.path))
+        # A job may have ended between naming the result and removing the rest.
+        if not self._begin(settings, resume=resume and self.result.exists()):
+            layout.create(self.result, survey, lines).tofile(self._places)
 
     def places(self) -> NDArray[np.int64]:
         """Return the byte of each line's vectors."""
@@ -162,5 +149,5 @@ def _require_result(output: Path) -> None:
         raise RunError(f"{output} is no ordinary file; --force leaves it alone")
 
 
-def _allocated(file: Path) -> int:
-    return file.stat().st_blocks * 512
+def _allocated(folder: Path) -> int:
+    return sum(held.stat().st_blocks for held in folder.rglob("*")) * 512

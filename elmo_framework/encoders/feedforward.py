@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Annotated, TypeVar, final
 
-from annotated_types import Ge, Gt, Lt
+from annotated_types import Ge, Gt, Le, Lt
 from jaxtyping import Bool, Float
 from torch import Tensor
 
@@ -30,7 +30,7 @@ class FeedForwardOptions:
         input_dim: checked against the width that arrives, when it is stated.
     """
 
-    num_layers: Annotated[int, Gt(0)]
+    num_layers: Annotated[int, Gt(0), Le(1000)]
     hidden_dims: Annotated[int, Gt(0)] | list[Annotated[int, Gt(0)]]
     activations: Activation | list[Activation]
     dropout: Annotated[float, Ge(0), Lt(1)] | list[Annotated[float, Ge(0), Lt(1)]] = 0.0

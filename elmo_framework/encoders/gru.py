@@ -2,21 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Annotated, final
+from typing import final
 
-from annotated_types import Ge, Gt, Lt
-from jaxtyping import Bool, Float
-from torch import Tensor, nn
+from torch import nn
 
-from elmo_framework.common.component import Local
 from elmo_framework.encoders.encoder import Encoder
-from elmo_framework.encoders.recurrent import recurrent_network
-from elmo_framework.nn.packed import read_packed
+from elmo_framework.encoders.recurrent import RecurrentEncoder
 
 
 @final
 @Encoder.register("gru")
-class GruEncoder(Encoder):
+class GruEncoder(RecurrentEncoder):
     """A GRU: the outputs of its top layer, those of both directions one after the other.
 
     Args:
@@ -28,32 +24,4 @@ class GruEncoder(Encoder):
         input_size: checked against the width that arrives, when it is stated.
     """
 
-    def __init__(
-        self,
-        input_dim: Local[int],
-        hidden_size: Annotated[int, Gt(0)],
-        num_layers: Annotated[int, Gt(0)] = 1,
-        bidirectional: bool = False,
-        dropout: Annotated[float, Ge(0), Lt(1)] = 0.0,
-        input_size: int | None = None,
-    ) -> None:
-        super().__init__()
-        self.input_dim = input_dim
-        self.output_dim = hidden_size * (2 if bidirectional else 1)
-        self.gru = recurrent_network(
-            nn.GRU,
-            input_dim,
-            hidden_size=hidden_size,
-            num_layers=num_layers,
-            bidirectional=bidirectional,
-            dropout=dropout,
-            input_size=input_size,
-        )
-
-    def forward(
-        self,
-        inputs: Float[Tensor, "batch tokens input_dim"],
-        mask: Bool[Tensor, "batch tokens"],
-    ) -> Float[Tensor, "batch tokens output_dim"]:
-        """Encode sequences."""
-        return read_packed(self.gru, inputs, mask).outputs
+    kind = nn.GRU

@@ -11,13 +11,13 @@ from torch import Tensor, nn
 from elmo_framework.common.component import Local
 from elmo_framework.encoders.encoder import Encoder
 from elmo_framework.encoders.pooler import Pooler
-from elmo_framework.encoders.recurrent import recurrent_network
-from elmo_framework.nn.packed import read_packed
+from elmo_framework.encoders.recurrent import RecurrentEncoder, recurrent_network
+from elmo_framework.nn.recurrent import read_rows
 
 
 @final
 @Encoder.register("lstm")
-class LstmEncoder(Encoder):
+class LstmEncoder(RecurrentEncoder):
     """An LSTM: the outputs of its top layer, those of both directions one after the other.
 
     Args:
@@ -29,35 +29,7 @@ class LstmEncoder(Encoder):
         input_size: checked against the width that arrives, when it is stated.
     """
 
-    def __init__(
-        self,
-        input_dim: Local[int],
-        hidden_size: Annotated[int, Gt(0)],
-        num_layers: Annotated[int, Gt(0)] = 1,
-        bidirectional: bool = False,
-        dropout: Annotated[float, Ge(0), Lt(1)] = 0.0,
-        input_size: int | None = None,
-    ) -> None:
-        super().__init__()
-        self.input_dim = input_dim
-        self.output_dim = hidden_size * (2 if bidirectional else 1)
-        self.lstm = recurrent_network(
-            nn.LSTM,
-            input_dim,
-            hidden_size=hidden_size,
-            num_layers=num_layers,
-            bidirectional=bidirectional,
-            dropout=dropout,
-            input_size=input_size,
-        )
-
-    def forward(
-        self,
-        inputs: Float[Tensor, "batch tokens input_dim"],
-        mask: Bool[Tensor, "batch tokens"],
-    ) -> Float[Tensor, "batch tokens output_dim"]:
-        """Encode sequences."""
-        return read_packed(self.lstm, inputs, mask).outputs
+    kind = nn.LSTM
 
 
 @final
@@ -101,4 +73,4 @@ class LstmPooler(Pooler):
         mask: Bool[Tensor, "batch tokens"],
     ) -> Float[Tensor, "batch output_dim"]:
         """Pool sequences."""
-        return read_packed(self.lstm, inputs, mask).last
+        return read_rows(self.lstm, inputs, mask).last

@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
-from typing import TypeVar
+from typing import Annotated, ClassVar, TypeVar
 
-from torch import nn
+from annotated_types import Ge, Gt, Lt
+from jaxtyping import Bool, Float
+from torch import Tensor, nn
 
+from elmo_framework.common.component import Local
 from elmo_framework.common.sizes import require_size
+from elmo_framework.encoders.encoder import Encoder
+from elmo_framework.nn.recurrent import read_rows
 
-NetworkT = TypeVar("NetworkT", nn.LSTM, nn.GRU)
+NetworkT = TypeVar("NetworkT", bound=nn.LSTM | nn.GRU)
 
 
 def recurrent_network(
@@ -41,3 +46,61 @@ def recurrent_network(
         dropout=dropout,
         batch_first=True,
     )
+
+
+class RecurrentEncoder(Encoder):
+    """One of torch's recurrent networks as an encoder: the outputs of its top layer.
+
+    Those of both directions stand one after the other.
+
+    Attributes:
+        kind: which network.
+
+    Args:
+        input_dim: the width of the vectors that it will be given.
+        hidden_size: the width of one direction.
+        num_layers: how many layers there are; each reads both directions of the one below.
+        bidirectional: whether a second network reads each row from its end.
+        dropout: the share of values dropped between the layers.
+        input_size: checked against the width that arrives, when it is stated.
+    """
+
+    kind: ClassVar[type[nn.LSTM] | type[nn.GRU]]
+
+    def __init__(
+        self,
+        input_dim: Local[int],
+        hidden_size: Annotated[int, Gt(0)],
+        num_layers: Annotated[int, Gt(0)] = 1,
+        bidirectional: bool = False,
+        dropout: Annotated[float, Ge(0), Lt(1)] = 0.0,
+        input_size: int | None = None,
+    ) -> None:
+        super().__init__()
+        self.input_dim = input_dim
+        self.output_dim = hidden_size * (2 if bidirectional else 1)
+        network = recurrent_network(
+            self.kind,
+            input_dim,
+            hidden_size=hidden_size,
+            num_layers=num_layers,
+            bidirectional=bidirectional,
+            dropout=dropout,
+            input_size=input_size,
+        )
+        self.add_module(self._name, network)
+
+    @property
+    def _name(self) -> str:
+        """`lstm` or `gru`: how the names of the weights begin."""
+        return self.kind.__name__.lower()
+
+    def forward(
+        self,
+        inputs: Float[Tensor, "batch tokens input_dim"],
+        mask: Bool[Tensor, "batch tokens"],
+    ) -> Float[Tensor, "batch tokens output_dim"]:
+        """Encode sequences."""
+        network = self.get_submodule(self._name)
+        assert isinstance(network, nn.LSTM | nn.GRU)
+        return read_rows(network, inputs, mask).outputs

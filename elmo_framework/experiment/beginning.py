@@ -17,6 +17,7 @@ from elmo_framework.data.vocabulary import Vocabularies
 from elmo_framework.experiment.experiment import Beginning
 from elmo_framework.experiment.run_directory import RunDirectory
 from elmo_framework.model.model import Model
+from elmo_framework.training.checkpointer import Best
 
 
 @runtime_checkable
@@ -40,45 +41,55 @@ def first_vocabularies(beginning: Beginning) -> Vocabularies | None:
     run = _run(beginning)
     if run is not None:
         return Vocabularies.load(run.vocabulary)
-    listed = find_bilm(beginning.path).weights.with_name("vocabulary.txt")
+    listed = find_bilm(beginning.path).vocabulary
     if not listed.is_file():
         return None
     return Vocabularies({"words": as_counts(read_vocabulary_file(listed))})
 
 
-def load_first_weights(beginning: Beginning, model: Model[Any]) -> None:
+def load_first_weights(beginning: Beginning, model: Model[Any]) -> Best | None:
     """Give a model the weights that it goes on from.
+
+    Returns:
+        What a run has kept of its best weights, for `load_first_optimizer`.
 
     Raises:
         DataError: there is no such run or biLM.
-        RunError: they are those of another model.
+        RunError: they are those of another model, or the run has none yet.
     """
     run = _run(beginning)
     if run is not None:
         best = run.best_checkpoint()
-        weights = run.load_weights() if best is None else best.weights
+        if best is None and not run.weights.is_file():
+            raise RunError(
+                f"init_from: the run {run.path} has no weights: neither {run.weights.name} nor a "
+                "checkpoint"
+            )
         try:
-            model.load_state_dict(weights)
+            model.load_state_dict(run.load_weights() if best is None else best.weights)
         except RuntimeError as error:
             raise RunError(
                 f"init_from: the run {run.path} trained another model: {_first_difference(error)}"
             ) from error
-    elif isinstance(model, Pretrainable):
+        return best
+    if isinstance(model, Pretrainable):
         model.load_files(find_bilm(beginning.path))
     else:
         raise RunError(
             f"init_from: no run is in {str(beginning.path)!r}, and a {type(model).__name__} can "
             "go on from a run only"
         )
+    return None
 
 
 def load_first_optimizer(
-    beginning: Beginning, optimizer: torch.optim.Optimizer, *, kind: str
+    beginning: Beginning, best: Best | None, optimizer: torch.optim.Optimizer, *, kind: str
 ) -> bool:
     """Give an optimizer what it had gathered; its rates and the like stay as they are.
 
     Args:
         beginning: what training goes on from.
+        best: what `load_first_weights` returned.
         optimizer: over the parameters that are trained.
         kind: the name that it is registered under.
 
@@ -88,10 +99,9 @@ def load_first_optimizer(
     Raises:
         RunError: it was another optimizer, or over other parameters.
     """
-    run = None if beginning.reset_optimizer else _run(beginning)
-    best = None if run is None else run.best_checkpoint()
-    if run is None or best is None:
+    if best is None or beginning.reset_optimizer:
         return False
+    run = RunDirectory(Path(beginning.path))
     before = run.read_config()["trainer"]["optimizer"]["type"]
     if before != kind:
         raise RunError(

@@ -33,12 +33,8 @@ def word_coverage(
     }
     if not parts:
         return {}
-    splits: list[Split] = ["train", "validation"]
-    splits += ["test"] if experiment.evaluate_on_test else []
     counts: dict[str, Counter[str]] = {
-        split: _count(experiment, model, split)
-        for split in splits
-        if experiment.paths[split] is not None
+        split: _count(experiment, model, split) for split in experiment.used_splits
     }
     shares = {
         name: {split: _shares(part, counted) for split, counted in counts.items()}

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import random
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
+import numpy as np
 import torch
 
 from elmo_framework.corpus.vocabulary_file import as_counts, read_vocabulary_file
@@ -14,6 +15,7 @@ from elmo_framework.data.source import BatchSource, Share, SourceContext
 from elmo_framework.data.vocabulary import Vocabularies
 from elmo_framework.experiment.experiment import Experiment, Split, VocabularyOptions
 from elmo_framework.model.model import Model, Prepared
+from elmo_framework.tasks.language_modeling.corpus import Corpus
 
 
 def read_examples(experiment: Experiment, split: Split) -> Iterable[Any]:
@@ -25,19 +27,36 @@ def read_examples(experiment: Experiment, split: Split) -> Iterable[Any]:
     reader, path = experiment.reader(split), experiment.paths[split]
     if split != "train" or experiment.train_fraction == 1.0:
         return reader.read(path)
-    num_examples = sum(1 for _ in reader.read(path))
-    chosen = chosen_examples(num_examples, experiment.train_fraction, experiment.random_seed)
-    return (example for index, example in enumerate(reader.read(path)) if index in chosen)
+    examples = reader.read(path)
+    if isinstance(examples, Corpus):
+        numbers = chosen_groups(
+            examples.num_sentences, experiment.train_fraction, experiment.random_seed
+        )
+        return examples.part(np.array(sorted(numbers)))
+    group = experiment.model.factory.task.group
+    num_groups = 1 + max((index for index, _ in _numbered(reader.read(path), group)), default=0)
+    chosen = chosen_groups(num_groups, experiment.train_fraction, experiment.random_seed)
+    return (example for index, example in _numbered(reader.read(path), group) if index in chosen)
 
 
-def chosen_examples(num_examples: int, fraction: float, seed: int) -> set[int]:
-    """Return which examples a share of the data holds: at least one.
+def chosen_groups(num_groups: int, fraction: float, seed: int) -> set[int]:
+    """Return which groups of examples a share of the data holds: at least one.
 
     With the same seed a smaller share is a part of a larger one.
     """
-    order = list(range(num_examples))
+    order = list(range(num_groups))
     random.Random(seed).shuffle(order)
-    return set(order[: max(1, round(fraction * num_examples))])
+    return set(order[: max(1, round(fraction * num_groups))])
+
+
+def _numbered(examples: Iterable[Any], group: Callable[[Any], object]) -> Iterator[tuple[int, Any]]:
+    """Yield each example with the number of its group."""
+    number, last = -1, None
+    for example in examples:
+        held = group(example)
+        number += held is not last
+        last = held
+        yield number, example
 
 
 def count_vocabularies(experiment: Experiment, model: type[Model[Any]]) -> Vocabularies:
@@ -70,13 +89,9 @@ def prepare_model(experiment: Experiment, model: Model[Any], device: torch.devic
     parts = [part for part in model.modules() if isinstance(part, Prepared)]
     if not parts:
         return
-    splits: list[Split] = ["train", "validation"]
-    if experiment.evaluate_on_test:
-        splits.append("test")
     sentences = [
         words
-        for split in splits
-        if experiment.paths[split] is not None
+        for split in experiment.used_splits
         for example in read_examples(experiment, split)
         for words in model.task.sentences(example)
     ]

@@ -13,7 +13,7 @@ from elmo_framework.common.registry import Registrable
 from elmo_framework.data.reader import DatasetReader
 from elmo_framework.data.source import DataLoader
 from elmo_framework.model.model import Model
-from elmo_framework.training.options import GradientDescent, TrainerOptions
+from elmo_framework.training.options import GradientDescent
 
 Split: TypeAlias = Literal["train", "validation", "test"]
 
@@ -83,7 +83,7 @@ class Experiment(Registrable):
         train_data_path: ExistingPath,
         model: Lazy[Model[Any]],
         data_loader: Annotated[DataLoader, Default({})],
-        trainer: Annotated[TrainerOptions, Default({})],
+        trainer: Annotated[GradientDescent, Default({})],
         vocabulary: Annotated[VocabularyOptions, Default({})],
         datasets_for_vocab_creation: Annotated[list[Split], Default(["train"])],
         plugins: Annotated[list[str], Default([])],
@@ -100,8 +100,6 @@ class Experiment(Registrable):
             raise ValueError("evaluate_on_test needs a test_data_path")
         if validation_data_path is None:
             _require_no_validation(trainer)
-        if not isinstance(trainer, GradientDescent):
-            raise ValueError("this trainer is not one that an experiment can run")
         self.paths: dict[Split, Any] = {
             "train": train_data_path,
             "validation": validation_data_path,
@@ -127,11 +125,16 @@ class Experiment(Registrable):
         """Return what reads one of the three data sets."""
         return self.train_reader if split == "train" else self.evaluation_reader
 
+    @property
+    def used_splits(self) -> list[Split]:
+        """The data sets that a training reads: test data only where it is scored on them."""
+        splits: list[Split] = ["train", "validation"]
+        splits += ["test"] if self.evaluate_on_test else []
+        return [split for split in splits if self.paths[split] is not None]
 
-def _require_no_validation(trainer: TrainerOptions) -> None:
+
+def _require_no_validation(trainer: GradientDescent) -> None:
     """Refuse what needs scores where there will be none."""
-    if not isinstance(trainer, GradientDescent):
-        return
     needing = [
         key
         for key, needs in (

@@ -6,23 +6,29 @@ from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any
+from typing import Any, NamedTuple
 
 import torch
-from safetensors.torch import load_file, save_file
+from torch import Tensor
 
 from elmo_framework.bilm.bilm import BiLm
 from elmo_framework.bilm.hdf5 import has_bilm_tf_parts
-from elmo_framework.bilm.load import FILE_NAMES, BiLmFiles, bilm_files, read_bilm, save_bilm
+from elmo_framework.bilm.load import (
+    FILE_NAMES,
+    SOFTMAX,
+    VOCABULARY,
+    BiLmFiles,
+    bilm_files,
+    read_bilm,
+    save_bilm,
+)
 from elmo_framework.bilm.published import find_bilm
 from elmo_framework.common.errors import DataError, RunError
-from elmo_framework.common.files import remove, replacing, write_bytes
+from elmo_framework.common.files import remove, write_bytes
 from elmo_framework.experiment.loaded_run import load
 from elmo_framework.experiment.run_directory import RunDirectory
 from elmo_framework.model.model import Model
-
-_SOFTMAX, _VOCABULARY = "softmax.safetensors", "vocabulary.txt"
-"""What pretraining leaves beside a biLM: weights of its softmax, and the words by their ids."""
+from elmo_framework.model.tensor_files import load_tensors, save_tensors
 
 
 def export_bilm(
@@ -44,31 +50,58 @@ def export_bilm(
         directory: where the files go; it is made if it is not there.
         dtype: of the weights in the files: float32, which every ELMo program reads, or float16,
             which takes half the room.
-        force: whether a biLM that is there may be replaced.
+        force: whether files of these names that are there may be replaced or removed.
         packages: plugins besides those that the run was trained with.
 
     Returns:
         The files that were written.
 
     Raises:
-        DataError: there is no biLM, or a weight is too large for the type.
-        RunError: bilm-tf's format cannot hold it, a biLM is in the way, or the run cannot be
+        DataError: there is no biLM, a file of it is damaged, or a weight is too large for the type.
+        RunError: bilm-tf's format cannot hold it, files are in the way, or the run cannot be
             loaded.
     """
-    present = [name for name in FILE_NAMES if (directory / name).exists()]
+    names = (*FILE_NAMES, SOFTMAX, VOCABULARY)
+    present = [name for name in names if (directory / name).exists()]
     if present and not force:
         raise RunError(
-            f"--output-dir {directory}: a biLM is there already ({', '.join(present)}); pass "
-            "--force to replace it, or choose another folder"
+            f"--output-dir {directory}: files of a biLM are there already ({', '.join(present)}); "
+            "pass --force to replace them, or choose another folder"
         )
     with TemporaryDirectory() as folder:
         files = _files(source) or _extracted(Path(source), Path(folder), packages)
         bilm = read_bilm(files)
         _require_bilm_tf_parts(bilm, source)
+        softmax = _read_softmax(files)
         save_bilm(bilm, directory, dtype=dtype)
-        softmax = _copy_softmax(files, directory, dtype)
     written = bilm_files(directory)
-    return [written.options, written.weights, *softmax]
+    if softmax is None:
+        # What is there belonged to another biLM.
+        remove(written.softmax)
+        remove(written.vocabulary)
+        return [written.options, written.weights]
+    save_tensors(softmax.weights, written.softmax, dtype=dtype)
+    write_bytes(written.vocabulary, softmax.words)
+    return [written.options, written.weights, written.softmax, written.vocabulary]
+
+
+class _Softmax(NamedTuple):
+    """What pretraining leaves beside a biLM.
+
+    Attributes:
+        weights: of the softmax.
+        words: the content of its vocabulary file.
+    """
+
+    weights: dict[str, Tensor]
+    words: bytes
+
+
+def _read_softmax(files: BiLmFiles) -> _Softmax | None:
+    """Return the softmax that belongs to a biLM; None where there is none."""
+    if not files.softmax.is_file():
+        return None
+    return _Softmax(load_tensors(files.softmax), files.vocabulary.read_bytes())
 
 
 def _files(source: Path | str) -> BiLmFiles | None:
@@ -101,21 +134,6 @@ def _tuned(source: Path, model: Model[Any]) -> BiLm:
     frozen = sorted({str(reference.path.parent) for reference in model.references().values()})
     hint = f"; it reads the frozen one in {', '.join(frozen)}, export that" if frozen else ""
     raise RunError(f"{source}: this run trained no biLM{hint}")
-
-
-def _copy_softmax(files: BiLmFiles, directory: Path, dtype: torch.dtype) -> list[Path]:
-    """Write the softmax that belongs to a biLM, or remove what belonged to another."""
-    softmax, vocabulary = directory / _SOFTMAX, directory / _VOCABULARY
-    source = files.options.with_name(_SOFTMAX)
-    if not source.is_file():
-        remove(softmax)
-        remove(vocabulary)
-        return []
-    weights = {name: held.to(dtype) for name, held in load_file(source).items()}
-    with replacing(softmax) as aside:
-        save_file(weights, aside)
-    write_bytes(vocabulary, source.with_name(_VOCABULARY).read_bytes())
-    return [softmax, vocabulary]
 
 
 def _require_bilm_tf_parts(bilm: BiLm, source: Path | str) -> None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -28,6 +27,7 @@ from elmo_framework.model.head import Head
 from elmo_framework.model.model import Model
 from elmo_framework.training.evaluator import Evaluator, autocast, inference
 from elmo_framework.training.process_group import ProcessGroup, choose_device
+from elmo_framework.training.trainer import grouped
 
 Note = Callable[[Any, Any], None]
 
@@ -124,19 +124,9 @@ class LoadedRun:
             TypeError: `inputs` is one sentence or one object.
             ValueError: `batch_size` is below 1.
         """
-        return list(self.predictions(inputs, batch_size=batch_size, tokenizer=tokenizer))
-
-    def predictions(
-        self,
-        inputs: Iterable[str | Mapping[str, Any]],
-        *,
-        batch_size: int = 32,
-        tokenizer: Tokenizer | str | None = None,
-    ) -> Iterator[dict[str, Any]]:
-        """Yield what `predict` returns, a batch at a time."""
         task = self.head().task
         pairs = self.predictions_with_examples(inputs, batch_size=batch_size, tokenizer=tokenizer)
-        return (task.to_json(prediction, example) for prediction, example in pairs)
+        return [task.to_json(prediction, example) for prediction, example in pairs]
 
     def predictions_with_examples(
         self,
@@ -192,7 +182,7 @@ class LoadedRun:
         self, head: Head[Any], examples: Iterator[Any], batch_size: int
     ) -> Iterator[tuple[Any, Any]]:
         collate = head.task.collator(self.vocabularies, head.indexers)
-        while batch := list(islice(examples, batch_size)):
+        for batch in grouped(examples, batch_size):
             yield from zip(self._predict(head, collate(batch)), batch, strict=True)
 
     def _predict(self, head: Head[Any], batch: Any) -> Sequence[Any]:
@@ -300,8 +290,8 @@ def _as_object(held: object) -> Mapping[str, Any]:
 
 def _require_same_bilm(run: RunDirectory, model: Model[Any]) -> None:
     trained_on = run.read_digests().get("bilm", {})
-    for reference in model.references().values():
-        expected = trained_on.get(str(reference.path.absolute()))
+    for name, reference in model.references().items():
+        expected = trained_on.get(name)
         if expected is not None and expected != reference.digest:
             raise RunError(
                 f"{run.path}: {reference.path} is another biLM now than the one that this run "

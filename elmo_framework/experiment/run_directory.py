@@ -11,14 +11,13 @@ from shutil import rmtree
 from typing import Any
 
 from filelock import FileLock, Timeout
-from safetensors import SafetensorError
-from safetensors.torch import load_file
 from torch import Tensor
 
 from elmo_framework.common.errors import RunError
-from elmo_framework.common.files import replacing, write_text
+from elmo_framework.common.files import write_text
 from elmo_framework.data.source import Share
-from elmo_framework.training.checkpointer import Best, Checkpointer, save_tensors
+from elmo_framework.model.tensor_files import load_tensors, save_tensors
+from elmo_framework.training.checkpointer import Best, Checkpointer
 from elmo_framework.training.process_group import ProcessGroup
 
 _LOCK = ".lock"
@@ -135,23 +134,20 @@ class RunDirectory:
 
     def save_weights(self, weights: Mapping[str, Tensor]) -> None:
         """Write the best weights."""
-        with replacing(self.weights) as aside:
-            save_tensors(weights, aside)
+        save_tensors(weights, self.weights)
 
     def load_weights(self) -> Mapping[str, Tensor]:
         """Read the best weights: of the finished run, or so far.
 
         Raises:
-            RunError: the file is damaged.
+            DataError: the file is damaged.
+            RunError: the checkpoint is.
         """
         best = None if self.weights.is_file() else self.best_checkpoint()
         if best is not None:
             _LOG.warning("%s: not finished yet; these are its best weights so far", self.path)
             return best.weights
-        try:
-            return load_file(self.weights)
-        except SafetensorError as error:
-            raise RunError(f"{self.weights}: the file is damaged: {error}") from error
+        return load_tensors(self.weights)
 
     def best_checkpoint(self) -> Best | None:
         """Read the best checkpoint; None when there is none.

@@ -27,8 +27,9 @@ from elmo_framework.experiment.experiment import Beginning, Experiment, Split
 from elmo_framework.experiment.model_report import inspect_model
 from elmo_framework.experiment.run_directory import RunDirectory
 from elmo_framework.experiment.training_job import TrainingJob
+from elmo_framework.metrics.metric import is_of_one_type
 from elmo_framework.model.model import Model
-from elmo_framework.training.checkpointer import Checkpointer
+from elmo_framework.training.checkpointer import Best, Checkpointer
 from elmo_framework.training.console import Console
 from elmo_framework.training.estimate import Estimate
 from elmo_framework.training.evaluator import Evaluator, require_score
@@ -70,17 +71,16 @@ def train(
     written["plugins"] = sorted({*written["plugins"], *packages})
     device = choose_device(experiment.trainer.device)
     run = RunDirectory(directory)
-    with process_group(device) as group, _alone_in(run, group):
+    to_go_on = "--recover goes on from the last checkpoint"
+    with process_group(device, to_go_on=to_go_on) as group, _alone_in(run, group):
         job = TrainingJob(checked, experiment, config, written, run, group, device)
         job.prepare(force=force, recover=recover)
         return _train(job)
 
 
 def _train(job: TrainingJob) -> dict[str, Any]:
-    seed_everything(job.experiment.random_seed)
     vocabularies = job.vocabularies()
-    model = job.experiment.model.build(vocabularies=vocabularies).to(job.device)
-    _freeze(model, job.experiment.trainer.no_grad)
+    model = build_model(job.experiment, vocabularies, job.device)
     job.record(model)
     prepare_model(job.experiment, model, job.device)
     checkpointer = Checkpointer(
@@ -89,15 +89,21 @@ def _train(job: TrainingJob) -> dict[str, Any]:
         group=job.group,
     )
     beginning = None if checkpointer.folders() else job.experiment.init_from
-    if beginning is not None:
-        load_first_weights(beginning, model)
+    best = None if beginning is None else load_first_weights(beginning, model)
     test_evaluator = (
         _evaluator(job, model, vocabularies, "test") if job.experiment.evaluate_on_test else None
     )
     seed_everything(job.experiment.random_seed + job.group.share.rank)
-    trainer = _trainer(job, model, vocabularies)
+    trainer = build_trainer(
+        job.experiment,
+        model,
+        vocabularies,
+        evaluator=_evaluator(job, model, vocabularies, "validation"),
+        group=job.group,
+        device=job.device,
+    )
     if beginning is not None:
-        _begin(job, beginning, trainer.optimizer)
+        _begin(job, beginning, best, trainer.optimizer)
     observers = _observers(job, trainer)
     try:
         with interrupts() as interrupt:
@@ -108,16 +114,49 @@ def _train(job: TrainingJob) -> dict[str, Any]:
     return _finish(job, model, result, test_evaluator)
 
 
-def _begin(job: TrainingJob, beginning: Beginning, optimizer: torch.optim.Optimizer) -> None:
-    kind = job.filled["trainer"]["optimizer"]["type"]
-    goes_on = load_first_optimizer(beginning, optimizer, kind=kind)
-    if job.group.is_first:
-        state = "with the state of its optimizer" if goes_on else "with a new optimizer"
-        say(f"training goes on from the weights of {beginning.path}, {state}")
+def build_model(
+    experiment: Experiment, vocabularies: Vocabularies, device: torch.device
+) -> Model[Any]:
+    """Return the model as the seed of an experiment makes it, without gradients where it says so.
+
+    Args:
+        experiment: built.
+        vocabularies: of its data.
+        device: where the model is to be.
+    """
+    seed_everything(experiment.random_seed)
+    model = experiment.model.build(vocabularies=vocabularies).to(device)
+    for pattern in experiment.trainer.no_grad:
+        for name, parameter in model.named_parameters():
+            if re.search(pattern, name):
+                parameter.requires_grad_(False)
+    return model
 
 
-def _trainer(job: TrainingJob, model: Model[Any], vocabularies: Vocabularies) -> Trainer:
-    options = job.experiment.trainer
+def build_trainer(
+    experiment: Experiment,
+    model: Model[Any],
+    vocabularies: Vocabularies,
+    *,
+    evaluator: Evaluator | None,
+    group: ProcessGroup,
+    device: torch.device,
+) -> Trainer:
+    """Return what trains a model on the training data of its experiment.
+
+    Args:
+        experiment: built.
+        model: of `build_model`, its parts prepared (`prepare_model`).
+        vocabularies: those that the model was built with.
+        evaluator: scores on the validation data; None without any.
+        group: the processes that train together.
+        device: where the model is.
+
+    Raises:
+        RunError: `trainer.no_grad` leaves nothing to train.
+        DataError: the training data cannot be read.
+    """
+    options = experiment.trainer
     trained = [parameter for parameter in model.parameters() if parameter.requires_grad]
     if not trained:
         raise RunError("no parameter is left to train; see trainer.no_grad")
@@ -125,12 +164,22 @@ def _trainer(job: TrainingJob, model: Model[Any], vocabularies: Vocabularies) ->
         options=options,
         model=model,
         optimizer=options.optimizer.create(trained),
-        source=training_source(job.experiment, model, vocabularies, share=job.group.share),
-        evaluator=_evaluator(job, model, vocabularies, "validation"),
+        source=training_source(experiment, model, vocabularies, share=group.share),
+        evaluator=evaluator,
         average=AveragedWeights(model, options.averaged_decay),
-        group=job.group,
-        device=job.device,
+        group=group,
+        device=device,
     )
+
+
+def _begin(
+    job: TrainingJob, beginning: Beginning, best: Best | None, optimizer: torch.optim.Optimizer
+) -> None:
+    kind = job.filled["trainer"]["optimizer"]["type"]
+    goes_on = load_first_optimizer(beginning, best, optimizer, kind=kind)
+    if job.group.is_first:
+        state = "with the state of its optimizer" if goes_on else "with a new optimizer"
+        say(f"training goes on from the weights of {beginning.path}, {state}")
 
 
 def _evaluator(
@@ -163,8 +212,7 @@ def _rehearse(evaluator: Evaluator, model: Model[Any], *, metric: str, path: Pat
             f"{error}; to count its labels too, name it in datasets_for_vocab_creation", path=path
         ) from error
     # Scores by type, such as f1-measure-PER, need not be there from the first batch on.
-    by_type = tuple(name.removesuffix("overall") for name in scores if name.endswith("-overall"))
-    if scores and not (by_type and metric[1:].startswith(by_type)):
+    if scores and not is_of_one_type(metric[1:], scores):
         require_score(metric, scores)
 
 
@@ -173,12 +221,7 @@ def _observers(job: TrainingJob, trainer: Trainer) -> Observers:
     if not job.group.is_first:
         return Observers([])
     configured = [lazy.build(directory=job.run.path) for lazy in job.experiment.trainer.callbacks]
-    metric = job.experiment.trainer.validation_metric
-    own: list[Observer] = [
-        RunLog(job.run.path),
-        Console(num_steps=trainer.num_steps, metric=metric),
-        Estimate(trainer),
-    ]
+    own: list[Observer] = [RunLog(job.run.path), Console(trainer), Estimate(trainer)]
     return Observers([*own, *configured])
 
 
@@ -204,7 +247,7 @@ def _finish(
 def _metrics(model: Model[Any], result: TrainingResult) -> dict[str, Any]:
     progress = result.progress
     return {
-        "best_step": progress.best_step,
+        "best_step": progress.step if progress.best_step is None else progress.best_step,
         "training_steps": progress.step,
         "training_duration": round(progress.seconds, 3),
         "training_end": result.reason,
@@ -226,11 +269,3 @@ def _alone_in(run: RunDirectory, group: ProcessGroup) -> Iterator[None]:
             yield
     else:
         yield
-
-
-def _freeze(model: Model[Any], patterns: list[str]) -> None:
-    """Exclude from training the parameters that `trainer.no_grad` names."""
-    for pattern in patterns:
-        for name, parameter in model.named_parameters():
-            if re.search(pattern, name):
-                parameter.requires_grad_(False)

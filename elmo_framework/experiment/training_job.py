@@ -119,7 +119,7 @@ class TrainingJob:
             return
         digests = {
             "data": digests_of_data([path for path in self.experiment.paths.values() if path]),
-            "bilm": {str(held.path): held.digest for held in model.references().values()},
+            "bilm": {name: held.digest for name, held in model.references().items()},
         }
         before = self.run.read_digests()
         if before and (changed := differences(before, digests)):

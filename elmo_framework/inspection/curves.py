@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeAlias
 
+from elmo_framework.metrics.metric import is_of_one_type
 from elmo_framework.training.observer import METRICS_LOG, STEPS_LOG
 
 _Line: TypeAlias = Mapping[str, float]
@@ -85,13 +86,12 @@ def _read(path: Path) -> list[_Line]:
 def _names(lines: Sequence[_Line]) -> list[str]:
     """Return the names of the figures that are shown, scores first."""
     names = list(dict.fromkeys(name for line in lines for name in line))
-    by_type = tuple(name.removesuffix("overall") for name in names if name.endswith("-overall"))
     shown = [
         name
         for name in names
         if name not in ("step", "seconds")
         and not name.startswith("num_")
-        and not (by_type and name.startswith(by_type) and not name.endswith("-overall"))
+        and not is_of_one_type(name, names)
     ]
     return sorted(shown, key=lambda name: "." in name)
 

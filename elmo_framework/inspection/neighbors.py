@@ -19,7 +19,8 @@ from elmo_framework.bilm.load import reference
 from elmo_framework.bilm.published import find_bilm
 from elmo_framework.common.errors import DataError, RunError, allowed
 from elmo_framework.common.logs import Progress
-from elmo_framework.embedding.corpus import STANDARD_INPUT, Corpus, Line
+from elmo_framework.data.paths import STANDARD_INPUT
+from elmo_framework.embedding.corpus import Corpus, Line
 from elmo_framework.experiment.loaded_run import build_tokenizer
 from elmo_framework.training.process_group import choose_device
 

@@ -47,21 +47,25 @@ def write_report(run: Path, output: Path, *, comparison: Comparison | None = Non
         OSError: the page cannot be written.
     """
     held = RunDirectory.begun(run)
-    config, metadata, metrics = held.read_config(), held.read_metadata(), held.read_metrics()
-    report = Report(
-        title=run.resolve().name,
+    # Where it goes is looked at before neighbours are, which takes long.
+    with writing(output) as file:
+        file.write(render(_report(held, comparison)))
+
+
+def _report(run: RunDirectory, comparison: Comparison | None) -> Report:
+    config, metadata, metrics = run.read_config(), run.read_metadata(), run.read_metrics()
+    return Report(
+        title=run.path.resolve().name,
         facts=_facts(config, metadata),
         figures=_figures(metrics),
-        panels=read_panels(run),
-        neighbors={} if comparison is None else _neighbors(run, comparison),
+        panels=read_panels(run.path),
+        neighbors={} if comparison is None else _neighbors(run.path, comparison),
         documents={
             "All figures": json.dumps(metrics, indent=2),
             "Configuration, every default written out": json.dumps(config, indent=2),
             "Versions, machine and digests": json.dumps(metadata, indent=2),
         },
     )
-    with writing(output) as file:
-        file.write(render(report))
 
 
 def _facts(config: Mapping[str, Any], metadata: Mapping[str, Any]) -> dict[str, str]:

@@ -10,6 +10,7 @@ import numpy as np
 from scipy.optimize import linear_sum_assignment  # type: ignore[import-untyped]
 
 from elmo_framework.metrics.metric import Metric
+from elmo_framework.metrics.shares import harmonic_mean, share
 
 Span: TypeAlias = tuple[int, int]
 """The first and the last word of a mention."""
@@ -54,9 +55,10 @@ class ConllCoref(Metric):
     (Pradhan et al. 2014). Nothing is done to mentions that only one side has, nor to clusters of
     one mention, on either side.
 
-    A mention may stand in several clusters, which are not made one: it counts in the size of each.
-    Of the right clusters it is in, a predicted mention belongs to the last, for MUC and for the
-    sum over mentions that B-cubed is. A predicted mention that is right stays in the first of its
+    A mention may stand in several clusters, which are not made one, and several times in one of
+    the right ones: it counts in the size of each as often as it stands there. Of the right
+    clusters it is in, a predicted mention belongs to the last, for MUC and for the sum over
+    mentions that B-cubed is. A predicted mention that is right stays once, in the first of its
     predicted clusters.
 
     The scores are called `muc_f1`, `b_cubed_f1`, `ceaf_f1` and `coref_f1` for their mean, each
@@ -66,7 +68,7 @@ class ConllCoref(Metric):
 
     def count(self, prediction: Resolution, gold: Clusters) -> Mapping[str, float]:
         """Count the clusters of one document."""
-        key = [list(dict.fromkeys(cluster)) for cluster in gold if cluster]
+        key = [list(cluster) for cluster in gold if cluster]
         response = _counted(prediction.clusters, {mention for held in key for mention in held})
         sums = {}
         for name, agreement in _AGREEMENTS.items():
@@ -82,11 +84,11 @@ class ConllCoref(Metric):
         scores: dict[str, float] = {}
         for name in _AGREEMENTS:
             for side in ("precision", "recall"):
-                scores[f"{name}_{side}"] = _share(
+                scores[f"{name}_{side}"] = share(
                     sums.get(f"{name}_{side}/found", 0.0), sums.get(f"{name}_{side}/total", 0.0)
                 )
             precision, recall = scores[f"{name}_precision"], scores[f"{name}_recall"]
-            scores[f"{name}_f1"] = _share(2 * precision * recall, precision + recall)
+            scores[f"{name}_f1"] = harmonic_mean(precision, recall)
         for side in ("precision", "recall", "f1"):
             scores[f"coref_{side}"] = sum(scores[f"{name}_{side}"] for name in _AVERAGED) / 3
         return scores
@@ -104,7 +106,7 @@ class MentionRecall(Metric):
 
     def score(self, sums: Mapping[str, float]) -> dict[str, float]:
         """Return `mention_recall`."""
-        return {"mention_recall": _share(sums.get("found", 0.0), sums.get("total", 0.0))}
+        return {"mention_recall": share(sums.get("found", 0.0), sums.get("total", 0.0))}
 
 
 def _counted(clusters: Clusters, right: Set[Span]) -> list[list[Span]]:
@@ -179,7 +181,3 @@ _AVERAGED: Mapping[str, Callable[[list[list[Span]], list[list[Span]]], _Agreemen
     "ceaf": _ceaf,
 }
 _AGREEMENTS = {**_AVERAGED, "mention_identification": _mentions}
-
-
-def _share(part: float, whole: float) -> float:
-    return part / whole if whole else 0.0

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any, TypeAlias
 
 Table: TypeAlias = Mapping[str, Mapping[str, int]]
@@ -28,3 +28,14 @@ class Metric(ABC):
     def table(self, sums: Mapping[str, float]) -> Table:
         """Return counts by row and column that say more than the scores; none unless told."""
         return {}
+
+
+def is_of_one_type(name: str, names: Iterable[str]) -> bool:
+    """Tell whether a score is that of one type of label, as `f1-measure-PER` is.
+
+    Args:
+        name: of the score.
+        names: of scores; one over all types, such as `f1-measure-overall`, tells of the others.
+    """
+    families = [held.removesuffix("overall") for held in names if held.endswith("-overall")]
+    return name.startswith(tuple(families)) and not name.endswith("-overall")

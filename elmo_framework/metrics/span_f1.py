@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections import Counter, defaultdict
+from collections import Counter
 from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import TypeAlias, final
 
 from elmo_framework.metrics.metric import Metric
+from elmo_framework.metrics.shares import label_scores, share
 
 SpanReader: TypeAlias = Callable[[Sequence[str]], Collection[tuple[int, int, str]]]
 """Returns the spans that the tags of a sentence stand for: start, end and label."""
@@ -42,25 +43,5 @@ class SpanF1(Metric):
 
     def score(self, sums: Mapping[str, float]) -> dict[str, float]:
         """Return the scores; those of labels that occur nowhere are left out."""
-        by_label: dict[str, dict[str, float]] = {}
-        overall: dict[str, float] = defaultdict(float)
-        for name, value in sums.items():
-            kind, _, label = name.partition("/")
-            if label:
-                by_label.setdefault(label, defaultdict(float))[kind] += value
-                overall[kind] += value
-        scores = {"accuracy": _share(sums.get("correct_words", 0.0), sums.get("words", 0.0))}
-        for label, counted in (*sorted(by_label.items()), ("overall", overall)):
-            scores |= {f"{name}-{label}": value for name, value in _scores(counted).items()}
-        return scores
-
-
-def _scores(counted: Mapping[str, float]) -> dict[str, float]:
-    precision = _share(counted["correct"], counted["predicted"])
-    recall = _share(counted["correct"], counted["gold"])
-    f1 = _share(2 * precision * recall, precision + recall)
-    return {"precision": precision, "recall": recall, "f1-measure": f1}
-
-
-def _share(part: float, whole: float) -> float:
-    return part / whole if whole else 0.0
+        accuracy = share(sums.get("correct_words", 0.0), sums.get("words", 0.0))
+        return {"accuracy": accuracy, **label_scores(sums)}

@@ -9,6 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, final
 
 from elmo_framework.metrics.metric import Metric
+from elmo_framework.metrics.shares import harmonic_mean
 
 _ARTICLES = re.compile(r"\b(a|an|the)\b")
 # Of ASCII alone: the official scorer leaves a dash or a quotation mark of Unicode in place.
@@ -69,5 +70,4 @@ def _overlap(predicted: Sequence[str], gold: Sequence[str]) -> float:
     num_same = (Counter(predicted) & Counter(gold)).total()
     if not num_same:
         return 0.0
-    precision, recall = num_same / len(predicted), num_same / len(gold)
-    return 2 * precision * recall / (precision + recall)
+    return harmonic_mean(num_same / len(predicted), num_same / len(gold))

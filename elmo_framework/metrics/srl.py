@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections import Counter, defaultdict
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TypeAlias, final
 
 from elmo_framework.metrics.metric import Metric
+from elmo_framework.metrics.shares import label_scores
 
 SpanReader: TypeAlias = Callable[[Sequence[str]], Iterable[tuple[int, int, str]]]
 """Returns the spans that the tags of a sentence stand for, in order: start, end and label."""
@@ -18,7 +19,7 @@ Argument: TypeAlias = tuple[str, tuple[tuple[int, int], ...]]
 """A label, and the pieces of the argument."""
 
 _CONTINUATION = "C-"
-_EXCLUDED = "V"
+_EXCLUDED = frozenset({"V"})
 
 
 @final
@@ -63,17 +64,7 @@ class SrlEval(Metric):
 
     def score(self, sums: Mapping[str, float]) -> dict[str, float]:
         """Return the scores; those of labels that occur nowhere are left out."""
-        by_label: dict[str, dict[str, float]] = {"overall": defaultdict(float)}
-        for name, value in sums.items():
-            kind, _, label = name.partition("/")
-            by_label.setdefault(label, defaultdict(float))[kind] += value
-            if label != _EXCLUDED:
-                by_label["overall"][kind] += value
-        return {
-            f"{name}-{label}": value
-            for label, counted in sorted(by_label.items())
-            for name, value in _scores(counted).items()
-        }
+        return label_scores(sums, not_in_overall=_EXCLUDED)
 
 
 def arguments(spans: Iterable[tuple[int, int, str]]) -> list[Argument]:
@@ -92,15 +83,3 @@ def arguments(spans: Iterable[tuple[int, int, str]]) -> list[Argument]:
         latest[continued] = [(start, end)]
         found.append((continued, latest[continued]))
     return [(label, tuple(pieces)) for label, pieces in found]
-
-
-def _scores(counted: Mapping[str, float]) -> dict[str, float]:
-    # In per cent, as in the script, whose last digit may hang on how a sum was rounded before.
-    precision = _share(100 * counted["correct"], counted["predicted"])
-    recall = _share(100 * counted["correct"], counted["gold"])
-    f1 = _share(2 * precision * recall, precision + recall)
-    return {"precision": precision / 100, "recall": recall / 100, "f1-measure": f1 / 100}
-
-
-def _share(part: float, whole: float) -> float:
-    return part / whole if whole else 0.0

@@ -48,9 +48,7 @@ class Classifier(Head[BatchT], Generic[BatchT]):
 
     def __init__(self, vocabularies: Vocabularies) -> None:
         super().__init__()
-        self._labels = vocabularies.labels()
-        if not len(self._labels):
-            raise ValueError("the training data has no labels")
+        self._labels = vocabularies.required_labels()
 
     @property
     def num_labels(self) -> int:

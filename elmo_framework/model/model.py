@@ -32,6 +32,15 @@ class Output:
 
 
 @runtime_checkable
+class Indexing(Protocol):
+    """A module that reads ids of words."""
+
+    @property
+    def indexers(self) -> Sequence[Indexer]:
+        """What turns words into the ids."""
+
+
+@runtime_checkable
 class Penalized(Protocol):
     """A module that adds to the training loss."""
 
@@ -127,8 +136,9 @@ class Model(nn.Module, Registrable, ABC, Generic[BatchT]):
 
     @property
     def indexers(self) -> Sequence[Indexer]:
-        """What turns words into the ids that this model reads."""
-        return ()
+        """What turns words into the ids that the modules read, each once."""
+        parts = (part for _, part in self._parts() if isinstance(part, Indexing))
+        return list({item.key: item for part in parts for item in part.indexers}.values())
 
     @contextmanager
     def fresh_state(self) -> Iterator[None]:

@@ -45,6 +45,14 @@ class Task(ABC, Generic[ExampleT, BatchT]):
     def num_tokens(self, example: ExampleT) -> int:
         """Return the length of an example in words, for batches of similar length."""
 
+    def group(self, example: ExampleT) -> object:
+        """Return the object that an example shares with those beside it that are drawn with it.
+
+        A share of the training data holds all of a group or nothing. Unless told, an example is a
+        group of its own.
+        """
+        return example
+
     def sentences(self, example: ExampleT) -> Iterable[Sequence[str]]:
         """Return the sentences of an example whose vectors are worth keeping; none unless told."""
         return ()
@@ -64,6 +72,10 @@ class HeadTask(Task[ExampleT, BatchT]):
     metrics: ClassVar[Mapping[str, Metric]]
     default_tokenizer: ClassVar[str] = "spacy"
     formats: ClassVar[Mapping[str, PredictionFormat]] = {}
+
+    @abstractmethod
+    def sentences(self, example: ExampleT) -> Iterable[Sequence[str]]:
+        """Return the sentences of an example: their ELMo layers are kept, their words counted."""
 
     @abstractmethod
     def gold(self, example: ExampleT) -> Any:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Sequence
 from math import sqrt
 from typing import Literal, TypeAlias
 
@@ -11,14 +11,10 @@ from jaxtyping import Float, Int
 from torch import Tensor, nn
 from torch.nn import functional
 
+from elmo_framework.nn.activation import activate
 from elmo_framework.nn.window_maxima import window_maxima
 
 Activation: TypeAlias = Literal["relu", "tanh"]
-
-_ACTIVATIONS: Mapping[Activation, Callable[[Tensor], Tensor]] = {
-    "relu": torch.relu,
-    "tanh": torch.tanh,
-}
 
 # Few enough that what the widest convolution gives stays in the cache of a processor, and that
 # words of similar length stand together.
@@ -51,7 +47,7 @@ class CharCnn(nn.Module):
         super().__init__()
         self.output_dim = sum(num_filters for _, num_filters in filters)
         self._padding_id = num_characters
-        self._activation = _ACTIVATIONS[activation]
+        self._activation: Activation = activation
         self.table = nn.Parameter(torch.empty(num_characters, embedding_dim).uniform_(-1, 1))
         self.convolutions = nn.ModuleList(
             nn.Conv1d(embedding_dim, num_filters, width) for width, num_filters in filters
@@ -61,17 +57,24 @@ class CharCnn(nn.Module):
 
     def forward(self, ids: Int[Tensor, "words characters"]) -> Float[Tensor, "words filters"]:
         """Encode words."""
-        lengths, order = torch.sort(self._lengths(ids), stable=True)
         table = functional.pad(self.table, (0, 0, 1, 0))
-        num_words = _WORDS_AT_ONCE if ids.device.type == "cpu" else len(ids) or 1
-        parts = zip(
-            torch.split(ids[order], num_words), torch.split(lengths, num_words), strict=True
-        )
+        if ids.device.type == "cpu":
+            maxima = self._maxima_by_length(ids, table)
+        else:  # Another device would have to be waited for to know the lengths here.
+            maxima = self._maxima(functional.embedding(ids, table), ids.shape[1])
+        return activate(maxima, self._activation)
+
+    def _maxima_by_length(
+        self, ids: Int[Tensor, "words characters"], table: Float[Tensor, "ids dim"]
+    ) -> Float[Tensor, "words filters"]:
+        """Convolve words of similar length together."""
+        lengths, order = torch.sort(self._lengths(ids), stable=True)
+        parts = zip(*(torch.split(t, _WORDS_AT_ONCE) for t in (ids[order], lengths)), strict=True)
         found = [
             self._maxima(functional.embedding(part, table), int(longest[-1:].sum()))
             for part, longest in parts
         ]
-        return self._activation(functional.embedding(torch.argsort(order), torch.cat(found)))
+        return functional.embedding(torch.argsort(order), torch.cat(found))
 
     def _maxima(
         self, characters: Float[Tensor, "words characters dim"], longest: int

@@ -13,7 +13,7 @@ import os
 import platform
 import subprocess
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import cache
 from pathlib import Path
 from shutil import which
@@ -35,14 +35,29 @@ def is_served(*tensors: Tensor) -> bool:
     )
 
 
-@cache
-def library(source: Path, *, fast_math: bool) -> ctypes.CDLL | None:
-    """Return the functions of a source; None where they cannot be compiled.
+def library(
+    source: Path, *, fast_math: bool, functions: Mapping[str, Sequence[type]]
+) -> Callable[[], ctypes.CDLL | None]:
+    """Return what gives the functions of a source; None where they cannot be compiled.
 
     Args:
         source: a file in C; it may include headers (`.h`) that stand beside it.
         fast_math: whether sums may be arranged in another order, and the like.
+        functions: the types of their arguments, by name; they return nothing.
     """
+
+    @cache
+    def loaded() -> ctypes.CDLL | None:
+        found = _loaded(source, fast_math=fast_math)
+        for name, types in functions.items() if found is not None else ():
+            function = getattr(found, name)
+            function.argtypes, function.restype = types, None
+        return found
+
+    return loaded
+
+
+def _loaded(source: Path, *, fast_math: bool) -> ctypes.CDLL | None:
     compiler = which(os.environ.get("CC", "cc"))
     if compiler is None:
         return None

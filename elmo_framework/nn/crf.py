@@ -63,7 +63,7 @@ class ConditionalRandomField(nn.Module):
             self.register_buffer("start_transitions", torch.zeros(num_tags), persistent=False)
             self.register_buffer("end_transitions", torch.zeros(num_tags), persistent=False)
         for name, added in penalties(constraints, num_tags).items():
-            self.register_buffer(name, added, persistent=False)
+            self.register_buffer(f"{name}_constraint", added, persistent=False)
 
     def log_likelihood(
         self,
@@ -143,12 +143,12 @@ def best_sequences(
 
 
 def penalties(constraints: Constraints | None, num_tags: int) -> dict[str, Tensor]:
-    """Return what decoding adds to the scores: 0 where a tag may stand."""
+    """Return what decoding adds to scores at `start`, `inner` and `end`: 0 for what is allowed."""
     if constraints is None:
         everywhere = torch.ones(num_tags, num_tags, dtype=torch.bool)
         constraints = Constraints(everywhere[0], everywhere, everywhere[0])
     return {
-        f"{name}_constraint": torch.zeros(allowed.shape).masked_fill(~allowed, _FORBIDDEN)
+        name: torch.zeros(allowed.shape).masked_fill(~allowed, _FORBIDDEN)
         for name, allowed in constraints._asdict().items()
     }
 

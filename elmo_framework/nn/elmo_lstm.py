@@ -10,9 +10,9 @@ from jaxtyping import Bool, Float
 from torch import Tensor, nn
 from torch.nn import functional
 
-from elmo_framework.nn.lstm_cell import ProjectedLstmCell
 from elmo_framework.nn.lstm_layer import LstmState
 from elmo_framework.nn.packing import Packing
+from elmo_framework.nn.projected_lstm import ProjectedLstm
 
 
 class LstmOutput(NamedTuple):
@@ -28,7 +28,7 @@ class LstmOutput(NamedTuple):
 
 
 class ElmoLstm(nn.Module):
-    """Layers of `ProjectedLstmCell`, read from the first word to the last.
+    """Layers of `ProjectedLstm`, read from the first word to the last.
 
     y_1 = LSTM_1(d(x)); y_l = LSTM_l(d(y_(l-1))) + d(y_(l-1)), where d is dropout and the sum is
     the skip connection: it is outside the recurrence, is not clipped, and layer 1 has none
@@ -61,7 +61,7 @@ class ElmoLstm(nn.Module):
         self.num_layers, self.output_dim = num_layers, projection_dim or cell_size
         self._use_skip_connections, self._dropout = use_skip_connections, dropout
         self.cells = nn.ModuleList(
-            ProjectedLstmCell(
+            ProjectedLstm(
                 self.output_dim if layer else input_dim,
                 cell_size,
                 projection_dim=projection_dim,
@@ -85,7 +85,7 @@ class ElmoLstm(nn.Module):
                 for the device of the inputs.
             states: of each layer, where the rows go on from; zeros when empty.
         """
-        cells = cast(Sequence[ProjectedLstmCell], self.cells)
+        cells = cast(Sequence[ProjectedLstm], self.cells)
         packing = Packing.of(mask).to(inputs.device)
         words, layers, ends = packing.pack(inputs), [], []
         for layer, cell in enumerate(cells):

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import ctypes
-from functools import cache
+from ctypes import c_long, c_void_p
 from pathlib import Path
 
 import torch
@@ -11,7 +10,14 @@ from torch import Tensor
 
 from elmo_framework.nn.compiled import is_served, library
 
-_SOURCE = Path(__file__).with_suffix(".c")
+_library = library(
+    Path(__file__).with_suffix(".c"),
+    fast_math=True,
+    functions={
+        "highway_step": [c_long, c_long, c_long, *[c_void_p] * 8],
+        "highway_step_backward": [c_long, c_long, c_long, *[c_void_p] * 9],
+    },
+)
 
 
 def highway_step(
@@ -140,14 +146,3 @@ def _are_served(given: list[Tensor | None]) -> bool:
 
 def _pointer(tensor: Tensor | None) -> int | None:
     return None if tensor is None else tensor.data_ptr()
-
-
-@cache
-def _library() -> ctypes.CDLL | None:
-    functions = library(_SOURCE, fast_math=True)
-    if functions is not None:
-        pointer, number = ctypes.c_void_p, ctypes.c_long
-        functions.highway_step.argtypes = [number, number, number, *[pointer] * 8]
-        functions.highway_step_backward.argtypes = [number, number, number, *[pointer] * 9]
-        functions.highway_step.restype = functions.highway_step_backward.restype = None
-    return functions

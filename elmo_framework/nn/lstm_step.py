@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import ctypes
-from functools import cache
+from ctypes import c_float, c_int, c_long, c_void_p
 from pathlib import Path
 
 import torch
@@ -11,7 +10,14 @@ from torch import Tensor
 
 from elmo_framework.nn.compiled import is_served, library
 
-_SOURCE = Path(__file__).with_suffix(".c")
+_library = library(
+    Path(__file__).with_suffix(".c"),
+    fast_math=True,
+    functions={
+        "lstm_step": [c_long, c_long, c_float, c_int, *[c_void_p] * 5],
+        "lstm_step_backward": [c_long, c_long, c_float, *[c_void_p] * 6],
+    },
+)
 _NO_LIMIT = torch.finfo(torch.float32).max
 
 
@@ -109,15 +115,3 @@ def _plain_step_backward(
     ]
     of_memory.copy_(inner * f)
     of_sums.copy_(torch.cat(parts, dim=1))
-
-
-@cache
-def _library() -> ctypes.CDLL | None:
-    functions = library(_SOURCE, fast_math=True)
-    if functions is not None:
-        pointer, number = ctypes.c_void_p, ctypes.c_long
-        limit, flag = ctypes.c_float, ctypes.c_int
-        functions.lstm_step.argtypes = [number, number, limit, flag, *[pointer] * 5]
-        functions.lstm_step_backward.argtypes = [number, number, limit, *[pointer] * 6]
-        functions.lstm_step.restype = functions.lstm_step_backward.restype = None
-    return functions

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import torch
-from jaxtyping import Bool, Float, Int
+from jaxtyping import Bool, Float, Int, Shaped
 from torch import Tensor
 
 
@@ -71,8 +71,8 @@ class Packing:
 
 
 def reversed_rows(
-    inputs: Float[Tensor, "batch tokens dim"], mask: Bool[Tensor, "batch tokens"]
-) -> Float[Tensor, "batch tokens dim"]:
+    inputs: Shaped[Tensor, "batch tokens *dim"], mask: Bool[Tensor, "batch tokens"]
+) -> Shaped[Tensor, "batch tokens *dim"]:
     """Turn the words of each row round within its own length; padding stays where it is."""
     batch, num_tokens = mask.shape
     steps = torch.arange(num_tokens, device=mask.device)

@@ -6,9 +6,8 @@ oneDNN is slower there, and gives a single row other bits than a row among other
 
 from __future__ import annotations
 
-import ctypes
 from collections.abc import Callable
-from functools import cache
+from ctypes import c_long, c_void_p
 from pathlib import Path
 
 import torch
@@ -16,7 +15,13 @@ from torch import Tensor
 
 from elmo_framework.nn.compiled import is_served, library
 
-_SOURCE = Path(__file__).with_suffix(".c")
+_library = library(
+    Path(__file__).with_suffix(".c"),
+    fast_math=False,
+    functions={
+        "row_product": [c_long, c_long, c_long, *[c_void_p] * 3],
+    },
+)
 _LANES = 16
 _CHUNKS = (1024, 512)
 """Over so many inputs oneDNN may take a sum by itself, before it adds it to those before."""
@@ -32,7 +37,7 @@ def row_product(
         bias: "outputs", or None.
         among_others: that product, by oneDNN.
     """
-    functions = _functions() if is_served(weight) else None
+    functions = _library() if is_served(weight) else None
     num_outputs, num_inputs = weight.shape
     if functions is None or num_outputs % _LANES or num_inputs % _LANES:
         return among_others
@@ -50,13 +55,3 @@ def row_product(
         if torch.equal(product(probe, chunk), expected):
             return lambda row: product(row, chunk)
     return among_others
-
-
-@cache
-def _functions() -> ctypes.CDLL | None:
-    functions = library(_SOURCE, fast_math=False)
-    if functions is not None:
-        number, pointer = ctypes.c_long, ctypes.c_void_p
-        functions.row_product.argtypes = [number, number, number, pointer, pointer, pointer]
-        functions.row_product.restype = None
-    return functions

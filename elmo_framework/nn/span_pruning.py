@@ -9,7 +9,7 @@ from jaxtyping import Float, Int
 from torch import Tensor
 
 
-def best_spans(
+def non_crossing_spans(
     scores: Float[Tensor, " spans"],
     starts: Int[Tensor, " spans"],
     ends: Int[Tensor, " spans"],

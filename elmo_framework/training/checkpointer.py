@@ -13,19 +13,17 @@ from pickle import UnpicklingError
 from typing import Any
 
 import torch
-from safetensors import SafetensorError
-from safetensors.torch import load_file
-from safetensors.torch import save as to_bytes
 from torch import Tensor
 
-from elmo_framework.common.errors import RunError
-from elmo_framework.common.files import remove_folder, replacing, write_text
+from elmo_framework.common.errors import DataError, RunError
+from elmo_framework.common.files import remove, remove_folder, replacing, write_text
+from elmo_framework.model.tensor_files import load_tensors, save_tensors
 from elmo_framework.training.process_group import ProcessGroup
 from elmo_framework.training.progress import Progress
 
 _LOG = logging.getLogger(__name__)
 _NUM_PROCESSES = "num_processes"
-_UNREADABLE = (OSError, ValueError, KeyError, RuntimeError, SafetensorError, UnpicklingError)
+_UNREADABLE = (OSError, ValueError, KeyError, RuntimeError, DataError, UnpicklingError)
 
 
 @dataclass(frozen=True)
@@ -78,7 +76,7 @@ class Checkpointer:
 
     def save(self, snapshot: Snapshot) -> None:
         """Write a checkpoint, then remove those that are no longer wanted."""
-        locals_ = self._group.gather(_to_cpu(snapshot.local))
+        locals_ = self._group.gather_to_first(_to_cpu(snapshot.local))
         if self._group.is_first:
             self._directory.mkdir(parents=True, exist_ok=True)
             with replacing(self._folder(snapshot.progress.step)) as aside:
@@ -89,9 +87,14 @@ class Checkpointer:
     def restore(self) -> Snapshot | None:
         """Read the last checkpoint; None when there is none.
 
+        What a process left that was killed while it wrote or removed one is removed.
+
         Raises:
             RunError: it cannot be read.
         """
+        if self._group.is_first:
+            for leftover in list(self._directory.glob(".*step-*")):
+                remove(leftover)
         folders = self.folders()
         if not folders:
             return None
@@ -155,8 +158,8 @@ class Checkpointer:
         rank = share.rank if is_exact else 0
         return Snapshot(
             progress=progress,
-            weights=load_file(folder / "model.safetensors"),
-            average=load_file(average) if average.exists() else {},
+            weights=load_tensors(folder / "model.safetensors"),
+            average=load_tensors(average) if average.exists() else {},
             training=_load_state(folder / "training.pt"),
             local=_load_state(folder / f"process-{rank}.pt"),
             num_processes=num_processes,
@@ -168,16 +171,6 @@ class Checkpointer:
         for step, folder in folders.items():
             if step not in kept:
                 remove_folder(folder)
-
-
-def save_tensors(tensors: Mapping[str, Tensor], path: Path) -> None:
-    """Write tensors as safetensors.
-
-    Raises:
-        OSError: the disk is full, or the like; the library's own writing says so less plainly.
-    """
-    on_cpu = {name: tensor.detach().cpu().contiguous() for name, tensor in tensors.items()}
-    path.write_bytes(to_bytes(on_cpu))
 
 
 def _save_state(state: Mapping[str, Any], path: Path) -> None:
@@ -200,8 +193,8 @@ def _read_progress(folder: Path) -> tuple[Progress, int]:
 
 def _averaged_weights(folder: Path) -> dict[str, Tensor]:
     average = folder / "average.safetensors"
-    weights = load_file(folder / "model.safetensors")
-    return {**weights, **load_file(average)} if average.exists() else weights
+    weights = load_tensors(folder / "model.safetensors")
+    return {**weights, **load_tensors(average)} if average.exists() else weights
 
 
 @contextmanager

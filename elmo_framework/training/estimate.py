@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from datetime import datetime, timedelta
 from typing import final
 
@@ -29,12 +30,14 @@ class Estimate(Observer):
     """
 
     def __init__(self, trainer: Trainer) -> None:
-        self._trainer, self._num_steps = trainer, trainer.num_steps
-        self._first, self._since, self._num_tokens = 0, 0.0, 0
+        self._trainer = trainer
+        self._num_steps: int | None = None
+        self._first, self._since, self._seen, self._num_tokens = 0, 0.0, 0.0, 0
 
     def start(self, progress: Progress) -> None:
         """Say how much there is to hold and to read."""
-        self._first = progress.step
+        self._first, self._num_steps = progress.step, self._trainer.num_steps
+        self._seen = progress.seconds
         if self._num_steps is not None and self._num_steps <= _WARM_UP + _MEASURED:
             return
         trained = [held for held in self._trainer.model.parameters() if held.requires_grad]
@@ -50,13 +53,18 @@ class Estimate(Observer):
 
     def step(self, report: StepReport) -> None:
         """Measure the rate over some updates, and say when they will all be done."""
-        done = report.step - self._first
+        done, self._seen = report.step - self._first, report.seconds
         if done == _WARM_UP:
             self._since = report.seconds
         elif _WARM_UP < done <= _WARM_UP + _MEASURED:
             self._num_tokens += report.num_tokens
             if done == _WARM_UP + _MEASURED:
                 self._say_rate(report)
+
+    def scores(self, progress: Progress, scores: Mapping[str, float]) -> None:
+        """Leave the time of an evaluation out of the rate."""
+        self._since += progress.seconds - self._seen
+        self._seen = progress.seconds
 
     def _amount(self) -> str:
         """Say what will be read, as far as it is known."""
@@ -65,7 +73,10 @@ class Estimate(Observer):
             return ""
         batches = self._num_steps * self._trainer.options.num_gradient_accumulation_steps
         total = batches * tokens // self._trainer.source.num_batches
-        return f"; {self._num_steps:,} updates, {total:,} words of which an epoch has {tokens:,}"
+        return (
+            f"; {self._num_steps:,} updates, {total:,} words and sentence ends, of which an epoch "
+            f"has {tokens:,}"
+        )
 
     def _say_rate(self, report: StepReport) -> None:
         seconds = max(report.seconds - self._since, 1e-9)

@@ -86,9 +86,10 @@ class RunLog(Observer):
     def start(self, progress: Progress) -> None:
         """Cut off what was written after the step that training starts from."""
         self._figures.start(progress.seconds)
-        for path in (self._evaluations, self._steps):
+        # An evaluation before the first update may have no checkpoint yet, and will come again.
+        for path, most in ((self._evaluations, len(progress.scores)), (self._steps, None)):
             lines = path.read_text().splitlines() if path.exists() else []
-            kept = [line for line in lines if _step(line) <= progress.step]
+            kept = [line for line in lines if _step(line) <= progress.step][:most]
             path.parent.mkdir(parents=True, exist_ok=True)
             write_text(path, "".join(f"{line}\n" for line in kept))
 
@@ -101,7 +102,7 @@ class RunLog(Observer):
     def scores(self, progress: Progress, scores: Mapping[str, float]) -> None:
         """Add a line."""
         _add_line(self._evaluations, progress.step, progress.seconds, scores)
-        self._figures.pass_over()
+        self._figures.pass_over(progress.seconds)
 
 
 @final
@@ -141,7 +142,7 @@ class TensorBoard(Observer):
         for name, value in scores.items():
             part, _, figure = name.rpartition(".")
             self._writer.add_scalar(f"{part or 'evaluation'}/{figure}", value, progress.step)
-        self._figures.pass_over()
+        self._figures.pass_over(progress.seconds)
 
     def close(self) -> None:
         """Write what is left."""

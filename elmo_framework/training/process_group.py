@@ -66,6 +66,14 @@ class ProcessGroup:
         dist.all_gather_object(gathered, value)
         return gathered
 
+    def gather_to_first(self, value: Any) -> list[Any]:
+        """Return every process's value, by rank, on the first; nothing on the others."""
+        if self.is_alone:
+            return [value]
+        gathered: list[Any] = [None] * self.share.world_size if self.is_first else []
+        dist.gather_object(value, gathered or None, dst=0)
+        return gathered
+
     def first(self, value: Any) -> Any:
         """Return the first process's value, on every process."""
         if self.is_alone:
@@ -81,7 +89,12 @@ class ProcessGroup:
 
     def trainable(self, model: nn.Module) -> nn.Module:
         """Return the model to call in training: one whose gradients become averages."""
-        return model if self.is_alone else DistributedDataParallel(model, broadcast_buffers=False)
+        if self.is_alone:
+            return model
+        averaging = DistributedDataParallel(model)
+        # Buffers are constants; the argument that says so has not the same name in all of PyTorch.
+        averaging.broadcast_buffers = False
+        return averaging
 
 
 def local_gradients(model: nn.Module) -> AbstractContextManager[None]:
@@ -90,11 +103,12 @@ def local_gradients(model: nn.Module) -> AbstractContextManager[None]:
 
 
 @contextmanager
-def process_group(device: torch.device) -> Iterator[ProcessGroup]:
+def process_group(device: torch.device, *, to_go_on: str) -> Iterator[ProcessGroup]:
     """Join the processes that `torchrun` started, as its environment variables say.
 
     Args:
         device: of this process; GPUs talk over NCCL, CPUs over gloo.
+        to_go_on: what a user does when another of the processes has ended.
 
     Raises:
         RunError: the environment variables make no sense, or another of the processes has ended.
@@ -112,13 +126,11 @@ def process_group(device: torch.device) -> Iterator[ProcessGroup]:
     try:
         yield group
     except RuntimeError as error:  # of torch.distributed, when a connection breaks
-        ended = ended_peers(others)
-        if not ended:
+        missed = _missed(others, error)
+        if missed is None:
             raise
         raise RunError(
-            f"process {share.rank} of {share.world_size} cannot go on without "
-            f"{', '.join(map(str, ended))}, which has ended; --recover goes on from the last "
-            "checkpoint"
+            f"process {share.rank} of {share.world_size} cannot go on without {missed}; {to_go_on}"
         ) from error
     finally:
         dist.destroy_process_group()
@@ -142,9 +154,14 @@ class Peer:
         return f"process {self.rank} (pid {self.pid} on {self.host})"
 
     @property
+    def is_elsewhere(self) -> bool:
+        """Whether it runs on another machine than this process."""
+        return self.host != platform.node()
+
+    @property
     def has_ended(self) -> bool:
         """Whether it has; known on its own machine only."""
-        if self.host != platform.node():
+        if self.is_elsewhere:
             return False
         try:
             os.kill(self.pid, 0)
@@ -165,6 +182,19 @@ def ended_peers(peers: Iterable[Peer]) -> list[Peer]:
         time.sleep(_SECONDS_TO_END / 20)
 
 
+def _missed(peers: Iterable[Peer], error: RuntimeError) -> str | None:
+    """Say which process this one failed for; None if that is not for another."""
+    peers = list(peers)
+    ended = ended_peers(peers)
+    if ended:
+        return f"{', '.join(map(str, ended))}, which has ended"
+    is_of_connection = isinstance(error, dist.DistError) or "gloo/" in str(error)
+    if is_of_connection and any(peer.is_elsewhere for peer in peers):
+        reason = str(error).partition("\n")[0]
+        return f"one on another machine, which has ended ({reason}; torchrun's report names it)"
+    return None
+
+
 def choose_device(wanted: str) -> torch.device:
     """Return the device that `auto`, `cpu` or `cuda` means for this process.
 
@@ -178,7 +208,13 @@ def choose_device(wanted: str) -> torch.device:
         raise RunError("the device 'cuda' needs a GPU that torch can use, and there is none")
     if wanted == "cpu" or not is_available:
         return torch.device("cpu")
-    return torch.device("cuda", _environment("LOCAL_RANK", 0))
+    index, num_devices = _environment("LOCAL_RANK", 0), torch.cuda.device_count()
+    if index >= num_devices:
+        raise RunError(
+            f"LOCAL_RANK is {index}, and the GPUs that torch can use here are {num_devices}; "
+            "start at most one process for each"
+        )
+    return torch.device("cuda", index)
 
 
 def _environment(name: str, default: int) -> int:

@@ -19,25 +19,28 @@ class Progress:
         seconds: time spent, over all its processes one after the other.
         scores: the validation metric at each evaluation, its sign turned so that larger is
             better.
-        best_step: the step of the best of them; 0 before the first evaluation.
+        best_step: the step of the best of them; None before the first evaluation.
         best_scores: all scores of that evaluation, by name.
         last_scores: all scores of the last evaluation.
         last_evaluation: seconds at the last evaluation.
+        step_offset: added to `step` where the learning rate depends on it. It is not 0 after the
+            number of processes has changed, and with it the number of updates in an epoch.
     """
 
     step: int = 0
     epochs: int = 0
     seconds: float = 0.0
     scores: tuple[float, ...] = ()
-    best_step: int = 0
+    best_step: int | None = None
     best_scores: Mapping[str, float] | None = None
     last_scores: Mapping[str, float] | None = None
     last_evaluation: float = 0.0
+    step_offset: int = 0
 
     @property
     def is_best(self) -> bool:
         """Whether the last evaluation was the best one, the first of equals."""
-        return bool(self.scores) and self.best_step == self.step
+        return self.best_step == self.step
 
     @property
     def evaluations_without_improvement(self) -> int:
@@ -77,8 +80,11 @@ class Progress:
 
     @classmethod
     def from_json(cls, written: Mapping[str, Any]) -> Progress:
-        """Read what `to_json` returned."""
-        return cls(**{**written, "scores": tuple(written["scores"])})
+        """Read what `to_json` returned, also where an earlier version wrote 0 for no best step."""
+        scores = tuple(written["scores"])
+        return cls(
+            **{**written, "scores": scores, "best_step": written["best_step"] if scores else None}
+        )
 
 
 @dataclass(frozen=True)

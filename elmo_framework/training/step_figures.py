@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import time
-
 from elmo_framework.training.progress import StepReport
 
 
@@ -16,7 +14,7 @@ class StepFigures:
 
     def __init__(self, interval: int) -> None:
         self._interval = interval
-        self._num_tokens, self._since, self._last_update = 0, 0.0, 0.0
+        self._num_tokens, self._since, self._seen = 0, 0.0, 0.0
 
     def start(self, seconds: float) -> None:
         """Count from here.
@@ -24,18 +22,21 @@ class StepFigures:
         Args:
             seconds: spent in training so far.
         """
-        self._num_tokens, self._since, self._last_update = 0, seconds, time.monotonic()
+        self._num_tokens, self._since, self._seen = 0, seconds, seconds
 
-    def pass_over(self) -> None:
-        """Leave the time since the last update, such as that of an evaluation, out of the rate."""
-        now = time.monotonic()
-        self._since += now - self._last_update
-        self._last_update = now
+    def pass_over(self, seconds: float) -> None:
+        """Leave the time since the last update, such as that of an evaluation, out of the rate.
+
+        Args:
+            seconds: spent in training so far, that time included.
+        """
+        self._since += seconds - self._seen
+        self._seen = seconds
 
     def of(self, report: StepReport) -> dict[str, float] | None:
         """Return loss, gradient norm, learning rate and tokens a second where they are due."""
         self._num_tokens += report.num_tokens
-        self._last_update = time.monotonic()
+        self._seen = report.seconds
         if report.step % self._interval:
             return None
         seconds = max(report.seconds - self._since, 1e-9)

@@ -6,7 +6,7 @@ import math
 import time
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import nullcontext
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import islice
 from typing import Any, TypeVar
 
@@ -36,7 +36,7 @@ from elmo_framework.training.sparse_gradients import (
 ItemT = TypeVar("ItemT")
 
 _STEPS_BETWEEN_LOOKS = 20
-"""How often what would make a GPU or other processes wait is looked at."""
+"""How often what would make a GPU wait is looked at; on a processor it is at every update."""
 
 
 @dataclass(frozen=True)
@@ -53,7 +53,10 @@ class TrainingResult:
 
 
 class Trainer:
-    """Trains a model; takes parts that are built and only stores them.
+    """Trains a model.
+
+    To make one is the beginning of training: the model is told whether its gradients may be sparse,
+    and several processes compare their parameters, so that all of them must come here.
 
     Args:
         options: what the config says.
@@ -97,9 +100,12 @@ class Trainer:
         Where epochs differ in their number of batches, it is counted by the current one.
         """
         epochs = self.options.num_epochs
-        of_epoch = math.ceil(self.source.num_batches / self.options.num_gradient_accumulation_steps)
-        limits = [self.options.num_steps, epochs and epochs * of_epoch]
+        of_epochs = epochs and epochs * self._num_updates(self.source.num_batches)
+        limits = [self.options.num_steps, of_epochs and of_epochs - self.progress.step_offset]
         return min((limit for limit in limits if limit is not None), default=None)
+
+    def _num_updates(self, num_batches: int) -> int:
+        return math.ceil(num_batches / self.options.num_gradient_accumulation_steps)
 
     def run(
         self, checkpointer: Checkpointer, observers: Observers, interrupt: Interrupt
@@ -117,7 +123,7 @@ class Trainer:
         """
         self._restore(checkpointer)
         observers.start(self.progress)
-        if self.options.evaluate_at_start and not self.progress.step and not self.progress.scores:
+        if self._is_evaluation_due_at_start:
             self._evaluate(observers)
             self._save(checkpointer)
         for report in self.steps():
@@ -130,7 +136,7 @@ class Trainer:
                 self._evaluate(observers)
             if is_saved:
                 self._save(checkpointer)
-            self._obey(interrupt, checkpointer)
+            self._obey(interrupt, checkpointer, is_saved=is_saved)
         is_out = self._is_out_of_patience()
         reason = "no better score for some time" if is_out else "the limit of training is reached"
         return TrainingResult(self.progress, reason)
@@ -188,8 +194,13 @@ class Trainer:
 
     def _set_rate(self) -> float:
         """Set the learning rates of the update that comes next; return the first."""
-        progress = self.progress
-        moment = Moment(progress.step, self.num_steps, progress.epochs, progress.scores)
+        progress, num_steps, offset = self.progress, self.num_steps, self.progress.step_offset
+        moment = Moment(
+            step=progress.step + offset,
+            num_steps=None if num_steps is None else num_steps + offset,
+            epoch=progress.epochs,
+            scores=progress.scores,
+        )
         multiplier = self.options.learning_rate_scheduler.multiplier(moment)
         for held, rate in zip(self.optimizer.param_groups, self._rates, strict=True):
             held["lr"] = rate * multiplier
@@ -210,10 +221,14 @@ class Trainer:
             seconds=self.progress.seconds,
             title=batches[-1].title,
         )
-        # A GPU is asked now and then only, to keep it busy.
-        if self.device.type == "cpu" or report.step % _STEPS_BETWEEN_LOOKS == 0:
+        if self._is_look_due:
             self._require_sound(report)
         return report
+
+    @property
+    def _is_look_due(self) -> bool:
+        """Whether to ask now for what a GPU would have to be waited for."""
+        return self.device.type == "cpu" or self.progress.step % _STEPS_BETWEEN_LOOKS == 0
 
     def _require_sound(self, report: StepReport) -> None:
         """Stop at a loss or a gradient that is no number, before anything of it is saved."""
@@ -253,6 +268,11 @@ class Trainer:
             return True
         return every.minutes is not None and self._has_passed(every.minutes, since=last)
 
+    @property
+    def _is_evaluation_due_at_start(self) -> bool:
+        is_wanted = self.options.evaluate_at_start and self.evaluator is not None
+        return is_wanted and not self.progress.step and not self.progress.scores
+
     def _is_evaluation_due(self, report: StepReport) -> bool:
         return self._is_due(self.options.evaluate_every, report, self._evaluated_at)
 
@@ -273,8 +293,7 @@ class Trainer:
 
     def _has_passed(self, minutes: float, *, since: float) -> bool:
         """Tell whether time has passed, by the clock of the first process."""
-        # Each look makes all processes wait for each other.
-        if not self.group.is_alone and self.progress.step % _STEPS_BETWEEN_LOOKS:
+        if not (self.group.is_alone or self._is_look_due):
             return False
         return bool(self.group.first(self._seconds() - since >= 60 * minutes))
 
@@ -284,13 +303,14 @@ class Trainer:
             self.progress.evaluations_without_improvement >= max(1, patience)
         )
 
-    def _obey(self, interrupt: Interrupt, checkpointer: Checkpointer) -> None:
-        """Stop if the user asks for it; processes ask each other now and then."""
-        if not self.group.is_alone and self.progress.step % _STEPS_BETWEEN_LOOKS:
+    def _obey(self, interrupt: Interrupt, checkpointer: Checkpointer, *, is_saved: bool) -> None:
+        """Stop if the user asks for it; processes ask each other where a look is due."""
+        if not (self.group.is_alone or self._is_look_due):
             return
         asked = next(filter(None, self.group.gather(interrupt.signal_name)), None)
         if asked is not None:
-            self._save(checkpointer)
+            if not is_saved:
+                self._save(checkpointer)
             raise StoppedError(
                 f"stopped by {asked} after step {self.progress.step}; a checkpoint is written, "
                 "and --recover goes on from it"
@@ -331,12 +351,27 @@ class Trainer:
         if snapshot.num_processes != self.group.share.world_size:
             # The rows of other processes are not those of these: states and chances start anew.
             self.source.load_state_of_others(local["source"], snapshot.num_processes)
+            self.progress = replace(self.progress, step_offset=self._step_offset())
             return
         self.source.load_state_dict(local["source"])
         self.model.load_carried_state(
             {name: held.to(self.device) for name, held in local["carried"].items()}
         )
         load_generator_states(local["generators"])
+
+    def _step_offset(self) -> int:
+        """Return how many more updates these processes would have made to come to this place.
+
+        So the learning rate goes on from the same share of the training. A limit in updates is the
+        same for any number of processes, and where it comes first nothing is added.
+        """
+        of_epoch = self._num_updates(self.source.num_batches)
+        left_of_epoch = self._num_updates(self.source.num_left) or of_epoch
+        done = (self.progress.epochs + 1) * of_epoch - left_of_epoch
+        epochs, limit, step = self.options.num_epochs, self.options.num_steps, self.progress.step
+        if epochs is None or (limit is not None and limit - step <= epochs * of_epoch - done):
+            return 0
+        return done - step
 
 
 def grouped(items: Iterable[ItemT], size: int) -> Iterator[list[ItemT]]:

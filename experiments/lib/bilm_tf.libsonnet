@@ -15,6 +15,7 @@ local get(options, key, default) = if std.objectHas(options, key) then options[k
   model(options)::
     local dropout = get(options, 'dropout', 0.0);
     local lstm = options.lstm;
+    local num_filters = std.foldl(function(sum, filter) sum + filter[1], options.char_cnn.filters, 0);
     assert std.objectHas(options, 'char_cnn') :
            "bilm_tf: the options have no 'char_cnn': a biLM here reads characters, not whole words";
     assert get(options, 'bidirectional', true) :
@@ -28,7 +29,8 @@ local get(options, key, default) = if std.objectHas(options, key) then options[k
         embedding_dim: options.char_cnn.embedding.dim,
         filters: options.char_cnn.filters,
         num_highway: get(options.char_cnn, 'n_highway', 0),
-        projection_dim: lstm.projection_dim,
+        // As many filters as the LSTM's inputs are wide are not projected there.
+        projection_dim: if num_filters == lstm.projection_dim then null else lstm.projection_dim,
         activation: get(options.char_cnn, 'activation', 'relu'),
         max_characters_per_token: options.char_cnn.max_characters_per_token,
       },

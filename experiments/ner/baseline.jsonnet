@@ -10,10 +10,15 @@
     dropout: 0.5,  // AllenNLP; the paper drops as much, the same values at each word
     embedder: {
       token_embedders: {
-        // Random vectors, so that the data is all that is needed. The paper starts from Senna's 50
-        // dimensions and AllenNLP from GloVe's: set pretrained_file to such a file. Words seen once
-        // train the vector of the unknown ones, which without a file nothing else would.
-        tokens: { type: 'embedding', embedding_dim: 50, lowercase: true, min_count: 2 },
+        // AllenNLP: GloVe 6B, 50 dimensions, trained on. Paper: Senna's 50, trained on as well.
+        // Without a file, null in its place and `min_count: 2`: words seen once then train the
+        // vector of the unknown ones, which nothing else would.
+        tokens: {
+          type: 'embedding',
+          embedding_dim: 50,
+          pretrained_file: 'data/glove/glove.6B.50d.txt',
+          lowercase: true,
+        },
         // Paper and AllenNLP: 16 dimensions, 128 filters of width 3.
         token_characters: {
           type: 'character_encoding',

@@ -7,10 +7,7 @@
   model+: {
     embedder+: {
       token_embedders+: {
-        tokens+: {
-          pretrained_file: 'data/glove/glove.6B.50d.top100k.txt',
-          min_count: 1,
-        },
+        tokens+: { pretrained_file: 'data/glove/glove.6B.50d.top100k.txt' },
         token_characters+: { encoder+: { num_filters: 64 } },
       },
     },

@@ -36,7 +36,8 @@ local sizes = import '../lib/bilm_sizes.libsonnet';
     learning_rate_scheduler: 'constant',  // bilm-tf: no decay
     grad_norm: 10.0,  // options.json: all_clip_norm_val, the norm of all gradients together
     num_epochs: 10,  // the paper, section 3.4
-    // An epoch of the benchmark is 100,084 updates on three GPUs; bilm-tf evaluates at the end.
+    // An epoch of the benchmark is 104,029 updates on three GPUs (100,084 by bilm-tf, which leaves
+    // sentence ends out of its count). Its training never evaluates; a script of its own does.
     evaluate_every: { steps: 10000, epochs: 1 },
     validation_metric: '-perplexity',
     checkpointer: {

@@ -1,5 +1,6 @@
 // A small biLM for a machine with two cores: 25 minutes on a few million words.
-// The sizes are a sixteenth of the original's; what was measured with it is in experiments/README.md.
+// An eighth of the original's cells and projection, a quarter of its filters; what was measured with
+// it is in experiments/README.md.
 {
   dataset_reader: { type: 'language_modeling' },
   train_data_path: 'data/lm/shards/lm-00*.txt',

@@ -4,17 +4,22 @@
 {
   // PropBank over EWT in the columns of CoNLL-2012. For OntoNotes itself, which is licensed, name
   // its files by a pattern: 'conll-2012/v4/data/train/**/*gold_conll'.
-  dataset_reader: { type: 'srl' },
+  dataset_reader: { type: 'srl', max_sentence_length: 100 },  // code of He et al., in training only
+  validation_dataset_reader: { type: 'srl' },
   train_data_path: 'data/ewt/srl/train.gold_conll',
   validation_data_path: 'data/ewt/srl/dev.gold_conll',
   model: {
     type: 'srl',
     embedder: {
       token_embedders: {
-        // Random vectors, so that the data is all that is needed. Paper and AllenNLP start from
-        // GloVe's 100 dimensions, lower-cased, and train them: set pretrained_file to
-        // glove.6B.100d.txt. Words seen once train the vector of the unknown ones.
-        tokens: { type: 'embedding', embedding_dim: 100, lowercase: true, min_count: 2 },
+        // Paper and AllenNLP: GloVe 6B, 100 dimensions, trained on. Without a file, null in its
+        // place and `min_count: 2`: words seen once then train the vector of the unknown ones.
+        tokens: {
+          type: 'embedding',
+          embedding_dim: 100,
+          pretrained_file: 'data/glove/glove.6B.100d.txt',
+          lowercase: true,
+        },
       },
     },
     binary_feature_dim: 100,  // paper and AllenNLP

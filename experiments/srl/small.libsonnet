@@ -2,9 +2,20 @@
 //
 //   (import 'elmo.jsonnet') + (import 'small.libsonnet')
 //
-// Half of the layers at half of the width, and Adam, which needs a fraction of Adadelta's epochs.
+// Half of the layers at half of the width, GloVe's smallest vectors, and Adam, which needs a fraction
+// of Adadelta's epochs.
 {
-  model+: { encoder+: { hidden_size: 128, num_layers: 4 } },
+  model+: {
+    embedder+: {
+      token_embedders+: {
+        tokens+: {
+          embedding_dim: 50,
+          pretrained_file: 'data/glove/glove.6B.50d.top100k.txt',
+        },
+      },
+    },
+    encoder+: { hidden_size: 128, num_layers: 4 },
+  },
   trainer+: {
     optimizer: { type: 'adam', lr: 0.002 },
     num_epochs: 8,

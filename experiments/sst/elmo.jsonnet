@@ -7,4 +7,6 @@ local elmo = import '../lib/elmo.libsonnet';
   mix: { type: 'scalar_mix', l2: 0.001 },  // paper
   // AllenNLP: the dropout of all vectors at the input follows at once. The paper drops half of ELMo.
   dropout: 0.0,
-})
+}) + {
+  model+: { output_embedder+: { dropout: 0.5 } },  // paper; no other dropout follows there
+}

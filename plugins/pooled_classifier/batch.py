@@ -4,13 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from textwrap import shorten
 
-import torch
 from jaxtyping import Int
 from torch import Tensor
 
-from elmo_framework.common.errors import DataError
+from elmo_framework.data.labels import excerpt, label_ids
 from elmo_framework.data.text import Indexer, TextBatch, collate_text
 from elmo_framework.data.vocabulary import Vocabulary
 
@@ -34,12 +32,12 @@ class ClassificationBatch:
     @property
     def num_tokens(self) -> int:
         """The number of words, without padding."""
-        return sum(map(len, self.text.words))
+        return self.text.num_words
 
     @property
     def title(self) -> str:
         """The beginning of the first text, and how many follow it."""
-        return f"{_shown(self.examples[0])} and {len(self.examples) - 1} more"
+        return f"{excerpt(self.text.words[0])} and {len(self.examples) - 1} more"
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,18 +59,5 @@ class ClassificationCollator:
             DataError: a class was not seen in training.
         """
         text = collate_text([example.words for example in examples], self.indexers)
-        ids = [self._id(example) for example in examples]
-        labels = None if None in ids else torch.tensor(ids, dtype=torch.long)
+        labels = label_ids(((held.label, held.words) for held in examples), self.labels)
         return ClassificationBatch(text, labels, tuple(examples))
-
-    def _id(self, example: ClassifiedText) -> int | None:
-        if example.label is None:
-            return None
-        try:
-            return self.labels.id(example.label)
-        except DataError as error:
-            raise DataError(f"{error} It is that of: {_shown(example)}") from error
-
-
-def _shown(example: ClassifiedText) -> str:
-    return repr(shorten(" ".join(example.words), width=100, placeholder=" ..."))

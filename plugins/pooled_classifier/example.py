@@ -1,4 +1,4 @@
-"""What is classified, and what is said of it."""
+"""What is classified."""
 
 from __future__ import annotations
 
@@ -16,16 +16,3 @@ class ClassifiedText:
 
     words: tuple[str, ...]
     label: str | None
-
-
-@dataclass(frozen=True, slots=True)
-class Classification:
-    """What the classifier says of a text.
-
-    Attributes:
-        label: the most probable class.
-        probabilities: of each class.
-    """
-
-    label: str
-    probabilities: dict[str, float]

@@ -6,16 +6,17 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, ClassVar, final
 
-from elmo_framework.common.errors import DataError, allowed
+from elmo_framework.data.inputs import given_words, only_key, require_known
+from elmo_framework.data.labels import Classification, required_label
 from elmo_framework.data.text import Indexer
 from elmo_framework.data.tokenizer import Tokenizer
 from elmo_framework.data.vocabulary import Counts, Vocabularies
+from elmo_framework.metrics.confusion import Confusion
 from elmo_framework.metrics.metric import Metric
 from elmo_framework.model.task import HeadTask
 
 from .batch import ClassificationBatch, ClassificationCollator
-from .example import Classification, ClassifiedText
-from .label_accuracy import LabelAccuracy
+from .example import ClassifiedText
 
 _KEYS = ("sentence", "text")
 
@@ -28,7 +29,7 @@ class TextClassificationTask(HeadTask[ClassifiedText, ClassificationBatch]):
     """
 
     example_type = ClassifiedText
-    metrics: ClassVar[Mapping[str, Metric]] = {"accuracy": LabelAccuracy()}
+    metrics: ClassVar[Mapping[str, Metric]] = {"confusion": Confusion()}
 
     def count(self, examples: Iterable[ClassifiedText]) -> Counts:
         """Count `words` and `labels`."""
@@ -49,32 +50,27 @@ class TextClassificationTask(HeadTask[ClassifiedText, ClassificationBatch]):
         """Return the number of words."""
         return len(example.words)
 
+    def sentences(self, example: ClassifiedText) -> Iterable[Sequence[str]]:
+        """Return the one sentence."""
+        return (example.words,)
+
     def gold(self, example: ClassifiedText) -> str:
         """Return the class of an example.
 
         Raises:
             DataError: it has none.
         """
-        if example.label is None:
-            raise DataError(f"a text without a label cannot be scored: {' '.join(example.words)!r}")
-        return example.label
+        return required_label(example.label, example.words)
 
     def example(self, inputs: Mapping[str, Any], tokenizer: Tokenizer) -> ClassifiedText:
-        """Make an example of `{"sentence": "..."}` or of `{"text": "..."}`."""
-        given = [key for key in _KEYS if key in inputs]
-        if len(given) != 1:
-            found = ", ".join(map(repr, given or inputs)) or "none"
-            known = allowed(next(iter(inputs), ""), _KEYS)
-            raise DataError(f"expected one key that holds a text, found {found}; {known}")
-        text = inputs[given[0]]
-        if not isinstance(text, str):
-            raise DataError(f"{given[0]!r} is {text!r}; expected a string")
-        return ClassifiedText(tuple(tokenizer.words(text)), None)
+        """Make an example of `{"sentence": ...}` or of `{"text": ...}`: raw text, or its words."""
+        require_known(inputs, _KEYS)
+        return ClassifiedText(given_words(inputs, only_key(inputs, _KEYS), tokenizer), None)
 
     def to_json(self, prediction: Classification, example: ClassifiedText) -> dict[str, Any]:
         """Return the words, the class and the probability of each class."""
         return {
             "words": list(example.words),
             "label": prediction.label,
-            "probabilities": prediction.probabilities,
+            "probabilities": dict(prediction.probabilities),
         }

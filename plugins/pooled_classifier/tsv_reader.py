@@ -9,16 +9,17 @@ from typing import Annotated, final
 from annotated_types import Gt
 
 from elmo_framework.common.component import Default
-from elmo_framework.data.reader import DatasetReader
+from elmo_framework.common.errors import DataError
+from elmo_framework.data.paths import filled_lines, placed
+from elmo_framework.data.reader import DatasetReader, FileReader
 from elmo_framework.data.tokenizer import Tokenizer
 
 from .example import ClassifiedText
-from .lines import Fields, read_texts
 
 
 @final
 @DatasetReader.register("labelled_text_tsv")
-class TsvTextReader(DatasetReader[ClassifiedText]):
+class TsvTextReader(FileReader[ClassifiedText]):
     """Reads a text and its label a line, with a tab between them.
 
     Args:
@@ -35,23 +36,31 @@ class TsvTextReader(DatasetReader[ClassifiedText]):
         has_header: bool = False,
         max_instances: Annotated[int, Gt(0)] | None = None,
     ) -> None:
+        super().__init__(max_instances)
         self.tokenizer: Tokenizer = tokenizer
-        self._has_header, self._max_instances = has_header, max_instances
+        self._has_header = has_header
 
-    def read(self, path: Path) -> Iterator[ClassifiedText]:
-        """Yield the texts of a file, or of the files of a folder or a pattern."""
-        return read_texts(
-            path,
-            parse=_parse,
-            tokenizer=self.tokenizer,
-            num_header_lines=1 if self._has_header else 0,
-            max_instances=self._max_instances,
-        )
+    def examples(self, file: Path) -> Iterator[ClassifiedText]:
+        """Yield the texts of a file."""
+        lines = filled_lines(file)
+        if self._has_header:
+            next(lines)
+        is_empty = True
+        for number, line in lines:
+            with placed(file, number):
+                text = self._text(line)
+            yield text
+            is_empty = False
+        if is_empty:
+            raise DataError("there is no text below the header", path=file)
 
-
-def _parse(line: str) -> Fields:
-    columns = line.split("\t")
-    if len(columns) != 2:
-        raise ValueError(f"found {len(columns)} columns; expected a text, a tab and a label")
-    text, label = columns
-    return Fields(text, label.strip())
+    def _text(self, line: str) -> ClassifiedText:
+        columns = line.split("\t")
+        if len(columns) != 2:
+            raise ValueError(f"found {len(columns)} columns; expected a text, a tab and a label")
+        words, label = tuple(self.tokenizer.words(columns[0])), columns[1].strip()
+        if not words:
+            raise ValueError(f"the text {columns[0]!r} holds no word; remove the line")
+        if not label:
+            raise ValueError("the label is empty")
+        return ClassifiedText(words, label)

@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 import os
 import signal
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any, final
 
@@ -27,6 +29,7 @@ PRETRAINING: dict[str, Any] = {
     "model.num_samples": 20,
     "data_loader.batch_size": 4,
     "data_loader.unroll_steps": 10,
+    "validation_data_loader": {"type": "windows", "batch_size": 16, "unroll_steps": 20},
     "trainer.num_epochs": 2,
     "trainer.evaluate_every": {"steps": 10},
 }
@@ -35,12 +38,17 @@ TAGGING: dict[str, Any] = {
     "train_data_path": str(DATA / "train.txt"),
     "validation_data_path": str(DATA / "valid.txt"),
     "model.embedder.token_embedders.tokens.embedding_dim": 8,
+    "model.embedder.token_embedders.tokens.pretrained_file": None,
+    "model.embedder.token_embedders.tokens.min_count": 2,
     "model.embedder.token_embedders.token_characters.encoder.num_filters": 8,
     "model.encoder.hidden_size": 8,
     "data_loader.batch_size": 8,
     "trainer.num_epochs": 4,
     "trainer.optimizer.lr": 0.02,
 }
+_SECONDS = 300.0
+_SECONDS_TO_END = 40.0
+"""More than the 30 that `torchrun` gives its workers."""
 
 
 @final
@@ -73,6 +81,41 @@ def arguments(config: str, directory: Path, changes: dict[str, Any], *flags: str
 def train(config: str, directory: Path, changes: dict[str, Any], *flags: str) -> int:
     """Run `elmo train` in this process and return its exit code."""
     return main(arguments(config, directory, changes, *flags))
+
+
+def run_python(*words: str) -> subprocess.CompletedProcess[str]:
+    """Run Python in a process of its own; if it hangs, it is ended with all that it started.
+
+    Args:
+        words: that follow `python` on the command line.
+
+    Raises:
+        subprocess.TimeoutExpired: it hung.
+    """
+    command = [sys.executable, *words]
+    with subprocess.Popen(
+        command,
+        env={**os.environ, "OMP_NUM_THREADS": "1", "PYTHONPATH": str(ROOT)},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+    ) as process:
+        try:
+            output, errors = process.communicate(timeout=_SECONDS)
+        except subprocess.TimeoutExpired:
+            _end(process)
+            raise
+    return subprocess.CompletedProcess(command, process.returncode, output, errors)
+
+
+def _end(process: subprocess.Popen[str]) -> None:
+    """End a process and its group, and first in peace: `torchrun` has to end its workers itself."""
+    process.terminate()
+    try:
+        process.communicate(timeout=_SECONDS_TO_END)
+    except subprocess.TimeoutExpired:
+        os.killpg(process.pid, signal.SIGKILL)
 
 
 def pretrain(directory: Path, **changes: Any) -> Path:

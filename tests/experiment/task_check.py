@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 from safetensors.torch import load_file
 
+from elmo_framework.commands.main import main
 from elmo_framework.common.config import Config
 from elmo_framework.common.errors import dotted
 from elmo_framework.experiment.loaded_run import LoadedRun, load
@@ -48,6 +49,7 @@ def check_task(
     assert losses[-1] < losses[0]
     run = load(directory, device="cpu")
     _check_scores(run, directory)
+    _check_formats(run, directory)
     together = run.predict(inputs)
     assert len(together) == len(inputs)
     assert load(directory, device="cpu").predict(inputs) == together
@@ -77,6 +79,16 @@ def _check_scores(run: LoadedRun, directory: Path) -> None:
     scores = run.evaluate(run.experiment.paths["validation"])
     best = {name: recorded[f"best_validation_{name}"] for name in scores}
     assert scores == pytest.approx(best, rel=1e-5, abs=1e-7)
+
+
+def _check_formats(run: LoadedRun, directory: Path) -> None:
+    """Predictions for the data of validation can be written for each official scorer."""
+    data = str(run.experiment.paths["validation"])
+    for name in run.head().task.formats:
+        written = directory.with_name(f"{directory.name}-{name}")
+        flags = ["--predictions-format", name, "--device", "cpu"]
+        assert main(["evaluate", str(directory), data, "--predictions", str(written), *flags]) == 0
+        assert written.read_text().strip(), name
 
 
 def _check_alone(

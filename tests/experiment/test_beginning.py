@@ -25,7 +25,7 @@ def going_on(path: Path, *, reset: bool = False, **changes: Any) -> dict[str, An
         **PRETRAINING,
         "train_data_path": PRETRAINING["validation_data_path"],
         "init_from": {"path": str(path), "reset_optimizer": reset},
-        "trainer.num_epochs": 1,
+        "trainer.num_steps": 3,
         "trainer.evaluate_at_start": True,
         **changes,
     }
@@ -114,3 +114,14 @@ def test_what_does_not_fit_is_refused(
 def test_a_model_of_another_kind_goes_on_from_runs_only(bilm: Path) -> None:
     with pytest.raises(RunError, match="a ToyModel can go on from a run only"):
         load_first_weights(Beginning(bilm / "bilm"), ToyModel())
+
+
+def test_a_run_without_weights_is_nothing_to_go_on_from(bilm: Path, tmp_path: Path) -> None:
+    run = tmp_path / "run"
+    run.mkdir()
+    shutil.copy(bilm / "filled_config.json", run)
+    with pytest.raises(RunError) as caught:
+        load_first_weights(Beginning(run), ToyModel())
+    assert str(caught.value) == (
+        f"init_from: the run {run} has no weights: neither weights.safetensors nor a checkpoint"
+    )

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import io
+import multiprocessing
 import os
-import subprocess
 import sys
 from pathlib import Path
 
@@ -12,6 +12,7 @@ import h5py
 import numpy as np
 import pytest
 import torch
+import torch.distributed as dist
 
 from elmo_framework import load
 from elmo_framework.bilm.frozen import FrozenBiLm
@@ -19,7 +20,8 @@ from elmo_framework.bilm.layer_reader import LayerReader
 from elmo_framework.bilm.load import bilm_files, read_bilm
 from elmo_framework.commands.main import main
 from elmo_framework.embedders.elmo import ElmoTokenEmbedder
-from tests.experiment.jobs import DATA, ROOT, pretrain
+from tests.experiment.jobs import DATA
+from tests.numpy_bilm import NumpyBiLm
 
 TEXT = str(DATA / "lm_valid.txt")
 
@@ -54,27 +56,45 @@ def test_the_mix_is_that_of_the_task_model(bilm: Path, tagger: Path, tmp_path: P
 def test_the_mix_for_another_bilm_is_refused(
     tagger: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    other = pretrain(tmp_path / "other", random_seed=5)
+    other = NumpyBiLm.random().save(tmp_path / "other")
     words = ["embed", str(other), TEXT, "--output-file", str(tmp_path / "out")]
     assert main([*words, "--layers", f"mixed({tagger})"]) == 2
     assert "this run has learned its mix on another biLM" in capsys.readouterr().err
 
 
-@pytest.mark.slow
+def in_two_processes(words: list[str]) -> list[int | None]:
+    """Run `elmo` as `torchrun` does, but without the time that two imports take."""
+    store = dist.TCPStore("127.0.0.1", 0, is_master=True, wait_for_workers=False)
+    context = multiprocessing.get_context("fork")
+    processes = [
+        context.Process(target=_one_of_two, args=(rank, store.port, words), daemon=True)
+        for rank in (0, 1)
+    ]
+    for process in processes:
+        process.start()
+    for process in processes:
+        process.join(timeout=300)
+    return [process.exitcode for process in processes]
+
+
+def _one_of_two(rank: int, port: int, words: list[str]) -> None:
+    torch.set_num_threads(1)  # the others did not come along into this process
+    os.environ.update(
+        RANK=str(rank),
+        WORLD_SIZE="2",
+        MASTER_ADDR="127.0.0.1",
+        MASTER_PORT=str(port),
+        TORCHELASTIC_USE_AGENT_STORE="True",  # the store is there already
+    )
+    sys.exit(main(words))
+
+
 @pytest.mark.parametrize("name", ["out.hdf5", "out"])
 def test_two_processes_leave_the_result_of_one(bilm: Path, tmp_path: Path, name: str) -> None:
     flags = ["--max-tokens", "16", "--device", "cpu"]
     command = ["embed", str(bilm), TEXT, *flags, "--output-file"]
     assert main([*command, str(tmp_path / f"one-{name}")]) == 0
-    launch = ["-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2"]
-    done = subprocess.run(
-        [sys.executable, *launch, "-m", "elmo_framework", *command, str(tmp_path / name)],
-        env={**os.environ, "OMP_NUM_THREADS": "1", "PYTHONPATH": str(ROOT)},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert done.returncode == 0, done.stderr
+    assert in_two_processes([*command, str(tmp_path / name)]) == [0, 0]
     files = ["", "vectors.npy", "index.npy"] if name == "out" else [""]
     for file in files[-2:]:
         one, two = tmp_path / f"one-{name}" / file, tmp_path / name / file

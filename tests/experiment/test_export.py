@@ -18,7 +18,7 @@ from elmo_framework.common.errors import DataError, RunError
 from elmo_framework.common.plugins import load_plugins
 from elmo_framework.experiment.export import export_bilm
 from elmo_framework.experiment.loaded_run import load
-from tests.experiment.jobs import ROOT, tagging_with, train
+from tests.experiment.jobs import ROOT
 from tests.plugin_scope import without_plugins
 
 NAMES = ("options.json", "weights.hdf5", "softmax.safetensors", "vocabulary.txt")
@@ -48,16 +48,12 @@ def test_a_run_that_is_not_finished_gives_its_best_weights_so_far(
     assert contents(tmp_path / "out") == contents(bilm / "bilm")
 
 
-def test_a_bilm_that_was_trained_with_its_task_is_exported(bilm: Path, tmp_path: Path) -> None:
-    tuned = {
-        "model.embedder.token_embedders.elmo.requires_grad": True,
-        "trainer.num_epochs": 1,
-    }
-    run = tmp_path / "run"
-    assert train("experiments/ner/elmo.jsonnet", run, tagging_with(bilm, **tuned)) == 0
-    assert export_bilm(run, tmp_path / "out") == [tmp_path / "out" / name for name in NAMES[:2]]
+def test_a_bilm_that_was_trained_with_its_task_is_exported(
+    bilm: Path, tuned: Path, tmp_path: Path
+) -> None:
+    assert export_bilm(tuned, tmp_path / "out") == [tmp_path / "out" / name for name in NAMES[:2]]
     exported = read_bilm(bilm_files(tmp_path / "out")).state_dict()
-    held = [part for part in load(run).model.modules() if isinstance(part, BiLm)]
+    held = [part for part in load(tuned).model.modules() if isinstance(part, BiLm)]
     for name, values in held[0].state_dict().items():
         assert torch.equal(exported[name], values), name
     before = read_bilm(bilm_files(bilm)).state_dict()
@@ -115,12 +111,34 @@ def test_a_bilm_that_is_there_is_replaced_by_force_alone(bilm: Path, tmp_path: P
     with pytest.raises(RunError) as caught:
         export_bilm(bilm, tmp_path)
     assert str(caught.value) == (
-        f"--output-dir {tmp_path}: a biLM is there already (weights.hdf5); pass --force to "
-        "replace it, or choose another folder"
+        f"--output-dir {tmp_path}: files of a biLM are there already (weights.hdf5); pass --force "
+        "to replace them, or choose another folder"
     )
     assert (tmp_path / "weights.hdf5").read_text() == "mine"
     export_bilm(bilm, tmp_path, force=True)
     assert contents(tmp_path) == contents(bilm / "bilm")
+
+
+@pytest.mark.parametrize("has_softmax", [True, False])
+def test_the_vocabulary_of_a_corpus_is_left_alone(
+    bilm: Path, tmp_path: Path, has_softmax: bool
+) -> None:
+    source = shutil.copytree(bilm / "bilm", tmp_path / "source")
+    if not has_softmax:
+        (source / "softmax.safetensors").unlink()
+    (tmp_path / "corpus").mkdir()
+    (tmp_path / "corpus/vocabulary.txt").write_text("mine")
+    with pytest.raises(RunError, match=r"there already \(vocabulary\.txt\); pass --force"):
+        export_bilm(source, tmp_path / "corpus")
+    assert [path.read_text() for path in (tmp_path / "corpus").iterdir()] == ["mine"]
+
+
+def test_a_damaged_softmax_is_found_before_anything_is_written(bilm: Path, tmp_path: Path) -> None:
+    source = shutil.copytree(bilm / "bilm", tmp_path / "source")
+    (source / "softmax.safetensors").write_bytes(b"damaged")
+    with pytest.raises(DataError, match=r"softmax\.safetensors: no tensors can be read"):
+        export_bilm(source, tmp_path / "out")
+    assert not (tmp_path / "out").exists()
 
 
 def test_parts_that_bilm_tf_does_not_know_are_refused(

@@ -26,6 +26,7 @@ from tests.plugin_scope import without_plugins
 
 ROOT = Path(__file__).parents[2]
 DATA = Path("tests/fixtures/pooled_classifier")
+WITH_HEADER = DATA / "with_header.tsv"
 CONFIGS = Path("plugins/pooled_classifier")
 JSON, TSV = "labelled_text_json", "labelled_text_tsv"
 TINY_BILM = {
@@ -92,11 +93,14 @@ def test_a_loaded_run_scores_as_the_run_did_when_it_was_trained(
     assert scores["loss"] == pytest.approx(metrics["best_validation_loss"])
 
 
-def test_plain_text_and_both_keys_of_a_text_give_one_prediction(loaded: LoadedRun) -> None:
-    text = "Stir the soup."
-    first, second, third = loaded.predict([text, {"sentence": text}, {"text": text}])
-    assert first == second == third
-    assert first["words"] == ["Stir", "the", "soup", "."]
+def test_plain_text_both_keys_of_a_text_and_its_words_give_one_prediction(
+    loaded: LoadedRun,
+) -> None:
+    text, words = "Stir the soup.", ["Stir", "the", "soup", "."]
+    given = [text, {"sentence": text}, {"text": text}, {"text": words}]
+    first, *others = loaded.predict(given)
+    assert others == [first] * 3
+    assert first["words"] == words
     assert first["label"] == "cooking"
     assert first["probabilities"]["cooking"] == max(first["probabilities"].values())
     assert sum(first["probabilities"].values()) == pytest.approx(1)
@@ -113,11 +117,12 @@ def test_an_empty_text_gets_the_prediction_of_no_words_in_any_batch(loaded: Load
 @pytest.mark.parametrize(
     ("given", "message"),
     [
+        ({"words": ["a"]}, "'words' is no key of an input; allowed: sentence, text."),
         (
-            {"words": ["a"]},
-            "expected one key that holds a text, found 'words'; allowed: sentence, text.",
+            {"text": "a", "sentence": "a"},
+            "expected one key that holds a text, found 'sentence', 'text'; allowed",
         ),
-        ({"text": 3}, "'text' is 3; expected a string"),
+        ({"text": 3}, "'text' is 3; expected a string or a list of strings"),
     ],
 )
 def test_an_object_without_a_text_is_refused(
@@ -153,12 +158,17 @@ def test_elmo_stands_beside_the_words_own_vectors(run: Path, tmp_path: Path) -> 
 
 
 def test_a_table_is_read_after_its_header() -> None:
-    texts = _read(TSV, DATA / "with_header.tsv", has_header=True)
+    texts = _read(TSV, WITH_HEADER, has_header=True)
     assert [(text.words[0], text.label) for text in texts] == [
         ("Stir", "cooking"),
         ("Snow", "weather"),
         ("The", "sport"),
     ]
+
+
+def test_a_table_is_read_by_the_names_of_its_columns() -> None:
+    by_name = _read(JSON, WITH_HEADER, text_key="sentence", label_key="topic")
+    assert by_name == _read(TSV, WITH_HEADER, has_header=True)
 
 
 def test_other_keys_numbers_as_labels_and_a_limit_are_read(tmp_path: Path) -> None:
@@ -179,7 +189,7 @@ def test_other_keys_numbers_as_labels_and_a_limit_are_read(tmp_path: Path) -> No
         (
             JSON,
             '{"txt": "a", "label": "b"}',
-            "there is no key 'text'; allowed: label, txt. Did you mean 'txt'?",
+            "there is no key 'text'; found: label, txt. Did you mean 'txt'?",
         ),
         (JSON, '{"text": ["a"], "label": "b"}', "'text' is ['a']; expected a string"),
         (
@@ -187,8 +197,8 @@ def test_other_keys_numbers_as_labels_and_a_limit_are_read(tmp_path: Path) -> No
             '{"text": "a", "label": null}',
             "'label' is None; expected a string or a whole number",
         ),
-        (JSON, '{"text": "", "label": "b"}', "the text '' holds no word; remove the line"),
-        (JSON, '{"text": "a", "label": ""}', "the label is empty"),
+        (JSON, '{"text": "", "label": "b"}', "'text' holds no word; remove the line"),
+        (JSON, '{"text": "a", "label": ""}', "'label' is empty"),
         (TSV, "a", "found 1 columns; expected a text, a tab and a label"),
         (TSV, "a\tb\tc", "found 3 columns; expected a text, a tab and a label"),
         (TSV, " \tb", "the text ' ' holds no word; remove the line"),
@@ -205,10 +215,21 @@ def test_a_bad_line_is_named_with_its_file(
     assert str(caught.value).startswith(f"{data}:3: {message}")
 
 
-def test_a_file_without_texts_is_refused(tmp_path: Path) -> None:
-    data = _written(tmp_path / "data.tsv", "text\tlabel", "")
-    with pytest.raises(DataError, match=f"{data}: this file holds no text"):
-        _read(TSV, data, has_header=True)
+@pytest.mark.parametrize(
+    ("reader", "lines", "keys", "message"),
+    [
+        (TSV, ["text\tlabel", ""], {"has_header": True}, "there is no text below the header"),
+        (TSV, ["", " "], {"has_header": True}, "there is no example in this file"),
+        (TSV, [""], {}, "there is no example in this file"),
+        (JSON, [""], {}, "there is no example in this file"),
+    ],
+)
+def test_a_file_without_texts_is_refused(
+    reader: str, lines: list[str], keys: dict[str, Any], message: str, tmp_path: Path
+) -> None:
+    data = _written(tmp_path / "data", *lines)
+    with pytest.raises(DataError, match=f"{data}: {message}"):
+        _read(reader, data, **keys)
 
 
 def test_it_imports_public_names_only() -> None:

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +9,7 @@ import pytest
 
 from elmo_framework.commands.main import main
 from elmo_framework.corpus import prepare
-from tests.experiment.jobs import DATA, PRETRAINING, ROOT, evaluations, train
+from tests.experiment.jobs import DATA, PRETRAINING, evaluations, run_python, train
 
 CONFIG = "experiments/pretrain/demo.jsonnet"
 PREPARED = {"type": "prepared_corpus"}
@@ -60,7 +57,7 @@ def test_plain_text_is_trained_on_with_the_vocabulary_file_of_bilm_tf(
     listed = tmp_path / "vocab.txt"
     listed.write_text("<S>\n</S>\n<UNK>\nzebra\n.\nthe\n!!!MAXTERMID\n")
     changes = {"vocabulary": {"words_file": str(listed)}, "datasets_for_vocab_creation": []}
-    run = pretrained(tmp_path / "run", text, **changes)
+    run = pretrained(tmp_path / "run", text, **changes, **{"trainer.num_steps": 1})
     known = (run / "bilm/vocabulary.txt").read_text()
     assert known == "<S>\n</S>\n<UNK>\nzebra\n.\nthe\n"
 
@@ -111,13 +108,7 @@ def test_a_killed_preparation_goes_on_and_leaves_no_process(
     )
     corpora = tmp_path / "killed_corpus", tmp_path / "whole_corpus"
     # This returns when the last process with the pipe for its output has ended.
-    done = subprocess.run(
-        [sys.executable, "-c", code, *command, str(corpora[0]), "--processes", "2"],
-        env={**os.environ, "OMP_NUM_THREADS": "1", "PYTHONPATH": str(ROOT)},
-        capture_output=True,
-        timeout=120,
-        check=False,
-    )
+    done = run_python("-c", code, *command, str(corpora[0]), "--processes", "2")
     assert (done.returncode, corpora[0].exists()) == (-9, False)
 
     monkeypatch.setattr(prepare, "BLOCK_BYTES", BLOCK_BYTES)

@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import json
-import os
 import re
 import shutil
 import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -21,10 +19,10 @@ from elmo_framework.tasks.language_modeling.windows import WindowLoader
 from tests.experiment.jobs import (
     DATA,
     PRETRAINING,
-    ROOT,
     arguments,
     evaluations,
     pretrain,
+    run_python,
     tagging_with,
     train,
 )
@@ -42,13 +40,7 @@ def train_in_two(
     """Run `elmo train` in two processes that `torchrun` starts."""
     launch = ["-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2"]
     words = arguments(config, directory, changes, *PACKAGE, *flags)
-    return subprocess.run(
-        [sys.executable, *launch, "-m", "elmo_framework", *words],
-        env={**os.environ, "OMP_NUM_THREADS": "1", "PYTHONPATH": str(ROOT)},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    return run_python(*launch, "-m", "elmo_framework", *words)
 
 
 def bilm_changes(*, rows: int) -> dict[str, Any]:
@@ -61,6 +53,7 @@ def bilm_changes(*, rows: int) -> dict[str, Any]:
         "model.state_reset_rate": 0.0,
         "model.context_layers.dropout": 0.0,
         "data_loader.batch_size": rows,
+        "validation_data_loader.batch_size": 2 * rows,
         # Adam would make whole steps of what rounding leaves where a gradient is zero.
         "trainer.optimizer": {"type": "sgd", "lr": 0.05},
         "trainer.evaluate_every": {"steps": 1},
@@ -78,9 +71,10 @@ def bilm_of_two(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def tagger_of_two(bilm: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The run of a tagger that two processes have trained."""
+    """The run of a tagger that two processes have trained, with more examples for the first."""
     directory = tmp_path_factory.mktemp("two") / "tagger"
-    done = train_in_two(NER, directory, tagging_with(bilm, **ON_CPU))
+    uneven = {"dataset_reader.max_instances": 33}
+    done = train_in_two(NER, directory, tagging_with(bilm, **ON_CPU, **uneven))
     assert done.returncode == 0, done.stderr
     return directory
 

@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-import os
 import random
-import subprocess
-import sys
-from collections.abc import Callable
+import shutil
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import pytest
 from filelock import FileLock
@@ -20,12 +17,14 @@ from tests.experiment.jobs import (
     ROOT,
     arguments,
     evaluations,
+    run_python,
     tagging_with,
     train,
 )
 
 PRETRAIN, NER = "experiments/pretrain/demo.jsonnet", "experiments/ner/elmo.jsonnet"
-LITTLE = {"trainer.num_epochs": 1, "trainer.checkpointer": {"save_every": {"steps": 3}}}
+PACKAGE = ("--include-package", "tests.experiment.jobs")
+OFTEN = {"trainer.checkpointer": {"save_every": {"steps": 3}}}
 
 
 def same_weights(one: Path, other: Path) -> bool:
@@ -39,56 +38,51 @@ def interrupted_by(name: str, step: int, changes: dict[str, Any]) -> dict[str, A
     return {**changes, "trainer.callbacks": ["tensorboard", observer]}
 
 
-def start_process(config: str, directory: Path, changes: dict[str, Any]) -> int:
-    """Run `elmo train` in a process of its own; return its exit code, -9 when it was killed."""
-    command = [sys.executable, "-m", "elmo_framework", *arguments(config, directory, changes)]
-    done = subprocess.run(
-        [*command, "--include-package", "tests.experiment.jobs"],
-        env={**os.environ, "OMP_NUM_THREADS": "1", "PYTHONPATH": str(ROOT)},
-        capture_output=True,
-        check=False,
-    )
-    return done.returncode
+class Job(NamedTuple):
+    """A training, what stops it, and the run that nothing has stopped."""
+
+    config: str
+    changes: dict[str, Any]
+    num_steps: int
+    signal: str
+    whole: Path
 
 
-Changes = Callable[[Path], dict[str, Any]]
-JOBS: dict[str, tuple[str, Changes, int]] = {
-    "bilm": (PRETRAIN, lambda bilm: {**PRETRAINING, **LITTLE}, 22),
-    "tagger": (NER, lambda bilm: tagging_with(bilm, **{**LITTLE, "trainer.num_epochs": 3}), 14),
-}
+@pytest.fixture(scope="module", params=["bilm", "tagger"])
+def job(
+    request: pytest.FixtureRequest, bilm: Path, tmp_path_factory: pytest.TempPathFactory
+) -> Job:
+    whole = tmp_path_factory.mktemp("recovery") / "whole"
+    if request.param == "bilm":
+        found = Job(PRETRAIN, {**PRETRAINING, "trainer.num_epochs": 1}, 22, "SIGTERM", whole)
+    else:
+        found = Job(NER, tagging_with(bilm, **{"trainer.num_epochs": 3}), 14, "SIGINT", whole)
+    assert train(found.config, whole, found.changes) == 0
+    return found
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("job", JOBS)
-def test_a_killed_run_ends_as_an_uninterrupted_one(job: str, bilm: Path, tmp_path: Path) -> None:
-    config, changes, num_steps = JOBS[job]
-    step = random.randint(1, num_steps)
-    killed = interrupted_by("SIGKILL", step, changes(bilm))
-    package = ("--include-package", "tests.experiment.jobs")
-    assert start_process(config, tmp_path / "killed", killed) == -9, f"not killed at step {step}"
-    assert train(config, tmp_path / "killed", killed, "--recover", *package) == 0
-
-    (tmp_path / "whole-signalled").touch()
-    assert train(config, tmp_path / "whole", killed, *package) == 0
-    assert same_weights(tmp_path / "killed", tmp_path / "whole"), f"killed at step {step}"
-    assert evaluations(tmp_path / "killed") == evaluations(tmp_path / "whole")
+def test_a_killed_run_ends_as_an_uninterrupted_one(job: Job, tmp_path: Path) -> None:
+    step, run = random.randint(1, job.num_steps), tmp_path / "run"
+    killed = interrupted_by("SIGKILL", step, {**job.changes, **OFTEN})
+    words = arguments(job.config, run, killed, *PACKAGE)
+    assert run_python("-m", "elmo_framework", *words).returncode == -9, f"alive at step {step}"
+    assert train(job.config, run, killed, "--recover", *PACKAGE) == 0
+    assert same_weights(run, job.whole), f"killed at step {step}"
+    assert evaluations(run) == evaluations(job.whole)
 
 
-@pytest.mark.parametrize("job", JOBS)
-@pytest.mark.parametrize("name", ["SIGTERM", "SIGINT"])
 def test_a_stopped_run_ends_as_an_uninterrupted_one(
-    job: str, name: str, bilm: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    job: Job, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    config, changes, _ = JOBS[job]
-    stopped = interrupted_by(name, 5, changes(bilm))
-    assert train(config, tmp_path / "stopped", stopped) == 130
-    assert f"stopped by {name} after step 5; a checkpoint is written" in capsys.readouterr().err
-    assert train(config, tmp_path / "stopped", stopped, "--recover") == 0
-
-    (tmp_path / "whole-signalled").touch()
-    assert train(config, tmp_path / "whole", stopped) == 0
-    assert same_weights(tmp_path / "stopped", tmp_path / "whole")
-    assert evaluations(tmp_path / "stopped") == evaluations(tmp_path / "whole")
+    run = tmp_path / "run"
+    stopped = interrupted_by(job.signal, 5, {**job.changes, **OFTEN})
+    assert train(job.config, run, stopped) == 130
+    said = f"stopped by {job.signal} after step 5; a checkpoint is written"
+    assert said in capsys.readouterr().err
+    assert train(job.config, run, stopped, "--recover") == 0
+    assert same_weights(run, job.whole)
+    assert evaluations(run) == evaluations(job.whole)
 
 
 def test_recovering_a_finished_run_changes_nothing(tagger: Path, bilm: Path) -> None:
@@ -154,8 +148,6 @@ def test_force_removes_a_run_and_nothing_else(
 def test_another_bilm_in_the_place_of_the_old_one_is_refused(
     bilm: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    import shutil
-
     shutil.copytree(bilm / "bilm", tmp_path / "bilm")
     little = tagging_with(tmp_path / "bilm", **{"trainer.num_epochs": 1})
     assert train(NER, tmp_path / "run", little) == 0

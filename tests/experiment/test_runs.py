@@ -49,7 +49,9 @@ def test_metadata_says_where_the_run_comes_from(tagger: Path, bilm: Path) -> Non
     train_path = DATA / "train.txt"
     assert metadata["digests"]["data"][str(train_path)] == digest([train_path])
     options, weights = bilm / "bilm/options.json", bilm / "bilm/weights.hdf5"
-    assert metadata["digests"]["bilm"] == {str(weights): digest([options, weights])}
+    assert metadata["digests"]["bilm"] == {
+        "embedder.token_embedders.elmo": digest([options, weights])
+    }
     assert {"torch", "numpy", "jsonnet"} <= metadata["libraries"].keys()
 
 
@@ -68,10 +70,8 @@ def test_a_frozen_bilm_is_in_no_file_of_the_run(tagger: Path, bilm: Path) -> Non
     assert not [name for path in saved for name in load_file(path) if "context_layers" in name]
 
 
-def test_a_tuned_bilm_is_changed_and_saved_with_the_run(bilm: Path, tmp_path: Path) -> None:
-    tuned = {"model.embedder.token_embedders.elmo.requires_grad": True, "trainer.num_epochs": 1}
-    assert train(NER, tmp_path / "run", tagging_with(bilm, **tuned)) == 0
-    weights = load_file(tmp_path / "run/weights.safetensors")
+def test_a_tuned_bilm_is_changed_and_saved_with_the_run(bilm: Path, tuned: Path) -> None:
+    weights = load_file(tuned / "weights.safetensors")
     inner = {name: held for name, held in weights.items() if ".bilm." in name}
     pretrained = load_file(bilm / "weights.safetensors")
     assert inner
@@ -81,8 +81,8 @@ def test_a_tuned_bilm_is_changed_and_saved_with_the_run(bilm: Path, tmp_path: Pa
         if not held.equal(pretrained[name[name.index("bilm.") :]])
     ]
     assert moved
-    metrics = json.loads((tmp_path / "run/metrics.json").read_text())
-    scores = load(tmp_path / "run").evaluate(DATA / "valid.txt")
+    metrics = json.loads((tuned / "metrics.json").read_text())
+    scores = load(tuned).evaluate(DATA / "valid.txt")
     assert scores["loss"] == pytest.approx(metrics["best_validation_loss"], rel=1e-5)
     assert scores["accuracy"] == metrics["best_validation_accuracy"]
 
@@ -170,11 +170,14 @@ def test_predict_takes_a_tokenizer_by_name_or_as_it_is(tagger: Path) -> None:
     assert by_name[0]["words"] == ["It", "rained."]
 
 
+@pytest.mark.parametrize("name", ["baseline", "elmo"])
 def test_a_run_is_used_in_the_precision_of_its_training(
-    tmp_path: Path,
+    name: str, bilm: Path, tmp_path: Path
 ) -> None:
-    changes = {**TAGGING, "trainer.precision": "bfloat16", "trainer.num_epochs": 1}
-    assert train("experiments/ner/baseline.jsonnet", tmp_path / "run", changes) == 0
+    changes = TAGGING if name == "baseline" else tagging_with(bilm)
+    bfloat16 = {"trainer.precision": "bfloat16", "trainer.num_epochs": 1}
+    config = f"experiments/ner/{name}.jsonnet"
+    assert train(config, tmp_path / "run", {**changes, **bfloat16}) == 0
     run = load(tmp_path / "run")
     precisions: list[torch.dtype | None] = []
     run.model.register_forward_pre_hook(
@@ -222,7 +225,7 @@ def test_two_places_have_two_mixes_from_one_pass(
         return contextualize(self, *arguments, **options)
 
     monkeypatch.setattr(BiLm, "contextualize", counted)
-    output = {"type": "elmo_token_embedder", "bilm": str(bilm), "mix": "average", "cache": "none"}
+    output = {"type": "elmo_token_embedder", "bilm": str(bilm), "cache": "none"}
     changes = tagging_with(
         bilm,
         **{
@@ -234,7 +237,9 @@ def test_two_places_have_two_mixes_from_one_pass(
     assert train(NER, tmp_path / "run", changes) == 0
     metrics = json.loads((tmp_path / "run/metrics.json").read_text())
     assert len(calls) == 40 // 8 + 1 + 40 // 8  # training, rehearsal, validation: one pass a batch
-    assert "embedder.token_embedders.elmo.mix.gamma" in metrics
+    places = ("embedder.token_embedders.elmo", "output_embedder")
+    first, second = (metrics[f"{place}.mix.gamma"] for place in places)
+    assert first != second
 
 
 @pytest.mark.parametrize("layer_norm", [False, True])
@@ -248,9 +253,11 @@ def test_a_mix_can_stand_alone(bilm: Path, tmp_path: Path, layer_norm: bool) -> 
             }
         },
     )
-    for name in ("tokens.embedding_dim", "token_characters.encoder.num_filters", "elmo.bilm"):
-        changes.pop(f"model.embedder.token_embedders.{name}", None)
+    for name in [name for name in changes if name.startswith("model.embedder.token_embedders.")]:
+        changes.pop(name)
     assert train(NER, tmp_path / "run", changes) == 0
+    encoder = load(tmp_path / "run").model.get_submodule("encoder")
+    assert encoder.input_dim == 2 * 8  # ELMo's alone
 
 
 def test_training_on_a_share_uses_as_many_sentences(bilm: Path, tmp_path: Path) -> None:
@@ -264,11 +271,6 @@ def test_torch_is_left_as_it_was(tagger: Path) -> None:
     before = torch.get_default_dtype(), torch.is_grad_enabled(), torch.get_num_threads()
     load(tagger).predict(["It rained."])
     assert before == (torch.get_default_dtype(), torch.is_grad_enabled(), torch.get_num_threads())
-
-
-def test_bfloat16_works_with_elmo(bilm: Path, tmp_path: Path) -> None:
-    changes = tagging_with(bilm, **{"trainer.precision": "bfloat16", "trainer.num_epochs": 1})
-    assert train(NER, tmp_path / "run", changes) == 0
 
 
 def test_a_lone_surrogate_is_tagged_and_written(tagger: Path, tmp_path: Path) -> None:

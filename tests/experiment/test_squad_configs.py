@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from tests.experiment.jobs import ROOT
-from tests.experiment.task_check import check_task
+from tests.experiment.task_check import check_recovery, check_task
 
 DATA = str(ROOT / "tests/fixtures/squad/train.json")
 WORDS = "model.embedder.token_embedders"
@@ -22,7 +22,7 @@ GENERAL: dict[str, Any] = {
     "trainer.num_epochs": 3,
     "trainer.evaluate_every": {"epochs": 1},
     "trainer.optimizer": {"type": "adam", "lr": 0.01},
-    "trainer.moving_average": None,
+    "trainer.moving_average": {"decay": 0.5},
 }
 SELF_ATTENTION = {
     **GENERAL,
@@ -61,3 +61,8 @@ def test_a_config_trains_saves_loads_and_predicts(name, tmp_path, vectors, bilm)
 
     (found,) = run.predict(INPUTS[:1])
     assert found["answer"] == INPUTS[0]["passage"][found["start"] : found["end"]]
+
+
+def test_averaged_weights_go_on_after_a_stop(tmp_path, vectors):
+    changes = {**SELF_ATTENTION, f"{WORDS}.tokens.pretrained_file": str(vectors)}
+    check_recovery("experiments/squad/baseline.jsonnet", tmp_path, changes)

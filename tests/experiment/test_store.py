@@ -3,10 +3,7 @@
 from __future__ import annotations
 
 import json
-import os
 import shutil
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -14,7 +11,7 @@ import pytest
 from elmo_framework import load
 from elmo_framework.bilm import stored
 from elmo_framework.bilm.frozen import FrozenBiLm
-from tests.experiment.jobs import DATA, arguments, evaluations, tagging_with, train
+from tests.experiment.jobs import DATA, arguments, evaluations, run_python, tagging_with, train
 from tests.numpy_bilm import NumpyBiLm
 
 NER = "experiments/ner/elmo.jsonnet"
@@ -98,12 +95,7 @@ def test_a_killed_builder_goes_on_and_the_run_ends_as_an_uninterrupted_one(
     shutil.rmtree(cache)
 
     words = arguments(NER, killed, little)
-    done = subprocess.run(
-        [sys.executable, "-c", KILLED_AT_THE_THIRD_SHARD, "4000", *words],
-        env={**os.environ, "OMP_NUM_THREADS": "1"},
-        capture_output=True,
-        check=False,
-    )
+    done = run_python("-c", KILLED_AT_THE_THIRD_SHARD, "4000", *words)
     left = contents(cache)
     assert (done.returncode, 0 < len(left) < len(expected)) == (-9, True)
     assert train(NER, killed, little, "--recover") == 0

@@ -158,15 +158,29 @@ def test_a_missing_file_to_evaluate_is_named(
 
 
 @pytest.mark.parametrize(
-    "line", ['{"tokens": 3}', '{"words": [1]}', '{"text": "Anna"}', '{"tokens": ', "{}"]
+    ("line", "expected"),
+    [
+        ('{"tokens": 3}', "'tokens' is 3; expected a string or a list of strings"),
+        ('{"words": [1]}', "'words' is [1]; expected a string or a list of strings"),
+        (
+            '{"token": ["Anna"]}',
+            "'token' is no key of an input; allowed: sentence, tokens, words. "
+            "Did you mean 'tokens'?",
+        ),
+        ('{"tokens": ', "no JSON object: Expecting value: line 1 column 11 (char 10)"),
+        (
+            "{}",
+            "expected one key that holds a text, found none; allowed: sentence, tokens, words.",
+        ),
+    ],
 )
 def test_a_bad_line_to_predict_is_refused(
-    line: str, tagger: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    line: str, expected: str, tagger: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     path = tmp_path / "in.jsonl"
     path.write_text(line + "\n")
     assert main(["predict", str(tagger), str(path)]) == 2
-    assert message_of(capsys)
+    assert message_of(capsys).endswith(f": {expected}")
 
 
 def test_predictions_that_fail_leave_the_old_file_alone(
@@ -241,7 +255,7 @@ def test_what_is_no_list_of_sentences_is_refused(tagger: Path) -> None:
     with pytest.raises(DataError, match=r"^input 2: expected a sentence or an object, found 3$"):
         run.predict(["Hi.", 3])  # type: ignore[list-item]
     with pytest.raises(ValueError, match="batch_size is 0"):
-        run.predictions(["Hi."], batch_size=0)
+        run.predict(["Hi."], batch_size=0)
     with pytest.raises(RunError, match="Did you mean 'whitespace'"):
         run.predict(["Hi."], tokenizer="whitespaces")
 
@@ -320,10 +334,17 @@ def remove_labels(run: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "damage", [damage_weights, damage_config, damage_vocabulary, remove_labels]
+    ("damage", "file"),
+    [
+        (damage_weights, "weights.safetensors"),
+        (damage_config, "filled_config.json"),
+        (damage_vocabulary, "vocabulary/labels.jsonl"),
+        (remove_labels, "weights.safetensors"),
+    ],
 )
 def test_a_damaged_run_is_refused_with_the_file(
     damage: Callable[[Path], None],
+    file: str,
     tagger: Path,
     tmp_path: Path,
     capsys: pytest.CaptureFixture[str],
@@ -332,7 +353,7 @@ def test_a_damaged_run_is_refused_with_the_file(
     shutil.copytree(tagger, run)
     damage(run)
     assert main(["evaluate", str(run), str(DATA / "valid.txt")]) == 2
-    assert str(run) in message_of(capsys)
+    assert message_of(capsys).startswith(str(run / file))
 
 
 def test_a_run_without_a_checkpoint_says_how_to_go_on(

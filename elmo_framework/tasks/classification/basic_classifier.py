@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Annotated, final
 
 from annotated_types import Ge, Lt
@@ -10,9 +9,8 @@ from jaxtyping import Float
 from torch import Tensor, nn
 
 from elmo_framework.common.component import Default, Injected, Lazy
-from elmo_framework.data.text import Indexer
 from elmo_framework.data.vocabulary import Vocabularies
-from elmo_framework.embedders.placement import joined, joined_dim, joined_indexers
+from elmo_framework.embedders.placement import joined, joined_dim
 from elmo_framework.embedders.text_embedder import TextEmbedder
 from elmo_framework.embedders.token_embedder import TokenEmbedder
 from elmo_framework.encoders.encoder import Encoder
@@ -65,11 +63,6 @@ class BasicClassifier(Classifier[ClassificationBatch]):
         self.feedforward = None if feedforward is None else feedforward.build(input_dim=pooled_dim)
         hidden_dim = pooled_dim if self.feedforward is None else self.feedforward.output_dim
         self.projection = nn.Linear(hidden_dim, self.num_labels)
-
-    @property
-    def indexers(self) -> Sequence[Indexer]:
-        """What turns words into the ids that the embedders read, each once."""
-        return joined_indexers(self.embedder, self.output_embedder)
 
     def logits(self, batch: ClassificationBatch) -> Float[Tensor, "batch labels"]:
         """Score the labels of each text."""

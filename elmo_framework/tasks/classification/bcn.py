@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Annotated, final
 
 import torch
@@ -11,9 +10,8 @@ from jaxtyping import Bool, Float
 from torch import Tensor, nn
 
 from elmo_framework.common.component import Injected, Lazy
-from elmo_framework.data.text import Indexer
 from elmo_framework.data.vocabulary import Vocabularies
-from elmo_framework.embedders.placement import joined, joined_dim, joined_indexers
+from elmo_framework.embedders.placement import joined, joined_dim
 from elmo_framework.embedders.text_embedder import TextEmbedder
 from elmo_framework.embedders.token_embedder import TokenEmbedder
 from elmo_framework.encoders.encoder import Encoder
@@ -84,11 +82,6 @@ class BiattentiveClassifier(Classifier[ClassificationBatch]):
         self.output_layer = output_layer.build(
             input_dim=_NUM_POOLS * integrated_dim, num_labels=self.num_labels
         )
-
-    @property
-    def indexers(self) -> Sequence[Indexer]:
-        """What turns words into the ids that the embedders read, each once."""
-        return joined_indexers(self.embedder, self.output_embedder)
 
     def logits(self, batch: ClassificationBatch) -> Float[Tensor, "batch labels"]:
         """Score the labels of each text."""

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from itertools import islice
 from pathlib import Path
 from typing import Annotated, final
 
 from annotated_types import Gt
 
 from elmo_framework.common.component import Default
-from elmo_framework.data.reader import DatasetReader
+from elmo_framework.data.reader import DatasetReader, FileReader
 from elmo_framework.data.records import Record, read_records
 from elmo_framework.data.tokenizer import Tokenizer
 from elmo_framework.tasks.classification.example import ClassifiedText
@@ -18,7 +17,7 @@ from elmo_framework.tasks.classification.example import ClassifiedText
 
 @final
 @DatasetReader.register("text_classification_json")
-class TextClassificationReader(DatasetReader[ClassifiedText]):
+class TextClassificationReader(FileReader[ClassifiedText]):
     """Reads a text and its label a line: JSON objects, or a table by the names of its columns.
 
     A file called `.csv` has commas and quotation marks, one called `.tsv` or `.txt` has tabs;
@@ -42,13 +41,14 @@ class TextClassificationReader(DatasetReader[ClassifiedText]):
         max_sequence_length: Annotated[int, Gt(0)] | None = None,
         max_instances: Annotated[int, Gt(0)] | None = None,
     ) -> None:
+        super().__init__(max_instances)
         self.tokenizer: Tokenizer = tokenizer
         self._text_key, self._label_key = text_key, label_key
-        self._max_sequence_length, self._max_instances = max_sequence_length, max_instances
+        self._max_sequence_length = max_sequence_length
 
-    def read(self, path: Path) -> Iterator[ClassifiedText]:
-        """Yield the texts of a file, or of the files of a folder or a pattern."""
-        return islice(map(self._example, read_records(path)), self._max_instances)
+    def examples(self, file: Path) -> Iterator[ClassifiedText]:
+        """Yield the texts of a file."""
+        return map(self._example, read_records(file))
 
     def _example(self, record: Record) -> ClassifiedText:
         words = self.tokenizer.words(record.text(self._text_key))

@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from itertools import islice
 from pathlib import Path
 from typing import Annotated, Literal, NamedTuple, final
 
 from annotated_types import Gt
 
 from elmo_framework.common.errors import DataError, shown
-from elmo_framework.data.paths import data_files, read_lines
-from elmo_framework.data.reader import DatasetReader
+from elmo_framework.data.paths import parsed_lines
+from elmo_framework.data.reader import DatasetReader, FileReader
 from elmo_framework.tasks.classification.example import ClassifiedText
 
 _PIECE = re.compile(r"\(([0-4])(?=[ (])|(\))|([^ ()]+)")
@@ -43,7 +42,7 @@ class Tree(NamedTuple):
 
 @final
 @DatasetReader.register("sst_tokens")
-class SstReader(DatasetReader[ClassifiedText]):
+class SstReader(FileReader[ClassifiedText]):
     r"""Reads a bracketed tree a line, as `(3 (2 Good) (2 fun))`; a node's class is from 0 to 4.
 
     Brackets and slashes that the treebank writes as `-LRB-` or `\/` are read as themselves.
@@ -65,14 +64,13 @@ class SstReader(DatasetReader[ClassifiedText]):
         min_phrase_length: Annotated[int, Gt(0)] = 1,
         max_instances: Annotated[int, Gt(0)] | None = None,
     ) -> None:
+        super().__init__(max_instances)
         self._labels = _LABELS[granularity]
         self._use_subtrees, self._min_phrase_length = use_subtrees, min_phrase_length
-        self._max_instances = max_instances
 
-    def read(self, path: Path) -> Iterator[ClassifiedText]:
-        """Yield the texts of a file, or of the files of a folder or a pattern."""
-        trees = (tree for file in data_files(path) for tree in _trees(file))
-        return islice((text for tree in trees for text in self._texts(tree)), self._max_instances)
+    def examples(self, file: Path) -> Iterator[ClassifiedText]:
+        """Yield the texts of a file."""
+        return (text for tree in parsed_lines(file, _tree) for text in self._texts(tree))
 
     def _texts(self, tree: Tree) -> Iterator[ClassifiedText]:
         root, *inner = tree.phrases
@@ -121,15 +119,8 @@ def _close(phrases: list[Phrase], index: int, end: int) -> None:
     phrases[index] = phrases[index]._replace(end=end)
 
 
-def _trees(path: Path) -> Iterator[Tree]:
-    is_empty = True
-    for number, line in read_lines(path):
-        if not line.strip():
-            continue
-        try:
-            yield read_tree(line.strip())
-        except ValueError as error:
-            raise DataError(f"no tree: {error}: {shown(line)}", path=path, line=number) from error
-        is_empty = False
-    if is_empty:
-        raise DataError("this file holds no tree", path=path)
+def _tree(line: str) -> Tree:
+    try:
+        return read_tree(line.strip())
+    except ValueError as error:
+        raise DataError(f"no tree: {error}: {shown(line)}") from error

@@ -8,7 +8,7 @@ from typing import Any, ClassVar, final
 
 from rich.text import Text
 
-from elmo_framework.data.inputs import given_words, only_key
+from elmo_framework.data.inputs import given_words, only_key, require_known
 from elmo_framework.data.labels import (
     Classification,
     label_in_colour,
@@ -73,6 +73,7 @@ class TextClassificationTask(HeadTask[ClassifiedText, ClassificationBatch]):
 
         They are `sentence`, `text`, `tokens` and `words`.
         """
+        require_known(inputs, _KEYS)
         return ClassifiedText(given_words(inputs, only_key(inputs, _KEYS), tokenizer), None)
 
     def to_json(self, prediction: Classification, example: ClassifiedText) -> dict[str, Any]:

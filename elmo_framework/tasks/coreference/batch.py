@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from itertools import accumulate
-from textwrap import shorten
 
 import torch
 from jaxtyping import Int
 from torch import Tensor
 
+from elmo_framework.data.labels import excerpt
 from elmo_framework.data.text import Indexer, TextBatch, collate_text
 from elmo_framework.data.vocabulary import Vocabulary
 from elmo_framework.tasks.coreference.example import Cluster, Document, lengths, merged
@@ -49,8 +49,8 @@ class CoreferenceBatch:
     def title(self) -> str:
         """The first document, and how many follow it."""
         first = self.examples[0]
-        start = shorten(" ".join(first.words), width=100, placeholder=" ...")
-        return f"{first.key or 'a document'} ({start!r}) and {len(self.examples) - 1} more"
+        start = excerpt(first.words)
+        return f"{first.key or 'a document'} ({start}) and {len(self.examples) - 1} more"
 
     def window(self, max_sentences: int) -> CoreferenceBatch:
         """Cut so many sentences out of each longer document, beginning at one drawn by chance."""

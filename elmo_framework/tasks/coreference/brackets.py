@@ -30,9 +30,9 @@ class BracketError(ValueError):
 def decode(cells: Sequence[str]) -> list[Bracketed]:
     """Return the mentions of a sentence, in the order in which they end.
 
-    The pieces of a cell count in the order in which they stand there, so that `(3|3)` is a mention
-    of one word. The bracket of an entity that was opened last is the first to be closed. Two
-    mentions of one entity that cross can therefore not be written.
+    All openings of a cell count before its closings, as in the official scorer, so that `(3|3)`
+    and `3)|(3` hold a mention of one word. The bracket of an entity that was opened last is the
+    first to be closed. Two mentions of one entity that cross can therefore not be written.
 
     Raises:
         BracketError: a cell holds something else, or a bracket has no partner.
@@ -40,7 +40,7 @@ def decode(cells: Sequence[str]) -> list[Bracketed]:
     opened: defaultdict[str, list[int]] = defaultdict(list)
     found: list[Bracketed] = []
     for index, cell in enumerate(cells):
-        for opens, entity, closes in _pieces(cell, index):
+        for opens, entity, closes in sorted(_pieces(cell, index), key=_is_closing):
             if opens and not closes:
                 opened[entity].append(index)
             else:
@@ -75,6 +75,11 @@ def _pieces(cell: str, index: int) -> Iterator[tuple[bool, str, bool]]:
             expected = "expected pieces such as '(3', '3)' and '(3)' with '|' between, or '-'"
             raise BracketError(f"found {cell!r}, {expected}", index=index)
         yield bool(match[1]), match[2], bool(match[3])
+
+
+def _is_closing(piece: tuple[bool, str, bool]) -> bool:
+    opens, _, _ = piece
+    return not opens
 
 
 def _opened(starts: list[int], entity: str, index: int) -> int:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
-from itertools import groupby, islice
+from itertools import groupby
 from pathlib import Path
 from typing import Annotated, final
 
@@ -12,8 +12,7 @@ from annotated_types import Gt
 
 from elmo_framework.common.errors import DataError
 from elmo_framework.data.conll2012 import Conll2012Sentence, read_conll2012
-from elmo_framework.data.paths import data_files
-from elmo_framework.data.reader import DatasetReader
+from elmo_framework.data.reader import DatasetReader, FileReader
 from elmo_framework.tasks.coreference.brackets import BracketError, decode
 from elmo_framework.tasks.coreference.example import Document, Mention, clusters_of
 from elmo_framework.tasks.coreference.genres import ONTONOTES, GenrePattern
@@ -21,7 +20,7 @@ from elmo_framework.tasks.coreference.genres import ONTONOTES, GenrePattern
 
 @final
 @DatasetReader.register("coref")
-class ConllCoreferenceReader(DatasetReader[Document]):
+class ConllCoreferenceReader(FileReader[Document]):
     """Reads the columns of the CoNLL-2012 shared task; each part of a document is an example.
 
     Args:
@@ -41,23 +40,19 @@ class ConllCoreferenceReader(DatasetReader[Document]):
         genre_pattern: str | None = ONTONOTES,
         max_instances: Annotated[int, Gt(0)] | None = None,
     ) -> None:
+        super().__init__(max_instances)
         self._genres = GenrePattern(genre_pattern)
         self._max_sentences, self._remove_singletons = max_sentences, remove_singletons
-        self._max_instances = max_instances
 
-    def read(self, path: Path) -> Iterator[Document]:
-        """Yield the documents of a file, or of the files of a folder or a pattern."""
-        documents = (document for file in data_files(path) for document in self._documents(file))
-        return islice(documents, self._max_instances)
-
-    def _documents(self, file: Path) -> Iterator[Document]:
+    def examples(self, file: Path) -> Iterator[Document]:
+        """Yield the documents of a file."""
         sentences = read_conll2012(file)
         for (key, part), held in groupby(sentences, lambda one: (one.document_id, one.part)):
             whole = self._document(key, part, list(held), file)
             yield whole.cut(self._max_sentences, remove_singletons=self._remove_singletons)
 
     def _document(
-        self, key: str, part: int, sentences: Sequence[Conll2012Sentence], file: Path
+        self, key: str, part: int | None, sentences: Sequence[Conll2012Sentence], file: Path
     ) -> Document:
         entities: defaultdict[str, list[Mention]] = defaultdict(list)
         num_words = 0

@@ -21,7 +21,7 @@ class Mention(NamedTuple):
 
 
 Cluster: TypeAlias = tuple[Mention, ...]
-"""All mentions of one thing, in the order of the document."""
+"""All mentions of one thing, in the order of the document, as often as they are written."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,10 +30,10 @@ class Document:
 
     Attributes:
         sentences: the words of each.
-        clusters: as they are written, so that a mention may stand in two of them; None where they
-            are not known.
+        clusters: as they are written, so that a mention may stand in two of them, and twice in
+            one; None where they are not known.
         key: what the document is called.
-        part: which part of that document this is.
+        part: which part of that document this is; None where no part is named.
         speakers: who says or writes each word; None where it is not known.
         genre: what kind of text this is; None where it is not known.
     """
@@ -41,7 +41,7 @@ class Document:
     sentences: tuple[tuple[str, ...], ...]
     clusters: tuple[Cluster, ...] | None
     key: str = ""
-    part: int = 0
+    part: int | None = None
     speakers: tuple[tuple[str, ...], ...] | None = None
     genre: str | None = None
 
@@ -63,7 +63,7 @@ class Document:
         return tuple(chain.from_iterable(self.sentences))
 
     def cut(self, max_sentences: int | None, *, remove_singletons: bool) -> Document:
-        """Return the beginning of this document.
+        """Return the first sentences of this document, and the clusters that count in them.
 
         Args:
             max_sentences: how many sentences are kept; None for all. Mentions that do not end in
@@ -95,16 +95,16 @@ def clusters_of(
     """Make clusters of groups of mentions, in the order of the document.
 
     Args:
-        groups: mentions of the same thing, each of which counts once.
+        groups: mentions of the same thing.
         remove_singletons: whether things that are mentioned once are left out.
     """
     smallest = 2 if remove_singletons else 1
-    clusters = (tuple(sorted(set(group))) for group in groups)
-    return tuple(sorted(cluster for cluster in clusters if len(cluster) >= smallest))
+    clusters = (tuple(sorted(group)) for group in groups)
+    return tuple(sorted(cluster for cluster in clusters if len(set(cluster)) >= smallest))
 
 
 def merged(clusters: Iterable[Cluster]) -> tuple[Cluster, ...]:
-    """Make one of the clusters that share a mention, so that each mention means one thing."""
+    """Make one of the clusters that share a mention, and each mention stand there once."""
     owners: dict[Mention, set[Mention]] = {}
     for cluster in clusters:
         together = set(cluster).union(*(owners[held] for held in cluster if held in owners))

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from elmo_framework.common.errors import DataError, allowed, shown
+from elmo_framework.common.errors import DataError, shown
+from elmo_framework.data.records import is_words, value_of
 from elmo_framework.tasks.coreference.example import Cluster, Mention, clusters_of
 
 
@@ -15,24 +16,10 @@ def word_lists(held: Mapping[str, Any], key: str) -> tuple[tuple[str, ...], ...]
     Raises:
         DataError: there is no such key, or it holds something else.
     """
-    if key not in held:
-        raise DataError(f"there is no key {key!r}; {allowed(key, held)}")
-    value = held[key]
-    if not isinstance(value, list) or not all(map(_is_word_list, value)):
+    value = value_of(held, key)
+    if not isinstance(value, list) or not all(map(is_words, value)):
         raise DataError(f"{key!r} is {shown(value)}; expected a list of lists of strings")
     return tuple(map(tuple, value))
-
-
-def text(held: Mapping[str, Any], key: str) -> str:
-    """Return a string.
-
-    Raises:
-        DataError: the key holds something else.
-    """
-    value = held[key]
-    if not isinstance(value, str):
-        raise DataError(f"{key!r} is {shown(value)}; expected a string")
-    return value
 
 
 def clusters(held: Mapping[str, Any], key: str) -> tuple[Cluster, ...]:
@@ -46,10 +33,6 @@ def clusters(held: Mapping[str, Any], key: str) -> tuple[Cluster, ...]:
         expected = "expected a list of clusters such as [[0, 0], [4, 5]]"
         raise DataError(f"{key!r} is {shown(value)}; {expected}")
     return clusters_of([[Mention(*pair) for pair in cluster] for cluster in value])
-
-
-def _is_word_list(value: object) -> bool:
-    return isinstance(value, list) and all(isinstance(word, str) for word in value)
 
 
 def _is_cluster(value: object) -> bool:

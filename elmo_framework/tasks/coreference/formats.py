@@ -9,23 +9,24 @@ from itertools import accumulate
 
 from rich.text import Text
 
+from elmo_framework.data.colours import COLOURS
 from elmo_framework.metrics.coreference import Resolution
 from elmo_framework.tasks.coreference.brackets import Bracketed, encode
 from elmo_framework.tasks.coreference.example import Document, lengths
 
 # What stands between the word and the speaker, and between the speaker and the mentions.
 _BEFORE_SPEAKER, _AFTER_SPEAKER = ("-", "*", "-", "-", "-"), ("*",)
-_COLOURS = ("red", "green", "yellow", "blue", "magenta", "cyan")
 
 
 def conll2012(predictions: Iterable[tuple[Resolution, Document]]) -> Iterator[str]:
     """Write the columns of CoNLL-2012, the predicted clusters in the last.
 
-    The name and the part of each document are as they were read, so that the scorer finds the
-    document in the file of the right ones.
+    The name of each document is as it was read, and so is its part if one was named, so that the
+    scorer finds the document in the file of the right ones.
     """
     for resolution, document in predictions:
-        yield f"#begin document ({document.key}); part {document.part:03}\n"
+        part = "" if document.part is None else f"; part {document.part:03}"
+        yield f"#begin document ({document.key}){part}\n"
         for row, mentions in enumerate(_by_sentence(resolution, document)):
             yield "".join(_lines(document, row, mentions)) + "\n"
         yield "#end document\n"
@@ -59,7 +60,7 @@ def _lines(document: Document, row: int, mentions: Iterable[Bracketed]) -> Itera
     speakers = ["-"] * len(words) if document.speakers is None else document.speakers[row]
     cells = encode(mentions, len(words))
     for number, (word, speaker, cell) in enumerate(zip(words, speakers, cells, strict=True)):
-        place = (document.key or "-", str(document.part), str(number), word)
+        place = (document.key or "-", str(document.part or 0), str(number), word)
         yield "\t".join((*place, *_BEFORE_SPEAKER, speaker, *_AFTER_SPEAKER, cell)) + "\n"
 
 
@@ -81,4 +82,4 @@ def _append(text: Text, words: Sequence[str], mentions: Iterable[Bracketed]) -> 
 
 
 def _style(entity: str) -> str:
-    return _COLOURS[int(entity) % len(_COLOURS)]
+    return COLOURS[int(entity) % len(COLOURS)]

@@ -2,29 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from itertools import islice
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Annotated, Any, final
+from typing import Annotated, final
 
 from annotated_types import Gt
 
 from elmo_framework.common.errors import DataError
-from elmo_framework.data.paths import data_files, read_lines
-from elmo_framework.data.reader import DatasetReader
-from elmo_framework.data.records import json_object
+from elmo_framework.data.paths import parsed_lines
+from elmo_framework.data.reader import DatasetReader, FileReader
+from elmo_framework.data.records import json_object, string_of
 from elmo_framework.tasks.coreference.example import Document
-from elmo_framework.tasks.coreference.fields import clusters, text, word_lists
+from elmo_framework.tasks.coreference.fields import clusters, word_lists
 from elmo_framework.tasks.coreference.genres import ONTONOTES, GenrePattern
 
 
 @final
 @DatasetReader.register("coref_jsonlines")
-class JsonCoreferenceReader(DatasetReader[Document]):
+class JsonCoreferenceReader(FileReader[Document]):
     """Reads an object a line, with `sentences` and, where they are known, the other keys.
 
-    `doc_key` is the name of the document; `speakers` are as many as the words; `clusters` are
-    lists of [first word, last word], counted through the sentences from 0.
+    `doc_key` is the name of the document, or with `key_has_part` that and the number of its part,
+    as e2e-coref names those of CoNLL-2012: `nw/lamp_01_0`. `speakers` are as many as the words;
+    `clusters` are lists of [first word, last word], counted through the sentences from 0.
 
     Args:
         max_sentences: how many sentences of each document are kept; null for all. Mentions of
@@ -32,6 +32,8 @@ class JsonCoreferenceReader(DatasetReader[Document]):
         remove_singletons: whether things that are mentioned once are left out.
         genre_pattern: a regular expression whose one group finds the genre in the name of a
             document; that of OntoNotes unless given, null for no genres.
+        key_has_part: whether the last `_` of `doc_key` stands before the number of a part, so that
+            predictions in columns name the document and its part as the right columns do.
         max_instances: how many documents are read; null for all.
     """
 
@@ -42,37 +44,36 @@ class JsonCoreferenceReader(DatasetReader[Document]):
         max_sentences: Annotated[int, Gt(0)] | None = None,
         remove_singletons: bool = False,
         genre_pattern: str | None = ONTONOTES,
+        key_has_part: bool = False,
         max_instances: Annotated[int, Gt(0)] | None = None,
     ) -> None:
+        super().__init__(max_instances)
         self._genres = GenrePattern(genre_pattern)
         self._max_sentences, self._remove_singletons = max_sentences, remove_singletons
-        self._max_instances = max_instances
+        self._key_has_part = key_has_part
 
-    def read(self, path: Path) -> Iterator[Document]:
-        """Yield the documents of a file, or of the files of a folder or a pattern."""
-        documents = (document for file in data_files(path) for document in self._documents(file))
-        return islice(documents, self._max_instances)
+    def examples(self, file: Path) -> Iterator[Document]:
+        """Yield the documents of a file."""
+        return parsed_lines(file, self._document)
 
-    def _documents(self, file: Path) -> Iterator[Document]:
-        is_empty = True
-        for number, line in read_lines(file):
-            if not line.strip():
-                continue
-            try:
-                yield self._document(json_object(line))
-            except (DataError, ValueError) as error:
-                raise DataError(str(error), path=file, line=number) from error
-            is_empty = False
-        if is_empty:
-            raise DataError("this file holds no document", path=file)
-
-    def _document(self, held: Mapping[str, Any]) -> Document:
-        key = text(held, "doc_key") if "doc_key" in held else ""
+    def _document(self, line: str) -> Document:
+        held = json_object(line)
+        key, part = string_of(held, "doc_key") if "doc_key" in held else "", None
+        if self._key_has_part:
+            key, part = _divided(key)
         whole = Document(
-            sentences=word_lists(held, "sentences"),
+            sentences=word_lists(held, "sentences") or ((),),
             clusters=clusters(held, "clusters") if "clusters" in held else None,
             key=key,
+            part=part,
             speakers=word_lists(held, "speakers") if "speakers" in held else None,
             genre=self._genres.genre(key),
         )
         return whole.cut(self._max_sentences, remove_singletons=self._remove_singletons)
+
+
+def _divided(key: str) -> tuple[str, int]:
+    name, _, part = key.rpartition("_")
+    if not part.isdecimal() or not name:
+        raise DataError(f"'doc_key' is {key!r}; expected a name, '_' and the number of a part")
+    return name, int(part)

@@ -13,7 +13,7 @@ from torch.nn import functional as F
 from elmo_framework.encoders.feedforward import FeedForwardOptions
 from elmo_framework.nn.product import linear
 from elmo_framework.nn.span_pooling import SpanWindows, span_attention, weighted_windows
-from elmo_framework.nn.span_pruning import best_spans
+from elmo_framework.nn.span_pruning import non_crossing_spans
 
 
 class Words(NamedTuple):
@@ -138,4 +138,4 @@ class MentionRanker(nn.Module):
         starts = candidates.div(max_width, rounding_mode="floor")
         ends = starts + candidates.remainder(max_width)
         limit = max(1, int(self._spans_per_word * num_words))
-        return candidates[best_spans(scores[candidates], starts, ends, limit)]
+        return candidates[non_crossing_spans(scores[candidates], starts, ends, limit)]

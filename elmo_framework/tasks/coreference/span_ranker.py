@@ -14,8 +14,9 @@ from torch.nn import functional as F
 from torch.nn.utils.rnn import pad_sequence
 
 from elmo_framework.common.component import Injected, Lazy
-from elmo_framework.data.text import Indexer, TextBatch
+from elmo_framework.data.text import TextBatch
 from elmo_framework.data.vocabulary import Vocabularies
+from elmo_framework.embedders.placement import joined, joined_dim
 from elmo_framework.embedders.text_embedder import TextEmbedder
 from elmo_framework.embedders.token_embedder import TokenEmbedder
 from elmo_framework.encoders.encoder import Encoder
@@ -64,11 +65,13 @@ class SpanRanker(Head[CoreferenceBatch]):
     all right antecedents, summed over the spans.
 
     Args:
-        embedder: gives the encoder its vectors, and each span those of its words.
+        embedder: gives the encoder vectors, and each span those of its words.
         encoder: reads the words.
         mention_feedforward: scores each span as a mention.
         antecedent_feedforward: scores pairs of spans.
         vocabularies: what was counted in the training data; it holds the genres.
+        context_embedder: gives vectors that the encoder alone reads, after those of `embedder`:
+            ELMo at the input.
         output_embedder: gives vectors that stand after those of the encoder: ELMo at the output.
         encoder_reads: what the encoder reads as one sequence.
         feature_size: the width of the vectors for the width of a span, and for the distance, the
@@ -94,6 +97,7 @@ class SpanRanker(Head[CoreferenceBatch]):
         mention_feedforward: FeedForwardOptions,
         antecedent_feedforward: FeedForwardOptions,
         vocabularies: Injected[Vocabularies],
+        context_embedder: TokenEmbedder | None = None,
         output_embedder: TokenEmbedder | None = None,
         encoder_reads: Literal["sentence", "document"] = "sentence",
         feature_size: Annotated[int, Gt(0)] = 20,
@@ -109,14 +113,13 @@ class SpanRanker(Head[CoreferenceBatch]):
         super().__init__()
         self._max_training_sentences = max_training_sentences
         self._max_span_width, self._encoder_reads = max_span_width, encoder_reads
-        self.embedder = embedder
-        self.encoder = encoder.build(input_dim=embedder.output_dim)
+        self.embedder, self.context_embedder = embedder, context_embedder
+        self.encoder = encoder.build(input_dim=joined_dim(embedder.output_dim, context_embedder))
         self.output_embedder = output_embedder
         self.lexical_dropout, self.dropout = nn.Dropout(lexical_dropout), nn.Dropout(dropout)
-        output_dim = 0 if output_embedder is None else output_embedder.output_dim
         self.mentions = MentionRanker(
             embedded_dim=embedder.output_dim,
-            encoded_dim=self.encoder.output_dim + output_dim,
+            encoded_dim=joined_dim(self.encoder.output_dim, output_embedder),
             feedforward=mention_feedforward,
             feature_size=feature_size,
             max_span_width=max_span_width,
@@ -132,12 +135,6 @@ class SpanRanker(Head[CoreferenceBatch]):
             use_speakers=use_speakers,
             genres=vocabularies.words("genres") if use_genre else None,
         )
-
-    @property
-    def indexers(self) -> Sequence[Indexer]:
-        """What turns words into the ids that the embedders read, each once."""
-        own = self.output_embedder.indexers if self.output_embedder is not None else ()
-        return list({item.key: item for item in (*self.embedder.indexers, *own)}.values())
 
     def forward(self, batch: CoreferenceBatch) -> CoreferenceOutput:
         """Rank the antecedents of the spans of each document."""
@@ -167,17 +164,17 @@ class SpanRanker(Head[CoreferenceBatch]):
 
     def _words(self, text: TextBatch, packed: PackedWords) -> list[Words]:
         """Embed and encode the words of each document."""
-        padded = self.lexical_dropout(self.embedder(text))
-        embedded = packed.take(padded)
+        embedded = self.lexical_dropout(self.embedder(text))
+        read = joined(embedded, self.context_embedder, text)
         if self._encoder_reads == "sentence":
-            encoded = [packed.take(self.dropout(self.encoder(padded, text.mask)))]
+            encoded = [packed.take(self.dropout(self.encoder(read, text.mask)))]
         else:
-            documents = torch.split(embedded, packed.sizes)
+            documents = torch.split(packed.take(read), packed.sizes)
             encoded = [self.dropout(self._encoded_documents(documents))]
         if self.output_embedder is not None:
             encoded.append(packed.take(self.output_embedder(text)))
         columns = zip(
-            torch.split(embedded, packed.sizes),
+            torch.split(packed.take(embedded), packed.sizes),
             torch.split(torch.cat(encoded, dim=1), packed.sizes),
             packed.sentences,
             strict=True,
@@ -185,7 +182,7 @@ class SpanRanker(Head[CoreferenceBatch]):
         return [Words(*held) for held in columns]
 
     def _encoded_documents(
-        self, documents: Sequence[Float[Tensor, "_ embedded_dim"]]
+        self, documents: Sequence[Float[Tensor, "_ read_dim"]]
     ) -> Float[Tensor, "words encoded_dim"]:
         padded = pad_sequence(list(documents), batch_first=True)
         # An encoder reads one word at least, if only a padded one.

@@ -9,7 +9,9 @@ from typing import Any, ClassVar, final
 from rich.text import Text
 
 from elmo_framework.common.errors import DataError
-from elmo_framework.data.inputs import only_key
+from elmo_framework.data.inputs import only_key, require_known
+from elmo_framework.data.labels import excerpt
+from elmo_framework.data.records import string_of
 from elmo_framework.data.text import Indexer
 from elmo_framework.data.tokenizer import Tokenizer
 from elmo_framework.data.vocabulary import Counts, Vocabularies
@@ -18,7 +20,7 @@ from elmo_framework.metrics.metric import Metric
 from elmo_framework.model.task import Collator, HeadTask, PredictionFormat
 from elmo_framework.tasks.coreference.batch import CoreferenceBatch, CoreferenceCollator
 from elmo_framework.tasks.coreference.example import Cluster, Document
-from elmo_framework.tasks.coreference.fields import text, word_lists
+from elmo_framework.tasks.coreference.fields import word_lists
 from elmo_framework.tasks.coreference.formats import coloured, conll2012
 
 _KEYS = ("document", "sentence", "sentences")
@@ -66,7 +68,7 @@ class CoreferenceTask(HeadTask[Document, CoreferenceBatch]):
             DataError: they are not known.
         """
         if example.clusters is None:
-            name = repr(example.key or " ".join(example.words[:10]))
+            name = repr(example.key) if example.key else excerpt(example.words)
             raise DataError(f"a document without clusters cannot be scored: {name}")
         return example.clusters
 
@@ -76,11 +78,12 @@ class CoreferenceTask(HeadTask[Document, CoreferenceBatch]):
         Beside `sentences` there may be `speakers`, as many as the words. `sentence` means
         `document`, and `genre` may stand beside any of them.
         """
+        require_known(inputs, (*_KEYS, "speakers", "genre"))
         key = only_key(inputs, _KEYS)
         sentences, speakers = _sentences(key, inputs, tokenizer), None
         if "speakers" in inputs:
             speakers = word_lists(inputs, "speakers")
-        genre = text(inputs, "genre") if "genre" in inputs else None
+        genre = string_of(inputs, "genre") if "genre" in inputs else None
         try:
             return Document(sentences, None, speakers=speakers, genre=genre)
         except ValueError as error:
@@ -114,6 +117,6 @@ def _sentences(
     if key == "sentences":
         sentences = word_lists(inputs, key)
     else:
-        split = tokenizer.sentences(text(inputs, key))
+        split = tokenizer.sentences(string_of(inputs, key))
         sentences = tuple(tuple(tokenizer.words(sentence)) for sentence in split)
     return sentences or ((),)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Iterator
-from itertools import islice
 from pathlib import Path
 from typing import Annotated, final
 
@@ -12,7 +11,7 @@ from annotated_types import Gt
 
 from elmo_framework.common.component import Default
 from elmo_framework.common.errors import DataError
-from elmo_framework.data.reader import DatasetReader
+from elmo_framework.data.reader import DatasetReader, FileReader
 from elmo_framework.data.records import Record, read_records
 from elmo_framework.data.tokenizer import Tokenizer
 from elmo_framework.tasks.entailment.example import SentencePair
@@ -25,7 +24,7 @@ _NO_LABEL = ("-", "-1")
 
 @final
 @DatasetReader.register("snli")
-class SnliReader(DatasetReader[SentencePair]):
+class SnliReader(FileReader[SentencePair]):
     """Reads a pair of sentences and its label a line: JSON objects, or a table with a header.
 
     A file called `.csv` has commas and quotation marks, one called `.tsv` or `.txt` has tabs;
@@ -55,23 +54,20 @@ class SnliReader(DatasetReader[SentencePair]):
         label_key: str = "gold_label",
         max_instances: Annotated[int, Gt(0)] | None = None,
     ) -> None:
+        super().__init__(max_instances)
         self.tokenizer: Tokenizer = tokenizer
         self._premise_key, self._hypothesis_key = premise_key, hypothesis_key
         self._label_key, self._only = label_key, only
-        self._max_instances = max_instances
 
-    def read(self, path: Path) -> Iterator[SentencePair]:
-        """Yield the pairs of a file, or of the files of a folder or a pattern.
+    def examples(self, file: Path) -> Iterator[SentencePair]:
+        """Yield the pairs of a file.
 
         Raises:
             DataError: a line holds no pair, or none of the pairs has a label.
         """
-        return islice(self._pairs(path), self._max_instances)
-
-    def _pairs(self, path: Path) -> Iterator[SentencePair]:
         num_read = num_skipped = 0
-        for record in read_records(path):
-            if any(record.label(name) != value for name, value in self._only.items()):
+        for record in read_records(file):
+            if any(str(record.value(name)) != value for name, value in self._only.items()):
                 continue
             label = record.label(self._label_key)
             if label in _NO_LABEL:
@@ -85,9 +81,9 @@ class SnliReader(DatasetReader[SentencePair]):
             )
         if num_skipped and not num_read:
             message = f"all {num_skipped} pairs have the label '-' or '-1', which stands for none"
-            raise DataError(message, path=path)
+            raise DataError(message, path=file)
         if num_skipped:
-            _log.info("%s: %d pairs with the label '-' or '-1' were left out", path, num_skipped)
+            _log.info("%s: %d pairs with the label '-' or '-1' were left out", file, num_skipped)
 
     def _words(self, record: Record, name: str) -> tuple[str, ...]:
         words = tuple(self.tokenizer.words(record.text(name)))

@@ -8,7 +8,7 @@ from typing import Any, ClassVar, final
 
 from rich.text import Text
 
-from elmo_framework.data.inputs import given_words
+from elmo_framework.data.inputs import given_words, require_known
 from elmo_framework.data.labels import (
     Classification,
     label_in_colour,
@@ -23,6 +23,8 @@ from elmo_framework.metrics.metric import Metric
 from elmo_framework.model.task import Collator, HeadTask, PredictionFormat
 from elmo_framework.tasks.entailment.batch import EntailmentBatch, EntailmentCollator
 from elmo_framework.tasks.entailment.example import SentencePair
+
+_KEYS = ("premise", "hypothesis")
 
 
 @final
@@ -68,8 +70,9 @@ class EntailmentTask(HeadTask[SentencePair, EntailmentBatch]):
 
     def example(self, inputs: Mapping[str, Any], tokenizer: Tokenizer) -> SentencePair:
         """Make an example of `{"premise": ..., "hypothesis": ...}`: raw text or lists of words."""
-        premise = given_words(inputs, "premise", tokenizer)
-        return SentencePair(premise, given_words(inputs, "hypothesis", tokenizer), None)
+        require_known(inputs, _KEYS)
+        premise, hypothesis = (given_words(inputs, key, tokenizer) for key in _KEYS)
+        return SentencePair(premise, hypothesis, None)
 
     def to_json(self, prediction: Classification, example: SentencePair) -> dict[str, Any]:
         """Return the words, the label and the probability of each label."""

@@ -13,9 +13,9 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from elmo_framework.common.errors import BuildError
+from elmo_framework.corpus.vocabulary_file import UNKNOWN_WORD
 from elmo_framework.data.text import Indexer
 from elmo_framework.tasks.language_modeling.corpus import Corpus
-from elmo_framework.tasks.language_modeling.vocabulary import UNKNOWN_WORD
 
 
 @dataclass(frozen=True, slots=True)

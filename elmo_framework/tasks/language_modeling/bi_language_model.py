@@ -12,28 +12,28 @@ import torch
 import torch.nn.functional as F
 from annotated_types import Ge, Gt, Le, Lt
 from jaxtyping import Float
-from safetensors import SafetensorError
-from safetensors.torch import load_file, save_file
 from torch import Tensor, nn
 
 from elmo_framework.bilm.bilm import BiLm
+from elmo_framework.bilm.carried_state import named_states, states_by_name
 from elmo_framework.bilm.context_layers import ContextLayers, Direction, State
-from elmo_framework.bilm.load import BiLmFiles, read_bilm, save_bilm
+from elmo_framework.bilm.load import SOFTMAX, BiLmFiles, bilm_files, read_bilm, save_bilm
 from elmo_framework.bilm.token_encoder import TokenEncoder
 from elmo_framework.common.component import Default, Injected, Lazy
 from elmo_framework.common.errors import RunError
-from elmo_framework.common.files import replacing, write_text
+from elmo_framework.common.files import write_text
+from elmo_framework.corpus.vocabulary_file import SPECIAL_WORDS, read_vocabulary_file
 from elmo_framework.data.text import Indexer
 from elmo_framework.data.vocabulary import Vocabularies
-from elmo_framework.metrics.perplexity import Perplexity, perplexity
+from elmo_framework.metrics.perplexity import perplexity
 from elmo_framework.model.model import Model, Output
+from elmo_framework.model.tensor_files import load_tensors, save_tensors
 from elmo_framework.nn.sampled_softmax import SampledSoftmax
 from elmo_framework.tasks.language_modeling.batch import Window, WindowBatch
 from elmo_framework.tasks.language_modeling.task import LanguageModelingTask
 from elmo_framework.tasks.language_modeling.vocabulary import TargetIndexer, target_vocabulary
 
 _LOG = logging.getLogger(__name__)
-_WORDS, _SOFTMAX = "vocabulary.txt", "softmax.safetensors"
 _DIRECTIONS: tuple[Direction, Direction] = ("forward", "backward")
 
 
@@ -142,21 +142,22 @@ class BiLanguageModel(Model[WindowBatch]):
         return {
             f"{prefix}{direction}/{name}": value
             for direction, loss in zip(_DIRECTIONS, output.sums.tolist(), strict=True)
-            for name, value in Perplexity().count(loss, batch.num_tokens).items()
+            for name, value in (("loss", loss), ("num_predictions", float(batch.num_tokens)))
         }
 
     def scores(self, sums: Mapping[str, float]) -> dict[str, float]:
         """Make the scores of sums."""
-        if any(name.startswith("sampled_") for name in sums):
-            forward, backward = (_scored(sums, f"sampled_{held}") for held in _DIRECTIONS)
-            return {"sampled_loss": (forward["loss"] + backward["loss"]) / 2}
-        forward, backward = (_scored(sums, held) for held in _DIRECTIONS)
-        loss = (forward["loss"] + backward["loss"]) / 2
+        is_sampled = any(name.startswith("sampled_") for name in sums)
+        prefix = "sampled_" if is_sampled else ""
+        forward, backward = (_mean_loss(sums, f"{prefix}{held}") for held in _DIRECTIONS)
+        loss = (forward + backward) / 2
+        if is_sampled:
+            return {"sampled_loss": loss}
         return {
             "loss": loss,
             "perplexity": perplexity(loss),
-            "forward_perplexity": forward["perplexity"],
-            "backward_perplexity": backward["perplexity"],
+            "forward_perplexity": perplexity(forward),
+            "backward_perplexity": perplexity(backward),
             "num_predictions": sums.get("forward/num_predictions", 0.0),
         }
 
@@ -169,20 +170,11 @@ class BiLanguageModel(Model[WindowBatch]):
 
     def carried_state(self) -> dict[str, Tensor]:
         """Return the state of both directions."""
-        return {
-            f"{direction}.{number}": tensor
-            for direction, state in self._states.items()
-            for number, tensor in enumerate(state)
-        }
+        return named_states(self._states)
 
     def load_carried_state(self, state: Mapping[str, Tensor]) -> None:
         """Take back what `carried_state` returned."""
-        self._states = {}
-        for direction in _DIRECTIONS:
-            own = {name: state[name] for name in state if name.startswith(f"{direction}.")}
-            if own:
-                names = (f"{direction}.{number}" for number in range(len(own)))
-                self._states[direction] = tuple(own[name] for name in names)
+        self._states = states_by_name(state)
 
     def load_files(self, files: BiLmFiles) -> None:
         """Take the weights of a biLM, and those of the softmax beside it if there is one.
@@ -195,17 +187,15 @@ class BiLanguageModel(Model[WindowBatch]):
         if changed := list(_differences(held.description, self.bilm.description)):
             raise RunError(f"{files.options}: this is another biLM: {'; '.join(changed)}")
         self.bilm.load_state_dict(held.state_dict())
-        weights = files.weights.with_name(_SOFTMAX)
-        if not weights.is_file():
-            _LOG.warning("%s: no %s is beside it: the softmax starts anew", files.weights, _SOFTMAX)
+        if not files.softmax.is_file():
+            _LOG.warning("%s: no %s is beside it: the softmax starts anew", files.weights, SOFTMAX)
             return
+        self._require_words_of(files)
         try:
-            self.softmax.load_state_dict(load_file(weights))
-        except (RuntimeError, SafetensorError) as error:
+            self.softmax.load_state_dict(load_tensors(files.softmax))
+        except RuntimeError as error:
             raise RunError(
-                f"{weights}: no softmax over the {len(self._vocabulary):,} words of this model: "
-                f"{' '.join(str(error).split())}; its own are listed in {_WORDS} beside it, which "
-                "max_vocabulary_size may have cut"
+                f"{files.softmax}: no softmax of this model: {' '.join(str(error).split())}"
             ) from error
 
     def save_extras(self, directory: Path) -> None:
@@ -216,10 +206,19 @@ class BiLanguageModel(Model[WindowBatch]):
         """
         folder = directory / "bilm"
         save_bilm(self.bilm, folder)
-        write_text(folder / _WORDS, "".join(f"{w}\n" for w in self._vocabulary.items))
-        weights = {name: held.detach().cpu() for name, held in self.softmax.named_parameters()}
-        with replacing(folder / _SOFTMAX) as aside:
-            save_file(weights, aside)
+        files = bilm_files(folder)
+        write_text(files.vocabulary, "".join(f"{w}\n" for w in self._vocabulary.items))
+        save_tensors(dict(self.softmax.named_parameters()), files.softmax)
+
+    def _require_words_of(self, files: BiLmFiles) -> None:
+        """Refuse a softmax over other words, or over the same in another order."""
+        own = [*SPECIAL_WORDS, *read_vocabulary_file(files.vocabulary)]
+        if own != list(self._vocabulary.items):
+            raise RunError(
+                f"{files.softmax}: its {len(own):,} words, listed in {files.vocabulary.name} "
+                f"beside it, are not the {len(self._vocabulary):,} of this model, which "
+                "min_count or max_vocabulary_size may have cut"
+            )
 
     def _start(self, direction: Direction) -> State | None:
         """Return the state that rows go on from, some of them from zeros in training."""
@@ -253,8 +252,5 @@ def _differences(before: Mapping[str, Any], now: Mapping[str, Any]) -> Iterator[
                 yield f"{part}.{key} is {values[0]!r} there, and {values[1]!r} here"
 
 
-def _scored(sums: Mapping[str, float], direction: str) -> dict[str, float]:
-    own = {
-        name.partition("/")[2]: v for name, v in sums.items() if name.startswith(f"{direction}/")
-    }
-    return Perplexity().score(own)
+def _mean_loss(sums: Mapping[str, float], direction: str) -> float:
+    return sums.get(f"{direction}/loss", 0.0) / max(sums.get(f"{direction}/num_predictions", 0), 1)

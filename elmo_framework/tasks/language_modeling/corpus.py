@@ -20,6 +20,7 @@ from elmo_framework.tasks.language_modeling.example import LanguageModelingExamp
 
 _WORDS_A_BLOCK = 8192
 _IDS_A_BLOCK = 1 << 22
+_SENTENCES_A_BLOCK = 1 << 16
 
 
 @final
@@ -31,7 +32,7 @@ class Corpus(Iterable[LanguageModelingExample]):
         words: the distinct words; the first two are the boundaries of a sentence.
         ids: the sentences one after the other, each between its boundaries.
         offsets: where each begins in `ids`, and at the end where the last one ends.
-        prepared: what it was mapped from.
+        prepared: what it was mapped from, whole or in part.
     """
 
     words: Sequence[str]
@@ -73,13 +74,22 @@ class Corpus(Iterable[LanguageModelingExample]):
         if num_sentences >= self.num_sentences:
             return self
         chosen = np.linspace(0, self.num_sentences, num_sentences, endpoint=False).astype(int)
-        return Corpus.read(map(self.sentence, chosen.tolist()))
+        return self.part(chosen)
+
+    def part(self, numbers: NDArray[np.int64]) -> Corpus:
+        """Return the sentences of some numbers; of a prepared corpus, with its vocabulary."""
+        lengths = np.diff(self.offsets)[numbers]
+        offsets = np.concatenate([[0], lengths.cumsum()])
+        starts = range(0, len(numbers), _SENTENCES_A_BLOCK)
+        ids = [self._ids(numbers[at : at + _SENTENCES_A_BLOCK]) for at in starts]
+        return Corpus(self.words, np.concatenate(ids), offsets, self.prepared)
 
     def vocabulary(self) -> Counter[str]:
         """Return how often each word comes; of a prepared corpus, what its vocabulary says."""
         if self.prepared is not None:
             return self.prepared.vocabulary
-        return Counter(dict(zip(self.words[2:], self.counts()[2:].tolist(), strict=True)))
+        counted = zip(self.words[2:], self.counts()[2:].tolist(), strict=True)
+        return Counter({word: count for word, count in counted if count})
 
     def counts(self) -> NDArray[np.int64]:
         """Return how often each distinct word comes; of a prepared corpus, in its training part."""
@@ -98,6 +108,12 @@ class Corpus(Iterable[LanguageModelingExample]):
         starts = range(0, len(self.words), _WORDS_A_BLOCK)
         blocks = (self.words[at : at + _WORDS_A_BLOCK] for at in starts)
         return np.concatenate([indexer.ids(block).astype(np.uint16) for block in blocks])
+
+    def _ids(self, numbers: NDArray[np.int64]) -> NDArray[np.int32]:
+        """Return the ids of some sentences, one after the other."""
+        lengths = np.diff(self.offsets)[numbers]
+        begins = self.offsets[:-1][numbers] - lengths.cumsum() + lengths
+        return self.ids[np.arange(lengths.sum()) + np.repeat(begins, lengths)]
 
     @property
     def num_sentences(self) -> int:

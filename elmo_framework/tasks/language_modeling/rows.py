@@ -2,31 +2,67 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Any, NamedTuple
+from abc import ABC, abstractmethod
+from bisect import bisect_left
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple, final
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
 
 from elmo_framework.bilm.context_layers import Direction
 from elmo_framework.tasks.language_modeling.corpus import Corpus
 
 
-class Segment(NamedTuple):
-    """A part of a sentence in a window.
+class Segments(NamedTuple):
+    """The parts of sentences in a window, of all its rows.
 
     Attributes:
-        place: where it begins in the window, whose rows stand one after the other.
-        cursor: where its first word is in the corpus.
-        length: how many words it has.
+        places: where each begins in the window, whose rows stand one after the other.
+        cursors: where the first word of each is in the corpus.
+        lengths: how many words each has.
     """
 
-    place: int
-    cursor: int
-    length: int
+    places: NDArray[np.int64]
+    cursors: NDArray[np.int64]
+    lengths: NDArray[np.int64]
 
 
-class ShuffledSentences(Iterator[int]):
+class SentenceStream(ABC):
+    """Sentences in the order in which they are read."""
+
+    @abstractmethod
+    def ahead(self, number: int) -> NDArray[np.int64]:
+        """Return the next sentences, as many or as there are; they stay ahead."""
+
+    @abstractmethod
+    def skip(self, number: int) -> None:
+        """Leave so many sentences behind."""
+
+
+@final
+class OrderedSentences(SentenceStream):
+    """All sentences once, in order.
+
+    Args:
+        num_sentences: how many there are.
+    """
+
+    def __init__(self, num_sentences: int) -> None:
+        self._ahead = np.arange(num_sentences)
+
+    def ahead(self, number: int) -> NDArray[np.int64]:
+        """Return the next sentences, or those that are left."""
+        return self._ahead[:number]
+
+    def skip(self, number: int) -> None:
+        """Leave so many sentences behind."""
+        self._ahead = self._ahead[number:]
+
+
+@final
+class ShuffledSentences(SentenceStream):
     """An endless stream: all sentences in one order, then all in another, and so on.
 
     Args:
@@ -36,26 +72,35 @@ class ShuffledSentences(Iterator[int]):
 
     def __init__(self, num_sentences: int, entropy: Sequence[int]) -> None:
         self._num_sentences, self._entropy = num_sentences, entropy
-        self._start(0, 0)
+        self._num_passes, self._ahead = 1, self._order(0)
 
-    def __next__(self) -> int:
-        if self._index == self._num_sentences:
-            self._start(self._pass + 1, 0)
-        self._index += 1
-        return int(self._order[self._index - 1])
+    def ahead(self, number: int) -> NDArray[np.int64]:
+        """Return the next sentences, of as many passes as it takes."""
+        while len(self._ahead) < number:
+            self._ahead = np.concatenate([self._ahead, self._order(self._num_passes)])
+            self._num_passes += 1
+        return self._ahead[:number]
+
+    def skip(self, number: int) -> None:
+        """Leave so many sentences behind."""
+        self._ahead = self._ahead[number:]
 
     def state_dict(self) -> dict[str, Any]:
         """Return the position."""
-        return {"pass": self._pass, "index": self._index}
+        num_behind = self._num_passes * self._num_sentences - len(self._ahead)
+        return {
+            "pass": num_behind // self._num_sentences,
+            "index": num_behind % self._num_sentences,
+        }
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
         """Go on from a position."""
-        self._start(state["pass"], state["index"])
+        number, index = state["pass"], state["index"]
+        self._num_passes, self._ahead = number + 1, self._order(number)[index:]
 
-    def _start(self, number: int, index: int) -> None:
-        self._pass, self._index = number, index
+    def _order(self, number: int) -> NDArray[np.int64]:
         generator = np.random.default_rng([*self._entropy, number])
-        self._order = generator.permutation(self._num_sentences)
+        return generator.permutation(self._num_sentences)
 
 
 class Rows:
@@ -75,20 +120,23 @@ class Rows:
     def __init__(
         self,
         corpus: Corpus,
-        sentences: Iterable[int],
+        sentences: SentenceStream,
         *,
         num_rows: int,
         num_steps: int,
         direction: Direction,
     ) -> None:
-        self._sentences, self._num_steps = iter(sentences), num_steps
+        self._sentences, self._num_steps = sentences, num_steps
         self._offsets = corpus.offsets
         self._step = 1 if direction == "forward" else -1
-        self._cursors, self._remaining = [0] * num_rows, [0] * num_rows
+        self._starts = num_steps * np.arange(num_rows)
+        self._cursors, self._remaining = np.zeros((2, num_rows), np.int64)
 
-    def window(self) -> list[Segment]:
+    def window(self) -> Segments:
         """Move every row on by one window; without segments the stream has ended."""
-        return [segment for row in range(len(self._cursors)) for segment in self._row_segments(row)]
+        filled = np.minimum(self._remaining, self._num_steps)
+        parts = zip(self._go_on(filled), self._begin(filled), strict=True)
+        return Segments(*map(np.concatenate, parts))
 
     def state_dict(self) -> dict[str, Any]:
         """Return the unfinished sentence of each row."""
@@ -99,23 +147,60 @@ class Rows:
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
         """Go on with unfinished sentences."""
-        self._cursors = state["cursors"].tolist()
-        self._remaining = state["remaining"].tolist()
+        self._cursors = state["cursors"].numpy().copy()
+        self._remaining = state["remaining"].numpy().copy()
 
-    def _row_segments(self, row: int) -> Iterator[Segment]:
-        place, end = row * self._num_steps, (row + 1) * self._num_steps
-        while place < end and (self._remaining[row] or self._begin_sentence(row)):
-            length = min(self._remaining[row], end - place)
-            yield Segment(place, self._cursors[row], length)
-            self._cursors[row] += self._step * length
-            self._remaining[row] -= length
-            place += length
+    def _go_on(self, filled: NDArray[np.int64]) -> Segments:
+        """Read on in unfinished sentences, so many words in each row."""
+        rows = np.flatnonzero(filled)
+        segments = Segments(self._starts[rows], self._cursors[rows], filled[rows])
+        self._cursors += self._step * filled
+        self._remaining -= filled
+        return segments
 
-    def _begin_sentence(self, row: int) -> bool:
-        sentence = next(self._sentences, None)
-        if sentence is None:
-            return False
-        begin, end = map(int, self._offsets[sentence : sentence + 2])
-        self._cursors[row] = begin if self._step > 0 else end - 1
-        self._remaining[row] = end - begin - 1
-        return True
+    def _begin(self, filled: NDArray[np.int64]) -> Segments:
+        """Read the next sentences, after the words that each row has got already."""
+        sentences, bounds = self._take(self._num_steps - filled)
+        rows = np.repeat(np.arange(len(filled)), np.diff(bounds))
+        begins, ends = self._offsets[sentences], self._offsets[sentences + 1]
+        whole = ends - begins - 1
+        before = np.cumsum(whole) - whole
+        places = self._starts[rows] + filled[rows] + before - before[bounds[rows]]
+        cursors = begins if self._step > 0 else ends - 1
+        lengths = np.minimum(whole, self._starts[rows] + self._num_steps - places)
+        # Of several sentences of a row, NumPy keeps the values of the last.
+        self._cursors[rows] = cursors + self._step * lengths
+        self._remaining[rows] = whole - lengths
+        return Segments(places, cursors, lengths)
+
+    def _take(self, wanted: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """Take what rows need off the stream.
+
+        Args:
+            wanted: how many words each row wants.
+
+        Returns:
+            the sentences, and where those of each row begin among them, and the last ones end.
+        """
+        number = len(wanted)
+        while True:
+            ahead = self._sentences.ahead(number)
+            bounds = _bounds(self._offsets[ahead + 1] - self._offsets[ahead] - 1, wanted)
+            if bounds[-1] < len(ahead) or len(ahead) < number:
+                break
+            number *= 2
+        self._sentences.skip(bounds[-1])
+        return ahead[: bounds[-1]], np.array(bounds)
+
+
+def _bounds(lengths: NDArray[np.int64], wanted: NDArray[np.int64]) -> list[int]:
+    """Return where the sentences of each row begin, and at the end where the last ones end.
+
+    Each row takes sentences until they have the words that it wants, or none is left.
+    """
+    ends = [0, *np.cumsum(lengths).tolist()]
+    bounds = [0]
+    for words in wanted.tolist():
+        first = bounds[-1]
+        bounds.append(bisect_left(ends, ends[first] + words, first, len(lengths)))
+    return bounds

@@ -9,12 +9,9 @@ from typing import final
 import numpy as np
 from numpy.typing import NDArray
 
-from elmo_framework.data.characters import BEGIN_SENTENCE, END_SENTENCE
+from elmo_framework.corpus.vocabulary_file import SPECIAL_WORDS, UNKNOWN_WORD
 from elmo_framework.data.text import Indexer
 from elmo_framework.data.vocabulary import Vocabularies, Vocabulary
-
-UNKNOWN_WORD = "<UNK>"
-_SPECIAL = (BEGIN_SENTENCE, END_SENTENCE, UNKNOWN_WORD)
 
 
 def target_vocabulary(
@@ -30,8 +27,8 @@ def target_vocabulary(
         max_size: how many words are kept besides the three special ones.
     """
     counted = vocabularies.counted("words").items()
-    kept = [word for word, count in counted if count >= min_count and word not in _SPECIAL]
-    return Vocabulary([*_SPECIAL, *kept[:max_size]], name="words", unknown=UNKNOWN_WORD)
+    kept = [word for word, count in counted if count >= min_count and word not in SPECIAL_WORDS]
+    return Vocabulary([*SPECIAL_WORDS, *kept[:max_size]], name="words", unknown=UNKNOWN_WORD)
 
 
 @final

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Annotated, Any, final
 
@@ -22,7 +22,13 @@ from elmo_framework.tasks.language_modeling.batch import (
 from elmo_framework.tasks.language_modeling.corpus import Corpus
 from elmo_framework.tasks.language_modeling.example import LanguageModelingExample
 from elmo_framework.tasks.language_modeling.fit import require_fit
-from elmo_framework.tasks.language_modeling.rows import Rows, Segment, ShuffledSentences
+from elmo_framework.tasks.language_modeling.rows import (
+    OrderedSentences,
+    Rows,
+    Segments,
+    SentenceStream,
+    ShuffledSentences,
+)
 
 _LOG = logging.getLogger(__name__)
 
@@ -113,7 +119,7 @@ class Cutter:
         """The number of rows over all processes."""
         return self.num_rows * self.share.world_size
 
-    def rows(self, sentences: Iterable[int], direction: Direction) -> Rows:
+    def rows(self, sentences: SentenceStream, direction: Direction) -> Rows:
         """Return the rows of all processes, at their beginning."""
         return Rows(
             self.corpus,
@@ -123,15 +129,15 @@ class Cutter:
             direction=direction,
         )
 
-    def batch(self, forward: Sequence[Segment], backward: Sequence[Segment]) -> WindowBatch:
+    def batch(self, forward: Segments, backward: Segments) -> WindowBatch:
         """Make this process's part of a batch."""
         return self.tables.batch(self._window(forward, step=1), self._window(backward, step=-1))
 
-    def _window(self, segments: Sequence[Segment], *, step: int) -> WordWindow:
+    def _window(self, segments: Segments, *, step: int) -> WordWindow:
         size = self.num_rows * self.num_steps
         begin = self.share.rank * size
-        own = [segment for segment in segments if begin <= segment.place < begin + size]
-        places, cursors, lengths = np.array(own, dtype=np.int64).reshape(-1, 3).T
+        is_own = (begin <= segments.places) & (segments.places < begin + size)
+        places, cursors, lengths = (held[is_own] for held in segments)
         within = np.arange(lengths.sum()) - np.repeat(np.cumsum(lengths) - lengths, lengths)
         filled = np.repeat(places - begin, lengths) + within
         read = np.repeat(cursors, lengths) + step * within
@@ -168,9 +174,9 @@ class EvaluationWindows(BatchSource[WindowBatch]):
         return self._num_batches
 
     @property
-    def is_at_epoch_end(self) -> bool:
-        """Whether all batches have been delivered; each look at them is a whole one."""
-        return True
+    def num_left(self) -> int:
+        """None: each look at the batches is a whole one."""
+        return 0
 
     def batches(self) -> Iterator[WindowBatch]:
         """Yield all batches."""
@@ -188,10 +194,11 @@ class EvaluationWindows(BatchSource[WindowBatch]):
     def load_state_of_others(self, state: Mapping[str, Any], num_processes: int) -> None:
         """Take back nothing."""
 
-    def _windows(self, direction: Direction) -> Iterator[list[Segment]]:
-        return iter(
-            self._cutter.rows(range(self._cutter.corpus.num_sentences), direction).window, []
-        )
+    def _windows(self, direction: Direction) -> Iterator[Segments]:
+        sentences = OrderedSentences(self._cutter.corpus.num_sentences)
+        rows = self._cutter.rows(sentences, direction)
+        while len((segments := rows.window()).places):
+            yield segments
 
 
 @final
@@ -233,9 +240,9 @@ class TrainingWindows(BatchSource[WindowBatch]):
         return self._num_batches * self._cutter.num_all_rows * self._cutter.num_steps
 
     @property
-    def is_at_epoch_end(self) -> bool:
-        """Whether the last batch of the current epoch has been delivered."""
-        return self._num_delivered == self._num_batches
+    def num_left(self) -> int:
+        """The number of batches of the current epoch that are still to be delivered."""
+        return self._num_batches - self._num_delivered
 
     def batches(self) -> Iterator[WindowBatch]:
         """Yield the rest of the current epoch; after its end, the next one."""

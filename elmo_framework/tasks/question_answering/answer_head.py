@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -11,15 +11,15 @@ from jaxtyping import Bool, Float, Int
 from torch import Tensor
 from torch.nn import functional as F
 
-from elmo_framework.data.text import Indexer, TextBatch
-from elmo_framework.embedders.placement import joined, joined_indexers
+from elmo_framework.data.text import TextBatch
+from elmo_framework.embedders.placement import joined
 from elmo_framework.embedders.text_embedder import TextEmbedder
 from elmo_framework.embedders.token_embedder import TokenEmbedder
 from elmo_framework.model.head import Head, HeadOutput
 from elmo_framework.model.model import Output
 from elmo_framework.tasks.question_answering.batch import QuestionBatch
 from elmo_framework.tasks.question_answering.example import Answer, Span
-from elmo_framework.tasks.question_answering.span_search import best_spans
+from elmo_framework.tasks.question_answering.span_search import best_answers
 from elmo_framework.tasks.question_answering.task import QuestionAnsweringTask
 
 
@@ -82,11 +82,6 @@ class AnswerHead(Head[QuestionBatch]):
     ) -> Pointers:
         """Score the words of passages by what was encoded."""
 
-    @property
-    def indexers(self) -> Sequence[Indexer]:
-        """What turns words into the ids that the embedders read, each once."""
-        return joined_indexers(self.embedder, self.output_embedder)
-
     def forward(self, batch: QuestionBatch) -> AnswerOutput:
         """Score the words of each passage, and the answers where they are known."""
         # A text goes through both embedders before the next, as ELMo remembers one batch only.
@@ -137,7 +132,7 @@ class AnswerHead(Head[QuestionBatch]):
     def _best(self, output: AnswerOutput) -> Int[Tensor, "batch 2"]:
         # A sum of two narrow numbers is rounded once more, and spans would seem equally good.
         start_logits, end_logits = output.start_logits.float(), output.end_logits.float()
-        return best_spans(start_logits, end_logits, self._max_span_length)
+        return best_answers(start_logits, end_logits, self._max_span_length)
 
     def _read(self, text: TextBatch) -> Tensor:
         encoded = self.encode(self.embedder(text), text.mask)

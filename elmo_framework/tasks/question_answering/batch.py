@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from textwrap import shorten
 
 import torch
 from jaxtyping import Int
 from torch import Tensor
 
+from elmo_framework.data.labels import excerpt
 from elmo_framework.data.text import Indexer, TextBatch, collate_text
 from elmo_framework.tasks.question_answering.example import PassageQuestion
 
@@ -38,8 +38,8 @@ class QuestionBatch:
     @property
     def title(self) -> str:
         """The first question, and how many follow it."""
-        question = shorten(self.examples[0].question.text, width=100, placeholder=" ...")
-        return f"{question!r} and {len(self.examples) - 1} more"
+        question = self.examples[0].question.text.split()
+        return f"{excerpt(question)} and {len(self.examples) - 1} more"
 
 
 @dataclass(frozen=True, slots=True)

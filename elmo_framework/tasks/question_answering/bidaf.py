@@ -16,6 +16,7 @@ from elmo_framework.embedders.token_embedder import TokenEmbedder
 from elmo_framework.encoders.encoder import Encoder
 from elmo_framework.model.head import Head
 from elmo_framework.nn.highway import Highway
+from elmo_framework.nn.soft_alignment import masked_softmax
 from elmo_framework.nn.trilinear_attention import BiAttention
 from elmo_framework.tasks.question_answering.answer_head import AnswerHead, Pointers
 
@@ -83,7 +84,7 @@ class Bidaf(AnswerHead):
         attended = self.attention(passage, question, passage_mask, question_mask)
         modeled = self.dropout(self.modeling_layer(attended, passage_mask))
         start = self.start(self.dropout(torch.cat([attended, modeled], dim=2))).squeeze(2)
-        begun = start.masked_fill(~passage_mask, torch.finfo(start.dtype).min).softmax(dim=1)
+        begun = masked_softmax(start, passage_mask)
         beginning = (begun[:, None] @ modeled).expand_as(modeled)
         flowing = torch.cat([attended, modeled, beginning, modeled * beginning], dim=2)
         ended = self.dropout(self.span_end_encoder(flowing, passage_mask))

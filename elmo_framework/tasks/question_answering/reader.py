@@ -7,7 +7,6 @@ import logging
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
-from itertools import islice
 from pathlib import Path
 from typing import Annotated, Any, TypeVar, final
 
@@ -15,8 +14,9 @@ from annotated_types import Gt
 
 from elmo_framework.common.component import Default
 from elmo_framework.common.errors import DataError, shown
-from elmo_framework.data.paths import data_files
-from elmo_framework.data.reader import DatasetReader
+from elmo_framework.data.compressed import decompressed, reading
+from elmo_framework.data.reader import DatasetReader, FileReader
+from elmo_framework.data.records import value_of
 from elmo_framework.data.tokenizer import Tokenizer
 from elmo_framework.tasks.question_answering.example import PassageQuestion, Span, TokenizedText
 
@@ -28,7 +28,7 @@ _KINDS = {str: "a string", int: "a whole number"}
 
 @final
 @DatasetReader.register("squad")
-class SquadReader(DatasetReader[PassageQuestion]):
+class SquadReader(FileReader[PassageQuestion]):
     """Reads questions with their passages: the official JSON of version 1.1.
 
     The answer that is learned is the one that most people gave, of several the first. Where it
@@ -51,20 +51,18 @@ class SquadReader(DatasetReader[PassageQuestion]):
         passage_length_limit: Annotated[int, Gt(0)] | None = None,
         max_instances: Annotated[int, Gt(0)] | None = None,
     ) -> None:
+        super().__init__(max_instances)
         self.tokenizer: Tokenizer = tokenizer
         self.passage_length_limit = passage_length_limit
-        self.max_instances = max_instances
 
-    def read(self, path: Path) -> Iterator[PassageQuestion]:
-        """Yield the questions of a file, or of the files of a folder or a pattern."""
-        examples = (example for file in data_files(path) for example in self._examples(file))
-        return islice(examples, self.max_instances)
-
-    def _examples(self, file: Path) -> Iterator[PassageQuestion]:
+    def examples(self, file: Path) -> Iterator[PassageQuestion]:
+        """Yield the questions of a file."""
         seen: Counter[str] = Counter()
         for article in _loaded(file).entries("data"):
             for paragraph in article.entries("paragraphs"):
                 yield from self._questions(paragraph, seen)
+        if not seen.total():
+            raise DataError("there is no question in this file", path=file)
         _log.info(
             "%s: %d questions; the answers of %d do not begin and end with words and were widened",
             file,
@@ -139,13 +137,12 @@ def _is_wider(span: Span, start: int, text: str, passage: TokenizedText, entry: 
 
 def _loaded(file: Path) -> _Entry:
     try:
-        held = json.loads(file.read_bytes())
+        with reading(file) as opened:
+            held = json.load(decompressed(opened, file))
     except json.JSONDecodeError as error:
         raise DataError(f"no JSON: {error.msg}", path=file, line=error.lineno) from error
     except UnicodeDecodeError as error:
         raise DataError("this is no UTF-8 text: convert the file to UTF-8", path=file) from error
-    except OSError as error:
-        raise DataError(f"cannot be read: {error.strerror}", path=file) from error
     return _Entry.of(held, file, "")
 
 
@@ -188,7 +185,7 @@ class _Entry:
         )
 
     def _get(self, key: str) -> Any:
-        if key not in self.held:
-            found = ", ".join(map(repr, self.held)) or "none"
-            raise self.error(f"there is no key {key!r}; found {found}")
-        return self.held[key]
+        try:
+            return value_of(self.held, key)
+        except DataError as error:
+            raise self.error(str(error)) from error

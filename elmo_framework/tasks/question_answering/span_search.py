@@ -8,7 +8,7 @@ from torch import Tensor
 from torch.nn import functional as F
 
 
-def best_spans(
+def best_answers(
     start_scores: Float[Tensor, "batch tokens"],
     end_scores: Float[Tensor, "batch tokens"],
     max_length: int | None = None,

@@ -10,7 +10,9 @@ from typing import Any, ClassVar, final
 
 from rich.text import Text
 
-from elmo_framework.common.errors import DataError, allowed, shown
+from elmo_framework.common.errors import DataError
+from elmo_framework.data.inputs import require_known
+from elmo_framework.data.records import string_of
 from elmo_framework.data.text import Indexer
 from elmo_framework.data.tokenizer import Tokenizer
 from elmo_framework.data.vocabulary import Counts, Vocabularies
@@ -91,7 +93,8 @@ class QuestionAnsweringTask(HeadTask[PassageQuestion, QuestionBatch]):
 
         Without an id the question stands for it.
         """
-        question, passage = (_text(inputs, key) for key in _KEYS)
+        require_known(inputs, (*_KEYS, "id"))
+        question, passage = (string_of(inputs, key) for key in _KEYS)
         try:
             return PassageQuestion(
                 id=str(inputs.get("id", question)),
@@ -119,15 +122,3 @@ class QuestionAnsweringTask(HeadTask[PassageQuestion, QuestionBatch]):
         passage = Text(example.passage.text)
         passage.stylize(_ANSWER_STYLE, prediction.start, prediction.end)
         return Text.assemble((example.question.text, "bold"), "\n", passage)
-
-
-def _text(inputs: Mapping[str, Any], key: str) -> str:
-    if key not in inputs:
-        found = ", ".join(map(repr, inputs)) or "none"
-        unknown = next((name for name in inputs if name not in _KEYS), "")
-        known = allowed(unknown, (*_KEYS, "id"))
-        raise DataError(f"expected the keys 'question' and 'passage', found {found}; {known}")
-    value = inputs[key]
-    if not isinstance(value, str):
-        raise DataError(f"{key!r} is {shown(value)}; expected a string")
-    return value

@@ -14,7 +14,7 @@ from torch import Tensor
 from elmo_framework.data.labels import excerpt
 from elmo_framework.data.text import Indexer, TextBatch, collate_text
 from elmo_framework.data.vocabulary import Vocabulary
-from elmo_framework.tasks.srl.example import SrlExample
+from elmo_framework.tasks.srl.example import Proposition, SrlExample
 
 UNCOUNTED = -100
 """Stands where there is no word, and where a tag was not seen in training: it has no loss."""
@@ -105,11 +105,14 @@ class SrlCollator:
         return tuple(place for place, form in forms if form in self.predicate_forms) or (None,)
 
     def _tags(self, examples: Sequence[SrlExample], shape: tuple[int, ...]) -> Tensor | None:
-        known = [example.propositions for example in examples if example.propositions]
-        if len(known) < len(examples):
-            return None
+        known: list[Proposition] = []
+        for example in examples:
+            if example.propositions is None:
+                return None
+            none = Proposition(None, ("O",) * len(example.words))
+            known += example.propositions or (none,)
         padded = np.full(shape, UNCOUNTED, dtype=np.int64)
-        for row, (_, tags) in zip(padded, chain(*known), strict=True):
+        for row, (_, tags) in zip(padded, known, strict=True):
             row[: len(tags)] = [
                 self.labels.id(tag) if tag in self.labels else UNCOUNTED for tag in tags
             ]

@@ -1,55 +1,15 @@
-"""Files with a word a line: their sentences, and their columns of arguments."""
+"""Columns of arguments, one for each predicate of a sentence."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from itertools import chain
+from collections.abc import Sequence
 from pathlib import Path
 
 from elmo_framework.common.errors import DataError
-from elmo_framework.data.columns import Row
-from elmo_framework.data.paths import read_lines
 from elmo_framework.tasks.srl.brackets import CellError, tags_of
 from elmo_framework.tasks.srl.example import Proposition
 
 _PREDICATES = ("B-V", "I-V")
-
-
-def read_blocks(
-    path: Path, *, separator: str | None = None, has_comments: bool = False
-) -> Iterator[list[Row]]:
-    """Yield what stands between blank lines.
-
-    Args:
-        path: of the file.
-        separator: what stands between columns; None for any blanks.
-        has_comments: whether lines that begin with `#` are left out.
-
-    Raises:
-        DataError: the file cannot be read, a line has not as many columns as those before it in
-            its block, or there is no block at all.
-    """
-    is_empty = True
-    block: list[Row] = []
-    for number, line in chain(read_lines(path), [(0, "")]):
-        if has_comments and line.startswith("#"):
-            continue
-        if line.strip():
-            block.append(_row(number, line, separator, block, path))
-        elif block:
-            yield block
-            is_empty, block = False, []
-    if is_empty:
-        raise DataError("there is no sentence in this file", path=path)
-
-
-def _row(number: int, line: str, separator: str | None, before: list[Row], path: Path) -> Row:
-    row = Row(number, tuple(line.split(separator)))
-    if before and len(row.columns) != len(before[0].columns):
-        expected = f"expected {len(before[0].columns)} as on line {before[0].line}"
-        found = f"found {len(row.columns)} columns, {expected}: {line!r}"
-        raise DataError(found, path=path, line=number)
-    return row
 
 
 def propositions_of(

@@ -8,10 +8,9 @@ from pathlib import Path
 from typing import NamedTuple, final
 
 from elmo_framework.common.errors import DataError, allowed
-from elmo_framework.data.columns import Row
+from elmo_framework.data.columns import Row, read_blocks
 from elmo_framework.data.paths import read_lines
 from elmo_framework.data.reader import DatasetReader
-from elmo_framework.tasks.srl.columns import read_blocks
 from elmo_framework.tasks.srl.example import Proposition
 from elmo_framework.tasks.srl.reader import PropositionReader
 
@@ -34,14 +33,16 @@ class ConlluPlusSrlReader(PropositionReader):
     Args:
         skip_sentences_without_predicates: whether they have no example; else one in which every
             word is outside and none is marked.
+        max_sentence_length: how many words a sentence has at most that is not left out; null for no
+            such bound.
         max_instances: how many examples are read; null for all.
     """
 
     def sentences(self, file: Path) -> Iterator[tuple[tuple[str, ...], list[Proposition]]]:
         """Yield the words of each sentence of a file, and its propositions."""
         names = _columns(file)
-        for block in read_blocks(file, separator="\t", has_comments=True):
-            tokens = [_token(row, names, file) for row in block]
+        for block in read_blocks(file, separator="\t", comment="#"):
+            tokens = [_token(row, names, file) for row in block.rows]
             # What has a range for an id is no word, but how several words are written.
             rows = [token for token in tokens if token.id.isdecimal()]
             propositions = [

@@ -49,7 +49,7 @@ class SrlExample:
 def examples_of(
     words: Sequence[str], propositions: Sequence[Proposition], *, skip_empty: bool
 ) -> Iterator[SrlExample]:
-    """Yield an example for each predicate of a sentence.
+    """Yield an example for each predicate of a sentence; all have the same `words` object.
 
     Args:
         words: of the sentence.
@@ -57,6 +57,7 @@ def examples_of(
         skip_empty: whether a sentence without predicates has no example; else it has one,
             in which every tag is O.
     """
+    held = tuple(words)
     none = Proposition(None, ("O",) * len(words))
     for proposition in propositions or (() if skip_empty else (none,)):
-        yield SrlExample(tuple(words), (proposition,))
+        yield SrlExample(held, (proposition,))

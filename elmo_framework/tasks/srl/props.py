@@ -13,15 +13,27 @@ _NONE = "-"
 def predicted_props(
     predictions: Iterable[tuple[Sequence[Proposition], SrlExample]],
 ) -> Iterator[str]:
-    """Write what was predicted: for each example its predicates, and the arguments of each."""
-    for prediction, example in predictions:
-        yield _block(example.words, prediction)
+    """Write what was predicted: for each sentence its predicates, and the arguments of each.
+
+    Examples that follow each other and are of one sentence make one block, as in the columns of a
+    corpus, which the scorer can then compare these with.
+    """
+    words: tuple[str, ...] | None = None
+    propositions: list[Proposition] = []
+    for found, example in predictions:
+        # Not by equality: a text may hold the same sentence twice in a row.
+        if words is not None and example.words is not words:
+            yield _block(words, propositions)
+            propositions = []
+        words = example.words
+        propositions += found
+    if words is not None:
+        yield _block(words, propositions)
 
 
 def gold_props(predictions: Iterable[tuple[object, SrlExample]]) -> Iterator[str]:
     """Write what is known of the same examples, so that the scorer has both files."""
-    for _, example in predictions:
-        yield _block(example.words, example.propositions or ())
+    yield from predicted_props((example.propositions or (), example) for _, example in predictions)
 
 
 def _block(words: Sequence[str], propositions: Sequence[Proposition]) -> str:

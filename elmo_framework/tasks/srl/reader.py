@@ -4,29 +4,32 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Iterator
-from itertools import islice
+from math import inf
 from pathlib import Path
 from typing import Annotated, final
 
 from annotated_types import Ge, Gt
 
 from elmo_framework.common.errors import DataError
+from elmo_framework.data.columns import read_blocks, split_cells
 from elmo_framework.data.conll2012 import read_conll2012
-from elmo_framework.data.paths import data_files, read_lines
-from elmo_framework.data.reader import DatasetReader
+from elmo_framework.data.paths import parsed_lines
+from elmo_framework.data.reader import DatasetReader, FileReader
 from elmo_framework.data.tagging import parse_tag
-from elmo_framework.tasks.srl.columns import propositions_of, read_blocks
+from elmo_framework.tasks.srl.columns import propositions_of
 from elmo_framework.tasks.srl.example import Proposition, SrlExample, examples_of
 
 _NONE = "-"
 
 
-class PropositionReader(DatasetReader[SrlExample]):
+class PropositionReader(FileReader[SrlExample]):
     """What the readers of this task share: an example for each predicate of a sentence.
 
     Args:
         skip_sentences_without_predicates: whether they have no example; else one in which every
             word is outside and none is marked.
+        max_sentence_length: how many words a sentence has at most that is not left out; null for no
+            such bound.
         max_instances: how many examples are read; null for all.
     """
 
@@ -35,20 +38,20 @@ class PropositionReader(DatasetReader[SrlExample]):
     def __init__(
         self,
         skip_sentences_without_predicates: bool = False,
+        max_sentence_length: Annotated[int, Gt(0)] | None = None,
         max_instances: Annotated[int, Gt(0)] | None = None,
     ) -> None:
+        super().__init__(max_instances)
         self.skip_sentences_without_predicates = skip_sentences_without_predicates
-        self.max_instances = max_instances
+        self.max_sentence_length = max_sentence_length or inf
 
-    def read(self, path: Path) -> Iterator[SrlExample]:
-        """Yield the examples of a file, or of the files of a folder or a pattern."""
-        return islice(self._examples(path), self.max_instances)
-
-    def _examples(self, path: Path) -> Iterator[SrlExample]:
-        skip_empty = self.skip_sentences_without_predicates
-        for file in data_files(path):
-            for words, propositions in self.sentences(file):
-                yield from examples_of(words, propositions, skip_empty=skip_empty)
+    def examples(self, file: Path) -> Iterator[SrlExample]:
+        """Yield the examples of a file."""
+        for words, propositions in self.sentences(file):
+            if len(words) <= self.max_sentence_length:
+                yield from examples_of(
+                    words, propositions, skip_empty=self.skip_sentences_without_predicates
+                )
 
     @abstractmethod
     def sentences(self, file: Path) -> Iterator[tuple[tuple[str, ...], list[Proposition]]]:
@@ -65,6 +68,8 @@ class SrlReader(PropositionReader):
     Args:
         skip_sentences_without_predicates: whether they have no example; else one in which every
             word is outside and none is marked, as in AllenNLP.
+        max_sentence_length: how many words a sentence has at most that is not left out; null for no
+            such bound.
         max_instances: how many examples are read; null for all.
     """
 
@@ -92,6 +97,8 @@ class Conll2005Reader(PropositionReader):
             parse, senses, predicates.
         skip_sentences_without_predicates: whether they have no example; else one in which every
             word is outside and none is marked.
+        max_sentence_length: how many words a sentence has at most that is not left out; null for no
+            such bound.
         max_instances: how many examples are read; null for all.
     """
 
@@ -99,14 +106,15 @@ class Conll2005Reader(PropositionReader):
         self,
         target_column: Annotated[int, Ge(1)] = 7,
         skip_sentences_without_predicates: bool = False,
+        max_sentence_length: Annotated[int, Gt(0)] | None = None,
         max_instances: Annotated[int, Gt(0)] | None = None,
     ) -> None:
-        super().__init__(skip_sentences_without_predicates, max_instances)
+        super().__init__(skip_sentences_without_predicates, max_sentence_length, max_instances)
         self.target_column = target_column
 
     def sentences(self, file: Path) -> Iterator[tuple[tuple[str, ...], list[Proposition]]]:
         """Yield the words of each sentence of a file, and its propositions."""
-        for rows in read_blocks(file):
+        for rows, _ in read_blocks(file):
             columns = list(zip(*(row.columns for row in rows), strict=True))
             line = rows[0].line
             if len(columns) <= self.target_column:
@@ -128,28 +136,27 @@ class DeepSrlReader(PropositionReader):
     Args:
         skip_sentences_without_predicates: whether lines whose place is -1 are left out; else every
             word is outside and none is marked.
+        max_sentence_length: how many words a sentence has at most that is not left out; null for no
+            such bound.
         max_instances: how many examples are read; null for all.
     """
 
     def sentences(self, file: Path) -> Iterator[tuple[tuple[str, ...], list[Proposition]]]:
         """Yield the words of each line of a file, and its proposition."""
-        is_empty = True
-        for number, line in read_lines(file):
-            if not line.strip():
-                continue
-            try:
-                yield _of_line(line)
-            except ValueError as error:
-                raise DataError(f"{error}: {line!r}", path=file, line=number) from error
-            is_empty = False
-        if is_empty:
-            raise DataError("there is no sentence in this file", path=file)
+        return parsed_lines(file, _of_line)
 
 
 def _of_line(line: str) -> tuple[tuple[str, ...], list[Proposition]]:
+    try:
+        return _parsed(line)
+    except ValueError as error:
+        raise ValueError(f"{error}: {line!r}") from error
+
+
+def _parsed(line: str) -> tuple[tuple[str, ...], list[Proposition]]:
     before, bar, after = line.partition("|||")
-    place, *words = before.split() or [""]
-    tags = after.split()
+    place, *words = split_cells(before) or ("",)
+    tags = split_cells(after)
     if not bar or not words or not place.removeprefix("-").isdecimal():
         raise ValueError("expected the place of a predicate, the words, '|||' and the tags")
     for tag in tags:
@@ -159,4 +166,4 @@ def _of_line(line: str) -> tuple[tuple[str, ...], list[Proposition]]:
         raise ValueError(f"{len(words)} words have {len(tags)} tags")
     if not -1 <= predicate < len(words):
         raise ValueError(f"predicate {predicate} is none of {len(words)} words")
-    return tuple(words), [Proposition(predicate, tuple(tags))] if predicate >= 0 else []
+    return tuple(words), [Proposition(predicate, tags)] if predicate >= 0 else []

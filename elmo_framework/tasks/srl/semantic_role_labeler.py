@@ -14,8 +14,8 @@ from torch.nn import functional
 
 from elmo_framework.common.component import Injected, Lazy
 from elmo_framework.data.tagging import allowed_transitions
-from elmo_framework.data.text import Indexer
-from elmo_framework.data.vocabulary import Vocabularies, Vocabulary
+from elmo_framework.data.vocabulary import Vocabularies
+from elmo_framework.embedders.placement import joined_dim
 from elmo_framework.embedders.text_embedder import TextEmbedder
 from elmo_framework.embedders.token_embedder import TokenEmbedder
 from elmo_framework.encoders.encoder import Encoder
@@ -74,23 +74,20 @@ class SemanticRoleLabeler(Head[SrlBatch]):
         embedding_dropout: Annotated[float, Ge(0), Lt(1)] = 0.0,
     ) -> None:
         super().__init__()
-        self._labels = _labels(vocabularies)
+        self._labels = vocabularies.required_labels()
         self.embedder = embedder
         self.predicate_embedding = nn.Embedding(2, binary_feature_dim)
         self.encoder = encoder.build(input_dim=embedder.output_dim + binary_feature_dim)
         self.output_embedder = output_embedder
         self.dropout = nn.Dropout(embedding_dropout)
-        output_dim = 0 if output_embedder is None else output_embedder.output_dim
-        self.projection = nn.Linear(self.encoder.output_dim + output_dim, len(self._labels))
+        output_dim = joined_dim(self.encoder.output_dim, output_embedder)
+        self.projection = nn.Linear(output_dim, len(self._labels))
         nn.init.orthogonal_(self.projection.weight)
-        for name, added in penalties(_constraints(self._labels), len(self._labels)).items():
-            self.register_buffer(name.removesuffix("_constraint"), added, persistent=False)
-
-    @property
-    def indexers(self) -> Sequence[Indexer]:
-        """What turns words into the ids that the embedders read, each once."""
-        own = self.output_embedder.indexers if self.output_embedder is not None else ()
-        return list({item.key: item for item in (*self.embedder.indexers, *own)}.values())
+        constraints = Constraints(
+            *map(torch.tensor, allowed_transitions(self._labels.items, "BIO"))
+        )
+        for name, added in penalties(constraints, len(self._labels)).items():
+            self.register_buffer(name, added, persistent=False)
 
     def forward(self, batch: SrlBatch) -> SrlOutput:
         """Score the tags of each word for each predicate."""
@@ -134,19 +131,3 @@ def _losses(
         logits.flatten(0, 1), tags.flatten(), ignore_index=UNCOUNTED, reduction="none"
     )
     return each.view_as(tags).sum(dim=1)
-
-
-def _labels(vocabularies: Vocabularies) -> Vocabulary:
-    labels = vocabularies.labels()
-    if not len(labels):
-        raise ValueError("the training data has no tags")
-    return labels
-
-
-def _constraints(labels: Vocabulary) -> Constraints:
-    transitions = allowed_transitions(labels.items, "BIO")
-    return Constraints(
-        start=torch.tensor(transitions.start),
-        inner=torch.tensor(transitions.inner),
-        end=torch.tensor(transitions.end),
-    )

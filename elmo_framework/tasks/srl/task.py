@@ -8,8 +8,10 @@ from typing import Any, ClassVar, final
 
 from rich.text import Text
 
-from elmo_framework.common.errors import DataError, allowed
-from elmo_framework.data.inputs import given_words, only_key
+from elmo_framework.common.errors import DataError
+from elmo_framework.data.colours import bracketed, colour_of
+from elmo_framework.data.inputs import given_words, only_key, require_known
+from elmo_framework.data.labels import excerpt
 from elmo_framework.data.tagging import all_tags, spans
 from elmo_framework.data.text import Indexer
 from elmo_framework.data.tokenizer import Tokenizer
@@ -22,7 +24,6 @@ from elmo_framework.tasks.srl.example import Proposition, SrlExample
 from elmo_framework.tasks.srl.props import gold_props, predicted_props
 
 _SENTENCES, _PREDICATES = ("sentence", "tokens", "words"), "predicates"
-_COLORS = ("cyan", "magenta", "yellow", "blue", "red")
 
 
 @final
@@ -60,6 +61,10 @@ class SrlTask(HeadTask[SrlExample, SrlBatch]):
             labels.setdefault(tag, 0)
         return {"words": words, "labels": labels, "predicates": Counter(forms)}
 
+    def group(self, example: SrlExample) -> object:
+        """Return the words, which readers give to all predicates of a sentence as one object."""
+        return example.words
+
     def collator(self, vocabularies: Vocabularies, indexers: Sequence[Indexer]) -> Collator:
         """Return what makes batches."""
         forms = _predicate_forms(vocabularies)
@@ -80,8 +85,8 @@ class SrlTask(HeadTask[SrlExample, SrlBatch]):
             DataError: they are not known.
         """
         if example.propositions is None:
-            sentence = " ".join(example.words)
-            raise DataError(f"a sentence without arguments cannot be scored: {sentence!r}")
+            sentence = excerpt(example.words)
+            raise DataError(f"a sentence without arguments cannot be scored: {sentence}")
         return example.propositions
 
     def example(self, inputs: Mapping[str, Any], tokenizer: Tokenizer) -> SrlExample:
@@ -90,11 +95,8 @@ class SrlTask(HeadTask[SrlExample, SrlBatch]):
         With `predicates`, the places of words from 0, arguments are predicted for these; without,
         for the words that were predicates in half of the training sentences with them, or in more.
         """
+        require_known(inputs, (*_SENTENCES, _PREDICATES))
         words = given_words(inputs, only_key(inputs, _SENTENCES), tokenizer)
-        for key in inputs:
-            if key not in (*_SENTENCES, _PREDICATES):
-                known = allowed(key, (*_SENTENCES, _PREDICATES))
-                raise DataError(f"{key!r} is no key of an input; {known}")
         if _PREDICATES not in inputs:
             return SrlExample(words, None)
         value = inputs[_PREDICATES]
@@ -142,14 +144,12 @@ def _predicate_forms(vocabularies: Vocabularies) -> frozenset[str]:
 
 
 def _described(words: Sequence[str], tags: Sequence[str]) -> Text:
-    pieces: list[Text] = []
-    place = 0
-    for number, (start, end, label) in enumerate(spans(tags)):
-        style = "bold green" if label == "V" else _COLORS[number % len(_COLORS)]
-        pieces += map(Text, words[place:start])
-        pieces.append(Text(f"[{label}: {' '.join(words[start:end])}]", style=style))
-        place = end
-    return Text(" ").join([*pieces, *map(Text, words[place:])])
+    return bracketed(words, spans(tags), _piece)
+
+
+def _piece(inside: str, label: str) -> Text:
+    style = "bold green" if label == "V" else colour_of(label)
+    return Text(f"[{label}: {inside}]", style=style)
 
 
 def _is_place(value: object, words: Sequence[str]) -> bool:

@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from zlib import crc32
 
 from rich.text import Text
 
+from elmo_framework.data.colours import bracketed, colour_of
 from elmo_framework.data.tagging import spans
-
-_STYLES = ("red", "green", "yellow", "blue", "magenta", "cyan")
 
 
 def coloured(words: Sequence[str], tags: Sequence[str]) -> Text:
@@ -20,20 +18,12 @@ def coloured(words: Sequence[str], tags: Sequence[str]) -> Text:
     found = spans(tags)
     if not found and any(tag != "O" for tag in tags):
         pairs = (
-            Text.assemble(word, ("/" + tag, _style(tag)))
+            Text.assemble(word, ("/" + tag, colour_of(tag)))
             for word, tag in zip(words, tags, strict=True)
         )
         return Text(" ").join(pairs)
-    parts: list[Text] = []
-    place = 0
-    for start, end, label in found:
-        parts += map(Text, words[place:start])
-        inside = " ".join(words[start:end])
-        parts.append(Text.assemble(f"[{inside} ", (label, "bold"), "]", style=_style(label)))
-        place = end
-    return Text(" ").join([*parts, *map(Text, words[place:])])
+    return bracketed(words, found, _piece)
 
 
-def _style(label: str) -> str:
-    """Return a colour that is the same for a label everywhere."""
-    return _STYLES[crc32(label.encode()) % len(_STYLES)]
+def _piece(inside: str, label: str) -> Text:
+    return Text.assemble(f"[{inside} ", (label, "bold"), "]", style=colour_of(label))

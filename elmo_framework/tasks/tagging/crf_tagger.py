@@ -14,9 +14,7 @@ from elmo_framework.embedders.text_embedder import TextEmbedder
 from elmo_framework.embedders.token_embedder import TokenEmbedder
 from elmo_framework.encoders.encoder import Encoder
 from elmo_framework.model.head import Head
-from elmo_framework.nn.crf import ConditionalRandomField
-from elmo_framework.tasks.tagging.batch import TaggingBatch
-from elmo_framework.tasks.tagging.tagger import Tagger, TaggingOutput, tag_constraints
+from elmo_framework.tasks.tagging.tagger import Tagger, tag_crf
 
 _log = logging.getLogger(__name__)
 
@@ -65,20 +63,8 @@ class CrfTagger(Tagger):
         )
         scheme = label_encoding or scheme_of(self._labels.items)
         _log.info("the %d tags are of the scheme %s", len(self._labels), scheme)
-        self.crf = ConditionalRandomField(
-            len(self._labels),
+        self.crf = tag_crf(
+            self._labels,
+            scheme if constrain_transitions else None,
             include_start_end_transitions=include_start_end_transitions,
-            constraints=tag_constraints(self._labels, scheme) if constrain_transitions else None,
         )
-
-    def forward(self, batch: TaggingBatch) -> TaggingOutput:
-        """Score the tags of each word, and of each sentence where they are known."""
-        logits = self._logits(batch.text)
-        if batch.tags is None:
-            return TaggingOutput(loss=None, example_losses=None, logits=logits)
-        losses = -self.crf.log_likelihood(logits, batch.tags, batch.text.mask)
-        return TaggingOutput(loss=losses.sum(), example_losses=losses, logits=logits)
-
-    def predict(self, output: TaggingOutput, batch: TaggingBatch) -> list[tuple[str, ...]]:
-        """Return the best tags of each sentence."""
-        return self._tags(self.crf.best_tags(output.logits, batch.text.mask).tolist(), batch)

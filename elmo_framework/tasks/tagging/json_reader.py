@@ -2,25 +2,22 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator
-from itertools import islice
 from pathlib import Path
-from typing import Annotated, Any, final
+from typing import Annotated, final
 
 from annotated_types import Gt
 
-from elmo_framework.common.errors import DataError, allowed, shown
-from elmo_framework.data.paths import data_files, read_lines
-from elmo_framework.data.reader import DatasetReader
-from elmo_framework.data.tagging import Scheme
+from elmo_framework.data.paths import parsed_lines
+from elmo_framework.data.reader import DatasetReader, FileReader
+from elmo_framework.data.records import json_object, words_of
+from elmo_framework.data.tagging import Scheme, convert
 from elmo_framework.tasks.tagging.example import TaggedSentence
-from elmo_framework.tasks.tagging.span_tags import span_tags
 
 
 @final
 @DatasetReader.register("tagging_json")
-class JsonTaggingReader(DatasetReader[TaggedSentence]):
+class JsonTaggingReader(FileReader[TaggedSentence]):
     """Reads an object a line, such as `{"tokens": ["Rain", "fell"], "tags": ["NN", "VBD"]}`.
 
     Other keys are not looked at; blank lines are skipped.
@@ -42,48 +39,17 @@ class JsonTaggingReader(DatasetReader[TaggedSentence]):
         coding_scheme: Scheme | None = None,
         max_instances: Annotated[int, Gt(0)] | None = None,
     ) -> None:
+        super().__init__(max_instances)
         self._tokens_key, self._tags_key = tokens_key, tags_key
-        self._coding_scheme, self._max_instances = coding_scheme, max_instances
+        self._coding_scheme = coding_scheme
 
-    def read(self, path: Path) -> Iterator[TaggedSentence]:
-        """Yield the sentences of a file, or of the files of a folder or a pattern."""
-        sentences = (
-            self._sentence(line, file, number)
-            for file in data_files(path)
-            for number, line in read_lines(file)
-            if line.strip()
-        )
-        return islice(sentences, self._max_instances)
+    def examples(self, file: Path) -> Iterator[TaggedSentence]:
+        """Yield the sentences of a file."""
+        return parsed_lines(file, self._sentence)
 
-    def _sentence(self, line: str, file: Path, number: int) -> TaggedSentence:
-        try:
-            held = _object(line)
-            words, tags = _strings(held, self._tokens_key), _strings(held, self._tags_key)
-            sentence = TaggedSentence(words, tags)
-        except ValueError as error:
-            raise DataError(str(error), path=file, line=number) from error
-        if self._coding_scheme is None:
-            return sentence
-        lines = [number] * len(tags)
-        return TaggedSentence(
-            words, span_tags(tags, scheme=self._coding_scheme, path=file, lines=lines)
-        )
-
-
-def _object(line: str) -> dict[str, Any]:
-    try:
-        held = json.loads(line)
-    except ValueError as error:
-        raise ValueError(f"no JSON object: {error}") from error
-    if not isinstance(held, dict):
-        raise ValueError(f"expected a JSON object, found {shown(held)}")
-    return held
-
-
-def _strings(held: dict[str, Any], key: str) -> tuple[str, ...]:
-    if key not in held:
-        raise ValueError(f"there is no key {key!r}; {allowed(key, held)}")
-    value = held[key]
-    if not isinstance(value, list) or not all(isinstance(item, str) for item in value):
-        raise ValueError(f"{key!r} is {shown(value)}; expected a list of strings")
-    return tuple(value)
+    def _sentence(self, line: str) -> TaggedSentence:
+        held = json_object(line)
+        words, tags = words_of(held, self._tokens_key), words_of(held, self._tags_key)
+        if self._coding_scheme is not None:
+            tags = tuple(convert(tags, self._coding_scheme))
+        return TaggedSentence(words, tags)

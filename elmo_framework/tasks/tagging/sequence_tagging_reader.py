@@ -2,27 +2,23 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
-from itertools import islice
 from pathlib import Path
 from typing import Annotated, final
 
 from annotated_types import Gt, MinLen
 
 from elmo_framework.common.errors import DataError
-from elmo_framework.data.paths import data_files, read_lines
-from elmo_framework.data.reader import DatasetReader
-from elmo_framework.data.tagging import Scheme
+from elmo_framework.data.columns import split_cells
+from elmo_framework.data.paths import parsed_lines
+from elmo_framework.data.reader import DatasetReader, FileReader
+from elmo_framework.data.tagging import Scheme, convert
 from elmo_framework.tasks.tagging.example import TaggedSentence
-from elmo_framework.tasks.tagging.span_tags import span_tags
-
-_GAP = re.compile("[ \t]+")
 
 
 @final
 @DatasetReader.register("sequence_tagging")
-class SequenceTaggingReader(DatasetReader[TaggedSentence]):
+class SequenceTaggingReader(FileReader[TaggedSentence]):
     """Reads a sentence a line, such as `The###DT rain###NN stopped###VBD`; blank lines are skipped.
 
     Args:
@@ -42,34 +38,25 @@ class SequenceTaggingReader(DatasetReader[TaggedSentence]):
         coding_scheme: Scheme | None = None,
         max_instances: Annotated[int, Gt(0)] | None = None,
     ) -> None:
+        super().__init__(max_instances)
         self._word_tag_delimiter, self._token_delimiter = word_tag_delimiter, token_delimiter
-        self._coding_scheme, self._max_instances = coding_scheme, max_instances
+        self._coding_scheme = coding_scheme
 
-    def read(self, path: Path) -> Iterator[TaggedSentence]:
-        """Yield the sentences of a file, or of the files of a folder or a pattern."""
-        sentences = (
-            self._sentence(line, file, number)
-            for file in data_files(path)
-            for number, line in read_lines(file)
-            if line.strip()
-        )
-        return islice(sentences, self._max_instances)
+    def examples(self, file: Path) -> Iterator[TaggedSentence]:
+        """Yield the sentences of a file."""
+        return parsed_lines(file, self._sentence)
 
-    def _sentence(self, line: str, file: Path, number: int) -> TaggedSentence:
-        words, tags = [], []
-        for pair in self._pairs(line):
-            word, delimiter, tag = pair.rpartition(self._word_tag_delimiter)
-            if not (word and delimiter and tag):
-                expected = f"expected a word, {self._word_tag_delimiter!r} and a tag"
-                raise DataError(f"found {pair!r}, {expected}", path=file, line=number)
-            words.append(word)
-            tags.append(tag)
+    def _sentence(self, line: str) -> TaggedSentence:
+        delimiter = self._token_delimiter
+        pairs = split_cells(line) if delimiter is None else line.split(delimiter)
+        words, tags = zip(*map(self._parts, pairs), strict=True)
         if self._coding_scheme is not None:
-            lines = [number] * len(tags)
-            tags = [*span_tags(tags, scheme=self._coding_scheme, path=file, lines=lines)]
-        return TaggedSentence(tuple(words), tuple(tags))
+            tags = tuple(convert(tags, self._coding_scheme))
+        return TaggedSentence(words, tags)
 
-    def _pairs(self, line: str) -> list[str]:
-        if self._token_delimiter is not None:
-            return line.split(self._token_delimiter)
-        return _GAP.split(line.strip(" \t"))  # a word may hold other spaces, as 10\u00a0000 does
+    def _parts(self, pair: str) -> tuple[str, str]:
+        word, delimiter, tag = pair.rpartition(self._word_tag_delimiter)
+        if not (word and delimiter and tag):
+            expected = f"expected a word, {self._word_tag_delimiter!r} and a tag"
+            raise DataError(f"found {pair!r}, {expected}")
+        return word, tag

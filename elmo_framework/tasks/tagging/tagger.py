@@ -3,24 +3,25 @@
 from __future__ import annotations
 
 from abc import ABC
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 import torch
-from jaxtyping import Float
+from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
+from torch.nn import functional
 
 from elmo_framework.common.component import Lazy
-from elmo_framework.data.tagging import Scheme, allowed_transitions
-from elmo_framework.data.text import Indexer, TextBatch
+from elmo_framework.data.tagging import Scheme, allowed_transitions, scheme_of
+from elmo_framework.data.text import TextBatch
 from elmo_framework.data.vocabulary import Vocabularies, Vocabulary
-from elmo_framework.embedders.placement import joined, joined_dim, joined_indexers
+from elmo_framework.embedders.placement import joined, joined_dim
 from elmo_framework.embedders.text_embedder import TextEmbedder
 from elmo_framework.embedders.token_embedder import TokenEmbedder
 from elmo_framework.encoders.encoder import Encoder
 from elmo_framework.model.head import Head, HeadOutput
 from elmo_framework.model.model import Output
-from elmo_framework.nn.crf import Constraints
+from elmo_framework.nn.crf import ConditionalRandomField, Constraints
 from elmo_framework.tasks.tagging.batch import TaggingBatch
 from elmo_framework.tasks.tagging.task import TaggingTask
 
@@ -45,7 +46,8 @@ class Tagger(Head[TaggingBatch], ABC):
     `output_encoder` between two encoders, where Peters et al. (2017) have their language model.
 
     Scores hold, beside those of the task, `accuracy3`: the share of words whose tag is among the
-    three with the best scores for the word, before the tags around it count.
+    three with the best scores for the word, before the tags around it count. Tags that stand for no
+    spans, such as parts of speech, have no score of all spans.
 
     Args:
         embedder: gives the encoder its vectors.
@@ -57,6 +59,7 @@ class Tagger(Head[TaggingBatch], ABC):
     """
 
     task = TaggingTask()
+    crf: ConditionalRandomField | None
 
     def __init__(
         self,
@@ -69,7 +72,8 @@ class Tagger(Head[TaggingBatch], ABC):
         dropout: float,
     ) -> None:
         super().__init__()
-        self._labels = _labels(vocabularies)
+        self._labels = vocabularies.required_labels()
+        self._has_spans = scheme_of(self._labels.items) is not None
         self.embedder = embedder
         dim = embedder.output_dim
         self.encoder = None if encoder is None else encoder.build(input_dim=dim)
@@ -82,10 +86,29 @@ class Tagger(Head[TaggingBatch], ABC):
         dim = dim if self.output_encoder is None else self.output_encoder.output_dim
         self.projection = nn.Linear(dim, len(self._labels))
 
-    @property
-    def indexers(self) -> Sequence[Indexer]:
-        """What turns words into the ids that the embedders read, each once."""
-        return joined_indexers(self.embedder, self.output_embedder)
+    def forward(self, batch: TaggingBatch) -> TaggingOutput:
+        """Score the tags of each word, and of each sentence where they are known."""
+        logits, mask = self._logits(batch.text), batch.text.mask
+        if batch.tags is None:
+            return TaggingOutput(loss=None, example_losses=None, logits=logits)
+        if self.crf is None:
+            losses = _mean_losses(logits, batch.tags, mask)
+            loss = losses.sum() / mask.any(dim=1).sum().clamp(min=1)
+        else:
+            losses = -self.crf.log_likelihood(logits, batch.tags, mask)
+            loss = losses.sum()
+        return TaggingOutput(loss=loss, example_losses=losses, logits=logits)
+
+    def predict(self, output: TaggingOutput, batch: TaggingBatch) -> list[tuple[str, ...]]:
+        """Return the best tags of each sentence."""
+        if self.crf is None:
+            best = output.logits.argmax(dim=2)
+        else:
+            best = self.crf.best_tags(output.logits, batch.text.mask)
+        return [
+            tuple(self._labels.items[tag] for tag in tags[: len(words)])
+            for tags, words in zip(best.tolist(), batch.text.words, strict=True)
+        ]
 
     def sums(self, output: Output, batch: TaggingBatch) -> Mapping[str, float]:
         """Count the predictions, and the tags that are among the best."""
@@ -100,6 +123,8 @@ class Tagger(Head[TaggingBatch], ABC):
     def scores(self, sums: Mapping[str, float]) -> dict[str, float]:
         """Make the scores of sums."""
         scores = super().scores(sums)
+        if not self._has_spans:
+            scores = {name: score for name, score in scores.items() if "-overall" not in name}
         if "near_words" in sums:
             scores["accuracy3"] = sums["near_words"] / max(sums["span_f1/words"], 1.0)
         return scores
@@ -115,28 +140,27 @@ class Tagger(Head[TaggingBatch], ABC):
         logits: Tensor = self.projection(encoded)
         return logits
 
-    def _tags(self, ids: Sequence[Sequence[int]], batch: TaggingBatch) -> list[tuple[str, ...]]:
-        """Return the tags of each sentence for the ids of padded ones."""
-        return [
-            tuple(self._labels.items[tag] for tag in tags[: len(words)])
-            for tags, words in zip(ids, batch.text.words, strict=True)
-        ]
 
-
-def tag_constraints(labels: Vocabulary, scheme: Scheme | None) -> Constraints | None:
-    """Return which tags may stand where; None for tags of no scheme."""
-    if scheme is None:
-        return None
-    transitions = allowed_transitions(labels.items, scheme)
-    return Constraints(
-        start=torch.tensor(transitions.start),
-        inner=torch.tensor(transitions.inner),
-        end=torch.tensor(transitions.end),
+def tag_crf(
+    labels: Vocabulary, scheme: Scheme | None, *, include_start_end_transitions: bool = False
+) -> ConditionalRandomField:
+    """Return a field over tags that predicts what their scheme allows; anything for None."""
+    constraints = None
+    if scheme is not None:
+        constraints = Constraints(*map(torch.tensor, allowed_transitions(labels.items, scheme)))
+    return ConditionalRandomField(
+        len(labels),
+        include_start_end_transitions=include_start_end_transitions,
+        constraints=constraints,
     )
 
 
-def _labels(vocabularies: Vocabularies) -> Vocabulary:
-    labels = vocabularies.labels()
-    if not len(labels):
-        raise ValueError("the training data has no tags")
-    return labels
+def _mean_losses(
+    logits: Float[Tensor, "batch tokens tags"],
+    tags: Int[Tensor, "batch tokens"],
+    mask: Bool[Tensor, "batch tokens"],
+) -> Float[Tensor, " batch"]:
+    """Return the mean of -log p over the words of each sentence; 0 for one without words."""
+    losses = functional.cross_entropy(logits.transpose(1, 2), tags, reduction="none")
+    total = torch.where(mask, losses, 0.0).sum(dim=1)
+    return total / mask.sum(dim=1).clamp(min=1)

@@ -9,7 +9,7 @@ from typing import Any, ClassVar, final
 from rich.text import Text
 
 from elmo_framework.common.errors import DataError
-from elmo_framework.data.inputs import given_words, only_key
+from elmo_framework.data.inputs import given_words, only_key, require_known
 from elmo_framework.data.labels import excerpt
 from elmo_framework.data.tagging import all_tags, scheme_of, spans
 from elmo_framework.data.text import Indexer
@@ -76,6 +76,7 @@ class TaggingTask(HeadTask[TaggedSentence, TaggingBatch]):
 
     def example(self, inputs: Mapping[str, Any], tokenizer: Tokenizer) -> TaggedSentence:
         """Make an example of `{"sentence": "..."}` or of `{"tokens": [...]}` (or `words`)."""
+        require_known(inputs, _KEYS)
         return TaggedSentence(given_words(inputs, only_key(inputs, _KEYS), tokenizer), None)
 
     def to_json(self, prediction: Sequence[str], example: TaggedSentence) -> dict[str, Any]:

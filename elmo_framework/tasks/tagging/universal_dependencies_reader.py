@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from itertools import chain, islice
 from pathlib import Path
 from typing import Annotated, final
 
 from annotated_types import Gt
 
 from elmo_framework.common.errors import DataError
-from elmo_framework.data.paths import data_files, read_lines
-from elmo_framework.data.reader import DatasetReader
+from elmo_framework.data.columns import Row, read_blocks
+from elmo_framework.data.reader import DatasetReader, FileReader
 from elmo_framework.tasks.tagging.example import TaggedSentence
 
 _NUM_COLUMNS = 10
@@ -22,7 +21,7 @@ _NUMBER = re.compile("[0-9]+([-.][0-9]+)?")
 
 @final
 @DatasetReader.register("universal_dependencies_pos")
-class UniversalDependenciesPosReader(DatasetReader[TaggedSentence]):
+class UniversalDependenciesPosReader(FileReader[TaggedSentence]):
     """Reads CoNLL-U: a word a line, ten columns with tabs between them, comments after `#`.
 
     What is written as one word and counts as several (`1-2`), and words that are not written
@@ -41,39 +40,26 @@ class UniversalDependenciesPosReader(DatasetReader[TaggedSentence]):
         use_language_specific_pos: bool = False,
         max_instances: Annotated[int, Gt(0)] | None = None,
     ) -> None:
+        super().__init__(max_instances)
         self._column = _XPOS if use_language_specific_pos else _UPOS
-        self._max_instances = max_instances
 
-    def read(self, path: Path) -> Iterator[TaggedSentence]:
-        """Yield the sentences of a file, or of the files of a folder or a pattern."""
-        sentences = (sentence for file in data_files(path) for sentence in self._sentences(file))
-        return islice(sentences, self._max_instances)
-
-    def _sentences(self, file: Path) -> Iterator[TaggedSentence]:
-        is_empty = True
-        words: list[str] = []
-        tags: list[str] = []
-        for number, line in chain(read_lines(file), [(0, "")]):
-            if line.startswith("#"):
-                continue
-            if line.strip():
-                columns = _columns(line, file, number)
-                if columns[_ID].isdecimal():
-                    words.append(columns[_FORM])
-                    tags.append(columns[self._column])
-            elif words:
-                yield TaggedSentence(tuple(words), tuple(tags))
-                is_empty, words, tags = False, [], []
-        if is_empty:
-            raise DataError("there is no sentence in this file", path=file)
+    def examples(self, file: Path) -> Iterator[TaggedSentence]:
+        """Yield the sentences of a file."""
+        for rows, _ in read_blocks(file, separator="\t", comment="#"):
+            held = [cells for row in rows if (cells := _cells(row, file))[_ID].isdecimal()]
+            if held:
+                words, tags = zip(
+                    *((cells[_FORM], cells[self._column]) for cells in held), strict=True
+                )
+                yield TaggedSentence(words, tags)
 
 
-def _columns(line: str, file: Path, number: int) -> list[str]:
-    columns = line.split("\t")
-    if len(columns) != _NUM_COLUMNS:
-        found = f"found {len(columns)} columns, expected {_NUM_COLUMNS} with tabs between them"
-        raise DataError(f"{found}: {line!r}", path=file, line=number)
-    if not _NUMBER.fullmatch(columns[_ID]):
-        found = f"{columns[_ID]!r} is no number of a word"
-        raise DataError(f"{found}; expected one such as 1, 1-2 or 1.1", path=file, line=number)
-    return columns
+def _cells(row: Row, file: Path) -> tuple[str, ...]:
+    if len(row.columns) != _NUM_COLUMNS:
+        found = f"found {len(row.columns)} columns, expected {_NUM_COLUMNS} with tabs between them"
+        line = "\t".join(row.columns)
+        raise DataError(f"{found}: {line!r}", path=file, line=row.line)
+    if not _NUMBER.fullmatch(row.columns[_ID]):
+        found = f"{row.columns[_ID]!r} is no number of a word"
+        raise DataError(f"{found}; expected one such as 1, 1-2 or 1.1", path=file, line=row.line)
+    return row.columns

@@ -259,7 +259,11 @@ def test_a_store_in_memory_writes_nothing(folder: Path, cache: Path, computed) -
     assert not cache.exists()
 
 
-def _build(folder: Path, counts: "multiprocessing.Queue[int]") -> None:
+def _build(
+    folder: Path, said: "multiprocessing.Queue[str]", counts: "multiprocessing.Queue[int]"
+) -> None:
+    torch.set_num_threads(1)  # the others did not come along into this process
+    store_module.say = said.put
     calls, compute = [], FrozenBiLm.compute
 
     def slow(self: FrozenBiLm, text: TextBatch, *arguments):
@@ -273,14 +277,18 @@ def _build(folder: Path, counts: "multiprocessing.Queue[int]") -> None:
 
 def test_of_two_processes_that_build_at_once_one_computes(folder: Path, cache: Path) -> None:
     context = multiprocessing.get_context("fork")
-    counts = context.Queue()
-    builders = [context.Process(target=_build, args=(folder, counts)) for _ in range(2)]
+    said, counts = context.Queue(), context.Queue()
+    builders = [
+        context.Process(target=_build, args=(folder, said, counts), daemon=True) for _ in range(2)
+    ]
     cache.mkdir(parents=True)
     lock = FileLock(cache / f".{opened(folder)._contents.key}.lock")
     with lock:  # so that both find it taken
         for builder in builders:
             builder.start()
-    found = sorted(counts.get(timeout=20) for _ in builders)
+        for _ in builders:
+            assert "waiting for it" in said.get(timeout=60)
+    found = sorted(counts.get(timeout=60) for _ in builders)
     for builder in builders:
         builder.join()
     assert found == [0, 1]

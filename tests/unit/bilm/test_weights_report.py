@@ -7,6 +7,7 @@ from elmo_framework.bilm.bilm import BiLm
 from elmo_framework.bilm.load import bilm_files, reference, save_bilm
 from elmo_framework.bilm.weights_report import (
     SENTENCE,
+    Clip,
     StoredTensor,
     WeightsReport,
     inspect_weights,
@@ -63,6 +64,17 @@ def test_without_a_limit_nothing_is_clipped(tmp_path: Path) -> None:
     assert clips["cell_clip"].limit is None
     assert clips["cell_clip"].share == 0
     assert clips["projection_clip"].limit == 3
+
+
+def test_without_a_projection_nothing_of_it_is_clipped(tmp_path: Path) -> None:
+    layers = {"type": "elmo_lstm", "cell_size": 4, "projection_dim": None, "cell_clip": 0.01}
+    words = {"embedding_dim": 3, "filters": [[1, 4]], "num_highway": 1, "projection_dim": 4}
+    raw = {"token_encoder": {"type": "char_cnn", **words}, "context_layers": layers}
+    save_bilm(parse(BiLm, raw, source="test").build(), tmp_path)
+    clips = inspect_weights(bilm_files(tmp_path)).clips
+    assert clips["projection_clip"] == Clip(None, 0.0)
+    assert clips["cell_clip"].limit == 0.01
+    assert clips["cell_clip"].share > 0
 
 
 def test_the_tensors_of_the_file_are_listed_with_those_that_are_ignored(

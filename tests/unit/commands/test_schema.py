@@ -33,12 +33,6 @@ def test_the_schema_judges_configs(capsys: pytest.CaptureFixture[str]) -> None:
     assert not validator.is_valid(CONFIG | {"sed": 1})
 
 
-@pytest.mark.parametrize("form", ["text", "json"])
-def test_both_forms_of_the_schema_are_json(form: str, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["schema", "--format", form]) == 0
-    assert json.loads(capsys.readouterr().out)["title"] == "Experiment"
-
-
 def test_a_folder_is_no_place_for_the_schema(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

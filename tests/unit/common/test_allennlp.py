@@ -35,11 +35,13 @@ def test_each_key_is_named_with_what_replaces_it() -> None:
     with pytest.raises(ConfigError) as caught:
         refuse_allennlp_keys(WRITTEN_FOR_ALLENNLP, source="ner.jsonnet")
     lines = str(caught.value).splitlines()
-    assert lines[0] == "ner.jsonnet, written for AllenNLP: 11 problems in the configuration"
+    assert lines[0] == "ner.jsonnet, written for AllenNLP: 13 problems in the configuration"
     assert [problem.path for problem in caught.value.problems] == [
         "dataset_reader.token_indexers",
         "dataset_reader.lazy",
         "model.text_field_embedder",
+        "model.text_field_embedder.token_embedders.elmo.do_layer_norm",
+        "model.text_field_embedder.token_embedders.elmo.scalar_mix_parameters",
         "model.output_embedder.do_layer_norm",
         "model.output_embedder.scalar_mix_parameters",
         "model.regularizer",

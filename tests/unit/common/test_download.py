@@ -68,6 +68,7 @@ def server(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Server]:
     monkeypatch.setenv("ELMO_CACHE_ROOT", str(tmp_path / "cache"))
     for name in ("ELMO_OFFLINE", "ELMO_MIRROR"):
         monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("no_proxy", "*")
     with serving() as held:
         yield held
 

@@ -1,10 +1,13 @@
 import os
+import shutil
 import threading
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
-from elmo_framework.common.files import replacing, write_text, writing
+from elmo_framework.common import files
+from elmo_framework.common.files import remove, remove_folder, replacing, write_text, writing
 
 
 def test_what_is_written_appears_at_the_end(tmp_path: Path) -> None:
@@ -103,3 +106,83 @@ def test_a_file_never_takes_the_place_of_a_folder(tmp_path: Path) -> None:
         write_text(folder, "new")
     assert (folder / "old").is_dir()
     assert list(tmp_path.iterdir()) == [folder]
+
+
+def test_a_folder_is_removed_when_the_new_one_has_its_name(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder, seen = tmp_path / "checkpoint", list[str]()
+    (folder / "old").mkdir(parents=True)
+
+    def removing(doomed: Path) -> None:
+        seen.extend(path.name for path in folder.iterdir())
+        assert (doomed / "old").is_dir()
+        shutil.rmtree(doomed)
+
+    monkeypatch.setattr(files, "rmtree", removing)
+    with replacing(folder) as aside:
+        (aside / "new").mkdir(parents=True)
+    assert seen == ["new"]
+    assert list(tmp_path.iterdir()) == [folder]
+
+
+def test_a_new_folder_is_on_the_disk_before_the_old_one_goes(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder, done = tmp_path / "checkpoint", list[str]()
+    (folder / "old").mkdir(parents=True)
+    synchronize, rename = os.fsync, Path.replace
+
+    def noting(descriptor: int) -> None:
+        done.append(str(Path(f"/proc/self/fd/{descriptor}").readlink()))
+        synchronize(descriptor)
+
+    def renaming(path: Path, target: Path) -> Path:
+        done.append(f"{path.name} -> {target.name}")
+        return rename(path, target)
+
+    def removing(doomed: Path) -> None:
+        done.append(f"remove {doomed.name}")
+
+    monkeypatch.setattr(os, "fsync", noting)
+    monkeypatch.setattr(Path, "replace", renaming)
+    monkeypatch.setattr(files, "rmtree", removing)
+    with replacing(folder) as aside:
+        (aside / "inner").mkdir(parents=True)
+        (aside / "inner/weights").touch()
+        (aside / "progress").touch()
+    assert {*done[:4]} == {
+        *(str(aside), f"{aside}/inner", f"{aside}/inner/weights", f"{aside}/progress")
+    }
+    assert done[4:] == [
+        "checkpoint -> .checkpoint.removing",
+        ".checkpoint.writing -> checkpoint",
+        str(tmp_path),
+        "remove .checkpoint.removing",
+    ]
+
+
+@pytest.mark.parametrize("is_left_over", [False, True])
+def test_of_a_link_to_a_folder_the_link_is_replaced(tmp_path: Path, is_left_over: bool) -> None:
+    (tmp_path / "disk/kept").mkdir(parents=True)
+    link = tmp_path / "corpus"
+    link.symlink_to("disk")
+    if is_left_over:
+        (tmp_path / ".corpus.removing").symlink_to("disk")
+    with replacing(link) as aside:
+        (aside / "new").mkdir(parents=True)
+    assert not link.is_symlink()
+    assert [path.name for path in link.iterdir()] == ["new"]
+    assert {path.name for path in tmp_path.iterdir()} == {"disk", "corpus"}
+    assert (tmp_path / "disk/kept").is_dir()
+
+
+@pytest.mark.parametrize("removing", [remove, remove_folder])
+def test_of_a_link_to_a_folder_the_link_is_removed(
+    removing: Callable[[Path], None], tmp_path: Path
+) -> None:
+    (tmp_path / "disk/kept").mkdir(parents=True)
+    (tmp_path / "link").symlink_to(tmp_path / "disk")
+    removing(tmp_path / "link")
+    assert list(tmp_path.iterdir()) == [tmp_path / "disk"]
+    assert (tmp_path / "disk/kept").is_dir()

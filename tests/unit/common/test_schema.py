@@ -1,6 +1,4 @@
 import random
-from collections.abc import Iterator
-from copy import deepcopy
 from typing import Any
 
 import pytest
@@ -9,6 +7,7 @@ from jsonschema import Draft202012Validator
 from elmo_framework.common.build import check
 from elmo_framework.common.component import Component
 from elmo_framework.common.schema import schema
+from tests.damage import damaged
 from tests.unit.common.example import (
     FILLED,
     SOURCE,
@@ -21,8 +20,6 @@ from tests.unit.common.example import (
     flat,
     tagger,
 )
-
-Path = tuple[str | int, ...]
 
 
 def refused(family: type[Component], raw: object) -> bool:
@@ -90,54 +87,6 @@ WHOLE = flat(
     ),
     trainer={"warmup": {"steps": 3}, "callbacks": ["console"], "by_group": {"a": ["console"]}},
 )
-VALUES: list[Any] = [
-    None,
-    True,
-    0,
-    -1,
-    2.0,
-    0.5,
-    1e20,
-    "",
-    "x",
-    "lstm",
-    [],
-    [1, 2],
-    ["console"],
-    {},
-]
-OBJECTS = [{"type": "lstm"}, {"type": None}, {"type": "adam"}, {"x": 1}, {"steps": 1, "start": 0.5}]
-
-
-def places(raw: Any, path: Path = ()) -> Iterator[Path]:
-    """The paths of all values below `raw`."""
-    pairs = (
-        raw.items() if isinstance(raw, dict) else enumerate(raw) if isinstance(raw, list) else ()
-    )
-    for key, held in pairs:
-        yield (*path, key)
-        yield from places(held, (*path, key))
-
-
-def damaged(raw: dict[str, Any], chance: random.Random) -> dict[str, Any]:
-    """A copy with one value gone, renamed, replaced, or put into or taken out of a list."""
-    copy = deepcopy(raw)
-    *parents, last = chance.choice(list(places(copy)))
-    node: Any = copy
-    for key in parents:
-        node = node[key]
-    held = node.pop(last)
-    replacements = [held, [held], *VALUES, *OBJECTS, *(held if isinstance(held, list) else [])]
-    match chance.randrange(4), node:
-        case 0, _:
-            pass
-        case 1, dict():
-            node[chance.choice([f"{last}s", str(last)[:-1], "type", "vocabularies"])] = held
-        case _, dict():
-            node[last] = chance.choice(replacements)
-        case _:
-            node.insert(last, chance.choice(replacements))
-    return copy
 
 
 @pytest.mark.parametrize("raw", [flat(), FILLED, WHOLE], ids=["flat", "filled", "whole"])

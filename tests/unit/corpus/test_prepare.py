@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import errno
+import fcntl
 import io
 import json
 import sys
@@ -18,6 +19,7 @@ from elmo_framework.corpus import prepare as module
 from elmo_framework.corpus.draft import Draft
 from elmo_framework.corpus.manifest import Manifest
 from elmo_framework.corpus.prepare import PreparationJob, prepare
+from elmo_framework.corpus.workplace import Workplace
 from tests.unit.corpus.conftest import TEXT, Make, contents, many_sentences, read, sentences
 
 
@@ -270,6 +272,72 @@ def test_a_disk_that_is_full_while_the_corpus_is_written_leaves_none(
     assert contents(tmp_path / "corpus") == contents(make(name="other"))
 
 
+class Killed(BaseException):
+    """Stands for a signal that no one can catch."""
+
+
+@pytest.fixture
+def finished(make: Make, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A corpus whose job was killed before it could tidy up."""
+
+    def killing(self: Workplace) -> None:
+        raise Killed
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Workplace, "remove", killing)
+        with pytest.raises(Killed):
+            make()
+    return make(name="whole").with_name("corpus")
+
+
+def test_a_finished_corpus_is_not_made_again_for_what_was_left(
+    finished: Path, make: Make, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    partial = finished.with_name("corpus.partial")
+    assert partial.exists()
+    with pytest.raises(RunError, match="is there already; pass --force to replace it"):
+        make()
+    capsys.readouterr()
+    monkeypatch.setattr(module, "assemble", None)
+    make(resume=True)
+    assert contents(finished) == contents(finished.with_name("whole"))
+    assert "4 sentences" in "".join(capsys.readouterr())
+    assert not partial.exists()
+
+
+def test_a_finished_corpus_does_not_stand_for_another(finished: Path, make: Make) -> None:
+    with pytest.raises(RunError, match="is there already; pass --force to replace it"):
+        make(min_count=2, resume=True)
+    with pytest.raises(RunError, match="the text is not the one that the interrupted job read"):
+        make("another text\n", resume=True)
+    make(min_count=2, resume=True, force=True)
+    assert words_of(finished) != words_of(finished.with_name("whole"))
+    assert not finished.with_name("corpus.partial").exists()
+
+
+@pytest.mark.usefixtures("small_blocks")
+def test_work_on_a_corpus_that_is_there_is_not_taken_for_finished(
+    make: Make, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    corpus = make(many_sentences(300))
+    with monkeypatch.context() as patch:
+        Failing(patch, 1, KeyboardInterrupt())
+        with pytest.raises(StoppedError):
+            make(many_sentences(200), force=True)
+    with pytest.raises(RunError, match="is there already; pass --force to replace it"):
+        make(many_sentences(200), resume=True)
+    make(many_sentences(200), resume=True, force=True)
+    assert len(sentences(corpus / "training")) == 200
+
+
+def test_a_link_to_a_corpus_is_replaced_by_the_corpus(make: Make, tmp_path: Path) -> None:
+    other = make("b\n", name="other")
+    (tmp_path / "corpus").symlink_to("other")
+    make("a\n", force=True)
+    assert sentences(tmp_path / "corpus/training") == ["a"]
+    assert sentences(other / "training") == ["b"]
+
+
 def test_a_corpus_is_replaced_by_force_only(make: Make) -> None:
     corpus = make()
     with pytest.raises(RunError, match="is there already; pass --force to replace it"):
@@ -286,11 +354,33 @@ def test_what_is_no_corpus_is_not_replaced(make: Make, tmp_path: Path) -> None:
 
 
 def test_two_jobs_do_not_write_one_corpus(make: Make, tmp_path: Path) -> None:
+    (tmp_path / "corpus.partial").mkdir()
+    (tmp_path / "corpus.partial/done.jsonl").write_text("{}\n")
     with (
         FileLock(tmp_path / ".corpus.partial.lock"),
         pytest.raises(RunError, match="another job is writing here"),
     ):
         make()
+
+
+def test_the_file_of_the_lock_goes_while_the_lock_is_held(make: Make, tmp_path: Path) -> None:
+    lock = tmp_path / ".corpus.partial.lock"
+    workplace = Workplace(tmp_path / "corpus")
+    unlink, held = Path.unlink, list[bool]()
+
+    def unlinking(path: Path, missing_ok: bool = False) -> None:
+        if path == lock:
+            with path.open() as file, pytest.raises(BlockingIOError):
+                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            held.append(True)
+        unlink(path, missing_ok=missing_ok)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Path, "unlink", unlinking)
+        with workplace.locked():
+            assert lock.exists()
+    assert held == [True]
+    assert not lock.exists()
 
 
 @pytest.mark.parametrize("output", [".", "..", "/"])

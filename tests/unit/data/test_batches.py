@@ -100,6 +100,13 @@ def test_processes_get_as_many_batches_as_each_other_and_all_examples() -> None:
     assert {number for part in parts for batch in part for number in batch} == set(range(17))
 
 
+def test_more_processes_than_batches_repeat_them() -> None:
+    sources = [source(share=Share(rank, 4), batch_size=len(LENGTHS)) for rank in range(4)]
+
+    assert [held.num_batches for held in sources] == [1] * 4
+    assert all(sorted(epoch(held)[0]) == list(range(len(LENGTHS))) for held in sources)
+
+
 def test_no_example_is_an_error() -> None:
     context = SourceContext(collate=list, num_tokens=len, seed=0, is_training=True)
     with pytest.raises(DataError, match="there is no example"):

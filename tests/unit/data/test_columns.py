@@ -3,7 +3,7 @@ from pathlib import Path
 import pytest
 
 from elmo_framework.common.errors import DataError
-from elmo_framework.data.columns import Row, read_sentences
+from elmo_framework.data.columns import Row, read_blocks, read_sentences
 
 
 def written(folder: Path, text: str) -> Path:
@@ -44,6 +44,24 @@ def test_a_line_with_fewer_columns_is_refused(tmp_path):
         list(read_sentences(path))
 
     assert str(raised.value) == (f"{path}:3: found 2 columns, expected 3 as on line 2: 'sleeps O'")
+
+
+def test_a_sentence_with_fewer_columns_than_the_first_is_refused(tmp_path):
+    path = written(tmp_path, "Anna NNP O\n\nsleeps O\n")
+
+    assert [row.columns for row in list(read_blocks(path))[1].rows] == [("sleeps", "O")]
+    with pytest.raises(DataError, match=r":3: found 2 columns, expected 3 as on line 1: 'sleeps"):
+        list(read_sentences(path))
+
+
+def test_comments_end_a_sentence_and_belong_to_the_next(tmp_path):
+    path = written(tmp_path, "# a\n\n # b\n1\t\tx y\n# c\n2\t#\t\n# d\n")
+
+    first, second = read_blocks(path, separator="\t", comment="#")
+
+    assert first.comments == [(1, "# a"), (3, "# b")]
+    assert first.rows == [Row(4, ("1", "", "x y"))]
+    assert second == ([Row(6, ("2", "#", ""))], [(5, "# c")])
 
 
 @pytest.mark.parametrize("text", ["", "\n\n", "-DOCSTART- O\n\n"])

@@ -1,7 +1,7 @@
 import pytest
 
 from elmo_framework.common.errors import DataError
-from elmo_framework.data.inputs import given_words, only_key
+from elmo_framework.data.inputs import given_words, only_key, require_known
 from elmo_framework.data.tokenizer import WhitespaceTokenizer
 
 TOKENIZER = WhitespaceTokenizer()
@@ -24,7 +24,19 @@ def test_a_missing_key_is_named_with_those_that_are_there():
     with pytest.raises(DataError) as raised:
         given_words({"premises": "a"}, "premise", TOKENIZER)
 
-    assert str(raised.value) == "there is no key 'premise'; found 'premises'"
+    assert (
+        str(raised.value) == "there is no key 'premise'; found: premises. Did you mean 'premises'?"
+    )
+
+
+def test_a_key_that_means_nothing_is_refused():
+    require_known({"text": "a"}, ("text", "id"))
+    with pytest.raises(DataError) as raised:
+        require_known({"text": "a", "idd": 3}, ("text", "id"))
+
+    assert str(raised.value) == (
+        "'idd' is no key of an input; allowed: id, text. Did you mean 'id'?"
+    )
 
 
 def test_one_of_several_keys_is_found():

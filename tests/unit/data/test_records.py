@@ -1,9 +1,10 @@
+import gzip
 from pathlib import Path
 
 import pytest
 
 from elmo_framework.common.errors import DataError
-from elmo_framework.data.records import Record, read_records
+from elmo_framework.data.records import Record, Separator, read_cells, read_records, words_of
 
 
 def written(path: Path, text: str) -> Path:
@@ -39,11 +40,40 @@ def test_quotation_marks_are_text_in_a_table_with_tabs(tmp_path: Path, name: str
     assert [held.values for held in read_records(path)] == [{"text": '"a, b', "label": "x"}]
 
 
-def test_all_files_of_a_folder_are_read(tmp_path: Path):
-    written(tmp_path / "b.csv", "text\nx\n")
-    written(tmp_path / "a.jsonl", '{"text": "y"}\n')
+def test_the_name_of_a_table_may_end_as_that_of_a_compressed_file(tmp_path: Path):
+    path = tmp_path / "a.csv.gz"
+    path.write_bytes(gzip.compress(b'text\n"a, b"\n'))
 
-    assert [held.text("text") for held in read_records(tmp_path)] == ["y", "x"]
+    assert [held.text("text") for held in read_records(path)] == ["a, b"]
+
+
+def test_rows_of_blanks_end_a_part_of_a_table_and_are_no_records(tmp_path: Path):
+    path = written(tmp_path / "a.tsv", "text\tlabel\na\tx\n \t \nb\ty\n")
+
+    assert [row.columns for row in read_cells(path)] == [
+        ("text", "label"),
+        ("a", "x"),
+        (),
+        ("b", "y"),
+    ]
+    assert [held.line for held in read_records(path)] == [2, 4]
+
+
+@pytest.mark.parametrize(
+    ("name", "separator", "expected"),
+    [
+        ("a.csv", None, ("a\tb", "c")),
+        ("a.txt", None, ("a", "b,c")),
+        ("a.csv", "tab", ("a", "b,c")),
+        ("a.txt", "comma", ("a\tb", "c")),
+    ],
+)
+def test_a_separator_is_told_from_the_name_unless_it_is_stated(
+    tmp_path: Path, name: str, separator: Separator | None, expected: tuple[str, ...]
+):
+    (row,) = read_cells(written(tmp_path / name, "a\tb,c\n"), separator)
+
+    assert row.columns == expected
 
 
 @pytest.mark.parametrize(
@@ -51,10 +81,10 @@ def test_all_files_of_a_folder_are_read(tmp_path: Path):
     [
         ("a.jsonl", '{"a": 1}\n{"a": \n', "2: no JSON object: Expecting value: line 1 column 7"),
         ("a.jsonl", "[1]\n", "1: expected a JSON object, not [1]"),
-        ("a.jsonl", "\n", " this file holds no example"),
-        ("a.tsv", "text\tlabel\n", " this file holds no example"),
-        ("a.tsv", "a\tb\n\nx\n", "3: found 1 columns, expected 2 as in the first line"),
-        ("a.csv", 'a,b\n"x,y\n', "2: no line of a table: unexpected end of data"),
+        ("a.jsonl", "\n", " there is no example in this file"),
+        ("a.tsv", "text\tlabel\n", " there is no example in this file"),
+        ("a.tsv", "a\tb\n\nx\n", "3: found 1 columns, expected 2 as on line 1: 'x'"),
+        ("a.csv", 'a,b\n"x,y\n', "2: no row of a table: unexpected end of data"),
     ],
 )
 def test_a_bad_line_is_named_with_its_file(tmp_path: Path, name: str, text: str, message: str):
@@ -69,8 +99,8 @@ def test_a_bad_line_is_named_with_its_file(tmp_path: Path, name: str, text: str,
 @pytest.mark.parametrize(
     ("values", "message"),
     [
-        ({"text": "a"}, "there is no 'label'; allowed: text."),
-        ({"labels": "a"}, "there is no 'label'; allowed: labels. Did you mean 'labels'?"),
+        ({"text": "a"}, "there is no key 'label'; found: text."),
+        ({"labels": "a"}, "there is no key 'label'; found: labels. Did you mean 'labels'?"),
         ({"label": None}, "'label' is None; expected a string or a whole number"),
         ({"label": True}, "'label' is True; expected a string or a whole number"),
         ({"label": 0.5}, "'label' is 0.5; expected a string or a whole number"),
@@ -89,3 +119,9 @@ def test_a_text_is_a_string():
         Record({"text": ["a"]}, Path("a.jsonl"), 7).text("text")
 
     assert str(raised.value) == "a.jsonl:7: 'text' is ['a']; expected a string"
+
+
+def test_words_are_a_list_of_strings():
+    assert words_of({"words": ["a b", "c"]}, "words") == ("a b", "c")
+    with pytest.raises(DataError, match="'words' is 'a'; expected a list of strings"):
+        words_of({"words": "a"}, "words")

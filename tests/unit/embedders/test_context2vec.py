@@ -172,15 +172,24 @@ def test_a_file_that_is_not_beside_the_parameters_is_named(params):
     [
         ("6 4\n", "6 5\n", ":1: found '6 5', expected the number of words and 4"),
         ("6 4\n", "7 4\n", ": found 6 words, expected 7 as the first line says"),
-        ("6 4\n", "5 4\n", ":7: expected 5 lines of a word and 4 numbers"),
-        ("dog ", "dog x", ":6: expected 6 lines of a word and 4 numbers"),
+        ("6 4\n", "5 4\n", ":7: expected 5 words as the first line says, found more"),
+        ("dog ", "dog x", ":6: this is no vector: could not convert string to float: 'x"),
     ],
 )
 def test_words_that_do_not_fit_are_refused(params, old, new, expected):
     words = params.parent / "words.targets"
     words.write_text(words.read_text().replace(old, new))
 
-    assert problem(params) == f"{words}{expected}"
+    assert problem(params).startswith(f"{words}{expected}")
+
+
+def test_a_torn_line_is_refused(params):
+    words = params.parent / "words.targets"
+    lines = words.read_text().splitlines()
+    lines[5] = " ".join(lines[5].split()[:2])
+    words.write_text("".join(f"{line}\n" for line in lines))
+
+    assert problem(params) == f"{words}:6: found 1 numbers, expected 4"
 
 
 def test_arrays_that_do_not_fit_are_refused(params):

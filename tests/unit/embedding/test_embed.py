@@ -18,8 +18,9 @@ from elmo_framework.bilm.layer_reader import LayerReader
 from elmo_framework.bilm.load import bilm_files, read_bilm
 from elmo_framework.common.errors import DataError, RunError
 from elmo_framework.embedding import embed as embedding
+from elmo_framework.embedding import workplace
 from elmo_framework.embedding.embed import EmbeddingJob, embed
-from elmo_framework.embedding.workplace import VectorWriter
+from elmo_framework.embedding.workplace import VectorWriter, Workplace
 from tests.unit.embedding.conftest import TEXT
 
 Jobs = Callable[..., EmbeddingJob]
@@ -155,14 +156,20 @@ def contents(path: Path) -> dict[str, bytes]:
     return {file.name if path.is_dir() else "": file.read_bytes() for file in files}
 
 
-def interrupted(job: EmbeddingJob, monkeypatch: pytest.MonkeyPatch) -> None:
-    def killing(self: VectorWriter, vectors: np.ndarray, place: int) -> None:
+def killed_at(owner: object, name: str, job: EmbeddingJob, patch: pytest.MonkeyPatch) -> None:
+    """Start a job that is killed where it calls a function."""
+
+    def killing(*_: object) -> None:
         raise Killed
 
-    with monkeypatch.context() as patch:
-        patch.setattr(VectorWriter, "write", killing)
+    with patch.context() as patched:
+        patched.setattr(owner, name, killing)
         with pytest.raises(Killed):
             embed(job)
+
+
+def interrupted(job: EmbeddingJob, monkeypatch: pytest.MonkeyPatch) -> None:
+    killed_at(Workplace, "finish", job, monkeypatch)
 
 
 def test_another_job_does_not_go_on(job: Jobs, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -173,6 +180,43 @@ def test_another_job_does_not_go_on(job: Jobs, monkeypatch: pytest.MonkeyPatch) 
         embed(job(resume=True, layers="average", dtype="float16"))
     with pytest.raises(RunError, match="--resume to go on with it, or --force to begin anew"):
         embed(job())
+
+
+def test_a_job_that_has_computed_nothing_is_not_gone_on_with(
+    job: Jobs, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    killed_at(VectorWriter, "write", job(), monkeypatch)
+    embed(job(layers="top"))
+    assert hdf5(job().output)[0].ndim == 2
+
+
+def test_what_is_left_beside_a_result_does_not_stop_the_next_job(
+    job: Jobs, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    killed_at(workplace, "remove_folder", job(resume=True), monkeypatch)
+    before = job().output.read_bytes()
+    assert job().output.with_name("out.hdf5.partial").exists()
+    embed(job(resume=True, force=True))
+    assert job().output.read_bytes() == before
+    assert not job().output.with_name("out.hdf5.partial").exists()
+
+
+def test_a_running_job_is_told_of_first(job: Jobs, monkeypatch: pytest.MonkeyPatch) -> None:
+    interrupted(job(), monkeypatch)
+    with (
+        Workplace(job().output).locked(),
+        pytest.raises(RunError, match="another job is writing here; wait for it"),
+    ):
+        embed(job())
+
+
+def test_a_link_to_a_result_is_replaced_by_the_result(job: Jobs, tmp_path: Path) -> None:
+    embed(job(output=tmp_path / "other", format="npy"))
+    before = contents(tmp_path / "other")
+    (tmp_path / "linked").symlink_to("other")
+    embed(job(output=tmp_path / "linked", format="npy", layers="top", force=True))
+    assert npy(tmp_path / "linked")[0].ndim == 2
+    assert contents(tmp_path / "other") == before
 
 
 def test_a_result_is_replaced_by_force_alone(job: Jobs) -> None:

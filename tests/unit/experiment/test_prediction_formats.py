@@ -53,7 +53,7 @@ def test_a_task_without_a_way_to_show_predictions_shows_them_as_json():
         return ()
 
     class Plain(HeadTask[Any, Any]):
-        count = collator = num_tokens = gold = example = nothing  # type: ignore[assignment]
+        count = collator = num_tokens = sentences = gold = example = nothing  # type: ignore[assignment]
 
         def to_json(self, prediction: Any, example: Any) -> dict[str, Any]:
             return {"label": prediction}

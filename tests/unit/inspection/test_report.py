@@ -130,3 +130,14 @@ def test_a_folder_without_a_run_is_refused(
 ) -> None:
     assert report(tmp_path) == 2
     assert capsys.readouterr().err.startswith(f"error: {tmp_path}: no run is here; ")
+
+
+def test_a_page_that_cannot_be_written_is_refused_before_neighbors_are_looked_for(
+    run: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr("elmo_framework.inspection.report.find_neighbors", None)
+    (tmp_path / "corpus.txt").write_text("a word\n")
+    search = ["--corpus", str(tmp_path / "corpus.txt"), "--query", "a word", "--word", "word"]
+    absent = tmp_path / "absent"
+    assert main(["report", str(run), "--output-file", str(absent / "page.html"), *search]) == 2
+    assert capsys.readouterr().err == f"error: {absent}: No such file or directory\n"

@@ -1,4 +1,4 @@
-"""The scorer of CoNLL-2000 to 2003, written from its rules: the oracle of `SpanF1`.
+"""The scorer of CoNLL-2000 to 2003, written from its rules, in per cent: the oracle of `SpanF1`.
 
 It goes through the words once and notes where chunks begin and end in the gold and in the
 predicted tags, from the tags of two neighbouring words at a time.
@@ -38,10 +38,10 @@ def conlleval(sentences: Iterable[Sentence]) -> dict[str, float]:
             num_tokens += 1
             num_correct_tokens += now_gold == now_guess
         last_gold, last_guess = now_gold, now_guess
-    scores = {"accuracy": _divided(num_correct_tokens, num_tokens)}
+    scores = {"accuracy": _divided(100 * num_correct_tokens, num_tokens)}
     for label in {*gold, *guessed} - {""}:
-        scores |= _scores(label, correct[label], guessed[label], gold[label])
-    return scores | _scores("overall", correct.total(), guessed.total(), gold.total())
+        scores |= label_scores(label, correct[label], guessed[label], gold[label])
+    return scores | label_scores("overall", correct.total(), guessed.total(), gold.total())
 
 
 def _with_boundaries(sentences: Iterable[Sentence]) -> Iterable[tuple[str | None, str | None]]:
@@ -63,8 +63,9 @@ def _ends(last: tuple[str, str], now: tuple[str, str]) -> bool:
     return (last[0], now[0]) in _ENDINGS or (last[0] != "O" and last[1] != now[1])
 
 
-def _scores(label: str, correct: int, guessed: int, gold: int) -> dict[str, float]:
-    precision, recall = _divided(correct, guessed), _divided(correct, gold)
+def label_scores(label: str, correct: int, guessed: int, gold: int) -> dict[str, float]:
+    """Score a label by how often it is right, predicted and there; FB1 is made of per cents."""
+    precision, recall = _divided(100 * correct, guessed), _divided(100 * correct, gold)
     return {
         f"precision-{label}": precision,
         f"recall-{label}": recall,

@@ -102,7 +102,18 @@ def test_a_right_mention_that_is_repeated_counts_where_it_stands_first():
 
     assert scores(([[A, B], [C, D]], [[A, B, B], [C, D, A]])) == once
     assert scores(([[A, B], [C, D]], [[A, B], [C, D], [A, D]])) == once
-    assert scores(([[A, B, A], [C, D]], [[A, B], [C, D]])) == once
+
+
+def test_a_mention_that_is_written_twice_in_a_right_cluster_counts_twice():
+    # As the scorer counts: three links of the key, of which the response has two.
+    found = scores(([[A, B, A], [C, D]], [[A, B], [C, D]]))
+
+    assert three(found, "muc") == pytest.approx((1, 2 / 3, 0.8))
+    recall = (2 / 3 + 2 / 3 + 1 + 1) / 5
+    assert three(found, "b_cubed") == pytest.approx((1, recall, 2 * recall / (1 + recall)))
+    # phi4({a b a}, {a b}) = 2 * 3 / 5: each a of the key is in the response.
+    assert three(found, "ceaf") == pytest.approx((1.1, 1.1, 1.1))
+    assert three(found, "mention_identification") == (1, 1, 1)
 
 
 def test_right_clusters_that_share_a_mention_are_not_made_one():

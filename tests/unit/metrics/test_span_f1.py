@@ -1,13 +1,13 @@
 import random
 import warnings
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import pytest
 
 from elmo_framework.data.tagging import convert, spans
 from elmo_framework.metrics.span_f1 import SpanF1
-from tests.unit.metrics.conlleval import conlleval
+from tests.unit.metrics.conlleval import conlleval, label_scores
 
 Sentence = tuple[Sequence[str], Sequence[str]]
 TAGS = ["O", *(f"{prefix}-{label}" for prefix in "BI" for label in ("PER", "LOC", "C-X"))]
@@ -19,6 +19,11 @@ def scored(sentences: Sequence[Sentence]) -> dict[str, float]:
     for gold, prediction in sentences:
         sums.update(metric.count(prediction, gold))
     return metric.score(sums)
+
+
+def printed(scores: Mapping[str, float], *, scale: float) -> dict[str, str]:
+    """Scores as conlleval prints them."""
+    return {name: f"{scale * score:.2f}" for name, score in scores.items()}
 
 
 def random_sentences(seed: int) -> list[Sentence]:
@@ -41,7 +46,7 @@ def test_a_span_is_right_when_its_words_and_its_label_are():
         ]
     )
 
-    assert scores == {
+    expected = {
         "accuracy": 6 / 8,
         "precision-overall": 2 / 4,
         "recall-overall": 2 / 4,
@@ -51,15 +56,20 @@ def test_a_span_is_right_when_its_words_and_its_label_are():
         "f1-measure-PER": 2 / 3,
         "precision-LOC": 1 / 2,
         "recall-LOC": 1 / 3,
-        "f1-measure-LOC": pytest.approx(2 / 5, abs=1e-15),
+        "f1-measure-LOC": 2 / 5,
     }
+    assert scores == pytest.approx(expected, abs=1e-15)
 
 
 @pytest.mark.parametrize("seed", range(20))
 def test_the_scores_are_conllevals_to_the_last_digit(seed):
     sentences = random_sentences(seed)
 
-    assert scored(sentences) == conlleval(sentences)
+    expected = conlleval(sentences)
+
+    assert printed(scored(sentences), scale=100) == printed(expected, scale=1)
+    in_per_cent = {name: 100 * score for name, score in scored(sentences).items()}
+    assert in_per_cent == pytest.approx(expected, rel=1e-14)
 
 
 @pytest.mark.parametrize("seed", range(3))
@@ -68,7 +78,17 @@ def test_the_scores_of_well_formed_tags_are_conllevals_to_the_last_digit(seed):
         (convert(gold, "IOB1"), convert(guess, "IOB1")) for gold, guess in random_sentences(seed)
     ]
 
-    assert scored(sentences) == conlleval(sentences)
+    assert printed(scored(sentences), scale=100) == printed(conlleval(sentences), scale=1)
+
+
+def test_a_score_between_two_last_digits_is_rounded_as_by_conlleval():
+    sums = {"correct/X": 1, "predicted/X": 800, "gold/X": 1}
+
+    found = printed(SpanF1(spans).score(sums), scale=100)
+
+    assert found["precision-X"] == "0.12"
+    expected = label_scores("X", 1, 800, 1) | label_scores("overall", 1, 800, 1)
+    assert {**found, "accuracy": "0.00"} == {**printed(expected, scale=1), "accuracy": "0.00"}
 
 
 @pytest.mark.parametrize("seed", range(3))
@@ -114,7 +134,7 @@ def test_where_no_span_is_the_scores_are_zero(sentences):
 def test_a_label_called_overall_is_not_counted_twice():
     scores = scored([(["B-overall", "B-X", "B-X"], ["B-overall", "O", "O"])])
 
-    assert scores["recall-overall"] == 1 / 3
+    assert scores["recall-overall"] == pytest.approx(1 / 3)
     assert scores["precision-overall"] == 1.0
     assert "recall-X" in scores
 
@@ -156,13 +176,13 @@ def test_sums_of_parts_give_the_score_of_the_whole():
 def test_broken_sequences_are_read_as_conlleval_reads_them(gold, prediction, correct, predicted):
     scores = scored([(gold.split(), prediction.split())])
 
-    assert scores["precision-overall"] == (correct / predicted if predicted else 0.0)
+    expected = correct / predicted if predicted else 0.0
+    assert scores["precision-overall"] == pytest.approx(expected)
 
 
 def test_a_span_does_not_go_on_in_the_next_sentence():
     scores = scored([(["O", "B-PER"], ["O", "I-PER"]), (["I-PER"], ["I-PER"])])
 
     assert scores["precision-overall"] == scores["recall-overall"] == 1.0
-    assert scores == conlleval([(["O", "B-PER"], ["O", "I-PER"]), (["I-PER"], ["I-PER"])]) | {
-        "accuracy": 2 / 3
-    }
+    expected = conlleval([(["O", "B-PER"], ["O", "I-PER"]), (["I-PER"], ["I-PER"])])
+    assert printed(scores, scale=100) == printed(expected, scale=1) | {"accuracy": "66.67"}

@@ -51,6 +51,11 @@ def test_longer_rows_of_padding_change_nothing() -> None:
     torch.testing.assert_close(module(rows("ab", length=12)), module(rows("ab", length=50)))
 
 
+def test_no_other_device_than_a_processor_is_waited_for() -> None:
+    """What a tensor on `meta` holds cannot be looked at."""
+    assert network().to("meta")(rows("ab", "abcd").to("meta")).shape == (2, 9)
+
+
 def test_id_0_is_a_vector_of_zeros() -> None:
     module = network()
     biases = torch.cat([convolution.bias for convolution in module.convolutions])

@@ -4,30 +4,30 @@ import pytest
 import torch
 
 from elmo_framework.nn import lstm_step
-from elmo_framework.nn.lstm_cell import ProjectedLstmCell
 from elmo_framework.nn.lstm_layer import LstmState
+from elmo_framework.nn.projected_lstm import ProjectedLstm
 
 SIZES = [4, 3, 3, 1]
 
 
-def cell(projection_dim=3, dtype=torch.double, **clips) -> ProjectedLstmCell:
+def cell(projection_dim=3, dtype=torch.double, **clips) -> ProjectedLstm:
     torch.manual_seed(0)
-    module = ProjectedLstmCell(2, 5, projection_dim=projection_dim, **clips).to(dtype)
+    module = ProjectedLstm(2, 5, projection_dim=projection_dim, **clips).to(dtype)
     for parameter in module.parameters():
         torch.nn.init.normal_(parameter)
     return module
 
 
-def random_start(module: ProjectedLstmCell, rows: int = 4) -> LstmState:
+def random_start(module: ProjectedLstm, rows: int = 4) -> LstmState:
     zeros = module.zero_state(rows)
     return LstmState(*(torch.randn_like(tensor).requires_grad_() for tensor in zeros))
 
 
-def words(module: ProjectedLstmCell, sizes=SIZES) -> torch.Tensor:
+def words(module: ProjectedLstm, sizes=SIZES) -> torch.Tensor:
     return torch.randn(sum(sizes), 2, dtype=module.bias.dtype, requires_grad=True)
 
 
-def plain(module: ProjectedLstmCell, inputs, sizes, start, cell_clip=None, projection_clip=None):
+def plain(module: ProjectedLstm, inputs, sizes, start, cell_clip=None, projection_clip=None):
     """Compute the layer by PyTorch's own differentiation, row by row and step by step."""
     hidden, memory = list(start.hidden), list(start.memory)
     outputs, first = [], 0
@@ -122,7 +122,7 @@ def test_reading_equals_training_and_its_double(sizes) -> None:
 
 def test_a_row_has_the_same_bits_whatever_rows_stand_beside_it() -> None:
     torch.manual_seed(0)
-    module = ProjectedLstmCell(32, 256, projection_dim=64, cell_clip=3.0, projection_clip=3.0)
+    module = ProjectedLstm(32, 256, projection_dim=64, cell_clip=3.0, projection_clip=3.0)
     module.freeze("float32")
     inputs = torch.randn(20, 70, 32)
     with torch.no_grad():

@@ -37,7 +37,7 @@ def refused(row: Tensor) -> Tensor:
     raise AssertionError("the other product was asked for a row")
 
 
-@pytest.mark.skipif(module._functions() is None, reason="there is no C compiler")
+@pytest.mark.skipif(module._library() is None, reason="there is no C compiler")
 def test_sums_in_the_order_of_the_inputs_are_computed_here() -> None:
     weight = torch.randn(32, 64)
 
@@ -61,6 +61,6 @@ def test_another_order_of_sums_is_left_to_the_other_product() -> None:
 
 
 def test_without_a_compiler_the_other_product_remains(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "_functions", lambda: None)
+    monkeypatch.setattr(module, "_library", lambda: None)
     other: Callable[[Tensor], Tensor] = refused
     assert row_product(torch.ones(16, 64), None, other) is other

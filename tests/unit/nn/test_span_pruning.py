@@ -3,7 +3,7 @@ from itertools import combinations
 import pytest
 import torch
 
-from elmo_framework.nn.span_pruning import best_spans
+from elmo_framework.nn.span_pruning import non_crossing_spans
 
 
 def crosses(one: tuple[int, int], other: tuple[int, int]) -> bool:
@@ -27,14 +27,14 @@ def test_it_chooses_what_comparing_all_pairs_chooses(seed: int):
     starts, ends = torch.tensor(spans).T
 
     for limit in (1, 4, 12, 100):
-        kept = best_spans(scores, starts, ends, limit).tolist()
+        kept = non_crossing_spans(scores, starts, ends, limit).tolist()
         assert kept == plainly_best(scores.tolist(), spans, limit)
 
 
 def test_spans_that_hold_one_another_or_touch_do_not_cross():
     spans = torch.tensor([[0, 5], [0, 2], [3, 5], [1, 2], [4, 4]])
 
-    kept = best_spans(torch.arange(5.0), spans[:, 0], spans[:, 1], 5)
+    kept = non_crossing_spans(torch.arange(5.0), spans[:, 0], spans[:, 1], 5)
 
     assert spans[kept].tolist() == [[0, 2], [0, 5], [1, 2], [3, 5], [4, 4]]
 
@@ -42,7 +42,7 @@ def test_spans_that_hold_one_another_or_touch_do_not_cross():
 def test_of_equal_scores_the_first_is_better():
     spans = torch.tensor([[0, 1], [1, 2], [2, 3]])
 
-    kept = best_spans(torch.zeros(3), spans[:, 0], spans[:, 1], 3)
+    kept = non_crossing_spans(torch.zeros(3), spans[:, 0], spans[:, 1], 3)
 
     assert kept.tolist() == [0, 2]
 
@@ -50,4 +50,4 @@ def test_of_equal_scores_the_first_is_better():
 def test_of_no_spans_none_are_kept():
     nothing = torch.zeros(0, dtype=torch.long)
 
-    assert best_spans(torch.zeros(0), nothing, nothing, 3).tolist() == []
+    assert non_crossing_spans(torch.zeros(0), nothing, nothing, 3).tolist() == []

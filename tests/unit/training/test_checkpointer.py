@@ -110,6 +110,7 @@ def test_a_death_at_any_line_of_the_writing_loses_at_most_the_new_checkpoint(
         restored = resumed.checkpointer.restore()
         assert restored is not None
         found.add(restored.progress.step)
+        assert list((directory / "checkpoints").glob(".*")) == []
         resumed.run()
         assert final_weights(resumed) == final_weights(whole)
         assert figures(directory) == figures(tmp_path / "whole")

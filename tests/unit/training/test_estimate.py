@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -55,6 +56,19 @@ def test_the_end_is_foretold_by_the_limit_that_comes_first(
     _, line = said(tmp_path, capsys, **options)
     assert line.startswith(f"at 4 words/s: {left} left, until ")
     assert line.endswith(", evaluations not counted")
+
+
+def test_evaluations_are_not_in_the_rate(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    estimate = Estimate(Toy(tmp_path, num_epochs=None, num_steps=200).trainer)
+    estimate.start(Progress())
+    for step in range(1, 26):
+        evaluated = 100.0 * (step > 5) + 100.0 * (step > 10)
+        estimate.step(replace(report(step), seconds=step + evaluated))
+        if step in (5, 10):
+            estimate.scores(Progress(step=step, seconds=step + evaluated + 100), {})
+    assert "at 4 words/s: 0:02:55 left" in capsys.readouterr().err
 
 
 def test_nothing_is_said_of_a_training_of_a_few_updates(

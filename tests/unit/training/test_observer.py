@@ -6,23 +6,12 @@ import json
 from dataclasses import replace
 from pathlib import Path
 
-import pytest
 import torch
 from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
 
-from elmo_framework.training import step_figures
 from elmo_framework.training.observer import RunLog, TensorBoard
 from elmo_framework.training.progress import Progress, StepReport
 from elmo_framework.training.step_figures import StepFigures
-
-
-class Clock:
-    """Tells the time that it was given."""
-
-    now = 0.0
-
-    def __call__(self) -> float:
-        return self.now
 
 
 def report(step: int, *, loss: float = 2.0) -> StepReport:
@@ -63,9 +52,19 @@ def test_the_log_has_a_line_for_each_evaluation(tmp_path: Path) -> None:
 def test_the_log_is_cut_back_to_where_training_goes_on(tmp_path: Path) -> None:
     for name in ("metrics.jsonl", "steps.jsonl"):
         (tmp_path / name).write_text('{"step": 3}\n{"step": 6}\n{"step": 9}\n{"ste')
-    RunLog(tmp_path).start(Progress(step=6))
+    RunLog(tmp_path).start(Progress(step=6, scores=(0.1, 0.2)))
     for name in ("metrics.jsonl", "steps.jsonl"):
         assert (tmp_path / name).read_text() == '{"step": 3}\n{"step": 6}\n'
+
+
+def test_an_evaluation_before_the_first_update_that_comes_again_has_one_line(
+    tmp_path: Path,
+) -> None:
+    for _ in ("killed before its checkpoint", "again"):
+        log = RunLog(tmp_path)
+        log.start(Progress())
+        log.scores(Progress(scores=(0.5,)), {"f1": 0.5})
+    assert len((tmp_path / "metrics.jsonl").read_text().splitlines()) == 1
 
 
 def test_the_log_has_a_line_for_every_twentieth_update(tmp_path: Path) -> None:
@@ -81,16 +80,11 @@ def test_the_log_has_a_line_for_every_twentieth_update(tmp_path: Path) -> None:
     ]
 
 
-def test_the_time_of_an_evaluation_is_not_in_the_rate(monkeypatch: pytest.MonkeyPatch) -> None:
-    clock = Clock()
-    monkeypatch.setattr(step_figures.time, "monotonic", clock)
+def test_the_time_of_an_evaluation_is_not_in_the_rate() -> None:
     figures = StepFigures(2)
     figures.start(0.0)
-    clock.now = 0.5
     assert figures.of(report(1)) is None
-    clock.now = 100.5
-    figures.pass_over()
-    clock.now = 101
+    figures.pass_over(100.5)
     found = figures.of(replace(report(2), seconds=101.0))
     assert found is not None
     assert found["tokens_per_second"] == 100

@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import os
 import platform
-import socket
 import sys
+from collections.abc import Callable
 from datetime import timedelta
 from pathlib import Path
 
 import pytest
 import torch
+import torch.distributed as dist
 import torch.multiprocessing as multiprocessing
-from torch import nn
+from torch import Tensor, nn
 
+from elmo_framework.common.errors import RunError
 from elmo_framework.data.source import Share
 from elmo_framework.training import process_group as processes
 from elmo_framework.training.process_group import (
@@ -21,23 +23,37 @@ from elmo_framework.training.process_group import (
     ProcessGroup,
     choose_device,
     ended_peers,
+    local_gradients,
     process_group,
 )
 
+CPU = torch.device("cpu")
+ROWS = torch.arange(12.0).reshape(4, 3)
 
-def free_port() -> int:
-    with socket.socket() as held:
-        held.bind(("127.0.0.1", 0))
-        port: int = held.getsockname()[1]
-        return port
+
+def new_model() -> nn.Linear:
+    torch.manual_seed(0)
+    return nn.Linear(3, 1)
+
+
+def gradient(model: nn.Linear, *losses: Callable[[], Tensor]) -> Tensor:
+    for loss in losses:
+        loss().backward()
+    assert model.weight.grad is not None
+    return model.weight.grad
 
 
 def work(rank: int, port: int, directory: Path) -> None:
     """What each of two processes does."""
+    torch.set_num_threads(1)
     os.environ.update(
-        RANK=str(rank), WORLD_SIZE="2", MASTER_ADDR="127.0.0.1", MASTER_PORT=str(port)
+        RANK=str(rank),
+        WORLD_SIZE="2",
+        MASTER_ADDR="127.0.0.1",
+        MASTER_PORT=str(port),
+        TORCHELASTIC_USE_AGENT_STORE="True",  # the store is there already
     )
-    with process_group(torch.device("cpu")) as group:
+    with process_group(CPU, to_go_on="") as group:
         assert group.sum({"both": 1.0, f"only-{rank}": 2.0}) == {
             "both": 2.0,
             "only-0": 2.0,
@@ -45,31 +61,58 @@ def work(rank: int, port: int, directory: Path) -> None:
         }
         assert group.first(rank) == 0
         assert group.is_first == (rank == 0)
-        torch.manual_seed(0)
-        model = nn.Linear(3, 1)
+        assert group.gather_to_first(f"of {rank}") == (["of 0", "of 1"] if rank == 0 else [])
+        model = new_model()
         trainable = group.trainable(model)
-        rows = torch.arange(12.0).reshape(4, 3)[2 * rank : 2 * rank + 2]
-        trainable(rows).square().mean().backward()
-        assert model.weight.grad is not None
-        torch.save(model.weight.grad, directory / f"{rank}.pt")
+        rows = ROWS[2 * rank : 2 * rank + 2]
+        joint = gradient(model, lambda: trainable(rows).square().mean()).clone()
+        trainable.zero_grad()
+        with local_gradients(trainable):
+            own = gradient(model, lambda: trainable(rows[:1]).square().mean()).clone()
+        both = gradient(model, lambda: trainable(rows[1:]).square().mean())
+        torch.save([joint, own, both], directory / f"{rank}.pt")
         group.wait()
 
 
-@pytest.mark.slow
-def test_two_processes_have_the_gradient_of_the_joint_batch(tmp_path: Path) -> None:
-    multiprocessing.spawn(work, args=(free_port(), tmp_path), nprocs=2)
-    torch.manual_seed(0)
-    model = nn.Linear(3, 1)
-    model(torch.arange(12.0).reshape(4, 3)).square().mean().backward()
-    for rank in range(2):
-        gradient = torch.load(tmp_path / f"{rank}.pt", weights_only=True)
-        torch.testing.assert_close(gradient, model.weight.grad)
+def mean_square(model: nn.Linear, *rows: int) -> Callable[[], Tensor]:
+    return lambda: model(ROWS[[*rows]]).square().mean()
+
+
+@pytest.fixture(scope="module")
+def gradients_of_two(tmp_path_factory: pytest.TempPathFactory) -> list[list[Tensor]]:
+    """What each of two processes found: a joint gradient, then one of its own, then both."""
+    directory = tmp_path_factory.mktemp("two")
+    store = dist.TCPStore("127.0.0.1", 0, is_master=True, wait_for_workers=False)
+    multiprocessing.start_processes(
+        work, args=(store.port, directory), nprocs=2, start_method="fork"
+    )
+    return [torch.load(directory / f"{rank}.pt", weights_only=True) for rank in range(2)]
+
+
+def test_two_processes_have_the_gradient_of_the_joint_batch(
+    gradients_of_two: list[list[Tensor]],
+) -> None:
+    model = new_model()
+    expected = gradient(model, mean_square(model, 0, 1, 2, 3))
+    for joint, _, _ in gradients_of_two:
+        torch.testing.assert_close(joint, expected)
+
+
+def test_gradients_of_all_but_the_last_batch_wait_for_that_one(
+    gradients_of_two: list[list[Tensor]],
+) -> None:
+    model = new_model()
+    expected = gradient(model, mean_square(model, 0, 2), mean_square(model, 1, 3))
+    for rank, (_, own, both) in enumerate(gradients_of_two):
+        alone = new_model()
+        torch.testing.assert_close(own, gradient(alone, mean_square(alone, 2 * rank)))
+        torch.testing.assert_close(both, expected)
 
 
 def test_a_process_alone_sums_nothing_but_its_own() -> None:
     group = ProcessGroup(Share())
     assert group.sum({"a": 1.0}) == {"a": 1.0}
-    assert group.gather("x") == ["x"]
+    assert group.gather("x") == group.gather_to_first("x") == ["x"]
     model = nn.Linear(1, 1)
     assert group.trainable(model) is model
 
@@ -87,12 +130,22 @@ def test_others_wait_for_hours_while_the_first_counts_the_words_of_a_text(
 
     monkeypatch.setenv("WORLD_SIZE", "2")
     monkeypatch.setattr(processes.dist, "init_process_group", join)
-    with pytest.raises(JoinedError), process_group(torch.device("cpu")):
+    with pytest.raises(JoinedError), process_group(CPU, to_go_on=""):
         pass
 
 
 def test_the_cpu_can_be_asked_for() -> None:
-    assert choose_device("cpu") == torch.device("cpu")
+    assert choose_device("cpu") == CPU
+
+
+def test_more_processes_than_gpus_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
+    monkeypatch.setattr(torch.cuda, "device_count", lambda: 2)
+    monkeypatch.setenv("LOCAL_RANK", "1")
+    assert choose_device("cuda") == torch.device("cuda", 1)
+    monkeypatch.setenv("LOCAL_RANK", "2")
+    with pytest.raises(RunError, match=r"LOCAL_RANK is 2, and the GPUs .* are 2;"):
+        choose_device("auto")
 
 
 def test_processes_that_have_ended_are_found_whether_their_parent_knows_or_not() -> None:
@@ -114,3 +167,30 @@ def test_an_error_of_a_process_itself_is_not_laid_on_the_others(
 ) -> None:
     monkeypatch.setattr(processes, "_SECONDS_TO_END", 0.1)
     assert ended_peers([Peer(0, platform.node(), os.getpid())]) == []
+
+
+@pytest.fixture
+def first_of_two_machines(monkeypatch: pytest.MonkeyPatch) -> None:
+    peers = [Peer(0, platform.node(), os.getpid()), Peer(1, "another", 1)]
+    monkeypatch.setenv("RANK", "0")
+    monkeypatch.setenv("WORLD_SIZE", "2")
+    monkeypatch.setattr(processes, "_SECONDS_TO_END", 0.1)
+    monkeypatch.setattr(processes.dist, "init_process_group", lambda backend, timeout: None)
+    monkeypatch.setattr(processes.dist, "destroy_process_group", lambda: None)
+    monkeypatch.setattr(ProcessGroup, "gather", lambda self, value: peers)
+
+
+@pytest.mark.usefixtures("first_of_two_machines")
+def test_a_process_that_ends_on_another_machine_is_told_without_its_name() -> None:
+    expected = (
+        r"process 0 of 2 cannot go on without one on another machine, which has ended \(\[gloo/.* "
+        r"Connection closed by peer; torchrun's report names it\); --recover goes on$"
+    )
+    with pytest.raises(RunError, match=expected), process_group(CPU, to_go_on="--recover goes on"):
+        raise RuntimeError("[gloo/transport/tcp/pair.cc:534] Connection closed by peer\nmore")
+
+
+@pytest.mark.usefixtures("first_of_two_machines")
+def test_an_error_of_a_process_itself_is_not_laid_on_another_machine() -> None:
+    with pytest.raises(RuntimeError, match="shapes cannot"), process_group(CPU, to_go_on=""):
+        raise RuntimeError("shapes cannot be multiplied")

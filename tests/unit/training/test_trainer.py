@@ -2,20 +2,22 @@
 
 from __future__ import annotations
 
+import copy
 import json
 import signal
 from dataclasses import replace
+from itertools import islice
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import pytest
 import torch
+from torch import nn
 
 from elmo_framework.common.errors import RunError, StoppedError
-from elmo_framework.data.source import Share
+from elmo_framework.training.checkpointer import Checkpointer, Snapshot
 from elmo_framework.training.observer import Observer
-from elmo_framework.training.process_group import ProcessGroup
-from elmo_framework.training.progress import StepReport
+from elmo_framework.training.progress import Progress, StepReport
 from elmo_framework.training.trainer import grouped
 from tests.unit.training.toy import Toy
 
@@ -36,6 +38,27 @@ class Recorder(Observer):
     @property
     def losses(self) -> list[float]:
         return [float(report.loss) for report in self.reports]
+
+    @property
+    def rates(self) -> list[float]:
+        return [report.learning_rate for report in self.reports]
+
+
+def stopped_after(step: int, directory: Path, **options: Any) -> Recorder:
+    """What is told of a training until it is asked to stop."""
+    recorder = Recorder()
+    recorder.toy, recorder.stop_at = Toy(directory, observers=[recorder], **options), step
+    with pytest.raises(StoppedError, match=f"stopped by SIGTERM after step {step};"):
+        recorder.toy.run()
+    return recorder
+
+
+def ended(directory: Path, **options: Any) -> Recorder:
+    """What is told of a training to its end."""
+    recorder = Recorder()
+    recorder.toy = Toy(directory, observers=[recorder], **options)
+    recorder.toy.run()
+    return recorder
 
 
 def final_weights(toy: Toy) -> dict[str, Any]:
@@ -76,27 +99,69 @@ def test_the_last_step_is_scored_and_saved_when_no_evaluation_is_due(tmp_path: P
 
 
 def test_accumulated_gradients_equal_those_of_the_joint_batch(tmp_path: Path) -> None:
-    recorder = Recorder()
-    Toy(
-        tmp_path,
-        observers=[recorder],
-        num_epochs=1,
-        num_gradient_accumulation_steps=2,
-        optimizer={"type": "sgd", "lr": 0.01},
-    ).run()
-    assert [report.num_tokens for report in recorder.reports] == [8, 8, 5]
+    sgd = {"type": "sgd", "lr": 0.1}
+    toy = Toy(tmp_path, num_steps=1, num_gradient_accumulation_steps=2, optimizer=sgd)
+    toy.model.memory = 0.0
+    toy.model.network[1] = nn.Dropout(0.0)
+    network = copy.deepcopy(toy.model.network)
+    held = list(islice(Toy(tmp_path).trainer.source.batches(), 2))
+    inputs, targets = (
+        torch.cat([getattr(b, name) for b in held]) for name in ("inputs", "targets")
+    )
+    (network(inputs[:, None]).squeeze(1) - targets).square().mean().backward()
+    toy.run()
+    for own, joint in zip(toy.model.network.parameters(), network.parameters(), strict=True):
+        assert joint.grad is not None
+        torch.testing.assert_close(own.detach(), joint.detach() - 0.1 * joint.grad)
+
+
+def test_the_tokens_of_an_update_are_those_of_all_its_batches(tmp_path: Path) -> None:
+    told = ended(tmp_path, num_epochs=1, num_gradient_accumulation_steps=2)
+    assert [report.num_tokens for report in told.reports] == [8, 8, 5]
 
 
 def test_the_tokens_of_an_update_are_those_of_all_processes(tmp_path: Path) -> None:
-    trainer = Toy(tmp_path).trainer
-    alone = next(trainer.steps()).num_tokens
-    trainer.group = ProcessGroup(Share(rank=0, world_size=3))
-    assert next(trainer.steps()).num_tokens == 3 * alone
+    alone, three = (Toy(tmp_path, num_processes=number).trainer for number in (1, 3))
+    assert next(three.steps()).num_tokens == 3 * next(alone.steps()).num_tokens
 
 
 def test_evaluations_come_when_they_are_due(tmp_path: Path) -> None:
     Toy(tmp_path, num_epochs=2, evaluate_every={"steps": 5, "epochs": 1}).run()
     assert [line["step"] for line in figures(tmp_path)] == [5, 6, 10, 12]
+
+
+def test_evaluations_and_checkpoints_come_by_the_clock(tmp_path: Path) -> None:
+    at_once, never = {"minutes": 1e-9}, {"steps": 100}
+    Toy(tmp_path / "evaluated", num_steps=3, evaluate_every=at_once).run()
+    assert [line["step"] for line in figures(tmp_path / "evaluated")] == [1, 2, 3]
+    keeping = {"save_every": at_once, "keep_most_recent_by_count": 5}
+    saved = Toy(tmp_path / "saved", num_steps=3, evaluate_every=never, checkpointer=keeping)
+    saved.run()
+    assert sorted(saved.checkpointer.folders()) == [1, 2, 3]
+    assert [line["step"] for line in figures(tmp_path / "saved")] == [3]
+
+
+def test_without_validation_data_the_last_weights_are_kept(tmp_path: Path) -> None:
+    toy = Toy(tmp_path, num_epochs=1, evaluate_at_start=True)
+    toy.trainer.evaluator = None
+    progress = toy.run().progress
+    assert progress.best_step is None
+    assert sorted(toy.checkpointer.folders()) == [6]
+    kept = toy.checkpointer.best_weights(progress)
+    assert all(kept[name].equal(held) for name, held in toy.model.state_dict().items())
+
+
+def test_the_first_evaluation_may_be_the_best(tmp_path: Path) -> None:
+    toy = Toy(tmp_path, num_epochs=3, evaluate_at_start=True, validation_metric="+loss")
+    progress = toy.run().progress
+    assert Progress.from_json(progress.to_json()) == progress
+    assert (progress.best_step, sorted(toy.checkpointer.folders())) == (0, [0, 12, 18])
+
+
+def test_progress_of_an_earlier_version_has_no_best_step_before_an_evaluation() -> None:
+    written = {**Progress(step=5).to_json(), "best_step": 0}
+    del written["step_offset"]
+    assert Progress.from_json(written) == Progress(step=5)
 
 
 def test_gradients_are_clipped_by_norm_and_then_by_value(tmp_path: Path) -> None:
@@ -133,8 +198,8 @@ def test_training_stops_when_patience_ends(tmp_path: Path) -> None:
 
 def test_a_run_that_ran_out_of_patience_stays_at_its_end(tmp_path: Path) -> None:
     options: dict[str, Any] = {"num_epochs": 50, "patience": 2, "validation_metric": "+loss"}
-    ended = Toy(tmp_path, **options).run().progress
-    assert Toy(tmp_path, **options).run().progress == ended
+    before = Toy(tmp_path, **options).run().progress
+    assert Toy(tmp_path, **options).run().progress == before
 
 
 def test_a_score_that_is_no_number_is_refused(
@@ -202,29 +267,94 @@ def test_a_loss_that_is_no_number_leaves_the_last_checkpoint_alone(tmp_path: Pat
     assert sorted(again.checkpointer.folders()) == [6]
 
 
+TO_BE_STOPPED: dict[str, Any] = {
+    "moving_average": {"decay": 0.9},
+    "learning_rate_scheduler": {"type": "linear_with_warmup", "warmup_steps": 4},
+    "grad_norm": 1.0,
+}
+
+
+class Whole(NamedTuple):
+    """A training that nothing interrupted."""
+
+    toy: Toy
+    losses: list[float]
+    figures: list[dict[str, float]]
+
+
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory: pytest.TempPathFactory) -> Whole:
+    directory = tmp_path_factory.mktemp("whole")
+    told = ended(directory, **TO_BE_STOPPED)
+    assert told.toy is not None
+    return Whole(told.toy, told.losses, figures(directory))
+
+
 @pytest.mark.parametrize("stop_at", range(1, 23))
-def test_a_stopped_run_goes_on_bit_for_bit(tmp_path: Path, stop_at: int) -> None:
-    options: dict[str, Any] = {
-        "moving_average": {"decay": 0.9},
-        "learning_rate_scheduler": {"type": "linear_with_warmup", "warmup_steps": 4},
-        "grad_norm": 1.0,
-    }
-    whole, first, second = Recorder(), Recorder(), Recorder()
-    uninterrupted = Toy(tmp_path / "whole", observers=[whole], **options)
-    expected = uninterrupted.run()
-
-    stopped = Toy(tmp_path / "parts", observers=[first], **options)
-    first.toy, first.stop_at = stopped, stop_at
-    with pytest.raises(StoppedError, match=f"stopped by SIGTERM after step {stop_at};"):
-        stopped.run()
-    resumed = Toy(tmp_path / "parts", observers=[second], **options)
-    result = resumed.run()
-
+def test_a_stopped_run_goes_on_bit_for_bit(tmp_path: Path, whole: Whole, stop_at: int) -> None:
+    first = stopped_after(stop_at, tmp_path, **TO_BE_STOPPED)
+    second = ended(tmp_path, **TO_BE_STOPPED)
+    assert second.toy is not None
     assert first.losses + second.losses == whole.losses
-    assert final_weights(resumed) == final_weights(uninterrupted)
-    assert figures(tmp_path / "parts") == figures(tmp_path / "whole")
+    assert final_weights(second.toy) == final_weights(whole.toy)
+    assert figures(tmp_path) == whole.figures
     same_time = {"seconds": 0.0, "last_evaluation": 0.0}
-    assert replace(result.progress, **same_time) == replace(expected.progress, **same_time)
+    found, expected = second.toy.trainer.progress, whole.toy.trainer.progress
+    assert replace(found, **same_time) == replace(expected, **same_time)
+
+
+@pytest.mark.parametrize("stop_at", [5, 6])
+def test_a_stop_writes_no_checkpoint_twice(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, stop_at: int
+) -> None:
+    saved: list[int] = []
+    save = Checkpointer.save
+
+    def noting(self: Checkpointer, snapshot: Snapshot) -> None:
+        saved.append(snapshot.progress.step)
+        save(self, snapshot)
+
+    monkeypatch.setattr(Checkpointer, "save", noting)
+    stopped_after(stop_at, tmp_path, evaluate_every={"steps": 3})
+    assert saved == [3, stop_at]
+
+
+def test_several_processes_stop_after_any_update_on_a_processor(tmp_path: Path) -> None:
+    stopped_after(2, tmp_path, num_processes=2)
+
+
+LINEAR = {"learning_rate_scheduler": {"type": "linear_with_warmup", "warmup_steps": 2}}
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "step", "same"), [(2, 1, 7, 14), (2, 1, 6, 12), (1, 2, 8, 4), (1, 4, 23, 7)]
+)
+def test_another_number_of_processes_goes_on_at_the_same_share_of_the_schedule(
+    tmp_path: Path, before: int, after: int, step: int, same: int
+) -> None:
+    expected = ended(tmp_path / "whole", num_processes=after, **LINEAR).rates
+    stopped_after(step, tmp_path / "parts", num_processes=before, **LINEAR)
+    others = Recorder()
+    toy = Toy(tmp_path / "parts", observers=[others], num_processes=after, **LINEAR)
+    foretold: list[int | None] = []
+    toy.observers.start = lambda progress: foretold.append(toy.trainer.num_steps)  # type: ignore[method-assign]
+    toy.run()
+    assert others.rates == expected[same:]
+    assert foretold == [toy.trainer.progress.step] == [step + len(expected) - same]
+
+
+def test_the_share_of_the_schedule_is_kept_over_later_stops(tmp_path: Path) -> None:
+    expected = ended(tmp_path / "whole", **LINEAR).rates
+    stopped_after(7, tmp_path / "parts", num_processes=2, **LINEAR)
+    first = stopped_after(10, tmp_path / "parts", **LINEAR)
+    assert first.rates + ended(tmp_path / "parts", **LINEAR).rates == expected[14:]
+
+
+def test_a_limit_in_updates_is_the_same_for_any_number_of_processes(tmp_path: Path) -> None:
+    limited = {**LINEAR, "num_steps": 10}
+    expected = ended(tmp_path / "whole", **limited).rates
+    stopped_after(4, tmp_path / "parts", num_processes=2, **limited)
+    assert ended(tmp_path / "parts", **limited).rates == expected[4:]
 
 
 def test_the_moving_average_is_what_is_scored_and_kept(tmp_path: Path) -> None:

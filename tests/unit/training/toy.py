@@ -62,19 +62,23 @@ class ToyTask(Task[float, ToyBatch]):
 
 
 class ToyModel(Model[ToyBatch]):
-    """Fits `y = 3 x - 1`; a carried number makes the loss depend on the batches before."""
+    """Fits `y = 3 x - 1`; a carried number makes the loss depend on the batches before.
+
+    Attributes:
+        memory: by how much it does.
+    """
 
     task: ClassVar[ToyTask] = ToyTask()
 
     def __init__(self) -> None:
         super().__init__()
         self.network = nn.Sequential(nn.Linear(1, 4), nn.Dropout(0.2), nn.Linear(4, 1))
-        self.carried = torch.zeros(())
+        self.carried, self.memory = torch.zeros(()), 0.01
 
     def forward(self, batch: ToyBatch) -> Output:
         outputs = self.network(batch.inputs[:, None]).squeeze(1)
         self.carried = 0.5 * self.carried + outputs.detach().mean()
-        return Output(((outputs + 0.01 * self.carried - batch.targets) ** 2).mean())
+        return Output(((outputs + self.memory * self.carried - batch.targets) ** 2).mean())
 
     def sums(self, output: Output, batch: ToyBatch) -> Mapping[str, float]:
         assert output.loss is not None
@@ -95,6 +99,24 @@ def collate(examples: Sequence[float]) -> ToyBatch:
     return ToyBatch(inputs, 3 * inputs - 1)
 
 
+class Alike(ProcessGroup):
+    """One of several processes, the others of which do what it does."""
+
+    def gather(self, value: Any) -> list[Any]:
+        return [value] * self.share.world_size
+
+    gather_to_first = gather
+
+    def first(self, value: Any) -> Any:
+        return value
+
+    def wait(self) -> None:
+        pass
+
+    def trainable(self, model: nn.Module) -> nn.Module:
+        return model
+
+
 class Toy:
     """A training of the toy model in a folder; made anew it stands for a new process."""
 
@@ -104,13 +126,15 @@ class Toy:
         *,
         examples: Sequence[float] = tuple(x / 10 for x in range(21)),
         observers: Sequence[Observer] = (),
+        num_processes: int = 1,
         **options: Any,
     ) -> None:
         raw = {"callbacks": [], "num_epochs": 4, "optimizer": {"type": "adam", "lr": 0.05}}
         chosen = parse(TrainerOptions, {**raw, **options}, source="toy").build()
         assert isinstance(chosen, GradientDescent)
         seed_everything(7)
-        group = ProcessGroup(Share())
+        share = Share(0, num_processes)
+        group = Alike(share)
         self.model = ToyModel()
         self.checkpointer = Checkpointer(
             directory / "checkpoints",
@@ -123,7 +147,7 @@ class Toy:
             options=chosen,
             model=self.model,
             optimizer=chosen.optimizer.create(self.model.parameters()),
-            source=Batches(batch_size=4).source(examples, context(is_training=True)),
+            source=Batches(batch_size=4).source(examples, context(is_training=True, share=share)),
             evaluator=Evaluator(
                 Batches(batch_size=8).source(examples, context(is_training=False)),
                 group=group,

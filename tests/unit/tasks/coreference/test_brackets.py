@@ -19,8 +19,10 @@ def test_of_one_entity_the_bracket_opened_last_is_closed_first():
     assert decoded("(1", "(1", "1)", "1)") == [("1", 0, 3), ("1", 1, 2)]
 
 
-def test_one_word_may_end_a_mention_and_begin_the_next_of_its_entity():
-    assert decoded("(1", "1)|(1", "1)") == [("1", 0, 1), ("1", 1, 2)]
+def test_all_openings_of_a_cell_come_before_its_closings():
+    assert decoded("(1", "1)|(1", "1)") == [("1", 0, 2), ("1", 1, 1)]
+    assert decoded("1)|(1") == [("1", 0, 0)]
+    assert decoded("(1", "1)|(2", "2)") == [("1", 0, 1), ("2", 1, 2)]
 
 
 def test_what_is_opened_and_closed_at_one_word_is_a_mention_of_one_word():
@@ -42,7 +44,7 @@ def test_a_mention_may_stand_there_twice():
         (["(1))"], 0, "found '(1))', expected pieces"),
         (["*"], 0, "found '*', expected pieces"),
         (["(1)|"], 0, "found '(1)|', expected pieces"),
-        (["1)|(1"], 0, "'1' is closed and was not opened"),
+        (["1)|(2)"], 0, "'1' is closed and was not opened"),
         (["(1|(1", "1)"], 0, "'(1' is not closed in its sentence"),
     ],
 )

@@ -1,5 +1,7 @@
 from pathlib import Path
 
+import pytest
+
 from elmo_framework.metrics.coreference import Resolution
 from elmo_framework.tasks.coreference.conll_reader import ConllCoreferenceReader
 from elmo_framework.tasks.coreference.example import Document
@@ -37,6 +39,17 @@ def test_the_lines_are_those_of_the_shared_task():
         "#end document",
         "",
     ]
+
+
+@pytest.mark.parametrize("begin", ["(nw/a)", "(nw/a); part 000", "(nw/a); part 012"])
+def test_a_document_begins_as_it_was_read(begin: str, tmp_path: Path):
+    path = tmp_path / "read.conll"
+    path.write_text(f"#begin document {begin}\nnw/a 0 0 She - * - - - - * (1)\n\n#end document\n")
+    documents = ConllCoreferenceReader().read(path)
+
+    first, *_ = conll2012((Resolution((), ()), each) for each in documents)
+
+    assert first == f"#begin document {begin}\n"
 
 
 def test_a_document_without_a_name_can_be_written(tmp_path: Path):

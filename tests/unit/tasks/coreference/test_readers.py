@@ -63,13 +63,13 @@ def test_clusters_that_share_a_mention_stay_as_they_are_written():
 
 
 @pytest.mark.parametrize("name", READERS)
-def test_a_mention_counts_once_in_its_cluster_and_once_in_each_other(name: str, tmp_path: Path):
+def test_a_mention_stands_there_as_often_as_it_is_written(name: str, tmp_path: Path):
     path = lines_of(tmp_path / "a.conll", "(1)|(2)|(1)", "(2)", "(1|1)")
     if name == "coref_jsonlines":
         clusters = [[[1, 1], [0, 0]], [[2, 2], [0, 0], [0, 0]]]
         path.write_text(json.dumps({"sentences": [["word"] * 3], "clusters": clusters}))
 
-    assert read(path, name)[0].clusters == (((0, 0), (1, 1)), ((0, 0), (2, 2)))
+    assert read(path, name)[0].clusters == (((0, 0), (0, 0), (2, 2)), ((0, 0), (1, 1)))
 
 
 def test_json_lines_count_words_through_the_sentences():
@@ -80,6 +80,29 @@ def test_json_lines_count_words_through_the_sentences():
     assert documents[0].speakers is None
     assert documents[1].speakers[1] == ("B",) * 4
     assert texts(documents[1]) == [["I", "You"], ["I", "You"], ["you", "me"]]
+
+
+def test_the_name_of_a_document_may_hold_its_part(tmp_path: Path):
+    path = tmp_path / "a.jsonlines"
+    path.write_text('{"doc_key": "nw/doc_0_12", "sentences": [["Go"]]}\n')
+
+    (whole,) = read(path, "coref_jsonlines")
+    (divided,) = read(path, "coref_jsonlines", key_has_part=True)
+
+    assert (whole.key, whole.part, whole.genre) == ("nw/doc_0_12", None, "nw")
+    assert (divided.key, divided.part, divided.genre) == ("nw/doc_0", 12, "nw")
+
+
+@pytest.mark.parametrize("key", ["nw/doc", "nw/doc_x", "_3", ""])
+def test_a_name_without_a_part_is_refused_where_one_is_promised(key: str, tmp_path: Path):
+    path = tmp_path / "a.jsonlines"
+    path.write_text(json.dumps({"doc_key": key, "sentences": [["Go"]]}) + "\n")
+
+    with pytest.raises(DataError) as raised:
+        read(path, "coref_jsonlines", key_has_part=True)
+
+    expected = "expected a name, '_' and the number of a part"
+    assert str(raised.value) == f"{path}:1: 'doc_key' is {key!r}; {expected}"
 
 
 def test_clusters_need_not_be_known(tmp_path: Path):
@@ -105,6 +128,12 @@ def test_documents_can_be_cut(name: str):
     assert texts(document) == {"coref": [["Anna"], ["the old boat"]]}.get(
         name, [["Tom"], ["a lamp"]]
     )
+
+
+def test_a_thing_that_is_mentioned_twice_by_the_same_words_is_mentioned_once(tmp_path: Path):
+    path = lines_of(tmp_path / "a.conll", "(1)|(1)", "(2)", "(2)")
+
+    assert read(path, remove_singletons=True)[0].clusters == (((1, 1), (2, 2)),)
 
 
 def test_cutting_comes_before_the_singletons_are_removed():
@@ -160,7 +189,7 @@ def test_a_bad_bracket_is_named_with_its_line(
     [
         ("{", "no JSON object: Expecting property name"),
         ("[]", "expected a JSON object, not []"),
-        ('{"sentence": [["a"]]}', "there is no key 'sentences'; allowed: sentence. Did you mean"),
+        ('{"sentence": [["a"]]}', "there is no key 'sentences'; found: sentence. Did you mean"),
         ('{"sentences": ["a"]}', "'sentences' is ['a']; expected a list of lists of strings"),
         ('{"sentences": [["a"]], "doc_key": 3}', "'doc_key' is 3; expected a string"),
         (
@@ -190,5 +219,13 @@ def test_a_bad_line_is_named(line: str, message: str, tmp_path: Path):
 def test_a_file_without_documents_is_refused(tmp_path: Path):
     (tmp_path / "empty.jsonlines").write_text("\n")
 
-    with pytest.raises(DataError, match="this file holds no document"):
+    with pytest.raises(DataError, match="there is no example in this file"):
         read(tmp_path / "empty.jsonlines", "coref_jsonlines")
+
+
+def test_a_document_without_sentences_has_one_without_words(tmp_path: Path):
+    (tmp_path / "a.jsonlines").write_text('{"sentences": []}\n')
+
+    (document,) = read(tmp_path / "a.jsonlines", "coref_jsonlines")
+
+    assert document.sentences == ((),)

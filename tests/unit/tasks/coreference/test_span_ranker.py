@@ -83,7 +83,7 @@ def test_the_loss_is_the_sum_over_the_documents():
 
 @pytest.mark.parametrize("reads", ["sentence", "document"])
 def test_a_batch_equals_its_documents_one_by_one(reads: str):
-    model = ranker(encoder_reads=reads, output_embedder=WORDS).eval()
+    model = ranker(encoder_reads=reads, context_embedder=WORDS, output_embedder=WORDS).eval()
     batch = batch_of(model)
     together = model(batch)
 
@@ -115,7 +115,8 @@ def test_what_the_encoder_reads_as_one_sequence_can_be_the_document():
 
 
 def test_gradients_reach_every_parameter():
-    model = ranker(output_embedder={**WORDS, "lowercase": True})
+    lowercase, rare = {**WORDS, "lowercase": True}, {**WORDS, "min_count": 2}
+    model = ranker(output_embedder=lowercase, context_embedder=rare)
 
     model(batch_of(model)).loss.backward()
 
@@ -278,6 +279,26 @@ def test_an_output_embedder_stands_beside_the_encoder():
 
     assert wider.mentions.span_dim == plain.mentions.span_dim + 12
     assert len(wider.indexers) == 2
+
+
+@pytest.mark.parametrize("reads", ["sentence", "document"])
+def test_a_context_embedder_is_read_by_the_encoder_and_is_no_part_of_spans(reads: str):
+    lowercase = {**WORDS, "lowercase": True}
+    plain, wider = ranker(), ranker(context_embedder=lowercase, encoder_reads=reads).eval()
+    seen: list[Words] = []
+    wider.mentions.register_forward_hook(lambda _, inputs, __: seen.append(inputs[0]))
+    batch = batch_of(wider, EXAMPLES[:1])
+
+    wider(batch)
+    with torch.no_grad():
+        wider.context_embedder.embedding.weight.mul_(2)
+    wider(batch)
+
+    assert wider.mentions.span_dim == plain.mentions.span_dim
+    assert wider.encoder.input_dim == 12
+    assert len(wider.indexers) == 2
+    assert seen[0].embedded.equal(seen[1].embedded)
+    assert not seen[0].encoded.allclose(seen[1].encoded)
 
 
 def test_it_can_be_built_without_memory_for_its_weights():

@@ -40,8 +40,8 @@ def test_a_document_without_words_has_one_sentence_without_words(given: dict[str
     [
         (
             {"documents": "a"},
-            "expected one key that holds a text, found 'documents'; allowed: document, "
-            "sentence, sentences. Did you mean 'document'?",
+            "'documents' is no key of an input; allowed: document, genre, sentence, sentences, "
+            "speakers. Did you mean 'document'?",
         ),
         ({"document": ["a"]}, "'document' is ['a']; expected a string"),
         ({"sentences": "a"}, "'sentences' is 'a'; expected a list of lists of strings"),

@@ -113,16 +113,25 @@ def test_the_table_of_sick_is_read_by_its_columns_and_its_split(tmp_path: Path):
     assert found == [SentencePair(("Kids", "play"), ("Kids", "sleep"), "CONTRADICTION")]
 
 
+def test_a_column_that_pairs_are_chosen_by_may_have_empty_cells(tmp_path: Path):
+    path = tmp_path / "SICK.csv"
+    path.write_text("sentence_A,sentence_B,entailment_label,SemEval_set\na,b,X,\nc,d,Y,TRAIN\n")
+
+    found = list(reader(tokenizer="whitespace", **SICK).read(path))
+
+    assert found == [SentencePair(("c",), ("d",), "Y")]
+
+
 @pytest.mark.parametrize(
     ("line", "message"),
     [
         (
             '{"sentence1": "a", "sentence2": "b"}',
-            "there is no 'gold_label'; allowed: sentence1, se",
+            "there is no key 'gold_label'; found: sentence1, ",
         ),
         (
             '{"gold_label": "x", "sentence1": "a"}',
-            "there is no 'sentence2'; allowed: gold_label, s",
+            "there is no key 'sentence2'; found: gold_label, ",
         ),
         (
             '{"gold_label": "x", "sentence1": "a", "sentence2": " "}',

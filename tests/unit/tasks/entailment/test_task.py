@@ -38,7 +38,10 @@ def test_both_sentences_are_needed():
     with pytest.raises(DataError) as raised:
         TASK.example({"premise": "a", "hypotesis": "b"}, WhitespaceTokenizer())
 
-    assert str(raised.value) == "there is no key 'hypothesis'; found 'premise', 'hypotesis'"
+    assert str(raised.value) == (
+        "'hypotesis' is no key of an input; allowed: hypothesis, premise. "
+        "Did you mean 'hypothesis'?"
+    )
 
 
 def test_a_prediction_is_shown_as_json_and_in_colour():

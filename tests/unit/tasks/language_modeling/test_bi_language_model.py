@@ -16,10 +16,11 @@ from torch import Tensor
 from elmo_framework.bilm.context_layers import Direction
 from elmo_framework.bilm.load import bilm_files, read_bilm
 from elmo_framework.common.build import parse
-from elmo_framework.common.errors import RunError
+from elmo_framework.common.errors import DataError, RunError
 from elmo_framework.data.source import BatchSource, SourceContext
 from elmo_framework.data.vocabulary import Vocabularies
 from elmo_framework.model.model import Model
+from elmo_framework.model.tensor_files import save_tensors
 from elmo_framework.tasks.language_modeling.batch import Window, WindowBatch
 from elmo_framework.tasks.language_modeling.bi_language_model import BiLanguageModel
 from elmo_framework.tasks.language_modeling.windows import WindowLoader
@@ -386,5 +387,37 @@ def test_files_of_another_model_are_refused(tmp_path: Path) -> None:
         "options.json: this is another biLM: context_layers.cell_clip is 3.0 there, and None here; "
         "context_layers.cell_size is 8 there, and 9 here"
     )
-    with pytest.raises(RunError, match=r"no softmax over the 7 words of this model: .*size mism"):
+    with pytest.raises(RunError) as caught:
         model_of(max_vocabulary_size=4).load_files(bilm_files(tmp_path))
+    assert str(caught.value) == (
+        f"{tmp_path / 'bilm/softmax.safetensors'}: its 16 words, listed in vocabulary.txt beside "
+        "it, are not the 7 of this model, which min_count or max_vocabulary_size may have cut"
+    )
+
+
+def test_a_softmax_over_other_words_of_the_same_number_is_refused(tmp_path: Path) -> None:
+    model_of().float().save_extras(tmp_path)
+    listed = tmp_path / "bilm/vocabulary.txt"
+    lines = listed.read_text().splitlines()
+    listed.write_text("\n".join([*lines[:3], lines[4], lines[3], *lines[5:]]) + "\n")
+    with pytest.raises(RunError, match=r"its 16 words, .* are not the 16 of this model"):
+        model_of().load_files(bilm_files(tmp_path))
+
+
+def test_a_softmax_whose_words_are_not_known_is_refused(tmp_path: Path) -> None:
+    model_of().float().save_extras(tmp_path)
+    (tmp_path / "bilm/vocabulary.txt").unlink()
+    with pytest.raises(DataError, match=r"vocabulary\.txt"):
+        model_of().load_files(bilm_files(tmp_path))
+
+
+@pytest.mark.parametrize("shape", [(16, 6), (15, 6)])
+def test_a_damaged_softmax_is_refused(shape: tuple[int, int], tmp_path: Path) -> None:
+    model = model_of().float()
+    model.save_extras(tmp_path)
+    save_tensors({"weight": torch.zeros(shape)}, tmp_path / "bilm/softmax.safetensors")
+    with pytest.raises(RunError, match=r"softmax\.safetensors: no softmax of this model: "):
+        model.load_files(bilm_files(tmp_path))
+    (tmp_path / "bilm/softmax.safetensors").write_bytes(b"damaged")
+    with pytest.raises(DataError, match=r"softmax\.safetensors: no tensors can be read"):
+        model.load_files(bilm_files(tmp_path))

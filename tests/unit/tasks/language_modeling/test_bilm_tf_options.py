@@ -83,6 +83,16 @@ def test_what_may_be_left_out_may_be_left_out(tmp_path: Path) -> None:
     assert found["trainer"]["optimizer"]["lr"] == 0.1
 
 
+@pytest.mark.parametrize(("last", "projection_dim"), [(32, None), (33, 512)])
+def test_filters_as_many_as_inputs_of_the_lstm_are_not_projected(
+    tmp_path: Path, last: int, projection_dim: int | None
+) -> None:
+    filters = [[1, 32], [2, 32], [3, 64], [4, 128], [5, 224], [6, last]]
+    characters = {**OPTIONS["char_cnn"], "filters": filters}
+    found = evaluated(tmp_path, {**OPTIONS, "char_cnn": characters})
+    assert found["model"]["token_encoder"]["projection_dim"] == projection_dim
+
+
 @pytest.mark.parametrize(
     ("changes", "message"),
     [

@@ -65,6 +65,21 @@ def test_a_sample_is_taken_at_even_distances(corpus: Corpus) -> None:
     assert corpus.sample(5) is corpus
 
 
+def test_a_part_holds_the_sentences_that_were_asked_for(
+    corpus: Corpus, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(corpora, "_SENTENCES_A_BLOCK", 2)
+    part = corpus.part(np.array([0, 2, 4]))
+    assert [" ".join(example.words) for example in part] == [TEXT[0], TEXT[2], TEXT[4]]
+    assert (part.num_sentences, part.num_words, part.num_predictions) == (3, 8, 11)
+
+
+def test_a_part_counts_its_words_unless_it_is_of_a_prepared_corpus(corpus: Corpus) -> None:
+    counted = LanguageModelingTask().count(corpus.part(np.array([1])))["words"]
+    whole = LanguageModelingTask().count(corpus)["words"]
+    assert counted == (Counter("c") if corpus.prepared is None else whole)
+
+
 def test_the_words_of_a_corpus_are_counted_without_its_sentences(corpus: Corpus) -> None:
     expected = Counter(word for line in TEXT for word in line.split())
     assert LanguageModelingTask().count(corpus) == {"words": expected}

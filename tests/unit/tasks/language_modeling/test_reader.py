@@ -8,6 +8,7 @@ import pytest
 from elmo_framework.common.build import parse
 from elmo_framework.common.errors import DataError
 from elmo_framework.corpus.prepare import PreparationJob, prepare
+from elmo_framework.corpus.tables import INDEXER
 from elmo_framework.data.reader import DatasetReader
 from elmo_framework.tasks.language_modeling.example import LanguageModelingExample
 from elmo_framework.tasks.language_modeling.reader import (
@@ -81,3 +82,14 @@ def test_max_instances_of_a_prepared_corpus_are_taken_from_all_of_it(folder: Pat
     prepare(PreparationJob([folder], folder / "corpus", held_out=0.0))
     sampled = PreparedCorpusReader(max_instances=2).read(folder / "corpus/training")
     assert [example.words[0] for example in sampled] == ["The", "second"]
+
+
+def test_a_sample_of_a_prepared_corpus_keeps_the_vocabulary_of_the_corpus(folder: Path) -> None:
+    prepare(PreparationJob([folder], folder / "corpus", held_out=0.0))
+    whole, sampled = (
+        PreparedCorpusReader(max_instances=limit).read(folder / "corpus/training")
+        for limit in (None, 1)
+    )
+    assert sampled.num_sentences == 1
+    assert sampled.vocabulary() == whole.vocabulary()
+    assert sampled.characters(INDEXER).shape == whole.characters(INDEXER).shape

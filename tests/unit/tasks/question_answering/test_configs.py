@@ -1,30 +1,10 @@
-"""The shipped configs of question answering, and the settings that are laid over them."""
+"""The shipped configs of question answering."""
 
 from __future__ import annotations
 
-import json
-from pathlib import Path
-from typing import Any
-
-import _jsonnet
 import pytest
 
-from elmo_framework.common.build import parse
-from elmo_framework.experiment.experiment import Experiment
-
-SQUAD = Path(__file__).parents[4] / "experiments" / "squad"
-
-
-def config(code: str) -> dict[str, Any]:
-    return dict(json.loads(_jsonnet.evaluate_snippet(str(SQUAD / "snippet"), code)))
-
-
-@pytest.mark.parametrize("name", ["baseline", "elmo"])
-def test_the_small_settings_fit_both_configs(name):
-    small = config(f"(import '{name}.jsonnet') + (import 'small.libsonnet')")
-
-    parse(Experiment, small, source=name)
-    assert small["model"]["encoder"] == {"type": "gru", "hidden_size": 48, "bidirectional": True}
+from tests.unit.tasks.configs import shipped
 
 
 @pytest.mark.parametrize(
@@ -32,7 +12,7 @@ def test_the_small_settings_fit_both_configs(name):
     [("baseline", "elmo", 2), ("bidaf", "bidaf_elmo", 1)],
 )
 def test_a_config_with_elmo_is_its_baseline_and_elmo_alone(baseline, elmo, places):
-    without, found = config(f"import '{baseline}.jsonnet'"), config(f"import '{elmo}.jsonnet'")
+    without, found = (shipped(f"import '{name}.jsonnet'", "squad") for name in (baseline, elmo))
 
     added = [found["model"]["embedder"]["token_embedders"].pop("elmo")]
     added += [found["model"].pop("output_embedder")] if places == 2 else []

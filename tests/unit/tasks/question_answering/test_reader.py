@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import gzip
 import json
 import logging
 from pathlib import Path
@@ -127,6 +128,20 @@ def test_the_files_of_a_folder_are_read_one_after_the_other(tmp_path):
     assert len(read(tmp_path)) == 12
 
 
+def test_a_compressed_file_is_read(tmp_path):
+    path = tmp_path / "squad.json.gz"
+    path.write_bytes(gzip.compress(FIXTURE.read_bytes()))
+
+    assert read(path) == read(FIXTURE)
+
+
+def test_a_file_without_questions_is_refused(tmp_path):
+    path = written(tmp_path, {"data": []})
+
+    with pytest.raises(DataError, match="there is no question in this file"):
+        read(path)
+
+
 WHERE = "data[0].paragraphs[0].qas[0] (question 'q1')"
 
 
@@ -134,10 +149,10 @@ WHERE = "data[0].paragraphs[0].qas[0] (question 'q1')"
     ("held", "message"),
     [
         ([], "expected an object, found []"),
-        ({"date": []}, "there is no key 'data'; found 'date'"),
+        ({"date": []}, "there is no key 'data'; found: date. Did you mean 'date'?"),
         ({"data": {}}, "'data' is {}; expected a list"),
         ({"data": [3]}, "data[0]: expected an object, found 3"),
-        ({"data": [{}]}, "data[0]: there is no key 'paragraphs'; found none"),
+        ({"data": [{}]}, "data[0]: there is no key 'paragraphs'; found: (none)."),
         (
             {"data": [{"paragraphs": [{"context": 3, "qas": []}]}]},
             "data[0].paragraphs[0]: 'context' is 3; expected a string",
@@ -152,7 +167,7 @@ WHERE = "data[0].paragraphs[0].qas[0] (question 'q1')"
         (
             changed(answers=[{"text": "Warsaw"}]),
             "data[0].paragraphs[0].qas[0] (question 'q1').answers[0]: "
-            "there is no key 'answer_start'; found 'text'",
+            "there is no key 'answer_start'; found: text.",
         ),
         (
             changed(answers=[{"text": "Warsaw", "answer_start": True}]),

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 import torch
 
-from elmo_framework.tasks.question_answering.span_search import best_spans
+from elmo_framework.tasks.question_answering.span_search import best_answers
 
 
 def brute_force(start: list[float], end: list[float], max_length: int | None) -> tuple[int, int]:
@@ -24,7 +24,7 @@ def test_the_best_span_is_the_one_of_a_search_through_all(num_tokens, max_length
     generator = torch.Generator().manual_seed(num_tokens)
     start, end = torch.randn(2, 40, num_tokens, generator=generator)
 
-    found = best_spans(start, end, max_length)
+    found = best_answers(start, end, max_length)
 
     expected = [
         brute_force(*scores, max_length)
@@ -37,12 +37,12 @@ def test_a_span_ends_where_a_word_may_end():
     start = torch.tensor([[0.0, 1.0, float("-inf"), float("-inf")]])
     end = torch.tensor([[5.0, 0.0, float("-inf"), float("-inf")]])
 
-    assert best_spans(start, end, 17).tolist() == [[0, 0]]
+    assert best_answers(start, end, 17).tolist() == [[0, 0]]
 
 
 def test_the_longest_span_has_as_many_words_as_are_allowed():
     start, end = torch.zeros(1, 30), torch.zeros(1, 30)
     start[0, 3], end[0, 19], end[0, 20] = 9, 4, 8
 
-    assert best_spans(start, end, 17).tolist() == [[3, 19]]
-    assert best_spans(start, end, 18).tolist() == [[3, 20]]
+    assert best_answers(start, end, 17).tolist() == [[3, 19]]
+    assert best_answers(start, end, 18).tolist() == [[3, 20]]

@@ -87,14 +87,14 @@ def test_an_example_may_have_an_id():
     [
         (
             {"question": "Who?", "pasage": "Anna."},
-            "expected the keys 'question' and 'passage', found 'question', 'pasage'; "
+            "'pasage' is no key of an input; "
             "allowed: id, passage, question. Did you mean 'passage'?",
         ),
         (
             {"sentence": "Who?"},
-            "expected the keys 'question' and 'passage', found 'sentence'; "
-            "allowed: id, passage, question.",
+            "'sentence' is no key of an input; allowed: id, passage, question.",
         ),
+        ({"question": "Who?"}, "there is no key 'passage'; found: question."),
         ({"question": 3, "passage": ""}, "'question' is 3; expected a string"),
         ({"question": "Who?", "passage": ""}, "the passage has no words: ''"),
         ({"question": " ", "passage": "Anna."}, "the question has no words: ' '"),

@@ -74,6 +74,15 @@ def test_predicates_are_those_asked_for_or_those_of_training(words, predicates, 
     )
 
 
+def test_a_sentence_that_is_known_to_have_no_predicates_is_all_outside():
+    batch = COLLATE([*EXAMPLES, SrlExample(("Rain",), ())])
+
+    assert batch.tags is not None
+    assert batch.predicates[-1] == (None,)
+    row = [COLLATE.labels.id("O")] + [UNCOUNTED] * (batch.tags.shape[1] - 1)
+    assert batch.tags[-1].tolist() == row
+
+
 def test_an_example_without_tags_leaves_the_batch_without_them():
     assert COLLATE([*EXAMPLES, SrlExample(("Rain",), None)]).tags is None
 

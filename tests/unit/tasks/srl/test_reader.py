@@ -56,6 +56,14 @@ def test_no_more_examples_are_read_than_asked_for():
     assert list(SrlReader(max_instances=2).read(FILE)) == list(SrlReader().read(FILE))[:2]
 
 
+def test_longer_sentences_can_be_left_out(tmp_path):
+    kept = list(SrlReader(max_sentence_length=6).read(FILE))
+
+    assert kept == [each for each in SrlReader().read(FILE) if len(each.words) <= 6]
+    file = written(tmp_path, "0 Go ! ||| B-V O\n1 Cats hunt mice ||| B-A0 B-V B-A1\n")
+    assert [each.words for each in DeepSrlReader(max_sentence_length=2).read(file)] == [("Go", "!")]
+
+
 def test_files_are_found_by_a_pattern(tmp_path):
     for name in ["b/x.gold_conll", "a/y.gold_conll", "a/z.auto_conll"]:
         (tmp_path / name).parent.mkdir(exist_ok=True)
@@ -145,6 +153,15 @@ def test_the_lines_of_deep_srl_are_read(tmp_path):
     assert list(DeepSrlReader(skip_sentences_without_predicates=True).read(file)) == examples[:2]
 
 
+def test_only_a_space_or_a_tab_ends_a_word(tmp_path):
+    (in_a_line,) = DeepSrlReader().read(written(tmp_path, "1 10\u00a0000 fell ||| B-A1 B-V\n"))
+    columns = "10\u00a0000 * - (A1*)\nfell * fall (V*)\n"
+    (in_columns,) = Conll2005Reader(target_column=2).read(written(tmp_path, columns))
+
+    expected = SrlExample(("10\u00a0000", "fell"), (Proposition(1, ("B-A1", "B-V")),))
+    assert (in_a_line, in_columns) == (expected, expected)
+
+
 @pytest.mark.parametrize(
     ("line", "message"),
     [
@@ -153,7 +170,7 @@ def test_the_lines_of_deep_srl_are_read(tmp_path):
         ("0 Run ! ||| B-V", "file:1: 2 words have 1 tags: '0 Run ! ||| B-V'"),
         ("2 Run ! ||| B-V O", "file:1: predicate 2 is none of 2 words"),
         ("0 Run ! ||| V O", "file:1: 'V' is no tag of a span"),
-        ("\n", "file: there is no sentence in this file"),
+        ("\n", "file: there is no example in this file"),
     ],
 )
 def test_malformed_lines_of_deep_srl_are_refused(tmp_path, line, message):

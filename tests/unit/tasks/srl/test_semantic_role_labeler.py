@@ -192,5 +192,5 @@ def _is_allowed(tags: list[str]) -> bool:
 
 
 def test_training_data_without_tags_is_refused():
-    with pytest.raises(BuildError, match="the training data has no tags"):
+    with pytest.raises(BuildError, match="the training data has no labels"):
         labeler(Vocabularies({}))

@@ -1,13 +1,17 @@
 from collections import Counter
+from pathlib import Path
 
 import pytest
 
 from elmo_framework.common.errors import DataError
+from elmo_framework.data.conll2012 import read_conll2012
 from elmo_framework.data.tokenizer import WhitespaceTokenizer
 from elmo_framework.tasks.srl.example import Proposition, SrlExample
+from elmo_framework.tasks.srl.reader import SrlReader
 from elmo_framework.tasks.srl.task import SrlTask
 
 TASK = SrlTask()
+FILE = Path(__file__).parents[3] / "fixtures/srl/sentences.gold_conll"
 WORDS = ("Cats", "hunt", "and", "sleep")
 HUNT = Proposition(1, ("B-A0", "B-V", "O", "O"))
 SLEEP = Proposition(3, ("B-A0", "O", "O", "B-V"))
@@ -99,6 +103,31 @@ def test_predictions_are_written_as_the_official_scorer_reads_them():
     assert "".join(TASK.formats["srl"](pairs)) == (
         "-\t(A0*)\t(A0*)\nhunt\t(V*)\t*\n-\t*\t*\nsleep\t*\t(V*)\n\n-\n-\n\n"
     )
+
+
+def test_examples_of_one_sentence_make_one_block_and_equal_sentences_two():
+    first, second = SrlExample(WORDS, (HUNT,)), SrlExample(WORDS, (SLEEP,))
+    again = SrlExample((*WORDS,), (SLEEP,))
+    block = "-\t(A0*)\t(A0*)\nhunt\t(V*)\t*\n-\t*\t*\nsleep\t*\t(V*)\n\n"
+    alone = "-\t(A0*)\n-\t*\n-\t*\nsleep\t(V*)\n\n"
+
+    pairs = [((SLEEP,), second), ((HUNT,), first), ((SLEEP,), again)]
+
+    assert "".join(TASK.formats["srl"](pairs)) == block + alone
+    assert "".join(TASK.formats["srl_gold"](pairs)) == block + alone
+    assert "".join(TASK.formats["srl"]([])) == ""
+
+
+def test_the_blocks_are_the_sentences_of_a_corpus():
+    examples = list(SrlReader().read(FILE))
+
+    written = "".join(TASK.formats["srl_gold"](((), example) for example in examples))
+
+    blocks = [block.splitlines() for block in written.removesuffix("\n\n").split("\n\n")]
+    sentences = list(read_conll2012(FILE))
+    assert [len(block) for block in blocks] == [len(held.words) for held in sentences]
+    columns = [len(block[0].split("\t")) - 1 for block in blocks]
+    assert columns == [len(held.predicates) for held in sentences]
 
 
 def test_a_predicate_that_was_asked_for_twice_has_one_column():

@@ -8,7 +8,7 @@ import torch
 
 from elmo_framework import components
 from elmo_framework.common.build import parse
-from elmo_framework.common.errors import BuildError
+from elmo_framework.common.errors import BuildError, RunError
 from elmo_framework.data.vocabulary import Vocabularies
 from elmo_framework.model.model import Model
 from elmo_framework.tasks.tagging.batch import TaggingBatch
@@ -16,6 +16,7 @@ from elmo_framework.tasks.tagging.crf_tagger import CrfTagger
 from elmo_framework.tasks.tagging.example import TaggedSentence
 from elmo_framework.tasks.tagging.reader import Conll2003Reader
 from elmo_framework.tasks.tagging.task import TaggingTask
+from elmo_framework.training.evaluator import require_score
 
 components.load()
 FIXTURES = Path(__file__).parents[3] / "fixtures" / "ner"
@@ -168,8 +169,23 @@ def test_dropout_acts_before_and_after_the_encoder():
     assert all(0.35 < share < 0.65 for share in shares.values()), shares
 
 
+@torch.no_grad()
+def test_tags_that_stand_for_no_spans_have_no_score_of_all_spans():
+    examples = [TaggedSentence(("It", "rains"), ("PRP", "VBZ"))]
+    vocabularies = Vocabularies(TaggingTask().count(examples))
+    model = tagger(vocabularies).eval()
+    batch = model.task.collator(vocabularies, model.indexers)(examples)
+
+    found = model.scores(model.sums(model(batch), batch))
+
+    assert {"accuracy", "accuracy3"} <= found.keys()
+    assert "f1-measure-overall" in scores(tagger().eval())
+    with pytest.raises(RunError, match=r"'\+f1-measure-overall' is no score of this model"):
+        require_score("+f1-measure-overall", found)
+
+
 def test_training_data_without_tags_is_refused():
-    with pytest.raises(BuildError, match="CrfTagger: the training data has no tags"):
+    with pytest.raises(BuildError, match="CrfTagger: the training data has no labels"):
         tagger(Vocabularies({"words": Counter(["Rain"]), "labels": Counter()}))
 
 

@@ -92,7 +92,7 @@ def test_conll2000_reads_chunks_and_parts_of_speech(tmp_path):
 
 def test_conll2000_refuses_other_columns_and_tags(tmp_path):
     assert message(tmp_path, "conll2000", "The DT\n") == (
-        "1: found 2 columns, expected 3: word, part of speech, chunk"
+        "1: found 2 columns, expected 3 for tag_label 'chunk'"
     )
     assert message(tmp_path, "conll2000", "The DT B-NP\nrain NN NP\n").startswith(
         "2: 'NP' is no tag of a span; allowed: O"
@@ -155,8 +155,8 @@ def test_json_lines_can_have_other_keys_and_spans_in_another_scheme(tmp_path):
 @pytest.mark.parametrize(
     ("line", "expected"),
     [
-        ("[1]", "expected a JSON object, found [1]"),
-        ('{"tokens": [], "tag": []}', "there is no key 'tags'; allowed: tag, tokens. Did you mean"),
+        ("[1]", "expected a JSON object, not [1]"),
+        ('{"tokens": [], "tag": []}', "there is no key 'tags'; found: tag, tokens. Did you mean"),
         ('{"tokens": "Rain", "tags": []}', "'tokens' is 'Rain'; expected a list of strings"),
         ('{"tokens": [], "tags": [1]}', "'tags' is [1]; expected a list of strings"),
         ('{"tokens": ["a"], "tags": []}', "1 words have 0 tags"),
@@ -184,6 +184,25 @@ def test_a_table_with_commas_may_quote_and_name_its_columns(tmp_path):
     assert len(read(tmp_path, "tagging_table", text, **options)) == 1
 
 
+def test_a_table_called_csv_has_commas_and_may_hold_a_line_break(tmp_path):
+    (tmp_path / "a.csv").write_text('"New\nYork",LOC\n,\nrains,O\n')
+    reader = parse(DatasetReader, "tagging_table", source="a.jsonnet").build()
+
+    assert shown(reader.read(tmp_path)) == ["New\nYork/LOC", "rains/O"]
+
+
+@pytest.mark.parametrize("kind", ["sequence_tagging", "tagging_json"])
+def test_an_empty_file_of_a_folder_is_named(tmp_path, kind):
+    (tmp_path / "b.txt").write_text("\n")
+    (tmp_path / "c.txt").write_text("")
+    reader = parse(DatasetReader, kind, source="a.jsonnet").build()
+
+    with pytest.raises(DataError) as raised:
+        list(reader.read(tmp_path))
+
+    assert str(raised.value) == f"{tmp_path / 'b.txt'}: there is no example in this file"
+
+
 def test_a_table_can_repeat_the_number_of_the_sentence(tmp_path):
     text = "7\ta\tA\n7\tb\tB\n8\tc\tC\n\n8\td\tD\n"
 
@@ -203,10 +222,11 @@ def test_spans_of_a_table_are_written_in_a_scheme(tmp_path):
 @pytest.mark.parametrize(
     ("text", "options", "expected"),
     [
-        ("a\tb\nc\n", {}, "2: found 1 columns, expected 2 as above"),
+        ("a\tb\nc\n", {}, "2: found 1 columns, expected 2 as on line 1: 'c'"),
         ("a\tb\n", {"tag_column": 2}, "1: there is no column 2; allowed: -2 to 1"),
         ("word\ttag\n", {"tag_column": "tags"}, "1: no column is called 'tags'; allowed: tag, wo"),
         ("\n\n", {}, " there is no sentence in this file"),
+        ("word\ttag\n", {"tag_column": "tag"}, " there is no sentence in this file"),
         ('a,"b\n', {"separator": "comma"}, "1: no row of a table: unexpected end of data"),
         ("a\tB-X\nb\tY\n", {"coding_scheme": "BIO"}, "2: 'Y' is no tag of a span"),
         ("a\tx\tA\nb\tx\t \n", {}, "2: a word or its tag is missing"),

@@ -183,5 +183,5 @@ def test_training_data_without_tags_is_refused():
         source="a.jsonnet",
     )
 
-    with pytest.raises(BuildError, match="SimpleTagger: the training data has no tags"):
+    with pytest.raises(BuildError, match="SimpleTagger: the training data has no labels"):
         lazy.build(vocabularies=Vocabularies({}))

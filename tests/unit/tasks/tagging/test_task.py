@@ -73,7 +73,7 @@ def test_a_prediction_is_compared_with_the_tags():
     [
         {"sentence": " Rain  fell "},
         {"tokens": ["Rain", "fell"]},
-        {"words": ["Rain", "fell"], "id": 7},
+        {"words": ["Rain", "fell"]},
     ],
 )
 def test_an_example_is_made_of_json(inputs):
@@ -87,7 +87,7 @@ def test_an_example_is_made_of_json(inputs):
     [
         (
             {"sentense": "Rain"},
-            "expected one key that holds a text, found 'sentense'; "
+            "'sentense' is no key of an input; "
             "allowed: sentence, tokens, words. Did you mean 'sentence'?",
         ),
         (

@@ -13,7 +13,7 @@ from elmo_framework.nn.lstm_layer import Clips, LayerProducts, LstmState, read_l
 from elmo_framework.nn.product import Precision, linear, prepared
 
 
-class ProjectedLstmCell(nn.Module):
+class ProjectedLstm(nn.Module):
     """An LSTM cell with a smaller output than memory (Sak et al. 2014).
 
     i, j, f, o = W_input x + W_recurrent h + b;

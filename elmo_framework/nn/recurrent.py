@@ -30,7 +30,7 @@ class Reading(NamedTuple):
     last: Float[Tensor, "batch output_dim"]
 
 
-def read_packed(
+def read_rows(
     network: nn.LSTM | nn.GRU,
     inputs: Float[Tensor, "batch tokens input_dim"],
     mask: Bool[Tensor, "batch tokens"],

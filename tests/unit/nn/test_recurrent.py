@@ -3,7 +3,7 @@ import pytest
 import torch
 from torch import nn
 
-from elmo_framework.nn.packed import read_packed
+from elmo_framework.nn.recurrent import read_rows
 
 LENGTHS = (2, 4, 0, 1)
 MASK = torch.arange(5) < torch.tensor(LENGTHS)[:, None]
@@ -27,7 +27,7 @@ def test_an_lstm_is_the_one_of_the_equations():
     inputs = random_inputs()
     weights = {name: value.detach().numpy() for name, value in lstm.named_parameters()}
 
-    reading = read_packed(lstm, inputs, MASK)
+    reading = read_rows(lstm, inputs, MASK)
 
     for row, length in enumerate(LENGTHS):
         hidden = memory = np.zeros(2)
@@ -47,7 +47,7 @@ def test_a_batch_equals_its_rows_one_by_one_without_padding(kind):
     recurrent = network(kind, num_layers=2, bidirectional=True)
     inputs = random_inputs()
 
-    reading = read_packed(recurrent, inputs, MASK)
+    reading = read_rows(recurrent, inputs, MASK)
 
     for row, length in enumerate(LENGTHS):
         if length:
@@ -63,14 +63,14 @@ def test_padding_changes_nothing(kind):
     inputs = random_inputs()
     changed = inputs.masked_fill(~MASK[:, :, None], 1000.0)
 
-    reading, again = read_packed(recurrent, inputs, MASK), read_packed(recurrent, changed, MASK)
+    reading, again = read_rows(recurrent, inputs, MASK), read_rows(recurrent, changed, MASK)
 
     assert torch.equal(reading.outputs, again.outputs)
     assert torch.equal(reading.last, again.last)
 
 
 def test_a_batch_without_words_gives_zeros():
-    reading = read_packed(network(nn.LSTM), random_inputs(), torch.zeros(4, 5, dtype=torch.bool))
+    reading = read_rows(network(nn.LSTM), random_inputs(), torch.zeros(4, 5, dtype=torch.bool))
 
     assert not reading.outputs.any()
     assert not reading.last.any()
@@ -80,7 +80,7 @@ def test_gradients_reach_every_parameter_and_no_padding():
     recurrent = network(nn.LSTM, num_layers=2, bidirectional=True)
     inputs = random_inputs().requires_grad_()
 
-    reading = read_packed(recurrent, inputs, MASK)
+    reading = read_rows(recurrent, inputs, MASK)
     (reading.outputs.sum() + reading.last.sum()).backward()
 
     assert all(parameter.grad.abs().sum() > 0 for parameter in recurrent.parameters())

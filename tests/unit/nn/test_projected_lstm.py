@@ -2,16 +2,16 @@ import numpy as np
 import pytest
 import torch
 
-from elmo_framework.nn.lstm_cell import ProjectedLstmCell
 from elmo_framework.nn.lstm_layer import LstmState
+from elmo_framework.nn.projected_lstm import ProjectedLstm
 from tests.numpy_bilm import NumpyBiLm
 
 CELL = "RNN_0/RNN/MultiRNNCell/Cell0/LSTMCell"
 
 
-def network(projection_dim=4, cell_clip=None, projection_clip=None) -> ProjectedLstmCell:
+def network(projection_dim=4, cell_clip=None, projection_clip=None) -> ProjectedLstm:
     torch.manual_seed(0)
-    module = ProjectedLstmCell(
+    module = ProjectedLstm(
         3, 6, projection_dim=projection_dim, cell_clip=cell_clip, projection_clip=projection_clip
     ).double()
     for parameter in module.parameters():
@@ -19,16 +19,16 @@ def network(projection_dim=4, cell_clip=None, projection_clip=None) -> Projected
     return module
 
 
-def states(module: ProjectedLstmCell, rows: int = 4) -> LstmState:
+def states(module: ProjectedLstm, rows: int = 4) -> LstmState:
     zeros = module.zero_state(rows)
     return LstmState(torch.randn_like(zeros.hidden), 2 * torch.randn_like(zeros.memory))
 
 
-def one_step(module: ProjectedLstmCell, inputs, before: LstmState) -> LstmState:
+def one_step(module: ProjectedLstm, inputs, before: LstmState) -> LstmState:
     return module(inputs, [len(inputs)], before)[1]
 
 
-def reference(module: ProjectedLstmCell, cell_clip, projection_clip) -> NumpyBiLm:
+def reference(module: ProjectedLstm, cell_clip, projection_clip) -> NumpyBiLm:
     held = {name: value.detach().numpy() for name, value in module.named_parameters()}
     both = np.concatenate([held["input_weight"].T, held["recurrent_weight"].T])
     weights = {f"{CELL}/W_0": both, f"{CELL}/B": held["bias"]}
@@ -78,7 +78,7 @@ def test_gradients_reach_every_parameter_and_the_state() -> None:
 
 def test_parameters_start_as_in_bilm_tf() -> None:
     torch.manual_seed(0)
-    module = ProjectedLstmCell(32, 128, projection_dim=32)
+    module = ProjectedLstm(32, 128, projection_dim=32)
     bound = (6 / (64 + 512)) ** 0.5
     for weight in (module.input_weight, module.recurrent_weight):
         assert weight.abs().max() <= bound

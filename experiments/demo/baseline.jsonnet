@@ -1,0 +1,2 @@
+// The tagger of the demo, without ELMo.
+(import '../ner/baseline.jsonnet') + (import 'settings.libsonnet')

@@ -1,0 +1,50 @@
+"""The stages that check something, on a processor."""
+
+from __future__ import annotations
+
+import json
+import sys
+
+import gpu
+import pytest
+
+TINY = ["--size", "tiny", "--device", "cpu", "--steps", "3"]
+
+
+def run(monkeypatch: pytest.MonkeyPatch, *words: str) -> int:
+    monkeypatch.setattr(sys, "argv", ["gpu.py", *words])
+    return gpu.main()
+
+
+def test_losses_are_compared_with_both_softmaxes_and_no_update_waits(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run(monkeypatch, "losses", "waiting", *TINY) == 0
+    lines = [line for line in capsys.readouterr().out.splitlines() if line.startswith("{")]
+    full, sampled, waiting = map(json.loads, lines)
+    assert [full["is_sampling"], sampled["is_sampling"]] == [False, True]
+    assert full["largest_difference"] == sampled["largest_difference"] == 0
+    assert full["vocabulary"] == sampled["vocabulary"] > 512
+    assert waiting["tokens_per_s"] > 0
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["lossses", *TINY], "there is no stage 'lossses'; allowed: losses, medium, rate, waiting"),
+        (["rate"], "--size original needs --train and --validation"),
+        (
+            ["rate", "--size", "small", "--train", "x"],
+            "--size small needs --train and --validation",
+        ),
+    ],
+)
+def test_what_cannot_be_measured_is_refused(
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    words: list[str],
+    message: str,
+) -> None:
+    with pytest.raises(SystemExit):
+        run(monkeypatch, *words)
+    assert message in capsys.readouterr().err

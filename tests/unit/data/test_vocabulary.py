@@ -1,0 +1,35 @@
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+from elmo_framework.common.errors import DataError
+from elmo_framework.data.vocabulary import Vocabularies
+
+
+def test_what_is_saved_is_loaded(tmp_path: Path):
+    counts = {"words": Counter({"Zoë": 3, "a\u2028b": 3, '"': 1}), "labels": Counter({"O": 0})}
+
+    Vocabularies(counts).save(tmp_path)
+    loaded = Vocabularies.load(tmp_path)
+
+    assert loaded.names == ["labels", "words"]
+    assert list(loaded.counted("words").items()) == [("Zoë", 3), ("a\u2028b", 3), ('"', 1)]
+
+
+@pytest.mark.parametrize("line", ["nonsense", "5", '["a", null]', '["a"]', "[[], 1]", '"ab"'])
+def test_a_damaged_line_is_named(tmp_path: Path, line: str):
+    path = tmp_path / "labels.jsonl"
+    path.write_text(f'["O", 3]\n{line}\n')
+
+    with pytest.raises(DataError) as raised:
+        Vocabularies.load(tmp_path)
+
+    assert str(raised.value) == f"{path}:2: expected [item, count], found {line!r}"
+
+
+def test_a_file_that_is_no_text_is_named(tmp_path: Path):
+    (tmp_path / "labels.jsonl").write_bytes(b"\xff\n")
+
+    with pytest.raises(DataError, match=r"labels\.jsonl:1: this is no UTF-8 text"):
+        Vocabularies.load(tmp_path)

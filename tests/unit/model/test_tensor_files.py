@@ -1,0 +1,66 @@
+from pathlib import Path
+
+import pytest
+import torch
+from safetensors.torch import load_file, save_file
+from torch import nn
+
+from elmo_framework.common import files
+from elmo_framework.common.errors import DataError
+from elmo_framework.model.tensor_files import load_tensors, save_tensors
+
+
+def test_tensors_are_read_as_they_were_written(tmp_path: Path) -> None:
+    tensors = {
+        "transposed": torch.arange(6.0).view(2, 3).T,
+        "whole": torch.arange(3),
+        "half": torch.ones(2, dtype=torch.bfloat16, requires_grad=True),
+        "none": torch.empty(0, 4),
+    }
+    save_tensors(tensors, tmp_path / "a.safetensors")
+    found = load_tensors(tmp_path / "a.safetensors")
+    assert found.keys() == load_file(tmp_path / "a.safetensors").keys() == tensors.keys()
+    for name, tensor in tensors.items():
+        assert found[name].dtype == tensor.dtype
+        assert torch.equal(found[name], tensor), name
+
+
+def test_tied_weights_are_each_written_whole(tmp_path: Path) -> None:
+    first, second = nn.Linear(3, 3), nn.Linear(3, 3)
+    second.weight = first.weight
+    tied = nn.ModuleDict({"first": first, "second": second})
+    parts = {"row": first.weight[0], "rest": first.weight[1:]}
+    save_tensors({**tied.state_dict(), **parts}, tmp_path / "a.safetensors")
+    found = load_tensors(tmp_path / "a.safetensors")
+    assert torch.equal(found["second.weight"], found["first.weight"])
+    assert torch.equal(found["row"], found["first.weight"][0])
+    assert torch.equal(found["rest"], found["first.weight"][1:])
+
+
+def test_numbers_can_be_written_in_another_type(tmp_path: Path) -> None:
+    save_tensors({"a": torch.tensor([1.1])}, tmp_path / "a.safetensors", dtype=torch.float16)
+    assert torch.equal(load_tensors(tmp_path / "a.safetensors")["a"], torch.tensor([1.1]).half())
+
+
+@pytest.mark.parametrize("content", [None, b"", b"damaged", b"whole file, but for its end"])
+def test_a_file_that_cannot_be_read_is_named(content: bytes | None, tmp_path: Path) -> None:
+    path = tmp_path / "a.safetensors"
+    if content is not None:
+        save_file({"a": torch.zeros(8)}, path)
+        path.write_bytes(path.read_bytes()[:-1] if content.startswith(b"whole") else content)
+    with pytest.raises(DataError, match=f"{path}: no tensors can be read: "):
+        load_tensors(path)
+
+
+def test_a_full_disk_leaves_what_was_there(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / "a.safetensors"
+    save_tensors({"a": torch.zeros(8)}, path)
+
+    def full(place: Path) -> None:
+        raise OSError(28, "No space left on device", str(place))
+
+    monkeypatch.setattr(files, "_synchronize", full)
+    with pytest.raises(OSError, match="No space left on device"):
+        save_tensors({"a": torch.ones(8)}, path)
+    assert torch.equal(load_tensors(path)["a"], torch.zeros(8))
+    assert list(tmp_path.iterdir()) == [path]

@@ -1,0 +1,39 @@
+"""What is shown while a model trains."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from elmo_framework.training.console import Console
+from elmo_framework.training.progress import Progress
+from tests.unit.training.test_estimate import report
+from tests.unit.training.toy import Toy
+
+
+def test_the_rate_is_that_of_updates_without_evaluations(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    console = Console(Toy(tmp_path, num_steps=20).trainer)
+    console.start(Progress())
+    for step in range(1, 11):
+        console.step(replace(report(step), seconds=step + 100.0 * (step > 5)))
+        if step == 5:
+            console.scores(Progress(step=5, seconds=105.0), {"loss": 0.25, "count": 3.0})
+    console.close()
+    first, *_, scores, last = capsys.readouterr().err.splitlines()
+    assert first == "training: 20 steps ..."
+    assert scores == "step 5: loss 0.25"
+    assert last.startswith("training: 10/20 steps (50 %), ")
+    assert last.endswith("; epoch 1, loss 0, 4 tokens/s")
+
+
+def test_a_training_that_goes_on_counts_what_is_left(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    console = Console(Toy(tmp_path, num_steps=20).trainer)
+    console.start(Progress(step=15, seconds=15.0))
+    console.close()
+    assert capsys.readouterr().err.startswith("training on from step 15: 5 steps ...")
