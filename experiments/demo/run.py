@@ -55,7 +55,7 @@ def main() -> int:
     say(f"The biLM has read {HERE}/lm_train.txt for {seconds:.0f} seconds.")
     taggers = [
         train_tagger("without ELMo", "baseline", RUNS / "ner-baseline"),
-        train_tagger("that biLM", "elmo", RUNS / "ner-demo", bilm=f"{RUNS}/bilm"),
+        train_tagger("tiny biLM", "elmo", RUNS / "ner-demo", bilm=f"{RUNS}/bilm"),
         train_tagger("mini", "elmo", RUNS / "ner-mini", bilm="mini"),
     ]
     step("predict", f"{taggers[-1].run}", f"{HERE}/sentences.txt")
@@ -63,7 +63,7 @@ def main() -> int:
     picture = draw(taggers, RUNS / "demo.png")
     say(f"Learning curves and layer weights: {picture}")
     say(
-        "What these numbers mean: that biLM has read a thousand sentences, and mini, a part of\n"
+        "What these numbers mean: the tiny biLM has read a thousand sentences, and mini, a part of\n"
         "the package, forty million words; the paper's is seventeen times larger than mini. The\n"
         "test set is small, so the F1 above can move by several points with the seed;\n"
         "experiments/README.md has measurements on real data."
