@@ -63,9 +63,9 @@ def main() -> int:
     picture = draw(taggers, RUNS / "demo.png")
     say(f"Learning curves and layer weights: {picture}")
     say(
-        "What these numbers mean: the tiny biLM has read a thousand sentences, and mini, a part of\n"
-        "the package, forty million words; the paper's is seventeen times larger than mini. The\n"
-        "test set is small, so the F1 above can move by several points with the seed;\n"
+        "What these numbers mean: the tiny biLM has read a thousand sentences, and mini, a part\n"
+        "of the package, forty million words; the paper's is seventeen times larger than mini.\n"
+        "The test set is small, so the F1 above can move by several points with the seed;\n"
         "experiments/README.md has measurements on real data."
     )
     return 0
