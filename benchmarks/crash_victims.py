@@ -165,10 +165,14 @@ class Preparation(Victim):
     name = "prepare"
 
     def arguments(self, place: Place) -> list[str]:
-        """Return the words; a kill may come when all is done, and then `--force` does it again."""
+        """Return the words; a kill may come when all is done, and then `--force` does it again.
+
+        What a kill has left between naming the corpus and tidying up must do without.
+        """
         words = ["prepare", str(self.text), "--output-dir", str(place.result), "--processes", "2"]
-        is_done = place.result.exists() and not Path(f"{place.result}.partial").exists()
-        words += ["--held-out", "50", "--resume", *(["--force"] if is_done else [])]
+        is_named = Path(f"{place.result}.partial/corpus.json").exists()
+        again = ["--force"] if place.result.exists() and not is_named else []
+        words += ["--held-out", "50", "--resume", *again]
         return _with("elmo_framework.corpus.prepare", "BLOCK_BYTES", 2000, words)
 
     def sign(self, place: Place) -> object:

@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Annotated, final
+from typing import final
 
-from annotated_types import Ge, Gt, Lt
 from jaxtyping import Bool, Float
 from torch import Tensor, nn
 
-from elmo_framework.common.component import Local
 from elmo_framework.encoders.encoder import Encoder
 from elmo_framework.encoders.pooler import Pooler
-from elmo_framework.encoders.recurrent import RecurrentEncoder, recurrent_network
-from elmo_framework.nn.recurrent import read_rows
+from elmo_framework.encoders.recurrent import Recurrent, RecurrentEncoder
 
 
 @final
@@ -34,7 +31,7 @@ class LstmEncoder(RecurrentEncoder):
 
 @final
 @Pooler.register("lstm")
-class LstmPooler(Pooler):
+class LstmPooler(Recurrent, Pooler):
     """An LSTM's state after the last word, that of each direction one after the other.
 
     Args:
@@ -46,26 +43,7 @@ class LstmPooler(Pooler):
         input_size: checked against the width that arrives, when it is stated.
     """
 
-    def __init__(
-        self,
-        input_dim: Local[int],
-        hidden_size: Annotated[int, Gt(0)],
-        num_layers: Annotated[int, Gt(0)] = 1,
-        bidirectional: bool = False,
-        dropout: Annotated[float, Ge(0), Lt(1)] = 0.0,
-        input_size: int | None = None,
-    ) -> None:
-        super().__init__()
-        self.output_dim = hidden_size * (2 if bidirectional else 1)
-        self.lstm = recurrent_network(
-            nn.LSTM,
-            input_dim,
-            hidden_size=hidden_size,
-            num_layers=num_layers,
-            bidirectional=bidirectional,
-            dropout=dropout,
-            input_size=input_size,
-        )
+    kind = nn.LSTM
 
     def forward(
         self,
@@ -73,4 +51,4 @@ class LstmPooler(Pooler):
         mask: Bool[Tensor, "batch tokens"],
     ) -> Float[Tensor, "batch output_dim"]:
         """Pool sequences."""
-        return read_rows(self.lstm, inputs, mask).last
+        return self.read(inputs, mask).last

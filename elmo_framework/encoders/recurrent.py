@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, ClassVar, TypeVar
+from typing import Annotated, ClassVar
 
 from annotated_types import Ge, Gt, Lt
 from jaxtyping import Bool, Float
@@ -11,50 +11,16 @@ from torch import Tensor, nn
 from elmo_framework.common.component import Local
 from elmo_framework.common.sizes import require_size
 from elmo_framework.encoders.encoder import Encoder
-from elmo_framework.nn.recurrent import read_rows
-
-NetworkT = TypeVar("NetworkT", bound=nn.LSTM | nn.GRU)
+from elmo_framework.nn.recurrent import Reading, read_rows
 
 
-def recurrent_network(
-    kind: type[NetworkT],
-    input_dim: int,
-    *,
-    hidden_size: int,
-    num_layers: int,
-    bidirectional: bool,
-    dropout: float,
-    input_size: int | None,
-) -> NetworkT:
-    """Return a network over batches whose first dimension is the batch.
-
-    Raises:
-        ValueError: `input_size` is stated and is not `input_dim`, or the dropout, which acts
-            between layers, would do nothing.
-    """
-    require_size("input_size", input_size, inferred=input_dim)
-    if dropout and num_layers == 1:
-        raise ValueError(
-            f"dropout is {dropout}, but acts between layers and num_layers is 1; "
-            "set num_layers, or remove dropout"
-        )
-    return kind(
-        input_dim,
-        hidden_size,
-        num_layers=num_layers,
-        bidirectional=bidirectional,
-        dropout=dropout,
-        batch_first=True,
-    )
-
-
-class RecurrentEncoder(Encoder):
-    """One of torch's recurrent networks as an encoder: the outputs of its top layer.
-
-    Those of both directions stand one after the other.
+class Recurrent(nn.Module):
+    """One of torch's recurrent networks; its weights have the name of their kind.
 
     Attributes:
         kind: which network.
+        input_dim: the width that it takes.
+        output_dim: the width that it gives: both directions stand one after the other.
 
     Args:
         input_dim: the width of the vectors that it will be given.
@@ -63,6 +29,10 @@ class RecurrentEncoder(Encoder):
         bidirectional: whether a second network reads each row from its end.
         dropout: the share of values dropped between the layers.
         input_size: checked against the width that arrives, when it is stated.
+
+    Raises:
+        ValueError: `input_size` is stated and is not `input_dim`, or the dropout, which acts
+            between layers, would do nothing.
     """
 
     kind: ClassVar[type[nn.LSTM] | type[nn.GRU]]
@@ -77,23 +47,35 @@ class RecurrentEncoder(Encoder):
         input_size: int | None = None,
     ) -> None:
         super().__init__()
+        require_size("input_size", input_size, inferred=input_dim)
+        if dropout and num_layers == 1:
+            raise ValueError(
+                f"dropout is {dropout}, but acts between layers and num_layers is 1; "
+                "set num_layers, or remove dropout"
+            )
         self.input_dim = input_dim
         self.output_dim = hidden_size * (2 if bidirectional else 1)
-        network = recurrent_network(
-            self.kind,
+        network = self.kind(
             input_dim,
-            hidden_size=hidden_size,
+            hidden_size,
             num_layers=num_layers,
             bidirectional=bidirectional,
             dropout=dropout,
-            input_size=input_size,
+            batch_first=True,
         )
-        self.add_module(self._name, network)
+        self.add_module(self.kind.__name__.lower(), network)
 
-    @property
-    def _name(self) -> str:
-        """`lstm` or `gru`: how the names of the weights begin."""
-        return self.kind.__name__.lower()
+    def read(
+        self, inputs: Float[Tensor, "batch tokens input_dim"], mask: Bool[Tensor, "batch tokens"]
+    ) -> Reading:
+        """Read rows."""
+        (network,) = self.children()
+        assert isinstance(network, nn.LSTM | nn.GRU)
+        return read_rows(network, inputs, mask)
+
+
+class RecurrentEncoder(Recurrent, Encoder):
+    """A recurrent network as an encoder: the outputs of its top layer."""
 
     def forward(
         self,
@@ -101,6 +83,4 @@ class RecurrentEncoder(Encoder):
         mask: Bool[Tensor, "batch tokens"],
     ) -> Float[Tensor, "batch tokens output_dim"]:
         """Encode sequences."""
-        network = self.get_submodule(self._name)
-        assert isinstance(network, nn.LSTM | nn.GRU)
-        return read_rows(network, inputs, mask).outputs
+        return self.read(inputs, mask).outputs

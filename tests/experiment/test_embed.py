@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import io
-import multiprocessing
-import os
 import sys
 from pathlib import Path
 
@@ -12,7 +10,6 @@ import h5py
 import numpy as np
 import pytest
 import torch
-import torch.distributed as dist
 
 from elmo_framework import load
 from elmo_framework.bilm.frozen import FrozenBiLm
@@ -22,6 +19,7 @@ from elmo_framework.commands.main import main
 from elmo_framework.embedders.elmo import ElmoTokenEmbedder
 from tests.experiment.jobs import DATA
 from tests.numpy_bilm import NumpyBiLm
+from tests.two_processes import in_two_processes
 
 TEXT = str(DATA / "lm_valid.txt")
 
@@ -62,39 +60,13 @@ def test_the_mix_for_another_bilm_is_refused(
     assert "this run has learned its mix on another biLM" in capsys.readouterr().err
 
 
-def in_two_processes(words: list[str]) -> list[int | None]:
-    """Run `elmo` as `torchrun` does, but without the time that two imports take."""
-    store = dist.TCPStore("127.0.0.1", 0, is_master=True, wait_for_workers=False)
-    context = multiprocessing.get_context("fork")
-    processes = [
-        context.Process(target=_one_of_two, args=(rank, store.port, words), daemon=True)
-        for rank in (0, 1)
-    ]
-    for process in processes:
-        process.start()
-    for process in processes:
-        process.join(timeout=300)
-    return [process.exitcode for process in processes]
-
-
-def _one_of_two(rank: int, port: int, words: list[str]) -> None:
-    torch.set_num_threads(1)  # the others did not come along into this process
-    os.environ.update(
-        RANK=str(rank),
-        WORLD_SIZE="2",
-        MASTER_ADDR="127.0.0.1",
-        MASTER_PORT=str(port),
-        TORCHELASTIC_USE_AGENT_STORE="True",  # the store is there already
-    )
-    sys.exit(main(words))
-
-
 @pytest.mark.parametrize("name", ["out.hdf5", "out"])
 def test_two_processes_leave_the_result_of_one(bilm: Path, tmp_path: Path, name: str) -> None:
     flags = ["--max-tokens", "16", "--device", "cpu"]
     command = ["embed", str(bilm), TEXT, *flags, "--output-file"]
     assert main([*command, str(tmp_path / f"one-{name}")]) == 0
-    assert in_two_processes([*command, str(tmp_path / name)]) == [0, 0]
+    words = [*command, str(tmp_path / name)]
+    assert in_two_processes(lambda _: sys.exit(main(words))) == [0, 0]
     files = ["", "vectors.npy", "index.npy"] if name == "out" else [""]
     for file in files[-2:]:
         one, two = tmp_path / f"one-{name}" / file, tmp_path / name / file

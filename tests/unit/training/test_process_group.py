@@ -7,12 +7,11 @@ import platform
 import sys
 from collections.abc import Callable
 from datetime import timedelta
+from functools import partial
 from pathlib import Path
 
 import pytest
 import torch
-import torch.distributed as dist
-import torch.multiprocessing as multiprocessing
 from torch import Tensor, nn
 
 from elmo_framework.common.errors import RunError
@@ -26,6 +25,7 @@ from elmo_framework.training.process_group import (
     local_gradients,
     process_group,
 )
+from tests.two_processes import in_two_processes
 
 CPU = torch.device("cpu")
 ROWS = torch.arange(12.0).reshape(4, 3)
@@ -43,16 +43,8 @@ def gradient(model: nn.Linear, *losses: Callable[[], Tensor]) -> Tensor:
     return model.weight.grad
 
 
-def work(rank: int, port: int, directory: Path) -> None:
+def work(rank: int, directory: Path) -> None:
     """What each of two processes does."""
-    torch.set_num_threads(1)
-    os.environ.update(
-        RANK=str(rank),
-        WORLD_SIZE="2",
-        MASTER_ADDR="127.0.0.1",
-        MASTER_PORT=str(port),
-        TORCHELASTIC_USE_AGENT_STORE="True",  # the store is there already
-    )
     with process_group(CPU, to_go_on="") as group:
         assert group.sum({"both": 1.0, f"only-{rank}": 2.0}) == {
             "both": 2.0,
@@ -82,10 +74,7 @@ def mean_square(model: nn.Linear, *rows: int) -> Callable[[], Tensor]:
 def gradients_of_two(tmp_path_factory: pytest.TempPathFactory) -> list[list[Tensor]]:
     """What each of two processes found: a joint gradient, then one of its own, then both."""
     directory = tmp_path_factory.mktemp("two")
-    store = dist.TCPStore("127.0.0.1", 0, is_master=True, wait_for_workers=False)
-    multiprocessing.start_processes(
-        work, args=(store.port, directory), nprocs=2, start_method="fork"
-    )
+    assert in_two_processes(partial(work, directory=directory)) == [0, 0]
     return [torch.load(directory / f"{rank}.pt", weights_only=True) for rank in range(2)]
 
 
