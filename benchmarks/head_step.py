@@ -27,12 +27,17 @@ from elmo_framework.common.config import Config
 from elmo_framework.common.plugins import load_plugins
 from elmo_framework.data.batch import to_device
 from elmo_framework.data.source import Share
-from elmo_framework.experiment.data_sets import count_vocabularies, prepare_model
+from elmo_framework.experiment.data_sets import (
+    count_vocabularies,
+    prepare_model,
+    training_source,
+)
 from elmo_framework.experiment.experiment import Experiment
 from elmo_framework.experiment.preflight import check
-from elmo_framework.experiment.train import build_model, build_trainer
+from elmo_framework.experiment.train import build_model
+from elmo_framework.model.model import Model
 from elmo_framework.training.evaluator import autocast
-from elmo_framework.training.process_group import ProcessGroup
+from elmo_framework.training.options import GradientDescent
 from elmo_framework.training.sparse_gradients import clip_norm, clip_values
 
 _MILLISECONDS = 1000
@@ -56,24 +61,65 @@ def main() -> int:
     """Measure and report."""
     arguments = _arguments()
     torch.set_num_threads(arguments.threads)
-    training = Training(_experiment(arguments), torch.device(arguments.device))
+    device = torch.device(arguments.device)
+    training = Training(_experiment(arguments), device)
+    updates = training.updates
     num_updates = arguments.warm_up + arguments.steps
     batches = list(islice(training.batches(), num_updates))
-    phases = np.array([training.update(batch) for batch in batches])[arguments.warm_up :]
+    phases = np.array([updates.update(batch) for batch in batches])[arguments.warm_up :]
     num_tokens = sum(batch.num_tokens for batch in batches[arguments.warm_up :])
     report(
         bench="head_step",
         config=arguments.config,
-        device=device_name(training.device),
+        device=device_name(device),
         torch=torch.__version__,
         threads=arguments.threads,
         step_ms=_milliseconds(phases.sum(1)),
         tokens_per_s=round(num_tokens / float(phases.sum()), 2),
-        loss=training.loss,
-        parameters=sum(held.numel() for held in training.parameters),
+        loss=updates.loss,
+        parameters=sum(held.numel() for held in updates.parameters),
         **{f"{name}_ms": _milliseconds(phases[:, at]) for at, name in enumerate(Phases._fields)},
     )
     return 0
+
+
+class Updates:
+    """What changes the weights of a model, a batch after the other.
+
+    Args:
+        model: built, its parts prepared.
+        options: of its training.
+        device: where the model is.
+
+    Attributes:
+        parameters: those that are trained.
+        loss: of the last update.
+    """
+
+    def __init__(self, model: Model[Any], options: GradientDescent, device: torch.device) -> None:
+        self._model, self._options, self._device = model.train(), options, device
+        self.parameters = [held for held in model.parameters() if held.requires_grad]
+        self._optimizer = options.optimizer.create(self.parameters)
+        self.loss = float("nan")
+
+    def update(self, batch: Any) -> Phases:
+        """Make one update."""
+        times = [now(self._device)]
+        with autocast(self._device, self._options.precision):
+            loss = self._model(batch).loss
+        penalty = self._model.penalty()
+        total = loss if penalty is None else loss + penalty
+        times.append(now(self._device))
+        total.backward()
+        times.append(now(self._device))
+        clip_norm(self.parameters, self._options.grad_norm or math.inf)
+        if self._options.grad_clipping is not None:
+            clip_values(self.parameters, self._options.grad_clipping)
+        self._optimizer.step()
+        self._optimizer.zero_grad(set_to_none=True)
+        times.append(now(self._device))
+        self.loss = total.item()
+        return Phases(*np.diff(times).tolist())
 
 
 class Training:
@@ -84,50 +130,22 @@ class Training:
         device: where the model is.
 
     Attributes:
-        parameters: those that are trained.
-        loss: of the last update.
+        updates: of the model.
     """
 
     def __init__(self, experiment: Experiment, device: torch.device) -> None:
         vocabularies = count_vocabularies(experiment, experiment.model.factory)
-        self.device, self._model = device, build_model(experiment, vocabularies, device).train()
-        prepare_model(experiment, self._model, device)
-        self._trainer = build_trainer(
-            experiment,
-            self._model,
-            vocabularies,
-            evaluator=None,
-            group=ProcessGroup(Share()),
-            device=device,
-        )
-        self.parameters = [held for held in self._model.parameters() if held.requires_grad]
-        self.loss = float("nan")
+        model = build_model(experiment, vocabularies, device)
+        prepare_model(experiment, model, device)
+        self._device = device
+        self._source = training_source(experiment, model, vocabularies, share=Share())
+        self.updates = Updates(model, experiment.trainer, device)
 
     def batches(self) -> Iterator[Any]:
         """Yield batches of one epoch after the other, on the device."""
         while True:
-            for batch in self._trainer.source.batches():
-                yield to_device(batch, self.device)
-
-    def update(self, batch: Any) -> Phases:
-        """Make one update."""
-        options, optimizer = self._trainer.options, self._trainer.optimizer
-        times = [now(self.device)]
-        with autocast(self.device, options.precision):
-            loss = self._model(batch).loss
-        penalty = self._model.penalty()
-        total = loss if penalty is None else loss + penalty
-        times.append(now(self.device))
-        total.backward()
-        times.append(now(self.device))
-        clip_norm(self.parameters, options.grad_norm or math.inf)
-        if options.grad_clipping is not None:
-            clip_values(self.parameters, options.grad_clipping)
-        optimizer.step()
-        optimizer.zero_grad(set_to_none=True)
-        times.append(now(self.device))
-        self.loss = total.item()
-        return Phases(*np.diff(times).tolist())
+            for batch in self._source.batches():
+                yield to_device(batch, self._device)
 
 
 def _experiment(arguments: Namespace) -> Experiment:

@@ -49,7 +49,7 @@ with --layers other than all there is no axis of layers.
             type=Path,
             nargs="+",
             metavar="SENTENCES",
-            help="text files, a sentence a line; .gz, .xz and .zst are decompressed, - reads "
+            help="text files, a sentence a line; .gz, .bz2, .xz and .zst are decompressed, - reads "
             "standard input",
         )
         parser.add_argument(

@@ -63,7 +63,7 @@ def add_search_arguments(parser: ArgumentParser, *, required: bool) -> None:
         nargs="+",
         required=required,
         metavar="FILE",
-        help="text files, a sentence a line; .gz, .xz and .zst are decompressed",
+        help="text files, a sentence a line; .gz, .bz2, .xz and .zst are decompressed",
     )
     parser.add_argument("--query", required=required, metavar="SENTENCE", help="a sentence")
     parser.add_argument(

@@ -42,8 +42,8 @@ to train on it:
             type=Path,
             nargs="+",
             metavar="TEXT",
-            help="files, folders or patterns of files; .gz, .xz and .zst are decompressed, - reads "
-            "standard input",
+            help="files, folders or patterns of files; .gz, .bz2, .xz and .zst are decompressed, "
+            "- reads standard input",
         )
         parser.add_argument(
             "--output-dir", type=Path, required=True, metavar="CORPUS", help="what is written"

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import bz2
 import tarfile
 import zipfile
 from collections.abc import Iterator, Sequence
@@ -39,7 +38,7 @@ def open_packed(path: Path) -> Iterator[BinaryIO]:
             elif inner is not None:
                 raise DataError(f"this is no archive, so no {inner!r} is in it", path=place)
             else:
-                yield _unpacked(file, place)
+                yield decompressed(file, place)
     except (zipfile.BadZipFile, tarfile.TarError) as error:
         raise DataError(f"cannot be read: {error}", path=place) from error
 
@@ -51,15 +50,11 @@ def unpacked_name(path: Path) -> str:
     return name.stem if name.suffix in _PACKED else name.name
 
 
-def _unpacked(file: BinaryIO, name: Path) -> BinaryIO:
-    return cast(BinaryIO, bz2.open(file)) if name.suffix == ".bz2" else decompressed(file, name)
-
-
 def _from_zip(file: BinaryIO, path: Path, inner: str | None, stack: ExitStack) -> BinaryIO:
     archive = stack.enter_context(zipfile.ZipFile(file))
     names = [entry.filename for entry in archive.infolist() if not entry.is_dir()]
     name = _chosen(path, names, inner)
-    return _unpacked(cast(BinaryIO, stack.enter_context(archive.open(name))), Path(name))
+    return decompressed(cast(BinaryIO, stack.enter_context(archive.open(name))), Path(name))
 
 
 def _from_tar(file: BinaryIO, path: Path, inner: str | None, stack: ExitStack) -> BinaryIO:
@@ -68,7 +63,7 @@ def _from_tar(file: BinaryIO, path: Path, inner: str | None, stack: ExitStack) -
     name = _chosen(path, names, inner)
     held = archive.extractfile(name)
     assert held is not None
-    return _unpacked(cast(BinaryIO, stack.enter_context(held)), Path(name))
+    return decompressed(cast(BinaryIO, stack.enter_context(held)), Path(name))
 
 
 def _chosen(path: Path, names: Sequence[str], inner: str | None) -> str:

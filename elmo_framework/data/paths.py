@@ -53,7 +53,7 @@ def matches(pattern: Path) -> Iterator[Path]:
 def read_lines(path: Path) -> Iterator[tuple[int, str]]:
     r"""Yield the lines of a UTF-8 text file with their numbers, from 1; `\n` or `\r\n` ends one.
 
-    A file whose name ends with `.gz`, `.xz` or `.zst` is decompressed.
+    A file whose name ends with `.gz`, `.bz2`, `.xz` or `.zst` is decompressed.
 
     Raises:
         DataError: the file cannot be opened, or a line is not UTF-8.

@@ -43,7 +43,8 @@ class Corpus:
     """Lines of text files, read as often as is needed and never held.
 
     Args:
-        paths: files, those that end with `.gz`, `.xz` or `.zst` compressed; `-` is standard input.
+        paths: files, those that end with `.gz`, `.bz2`, `.xz` or `.zst` compressed; `-` is
+            standard input.
         tokenizer: what splits a line into words.
         standard_input: its content, where it is among the paths; see `spooled`.
     """

@@ -24,8 +24,9 @@ from elmo_framework.tasks.language_modeling.example import LanguageModelingExamp
 class LanguageModelingReader(DatasetReader[LanguageModelingExample]):
     """Reads sentences from UTF-8 text: a file, a folder of files or a pattern of files.
 
-    Files whose names end with `.gz`, `.xz` or `.zst` are decompressed. A line without words is
-    skipped. Sentence boundaries (`<S>`, `</S>`) are not written in the text; the model adds them.
+    Files whose names end with `.gz`, `.bz2`, `.xz` or `.zst` are decompressed. A line without words
+    is skipped. Sentence boundaries (`<S>`, `</S>`) are not written in the text; the model adds
+    them.
 
     Args:
         tokenizer: what splits a line into sentences and words; `whitespace` takes the text as it
