@@ -54,7 +54,7 @@ class Place:
     @property
     def unfinished(self) -> list[str]:
         """The names of what is half written or removed."""
-        endings = ("writing", "removing", "partial")
+        endings = ("writing", "replaced", "removing", "partial")
         found = (path for ending in endings for path in self.folder.rglob(f"*.{ending}"))
         return sorted(path.name for path in found)
 

@@ -3,8 +3,8 @@
 A run is one `elmo train` of `experiments/TASK/{baseline,elmo}.jsonnet` with the folder's
 `small.libsonnet` laid over it, on all training examples or on a small share of them. Runs that are
 finished are not run again and those that were interrupted go on, so that this script can be
-stopped and started as one likes. The scores are those of the development data, which also chose
-the best epoch.
+stopped and started as one likes, with the same options. The scores are those of the development
+data, which also chose the best epoch.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from argparse import ArgumentParser, Namespace
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from functools import partial
+from functools import partial, reduce
 from pathlib import Path
 from statistics import mean, stdev
 from typing import Any, NamedTuple
@@ -88,6 +88,8 @@ def main() -> int:
     if not arguments.table_only:
         for task in arguments.tasks:
             _write_configs(arguments.runs / task, task)
+        for run in runs:
+            _require_same(run, arguments.runs, bilms[run.variant], epochs=arguments.epochs)
         train = partial(_train, runs=arguments.runs, epochs=arguments.epochs)
         with ThreadPoolExecutor(arguments.jobs) as pool:
             codes += pool.map(lambda run: train(run, bilm=bilms[run.variant]), runs)
@@ -127,6 +129,21 @@ def _train(run: Run, runs: Path, bilm: str | None, *, epochs: int | None) -> int
         code = subprocess.run(command, stdout=log, stderr=log, check=False).returncode
     print(f"{run.folder}: exit {code}", file=sys.stderr, flush=True)  # noqa: T201
     return code
+
+
+def _require_same(run: Run, runs: Path, bilm: str | None, *, epochs: int | None) -> None:
+    """Refuse to count a finished run that had another biLM or other epochs for this one."""
+    folder = runs / run.folder
+    if not (folder / "metrics.json").exists():
+        return
+    trained = Config.load(folder / "config.json").raw
+    for key, value in _changes(run, bilm, epochs=epochs).items():
+        found = reduce(lambda held, name: held.get(name, {}), key.split("."), trained)
+        if found != value:
+            raise SystemExit(
+                f"{folder}: this run is finished, and {key} was {found!r}, not {value!r}; "
+                "ask for the same, or choose other --runs"
+            )
 
 
 def _changes(run: Run, bilm: str | None, *, epochs: int | None) -> dict[str, Any]:

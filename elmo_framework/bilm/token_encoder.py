@@ -12,7 +12,7 @@ from torch import Tensor, nn
 
 from elmo_framework.common.registry import Registrable
 from elmo_framework.data.characters import NUM_CHARACTERS, ElmoCharacterIndexer
-from elmo_framework.nn.char_cnn import Activation, CharCnn
+from elmo_framework.nn.char_cnn import CharCnn, CharCnnActivation
 from elmo_framework.nn.highway import Highway
 from elmo_framework.nn.linear import Linear
 
@@ -64,7 +64,7 @@ class CharCnnTokenEncoder(TokenEncoder):
         filters: Annotated[list[Filter], MinLen(1)] = _PUBLISHED_FILTERS,
         num_highway: Annotated[int, Ge(0)] = 2,
         projection_dim: Annotated[int, Gt(0)] | None = 512,
-        activation: Activation = "relu",
+        activation: CharCnnActivation = "relu",
         max_characters_per_token: Annotated[int, Ge(3)] = 50,
     ) -> None:
         super().__init__()

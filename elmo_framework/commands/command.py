@@ -78,7 +78,7 @@ def add_bilm_argument(parser: ArgumentParser) -> None:
     parser.add_argument(
         "bilm",
         metavar="BILM",
-        help="the folder of a biLM, or of its run, or the name of a published one",
+        help="the folder of a biLM, or of its run, or its name: mini, or a published one",
     )
 
 

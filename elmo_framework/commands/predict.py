@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from argparse import ArgumentParser, Namespace
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO, final
 
@@ -89,9 +89,8 @@ def _write(run: LoadedRun, arguments: Namespace, output: TextIO) -> None:
 
     task = run.head().task
     written = prediction_format(task, arguments.predictions_format)
-    predictions = run.predictions_with_examples(
-        _inputs(arguments.file), batch_size=arguments.batch_size, tokenizer=arguments.tokenizer
-    )
+    examples = _examples(arguments.file, run.to_example(arguments.tokenizer))
+    predictions = run.predictions(examples, batch_size=arguments.batch_size)
     if arguments.pretty:
         _print_pretty(task, predictions, output)
         return
@@ -109,22 +108,16 @@ def _print_pretty(
         console.print(task.pretty(prediction, example), soft_wrap=True)
 
 
-def _inputs(path: Path) -> Iterator[str | dict[str, Any]]:
-    """Yield the sentences and objects of a file; blank lines are left out."""
-    import json
-
-    from elmo_framework.common.errors import DataError
-    from elmo_framework.data.paths import STANDARD_INPUT, decoded_lines, read_lines
+def _examples(path: Path, to_example: Callable[[object], Any]) -> Iterator[Any]:
+    """Yield an example of each line of a file, a sentence or an object, that is not blank."""
+    from elmo_framework.data.paths import STANDARD_INPUT, decoded_lines, placed, read_lines
+    from elmo_framework.data.records import json_object
 
     is_piped = path == STANDARD_INPUT
     lines = decoded_lines(sys.stdin.buffer, path) if is_piped else read_lines(path)
     for number, line in lines:
         text = line.strip()
-        if not text.startswith("{"):
-            if text:
-                yield text
-            continue
-        try:
-            yield json.loads(text)
-        except ValueError as error:
-            raise DataError(f"no JSON object: {error}", path=path, line=number) from error
+        if text:
+            with placed(path, number):
+                example = to_example(json_object(line) if text.startswith("{") else text)
+            yield example

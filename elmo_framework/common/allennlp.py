@@ -7,16 +7,20 @@ from typing import Any
 
 from elmo_framework.common.errors import ConfigError, Problem, dotted
 
-_LOADER = "use `data_loader`: {batch_size or max_tokens, shuffle}"
+_LOADER = "use `data_loader`: {batch_size or max_tokens, bucketing, shuffle}"
 _OBSERVERS = "use `callbacks`, a list of observers such as 'tensorboard'"
 _NO_INDEXERS = "remove it: each token embedder brings its own indexer"
 _ENCODER = "use `encoder`"
 _ALL_SCORES = "remove it: every score of a task is always there"
+_ATTENTION = "remove it: the attention of each head is that of its paper"
+_ELMO = "use `elmo_token_embedder` in `embedder`, as `output_embedder`, or both, not `elmo`"
+_LENGTH = "remove it: the trainer knows how long training is"
 
 _ANYWHERE = {
     "text_field_embedder": "use `embedder`: {token_embedders: {...}}",
     "token_indexers": _NO_INDEXERS,
     "source_token_indexers": _NO_INDEXERS,
+    "vocab_to_cache": "remove it: `cache` keeps the layers of whole sentences",
     "do_layer_norm": "use `mix`: {type: 'scalar_mix', layer_norm: true or false}",
 }
 _UNDER = {
@@ -30,11 +34,19 @@ _UNDER = {
         "include_in_archive": "remove it: a run's folder holds all that the run needs",
     },
     "model": {
-        "similarity_function": "remove it: the attention of each head is that of its paper",
+        "similarity_function": _ATTENTION,
+        "matrix_attention": _ATTENTION,
         "seq2seq_encoder": _ENCODER,
         "phrase_layer": _ENCODER,
         "context_layer": _ENCODER,
         "seq2vec_encoder": "use `pooler`",
+        "constrain_crf_decoding": "use `constrain_transitions`",
+        "use_input_elmo": _ELMO,
+        "use_integrator_output_elmo": _ELMO,
+        "output_logit": "remove it: a linear layer follows `output_feedforward`",
+        "mask_lstms": "remove it: padding changes nothing",
+        "srl_eval_path": "remove it: the scores are those of srl-eval.pl, without Perl",
+        "ignore_span_metric": _ALL_SCORES,
         "calculate_span_f1": _ALL_SCORES,
         "verbose_metrics": _ALL_SCORES,
         "regularizer": "use `l2` of a `mix` for the weights of layers, and the optimizer's "
@@ -44,6 +56,7 @@ _UNDER = {
     "dataset_reader": {
         "lazy": "remove it: readers always stream",
         "convert_to_coding_scheme": "use `coding_scheme`",
+        "remove_singleton_clusters": "use `remove_singletons`",
     },
     "data_loader": {"batch_sampler": _LOADER},
     "validation_data_loader": {"batch_sampler": "use {batch_size or max_tokens}"},
@@ -53,6 +66,7 @@ _UNDER = {
         "shuffle": "use `shuffle` of the `data_loader`",
         "num_serialized_models_to_keep": "use `checkpointer`: {keep_most_recent_by_count}",
         "model_save_interval": "use `checkpointer`: {save_every: {minutes}}",
+        "tensorboard_writer": _OBSERVERS,
         "summary_interval": _OBSERVERS,
         "histogram_interval": _OBSERVERS,
         "should_log_learning_rate": _OBSERVERS,
@@ -61,6 +75,17 @@ _UNDER = {
         "run_confidence_checks": "remove it",
         "momentum_scheduler": "remove it: the momentum stays as the `optimizer` says",
         "grad_scaling": "remove it: bfloat16 needs no scaling",
+    },
+    "learning_rate_scheduler": {
+        "num_warmup_steps": "use `warmup_steps`",
+        "num_epochs": _LENGTH,
+        "num_steps_per_epoch": _LENGTH,
+        "mode": "remove it: `validation_metric` of the `trainer` says what is better",
+    },
+    "checkpointer": {
+        "save_every_num_seconds": "use `save_every`: {minutes}",
+        "save_every_num_batches": "use `save_every`: {steps}",
+        "save_completed_epochs": "remove it: each evaluation is saved; `save_every` adds more",
     },
     "vocabulary": {
         "directory_path": "use `directory`",

@@ -12,7 +12,10 @@ from pathlib import Path
 from shutil import rmtree
 from typing import Any, TextIO
 
+from elmo_framework.common.errors import RunError
+
 _CHUNK = 1 << 20
+_OF_THE_DISK = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)
 
 
 def write_text(path: Path, text: str) -> None:
@@ -57,22 +60,59 @@ def replacing(path: Path) -> Iterator[Path]:
     What was written is on the disk before it gets its name. When the body fails, or the process
     ends, `path` is as it was. A folder there makes room for a folder only, and is removed when
     that has its name. Of a link to a folder the link is replaced, and the folder stays.
+
+    A folder takes two renames. Where the process is killed between them, nothing has the name: what
+    had it is `.NAME.replaced`, and has it again when `path` is replaced the next time.
     """
-    aside = path.with_name(f".{path.name}.writing")
+    aside, replaced = _beside(path, "writing"), _beside(path, "replaced")
     remove(aside)
+    _settle(replaced, path)
     try:
-        yield aside
-        if aside.is_file():
-            _permit(aside)
-        _synchronize(aside)
-        doomed = _renamed(path) if aside.is_dir() and path.is_dir() else None
-        aside.replace(path)
+        with naming(path):
+            yield aside
+            if aside.is_file():
+                _permit(aside)
+            _synchronize(aside)
+            if aside.is_dir() and path.is_dir():
+                path.replace(replaced)
+            aside.replace(path)
     except BaseException:
+        _settle(replaced, path)
         remove(aside)
         raise
     _synchronize_one(path.parent)
-    if doomed is not None:
-        _delete(doomed)
+    _settle(replaced, path)
+
+
+@contextmanager
+def naming(path: Path) -> Iterator[None]:
+    """Let an error of the disk, which by itself names no file, name this one."""
+    try:
+        yield
+    except OSError as error:
+        if error.filename is None and error.errno in _OF_THE_DISK:
+            error.filename = str(path)
+        raise
+
+
+@contextmanager
+def repairable(path: Path, *, to_go_on: str) -> Iterator[None]:
+    """Say of an error that names a file what the user does after repairing it.
+
+    Args:
+        path: what is named where the disk has an error.
+        to_go_on: what the user does.
+
+    Raises:
+        RunError: a file cannot be read or written.
+    """
+    try:
+        with naming(path):
+            yield
+    except OSError as error:
+        if error.filename is None:
+            raise
+        raise RunError(f"{error.filename}: {error.strerror}; repair it, and {to_go_on}") from error
 
 
 def json_line(value: Any) -> str:
@@ -96,8 +136,7 @@ def remove_folder(path: Path) -> None:
 
     Of a link to a folder the link is removed.
     """
-    if path.is_dir():
-        _delete(_renamed(path))
+    _remove_as(_beside(path, "removing"), path)
 
 
 def digest(paths: Iterable[Path]) -> str:
@@ -110,11 +149,23 @@ def digest(paths: Iterable[Path]) -> str:
     return total.hexdigest()
 
 
-def _renamed(folder: Path) -> Path:
-    """Give a folder, or a link to one, the name under which it is removed."""
-    doomed = folder.with_name(f".{folder.name}.removing")
-    _delete(doomed)
-    return folder.replace(doomed)
+def _beside(path: Path, use: str) -> Path:
+    return path.with_name(f".{path.name}.{use}")
+
+
+def _settle(replaced: Path, path: Path) -> None:
+    """Remove a folder that was replaced; if nothing has taken its place, it has its name again."""
+    if os.path.lexists(path):
+        _remove_as(_beside(path, "removing"), replaced)
+    elif replaced.is_dir():
+        replaced.replace(path)
+
+
+def _remove_as(doomed: Path, folder: Path) -> None:
+    """Remove a folder, or a link to one, if it is there, under another name."""
+    if folder.is_dir():
+        _delete(doomed)
+        _delete(folder.replace(doomed))
 
 
 def _delete(folder: Path) -> None:

@@ -76,7 +76,7 @@ class UnfinishedFolder:
                     f"another {self._flag}"
                 )
             self._require_ours(self.output)
-        if self._is_begun() and not (resume or force):
+        if self.is_begun() and not (resume or force):
             raise RunError(
                 f"{self.path} holds the work of an interrupted job; pass --resume to go on with "
                 "it, or --force to begin anew"
@@ -95,7 +95,7 @@ class UnfinishedFolder:
         Raises:
             RunError: the interrupted job did something else.
         """
-        if resume and self._is_begun():
+        if resume and self.is_begun():
             self._require_same(settings)
             return True
         remove_folder(self.path)
@@ -103,7 +103,8 @@ class UnfinishedFolder:
         write_text(self._settings, json.dumps(dict(settings), indent=2) + "\n")
         return False
 
-    def _is_begun(self) -> bool:
+    def is_begun(self) -> bool:
+        """Tell whether a job has noted here what it has done."""
         return any(journal.stat().st_size for journal in self.path.glob("done*"))
 
     def _require_same(self, settings: Mapping[str, Any]) -> None:

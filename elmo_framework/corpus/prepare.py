@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any, final
 
 from elmo_framework.common.errors import RunError, StoppedError
-from elmo_framework.common.files import write_text
+from elmo_framework.common.files import repairable, write_text
 from elmo_framework.common.logs import Progress, say
 from elmo_framework.corpus.assemble import Selection, assemble
 from elmo_framework.corpus.blocks import Block, read_blocks, size_on_disk, text_files
@@ -75,20 +75,17 @@ def prepare(job: PreparationJob) -> None:
         # What is wrong with these is found before anything is written.
         recipe.build()
         selection = _selection(job)
+        to_go_on = "--resume goes on from here"
         try:
-            workplace.begin(_cutting(recipe), resume=job.resume)
-            drafts = _draft(job, files, recipe, workplace)
-            manifest = workplace.finished(settings)
-            if manifest is None:
-                manifest = _assembled(drafts, selection, settings, workplace)
-            workplace.remove()
-        except OSError as error:
-            raise RunError(
-                f"{error.filename or workplace.path}: cannot be written: {error.strerror}; "
-                "repair it, and --resume goes on from here"
-            ) from error
+            with repairable(workplace.path, to_go_on=to_go_on):
+                workplace.begin(_cutting(recipe), resume=job.resume)
+                drafts = _draft(job, files, recipe, workplace)
+                manifest = workplace.finished(settings)
+                if manifest is None:
+                    manifest = _assembled(drafts, selection, settings, workplace)
+                workplace.remove()
         except KeyboardInterrupt as error:
-            raise StoppedError("interrupted; --resume goes on from here") from error
+            raise StoppedError(f"interrupted; {to_go_on}") from error
     report(job.output, manifest)
 
 

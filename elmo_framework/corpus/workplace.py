@@ -86,7 +86,7 @@ class Workplace:
             return {}
         lines = self._journal.read_text(encoding="utf-8").splitlines()
         notes = [Drafted(**json.loads(line)) for line in lines]
-        return {note.number: note for note in notes}
+        return {note.number: note for note in notes if self.draft(note.number).exists()}
 
     def note(self, drafted: Drafted) -> None:
         """Note a block whose draft is whole."""

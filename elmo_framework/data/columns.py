@@ -4,13 +4,18 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
-from typing import NamedTuple
+from typing import Literal, NamedTuple, TypeAlias
 
 from elmo_framework.common.errors import DataError
 from elmo_framework.data.paths import read_lines
+
+Between: TypeAlias = Literal["tabs", "blanks", "tabs or blanks"]
+"""What stands between cells: one tab, so that a cell may be empty or hold spaces; runs of spaces
+and tabs; or a tab in a line that holds one, and runs of spaces in another."""
 
 _DOCUMENT = "-DOCSTART-"
 _CELL = re.compile("[^ \t]+")
@@ -43,9 +48,41 @@ class Block(NamedTuple):
     comments: list[Comment]
 
 
-def split_cells(text: str) -> tuple[str, ...]:
-    """Return what stands between spaces and tabs; a cell may hold others, as no-break spaces."""
+class CellError(ValueError):
+    """A column that cannot be read; `position` says which of its cells, from 0."""
+
+    def __init__(self, position: int, message: str) -> None:
+        super().__init__(message)
+        self.position = position
+
+
+@contextmanager
+def placed_cells(path: Path, first_line: int) -> Iterator[None]:
+    """Say where in a file a cell stands that cannot be read.
+
+    Args:
+        path: of the file.
+        first_line: where the column begins; a cell stands on each line.
+
+    Raises:
+        DataError: for a `CellError` inside.
+    """
+    try:
+        yield
+    except CellError as error:
+        raise DataError(str(error), path=path, line=first_line + error.position) from error
+
+
+def split_cells(text: str, between: Between = "blanks") -> tuple[str, ...]:
+    """Return the cells of a line; blanks are spaces and tabs, and no others, as no-break spaces."""
+    if between == "tabs" or (between == "tabs or blanks" and "\t" in text):
+        return tuple(text.split("\t"))
     return tuple(_CELL.findall(text))
+
+
+def one_cell(text: str) -> str:
+    """Return a word or a label without spaces, which would begin another cell."""
+    return "_".join(text.split()) or "_"
 
 
 def check_width(row: Row, first: Row, path: Path) -> None:
@@ -55,33 +92,41 @@ def check_width(row: Row, first: Row, path: Path) -> None:
         DataError: it has more columns, or fewer.
     """
     if len(row.columns) != len(first.columns):
-        expected = f"expected {len(first.columns)} as on line {first.line}"
-        found = f"found {len(row.columns)} columns, {expected}: {' '.join(row.columns)!r}"
-        raise DataError(found, path=path, line=row.line)
+        raise _unexpected(row, f"{len(first.columns)} as on line {first.line}", path)
 
 
 def read_blocks(
-    path: Path, *, separator: str | None = None, comment: str | None = None
+    path: Path,
+    *,
+    between: Between = "blanks",
+    comment: str | None = None,
+    width: int | None = None,
+    min_width: int = 1,
 ) -> Iterator[Block]:
     """Yield the sentences of a file; a blank line ends one, and so does a comment.
 
     Args:
         path: of the file.
-        separator: what stands between columns; None for runs of spaces and tabs.
+        between: what stands between columns.
         comment: how comments begin; None where there are none.
+        width: how many columns a row has; None for as many as the first of its sentence.
+        min_width: how many it has at least.
 
     Raises:
-        DataError: the file cannot be read, a row is not as wide as the first of its sentence, or
-            there is no sentence at all.
+        DataError: the file cannot be read, a row is not as wide as that, or there is no sentence
+            at all.
     """
     is_empty, block = True, Block([], [])
     for number, line in chain(read_lines(path), [(0, "")]):
         text = line.strip(" \t")
         is_comment = comment is not None and text.startswith(comment)
         if text and not is_comment:
-            cells = tuple(line.split(separator)) if separator else split_cells(line)
-            block.rows.append(Row(number, cells))
-            check_width(block.rows[-1], block.rows[0], path)
+            row = Row(number, split_cells(line, between))
+            if len(row.columns) < min_width or width not in (None, len(row.columns)):
+                expected = width or f"at least {min_width}"
+                raise _unexpected(row, f"{expected} with {between} between them", path)
+            block.rows.append(row)
+            check_width(row, block.rows[0], path)
             continue
         if block.rows:
             yield block
@@ -90,6 +135,11 @@ def read_blocks(
             block.comments.append(Comment(number, text))
     if is_empty:
         raise DataError("there is no sentence in this file", path=path)
+
+
+def _unexpected(row: Row, expected: str, path: Path) -> DataError:
+    found = f"found {len(row.columns)} columns, expected {expected}: {' '.join(row.columns)!r}"
+    return DataError(found, path=path, line=row.line)
 
 
 def read_sentences(path: Path) -> Iterator[list[Row]]:

@@ -21,7 +21,8 @@ class Conll2012Sentence:
 
     Attributes:
         document_id: from the line that begins the document, or from the first column.
-        part: of the document, from 0; None where the line that begins the document names none.
+        part: of the document, as written in the line that begins it, `000`; None where that line
+            names none.
         first_line: where the sentence begins in the file, from 1; a word stands on each line.
         words: the words.
         framesets: the PropBank frame sets of predicates, as `01`; `-` for the others.
@@ -31,7 +32,7 @@ class Conll2012Sentence:
     """
 
     document_id: str
-    part: int | None
+    part: str | None
     first_line: int
     words: tuple[str, ...]
     framesets: tuple[str, ...]
@@ -43,34 +44,33 @@ class Conll2012Sentence:
 def read_conll2012(path: Path) -> Iterator[Conll2012Sentence]:
     """Yield the sentences of a file, in order; lines that begin and end documents may be missing.
 
+    A line that holds a tab has one between columns, so that cells may be empty, as in LitBank.
+
     Raises:
         DataError: the file cannot be read, a line has too few columns or not as many as those
             before it in its sentence, or there is no sentence at all.
     """
-    document: tuple[str, int | None] | None = None
-    for rows, comments in read_blocks(path, comment="#"):
+    document: tuple[str, str | None] | None = None
+    blocks = read_blocks(path, between="tabs or blanks", comment="#", min_width=_MIN_COLUMNS)
+    for rows, comments in blocks:
         for comment in comments:
             if comment.text.startswith("#begin"):
                 document = _document(comment, path)
         yield _sentence(rows, document, path)
 
 
-def _document(comment: Comment, path: Path) -> tuple[str, int | None]:
+def _document(comment: Comment, path: Path) -> tuple[str, str | None]:
     match = _BEGIN.fullmatch(comment.text)
     if match is None:
         expected = "expected '#begin document (NAME); part NNN'"
         raise DataError(f"found {comment.text!r}, {expected}", path=path, line=comment.line)
-    return match[1], None if match[2] is None else int(match[2])
+    return match[1], match[2]
 
 
 def _sentence(
-    rows: Sequence[Row], document: tuple[str, int | None] | None, path: Path
+    rows: Sequence[Row], document: tuple[str, str | None] | None, path: Path
 ) -> Conll2012Sentence:
     first = rows[0]
-    if len(first.columns) < _MIN_COLUMNS:
-        found = f"found {len(first.columns)} columns, expected {_MIN_COLUMNS} and one for each"
-        held = " ".join(first.columns)
-        raise DataError(f"{found} predicate: {held!r}", path=path, line=first.line)
     columns = list(zip(*(row.columns for row in rows), strict=True))
     document_id, part = document or (first.columns[_ID], _part(first, path))
     return Conll2012Sentence(
@@ -85,10 +85,11 @@ def _sentence(
     )
 
 
-def _part(row: Row, path: Path) -> int:
+def _part(row: Row, path: Path) -> str:
+    """Return the part that a column names, as lines that begin documents write it."""
     if not row.columns[_PART].isdecimal():
         expected = "expected the number of a part of the document"
         raise DataError(
             f"the second column is {row.columns[_PART]!r}, {expected}", path=path, line=row.line
         )
-    return int(row.columns[_PART])
+    return f"{int(row.columns[_PART]):03}"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -19,6 +20,20 @@ def require_known(inputs: Mapping[str, Any], keys: Sequence[str]) -> None:
     for key in inputs:
         if key not in keys:
             raise DataError(f"{key!r} is no key of an input; {allowed(key, keys)}")
+
+
+def require_object(
+    inputs: Mapping[str, Any], keys: Sequence[str], *, optional: Sequence[str] = ()
+) -> None:
+    """Refuse a plain sentence, where several texts are needed, and keys that mean nothing.
+
+    Raises:
+        DataError: it is one, or there is such a key.
+    """
+    if set(inputs) == {"sentence"}:
+        needed = json.dumps(dict.fromkeys(keys, "..."))
+        raise DataError(f"a plain sentence is not enough; give {needed}")
+    require_known(inputs, (*keys, *optional))
 
 
 def only_key(inputs: Mapping[str, Any], keys: Sequence[str]) -> str:

@@ -85,6 +85,11 @@ def label_in_colour(prediction: Classification) -> Text:
     return Text.assemble((prediction.label, "bold green"), (f" {probability:.0%}", "dim"))
 
 
+def batch_title(words: Sequence[str], num_examples: int) -> str:
+    """Return the first words of the first example of a batch, and how many follow it."""
+    return f"{excerpt(words)} and {num_examples - 1} more"
+
+
 def excerpt(words: Sequence[str]) -> str:
     """Return the first words of a text, for messages."""
     return repr(shorten(" ".join(words), width=_SHOWN, placeholder=" ..."))

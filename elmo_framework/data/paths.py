@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import BinaryIO, TypeVar
@@ -13,6 +13,9 @@ from elmo_framework.data.compressed import decompressed, reading
 STANDARD_INPUT = Path("-")
 """The path that stands for standard input."""
 
+NO_EXAMPLE = "there is no example in this file"
+
+ItemT = TypeVar("ItemT")
 ParsedT = TypeVar("ParsedT")
 
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
@@ -68,13 +71,22 @@ def filled_lines(path: Path) -> Iterator[tuple[int, str]]:
     Raises:
         DataError: as there, or there is none.
     """
+    lines = ((number, line) for number, line in read_lines(path) if line.strip())
+    return at_least_one(lines, NO_EXAMPLE, path)
+
+
+def at_least_one(items: Iterable[ItemT], message: str, path: Path) -> Iterator[ItemT]:
+    """Yield what was read from a path.
+
+    Raises:
+        DataError: it is nothing; with the message.
+    """
     is_empty = True
-    for number, line in read_lines(path):
-        if line.strip():
-            is_empty = False
-            yield number, line
+    for item in items:
+        is_empty = False
+        yield item
     if is_empty:
-        raise DataError("there is no example in this file", path=path)
+        raise DataError(message, path=path)
 
 
 def parsed_lines(path: Path, parse: Callable[[str], ParsedT]) -> Iterator[ParsedT]:

@@ -6,12 +6,14 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator
 from itertools import chain, islice
 from pathlib import Path
-from typing import Annotated, ClassVar, Generic, TypeVar
+from typing import Annotated, Any, ClassVar, Generic, Protocol, TypeVar, runtime_checkable
 
+import numpy as np
 from annotated_types import Gt
+from numpy.typing import NDArray
 
 from elmo_framework.common.registry import Registrable
-from elmo_framework.data.paths import data_files
+from elmo_framework.data.paths import at_least_one, data_files
 from elmo_framework.data.tokenizer import Tokenizer
 
 ExampleT = TypeVar("ExampleT")
@@ -37,12 +39,29 @@ class DatasetReader(Registrable, ABC, Generic[ExampleT]):
         """
 
 
+@runtime_checkable
+class Divisible(Protocol):
+    """Examples of which some can be had by their numbers, without a look at the others."""
+
+    @property
+    def num_sentences(self) -> int:
+        """How many there are; each is a sentence."""
+
+    def part(self, numbers: NDArray[np.int64]) -> Iterable[Any]:
+        """Return the examples of some numbers."""
+
+
 class FileReader(DatasetReader[ExampleT]):
     """Reads one file after the other, until there are as many examples as are asked for.
+
+    Attributes:
+        all_left_out: what is said of data all of which the reader leaves out.
 
     Args:
         max_instances: how many examples are read; null for all.
     """
+
+    all_left_out: ClassVar[str] = "all that stands here is left out by the reader"
 
     def __init__(self, max_instances: Annotated[int, Gt(0)] | None = None) -> None:
         self.max_instances = max_instances
@@ -51,10 +70,12 @@ class FileReader(DatasetReader[ExampleT]):
         """Yield the examples of a file, or of the files of a folder or a pattern.
 
         Raises:
-            DataError: a file is not in this format, or holds nothing.
+            DataError: a file is not in this format, or holds nothing, or all that the files hold is
+                left out.
         """
         files = (self.examples(file) for file in data_files(path))
-        return islice(chain.from_iterable(files), self.max_instances)
+        examples = islice(chain.from_iterable(files), self.max_instances)
+        return at_least_one(examples, self.all_left_out, path)
 
     @abstractmethod
     def examples(self, file: Path) -> Iterator[ExampleT]:

@@ -12,7 +12,7 @@ from typing import Any, Literal, TypeAlias
 from elmo_framework.common.errors import DataError, found, shown
 from elmo_framework.data.columns import Row, check_width
 from elmo_framework.data.compressed import data_suffix
-from elmo_framework.data.paths import filled_lines, placed, read_lines
+from elmo_framework.data.paths import NO_EXAMPLE, at_least_one, filled_lines, placed, read_lines
 
 Separator: TypeAlias = Literal["tab", "comma"]
 """What stands between the columns of a table."""
@@ -133,8 +133,8 @@ def json_object(text: str) -> dict[str, Any]:
     """
     try:
         value = json.loads(text)
-    except ValueError as error:
-        raise DataError(f"no JSON object: {error}") from error
+    except json.JSONDecodeError as error:
+        raise DataError(f"no JSON object: {error.msg}, column {error.colno}") from error
     if not isinstance(value, dict):
         raise DataError(f"expected a JSON object, not {shown(value)}")
     return value
@@ -183,9 +183,5 @@ def is_words(value: object) -> bool:
 def _rows(path: Path, separator: Separator) -> Iterator[Record]:
     rows = (row for row in read_cells(path, separator) if row.columns)
     names = next(rows, Row(0, ())).columns
-    is_empty = True
-    for row in rows:
-        is_empty = False
+    for row in at_least_one(rows, NO_EXAMPLE, path):
         yield Record(dict(zip(names, row.columns, strict=True)), path, row.line)
-    if is_empty:
-        raise DataError("there is no example in this file", path=path)

@@ -38,7 +38,10 @@ class BatchSource(ABC, Generic[BatchT]):
 
     @property
     def num_tokens(self) -> int | None:
-        """The words of the current epoch, over all processes; None where that is not known."""
+        """The tokens of the current epoch, over all processes; None where that is not known.
+
+        In text they are words and the ends of sentences.
+        """
         return None
 
     @property

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
-from typing import Literal, NamedTuple, TypeAlias
+from typing import Any, Literal, NamedTuple, TypeAlias
 
 import numpy as np
 from jaxtyping import Bool
@@ -86,6 +86,13 @@ def spans(tags: Sequence[str]) -> list[Span]:
             start = position
         previous = tag
     return found
+
+
+def span_objects(tags: Sequence[str], words: Sequence[str]) -> list[dict[str, Any]]:
+    """Return the spans that tags stand for as JSON objects, each with its `text`."""
+    return [
+        {**span._asdict(), "text": " ".join(words[span.start : span.end])} for span in spans(tags)
+    ]
 
 
 def convert(tags: Sequence[str], scheme: Scheme) -> list[str]:

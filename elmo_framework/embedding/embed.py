@@ -185,7 +185,8 @@ def _layout(job: EmbeddingJob, form: VectorForm) -> Layout:
 
 
 def _require_output(job: EmbeddingJob, workplace: Workplace) -> None:
-    workplace.require_free(resume=job.resume, force=job.force)
+    if not (job.resume and workplace.is_named()):
+        workplace.require_free(resume=job.resume, force=job.force)
     if job.output.resolve() in [path.resolve() for path in job.sentences]:
         raise RunError(f"{job.output} is read as well; choose another --output-file")
 
@@ -203,6 +204,8 @@ def _compute(parts: _Parts, workplace: Workplace, share: Share) -> None:
     """Compute and write the pools of this process that are not done."""
     done = workplace.done()
     todo = [pool for pool in parts.pools()[share.rank :: share.world_size] if pool not in done]
+    if not todo:
+        return
     places = workplace.places()
     total = parts.num_words(todo)
     description = "embedding" if share.world_size == 1 else f"embedding, process {share.rank}"

@@ -117,7 +117,7 @@ class NpyLayout(Layout):
             file.truncate(begin + survey.num_words * self.form.num_bytes)
         with (path / "index.npy").open("wb") as file:
             _write_npy_header(file, (survey.num_lines, 2), "int64")
-            np.stack([survey.offsets, survey.lengths], axis=1).tofile(file)
+            file.write(np.stack([survey.offsets, survey.lengths], axis=1).data)
         header = {
             "format": FORMAT,
             "shape": shape,

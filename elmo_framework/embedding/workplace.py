@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import shutil
 from collections.abc import Callable, Iterable, Mapping
+from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any, final
 
@@ -12,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from elmo_framework.common.errors import RunError
-from elmo_framework.common.files import remove, remove_folder
+from elmo_framework.common.files import remove, remove_folder, repairable
 from elmo_framework.common.logs import show_size
 from elmo_framework.common.unfinished import UnfinishedFolder
 from elmo_framework.embedding.corpus import Line, Survey
@@ -38,7 +39,13 @@ class Workplace:
         folder = UnfinishedFolder(output, flag="--output-file", require_ours=_require_result)
         self.output, self.path, self.locked = output, folder.path, folder.locked
         self.require_free, self._begin = folder.require_free, folder.begin
+        self._is_begun = folder.is_begun
         self.result, self._places = self.path / "result", self.path / "places.bin"
+
+    def is_named(self) -> bool:
+        """Tell whether a job ended between naming the result and removing the rest."""
+        is_gone = self._is_begun() and not self.result.exists()
+        return is_gone and os.path.lexists(self.output)
 
     def prepare(
         self,
@@ -54,11 +61,14 @@ class Workplace:
         Raises:
             RunError: the interrupted job computes something else, or the disk is too small.
         """
-        num_bytes = layout.num_bytes(survey) + 8 * survey.num_lines
-        self._require_room(num_bytes - _allocated(self.path))
-        # A job may have ended between naming the result and removing the rest.
-        if not self._begin(settings, resume=resume and self.result.exists()):
-            layout.create(self.result, survey, lines).tofile(self._places)
+        is_named = resume and self.is_named()
+        if not is_named:
+            num_bytes = layout.num_bytes(survey) + 8 * survey.num_lines
+            self._require_room(num_bytes - _allocated(self.path))
+        is_made = is_named or self.result.exists()
+        with _resumable(self.path):
+            if not self._begin(settings, resume=resume and is_made):
+                self._places.write_bytes(layout.create(self.result, survey, lines).data)
 
     def places(self) -> NDArray[np.int64]:
         """Return the byte of each line's vectors."""
@@ -76,8 +86,9 @@ class Workplace:
 
     def finish(self) -> None:
         """Give the result its name."""
-        remove(self.output)
-        self.result.replace(self.output)
+        if self.result.exists():
+            remove(self.output)
+            self.result.replace(self.output)
         remove_folder(self.path)
 
     def _require_room(self, num_bytes: int) -> None:
@@ -101,7 +112,7 @@ class VectorWriter:
     def __init__(self, file: Path, journal: Path) -> None:
         self._path = file
         self._file = os.open(file, os.O_WRONLY)
-        self._journal = journal.open("a+b")
+        self._journal = journal.open("a+b", buffering=0)
         self._journal.seek(0)
         # A process that was killed may have left half a line at the end.
         self._journal.truncate(self._journal.read().rfind(b"\n") + 1)
@@ -120,22 +131,25 @@ class VectorWriter:
             RunError: the disk is full, or damaged.
         """
         content = memoryview(vectors.tobytes())
-        try:
+        with _resumable(self._path):
             while content:
                 written = os.pwrite(self._file, content, place)
                 content, place = content[written:], place + written
-        except OSError as error:
-            raise RunError(
-                f"{self._path}: cannot be written: {error.strerror}; repair it, and --resume goes "
-                "on from here"
-            ) from error
 
     def note(self, pool: int) -> None:
-        """Note a pool whose vectors have been written; they are on the disk before the note."""
-        os.fsync(self._file)
-        self._journal.write(b"%d\n" % pool)
-        self._journal.flush()
-        os.fsync(self._journal.fileno())
+        """Note a pool whose vectors have been written; they are on the disk before the note.
+
+        Raises:
+            RunError: the disk is full, or damaged.
+        """
+        with _resumable(self._path):
+            os.fsync(self._file)
+            self._journal.write(b"%d\n" % pool)
+            os.fsync(self._journal.fileno())
+
+
+def _resumable(path: Path) -> AbstractContextManager[None]:
+    return repairable(path, to_go_on="--resume goes on from here")
 
 
 def _require_result(output: Path) -> None:

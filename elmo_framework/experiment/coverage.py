@@ -7,7 +7,6 @@ from collections import Counter
 from collections.abc import Mapping
 from typing import Any
 
-from elmo_framework.experiment.data_sets import read_examples
 from elmo_framework.experiment.experiment import Experiment, Split
 from elmo_framework.model.model import Covering, Model
 
@@ -47,7 +46,7 @@ def word_coverage(
 
 def _count(experiment: Experiment, model: Model[Any], split: Split) -> Counter[str]:
     counted: Counter[str] = Counter()
-    for example in read_examples(experiment, split):
+    for example in experiment.examples(split):
         for words in model.task.sentences(example):
             counted.update(words)
     return counted

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Annotated, Any, Literal, TypeAlias, final
 
 from annotated_types import Ge, Gt, Le, Lt
@@ -12,6 +14,7 @@ from elmo_framework.common.component import Default, ExistingPath, Lazy
 from elmo_framework.common.registry import Registrable
 from elmo_framework.data.reader import DatasetReader
 from elmo_framework.data.source import DataLoader
+from elmo_framework.experiment.training_share import training_share
 from elmo_framework.model.model import Model
 from elmo_framework.training.options import GradientDescent
 
@@ -71,8 +74,9 @@ class Experiment(Registrable):
         vocabulary: which of the counted words and labels are kept.
         datasets_for_vocab_creation: the data whose words and labels are counted.
         evaluate_on_test: whether the best weights are scored on the test data at the end.
-        train_fraction: share of the training examples that is used; a smaller share of the same
-            seed is a part of a larger one.
+        train_fraction: share of the training examples that is used; for semantic roles, of the
+            sentences with all their predicates. A smaller share of the same seed is a part of a
+            larger one.
         random_seed: fixes the initial weights, dropout, and the order of the data.
         plugins: modules that register components of your own.
     """
@@ -124,6 +128,26 @@ class Experiment(Registrable):
     def reader(self, split: Split) -> DatasetReader[Any]:
         """Return what reads one of the three data sets."""
         return self.train_reader if split == "train" else self.evaluation_reader
+
+    def examples(self, split: Split) -> Iterable[Any]:
+        """Return the examples of one of the data sets; those of training are a share of the whole.
+
+        Raises:
+            DataError: the data is not in the reader's format.
+        """
+        if split == "train" and self.train_fraction < 1:
+            return self._training_share
+        return self.reader(split).read(self.paths[split])
+
+    @cached_property
+    def _training_share(self) -> Iterable[Any]:
+        """The chosen examples; kept, for others are read in vain."""
+        return training_share(
+            lambda: self.train_reader.read(self.paths["train"]),
+            self.model.factory.task.group,
+            fraction=self.train_fraction,
+            seed=self.random_seed,
+        )
 
     @property
     def used_splits(self) -> list[Split]:

@@ -25,6 +25,7 @@ from elmo_framework.experiment.run_directory import RunDirectory
 from elmo_framework.metrics.metric import Table
 from elmo_framework.model.head import Head
 from elmo_framework.model.model import Model
+from elmo_framework.model.task import HeadTask
 from elmo_framework.training.evaluator import Evaluator, autocast, inference
 from elmo_framework.training.process_group import ProcessGroup, choose_device
 from elmo_framework.training.trainer import grouped
@@ -124,28 +125,24 @@ class LoadedRun:
             TypeError: `inputs` is one sentence or one object.
             ValueError: `batch_size` is below 1.
         """
-        task = self.head().task
-        pairs = self.predictions_with_examples(inputs, batch_size=batch_size, tokenizer=tokenizer)
-        return [task.to_json(prediction, example) for prediction, example in pairs]
-
-    def predictions_with_examples(
-        self,
-        inputs: Iterable[str | Mapping[str, Any]],
-        *,
-        batch_size: int = 32,
-        tokenizer: Tokenizer | str | None = None,
-    ) -> Iterator[tuple[Any, Any]]:
-        """Yield the predictions of `predict` as the task knows them, each with its example."""
         if isinstance(inputs, str | Mapping):
             raise TypeError(f"pass a list, [{shown(inputs)}], not {shown(inputs)} alone")
+        to_example, to_json = self.to_example(tokenizer), self.head().task.to_json
+        examples = (_numbered(to_example, held, at) for at, held in enumerate(inputs, start=1))
+        pairs = self.predictions(examples, batch_size=batch_size)
+        return [to_json(prediction, example) for prediction, example in pairs]
+
+    def to_example(self, tokenizer: Tokenizer | str | None = None) -> Callable[[object], Any]:
+        """Return what makes an example of a sentence or an object, as `predict` does."""
+        task = self.head().task
+        chosen = self._tokenizer(task, tokenizer)
+        return lambda held: task.example(_as_object(held), chosen)
+
+    def predictions(self, examples: Iterable[Any], *, batch_size: int) -> Iterator[tuple[Any, Any]]:
+        """Yield what `predict` makes of examples as the task knows it, each with its example."""
         if batch_size < 1:
             raise ValueError(f"batch_size is {batch_size}; it must be above 0")
-        head = self.head()
-        chosen = self._tokenizer(head, tokenizer)
-        examples = (
-            _example(head, held, chosen, number) for number, held in enumerate(inputs, start=1)
-        )
-        return self._in_batches(head, examples, batch_size)
+        return self._in_batches(self.head(), examples, batch_size)
 
     def head(self) -> Head[Any]:
         """Return the model as one that predicts.
@@ -172,14 +169,14 @@ class LoadedRun:
         )
         return evaluator.sums(self.model, note)
 
-    def _tokenizer(self, head: Head[Any], wanted: Tokenizer | str | None) -> Tokenizer:
+    def _tokenizer(self, task: HeadTask[Any, Any], wanted: Tokenizer | str | None) -> Tokenizer:
         if isinstance(wanted, str):
             return build_tokenizer(wanted)
         chosen = wanted or self.experiment.evaluation_reader.tokenizer
-        return chosen or build_tokenizer(head.task.default_tokenizer)
+        return chosen or build_tokenizer(task.default_tokenizer)
 
     def _in_batches(
-        self, head: Head[Any], examples: Iterator[Any], batch_size: int
+        self, head: Head[Any], examples: Iterable[Any], batch_size: int
     ) -> Iterator[tuple[Any, Any]]:
         collate = head.task.collator(self.vocabularies, head.indexers)
         for batch in grouped(examples, batch_size):
@@ -273,9 +270,9 @@ def _named(path: Path) -> Iterator[None]:
         raise DataError(str(error), path=path) from error
 
 
-def _example(head: Head[Any], held: object, tokenizer: Tokenizer, number: int) -> Any:
+def _numbered(to_example: Callable[[object], Any], held: object, number: int) -> Any:
     try:
-        return head.task.example(_as_object(held), tokenizer)
+        return to_example(held)
     except DataError as error:
         raise DataError(f"input {number}: {error}") from error
 

@@ -13,6 +13,7 @@ import torch
 from elmo_framework.common.component import Lazy
 from elmo_framework.common.config import Config
 from elmo_framework.common.errors import DataError, RunError
+from elmo_framework.common.files import repairable
 from elmo_framework.common.filled import filled, with_absolute_paths
 from elmo_framework.common.logs import say
 from elmo_framework.data.vocabulary import Vocabularies
@@ -20,7 +21,6 @@ from elmo_framework.experiment.beginning import load_first_optimizer, load_first
 from elmo_framework.experiment.data_sets import (
     evaluation_source,
     prepare_model,
-    read_examples,
     training_source,
 )
 from elmo_framework.experiment.experiment import Beginning, Experiment, Split
@@ -106,7 +106,8 @@ def _train(job: TrainingJob) -> dict[str, Any]:
         _begin(job, beginning, best, trainer.optimizer)
     observers = _observers(job, trainer)
     try:
-        with interrupts() as interrupt:
+        to_go_on = "--recover goes on from the last checkpoint"
+        with interrupts() as interrupt, repairable(job.run.path, to_go_on=to_go_on):
             result = trainer.run(checkpointer, observers, interrupt)
     finally:
         observers.close()
@@ -188,7 +189,7 @@ def _evaluator(
     path = job.experiment.paths[split]
     if path is None:
         return None
-    examples = read_examples(job.experiment, split)
+    examples = job.experiment.examples(split)
     source = evaluation_source(
         job.experiment, model, vocabularies, examples=examples, share=job.group.share
     )

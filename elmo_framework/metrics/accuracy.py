@@ -7,6 +7,7 @@ from heapq import nlargest
 from typing import Protocol, final
 
 from elmo_framework.metrics.metric import Metric
+from elmo_framework.metrics.shares import share
 
 
 @final
@@ -19,7 +20,7 @@ class Accuracy(Metric):
 
     def score(self, sums: Mapping[str, float]) -> dict[str, float]:
         """Return `accuracy`."""
-        return {"accuracy": sums.get("correct", 0.0) / max(sums.get("total", 0.0), 1.0)}
+        return {"accuracy": _share_correct(sums)}
 
 
 class Weighed(Protocol):
@@ -49,5 +50,8 @@ class TopAccuracy(Metric):
 
     def score(self, sums: Mapping[str, float]) -> dict[str, float]:
         """Return `accuracy3`, or what it is called for another number."""
-        share = sums.get("correct", 0.0) / max(sums.get("total", 0.0), 1.0)
-        return {f"accuracy{self._num_labels}": share}
+        return {f"accuracy{self._num_labels}": _share_correct(sums)}
+
+
+def _share_correct(sums: Mapping[str, float]) -> float:
+    return share(sums.get("correct", 0.0), sums.get("total", 0.0))

@@ -14,7 +14,7 @@ from torch.nn import functional
 from elmo_framework.nn.activation import activate
 from elmo_framework.nn.window_maxima import window_maxima
 
-Activation: TypeAlias = Literal["relu", "tanh"]
+CharCnnActivation: TypeAlias = Literal["relu", "tanh"]
 
 # Few enough that what the widest convolution gives stays in the cache of a processor, and that
 # words of similar length stand together.
@@ -42,12 +42,12 @@ class CharCnn(nn.Module):
         num_characters: int,
         embedding_dim: int,
         filters: Sequence[tuple[int, int]],
-        activation: Activation = "relu",
+        activation: CharCnnActivation = "relu",
     ) -> None:
         super().__init__()
         self.output_dim = sum(num_filters for _, num_filters in filters)
         self._padding_id = num_characters
-        self._activation: Activation = activation
+        self._activation: CharCnnActivation = activation
         self.table = nn.Parameter(torch.empty(num_characters, embedding_dim).uniform_(-1, 1))
         self.convolutions = nn.ModuleList(
             nn.Conv1d(embedding_dim, num_filters, width) for width, num_filters in filters
@@ -96,7 +96,7 @@ class CharCnn(nn.Module):
         return torch.where((ids != 0) & (ids != self._padding_id), ends, 0).amax(dim=1)
 
 
-def _initialize(convolution: nn.Module, activation: Activation) -> None:
+def _initialize(convolution: nn.Module, activation: CharCnnActivation) -> None:
     assert isinstance(convolution, nn.Conv1d)
     if activation == "relu":
         nn.init.uniform_(convolution.weight, -0.05, 0.05)

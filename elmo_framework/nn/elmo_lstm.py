@@ -85,13 +85,13 @@ class ElmoLstm(nn.Module):
                 for the device of the inputs.
             states: of each layer, where the rows go on from; zeros when empty.
         """
-        cells = cast(Sequence[ProjectedLstm], self.cells)
+        lstms = cast(Sequence[ProjectedLstm], self.cells)
         packing = Packing.of(mask).to(inputs.device)
         words, layers, ends = packing.pack(inputs), [], []
-        for layer, cell in enumerate(cells):
+        for layer, lstm in enumerate(lstms):
             words = functional.dropout(words, self._dropout, self.training)
-            start = states[layer] if states else cell.zero_state(len(inputs))
-            outputs, end = cell(words, packing.sizes, LstmState(*map(packing.sort, start)))
+            start = states[layer] if states else lstm.zero_state(len(inputs))
+            outputs, end = lstm(words, packing.sizes, LstmState(*map(packing.sort, start)))
             has_skip = self._use_skip_connections and layer > 0
             words = outputs + words if has_skip else outputs
             layers.append(packing.unpack(words))

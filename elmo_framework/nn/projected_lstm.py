@@ -14,7 +14,7 @@ from elmo_framework.nn.product import Precision, linear, prepared
 
 
 class ProjectedLstm(nn.Module):
-    """An LSTM cell with a smaller output than memory (Sak et al. 2014).
+    """An LSTM layer with a projected output (LSTMP, Sak et al. 2014).
 
     i, j, f, o = W_input x + W_recurrent h + b;
     c' = clip(sigmoid(f + 1) c + sigmoid(i) tanh(j));

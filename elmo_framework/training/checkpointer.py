@@ -23,7 +23,10 @@ from elmo_framework.training.progress import Progress
 
 _LOG = logging.getLogger(__name__)
 _NUM_PROCESSES = "num_processes"
-_UNREADABLE = (OSError, ValueError, KeyError, RuntimeError, DataError, UnpicklingError)
+_UNREADABLE = (
+    *(OSError, EOFError, DataError, UnpicklingError, RuntimeError),
+    *(ValueError, KeyError, TypeError, AttributeError),
+)
 
 
 @dataclass(frozen=True)

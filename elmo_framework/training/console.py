@@ -12,7 +12,7 @@ from elmo_framework.training.progress import Progress, StepReport
 from elmo_framework.training.step_figures import StepFigures
 from elmo_framework.training.trainer import Trainer
 
-_STEPS_BETWEEN_LOOKS = 10
+_STEPS_BETWEEN_NOTES = 10
 """How often the loss is asked for: on a GPU each time makes it wait."""
 
 
@@ -25,7 +25,7 @@ class Console(Observer):
     """
 
     def __init__(self, trainer: Trainer) -> None:
-        self._trainer, self._figures = trainer, StepFigures(_STEPS_BETWEEN_LOOKS)
+        self._trainer, self._figures = trainer, StepFigures(_STEPS_BETWEEN_NOTES)
         self._shown = dict.fromkeys(["loss", trainer.options.validation_metric[1:]])
         self._bar: ProgressBar | None = None
         self._note = ""
@@ -37,7 +37,7 @@ class Console(Observer):
         again = f" on from step {progress.step}" if progress.step else ""
         self._bar = ProgressBar(f"training{again}", total=left, unit="steps")
         self._bar.__enter__()
-        self._figures.start(progress.seconds)
+        self._figures.rate.start(progress.seconds)
 
     def step(self, report: StepReport) -> None:
         """Move the bar."""
@@ -56,7 +56,10 @@ class Console(Observer):
         figures = ", ".join(f"{name} {scores[name]:.4g}" for name in shown)
         best = " (best so far)" if progress.is_best else ""
         say(f"step {progress.step}: {figures}{best}")
-        self._figures.pass_over(progress.seconds)
+
+    def saved(self, seconds: float) -> None:
+        """Leave the time since the last update out of the rate."""
+        self._figures.rate.pass_over(seconds)
 
     def close(self) -> None:
         """Take the bar away."""

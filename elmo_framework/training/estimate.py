@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from datetime import datetime, timedelta
 from typing import final
 
@@ -13,6 +12,7 @@ from elmo_framework.common.logs import say, show_size
 from elmo_framework.training.observer import Observer
 from elmo_framework.training.optimizer import Optimizer
 from elmo_framework.training.progress import Progress, StepReport
+from elmo_framework.training.step_figures import Rate
 from elmo_framework.training.trainer import Trainer
 
 _WARM_UP, _MEASURED = 5, 20
@@ -32,12 +32,12 @@ class Estimate(Observer):
     def __init__(self, trainer: Trainer) -> None:
         self._trainer = trainer
         self._num_steps: int | None = None
-        self._first, self._since, self._seen, self._num_tokens = 0, 0.0, 0.0, 0
+        self._first, self._rate = 0, Rate()
 
     def start(self, progress: Progress) -> None:
         """Say how much there is to hold and to read."""
         self._first, self._num_steps = progress.step, self._trainer.num_steps
-        self._seen = progress.seconds
+        self._rate.start(progress.seconds)
         if self._num_steps is not None and self._num_steps <= _WARM_UP + _MEASURED:
             return
         trained = [held for held in self._trainer.model.parameters() if held.requires_grad]
@@ -53,18 +53,16 @@ class Estimate(Observer):
 
     def step(self, report: StepReport) -> None:
         """Measure the rate over some updates, and say when they will all be done."""
-        done, self._seen = report.step - self._first, report.seconds
+        done = report.step - self._first
+        self._rate.count(report)
         if done == _WARM_UP:
-            self._since = report.seconds
-        elif _WARM_UP < done <= _WARM_UP + _MEASURED:
-            self._num_tokens += report.num_tokens
-            if done == _WARM_UP + _MEASURED:
-                self._say_rate(report)
+            self._rate.start(report.seconds)
+        elif done == _WARM_UP + _MEASURED:
+            self._say_rate(report)
 
-    def scores(self, progress: Progress, scores: Mapping[str, float]) -> None:
-        """Leave the time of an evaluation out of the rate."""
-        self._since += progress.seconds - self._seen
-        self._seen = progress.seconds
+    def saved(self, seconds: float) -> None:
+        """Leave the time since the last update out of the rate."""
+        self._rate.pass_over(seconds)
 
     def _amount(self) -> str:
         """Say what will be read, as far as it is known."""
@@ -79,15 +77,14 @@ class Estimate(Observer):
         )
 
     def _say_rate(self, report: StepReport) -> None:
-        seconds = max(report.seconds - self._since, 1e-9)
-        rate = self._num_tokens / seconds
-        left = self._seconds_left(report, seconds / _MEASURED)
+        left = self._seconds_left(report, self._rate.seconds / _MEASURED)
         if left is None or left < _WORTH_SAYING:
             return
         end = datetime.now().astimezone() + timedelta(seconds=left)
         say(
-            f"at {rate:,.0f} words/s: {timedelta(seconds=round(left))} left, until "
-            f"{end:%a %d %b %H:%M}, evaluations not counted{_peak(self._trainer.device)}"
+            f"at {self._rate.tokens_per_second:,.0f} tokens/s: {timedelta(seconds=round(left))} "
+            f"left, until {end:%a %d %b %H:%M}, evaluations and checkpoints not counted"
+            f"{_peak(self._trainer.device)}"
         )
 
     def _seconds_left(self, report: StepReport, of_step: float) -> float | None:

@@ -11,7 +11,7 @@ from typing import Annotated, Any, final
 from annotated_types import Gt
 
 from elmo_framework.common.component import Injected
-from elmo_framework.common.files import write_text
+from elmo_framework.common.files import naming, write_text
 from elmo_framework.common.registry import Registrable
 from elmo_framework.training.progress import Progress, StepReport
 from elmo_framework.training.step_figures import StepFigures
@@ -33,6 +33,13 @@ class Observer(Registrable, ABC):
 
     def scores(self, progress: Progress, scores: Mapping[str, float]) -> None:
         """Take note of an evaluation, by whose end `progress` counts."""
+
+    def saved(self, seconds: float) -> None:
+        """Take note of a checkpoint; it comes after the evaluation where both are due.
+
+        Args:
+            seconds: spent in training so far, that for the checkpoint included.
+        """
 
     def close(self) -> None:
         """Training has ended, well or badly."""
@@ -63,6 +70,11 @@ class Observers:
         for observer in self._observers:
             observer.scores(progress, scores)
 
+    def saved(self, seconds: float) -> None:
+        """Tell of a checkpoint."""
+        for observer in self._observers:
+            observer.saved(seconds)
+
     def close(self) -> None:
         """Tell that training has ended."""
         for observer in self._observers:
@@ -85,7 +97,7 @@ class RunLog(Observer):
 
     def start(self, progress: Progress) -> None:
         """Cut off what was written after the step that training starts from."""
-        self._figures.start(progress.seconds)
+        self._figures.rate.start(progress.seconds)
         # An evaluation before the first update may have no checkpoint yet, and will come again.
         for path, most in ((self._evaluations, len(progress.scores)), (self._steps, None)):
             lines = path.read_text().splitlines() if path.exists() else []
@@ -102,7 +114,10 @@ class RunLog(Observer):
     def scores(self, progress: Progress, scores: Mapping[str, float]) -> None:
         """Add a line."""
         _add_line(self._evaluations, progress.step, progress.seconds, scores)
-        self._figures.pass_over(progress.seconds)
+
+    def saved(self, seconds: float) -> None:
+        """Leave the time since the last update out of the rate."""
+        self._figures.rate.pass_over(seconds)
 
 
 @final
@@ -130,7 +145,7 @@ class TensorBoard(Observer):
         from torch.utils.tensorboard import SummaryWriter
 
         self._writer = SummaryWriter(str(self._directory), purge_step=progress.step + 1)
-        self._figures.start(progress.seconds)
+        self._figures.rate.start(progress.seconds)
 
     def step(self, report: StepReport) -> None:
         """Write loss, rate, gradient norm and tokens a second, every few steps."""
@@ -142,7 +157,10 @@ class TensorBoard(Observer):
         for name, value in scores.items():
             part, _, figure = name.rpartition(".")
             self._writer.add_scalar(f"{part or 'evaluation'}/{figure}", value, progress.step)
-        self._figures.pass_over(progress.seconds)
+
+    def saved(self, seconds: float) -> None:
+        """Leave the time since the last update out of the rate."""
+        self._figures.rate.pass_over(seconds)
 
     def close(self) -> None:
         """Write what is left."""
@@ -151,7 +169,7 @@ class TensorBoard(Observer):
 
 
 def _add_line(path: Path, step: int, seconds: float, figures: Mapping[str, float]) -> None:
-    with path.open("a") as file:
+    with naming(path), path.open("a") as file:
         file.write(json.dumps({"step": step, "seconds": round(seconds, 3), **figures}) + "\n")
 
 

@@ -184,12 +184,13 @@ def ended_peers(peers: Iterable[Peer]) -> list[Peer]:
 
 def _missed(peers: Iterable[Peer], error: RuntimeError) -> str | None:
     """Say which process this one failed for; None if that is not for another."""
+    if not (isinstance(error, dist.DistError) or "gloo/" in str(error)):
+        return None
     peers = list(peers)
     ended = ended_peers(peers)
     if ended:
         return f"{', '.join(map(str, ended))}, which has ended"
-    is_of_connection = isinstance(error, dist.DistError) or "gloo/" in str(error)
-    if is_of_connection and any(peer.is_elsewhere for peer in peers):
+    if any(peer.is_elsewhere for peer in peers):
         reason = str(error).partition("\n")[0]
         return f"one on another machine, which has ended ({reason}; torchrun's report names it)"
     return None

@@ -23,8 +23,8 @@ class Progress:
         best_scores: all scores of that evaluation, by name.
         last_scores: all scores of the last evaluation.
         last_evaluation: seconds at the last evaluation.
-        step_offset: added to `step` where the learning rate depends on it. It is not 0 after the
-            number of processes has changed, and with it the number of updates in an epoch.
+        step_offset: added to `step` where the learning rate follows the epochs. It is not 0 after
+            the number of processes has changed, and with it the number of updates in an epoch.
     """
 
     step: int = 0
@@ -39,7 +39,7 @@ class Progress:
 
     @property
     def is_best(self) -> bool:
-        """Whether the last evaluation was the best one, the first of equals."""
+        """Whether the evaluation at this step is the best so far, the first of equals."""
         return self.best_step == self.step
 
     @property

@@ -99,9 +99,10 @@ class Trainer:
 
         Where epochs differ in their number of batches, it is counted by the current one.
         """
-        epochs = self.options.num_epochs
-        of_epochs = epochs and epochs * self._num_updates(self.source.num_batches)
-        limits = [self.options.num_steps, of_epochs and of_epochs - self.progress.step_offset]
+        epochs, limits = self.options.num_epochs, [self.options.num_steps]
+        if epochs is not None:
+            of_epochs = epochs * self._num_updates(self.source.num_batches)
+            limits.append(of_epochs - self.progress.step_offset)
         return min((limit for limit in limits if limit is not None), default=None)
 
     def _num_updates(self, num_batches: int) -> int:
@@ -126,6 +127,7 @@ class Trainer:
         if self._is_evaluation_due_at_start:
             self._evaluate(observers)
             self._save(checkpointer)
+            observers.saved(self._seconds())
         for report in self.steps():
             observers.step(report)
             is_evaluated = self._is_evaluation_due(report) or self._is_finished
@@ -136,6 +138,7 @@ class Trainer:
                 self._evaluate(observers)
             if is_saved:
                 self._save(checkpointer)
+                observers.saved(self._seconds())
             self._obey(interrupt, checkpointer, is_saved=is_saved)
         is_out = self._is_out_of_patience()
         reason = "no better score for some time" if is_out else "the limit of training is reached"
@@ -194,7 +197,9 @@ class Trainer:
 
     def _set_rate(self) -> float:
         """Set the learning rates of the update that comes next; return the first."""
-        progress, num_steps, offset = self.progress, self.num_steps, self.progress.step_offset
+        progress, num_steps = self.progress, self.num_steps
+        # A limit in updates is the same for any number of processes.
+        offset = 0 if num_steps == self.options.num_steps else progress.step_offset
         moment = Moment(
             step=progress.step + offset,
             num_steps=None if num_steps is None else num_steps + offset,
@@ -360,18 +365,10 @@ class Trainer:
         load_generator_states(local["generators"])
 
     def _step_offset(self) -> int:
-        """Return how many more updates these processes would have made to come to this place.
-
-        So the learning rate goes on from the same share of the training. A limit in updates is the
-        same for any number of processes, and where it comes first nothing is added.
-        """
+        """Return how many more updates these processes would have made to come to this place."""
         of_epoch = self._num_updates(self.source.num_batches)
         left_of_epoch = self._num_updates(self.source.num_left) or of_epoch
-        done = (self.progress.epochs + 1) * of_epoch - left_of_epoch
-        epochs, limit, step = self.options.num_epochs, self.options.num_steps, self.progress.step
-        if epochs is None or (limit is not None and limit - step <= epochs * of_epoch - done):
-            return 0
-        return done - step
+        return (self.progress.epochs + 1) * of_epoch - left_of_epoch - self.progress.step
 
 
 def grouped(items: Iterable[ItemT], size: int) -> Iterator[list[ItemT]]:

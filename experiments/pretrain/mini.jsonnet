@@ -23,7 +23,7 @@ local sizes = import '../lib/bilm_sizes.libsonnet';
     dropout: 0.0,  // each sentence is read once: there is nothing to learn by heart
     max_vocabulary_size: 20000,
     num_samples: 4096,  // a step takes half the time of one with the full softmax
-    state_reset_rate: 0.05,  // against a trap of short training; see experiments/README.md
+    state_reset_rate: 0.05,  // against a trap of short training; see docs/decisions/zero_state.md
   },
   data_loader: { type: 'windows', batch_size: 64, unroll_steps: 20 },
   trainer: {

@@ -22,7 +22,7 @@
     },
     max_vocabulary_size: 30000,
     num_samples: 2048,
-    state_reset_rate: 0.05,  // against a trap of short training; see experiments/README.md
+    state_reset_rate: 0.05,  // against a trap of short training; see docs/decisions/zero_state.md
   },
   data_loader: { type: 'windows', batch_size: 32, unroll_steps: 20 },
   trainer: {

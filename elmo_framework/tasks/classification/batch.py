@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from jaxtyping import Int
 from torch import Tensor
 
-from elmo_framework.data.labels import excerpt, label_ids
+from elmo_framework.data.labels import batch_title, label_ids
 from elmo_framework.data.text import Indexer, TextBatch, collate_text
 from elmo_framework.data.vocabulary import Vocabulary
 from elmo_framework.tasks.classification.example import ClassifiedText
@@ -36,7 +36,7 @@ class ClassificationBatch:
     @property
     def title(self) -> str:
         """The words of the first text, and how many follow it."""
-        return f"{excerpt(self.text.words[0])} and {len(self.examples) - 1} more"
+        return batch_title(self.text.words[0], len(self.examples))
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,7 +7,10 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
-_NOTHING = "-"
+from elmo_framework.data.columns import CellError
+
+# OntoNotes writes '-', and the official scorer knows '_'; LitBank leaves the cell empty.
+_NOTHING = ("-", "_", "")
 _PIECE = re.compile(r"(\()?([^()|]+)(\))?")
 
 
@@ -19,14 +22,6 @@ class Bracketed(NamedTuple):
     end: int
 
 
-class BracketError(ValueError):
-    """A cell that cannot be read; `index` says which."""
-
-    def __init__(self, message: str, *, index: int) -> None:
-        super().__init__(message)
-        self.index = index
-
-
 def decode(cells: Sequence[str]) -> list[Bracketed]:
     """Return the mentions of a sentence, in the order in which they end.
 
@@ -35,7 +30,7 @@ def decode(cells: Sequence[str]) -> list[Bracketed]:
     first to be closed. Two mentions of one entity that cross can therefore not be written.
 
     Raises:
-        BracketError: a cell holds something else, or a bracket has no partner.
+        CellError: a cell holds something else, or a bracket has no partner.
     """
     opened: defaultdict[str, list[int]] = defaultdict(list)
     found: list[Bracketed] = []
@@ -48,8 +43,7 @@ def decode(cells: Sequence[str]) -> list[Bracketed]:
                 found.append(Bracketed(entity, start, index))
     for entity, starts in opened.items():
         if starts:
-            message = f"'({entity}' is not closed in its sentence"
-            raise BracketError(message, index=starts[-1])
+            raise CellError(starts[-1], f"'({entity}' is not closed in its sentence")
     return found
 
 
@@ -64,16 +58,16 @@ def encode(mentions: Iterable[Bracketed], num_words: int) -> list[str]:
             opening[start].append(f"({entity}")
             closing[end].append(f"{entity})")
     cells = map(list.__add__, opening, closing)
-    return ["|".join(pieces) or _NOTHING for pieces in cells]
+    return ["|".join(pieces) or _NOTHING[0] for pieces in cells]
 
 
 def _pieces(cell: str, index: int) -> Iterator[tuple[bool, str, bool]]:
     """Yield the pieces of a cell: whether it opens, the entity, whether it closes."""
-    for piece in () if cell == _NOTHING else cell.split("|"):
+    for piece in () if cell in _NOTHING else cell.split("|"):
         match = _PIECE.fullmatch(piece)
         if match is None or not (match[1] or match[3]):
             expected = "expected pieces such as '(3', '3)' and '(3)' with '|' between, or '-'"
-            raise BracketError(f"found {cell!r}, {expected}", index=index)
+            raise CellError(index, f"found {cell!r}, {expected}")
         yield bool(match[1]), match[2], bool(match[3])
 
 
@@ -84,5 +78,5 @@ def _is_closing(piece: tuple[bool, str, bool]) -> bool:
 
 def _opened(starts: list[int], entity: str, index: int) -> int:
     if not starts:
-        raise BracketError(f"{entity!r} is closed and was not opened", index=index)
+        raise CellError(index, f"{entity!r} is closed and was not opened")
     return starts.pop()

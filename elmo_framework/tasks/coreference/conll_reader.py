@@ -10,10 +10,10 @@ from typing import Annotated, final
 
 from annotated_types import Gt
 
-from elmo_framework.common.errors import DataError
+from elmo_framework.data.columns import placed_cells
 from elmo_framework.data.conll2012 import Conll2012Sentence, read_conll2012
 from elmo_framework.data.reader import DatasetReader, FileReader
-from elmo_framework.tasks.coreference.brackets import BracketError, decode
+from elmo_framework.tasks.coreference.brackets import decode
 from elmo_framework.tasks.coreference.example import Document, Mention, clusters_of
 from elmo_framework.tasks.coreference.genres import ONTONOTES, GenrePattern
 
@@ -52,7 +52,7 @@ class ConllCoreferenceReader(FileReader[Document]):
             yield whole.cut(self._max_sentences, remove_singletons=self._remove_singletons)
 
     def _document(
-        self, key: str, part: int | None, sentences: Sequence[Conll2012Sentence], file: Path
+        self, key: str, part: str | None, sentences: Sequence[Conll2012Sentence], file: Path
     ) -> Document:
         entities: defaultdict[str, list[Mention]] = defaultdict(list)
         num_words = 0
@@ -76,8 +76,5 @@ def _unescaped(word: str) -> str:
 
 
 def _decoded(sentence: Conll2012Sentence, file: Path) -> Sequence[tuple[str, int, int]]:
-    try:
+    with placed_cells(file, sentence.first_line):
         return decode(sentence.coreference)
-    except BracketError as error:
-        line = sentence.first_line + error.index
-        raise DataError(str(error), path=file, line=line) from error

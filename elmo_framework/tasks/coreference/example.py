@@ -33,7 +33,8 @@ class Document:
         clusters: as they are written, so that a mention may stand in two of them, and twice in
             one; None where they are not known.
         key: what the document is called.
-        part: which part of that document this is; None where no part is named.
+        part: the number of this part of that document, as it is written, `000`; None where no part
+            is named.
         speakers: who says or writes each word; None where it is not known.
         genre: what kind of text this is; None where it is not known.
     """
@@ -41,7 +42,7 @@ class Document:
     sentences: tuple[tuple[str, ...], ...]
     clusters: tuple[Cluster, ...] | None
     key: str = ""
-    part: int | None = None
+    part: str | None = None
     speakers: tuple[tuple[str, ...], ...] | None = None
     genre: str | None = None
 

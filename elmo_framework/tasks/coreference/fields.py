@@ -11,7 +11,7 @@ from elmo_framework.tasks.coreference.example import Cluster, Mention, clusters_
 
 
 def word_lists(held: Mapping[str, Any], key: str) -> tuple[tuple[str, ...], ...]:
-    """Return a list of lists of strings.
+    """Return a list of lists of strings; one that is empty where there are none.
 
     Raises:
         DataError: there is no such key, or it holds something else.
@@ -19,7 +19,7 @@ def word_lists(held: Mapping[str, Any], key: str) -> tuple[tuple[str, ...], ...]
     value = value_of(held, key)
     if not isinstance(value, list) or not all(map(is_words, value)):
         raise DataError(f"{key!r} is {shown(value)}; expected a list of lists of strings")
-    return tuple(map(tuple, value))
+    return tuple(map(tuple, value)) or ((),)
 
 
 def clusters(held: Mapping[str, Any], key: str) -> tuple[Cluster, ...]:

@@ -25,7 +25,7 @@ def conll2012(predictions: Iterable[tuple[Resolution, Document]]) -> Iterator[st
     scorer finds the document in the file of the right ones.
     """
     for resolution, document in predictions:
-        part = "" if document.part is None else f"; part {document.part:03}"
+        part = "" if document.part is None else f"; part {document.part}"
         yield f"#begin document ({document.key}){part}\n"
         for row, mentions in enumerate(_by_sentence(resolution, document)):
             yield "".join(_lines(document, row, mentions)) + "\n"
@@ -60,7 +60,7 @@ def _lines(document: Document, row: int, mentions: Iterable[Bracketed]) -> Itera
     speakers = ["-"] * len(words) if document.speakers is None else document.speakers[row]
     cells = encode(mentions, len(words))
     for number, (word, speaker, cell) in enumerate(zip(words, speakers, cells, strict=True)):
-        place = (document.key or "-", str(document.part or 0), str(number), word)
+        place = (document.key or "-", str(int(document.part or 0)), str(number), word)
         yield "\t".join((*place, *_BEFORE_SPEAKER, speaker, *_AFTER_SPEAKER, cell)) + "\n"
 
 

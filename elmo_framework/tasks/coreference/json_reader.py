@@ -62,7 +62,7 @@ class JsonCoreferenceReader(FileReader[Document]):
         if self._key_has_part:
             key, part = _divided(key)
         whole = Document(
-            sentences=word_lists(held, "sentences") or ((),),
+            sentences=word_lists(held, "sentences"),
             clusters=clusters(held, "clusters") if "clusters" in held else None,
             key=key,
             part=part,
@@ -72,8 +72,9 @@ class JsonCoreferenceReader(FileReader[Document]):
         return whole.cut(self._max_sentences, remove_singletons=self._remove_singletons)
 
 
-def _divided(key: str) -> tuple[str, int]:
+def _divided(key: str) -> tuple[str, str]:
+    """Return the name of a document, and its part as the columns of CoNLL-2012 write it."""
     name, _, part = key.rpartition("_")
     if not part.isdecimal() or not name:
         raise DataError(f"'doc_key' is {key!r}; expected a name, '_' and the number of a part")
-    return name, int(part)
+    return name, f"{int(part):03}"

@@ -115,8 +115,6 @@ def _sentences(
 ) -> tuple[tuple[str, ...], ...]:
     """Return the sentences of an input; one without words when there are none."""
     if key == "sentences":
-        sentences = word_lists(inputs, key)
-    else:
-        split = tokenizer.sentences(string_of(inputs, key))
-        sentences = tuple(tuple(tokenizer.words(sentence)) for sentence in split)
-    return sentences or ((),)
+        return word_lists(inputs, key)
+    split = tokenizer.sentences(string_of(inputs, key))
+    return tuple(tuple(tokenizer.words(sentence)) for sentence in split) or ((),)

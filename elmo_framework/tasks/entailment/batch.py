@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from jaxtyping import Int
 from torch import Tensor
 
-from elmo_framework.data.labels import excerpt, label_ids
+from elmo_framework.data.labels import batch_title, label_ids
 from elmo_framework.data.text import Indexer, TextBatch, collate_text
 from elmo_framework.data.vocabulary import Vocabulary
 from elmo_framework.tasks.entailment.example import SentencePair
@@ -38,7 +38,7 @@ class EntailmentBatch:
         """The words of the first pair, and how many follow it."""
         first = self.examples[0]
         words = (*first.premise, "/", *first.hypothesis)
-        return f"{excerpt(words)} and {len(self.examples) - 1} more"
+        return batch_title(words, len(self.examples))
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,7 +10,6 @@ from typing import Annotated, final
 from annotated_types import Gt
 
 from elmo_framework.common.component import Default
-from elmo_framework.common.errors import DataError
 from elmo_framework.data.reader import DatasetReader, FileReader
 from elmo_framework.data.records import Record, read_records
 from elmo_framework.data.tokenizer import Tokenizer
@@ -44,6 +43,9 @@ class SnliReader(FileReader[SentencePair]):
     """
 
     example_type = SentencePair
+    all_left_out = (
+        "no pair has both a label, which '-' and '-1' are not, and the values that `only` asks for"
+    )
 
     def __init__(
         self,
@@ -63,9 +65,9 @@ class SnliReader(FileReader[SentencePair]):
         """Yield the pairs of a file.
 
         Raises:
-            DataError: a line holds no pair, or none of the pairs has a label.
+            DataError: a line holds no pair.
         """
-        num_read = num_skipped = 0
+        num_skipped = 0
         for record in read_records(file):
             if any(str(record.value(name)) != value for name, value in self._only.items()):
                 continue
@@ -73,15 +75,11 @@ class SnliReader(FileReader[SentencePair]):
             if label in _NO_LABEL:
                 num_skipped += 1
                 continue
-            num_read += 1
             yield SentencePair(
                 self._words(record, self._premise_key),
                 self._words(record, self._hypothesis_key),
                 label,
             )
-        if num_skipped and not num_read:
-            message = f"all {num_skipped} pairs have the label '-' or '-1', which stands for none"
-            raise DataError(message, path=file)
         if num_skipped:
             _log.info("%s: %d pairs with the label '-' or '-1' were left out", file, num_skipped)
 

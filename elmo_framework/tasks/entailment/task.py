@@ -8,7 +8,7 @@ from typing import Any, ClassVar, final
 
 from rich.text import Text
 
-from elmo_framework.data.inputs import given_words, require_known
+from elmo_framework.data.inputs import given_words, require_object
 from elmo_framework.data.labels import (
     Classification,
     label_in_colour,
@@ -70,7 +70,7 @@ class EntailmentTask(HeadTask[SentencePair, EntailmentBatch]):
 
     def example(self, inputs: Mapping[str, Any], tokenizer: Tokenizer) -> SentencePair:
         """Make an example of `{"premise": ..., "hypothesis": ...}`: raw text or lists of words."""
-        require_known(inputs, _KEYS)
+        require_object(inputs, _KEYS)
         premise, hypothesis = (given_words(inputs, key, tokenizer) for key in _KEYS)
         return SentencePair(premise, hypothesis, None)
 

@@ -10,9 +10,8 @@ from typing import Annotated, final
 from annotated_types import Gt
 
 from elmo_framework.common.component import Default
-from elmo_framework.common.errors import DataError
 from elmo_framework.corpus.prepared import PreparedPart
-from elmo_framework.data.paths import data_files, read_lines
+from elmo_framework.data.paths import at_least_one, data_files, read_lines
 from elmo_framework.data.reader import DatasetReader
 from elmo_framework.data.tokenizer import Tokenizer
 from elmo_framework.tasks.language_modeling.corpus import Corpus
@@ -55,12 +54,7 @@ class LanguageModelingReader(DatasetReader[LanguageModelingExample]):
 
     def _read(self, path: Path) -> Iterator[LanguageModelingExample]:
         for file in data_files(path):
-            is_empty = True
-            for sentence in self._sentences(file):
-                is_empty = False
-                yield sentence
-            if is_empty:
-                raise DataError("this file holds no sentence", path=file)
+            yield from at_least_one(self._sentences(file), "this file holds no sentence", file)
 
     def _sentences(self, file: Path) -> Iterator[LanguageModelingExample]:
         for _, line in read_lines(file):

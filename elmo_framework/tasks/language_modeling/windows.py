@@ -236,7 +236,7 @@ class TrainingWindows(BatchSource[WindowBatch]):
 
     @property
     def num_tokens(self) -> int:
-        """The words of an epoch."""
+        """The tokens of an epoch: words and the ends of sentences."""
         return self._num_batches * self._cutter.num_all_rows * self._cutter.num_steps
 
     @property

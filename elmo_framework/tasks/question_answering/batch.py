@@ -9,7 +9,7 @@ import torch
 from jaxtyping import Int
 from torch import Tensor
 
-from elmo_framework.data.labels import excerpt
+from elmo_framework.data.labels import batch_title
 from elmo_framework.data.text import Indexer, TextBatch, collate_text
 from elmo_framework.tasks.question_answering.example import PassageQuestion
 
@@ -39,7 +39,7 @@ class QuestionBatch:
     def title(self) -> str:
         """The first question, and how many follow it."""
         question = self.examples[0].question.text.split()
-        return f"{excerpt(question)} and {len(self.examples) - 1} more"
+        return batch_title(question, len(self.examples))
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,7 +11,7 @@ from typing import Any, ClassVar, final
 from rich.text import Text
 
 from elmo_framework.common.errors import DataError
-from elmo_framework.data.inputs import require_known
+from elmo_framework.data.inputs import require_object
 from elmo_framework.data.records import string_of
 from elmo_framework.data.text import Indexer
 from elmo_framework.data.tokenizer import Tokenizer
@@ -93,7 +93,7 @@ class QuestionAnsweringTask(HeadTask[PassageQuestion, QuestionBatch]):
 
         Without an id the question stands for it.
         """
-        require_known(inputs, (*_KEYS, "id"))
+        require_object(inputs, _KEYS, optional=["id"])
         question, passage = (string_of(inputs, key) for key in _KEYS)
         try:
             return PassageQuestion(

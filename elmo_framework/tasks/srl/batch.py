@@ -11,7 +11,7 @@ import torch
 from jaxtyping import Bool, Int
 from torch import Tensor
 
-from elmo_framework.data.labels import excerpt
+from elmo_framework.data.labels import batch_title
 from elmo_framework.data.text import Indexer, TextBatch, collate_text
 from elmo_framework.data.vocabulary import Vocabulary
 from elmo_framework.tasks.srl.example import Proposition, SrlExample
@@ -56,7 +56,7 @@ class SrlBatch:
     @property
     def title(self) -> str:
         """The words of the first example, and how many follow it."""
-        return f"{excerpt(self.examples[0].words)} and {len(self.examples) - 1} more"
+        return batch_title(self.examples[0].words, len(self.examples))
 
 
 @dataclass(frozen=True, slots=True)

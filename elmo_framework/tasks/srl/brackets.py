@@ -9,9 +9,11 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
+from elmo_framework.data.columns import CellError
 from elmo_framework.data.tagging import spans
 
 _CELL = re.compile(r"(?:\(([^()*]+))?\*(\)?)")
+_ALLOWED = "'(LABEL*', '*)', '(LABEL*)' and '*'"
 
 
 def tags_of(cells: Sequence[str]) -> list[str]:
@@ -46,18 +48,3 @@ def cells_of(tags: Sequence[str]) -> list[str]:
         cells[start] = f"({label}*"
         cells[end - 1] += ")"
     return cells
-
-
-class CellError(ValueError):
-    """A column that stands for no arguments.
-
-    Attributes:
-        position: the word at which that is seen.
-    """
-
-    def __init__(self, position: int, message: str) -> None:
-        super().__init__(message)
-        self.position = position
-
-
-_ALLOWED = "'(LABEL*', '*)', '(LABEL*)' and '*'"

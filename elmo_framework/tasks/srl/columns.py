@@ -6,7 +6,8 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from elmo_framework.common.errors import DataError
-from elmo_framework.tasks.srl.brackets import CellError, tags_of
+from elmo_framework.data.columns import placed_cells
+from elmo_framework.tasks.srl.brackets import tags_of
 from elmo_framework.tasks.srl.example import Proposition
 
 _PREDICATES = ("B-V", "I-V")
@@ -34,11 +35,8 @@ def propositions_of(
         raise DataError(f"{found}; expected one for each", path=path, line=first_line)
     propositions = []
     for column, word in zip(columns, stated, strict=True):
-        try:
+        with placed_cells(path, first_line):
             tags = tags_of(column)
-        except CellError as error:
-            line = first_line + error.position
-            raise DataError(str(error), path=path, line=line) from error
         places = [place for place, tag in enumerate(tags) if tag in _PREDICATES]
         propositions.append(Proposition(places[0] if places else word, tuple(tags)))
     return propositions

@@ -41,8 +41,8 @@ class ConlluPlusSrlReader(PropositionReader):
     def sentences(self, file: Path) -> Iterator[tuple[tuple[str, ...], list[Proposition]]]:
         """Yield the words of each sentence of a file, and its propositions."""
         names = _columns(file)
-        for block in read_blocks(file, separator="\t", comment="#"):
-            tokens = [_token(row, names, file) for row in block.rows]
+        for block in read_blocks(file, between="tabs", comment="#", width=len(names)):
+            tokens = [_token(row, names) for row in block.rows]
             # What has a range for an id is no word, but how several words are written.
             rows = [token for token in tokens if token.id.isdecimal()]
             propositions = [
@@ -73,10 +73,7 @@ def _columns(file: Path) -> list[str]:
     return names
 
 
-def _token(row: Row, names: Sequence[str], file: Path) -> _Token:
-    if len(row.columns) != len(names):
-        found = f"found {len(row.columns)} columns, expected {len(names)}"
-        raise DataError(found, path=file, line=row.line)
+def _token(row: Row, names: Sequence[str]) -> _Token:
     cells = dict(zip(names, row.columns, strict=True))
     return _Token(row.line, *(cells[name] for name in _NEEDED))
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 
+from elmo_framework.data.columns import one_cell
 from elmo_framework.tasks.srl.brackets import cells_of
 from elmo_framework.tasks.srl.example import Proposition, SrlExample
 
@@ -39,7 +40,12 @@ def gold_props(predictions: Iterable[tuple[object, SrlExample]]) -> Iterator[str
 def _block(words: Sequence[str], propositions: Sequence[Proposition]) -> str:
     """Return a line a word: the word if it is a predicate, and its cell in each column."""
     tags = {place: tags for place, tags in propositions if place is not None}
-    names = [word if place in tags else _NONE for place, word in enumerate(words)]
+    names = [_name(word) if place in tags else _NONE for place, word in enumerate(words)]
     columns = [names, *(cells_of(tags[place]) for place in sorted(tags))]
-    rows = ["\t".join(row) for row in zip(*columns, strict=True)]
+    rows = ["\t".join(map(one_cell, row)) for row in zip(*columns, strict=True)]
     return "\n".join([*rows, "", ""])
+
+
+def _name(word: str) -> str:
+    """Return how a predicate is written: never as what stands for none."""
+    return "_" if word == _NONE else word

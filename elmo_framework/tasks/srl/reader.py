@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from math import inf
 from pathlib import Path
-from typing import Annotated, final
+from typing import Annotated, NamedTuple, final
 
 from annotated_types import Ge, Gt
 
-from elmo_framework.common.errors import DataError
 from elmo_framework.data.columns import read_blocks, split_cells
 from elmo_framework.data.conll2012 import read_conll2012
 from elmo_framework.data.paths import parsed_lines
@@ -114,16 +113,12 @@ class Conll2005Reader(PropositionReader):
 
     def sentences(self, file: Path) -> Iterator[tuple[tuple[str, ...], list[Proposition]]]:
         """Yield the words of each sentence of a file, and its propositions."""
-        for rows, _ in read_blocks(file):
-            columns = list(zip(*(row.columns for row in rows), strict=True))
-            line = rows[0].line
-            if len(columns) <= self.target_column:
-                expected = f"expected {self.target_column + 1} up to that of the predicates"
-                raise DataError(f"found {len(columns)} columns, {expected}", path=file, line=line)
-            targets = columns[self.target_column]
+        for rows, _ in read_blocks(file, min_width=self.target_column + 1):
+            words, *columns = zip(*(row.columns for row in rows), strict=True)
+            targets, *arguments = columns[self.target_column - 1 :]
             stated = [place for place, lemma in enumerate(targets) if lemma != _NONE]
-            arguments = columns[self.target_column + 1 :]
-            yield columns[0], propositions_of(arguments, stated, path=file, first_line=line)
+            line = rows[0].line
+            yield words, propositions_of(arguments, stated, path=file, first_line=line)
 
 
 @final
@@ -132,6 +127,9 @@ class DeepSrlReader(PropositionReader):
     """Reads a predicate a line: its place, the words, and a BIO tag a word (He et al. 2017).
 
         2 My cats love hats . ||| B-A0 I-A0 B-V B-A1 O
+
+    Lines that follow each other, have the same words and name a later predicate each are of one
+    sentence.
 
     Args:
         skip_sentences_without_predicates: whether lines whose place is -1 are left out; else every
@@ -142,18 +140,39 @@ class DeepSrlReader(PropositionReader):
     """
 
     def sentences(self, file: Path) -> Iterator[tuple[tuple[str, ...], list[Proposition]]]:
-        """Yield the words of each line of a file, and its proposition."""
-        return parsed_lines(file, _of_line)
+        """Yield the words of each sentence of a file, and its propositions."""
+        held: list[_Line] = []
+        for line in parsed_lines(file, _of_line):
+            if held and not line.goes_on(held[-1]):
+                yield _sentence(held)
+                held = []
+            held.append(line)
+        yield _sentence(held)
 
 
-def _of_line(line: str) -> tuple[tuple[str, ...], list[Proposition]]:
+class _Line(NamedTuple):
+    place: int
+    words: tuple[str, ...]
+    tags: tuple[str, ...]
+
+    def goes_on(self, before: _Line) -> bool:
+        """Tell whether this line is of the sentence of the line before it."""
+        return self.words == before.words and 0 <= before.place < self.place
+
+
+def _sentence(lines: Sequence[_Line]) -> tuple[tuple[str, ...], list[Proposition]]:
+    held = [Proposition(line.place, line.tags) for line in lines if line.place >= 0]
+    return lines[0].words, held
+
+
+def _of_line(line: str) -> _Line:
     try:
         return _parsed(line)
     except ValueError as error:
         raise ValueError(f"{error}: {line!r}") from error
 
 
-def _parsed(line: str) -> tuple[tuple[str, ...], list[Proposition]]:
+def _parsed(line: str) -> _Line:
     before, bar, after = line.partition("|||")
     place, *words = split_cells(before) or ("",)
     tags = split_cells(after)
@@ -166,4 +185,4 @@ def _parsed(line: str) -> tuple[tuple[str, ...], list[Proposition]]:
         raise ValueError(f"{len(words)} words have {len(tags)} tags")
     if not -1 <= predicate < len(words):
         raise ValueError(f"predicate {predicate} is none of {len(words)} words")
-    return tuple(words), [Proposition(predicate, tags)] if predicate >= 0 else []
+    return _Line(predicate, tuple(words), tags)

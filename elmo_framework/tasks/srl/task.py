@@ -12,7 +12,7 @@ from elmo_framework.common.errors import DataError
 from elmo_framework.data.colours import bracketed, colour_of
 from elmo_framework.data.inputs import given_words, only_key, require_known
 from elmo_framework.data.labels import excerpt
-from elmo_framework.data.tagging import all_tags, spans
+from elmo_framework.data.tagging import all_tags, span_objects, spans
 from elmo_framework.data.text import Indexer
 from elmo_framework.data.tokenizer import Tokenizer
 from elmo_framework.data.vocabulary import Counts, Vocabularies
@@ -41,10 +41,11 @@ class SrlTask(HeadTask[SrlExample, SrlBatch]):
     }
 
     def count(self, examples: Iterable[SrlExample]) -> Counts:
-        """Count `words`, `labels` and `predicates`, the lower-cased words that are predicates.
+        """Count `words`, `labels` and `predicates`.
 
         The words of a sentence count once, however many examples it has. A tag whose label was
-        seen counts 0 when it was not, as others may have longer arguments.
+        seen counts 0 when it was not, as others may have longer arguments. `predicates` are the
+        lower-cased words that are predicates half of the times they occur, or more.
         """
         words: Counter[str] = Counter()
         labels: Counter[str] = Counter()
@@ -56,10 +57,16 @@ class SrlTask(HeadTask[SrlExample, SrlBatch]):
             for predicate, tags in example.propositions or ():
                 labels.update(tags)
                 places.update(() if predicate is None else (predicate,))
-        forms = (held[place].lower() for held, places in asked.items() for place in places)
+        seen, marked = Counter[str](), Counter[str]()
+        for held, places in asked.items():
+            seen.update(map(str.lower, held))
+            marked.update(held[place].lower() for place in places)
+        predicates = Counter(
+            {form: count for form, count in marked.items() if 2 * count >= seen[form]}
+        )
         for tag in all_tags(labels, "BIO") if labels else ():
             labels.setdefault(tag, 0)
-        return {"words": words, "labels": labels, "predicates": Counter(forms)}
+        return {"words": words, "labels": labels, "predicates": predicates}
 
     def group(self, example: SrlExample) -> object:
         """Return the words, which readers give to all predicates of a sentence as one object."""
@@ -67,7 +74,7 @@ class SrlTask(HeadTask[SrlExample, SrlBatch]):
 
     def collator(self, vocabularies: Vocabularies, indexers: Sequence[Indexer]) -> Collator:
         """Return what makes batches."""
-        forms = _predicate_forms(vocabularies)
+        forms = frozenset(vocabularies.counted("predicates"))
         return SrlCollator(vocabularies.labels(), forms, tuple(indexers))
 
     def num_tokens(self, example: SrlExample) -> int:
@@ -93,7 +100,7 @@ class SrlTask(HeadTask[SrlExample, SrlBatch]):
         """Make an example of `{"sentence": "..."}` or of `{"tokens": [...]}` (or `words`).
 
         With `predicates`, the places of words from 0, arguments are predicted for these; without,
-        for the words that were predicates in half of the training sentences with them, or in more.
+        for the words that were predicates half of the times they occurred in training, or more.
         """
         require_known(inputs, (*_SENTENCES, _PREDICATES))
         words = given_words(inputs, only_key(inputs, _SENTENCES), tokenizer)
@@ -118,10 +125,7 @@ class SrlTask(HeadTask[SrlExample, SrlBatch]):
                     "predicate": predicate,
                     "description": _described(example.words, tags).plain,
                     "tags": list(tags),
-                    "arguments": [
-                        {**span._asdict(), "text": " ".join(example.words[span.start : span.end])}
-                        for span in spans(tags)
-                    ],
+                    "arguments": span_objects(tags, example.words),
                 }
                 for predicate, tags in prediction
                 if predicate is not None
@@ -132,15 +136,6 @@ class SrlTask(HeadTask[SrlExample, SrlBatch]):
         """Return the sentence with brackets around its arguments, a line for each predicate."""
         lines = [_described(example.words, tags) for place, tags in prediction if place is not None]
         return Text("\n").join(lines or [Text(" ".join(example.words))])
-
-
-def _predicate_forms(vocabularies: Vocabularies) -> frozenset[str]:
-    """Return the words that are predicates as often as not, or more often."""
-    seen: Counter[str] = Counter()
-    for word, count in vocabularies.counted("words").items():
-        seen[word.lower()] += count
-    predicates = vocabularies.counted("predicates").items()
-    return frozenset(form for form, count in predicates if 2 * count >= seen[form])
 
 
 def _described(words: Sequence[str], tags: Sequence[str]) -> Text:

@@ -11,7 +11,7 @@ from jaxtyping import Int
 from torch import Tensor
 
 from elmo_framework.common.errors import DataError
-from elmo_framework.data.labels import excerpt
+from elmo_framework.data.labels import batch_title, excerpt
 from elmo_framework.data.text import Indexer, TextBatch, collate_text
 from elmo_framework.data.vocabulary import Vocabulary
 from elmo_framework.tasks.tagging.example import TaggedSentence
@@ -39,7 +39,7 @@ class TaggingBatch:
     @property
     def title(self) -> str:
         """The words of the first sentence, and how many follow it."""
-        return f"{excerpt(self.text.words[0])} and {len(self.examples) - 1} more"
+        return batch_title(self.text.words[0], len(self.examples))
 
 
 @dataclass(frozen=True, slots=True)

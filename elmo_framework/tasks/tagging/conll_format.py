@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 
+from elmo_framework.data.columns import one_cell
 from elmo_framework.data.tagging import convert, scheme_of
 from elmo_framework.tasks.tagging.example import TaggedSentence
 
@@ -20,13 +21,8 @@ def conll_columns(
     for tags, example in predictions:
         gold = [] if example.tags is None else [_readable(example.tags)]
         rows = zip(example.words, *gold, _readable(tags), strict=True)
-        yield "".join(f"{' '.join(map(_joined, row))}\n" for row in rows) + "\n"
+        yield "".join(f"{' '.join(map(one_cell, row))}\n" for row in rows) + "\n"
 
 
 def _readable(tags: Sequence[str]) -> list[str]:
     return convert(tags, "BIO") if scheme_of(tags) == "BIOUL" else list(tags)
-
-
-def _joined(text: str) -> str:
-    """Return a word or a tag without spaces, which would begin another column."""
-    return "_".join(text.split()) or "_"

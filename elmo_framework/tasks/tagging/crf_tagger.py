@@ -8,7 +8,7 @@ from typing import Annotated, final
 from annotated_types import Ge, Lt
 
 from elmo_framework.common.component import Injected, Lazy
-from elmo_framework.data.tagging import Scheme, scheme_of
+from elmo_framework.data.tagging import Scheme
 from elmo_framework.data.vocabulary import Vocabularies
 from elmo_framework.embedders.text_embedder import TextEmbedder
 from elmo_framework.embedders.token_embedder import TokenEmbedder
@@ -60,11 +60,11 @@ class CrfTagger(Tagger):
             output_embedder=output_embedder,
             output_encoder=output_encoder,
             dropout=dropout,
+            label_encoding=label_encoding,
         )
-        scheme = label_encoding or scheme_of(self._labels.items)
-        _log.info("the %d tags are of the scheme %s", len(self._labels), scheme)
+        _log.info("the %d tags are of the scheme %s", len(self._labels), self._scheme)
         self.crf = tag_crf(
             self._labels,
-            scheme if constrain_transitions else None,
+            self._scheme if constrain_transitions else None,
             include_start_end_transitions=include_start_end_transitions,
         )

@@ -7,7 +7,6 @@ from typing import Annotated, Literal, final
 from annotated_types import Ge, Lt
 
 from elmo_framework.common.component import Injected, Lazy
-from elmo_framework.data.tagging import scheme_of
 from elmo_framework.data.vocabulary import Vocabularies
 from elmo_framework.embedders.text_embedder import TextEmbedder
 from elmo_framework.embedders.token_embedder import TokenEmbedder
@@ -56,5 +55,4 @@ class SimpleTagger(Tagger):
             output_encoder=output_encoder,
             dropout=dropout,
         )
-        scheme = scheme_of(self._labels.items)
-        self.crf = tag_crf(self._labels, scheme) if decoder == "crf" else None
+        self.crf = tag_crf(self._labels, self._scheme) if decoder == "crf" else None

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from elmo_framework.common.errors import DataError
+from elmo_framework.data.paths import placed
 from elmo_framework.data.tagging import Scheme, convert, parse_tag
 
 
@@ -24,8 +24,6 @@ def span_tags(
         DataError: one of them is no tag of a span.
     """
     for tag, line in zip(tags, lines, strict=True):
-        try:
+        with placed(path, line):
             parse_tag(tag)
-        except ValueError as error:
-            raise DataError(str(error), path=path, line=line) from error
     return tuple(tags if scheme is None else convert(tags, scheme))

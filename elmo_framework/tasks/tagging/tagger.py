@@ -12,13 +12,14 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from elmo_framework.common.component import Lazy
-from elmo_framework.data.tagging import Scheme, allowed_transitions, scheme_of
+from elmo_framework.data.tagging import Scheme, allowed_transitions, scheme_of, spans
 from elmo_framework.data.text import TextBatch
 from elmo_framework.data.vocabulary import Vocabularies, Vocabulary
 from elmo_framework.embedders.placement import joined, joined_dim
 from elmo_framework.embedders.text_embedder import TextEmbedder
 from elmo_framework.embedders.token_embedder import TokenEmbedder
 from elmo_framework.encoders.encoder import Encoder
+from elmo_framework.metrics.shares import share
 from elmo_framework.model.head import Head, HeadOutput
 from elmo_framework.model.model import Output
 from elmo_framework.nn.crf import ConditionalRandomField, Constraints
@@ -56,6 +57,7 @@ class Tagger(Head[TaggingBatch], ABC):
         output_embedder: gives vectors that stand after those of the encoder.
         output_encoder: reads what the encoder and `output_embedder` give.
         dropout: the share of values dropped from the vectors before and after each encoder.
+        label_encoding: the scheme of the tags; None for what the tags themselves tell.
     """
 
     task = TaggingTask()
@@ -70,10 +72,13 @@ class Tagger(Head[TaggingBatch], ABC):
         output_embedder: TokenEmbedder | None,
         output_encoder: Lazy[Encoder] | None,
         dropout: float,
+        label_encoding: Scheme | None = None,
     ) -> None:
         super().__init__()
         self._labels = vocabularies.required_labels()
-        self._has_spans = scheme_of(self._labels.items) is not None
+        self._scheme = label_encoding or scheme_of(self._labels.items)
+        # Tags may break the rules of every scheme, or all be O.
+        self._has_spans = self._scheme is not None or bool(spans(self._labels.items))
         self.embedder = embedder
         dim = embedder.output_dim
         self.encoder = None if encoder is None else encoder.build(input_dim=dim)
@@ -126,7 +131,7 @@ class Tagger(Head[TaggingBatch], ABC):
         if not self._has_spans:
             scores = {name: score for name, score in scores.items() if "-overall" not in name}
         if "near_words" in sums:
-            scores["accuracy3"] = sums["near_words"] / max(sums["span_f1/words"], 1.0)
+            scores["accuracy3"] = share(sums["near_words"], sums["span_f1/words"])
         return scores
 
     def _logits(self, text: TextBatch) -> Float[Tensor, "batch tokens tags"]:

@@ -11,7 +11,7 @@ from rich.text import Text
 from elmo_framework.common.errors import DataError
 from elmo_framework.data.inputs import given_words, only_key, require_known
 from elmo_framework.data.labels import excerpt
-from elmo_framework.data.tagging import all_tags, scheme_of, spans
+from elmo_framework.data.tagging import all_tags, scheme_of, span_objects, spans
 from elmo_framework.data.text import Indexer
 from elmo_framework.data.tokenizer import Tokenizer
 from elmo_framework.data.vocabulary import Counts, Vocabularies
@@ -84,10 +84,7 @@ class TaggingTask(HeadTask[TaggedSentence, TaggingBatch]):
         return {
             "words": list(example.words),
             "tags": list(prediction),
-            "spans": [
-                {**span._asdict(), "text": " ".join(example.words[span.start : span.end])}
-                for span in spans(prediction)
-            ],
+            "spans": span_objects(prediction, example.words),
         }
 
     def pretty(self, prediction: Sequence[str], example: TaggedSentence) -> Text:

@@ -45,7 +45,7 @@ class UniversalDependenciesPosReader(FileReader[TaggedSentence]):
 
     def examples(self, file: Path) -> Iterator[TaggedSentence]:
         """Yield the sentences of a file."""
-        for rows, _ in read_blocks(file, separator="\t", comment="#"):
+        for rows, _ in read_blocks(file, between="tabs", comment="#", width=_NUM_COLUMNS):
             held = [cells for row in rows if (cells := _cells(row, file))[_ID].isdecimal()]
             if held:
                 words, tags = zip(
@@ -55,10 +55,6 @@ class UniversalDependenciesPosReader(FileReader[TaggedSentence]):
 
 
 def _cells(row: Row, file: Path) -> tuple[str, ...]:
-    if len(row.columns) != _NUM_COLUMNS:
-        found = f"found {len(row.columns)} columns, expected {_NUM_COLUMNS} with tabs between them"
-        line = "\t".join(row.columns)
-        raise DataError(f"{found}: {line!r}", path=file, line=row.line)
     if not _NUMBER.fullmatch(row.columns[_ID]):
         found = f"{row.columns[_ID]!r} is no number of a word"
         raise DataError(f"{found}; expected one such as 1, 1-2 or 1.1", path=file, line=row.line)

@@ -28,6 +28,29 @@ def test_a_line_has_means_deviations_and_the_error_that_is_gone(tmp_path: Path) 
     assert lines[3] == "| squad | 0.05 | 0 / 0 |  |  |  |  /  |"
 
 
+@pytest.mark.parametrize(
+    ("bilm", "epochs", "message"),
+    [
+        ("mini", 40, None),
+        ("original", 40, r"embedders\.elmo\.bilm was 'mini', not 'original'"),
+        ("mini", 100, r"trainer\.num_epochs was 40, not 100"),
+    ],
+)
+def test_a_finished_run_counts_for_what_it_was_trained_with(
+    bilm: str, epochs: int, message: str | None, tmp_path: Path
+) -> None:
+    run = finished(tmp_path, Run("ner", 0.1, "elmo", 1), 0.5)
+    changes = task_scores._changes(run, "mini", epochs=40)
+    overrides = [f"{key}={json.dumps(value)}" for key, value in changes.items()]
+    trained = Config.load(task_scores._EXPERIMENTS / "ner/elmo.jsonnet", overrides=overrides)
+    (tmp_path / run.folder / "config.json").write_text(json.dumps(trained.raw))
+    if message is None:
+        task_scores._require_same(run, tmp_path, bilm, epochs=epochs)
+    else:
+        with pytest.raises(SystemExit, match=rf"{run.folder}: .*{message}"):
+            task_scores._require_same(run, tmp_path, bilm, epochs=epochs)
+
+
 @pytest.mark.parametrize("name", task_scores.TASKS)
 def test_every_run_has_a_configuration_without_errors_but_missing_data(
     name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

@@ -57,6 +57,25 @@ def test_each_key_is_named_with_what_replaces_it() -> None:
     assert all("use `" in line or "remove it" in line for line in lines[1:])
 
 
+@pytest.mark.parametrize(
+    ("place", "theirs", "ours"),
+    [
+        ("model", "constrain_crf_decoding", "`constrain_transitions`"),
+        ("model", "use_input_elmo", "`elmo_token_embedder` in `embedder`"),
+        ("model", "use_integrator_output_elmo", "`elmo_token_embedder` in `embedder`"),
+        ("tokens", "vocab_to_cache", "`cache`"),
+        ("dataset_reader", "remove_singleton_clusters", "`remove_singletons`"),
+        ("data_loader", "batch_sampler", "{batch_size or max_tokens, bucketing, shuffle}"),
+        ("learning_rate_scheduler", "num_warmup_steps", "`warmup_steps`"),
+        ("checkpointer", "save_every_num_seconds", "`save_every`: {minutes}"),
+    ],
+)
+def test_a_key_with_another_name_here_is_told_it(place: str, theirs: str, ours: str) -> None:
+    with pytest.raises(ConfigError, match=f"{place}.{theirs}: a key of AllenNLP; ") as caught:
+        refuse_allennlp_keys({place: {theirs: 1}}, source="x")
+    assert ours in str(caught.value)
+
+
 def test_keys_inside_lists_are_found() -> None:
     with pytest.raises(ConfigError, match=r"  readers\[0\]\.token_indexers: "):
         refuse_allennlp_keys({"readers": [{"token_indexers": {}}]}, source="x")

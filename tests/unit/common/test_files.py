@@ -1,4 +1,6 @@
+import errno
 import os
+import re
 import shutil
 import threading
 from collections.abc import Callable
@@ -155,11 +157,80 @@ def test_a_new_folder_is_on_the_disk_before_the_old_one_goes(
         *(str(aside), f"{aside}/inner", f"{aside}/inner/weights", f"{aside}/progress")
     }
     assert done[4:] == [
-        "checkpoint -> .checkpoint.removing",
+        "checkpoint -> .checkpoint.replaced",
         ".checkpoint.writing -> checkpoint",
         str(tmp_path),
+        ".checkpoint.replaced -> .checkpoint.removing",
         "remove .checkpoint.removing",
     ]
+
+
+def test_a_failure_between_the_renames_leaves_the_old_folder_alone(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder, rename = tmp_path / "checkpoint", Path.replace
+    (folder / "old").mkdir(parents=True)
+
+    def renaming(path: Path, target: Path) -> Path:
+        if (path.name, target) == (".checkpoint.writing", folder):
+            raise KeyboardInterrupt
+        return rename(path, target)
+
+    monkeypatch.setattr(Path, "replace", renaming)
+    with pytest.raises(KeyboardInterrupt), replacing(folder) as aside:
+        (aside / "new").mkdir(parents=True)
+    assert [path.name for path in folder.iterdir()] == ["old"]
+    assert list(tmp_path.iterdir()) == [folder]
+
+
+@pytest.mark.parametrize(
+    ("left", "kept"),
+    [
+        ([".checkpoint.replaced/old", ".checkpoint.writing/new"], ["old"]),
+        ([".checkpoint.replaced/old", "checkpoint/new"], ["new"]),
+        ([".checkpoint.removing/removed"], None),
+    ],
+)
+def test_a_replacement_that_was_killed_is_settled_by_the_next(
+    tmp_path: Path, left: list[str], kept: list[str] | None
+) -> None:
+    for name in left:
+        (tmp_path / name).mkdir(parents=True)
+    folder = tmp_path / "checkpoint"
+    with pytest.raises(ZeroDivisionError), replacing(folder):
+        raise ZeroDivisionError
+    found = [path.name for path in folder.iterdir()] if folder.exists() else None
+    assert found == kept
+    assert not list(tmp_path.glob(".*.replaced"))
+    assert not list(tmp_path.glob(".*.writing"))
+
+
+@pytest.mark.parametrize("code", [errno.ENOSPC, errno.EIO])
+def test_an_error_of_the_disk_names_the_file(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, code: int
+) -> None:
+    def failing(descriptor: int) -> None:
+        raise OSError(code, os.strerror(code))
+
+    monkeypatch.setattr(os, "fsync", failing)
+    with pytest.raises(OSError, match=os.strerror(code)) as caught:
+        write_text(tmp_path / "scores.json", "new")
+    assert caught.value.filename == str(tmp_path / "scores.json")
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize(
+    "error",
+    [OSError(errno.EISDIR, "of what was read"), OSError("of a library"), OSError(28, "no", "a")],
+)
+def test_an_error_of_something_else_does_not_name_the_file(tmp_path: Path, error: OSError) -> None:
+    name = error.filename
+    with (
+        pytest.raises(OSError, match=re.escape(str(error))) as caught,
+        writing(tmp_path / "scores.json"),
+    ):
+        raise error
+    assert caught.value.filename == name
 
 
 @pytest.mark.parametrize("is_left_over", [False, True])

@@ -227,6 +227,28 @@ def test_an_interrupted_job_goes_on_and_cuts_no_block_again(
 
 
 @pytest.mark.usefixtures("small_blocks")
+def test_a_draft_that_is_gone_is_made_again(
+    make: Make, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    text = many_sentences(300)
+    with monkeypatch.context() as patch:
+        Failing(patch, 3, KeyboardInterrupt())
+        with pytest.raises(StoppedError):
+            make(text)
+    (tmp_path / "corpus.partial/draft-00001.npz").unlink()
+    make(text, resume=True)
+    assert contents(tmp_path / "corpus") == contents(make(text, "whole"))
+
+
+def test_a_text_that_is_gone_is_not_said_to_be_written(
+    make: Make, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    Failing(monkeypatch, 0, FileNotFoundError(errno.ENOENT, "No such file", "a.txt"))
+    with pytest.raises(RunError, match=r"^a\.txt: No such file; repair it, and --resume goes on"):
+        make()
+
+
+@pytest.mark.usefixtures("small_blocks")
 @pytest.mark.parametrize("changed", ["other words here .\n" * 60, many_sentences(30)])
 def test_another_text_does_not_go_on_with_the_work_of_the_first(
     make: Make, monkeypatch: pytest.MonkeyPatch, changed: str

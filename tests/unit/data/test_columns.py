@@ -3,7 +3,15 @@ from pathlib import Path
 import pytest
 
 from elmo_framework.common.errors import DataError
-from elmo_framework.data.columns import Row, read_blocks, read_sentences
+from elmo_framework.data.columns import (
+    CellError,
+    Row,
+    one_cell,
+    placed_cells,
+    read_blocks,
+    read_sentences,
+    split_cells,
+)
 
 
 def written(folder: Path, text: str) -> Path:
@@ -57,11 +65,59 @@ def test_a_sentence_with_fewer_columns_than_the_first_is_refused(tmp_path):
 def test_comments_end_a_sentence_and_belong_to_the_next(tmp_path):
     path = written(tmp_path, "# a\n\n # b\n1\t\tx y\n# c\n2\t#\t\n# d\n")
 
-    first, second = read_blocks(path, separator="\t", comment="#")
+    first, second = read_blocks(path, between="tabs", comment="#")
 
     assert first.comments == [(1, "# a"), (3, "# b")]
     assert first.rows == [Row(4, ("1", "", "x y"))]
     assert second == ([Row(6, ("2", "#", ""))], [(5, "# c")])
+
+
+@pytest.mark.parametrize(
+    ("between", "tabbed", "spaced"),
+    [
+        ("blanks", ("a", "b", "c"), ("a", "b")),
+        ("tabs", ("a", "", "b c", ""), ("a  b",)),
+        ("tabs or blanks", ("a", "", "b c", ""), ("a", "b")),
+    ],
+)
+def test_a_cell_may_be_empty_or_hold_spaces_where_tabs_stand_between(between, tabbed, spaced):
+    assert split_cells("a\t\tb c\t", between) == tabbed
+    assert split_cells("a  b", between) == spaced
+
+
+@pytest.mark.parametrize(
+    ("widths", "expected"),
+    [
+        ({"width": 3}, "expected 3 with blanks between them"),
+        ({"min_width": 3}, "expected at least 3 with blanks between them"),
+    ],
+)
+def test_where_the_width_is_known_a_first_row_is_refused_itself(tmp_path, widths, expected):
+    path = written(tmp_path, "Anna O\nsleeps VB O\n")
+
+    with pytest.raises(DataError) as raised:
+        list(read_blocks(path, **widths))
+
+    assert str(raised.value) == f"{path}:1: found 2 columns, {expected}: 'Anna O'"
+
+
+def test_rows_may_be_wider_than_needed_but_not_than_what_is_known(tmp_path):
+    path = written(tmp_path, "Anna NN O\n")
+
+    assert len(list(read_blocks(path, min_width=2))) == 1
+    with pytest.raises(DataError, match=":1: found 3 columns, expected 2 with"):
+        list(read_blocks(path, width=2))
+
+
+def test_a_bad_cell_is_named_with_its_line():
+    with pytest.raises(DataError) as raised, placed_cells(Path("a.txt"), 4):
+        raise CellError(2, "this is none")
+
+    assert str(raised.value) == "a.txt:6: this is none"
+
+
+def test_a_cell_holds_no_spaces():
+    assert [one_cell(text) for text in ("a", "10 000", "\u3000", "")] == ["a", "10_000", "_", "_"]
 
 
 @pytest.mark.parametrize("text", ["", "\n\n", "-DOCSTART- O\n\n"])

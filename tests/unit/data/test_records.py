@@ -79,7 +79,7 @@ def test_a_separator_is_told_from_the_name_unless_it_is_stated(
 @pytest.mark.parametrize(
     ("name", "text", "message"),
     [
-        ("a.jsonl", '{"a": 1}\n{"a": \n', "2: no JSON object: Expecting value: line 1 column 7"),
+        ("a.jsonl", '{"a": 1}\n{"a": \n', "2: no JSON object: Expecting value, column 7"),
         ("a.jsonl", "[1]\n", "1: expected a JSON object, not [1]"),
         ("a.jsonl", "\n", " there is no example in this file"),
         ("a.tsv", "text\tlabel\n", " there is no example in this file"),

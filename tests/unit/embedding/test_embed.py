@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import errno
 import gzip
 import json
+import os
+import resource
 import shutil
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -20,6 +23,7 @@ from elmo_framework.common.errors import DataError, RunError
 from elmo_framework.embedding import embed as embedding
 from elmo_framework.embedding import workplace
 from elmo_framework.embedding.embed import EmbeddingJob, embed
+from elmo_framework.embedding.layout import Hdf5Layout
 from elmo_framework.embedding.workplace import VectorWriter, Workplace
 from tests.unit.embedding.conftest import TEXT
 
@@ -190,14 +194,21 @@ def test_a_job_that_has_computed_nothing_is_not_gone_on_with(
     assert hdf5(job().output)[0].ndim == 2
 
 
-def test_what_is_left_beside_a_result_does_not_stop_the_next_job(
-    job: Jobs, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize("force", [False, True])
+@pytest.mark.parametrize("form", ["hdf5", "npy"])
+def test_a_finished_result_is_not_computed_again_for_what_was_left(
+    job: Jobs, monkeypatch: pytest.MonkeyPatch, form: str, force: bool
 ) -> None:
-    killed_at(workplace, "remove_folder", job(resume=True), monkeypatch)
-    before = job().output.read_bytes()
+    killed_at(workplace, "remove_folder", job(format=form), monkeypatch)
+    before = contents(job().output)
     assert job().output.with_name("out.hdf5.partial").exists()
-    embed(job(resume=True, force=True))
-    assert job().output.read_bytes() == before
+    with pytest.raises(RunError, match="is there already; pass --force to replace it"):
+        embed(job(format=form))
+    with pytest.raises(RunError, match="layers was 'all' and is '2'"):
+        embed(job(format=form, layers="top", resume=True, force=force))
+    monkeypatch.setattr(LayerReader, "read", None)
+    embed(job(format=form, resume=True, force=force))
+    assert contents(job().output) == before
     assert not job().output.with_name("out.hdf5.partial").exists()
 
 
@@ -239,6 +250,51 @@ def test_a_full_disk_is_seen_before_the_work(job: Jobs, monkeypatch: pytest.Monk
     with pytest.raises(RunError, match="more, and the disk has 100 bytes; choose another disk"):
         embed(job())
     assert not job().output.with_name("out.hdf5.partial").exists()
+
+
+@pytest.mark.parametrize("name", ["vectors.npy", "done-0.txt"])
+def test_a_disk_that_fills_late_names_the_file_and_how_to_go_on(
+    job: Jobs, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    def full(descriptor: int) -> None:
+        if Path(f"/proc/self/fd/{descriptor}").readlink().name == name:
+            raise full_disk()
+
+    embed(job(output=job().output.with_name("whole"), format="npy"))
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "fsync", full)
+        with pytest.raises(RunError, match=r"vectors.npy: No space left .* --resume goes on"):
+            embed(job(format="npy"))
+    embed(job(format="npy", resume=True))
+    assert contents(job().output) == contents(job().output.with_name("whole"))
+
+
+def test_a_note_that_cannot_be_written_is_told_of_once(tmp_path: Path) -> None:
+    (tmp_path / "vectors").touch()
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    with VectorWriter(tmp_path / "vectors", tmp_path / "done-0.txt") as writer:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (0, before[1]))
+        try:
+            with pytest.raises(RunError, match=r"vectors: File too large; .* --resume goes on"):
+                writer.note(3)
+        finally:
+            resource.setrlimit(resource.RLIMIT_FSIZE, before)
+    assert not (tmp_path / "done-0.txt").read_bytes()
+
+
+def test_a_disk_that_fills_before_any_vector_names_the_folder(
+    job: Jobs, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(*_: object) -> None:
+        raise full_disk()
+
+    monkeypatch.setattr(Hdf5Layout, "create", full)
+    with pytest.raises(RunError, match=r"out.hdf5.partial: No space left .* --resume goes on"):
+        embed(job())
+
+
+def full_disk() -> OSError:
+    return OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
 
 def test_too_many_kept_sentences_are_refused(job: Jobs, monkeypatch: pytest.MonkeyPatch) -> None:

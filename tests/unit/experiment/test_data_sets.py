@@ -1,10 +1,14 @@
 from pathlib import Path
+from typing import Any
+
+import pytest
 
 from elmo_framework import components
 from elmo_framework.common.build import parse
 from elmo_framework.corpus.prepare import PreparationJob, prepare
-from elmo_framework.experiment.data_sets import count_vocabularies, read_examples
+from elmo_framework.experiment.data_sets import count_vocabularies
 from elmo_framework.experiment.experiment import Experiment
+from elmo_framework.tasks.tagging.json_reader import JsonTaggingReader
 
 components.load()
 
@@ -30,8 +34,38 @@ def test_a_share_of_a_prepared_corpus_keeps_the_vocabulary_of_the_corpus(tmp_pat
             ("language_modeling", text),
         )
     ]
-    of_corpus, of_text = (sorted(held.words for held in read_examples(s, "train")) for s in shares)
+    of_corpus, of_text = (sorted(held.words for held in s.examples("train")) for s in shares)
     assert of_corpus == of_text
     assert len(of_corpus) == 4
     counted = count_vocabularies(shares[0], shares[0].model.factory).counted("words")
     assert list(counted) == ["zebra", "common", "word7"]
+
+
+def test_a_share_is_read_no_more_often_than_it_takes_to_choose_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "text.jsonl"
+    path.write_text("".join(f'{{"tokens": ["w{i}"], "tags": ["O"]}}\n' for i in range(40)))
+    config = {
+        "dataset_reader": "tagging_json",
+        "train_data_path": str(path),
+        "model": {
+            "type": "simple_tagger",
+            "embedder": {"token_embedders": {"tokens": {"type": "embedding", "embedding_dim": 2}}},
+        },
+        "train_fraction": 0.1,
+    }
+    experiment = parse(Experiment, config, source="test").build()
+    files: list[Path] = []
+    read = JsonTaggingReader.examples
+
+    def noted(reader: JsonTaggingReader, file: Path) -> Any:
+        files.append(file)
+        return read(reader, file)
+
+    monkeypatch.setattr(JsonTaggingReader, "examples", noted)
+    counted = count_vocabularies(experiment, experiment.model.factory).counted("words")
+    chosen = [word for example in experiment.examples("train") for word in example.words]
+    assert sorted(counted) == sorted(chosen)
+    assert len(chosen) == 4
+    assert files == [path, path]

@@ -57,7 +57,7 @@ def test_a_full_disk_leaves_what_was_there(tmp_path: Path, monkeypatch: pytest.M
     save_tensors({"a": torch.zeros(8)}, path)
 
     def full(place: Path) -> None:
-        raise OSError(28, "No space left on device", str(place))
+        raise OSError(28, "No space left on device")
 
     monkeypatch.setattr(files, "_synchronize", full)
     with pytest.raises(OSError, match="No space left on device"):

@@ -3,6 +3,7 @@ import pytest
 import torch
 from torch import nn
 
+from elmo_framework.nn import recurrent as recurrent_module
 from elmo_framework.nn.recurrent import read_rows
 
 LENGTHS = (2, 4, 0, 1)
@@ -85,3 +86,42 @@ def test_gradients_reach_every_parameter_and_no_padding():
 
     assert all(parameter.grad.abs().sum() > 0 for parameter in recurrent.parameters())
     assert torch.equal(inputs.grad.abs().sum(dim=2) > 0, MASK)
+
+
+@pytest.mark.parametrize("kind", [nn.LSTM, nn.GRU])
+def test_rows_of_very_different_lengths_are_read_as_each_alone(kind):
+    recurrent = network(kind, num_layers=2, bidirectional=True)
+    lengths = [12, *([1, 3, 0, 2] * 16)]
+    mask = torch.arange(12) < torch.tensor(lengths)[:, None]
+    inputs = torch.randn(65, 12, 3, dtype=torch.float64, generator=torch.Generator().manual_seed(3))
+    inputs.requires_grad_()
+
+    reading = read_rows(recurrent, inputs, mask)
+    reading.outputs.pow(2).sum().backward()
+    gradients = [parameter.grad.clone() for parameter in recurrent.parameters()]
+    recurrent.zero_grad()
+    alone = [
+        read_rows(recurrent, row[None], held[None]) for row, held in zip(inputs, mask, strict=True)
+    ]
+    torch.cat([held.outputs for held in alone]).pow(2).sum().backward()
+
+    torch.testing.assert_close(reading.outputs, torch.cat([held.outputs for held in alone]))
+    torch.testing.assert_close(reading.last, torch.cat([held.last for held in alone]))
+    for parameter, gradient in zip(recurrent.parameters(), gradients, strict=True):
+        torch.testing.assert_close(parameter.grad, gradient)
+    assert torch.equal(inputs.grad.abs().sum(dim=2) > 0, mask)
+
+
+def test_fewer_places_are_read_where_most_of_a_batch_is_padding(monkeypatch):
+    read = []
+    one_direction = recurrent_module._read_direction
+
+    def counting(lstm: nn.LSTM, layer: str, rows: torch.Tensor) -> torch.Tensor:
+        read.append(rows.shape[0] * rows.shape[1])
+        return one_direction(lstm, layer, rows)
+
+    monkeypatch.setattr(recurrent_module, "_read_direction", counting)
+    mask = torch.arange(12) < torch.tensor([12, *([2] * 63)])[:, None]
+    read_rows(network(nn.LSTM), torch.zeros(64, 12, 3, dtype=torch.float64), mask)
+
+    assert sum(read) < 0.5 * mask.numel()

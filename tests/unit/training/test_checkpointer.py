@@ -132,10 +132,24 @@ def test_a_full_disk_leaves_the_last_checkpoint_alone(
     assert [path.name for path in (tmp_path / "checkpoints").iterdir()] == ["step-000000006"]
 
 
-def test_a_damaged_checkpoint_says_what_to_remove(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("file", "content"),
+    [
+        ("model.safetensors", b"damaged"),
+        ("training.pt", b""),
+        ("process-0.pt", b""),
+        ("progress.json", b""),
+        ("progress.json", b"[]"),
+        ("progress.json", b"3"),
+        ("progress.json", b'{"num_processes": 1, "scores": [], "later": 3}'),
+    ],
+)
+def test_a_damaged_checkpoint_says_what_to_remove(
+    tmp_path: Path, file: str, content: bytes
+) -> None:
     toy = begun(tmp_path)
     folder = toy.checkpointer.folders()[6]
-    (folder / "model.safetensors").write_bytes(b"damaged")
+    (folder / file).write_bytes(content)
     with pytest.raises(RunError, match=f"{folder}: this checkpoint cannot be read .* remove"):
         toy.run()
 

@@ -13,7 +13,7 @@ from tests.unit.training.test_estimate import report
 from tests.unit.training.toy import Toy
 
 
-def test_the_rate_is_that_of_updates_without_evaluations(
+def test_the_rate_is_that_of_updates_without_evaluations_and_checkpoints(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     console = Console(Toy(tmp_path, num_steps=20).trainer)
@@ -21,7 +21,8 @@ def test_the_rate_is_that_of_updates_without_evaluations(
     for step in range(1, 11):
         console.step(replace(report(step), seconds=step + 100.0 * (step > 5)))
         if step == 5:
-            console.scores(Progress(step=5, seconds=105.0), {"loss": 0.25, "count": 3.0})
+            console.scores(Progress(step=5, seconds=55.0), {"loss": 0.25, "count": 3.0})
+            console.saved(105.0)
     console.close()
     first, *_, scores, last = capsys.readouterr().err.splitlines()
     assert first == "training: 20 steps ..."

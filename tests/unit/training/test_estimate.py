@@ -17,7 +17,7 @@ BYTES_OF_WEIGHTS = 4 * (2 * 4 + 4 + 1)
 
 
 def said(directory: Path, capsys: pytest.CaptureFixture[str], **options: Any) -> list[str]:
-    """What is said of updates that take a second each and read four words."""
+    """What is said of updates that take a second each and read four tokens."""
     trainer = Toy(directory, **{"num_epochs": None, **options}).trainer
     estimate = Estimate(trainer)
     estimate.start(Progress())
@@ -54,11 +54,11 @@ def test_the_end_is_foretold_by_the_limit_that_comes_first(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], options: dict[str, Any], left: str
 ) -> None:
     _, line = said(tmp_path, capsys, **options)
-    assert line.startswith(f"at 4 words/s: {left} left, until ")
-    assert line.endswith(", evaluations not counted")
+    assert line.startswith(f"at 4 tokens/s: {left} left, until ")
+    assert line.endswith(", evaluations and checkpoints not counted")
 
 
-def test_evaluations_are_not_in_the_rate(
+def test_evaluations_and_checkpoints_are_not_in_the_rate(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     estimate = Estimate(Toy(tmp_path, num_epochs=None, num_steps=200).trainer)
@@ -67,8 +67,9 @@ def test_evaluations_are_not_in_the_rate(
         evaluated = 100.0 * (step > 5) + 100.0 * (step > 10)
         estimate.step(replace(report(step), seconds=step + evaluated))
         if step in (5, 10):
-            estimate.scores(Progress(step=step, seconds=step + evaluated + 100), {})
-    assert "at 4 words/s: 0:02:55 left" in capsys.readouterr().err
+            estimate.scores(Progress(step=step, seconds=step + evaluated + 50), {})
+            estimate.saved(step + evaluated + 100)
+    assert "at 4 tokens/s: 0:02:55 left" in capsys.readouterr().err
 
 
 def test_nothing_is_said_of_a_training_of_a_few_updates(

@@ -6,12 +6,12 @@ import json
 from dataclasses import replace
 from pathlib import Path
 
+import pytest
 import torch
 from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
 
 from elmo_framework.training.observer import RunLog, TensorBoard
 from elmo_framework.training.progress import Progress, StepReport
-from elmo_framework.training.step_figures import StepFigures
 
 
 def report(step: int, *, loss: float = 2.0) -> StepReport:
@@ -80,14 +80,26 @@ def test_the_log_has_a_line_for_every_twentieth_update(tmp_path: Path) -> None:
     ]
 
 
-def test_the_time_of_an_evaluation_is_not_in_the_rate() -> None:
-    figures = StepFigures(2)
-    figures.start(0.0)
-    assert figures.of(report(1)) is None
-    figures.pass_over(100.5)
-    found = figures.of(replace(report(2), seconds=101.0))
-    assert found is not None
-    assert found["tokens_per_second"] == 100
+def test_the_time_of_evaluations_and_checkpoints_is_not_in_the_rate(tmp_path: Path) -> None:
+    log, board = RunLog(tmp_path), TensorBoard(tmp_path, summary_interval=20)
+    for observer in (log, board):
+        observer.start(Progress())
+        observer.step(report(1))
+        observer.scores(Progress(step=1, seconds=50.5), {})
+        observer.saved(100.5)
+        observer.step(replace(report(20), seconds=101.0))
+        observer.close()
+    (line,) = (tmp_path / "steps.jsonl").read_text().splitlines()
+    assert json.loads(line)["tokens_per_second"] == 100
+    assert scalars(tmp_path)["training/tokens_per_second"] == [(20, 100.0)]
+
+
+def test_a_disk_that_is_full_names_the_log(tmp_path: Path) -> None:
+    path = tmp_path / "metrics.jsonl"
+    path.symlink_to("/dev/full")
+    with pytest.raises(OSError, match="No space left on device") as caught:
+        RunLog(tmp_path).scores(Progress(), {"f1": 0.5})
+    assert caught.value.filename == str(path)
 
 
 def test_tensorboard_gets_steps_and_evaluations(tmp_path: Path) -> None:

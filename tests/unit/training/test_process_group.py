@@ -180,6 +180,9 @@ def test_a_process_that_ends_on_another_machine_is_told_without_its_name() -> No
 
 
 @pytest.mark.usefixtures("first_of_two_machines")
-def test_an_error_of_a_process_itself_is_not_laid_on_another_machine() -> None:
+def test_an_error_of_a_process_itself_is_not_laid_on_one_that_has_ended(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(processes, "ended_peers", list)
     with pytest.raises(RuntimeError, match="shapes cannot"), process_group(CPU, to_go_on=""):
         raise RuntimeError("shapes cannot be multiplied")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import json
 import signal
+from collections.abc import Mapping
 from dataclasses import replace
 from itertools import islice
 from pathlib import Path
@@ -149,6 +150,29 @@ def test_without_validation_data_the_last_weights_are_kept(tmp_path: Path) -> No
     assert sorted(toy.checkpointer.folders()) == [6]
     kept = toy.checkpointer.best_weights(progress)
     assert all(kept[name].equal(held) for name, held in toy.model.state_dict().items())
+
+
+def test_a_checkpoint_is_told_of_after_its_evaluation(tmp_path: Path) -> None:
+    told: list[str] = []
+
+    class Listener(Observer):
+        def step(self, report: StepReport) -> None:
+            told.append(f"step {report.step}")
+
+        def scores(self, progress: Progress, scores: Mapping[str, float]) -> None:
+            told.append("scores")
+
+        def saved(self, seconds: float) -> None:
+            told.append("saved")
+
+    due: dict[str, Any] = {
+        "evaluate_at_start": True,
+        "evaluate_every": {"steps": 3},
+        "checkpointer": {"save_every": {"steps": 2}},
+    }
+    Toy(tmp_path, observers=[Listener()], num_steps=3, **due).run()
+    both = ["scores", "saved"]
+    assert told == [*both, "step 1", "step 2", "saved", "step 3", *both]
 
 
 def test_the_first_evaluation_may_be_the_best(tmp_path: Path) -> None:
@@ -350,11 +374,16 @@ def test_the_share_of_the_schedule_is_kept_over_later_stops(tmp_path: Path) -> N
     assert first.rates + ended(tmp_path / "parts", **LINEAR).rates == expected[14:]
 
 
-def test_a_limit_in_updates_is_the_same_for_any_number_of_processes(tmp_path: Path) -> None:
-    limited = {**LINEAR, "num_steps": 10}
+@pytest.mark.parametrize(
+    ("before", "after", "step", "limit"), [(2, 1, 4, 10), (1, 2, 8, 14), (1, 2, 8, 16)]
+)
+def test_a_limit_in_updates_is_the_same_for_any_number_of_processes(
+    tmp_path: Path, before: int, after: int, step: int, limit: int
+) -> None:
+    limited = {**LINEAR, "num_steps": limit}
     expected = ended(tmp_path / "whole", **limited).rates
-    stopped_after(4, tmp_path / "parts", num_processes=2, **limited)
-    assert ended(tmp_path / "parts", **limited).rates == expected[4:]
+    stopped_after(step, tmp_path / "parts", num_processes=before, **limited)
+    assert ended(tmp_path / "parts", num_processes=after, **limited).rates == expected[step:]
 
 
 def test_the_moving_average_is_what_is_scored_and_kept(tmp_path: Path) -> None:

@@ -1,6 +1,7 @@
 import pytest
 
-from elmo_framework.tasks.coreference.brackets import Bracketed, BracketError, decode, encode
+from elmo_framework.data.columns import CellError
+from elmo_framework.tasks.coreference.brackets import Bracketed, decode, encode
 
 
 def decoded(*cells: str) -> list[tuple[str, int, int]]:
@@ -35,6 +36,10 @@ def test_a_mention_may_stand_there_twice():
     assert decoded("(1)|(2)|(1)") == [("1", 0, 0), ("1", 0, 0), ("2", 0, 0)]
 
 
+def test_a_hyphen_an_underscore_and_nothing_hold_no_bracket():
+    assert decoded("-", "(1", "_", "", "1)") == [("1", 1, 4)]
+
+
 @pytest.mark.parametrize(
     ("cells", "index", "message"),
     [
@@ -49,11 +54,11 @@ def test_a_mention_may_stand_there_twice():
     ],
 )
 def test_a_bad_cell_is_named(cells: list[str], index: int, message: str):
-    with pytest.raises(BracketError) as raised:
+    with pytest.raises(CellError) as raised:
         decode(cells)
 
     assert str(raised.value).startswith(message)
-    assert raised.value.index == index
+    assert raised.value.position == index
 
 
 def test_what_is_written_is_read_again():

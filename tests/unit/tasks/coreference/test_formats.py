@@ -21,7 +21,7 @@ def test_right_clusters_are_written_as_they_can_be_read(tmp_path: Path):
 
 
 def test_the_lines_are_those_of_the_shared_task():
-    document = Document((("She", "left"), ("He", "saw", "her")), None, key="nw/a", part=3)
+    document = Document((("She", "left"), ("He", "saw", "her")), None, key="nw/a", part="003")
     resolution = Resolution((((0, 0), (4, 4)), ((2, 4),)), ())
 
     lines = "".join(conll2012([(resolution, document)])).split("\n")
@@ -41,7 +41,7 @@ def test_the_lines_are_those_of_the_shared_task():
     ]
 
 
-@pytest.mark.parametrize("begin", ["(nw/a)", "(nw/a); part 000", "(nw/a); part 012"])
+@pytest.mark.parametrize("begin", ["(nw/a)", "(x); part 0", "(nw/a); part 000", "(nw/a); part 012"])
 def test_a_document_begins_as_it_was_read(begin: str, tmp_path: Path):
     path = tmp_path / "read.conll"
     path.write_text(f"#begin document {begin}\nnw/a 0 0 She - * - - - - * (1)\n\n#end document\n")

@@ -33,9 +33,9 @@ def test_the_columns_give_documents_by_their_parts():
     documents = read(FIXTURES / "train.conll")
 
     assert [(each.key, each.part, each.genre) for each in documents] == [
-        ("nw/harbour/harbour_01", 0, "nw"),
-        ("bc/talk/talk_01", 0, "bc"),
-        ("bc/talk/talk_01", 1, "bc"),
+        ("nw/harbour/harbour_01", "000", "nw"),
+        ("bc/talk/talk_01", "000", "bc"),
+        ("bc/talk/talk_01", "001", "bc"),
     ]
     assert documents[1].sentences[1] == ("Did", "you", "thank", "her", "?")
     assert documents[1].speakers[1] == ("Ada",) * 5
@@ -90,7 +90,7 @@ def test_the_name_of_a_document_may_hold_its_part(tmp_path: Path):
     (divided,) = read(path, "coref_jsonlines", key_has_part=True)
 
     assert (whole.key, whole.part, whole.genre) == ("nw/doc_0_12", None, "nw")
-    assert (divided.key, divided.part, divided.genre) == ("nw/doc_0", 12, "nw")
+    assert (divided.key, divided.part, divided.genre) == ("nw/doc_0", "012", "nw")
 
 
 @pytest.mark.parametrize("key", ["nw/doc", "nw/doc_x", "_3", ""])
@@ -223,9 +223,23 @@ def test_a_file_without_documents_is_refused(tmp_path: Path):
         read(tmp_path / "empty.jsonlines", "coref_jsonlines")
 
 
-def test_a_document_without_sentences_has_one_without_words(tmp_path: Path):
-    (tmp_path / "a.jsonlines").write_text('{"sentences": []}\n')
+@pytest.mark.parametrize("text", ['{"sentences": []}', '{"sentences": [], "speakers": []}'])
+def test_a_document_without_sentences_has_one_without_words(text: str, tmp_path: Path):
+    (tmp_path / "a.jsonlines").write_text(text)
 
     (document,) = read(tmp_path / "a.jsonlines", "coref_jsonlines")
 
     assert document.sentences == ((),)
+    assert document.speakers in (None, ((),))
+
+
+def test_documents_of_litbank_are_read_as_they_are_published(tmp_path: Path):
+    words = {"The": "(0", "town": "0)|(1)", "grew": "", ".": ""}
+    rows = ["\t".join(["1_x_brat", "0", "0", word, *"________", words[word]]) for word in words]
+    path = tmp_path / "1_x_brat.conll"
+    path.write_text("\n".join(["#begin document (1_x_brat); part 0", *rows, "", "#end document"]))
+
+    (document,) = read(path, genre_pattern=None)
+
+    assert (document.key, document.part, document.words) == ("1_x_brat", "0", tuple(words))
+    assert texts(document) == [["The town"], ["town"]]

@@ -30,7 +30,9 @@ def test_a_document_may_come_in_words_with_what_is_known_of_them():
     )
 
 
-@pytest.mark.parametrize("given", [{"document": " "}, {"sentences": []}])
+@pytest.mark.parametrize(
+    "given", [{"document": " "}, {"sentences": []}, {"sentences": [], "speakers": []}]
+)
 def test_a_document_without_words_has_one_sentence_without_words(given: dict[str, Any]):
     assert TASK.example(given, WhitespaceTokenizer()).sentences == ((),)
 

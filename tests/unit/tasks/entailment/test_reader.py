@@ -71,16 +71,14 @@ def test_the_label_minus_one_stands_for_none(
     assert f"{path}: 2 pairs with the label '-' or '-1' were left out" in caplog.text
 
 
-def test_a_file_without_any_label_is_refused(tmp_path: Path):
-    path = tmp_path / "test.jsonl"
-    path.write_text('{"sentence1": "a", "sentence2": "b", "gold_label": -1}\n' * 2)
+def test_a_file_without_any_label_is_refused_unless_another_one_has_some(tmp_path: Path):
+    (tmp_path / "a.jsonl").write_text('{"sentence1": "a", "sentence2": "b", "gold_label": -1}\n')
+    (tmp_path / "b.jsonl").write_text('{"sentence1": "c", "sentence2": "d", "gold_label": "x"}\n')
+    whitespace = reader(tokenizer="whitespace")
 
-    with pytest.raises(DataError) as raised:
-        list(reader(tokenizer="whitespace").read(path))
-
-    assert str(raised.value) == (
-        f"{path}: all 2 pairs have the label '-' or '-1', which stands for none"
-    )
+    assert list(whitespace.read(tmp_path)) == [SentencePair(("c",), ("d",), "x")]
+    with pytest.raises(DataError, match=r"a\.jsonl: no pair has both a label, which '-'"):
+        list(whitespace.read(tmp_path / "a.jsonl"))
 
 
 def test_a_limit_counts_pairs():

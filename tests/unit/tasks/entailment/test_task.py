@@ -44,6 +44,15 @@ def test_both_sentences_are_needed():
     )
 
 
+def test_a_plain_sentence_is_not_enough():
+    with pytest.raises(DataError) as raised:
+        TASK.example({"sentence": "a"}, WhitespaceTokenizer())
+
+    assert str(raised.value) == (
+        'a plain sentence is not enough; give {"premise": "...", "hypothesis": "..."}'
+    )
+
+
 def test_a_prediction_is_shown_as_json_and_in_colour():
     prediction = Classification("yes", {"yes": 0.75, "no": 0.25})
 

@@ -92,7 +92,7 @@ def test_an_example_may_have_an_id():
         ),
         (
             {"sentence": "Who?"},
-            "'sentence' is no key of an input; allowed: id, passage, question.",
+            'a plain sentence is not enough; give {"question": "...", "passage": "..."}',
         ),
         ({"question": "Who?"}, "there is no key 'passage'; found: question."),
         ({"question": 3, "passage": ""}, "'question' is 3; expected a string"),

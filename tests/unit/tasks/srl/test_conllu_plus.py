@@ -61,7 +61,8 @@ def test_the_older_name_of_the_column_is_known(tmp_path):
     [
         (SENTENCE, ":1: expected '# global.columns = ...', found '1\\tAnna B."),
         ("# global.columns = ID UP:PRED\n", ":1: there is no column 'FORM'; allowed: ID, UP:PRED."),
-        (HEADER + rows("1 a"), ":2: found 2 columns, expected 6"),
+        (HEADER + rows("1 a"), ":2: found 2 columns, expected 6 with tabs between them: '1 a'"),
+        (HEADER + rows("1 a", "2 b X _ _ _"), ":2: found 2 columns, expected 6"),
         (HEADER + rows("1 a X b.01 _ A0"), ":2: found 'A0', expected LABEL:FIRST-LAST with ids"),
         (HEADER + rows("1 a X b.01 _ A0:1-2"), ":2: found 'A0:1-2', expected LABEL:FIRST-LAST"),
     ],

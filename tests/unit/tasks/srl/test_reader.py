@@ -118,7 +118,8 @@ def test_the_columns_of_conll_2005_are_read(tmp_path):
     ("text", "message"),
     [
         (CONLL2005, "file:2: found 4 columns, expected 5 as on line 1: '# NN - *)'"),
-        ("Rain NN -\n", "file:1: found 3 columns, expected 4 up to that of the predicates"),
+        ("Rain NN -\n", "file:1: found 3 columns, expected at least 4 with blanks between them"),
+        ("Rain NN -\nRain * NN -\n", "file:1: found 3 columns, expected at least 4"),
         ("Rain * NN rain\n", "file:1: found 1 predicates and 0 columns of arguments"),
         ("\n", "file: there is no sentence in this file"),
     ],
@@ -151,6 +152,21 @@ def test_the_lines_of_deep_srl_are_read(tmp_path):
         SrlExample(("Rain", "."), (Proposition(None, ("O", "O")),)),
     ]
     assert list(DeepSrlReader(skip_sentences_without_predicates=True).read(file)) == examples[:2]
+
+
+def test_lines_of_the_same_words_whose_predicates_follow_each_other_are_one_sentence(tmp_path):
+    lines = [(-1, "O O"), (0, "B-V O"), (1, "O B-V"), (1, "B-A0 B-V"), (-1, "O O"), (-1, "O O")]
+    text = "".join(f"{place} Go on ||| {tags}\n" for place, tags in lines)
+
+    examples = list(DeepSrlReader().read(written(tmp_path, f"{text}1 We go ||| B-A0 B-V\n")))
+
+    assert [(p.predicate, " ".join(p.tags)) for e in examples for p in e.propositions] == [
+        *((None if place < 0 else place, tags) for place, tags in lines),
+        (1, "B-A0 B-V"),
+    ]
+    numbers = {}
+    found = [numbers.setdefault(id(example.words), len(numbers)) for example in examples]
+    assert found == [0, 1, 1, 2, 3, 4, 5]
 
 
 def test_only_a_space_or_a_tab_ends_a_word(tmp_path):

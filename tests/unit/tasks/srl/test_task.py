@@ -6,6 +6,7 @@ import pytest
 from elmo_framework.common.errors import DataError
 from elmo_framework.data.conll2012 import read_conll2012
 from elmo_framework.data.tokenizer import WhitespaceTokenizer
+from elmo_framework.data.vocabulary import Vocabularies
 from elmo_framework.tasks.srl.example import Proposition, SrlExample
 from elmo_framework.tasks.srl.reader import SrlReader
 from elmo_framework.tasks.srl.task import SrlTask
@@ -32,6 +33,22 @@ def test_words_count_once_a_sentence_and_tags_once_a_predicate():
         "labels": Counter({"O": 5, "B-A0": 2, "B-V": 2, "I-A0": 0, "I-V": 0}),
         "predicates": Counter(["hunt", "sleep"]),
     }
+
+
+def test_predicates_are_words_that_are_one_half_of_the_times_they_occur():
+    go = SrlExample(("Go", "and", "go"), (Proposition(0, ("B-V", "O", "O")),))
+    want = SrlExample(("Want", "to", "want", "to", "want"), (Proposition(0, ("B-V", *"OOOO")),))
+
+    assert TASK.count([go, want])["predicates"] == {"go": 1}
+
+
+def test_words_that_are_left_out_of_the_vocabulary_decide_nothing_about_predicates():
+    counts = {**TASK.count([EXAMPLE]), "words": Counter[str]()}
+    want = SrlExample(("Want", "to", "want", "to", "want"), (Proposition(0, ("B-V", *"OOOO")),))
+    pruned = {**TASK.count([want]), "words": Counter({"to": 2})}
+
+    assert TASK.collator(Vocabularies(counts), ()).predicate_forms == {"hunt", "sleep"}
+    assert TASK.collator(Vocabularies(pruned), ()).predicate_forms == frozenset()
 
 
 def test_the_sentence_is_what_vectors_are_kept_for():
@@ -128,6 +145,13 @@ def test_the_blocks_are_the_sentences_of_a_corpus():
     assert [len(block) for block in blocks] == [len(held.words) for held in sentences]
     columns = [len(block[0].split("\t")) - 1 for block in blocks]
     assert columns == [len(held.predicates) for held in sentences]
+
+
+def test_a_predicate_is_one_cell_and_never_the_mark_of_none():
+    example = SrlExample(("10 000", "-"), None)
+    found = (Proposition(0, ("B-V", "O")), Proposition(1, ("O", "B-V")))
+
+    assert "".join(TASK.formats["srl"]([(found, example)])) == "10_000\t(V*)\t*\n_\t*\t(V*)\n\n"
 
 
 def test_a_predicate_that_was_asked_for_twice_has_one_column():

@@ -184,6 +184,18 @@ def test_tags_that_stand_for_no_spans_have_no_score_of_all_spans():
         require_score("+f1-measure-overall", found)
 
 
+@torch.no_grad()
+@pytest.mark.parametrize("options", [{"constrain_transitions": False}, {"label_encoding": "BIO"}])
+def test_spans_count_even_where_no_scheme_allows_all_tags(options: dict[str, Any]):
+    tags = ("B-A", "I-A", "I-Y", "O", "B-X")
+    examples = [TaggedSentence(("We", "all", "saw", "it", "rain"), tags)]
+    vocabularies = Vocabularies(TaggingTask().count(examples))
+    model = tagger(vocabularies, **options).eval()
+    batch = model.task.collator(vocabularies, model.indexers)(examples)
+
+    assert "f1-measure-overall" in model.scores(model.sums(model(batch), batch))
+
+
 def test_training_data_without_tags_is_refused():
     with pytest.raises(BuildError, match="CrfTagger: the training data has no labels"):
         tagger(Vocabularies({"words": Counter(["Rain"]), "labels": Counter()}))

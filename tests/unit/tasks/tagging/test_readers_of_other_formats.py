@@ -118,7 +118,10 @@ def test_universal_dependencies_have_tags_of_the_language(tmp_path):
 
 def test_universal_dependencies_need_ten_columns_and_a_sentence(tmp_path):
     assert message(tmp_path, "universal_dependencies_pos", "# x\n1\tRain\tNN\n") == (
-        "2: found 3 columns, expected 10 with tabs between them: '1\\tRain\\tNN'"
+        "2: found 3 columns, expected 10 with tabs between them: '1 Rain NN'"
+    )
+    assert message(tmp_path, "universal_dependencies_pos", f"1\tRain\n{CONLLU[13:]}").startswith(
+        "1: found 2 columns, expected 10"
     )
     assert message(tmp_path, "universal_dependencies_pos", "# only a comment\n") == (
         " there is no sentence in this file"
