@@ -41,7 +41,7 @@ def main() -> int:
         for name in arguments.only or NAMES:
             chosen = commands(name, places, is_quick=arguments.quick)
             results[name] = {held: [] for held in chosen}
-            for command, line in _rounds(chosen, arguments):
+            for command, line in rounds(chosen, arguments):
                 results[name][command].append(line)
                 if arguments.output_file:
                     _write(arguments.output_file, results)
@@ -51,10 +51,16 @@ def main() -> int:
     )
 
 
-def _rounds(
+def rounds(
     chosen: Mapping[str, Command], arguments: Namespace
 ) -> Iterator[tuple[str, dict[str, Any]]]:
-    """Run each command as often as asked, in turn; yield what they print."""
+    """Run each command as often as asked, in turn; yield what they print.
+
+    Args:
+        chosen: by their names, under which a failure is told too.
+        arguments: `repeats` says how often, `threads` on how many threads of each process, `peers`
+            where the others are installed.
+    """
     environment = {**os.environ, "OMP_NUM_THREADS": str(arguments.threads)}
     if arguments.peers:
         environment["PEERS"] = str(arguments.peers.absolute())
@@ -112,11 +118,9 @@ def _say(text: str, file: TextIO | None = None) -> None:
 
 def _arguments() -> Namespace:
     parser = ArgumentParser(description="Compare our speed with that of other implementations.")
+    parser.add_argument("--peers", type=folder, help="the folder in which the others are installed")
     parser.add_argument(
-        "--peers", type=_folder, help="the folder in which the others are installed"
-    )
-    parser.add_argument(
-        "--scripts", type=_folder, help="the folder of the scripts that measure them"
+        "--scripts", type=folder, help="the folder of the scripts that measure them"
     )
     parser.add_argument("--only", choices=NAMES, action="append", help="repeatable; else all")
     parser.add_argument("--repeats", type=int, default=3, help="rounds (3)")
@@ -127,7 +131,7 @@ def _arguments() -> Namespace:
     return parser.parse_args()
 
 
-def _folder(text: str) -> Path | None:
+def folder(text: str) -> Path | None:
     """Read a folder; nothing stands for none, as from a variable that is not set."""
     return Path(text) if text else None
 

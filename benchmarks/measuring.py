@@ -72,6 +72,19 @@ def timed(function: Callable[[], T]) -> tuple[T, float]:
     return function(), time.perf_counter() - started
 
 
+def update_times(updates: Sequence[Callable[[], object]]) -> dict[str, list[float]]:
+    """Return the milliseconds of each update, made once before: on the processor, by the clock."""
+    for update in updates:
+        update()
+    times: dict[str, list[float]] = {"processor_ms": [], "clock_ms": []}
+    for update in updates:
+        began, began_work = time.perf_counter(), time.process_time()
+        update()
+        times["processor_ms"].append(_milliseconds(time.process_time() - began_work))
+        times["clock_ms"].append(_milliseconds(time.perf_counter() - began))
+    return times
+
+
 def peak_rss_mib() -> float:
     """Return the most memory that this process has held so far."""
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
@@ -96,3 +109,7 @@ def report(**figures: Any) -> None:
 def say(text: str) -> None:
     """Print at once."""
     print(text, flush=True)  # noqa: T201
+
+
+def _milliseconds(seconds: float) -> float:
+    return round(seconds * 1000, 1)
