@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Collection, Iterator, Mapping, Sequence
+from contextlib import suppress
 from itertools import chain, islice
 from pathlib import Path
 from typing import BinaryIO, Literal, TypeAlias
@@ -27,14 +29,17 @@ def read_vectors(
     *,
     dim: int,
     wanted: Collection[str],
+    max_others: int | None = 0,
     file_format: VectorFormat | None = None,
 ) -> Vectors:
-    """Read the vectors of some words; the first vector of a word counts. Others are passed over.
+    """Read the vectors of some words; the first vector of a word counts.
 
     Args:
         path: a file, packed or not, as `open_packed` takes it.
         dim: the width of the vectors.
         wanted: the words.
+        max_others: how many other words of the file are read as well, the first ones; None for
+            all. Those that cannot be read are passed over.
         file_format: of the file; None for binary if its name ends in `.bin`, and text otherwise.
 
     Raises:
@@ -45,18 +50,18 @@ def read_vectors(
     chosen = file_format or ("word2vec_binary" if is_binary else "text")
     encoded = {word.encode(errors="surrogatepass"): word for word in wanted}
     shown = archive_path(path).file
+    read = _read_text if chosen == "text" else _read_binary
     with open_packed(path) as file:
-        if chosen == "text":
-            found = _read_text(file, dim, encoded, shown)
-        else:
-            found = _read_binary(file, dim, encoded, shown)
-    if not found:
+        found = read(file, dim, encoded, shown, sys.maxsize if max_others is None else max_others)
+    if not any(word in found for word in wanted):
         message = f"none of the {len(wanted)} words of the training data has a vector in this file"
         raise DataError(message, path=path)
     return found
 
 
-def _read_text(file: BinaryIO, dim: int, wanted: Mapping[bytes, str], path: Path) -> Vectors:
+def _read_text(
+    file: BinaryIO, dim: int, wanted: Mapping[bytes, str], path: Path, max_others: int
+) -> Vectors:
     """Read a word and its numbers a line.
 
     Words may hold spaces, as some of GloVe's do, so that lines are split from their end. A first
@@ -66,13 +71,17 @@ def _read_text(file: BinaryIO, dim: int, wanted: Mapping[bytes, str], path: Path
     beginnings = {word.partition(b" ")[0] for word in wanted}
     found: Vectors = {}
     for number, line in _vector_lines(file, dim, path):
-        if line.partition(b" ")[0] not in beginnings:
+        if max_others <= 0 and line.partition(b" ")[0] not in beginnings:
             continue
         encoded, *values = line.rstrip(b" \r\n").rsplit(b" ", dim)
+        numbers = [value.decode(errors="replace") for value in values]
         word = wanted.get(encoded)
         if word is not None and word not in found:
-            numbers = [value.decode(errors="replace") for value in values]
             found[word] = parse_vector(numbers, dim, path, number)
+        elif word is None and max_others > 0:
+            with suppress(DataError, UnicodeDecodeError):
+                found.setdefault(encoded.decode(), parse_vector(numbers, dim, path, number))
+                max_others -= 1
     return found
 
 
@@ -125,7 +134,9 @@ def parse_vector(
     return vector
 
 
-def _read_binary(file: BinaryIO, dim: int, wanted: Mapping[bytes, str], path: Path) -> Vectors:
+def _read_binary(
+    file: BinaryIO, dim: int, wanted: Mapping[bytes, str], path: Path, max_others: int
+) -> Vectors:
     """Read a header and then, for each word: the word, a space, and 4 bytes a number.
 
     The original program writes a line feed after each vector; the published GoogleNews file has
@@ -138,8 +149,13 @@ def _read_binary(file: BinaryIO, dim: int, wanted: Mapping[bytes, str], path: Pa
     found: Vectors = {}
     for encoded, values in _records(file, num_words, 4 * dim, path):
         word = wanted.get(encoded)
+        vector = np.frombuffer(values, dtype="<f4").astype(np.float32)
         if word is not None and word not in found:
-            found[word] = np.frombuffer(values, dtype="<f4").astype(np.float32)
+            found[word] = vector
+        elif word is None and max_others > 0:
+            with suppress(UnicodeDecodeError):
+                found.setdefault(encoded.decode(), vector)
+                max_others -= 1
     return found
 
 

@@ -12,15 +12,16 @@ from typing import Annotated, Literal, TypeAlias, final
 
 import numpy as np
 import torch
-from annotated_types import Gt
+from annotated_types import Ge, Gt
 from jaxtyping import Float, Float32, Int64
 from torch import Tensor, nn
 
 from elmo_framework.common.component import ExistingPath, Injected
 from elmo_framework.data.text import Indexer, TextBatch
-from elmo_framework.data.vocabulary import Vocabularies, Vocabulary
-from elmo_framework.data.word_vectors import VectorFormat, read_vectors
+from elmo_framework.data.vocabulary import UNKNOWN, Vocabularies, Vocabulary
+from elmo_framework.data.word_vectors import VectorFormat, Vectors, read_vectors
 from elmo_framework.embedders.token_embedder import TokenEmbedder
+from elmo_framework.embedders.unseen_words import UnseenWords
 
 MissingVectors: TypeAlias = Literal["normal", "zeros", "mean", "random"]
 
@@ -29,32 +30,50 @@ _log = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class WordIndexer(Indexer):
-    """Turns each word into its id in the vocabulary of the training data.
+    """Turns each word into its id in the vocabulary of the training data, or behind it.
 
     Attributes:
         vocabulary: whose ids are meant; 0 is padding.
         lowercase: whether words are looked up in lower case.
         min_count: how often a word was seen at least, if it is in the vocabulary.
+        case_fallback: whether a word that is not found is looked up in lower case then.
+        unseen: other words, whose ids follow; by their row, from 1.
+        source: of the other words.
     """
 
     vocabulary: Vocabulary
     lowercase: bool
     min_count: int
+    case_fallback: bool
+    unseen: Mapping[str, int]
+    source: str
 
     @property
     def key(self) -> str:
         """The name of the ids: the same for the same way from words to ids."""
-        return f"words:lowercase={self.lowercase}:min_count={self.min_count}"
+        return (
+            f"words:lowercase={self.lowercase}:min_count={self.min_count}"
+            f":case_fallback={self.case_fallback}:{self.source}"
+        )
 
     def ids(self, words: Sequence[str]) -> Int64[np.ndarray, " tokens"]:
         """Return one id a word."""
-        return self.vocabulary.ids(_cased(word, self.lowercase) for word in words)
+        return np.fromiter(map(self._id, words), dtype=np.int64, count=len(words))
+
+    def _id(self, word: str) -> int:
+        first = word.lower() if self.lowercase else word
+        for form in (first, word.lower()) if self.case_fallback else (first,):
+            if form in self.vocabulary:
+                return self.vocabulary.id(form)
+            if form in self.unseen:
+                return len(self.vocabulary) - 1 + self.unseen[form]
+        return self.vocabulary.id(UNKNOWN)
 
 
 @final
 @TokenEmbedder.register("embedding")
 class EmbeddingTokenEmbedder(TokenEmbedder):
-    """A vector for each word of the training data, and one for all others.
+    """A vector for each word of the training data, and one for all others that no file has.
 
     Without a file the numbers are drawn evenly between -sqrt(3 / dim) and sqrt(3 / dim), so
     that a vector has the length 1 on average.
@@ -72,6 +91,9 @@ class EmbeddingTokenEmbedder(TokenEmbedder):
         min_count: words seen more rarely in training share the vector of unknown words.
         case_fallback: whether a word that the file lacks gets the vector of its lower case.
         normalize: whether the vectors of the file are brought to the length 1.
+        max_unseen_words: how many words of the file that training lacks have their vectors too,
+            the first ones, which in all published files are the frequent ones; null for all. They
+            are not trained, and are kept with the run.
         missing: what words start from that are not in the file: numbers drawn from the normal
             distribution with the mean and the deviation of those in the file (`normal`), zeros,
             the mean of the vectors in the file, or what they start from without a file
@@ -90,41 +112,54 @@ class EmbeddingTokenEmbedder(TokenEmbedder):
         min_count: Annotated[int, Gt(0)] = 1,
         case_fallback: bool = False,
         normalize: bool = False,
+        max_unseen_words: Annotated[int, Ge(0)] | None = 100_000,
         missing: MissingVectors = "normal",
         weights_follow: Injected[bool] = False,
     ) -> None:
         super().__init__()
         vocabulary = _words(vocabularies, lowercase=lowercase, min_count=min_count)
-        self.indexer = WordIndexer(vocabulary, lowercase, min_count)
-        self.indexers = [self.indexer]
-        self.output_dim = embedding_dim
+        self.output_dim, self._num_seen = embedding_dim, len(vocabulary)
         self.embedding = nn.Embedding(len(vocabulary), embedding_dim, padding_idx=0)
         self.embedding.weight.requires_grad_(trainable)
         self._known: frozenset[int] | None = None
-        if weights_follow:
-            return
-        _fill_evenly(self.embedding.weight)
-        if pretrained_file is not None:
-            vectors = _read_vectors(
-                pretrained_file,
-                vocabulary,
-                embedding_dim,
-                file_format=pretrained_format,
-                case_fallback=case_fallback,
-                normalize=normalize,
-            )
-            _fill(self.embedding.weight, vectors, missing)
-            self._known = frozenset(vectors)
+        others: Vectors = {}
+        if not weights_follow:
+            _fill_evenly(self.embedding.weight)
+            if pretrained_file is not None:
+                vectors, others = _read_vectors(
+                    pretrained_file,
+                    vocabulary,
+                    embedding_dim,
+                    file_format=pretrained_format,
+                    case_fallback=case_fallback,
+                    normalize=normalize,
+                    max_others=max_unseen_words,
+                )
+                _fill(self.embedding.weight, vectors, missing)
+                self._known = frozenset(vectors)
+        self.unseen = UnseenWords(embedding_dim, others)
+        self.indexer = WordIndexer(
+            vocabulary,
+            lowercase,
+            min_count,
+            case_fallback,
+            self.unseen.rows,
+            f"{pretrained_file}:{max_unseen_words}",
+        )
+        self.indexers = [self.indexer]
 
     def knows(self, word: str) -> bool | None:
         """Tell whether the file has a vector for a word; None where no file was read."""
         if self._known is None:
             return None
-        return int(self.indexer.ids([word])[0]) in self._known
+        id_of_word = int(self.indexer.ids([word])[0])
+        return id_of_word in self._known or id_of_word >= self._num_seen
 
     def forward(self, text: TextBatch) -> Float[Tensor, "batch tokens dim"]:
         """Look words up."""
-        embedded: Tensor = self.embedding(text.ids[self.indexer.key])
+        ids = text.ids[self.indexer.key]
+        rows = (ids - (self._num_seen - 1)).clamp(min=0)
+        embedded: Tensor = self.embedding(ids.masked_fill(rows > 0, 0)) + self.unseen(rows)
         return embedded * text.mask[:, :, None]
 
 
@@ -137,10 +172,6 @@ def _words(vocabularies: Vocabularies, *, lowercase: bool, min_count: int) -> Vo
     return Vocabularies({"words": merged}).words(min_count=min_count)
 
 
-def _cased(word: str, lowercase: bool) -> str:
-    return word.lower() if lowercase else word
-
-
 def _read_vectors(
     path: Path,
     vocabulary: Vocabulary,
@@ -149,21 +180,30 @@ def _read_vectors(
     file_format: VectorFormat | None,
     case_fallback: bool,
     normalize: bool,
-) -> dict[int, Float32[np.ndarray, " dim"]]:
-    """Return the vectors of the words that a file has, by their ids."""
+    max_others: int | None,
+) -> tuple[dict[int, Float32[np.ndarray, " dim"]], Vectors]:
+    """Return the vectors of the words that a file has, by their ids, and of other words."""
     words = vocabulary.items[2:]  # after padding and unknown
     wanted = {*words, *(map(str.lower, words) if case_fallback else ())}
-    vectors = read_vectors(path, dim=dim, wanted=wanted, file_format=file_format)
+    vectors = read_vectors(
+        path, dim=dim, wanted=wanted, max_others=max_others, file_format=file_format
+    )
+    if normalize:
+        vectors = {word: _of_length_one(vector) for word, vector in vectors.items()}
     found = {}
     for word in words:
         vector = vectors.get(word)
         if vector is None and case_fallback:
             vector = vectors.get(word.lower())
         if vector is not None:
-            found[vocabulary.id(word)] = _of_length_one(vector) if normalize else vector
+            found[vocabulary.id(word)] = vector
+    others = {word: vector for word, vector in vectors.items() if word not in vocabulary}
     share = 100 * len(found) / len(words)
-    _log.info("%s: vectors for %d of %d words (%.1f %%)", path, len(found), len(words), share)
-    return found
+    _log.info(
+        "%s: vectors for %d of %d words (%.1f %%), and for %d others",
+        *(path, len(found), len(words), share, len(others)),
+    )
+    return found, others
 
 
 def _of_length_one(vector: Float32[np.ndarray, " dim"]) -> Float32[np.ndarray, " dim"]:

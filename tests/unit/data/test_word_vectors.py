@@ -47,6 +47,13 @@ def test_the_first_vector_of_a_word_counts(tmp_path):
     assert read(written(tmp_path, "the 1 2\nthe 3 4\n"), "the") == {"the": [1.0, 2.0]}
 
 
+def test_the_first_of_the_other_words_are_read_too(tmp_path):
+    path = written(tmp_path, "of 1 2\nbroken 1 x\nof 9 9\n, 3 4\nthe 5 6\nlast 7 8\n")
+
+    assert read(path, "the", max_others=1) == {"of": [1.0, 2.0], "the": [5.0, 6.0]}
+    assert [*read(path, "the", max_others=None)] == ["of", ",", "the", "last"]
+
+
 @pytest.mark.parametrize(
     ("text", "line", "message"),
     [

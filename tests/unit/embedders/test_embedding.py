@@ -98,11 +98,11 @@ def test_vectors_start_from_a_file(file, caplog):
         built = embedder(pretrained_file=file, lowercase=True)
 
     assert vectors(built, "The dog") == [[[1.0, 2.0], [3.0, 6.0]]]
-    assert caplog.messages == [f"{file}: vectors for 2 of 3 words (66.7 %)"]
+    assert caplog.messages == [f"{file}: vectors for 2 of 3 words (66.7 %), and for 1 others"]
 
 
 def test_words_that_the_file_lacks_start_from_zeros(file):
-    [[ran, unknown]] = vectors(embedder(pretrained_file=file, missing="zeros"), "ran cat")
+    [[ran, unknown]] = vectors(embedder(pretrained_file=file, missing="zeros"), "ran mouse")
 
     assert ran == unknown == [0.0, 0.0]
 
@@ -122,7 +122,7 @@ def test_words_that_the_file_lacks_are_drawn_like_those_it_has(file):
 
 
 def test_words_that_the_file_lacks_can_start_from_its_mean(file):
-    [[ran, unknown, the]] = vectors(embedder(pretrained_file=file, missing="mean"), "ran cat the")
+    [[ran, unknown, the]] = vectors(embedder(pretrained_file=file, missing="mean"), "ran mouse the")
 
     assert ran == unknown == [2.0, 4.0]
     assert the == [1.0, 2.0]
@@ -131,14 +131,16 @@ def test_words_that_the_file_lacks_can_start_from_its_mean(file):
 def test_words_that_the_file_lacks_can_start_as_without_a_file(file):
     built, plain = embedder(pretrained_file=file, missing="random"), embedder()
 
-    assert vectors(built, "ran cat") == vectors(plain, "ran cat")
+    assert vectors(built, "ran mouse") == vectors(plain, "ran mouse")
     assert vectors(built, "the") == [[[1.0, 2.0]]]
 
 
 def test_a_word_can_have_the_vector_of_its_lower_case(file):
     built = embedder(pretrained_file=file, missing="zeros", case_fallback=True)
 
-    assert vectors(built, "The the Dog") == [[[1.0, 2.0], [1.0, 2.0], [0.0, 0.0]]]
+    assert vectors(built, "The the Dog Cat") == [
+        [[1.0, 2.0], [1.0, 2.0], [3.0, 6.0], [100.0, 100.0]]
+    ]
     assert vectors(embedder(pretrained_file=file, missing="zeros"), "The") == [[[0.0, 0.0]]]
 
 
@@ -167,12 +169,52 @@ def test_padding_is_zero_whatever_stands_for_missing_words(file, missing):
     assert not built.embedding.weight[0].any()
 
 
+def test_words_that_training_lacks_have_the_vectors_of_the_file(file):
+    built = embedder(pretrained_file=file, max_unseen_words=1)
+
+    assert vectors(built, "cat the") == [[[100.0, 100.0], [1.0, 2.0]]]
+    assert built.indexer.key != embedder().indexer.key
+
+
+def test_only_so_many_words_that_training_lacks_are_kept(tmp_path):
+    path = tmp_path / "vectors.txt"
+    path.write_text("the 1 2\ncat 3 4\nmouse 5 6\nowl 7 8\n")
+    built = embedder(pretrained_file=str(path), max_unseen_words=2, missing="zeros")
+
+    assert vectors(built, "cat mouse owl") == [[[3.0, 4.0], [5.0, 6.0], [0.0, 0.0]]]
+    everything = embedder(pretrained_file=str(path), max_unseen_words=None, missing="zeros")
+    assert vectors(everything, "owl") == [[[7.0, 8.0]]]
+
+
+def test_vectors_of_words_that_training_lacks_are_not_trained(file):
+    built = embedder(pretrained_file=file)
+    optimizer = torch.optim.SGD(built.parameters(), lr=1.0)
+
+    built(batch(built, "the cat")).sum().backward()
+    optimizer.step()
+
+    assert vectors(built, "the cat") == [[[0.0, 1.0], [100.0, 100.0]]]
+
+
+def test_words_that_training_lacks_are_kept_with_the_weights(file):
+    built = embedder(pretrained_file=file, lowercase=True)
+    bare = {"type": "embedding", "embedding_dim": 2, "pretrained_file": file, "lowercase": True}
+    again = parse(TokenEmbedder, bare, source="run").build(vocabularies=WORDS, weights_follow=True)
+    (indexer,) = again.indexers
+
+    again.load_state_dict(built.state_dict())
+
+    assert indexer.key == built.indexer.key
+    assert again(collate_text([["Cat", "the", "mouse"]], [indexer])).tolist() == vectors(
+        built, "Cat the mouse"
+    )
+
+
 def test_it_tells_which_words_the_file_has(file):
     built = embedder(pretrained_file=file, lowercase=True)
 
-    assert [built.knows(word) for word in ("the", "THE", "ran", "cat", "")] == [True, True] + [
-        False
-    ] * 3
+    known = [built.knows(word) for word in ("the", "THE", "cat", "ran", "mouse", "")]
+    assert known == [True, True, True, False, False, False]
     assert embedder().knows("the") is None
 
 
