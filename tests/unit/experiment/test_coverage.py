@@ -14,7 +14,7 @@ components.load()
 def measured(folder: Path, tokens: dict[str, Any], **keys: Any) -> dict[str, Any]:
     """Build a tagger on two small data sets, and measure its words."""
     (folder / "train.txt").write_text("the###A dog###B the###A\nran###C\n")
-    (folder / "valid.txt").write_text("the###A cat###B\n")
+    (folder / "valid.txt").write_text("the###A cat###B owl###C\n")
     (folder / "test.txt").write_text("dog###A\n")
     (folder / "vectors.txt").write_text("the 1 2\ndog 3 4\ncat 5 6\n")
     config = {
@@ -45,13 +45,13 @@ def test_the_words_of_each_data_set_that_have_a_vector_are_counted(tmp_path, cap
     assert found == {
         "embedder.token_embedders.tokens": {
             "train": {"running_words": 3 / 4, "distinct_words": 2 / 3},
-            "validation": {"running_words": 1 / 2, "distinct_words": 1 / 2},
+            "validation": {"running_words": 2 / 3, "distinct_words": 2 / 3},
         }
     }
     assert caplog.messages == [
         "embedder.token_embedders.tokens has vectors for "
         "75.0 % of the words of train (66.7 % of the distinct ones), "
-        "50.0 % of the words of validation (50.0 % of the distinct ones)"
+        "66.7 % of the words of validation (66.7 % of the distinct ones)"
     ]
 
 
