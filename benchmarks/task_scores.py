@@ -35,25 +35,23 @@ class Task:
 
     Attributes:
         score: the figure of `metrics.json`.
-        few: the small share of the training examples.
-        epochs_of_few: the epochs with that share; a tenth of them lie between evaluations.
+        epochs: with small shares of the training examples; a tenth of them lie between evaluations.
         seeds: of the runs with all training examples.
     """
 
     score: str
-    few: float
-    epochs_of_few: int
+    epochs: Mapping[float, int]
     seeds: tuple[int, ...] = (1,)
 
 
 SEEDS = (1, 2, 3)
 TASKS = {
-    "ner": Task("f1-measure-overall", 0.01, 100, SEEDS),
-    "sst": Task("accuracy", 0.05, 40, SEEDS),
-    "snli": Task("accuracy", 0.02, 40, SEEDS),
-    "srl": Task("f1-measure-overall", 0.02, 40),
-    "squad": Task("f1", 0.05, 40),
-    "coreference": Task("coref_f1", 0.1, 40),
+    "ner": Task("f1-measure-overall", {0.01: 100, 0.1: 32}, SEEDS),
+    "sst": Task("accuracy", {0.05: 40}, SEEDS),
+    "snli": Task("accuracy", {0.02: 40}, SEEDS),
+    "srl": Task("f1-measure-overall", {0.02: 40}),
+    "squad": Task("f1", {0.05: 40}),
+    "coreference": Task("coref_f1", {0.1: 40}),
 }
 
 
@@ -89,8 +87,8 @@ def main() -> int:
         for task in arguments.tasks:
             _write_configs(arguments.runs / task, task)
         for run in runs:
-            _require_same(run, arguments.runs, bilms[run.variant], epochs=arguments.epochs)
-        train = partial(_train, runs=arguments.runs, epochs=arguments.epochs)
+            _require_same(run, arguments.runs, bilms[run.variant])
+        train = partial(_train, runs=arguments.runs)
         with ThreadPoolExecutor(arguments.jobs) as pool:
             codes += pool.map(lambda run: train(run, bilm=bilms[run.variant]), runs)
     print(table(arguments.runs, runs, variants))  # noqa: T201
@@ -100,7 +98,11 @@ def main() -> int:
 def _runs(arguments: Namespace, variants: Sequence[str]) -> Iterator[Run]:
     for name in arguments.tasks:
         task = TASKS[name]
-        for fraction in arguments.fractions or (task.few, _ALL):
+        shares = (*task.epochs, _ALL)
+        for fraction in arguments.fractions or shares:
+            if fraction not in shares:
+                known = ", ".join(f"{share:g}" for share in shares)
+                raise SystemExit(f"{name}: {fraction:g} is none of its shares {known}")
             seeds = task.seeds if fraction == _ALL else SEEDS
             for seed in arguments.seeds or seeds:
                 for variant in variants:
@@ -115,13 +117,13 @@ def _write_configs(folder: Path, task: str) -> None:
         write_text(folder / name, " + ".join(f"(import '{part}')" for part in parts) + "\n")
 
 
-def _train(run: Run, runs: Path, bilm: str | None, *, epochs: int | None) -> int:
+def _train(run: Run, runs: Path, bilm: str | None) -> int:
     folder = runs / run.folder
     if (folder / "metrics.json").exists():
         return 0
     config = folder.with_name("elmo.jsonnet" if bilm else "baseline.jsonnet")
     command = [sys.executable, "-m", "elmo_framework", "train", str(config), "-s", str(folder)]
-    for key, value in _changes(run, bilm, epochs=epochs).items():
+    for key, value in _changes(run, bilm).items():
         command += ["-o", f"{key}={json.dumps(value)}"]
     if (folder / "checkpoints").exists():
         command.append("--recover")
@@ -131,13 +133,13 @@ def _train(run: Run, runs: Path, bilm: str | None, *, epochs: int | None) -> int
     return code
 
 
-def _require_same(run: Run, runs: Path, bilm: str | None, *, epochs: int | None) -> None:
+def _require_same(run: Run, runs: Path, bilm: str | None) -> None:
     """Refuse to count a finished run that had another biLM or other epochs for this one."""
     folder = runs / run.folder
     if not (folder / "metrics.json").exists():
         return
     trained = Config.load(folder / "config.json").raw
-    for key, value in _changes(run, bilm, epochs=epochs).items():
+    for key, value in _changes(run, bilm).items():
         found = reduce(lambda held, name: held.get(name, {}), key.split("."), trained)
         if found != value:
             raise SystemExit(
@@ -146,11 +148,11 @@ def _require_same(run: Run, runs: Path, bilm: str | None, *, epochs: int | None)
             )
 
 
-def _changes(run: Run, bilm: str | None, *, epochs: int | None) -> dict[str, Any]:
+def _changes(run: Run, bilm: str | None) -> dict[str, Any]:
     """Return what a run changes in its configuration."""
     changes: dict[str, Any] = {"random_seed": run.seed}
     if run.fraction != _ALL:
-        epochs = epochs or TASKS[run.task].epochs_of_few
+        epochs = TASKS[run.task].epochs[run.fraction]
         changes |= {
             "train_fraction": run.fraction,
             "trainer.num_epochs": epochs,
@@ -232,7 +234,6 @@ def _arguments() -> Namespace:
     parser.add_argument(
         "--fractions", nargs="+", type=float, help="shares of the training examples"
     )
-    parser.add_argument("--epochs", type=int, help="of the runs with a share (the task's)")
     parser.add_argument("--seeds", nargs="+", type=int, help="1 2 3, or 1")
     parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1, help="runs at a time")
     parser.add_argument("--table-only", action="store_true", help="train nothing")

@@ -29,26 +29,26 @@ def test_a_line_has_means_deviations_and_the_error_that_is_gone(tmp_path: Path) 
 
 
 @pytest.mark.parametrize(
-    ("bilm", "epochs", "message"),
+    ("bilm", "share", "message"),
     [
-        ("mini", 40, None),
-        ("original", 40, r"embedders\.elmo\.bilm was 'mini', not 'original'"),
-        ("mini", 100, r"trainer\.num_epochs was 40, not 100"),
+        ("mini", 0.1, None),
+        ("original", 0.1, r"embedders\.elmo\.bilm was 'mini', not 'original'"),
+        ("mini", 0.01, r"train_fraction was 0\.1, not 0\.01"),
     ],
 )
 def test_a_finished_run_counts_for_what_it_was_trained_with(
-    bilm: str, epochs: int, message: str | None, tmp_path: Path
+    bilm: str, share: float, message: str | None, tmp_path: Path
 ) -> None:
-    run = finished(tmp_path, Run("ner", 0.1, "elmo", 1), 0.5)
-    changes = task_scores._changes(run, "mini", epochs=40)
+    run = finished(tmp_path, Run("ner", share, "elmo", 1), 0.5)
+    changes = task_scores._changes(run._replace(fraction=0.1), "mini")
     overrides = [f"{key}={json.dumps(value)}" for key, value in changes.items()]
     trained = Config.load(task_scores._EXPERIMENTS / "ner/elmo.jsonnet", overrides=overrides)
     (tmp_path / run.folder / "config.json").write_text(json.dumps(trained.raw))
     if message is None:
-        task_scores._require_same(run, tmp_path, bilm, epochs=epochs)
+        task_scores._require_same(run, tmp_path, bilm)
     else:
         with pytest.raises(SystemExit, match=rf"{run.folder}: .*{message}"):
-            task_scores._require_same(run, tmp_path, bilm, epochs=epochs)
+            task_scores._require_same(run, tmp_path, bilm)
 
 
 @pytest.mark.parametrize("name", task_scores.TASKS)
@@ -63,13 +63,14 @@ def test_every_run_has_a_configuration_without_errors_but_missing_data(
     monkeypatch.setattr(
         task_scores.subprocess, "run", lambda command, **_: commands.append(command) or Finished()
     )
-    run = Run(name, 0.5, "elmo", 3)
+    (share, *_) = task_scores.TASKS[name].epochs
+    run = Run(name, share, "elmo", 3)
     task_scores._write_configs(tmp_path / name, name)
-    assert task_scores._train(run, tmp_path, "original", epochs=None) == 0
+    assert task_scores._train(run, tmp_path, "original") == 0
     arguments = commands[0]
     overrides = [arguments[at + 1] for at, word in enumerate(arguments) if word == "-o"]
     components.load()
     config = Config.load(Path(arguments[4]), overrides=overrides)
     problems = build.check(Experiment, config.raw, source=config.source).problems
     assert {problem.path.rpartition(".")[2] for problem in problems} <= {"pretrained_file"}
-    assert config.raw["train_fraction"] == 0.5
+    assert config.raw["train_fraction"] == share
