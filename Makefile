@@ -28,7 +28,7 @@ $(STAMP): setup.cfg pyproject.toml constraints.txt
 		-c $(VENV)/constraints.txt -e '.[dev]'
 	touch $(STAMP)
 
-demo: install  ## pretrain a tiny biLM, train a tagger without and with it, compare
+demo: install  ## pretrain a tiny biLM, train a tagger without it, with it and with mini
 	$(ONE_THREAD) $(VENV)/bin/python experiments/demo/run.py
 
 test: lint types layers tests  ## all checks and the whole test suite

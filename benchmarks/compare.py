@@ -22,10 +22,11 @@ import tempfile
 from argparse import ArgumentParser, Namespace
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any, TextIO
+from typing import Any
 
 from comparison_table import Figures, figures_of, table
 from measurements import NAMES, Command, Places, commands
+from measuring import say
 from published_sizes import write_random_bilm
 
 _DEMO_SENTENCES = Path(__file__).parents[1] / "experiments/demo/lm_train.txt"
@@ -45,7 +46,7 @@ def main() -> int:
                 results[name][command].append(line)
                 if arguments.output_file:
                     _write(arguments.output_file, results)
-            _say(f"\n## {name}\n\n{table(_figures(results[name]))}")
+            say(f"\n## {name}\n\n{table(_figures(results[name]))}")
     return int(
         any(len(lines) < arguments.repeats for r in results.values() for lines in r.values())
     )
@@ -66,7 +67,7 @@ def rounds(
         environment["PEERS"] = str(arguments.peers.absolute())
     for number in range(arguments.repeats):
         for name, command in chosen.items():
-            _say(f"round {number + 1}: {name}", file=sys.stderr)
+            say(f"round {number + 1}: {name}", file=sys.stderr)
             line = _run(command, environment, ["--threads", str(arguments.threads)])
             if line:
                 yield name, line
@@ -86,7 +87,7 @@ def _run(
     )
     printed = [line for line in ended.stdout.splitlines() if line.startswith("{")]
     if ended.returncode or not printed:
-        _say(f"failed: {' '.join(command.words)}\n{ended.stderr[-2000:]}", file=sys.stderr)
+        say(f"failed: {' '.join(command.words)}\n{ended.stderr[-2000:]}", file=sys.stderr)
         return None
     line: dict[str, Any] = json.loads(printed[-1])
     return line
@@ -110,10 +111,6 @@ def _places(arguments: Namespace, scratch: Path) -> Places:
 def _write(path: Path, results: Mapping[str, Any]) -> None:
     machine = {"processor": platform.processor() or platform.machine(), "cores": os.cpu_count()}
     path.write_text(json.dumps({"machine": machine, "measurements": results}, indent=2) + "\n")
-
-
-def _say(text: str, file: TextIO | None = None) -> None:
-    print(text, flush=True, file=file)
 
 
 def _arguments() -> Namespace:

@@ -10,7 +10,7 @@ Stages, each a line of JSON:
 * `rate`: tokens a second of a whole training with its data, evaluations and checkpoints.
 * `medium`: the perplexity that a biLM of the medium size reaches in some minutes.
 
-With `--size tiny --device cpu` all of it is tried on a processor in a minute or two, on the
+With `--size demo --device cpu` all of it is tried on a processor in a minute or two, on the
 sentences of the demo; nothing is to be learned from its figures. Other sizes need a text of their
 own: with fewer words than candidates the softmax is not sampled at all.
 """
@@ -47,16 +47,13 @@ from elmo_framework.nn import sampled_softmax
 from elmo_framework.nn.sampled_softmax import Candidates, SampledSoftmax, draw_candidates
 from elmo_framework.training.process_group import ProcessGroup, choose_device
 from elmo_framework.training.seeds import seed_everything
-from elmo_framework.training.trainer import Trainer
+from elmo_framework.training.trainer import STEPS_BETWEEN_LOOKS, Trainer
 
 Changes = Mapping[str, Any]
 
 _ROOT = Path(__file__).parents[1]
-_SIZES = ("original", "medium", "small", "mini", "tiny")
+_SIZES = ("original", "medium", "small", "mini", "demo")
 _TOLERANCE = 1e-3
-_STEPS_BETWEEN_LOOKS = 20
-"""After so many updates the trainer waits for the loss."""
-
 _WITHOUT_CHANCE: Changes = {
     "model.dropout": 0.0,
     "model.context_layers.dropout": 0.0,
@@ -136,11 +133,11 @@ def _look_for_waiting(arguments: Namespace) -> bool:
     trainer = _trainer(arguments, {"trainer.precision": "bfloat16"}, device=arguments.device)
     steps = trainer.steps()
     # The first updates compile, measure and fill caches.
-    for _ in range(_STEPS_BETWEEN_LOOKS):
+    for _ in range(STEPS_BETWEEN_LOOKS):
         next(steps)
     started, num_tokens = now(trainer.device), 0
     with _refusing_to_wait(trainer.device):
-        for _ in range(_STEPS_BETWEEN_LOOKS - 1):
+        for _ in range(STEPS_BETWEEN_LOOKS - 1):
             num_tokens += next(steps).num_tokens
     seconds = now(trainer.device) - started
     rate = round(num_tokens / seconds, 1)
@@ -179,7 +176,7 @@ def _measure_rate(arguments: Namespace) -> bool:
 
 
 def _train_medium(arguments: Namespace) -> bool:
-    size = "tiny" if arguments.size == "tiny" else "medium"
+    size = "demo" if arguments.size == "demo" else "medium"
     metrics, num_tokens, softmax = _trained(arguments, size, arguments.medium_minutes, {})
     _report(
         arguments,
@@ -236,7 +233,7 @@ def _trainer(arguments: Namespace, changes: Changes, *, device: str) -> Trainer:
 
 
 def _config(size: str) -> Path:
-    return _ROOT / "experiments/pretrain" / f"{'demo' if size == 'tiny' else size}.jsonnet"
+    return _ROOT / "experiments/pretrain" / f"{size}.jsonnet"
 
 
 def _overrides(arguments: Namespace, changes: Changes) -> list[str]:
@@ -266,20 +263,24 @@ def _arguments() -> Namespace:
     parser.add_argument("--size", choices=_SIZES, default="original")
     parser.add_argument("--device", choices=("cuda", "cpu"), default="cuda")
     parser.add_argument(
-        "--train", type=Path, help="a text; of the size tiny the demo's unless told"
+        "--train", type=Path, help="a text; of the size demo that of the demo unless told"
     )
     parser.add_argument("--validation", type=Path, help="another")
     parser.add_argument("--steps", type=int, default=50, help="updates that are compared (50)")
     parser.add_argument("--rows-compared", type=int, default=16, help="rows of these (16)")
-    parser.add_argument("--minutes", type=float, default=10.0, help="of the rate (10)")
-    parser.add_argument("--medium-minutes", type=float, default=20.0, help="of medium (20)")
+    parser.add_argument("--minutes", type=float, help="of the rate (10, of the size demo 0.1)")
+    parser.add_argument("--medium-minutes", type=float, help="of medium (20, or 0.1)")
     arguments = parser.parse_args()
     for stage in arguments.stages:
         if stage not in _STAGES:
             parser.error(f"there is no stage {stage!r}; {allowed(stage, _STAGES)}")
-    if arguments.size == "tiny":
-        arguments.train = arguments.train or DATA / "lm_train.txt"
-        arguments.validation = arguments.validation or DATA / "lm_valid.txt"
+    of_size: Changes = {"minutes": 10.0, "medium_minutes": 20.0}
+    if arguments.size == "demo":
+        texts = {"train": DATA / "lm_train.txt", "validation": DATA / "lm_valid.txt"}
+        of_size = {"minutes": 0.1, "medium_minutes": 0.1, **texts}
+    for name, value in of_size.items():
+        if getattr(arguments, name) is None:
+            setattr(arguments, name, value)
     if not (arguments.train and arguments.validation):
         parser.error(f"--size {arguments.size} needs --train and --validation")
     return arguments

@@ -14,7 +14,7 @@ import time
 from argparse import ArgumentParser
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, TextIO, TypeVar
 
 Sentence = Sequence[str]
 T = TypeVar("T")
@@ -106,9 +106,9 @@ def report(**figures: Any) -> None:
     say(json.dumps(line))
 
 
-def say(text: str) -> None:
-    """Print at once."""
-    print(text, flush=True)  # noqa: T201
+def say(text: str, file: TextIO | None = None) -> None:
+    """Print at once, to a file or else to the standard output."""
+    print(text, file=file, flush=True)
 
 
 def _milliseconds(seconds: float) -> float:

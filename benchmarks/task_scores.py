@@ -3,8 +3,8 @@
 A run is one `elmo train` of `experiments/TASK/{baseline,elmo}.jsonnet` with the folder's
 `small.libsonnet` laid over it, on all training examples or on a small share of them. Runs that are
 finished are not run again and those that were interrupted go on, so that this script can be
-stopped and started as one likes, with the same options. The scores are those of the development
-data, which also chose the best epoch.
+stopped and started as one likes, with the same options: it refuses a finished run of another
+configuration. The scores are those of the development data, which also chose the best epoch.
 """
 
 from __future__ import annotations
@@ -17,13 +17,17 @@ from argparse import ArgumentParser, Namespace
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from functools import partial, reduce
+from functools import partial
 from pathlib import Path
 from statistics import mean, stdev
+from tempfile import TemporaryDirectory
 from typing import Any, NamedTuple
+
+from measuring import say
 
 from elmo_framework.common.config import Config
 from elmo_framework.common.files import write_text
+from elmo_framework.experiment.training_job import differences
 
 _EXPERIMENTS = Path(__file__).parents[1] / "experiments"
 _ALL = 1.0
@@ -82,16 +86,16 @@ def main() -> int:
     bilms = {"baseline": None, "random": arguments.random_bilm, "elmo": arguments.bilm}
     variants = [name for name in bilms if name == "baseline" or bilms[name]]
     runs = list(_runs(arguments, variants))
+    for run in runs:
+        _require_same(run, arguments.runs, bilms[run.variant])
     codes = [0]
     if not arguments.table_only:
         for task in arguments.tasks:
             _write_configs(arguments.runs / task, task)
-        for run in runs:
-            _require_same(run, arguments.runs, bilms[run.variant])
         train = partial(_train, runs=arguments.runs)
         with ThreadPoolExecutor(arguments.jobs) as pool:
             codes += pool.map(lambda run: train(run, bilm=bilms[run.variant]), runs)
-    print(table(arguments.runs, runs, variants))  # noqa: T201
+    say(table(arguments.runs, runs, variants))
     return int(any(codes))
 
 
@@ -121,31 +125,39 @@ def _train(run: Run, runs: Path, bilm: str | None) -> int:
     folder = runs / run.folder
     if (folder / "metrics.json").exists():
         return 0
-    config = folder.with_name("elmo.jsonnet" if bilm else "baseline.jsonnet")
+    config = folder.with_name(_config_name(bilm))
     command = [sys.executable, "-m", "elmo_framework", "train", str(config), "-s", str(folder)]
-    for key, value in _changes(run, bilm).items():
-        command += ["-o", f"{key}={json.dumps(value)}"]
+    for override in _overrides(run, bilm):
+        command += ["-o", override]
     if (folder / "checkpoints").exists():
         command.append("--recover")
     with folder.with_name(f"{folder.name}.log").open("a", encoding="utf-8") as log:
         code = subprocess.run(command, stdout=log, stderr=log, check=False).returncode
-    print(f"{run.folder}: exit {code}", file=sys.stderr, flush=True)  # noqa: T201
+    say(f"{run.folder}: exit {code}", file=sys.stderr)
     return code
 
 
 def _require_same(run: Run, runs: Path, bilm: str | None) -> None:
-    """Refuse to count a finished run that had another biLM or other epochs for this one."""
+    """Refuse to count a finished run that another configuration trained."""
     folder = runs / run.folder
     if not (folder / "metrics.json").exists():
         return
-    trained = Config.load(folder / "config.json").raw
-    for key, value in _changes(run, bilm).items():
-        found = reduce(lambda held, name: held.get(name, {}), key.split("."), trained)
-        if found != value:
-            raise SystemExit(
-                f"{folder}: this run is finished, and {key} was {found!r}, not {value!r}; "
-                "ask for the same, or choose other --runs"
-            )
+    with TemporaryDirectory() as configs:
+        _write_configs(Path(configs), run.task)
+        asked = Config.load(Path(configs) / _config_name(bilm), overrides=_overrides(run, bilm))
+    if changed := differences(Config.load(folder / "config.json").raw, asked.raw):
+        raise SystemExit(
+            f"{folder}: this run is finished, and differs from what is asked for in "
+            f"{'; '.join(changed)}; ask for the same, or choose other --runs"
+        )
+
+
+def _config_name(bilm: str | None) -> str:
+    return "elmo.jsonnet" if bilm else "baseline.jsonnet"
+
+
+def _overrides(run: Run, bilm: str | None) -> list[str]:
+    return [f"{key}={json.dumps(value)}" for key, value in _changes(run, bilm).items()]
 
 
 def _changes(run: Run, bilm: str | None) -> dict[str, Any]:

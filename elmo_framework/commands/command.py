@@ -11,7 +11,9 @@ from argparse import ArgumentParser, ArgumentTypeError, Namespace, _ActionsConta
 from pathlib import Path
 from typing import ClassVar
 
+from elmo_framework.common.allennlp import refuse_allennlp_keys
 from elmo_framework.common.config import Config
+from elmo_framework.common.errors import PluginError, Problem
 
 
 class Command(ABC):
@@ -129,14 +131,21 @@ def read_config(arguments: Namespace) -> Config:
     """Load the config that `add_config_arguments` asked for, and register all it may name.
 
     Raises:
-        ElmoFrameworkError: it cannot be read, or a plugin cannot be imported.
+        ElmoFrameworkError: it cannot be read, a plugin cannot be imported, or it was written for
+            AllenNLP.
     """
     config = Config.load(
         arguments.config,
         overrides=arguments.overrides,
         external_variables=dict(arguments.ext_var),
     )
-    register_components(arguments.include_package, config=config)
+    try:
+        register_components(arguments.include_package, config=config)
+    except PluginError as error:
+        missing = Problem("", str(error))
+        refuse_allennlp_keys(config.raw, source=config.source, others=[missing])
+        raise
+    refuse_allennlp_keys(config.raw, source=config.source)
     return config
 
 

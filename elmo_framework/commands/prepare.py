@@ -95,7 +95,7 @@ def _add_cutting(parser: ArgumentParser) -> None:
     parser.add_argument(
         "--processes",
         type=above_zero,
-        default=len(os.sched_getaffinity(0)),
+        default=_num_cores(),
         metavar="N",
         help="how many cut text side by side; as many as there are cores unless given",
     )
@@ -130,6 +130,13 @@ def _add_selection(parser: ArgumentParser) -> None:
         metavar="N",
         help="how many counted words are kept besides <S>, </S> and <UNK>; all unless given",
     )
+
+
+def _num_cores() -> int:
+    """Count the cores that this process may use; all, where the system does not say which."""
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
 
 
 def _component(text: str) -> Any:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from elmo_framework.common.errors import ConfigError, Problem, dotted
+from elmo_framework.common.registry import registered
+from elmo_framework.common.signature import parameters
 
 _LOADER = "use `data_loader`: {batch_size or max_tokens, bucketing, shuffle}"
 _OBSERVERS = "use `callbacks`, a list of observers such as 'tensorboard'"
@@ -94,15 +96,24 @@ _UNDER = {
 }
 
 
-def refuse_allennlp_keys(raw: Mapping[str, Any], *, source: str) -> None:
+def refuse_allennlp_keys(
+    raw: Mapping[str, Any], *, source: str, others: Sequence[Problem] = ()
+) -> None:
     """Refuse a configuration that was written for AllenNLP.
+
+    A key that the class of its block has is no key of AllenNLP, so plugins are imported before.
+
+    Args:
+        raw: the configuration, as JSON types.
+        source: the file it came from, for messages.
+        others: problems to be named before, if there is such a key.
 
     Raises:
         ConfigError: naming each of AllenNLP's keys that it holds, and what is written instead.
     """
     problems = [Problem(path, f"a key of AllenNLP; {advice}") for path, advice in _found(raw)]
     if problems:
-        raise ConfigError(f"{source}, written for AllenNLP", problems)
+        raise ConfigError(f"{source}, written for AllenNLP", [*others, *problems])
 
 
 def _found(raw: object, path: str = "", parent: str = "") -> Iterator[tuple[str, str]]:
@@ -123,4 +134,11 @@ def _advice(held: Mapping[str, Any], key: str, parent: str) -> str | None:
         return "use `mix`: {type: 'scalar_mix', scalar_mix_parameters: [...]}"
     if key in ("options_file", "weight_file") and str(held[key]).startswith("http"):
         return "use `bilm`: 'original' or another name, or the folder of both files"
-    return _ANYWHERE.get(key) or _UNDER.get(parent, {}).get(key)
+    advice = _ANYWHERE.get(key) or _UNDER.get(parent, {}).get(key)
+    return None if advice is None or _has(held.get("type"), key) else advice
+
+
+def _has(name: object, key: str) -> bool:
+    """Tell whether a registered class takes a key; blocks do not tell of which family they are."""
+    named = registered(name) if isinstance(name, str) else []
+    return any(key in parameters(member) for member in named)

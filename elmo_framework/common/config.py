@@ -12,7 +12,6 @@ from typing import Any, NoReturn
 
 import _jsonnet  # type: ignore[import-untyped]
 
-from elmo_framework.common.allennlp import refuse_allennlp_keys
 from elmo_framework.common.errors import ConfigError, Problem, UnreadableConfigError, shown
 from elmo_framework.common.overrides import with_overrides
 
@@ -49,8 +48,7 @@ class Config:
             external_variables: what `std.extVar` gives, before the environment's variables.
 
         Raises:
-            ConfigError: it cannot be read or evaluated, an override touches nothing, or it was
-                written for AllenNLP.
+            ConfigError: it cannot be read or evaluated, or an override touches nothing.
         """
         source, text = str(path), _read(Path(path))
         variables = _encodable({**os.environ, **(external_variables or {})})
@@ -63,7 +61,6 @@ class Config:
             source=source,
             evaluate=lambda snippet: _evaluate("--overrides", snippet, variables),
         )
-        refuse_allennlp_keys(raw, source=source)
         return cls(raw, source, text)
 
     @property

@@ -65,6 +65,11 @@ def default_member(asked: type[Component]) -> tuple[str | None, type[Component]]
     return None if named or inspect.isabstract(asked) else (None, asked)
 
 
+def registered(name: str) -> list[type[Component]]:
+    """Return the classes that a name stands for, in whatever family."""
+    return [known[name] for known in _members.values() if name in known]
+
+
 def families() -> dict[str, type[Component]]:
     """Return all families, and the concrete classes that stand alone, by name in snake case."""
     found: dict[str, type[Component]] = {}

@@ -19,6 +19,7 @@ and tabs; or a tab in a line that holds one, and runs of spaces in another."""
 
 _DOCUMENT = "-DOCSTART-"
 _CELL = re.compile("[^ \t]+")
+_NUMBER = re.compile("[0-9]+([-.][0-9]+)?")
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,3 +156,30 @@ def read_sentences(path: Path) -> Iterator[list[Row]]:
         first = first or rows[0]
         check_width(rows[0], first, path)
         yield rows
+
+
+def read_conllu(path: Path, *, width: int, number_column: int = 0) -> Iterator[list[Row]]:
+    """Yield the words of each sentence of CoNLL-U, or of CoNLL-U Plus.
+
+    What is written as one word and counts as several (`1-2`) is passed over, and so are words that
+    are not written (`1.1`) and sentences without others.
+
+    Args:
+        path: of the file.
+        width: how many columns a row has.
+        number_column: which of them holds the number of the word.
+
+    Raises:
+        DataError: see `read_blocks`, or a row has no such number.
+    """
+    for rows, _ in read_blocks(path, between="tabs", comment="#", width=width):
+        if words := [row for row in rows if _is_word(row, number_column, path)]:
+            yield words
+
+
+def _is_word(row: Row, number_column: int, path: Path) -> bool:
+    number = row.columns[number_column]
+    if not _NUMBER.fullmatch(number):
+        found = f"{number!r} is no number of a word"
+        raise DataError(f"{found}; expected one such as 1, 1-2 or 1.1", path=path, line=row.line)
+    return number.isdecimal()

@@ -25,6 +25,7 @@ _OPEN: dict[str, Callable[..., Any]] = {
     ".xz": lzma.open,
     ".zst": zstd.open,
 }
+SUFFIXES = tuple(_OPEN)
 _ERRORS = (OSError, EOFError, zlib.error, lzma.LZMAError, zstd.ZstdError)
 
 

@@ -11,10 +11,10 @@ from typing import BinaryIO, cast
 
 from elmo_framework.common.archive_path import archive_path
 from elmo_framework.common.errors import DataError, allowed
-from elmo_framework.data.compressed import decompressed, reading
+from elmo_framework.data.compressed import SUFFIXES, decompressed, reading
 
-_TAR_ENDINGS = (".tar", ".tgz", ".tar.gz", ".tar.bz2", ".tar.xz")
-_PACKED = (".gz", ".bz2", ".xz", ".zst", ".zip")
+_TAR_ENDINGS = (".tar", ".tgz", *(f".tar{suffix}" for suffix in SUFFIXES))
+_PACKED = (*SUFFIXES, ".zip")
 
 
 @contextmanager
@@ -51,14 +51,19 @@ def unpacked_name(path: Path) -> str:
 
 
 def _from_zip(file: BinaryIO, path: Path, inner: str | None, stack: ExitStack) -> BinaryIO:
-    archive = stack.enter_context(zipfile.ZipFile(file))
-    names = [entry.filename for entry in archive.infolist() if not entry.is_dir()]
-    name = _chosen(path, names, inner)
-    return decompressed(cast(BinaryIO, stack.enter_context(archive.open(name))), Path(name))
+    try:
+        archive = stack.enter_context(zipfile.ZipFile(file))
+        names = [entry.filename for entry in archive.infolist() if not entry.is_dir()]
+        name = _chosen(path, names, inner)
+        held = stack.enter_context(archive.open(name))
+    except RuntimeError as error:  # encrypted, or compressed in a way that Python does not know
+        raise DataError(f"cannot be read: {error}", path=path) from error
+    return decompressed(cast(BinaryIO, held), Path(name))
 
 
 def _from_tar(file: BinaryIO, path: Path, inner: str | None, stack: ExitStack) -> BinaryIO:
-    archive = stack.enter_context(tarfile.open(fileobj=file))  # noqa: SIM115 - the stack closes it
+    plain = decompressed(file, path)
+    archive = stack.enter_context(tarfile.open(fileobj=plain))  # noqa: SIM115 - the stack closes it
     names = [entry.name for entry in archive if entry.isfile()]
     name = _chosen(path, names, inner)
     held = archive.extractfile(name)

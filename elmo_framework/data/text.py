@@ -35,7 +35,7 @@ class TextBatch:
 
 
 class Indexer(ABC):
-    """Turns the words of one sentence into ids; small and picklable.
+    """Turns the words of one sentence into ids; picklable.
 
     Two indexers with the same `key` give the same ids, so that embedders can share them.
     """

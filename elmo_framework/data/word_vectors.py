@@ -29,7 +29,8 @@ def read_vectors(
     *,
     dim: int,
     wanted: Collection[str],
-    max_others: int | None = 0,
+    max_unseen: int | None = 0,
+    lowercase: bool = False,
     file_format: VectorFormat | None = None,
 ) -> Vectors:
     """Read the vectors of some words; the first vector of a word counts.
@@ -38,8 +39,9 @@ def read_vectors(
         path: a file, packed or not, as `open_packed` takes it.
         dim: the width of the vectors.
         wanted: the words.
-        max_others: how many other words of the file are read as well, the first ones; None for
+        max_unseen: how many other words of the file are read as well, the first ones; None for
             all. Those that cannot be read are passed over.
+        lowercase: whether other words are passed over that are not in lower case.
         file_format: of the file; None for binary if its name ends in `.bin`, and text otherwise.
 
     Raises:
@@ -51,8 +53,9 @@ def read_vectors(
     encoded = {word.encode(errors="surrogatepass"): word for word in wanted}
     shown = archive_path(path).file
     read = _read_text if chosen == "text" else _read_binary
+    num_unseen = sys.maxsize if max_unseen is None else max_unseen
     with open_packed(path) as file:
-        found = read(file, dim, encoded, shown, sys.maxsize if max_others is None else max_others)
+        found = read(file, dim, encoded, shown, num_unseen, lowercase=lowercase)
     if not any(word in found for word in wanted):
         message = f"none of the {len(wanted)} words of the training data has a vector in this file"
         raise DataError(message, path=path)
@@ -60,7 +63,13 @@ def read_vectors(
 
 
 def _read_text(
-    file: BinaryIO, dim: int, wanted: Mapping[bytes, str], path: Path, max_others: int
+    file: BinaryIO,
+    dim: int,
+    wanted: Mapping[bytes, str],
+    path: Path,
+    num_unseen: int,
+    *,
+    lowercase: bool,
 ) -> Vectors:
     """Read a word and its numbers a line.
 
@@ -71,18 +80,27 @@ def _read_text(
     beginnings = {word.partition(b" ")[0] for word in wanted}
     found: Vectors = {}
     for number, line in _vector_lines(file, dim, path):
-        if max_others <= 0 and line.partition(b" ")[0] not in beginnings:
+        if num_unseen <= 0 and line.partition(b" ")[0] not in beginnings:
             continue
         encoded, *values = line.rstrip(b" \r\n").rsplit(b" ", dim)
         numbers = [value.decode(errors="replace") for value in values]
         word = wanted.get(encoded)
         if word is not None and word not in found:
             found[word] = parse_vector(numbers, dim, path, number)
-        elif word is None and max_others > 0:
-            with suppress(DataError, UnicodeDecodeError):
-                found.setdefault(encoded.decode(), parse_vector(numbers, dim, path, number))
-                max_others -= 1
+        elif word is None and num_unseen > 0 and _is_unseen(encoded, found, lowercase=lowercase):
+            with suppress(DataError):
+                found[encoded.decode()] = parse_vector(numbers, dim, path, number)
+                num_unseen -= 1
     return found
+
+
+def _is_unseen(encoded: bytes, found: Vectors, *, lowercase: bool) -> bool:
+    """Tell whether a word, none of those wanted, can be one of the others."""
+    try:
+        word = encoded.decode()
+    except UnicodeDecodeError:
+        return False
+    return word not in found and not (lowercase and word != word.lower())
 
 
 def _vector_lines(file: BinaryIO, dim: int, path: Path) -> Iterator[tuple[int, bytes]]:
@@ -135,7 +153,13 @@ def parse_vector(
 
 
 def _read_binary(
-    file: BinaryIO, dim: int, wanted: Mapping[bytes, str], path: Path, max_others: int
+    file: BinaryIO,
+    dim: int,
+    wanted: Mapping[bytes, str],
+    path: Path,
+    num_unseen: int,
+    *,
+    lowercase: bool,
 ) -> Vectors:
     """Read a header and then, for each word: the word, a space, and 4 bytes a number.
 
@@ -149,13 +173,11 @@ def _read_binary(
     found: Vectors = {}
     for encoded, values in _records(file, num_words, 4 * dim, path):
         word = wanted.get(encoded)
-        vector = np.frombuffer(values, dtype="<f4").astype(np.float32)
+        if word is None and num_unseen > 0 and _is_unseen(encoded, found, lowercase=lowercase):
+            word = encoded.decode()
+            num_unseen -= 1
         if word is not None and word not in found:
-            found[word] = vector
-        elif word is None and max_others > 0:
-            with suppress(UnicodeDecodeError):
-                found.setdefault(encoded.decode(), vector)
-                max_others -= 1
+            found[word] = np.frombuffer(values, dtype="<f4").astype(np.float32)
     return found
 
 

@@ -8,7 +8,7 @@ from pickle import UnpicklingError
 from typing import Annotated, Literal, final
 
 import torch
-from annotated_types import Gt
+from annotated_types import Ge, Gt
 from jaxtyping import Float
 from torch import Tensor, nn
 
@@ -31,13 +31,16 @@ class CoveTokenEmbedder(TokenEmbedder):
 
         [x ; l_0 ; l_1] with l_0 = biLSTM(x) and l_1 = biLSTM(l_0)
 
-    x is GloVe's vector of a word, zeros for a word that has none. By default l_1 alone is given.
+    x is GloVe's vector of a word, zeros where there is none (`max_unseen_words`). By default l_1
+    alone is given.
 
     Args:
         model_file: the published `.pth` file, a state of torch's LSTM.
         pretrained_file: the word vectors that it was trained on: GloVe's, 840B words, 300 wide.
-        vocabularies: what was counted in the training data; its words have a vector.
+        vocabularies: what was counted in the training data; its words have their vectors.
         pretrained_format: of the word vectors, as for `embedding`.
+        max_unseen_words: how many other words of GloVe have their vectors too, the first ones;
+            null for all. They are kept with the run and in its checkpoints.
         layers: which layers are given: `layer1`, the upper one, `layer0`, or `both`, the lower
             one first.
         residual_embeddings: whether the word vectors are given too, before the layers.
@@ -52,6 +55,7 @@ class CoveTokenEmbedder(TokenEmbedder):
         pretrained_file: ExistingPath,
         vocabularies: Injected[Vocabularies],
         pretrained_format: VectorFormat | None = None,
+        max_unseen_words: Annotated[int, Ge(0)] | None = 100_000,
         layers: _Layers = "layer1",
         residual_embeddings: bool = False,
         embedding_dim: Annotated[int, Gt(0)] = 300,
@@ -65,6 +69,7 @@ class CoveTokenEmbedder(TokenEmbedder):
             pretrained_file,
             pretrained_format,
             trainable=False,
+            max_unseen_words=max_unseen_words,
             missing="zeros",
             weights_follow=weights_follow,
         )

@@ -7,6 +7,7 @@ import math
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import islice
 from pathlib import Path
 from typing import Annotated, Literal, TypeAlias, final
 
@@ -38,7 +39,7 @@ class WordIndexer(Indexer):
         min_count: how often a word was seen at least, if it is in the vocabulary.
         case_fallback: whether a word that is not found is looked up in lower case then.
         unseen: other words, whose ids follow; by their row, from 1.
-        source: of the other words.
+        unseen_key: tells which words those are.
     """
 
     vocabulary: Vocabulary
@@ -46,14 +47,14 @@ class WordIndexer(Indexer):
     min_count: int
     case_fallback: bool
     unseen: Mapping[str, int]
-    source: str
+    unseen_key: str
 
     @property
     def key(self) -> str:
         """The name of the ids: the same for the same way from words to ids."""
         return (
             f"words:lowercase={self.lowercase}:min_count={self.min_count}"
-            f":case_fallback={self.case_fallback}:{self.source}"
+            f":case_fallback={self.case_fallback}:{self.unseen_key}"
         )
 
     def ids(self, words: Sequence[str]) -> Int64[np.ndarray, " tokens"]:
@@ -73,10 +74,10 @@ class WordIndexer(Indexer):
 @final
 @TokenEmbedder.register("embedding")
 class EmbeddingTokenEmbedder(TokenEmbedder):
-    """A vector for each word of the training data, and one for all others that no file has.
+    """A vector for each word of the training data and for the first others of a file.
 
-    Without a file the numbers are drawn evenly between -sqrt(3 / dim) and sqrt(3 / dim), so
-    that a vector has the length 1 on average.
+    What is left shares one vector. Without a file the numbers are drawn evenly between
+    -sqrt(3 / dim) and sqrt(3 / dim), so that a vector has the length 1 on average.
 
     Args:
         embedding_dim: the width of the vectors.
@@ -88,12 +89,13 @@ class EmbeddingTokenEmbedder(TokenEmbedder):
         pretrained_format: of the file; null for binary if its name ends in `.bin`, and else text.
         trainable: whether the vectors are trained.
         lowercase: whether words that differ only in case share a vector.
-        min_count: words seen more rarely in training share the vector of unknown words.
-        case_fallback: whether a word that the file lacks gets the vector of its lower case.
+        min_count: words seen more rarely in training have no vector that is trained: that of the
+            file (`max_unseen_words`), or else that of unknown words.
+        case_fallback: whether a word that has no vector of its own is looked up in lower case.
         normalize: whether the vectors of the file are brought to the length 1.
-        max_unseen_words: how many words of the file that training lacks have their vectors too,
+        max_unseen_words: how many words of the file have their vectors besides those of training,
             the first ones, which in all published files are the frequent ones; null for all. They
-            are not trained, and are kept with the run.
+            are not trained, and are kept with the run and in its checkpoints.
         missing: what words start from that are not in the file: numbers drawn from the normal
             distribution with the mean and the deviation of those in the file (`normal`), zeros,
             the mean of the vectors in the file, or what they start from without a file
@@ -122,22 +124,23 @@ class EmbeddingTokenEmbedder(TokenEmbedder):
         self.embedding = nn.Embedding(len(vocabulary), embedding_dim, padding_idx=0)
         self.embedding.weight.requires_grad_(trainable)
         self._known: frozenset[int] | None = None
-        others: Vectors = {}
+        unseen: Vectors = {}
         if not weights_follow:
             _fill_evenly(self.embedding.weight)
             if pretrained_file is not None:
-                vectors, others = _read_vectors(
+                vectors, unseen = _read_vectors(
                     pretrained_file,
                     vocabulary,
                     embedding_dim,
                     file_format=pretrained_format,
+                    lowercase=lowercase,
                     case_fallback=case_fallback,
                     normalize=normalize,
-                    max_others=max_unseen_words,
+                    max_unseen=max_unseen_words,
                 )
                 _fill(self.embedding.weight, vectors, missing)
                 self._known = frozenset(vectors)
-        self.unseen = UnseenWords(embedding_dim, others)
+        self.unseen = UnseenWords(embedding_dim, unseen)
         self.indexer = WordIndexer(
             vocabulary,
             lowercase,
@@ -149,7 +152,7 @@ class EmbeddingTokenEmbedder(TokenEmbedder):
         self.indexers = [self.indexer]
 
     def knows(self, word: str) -> bool | None:
-        """Tell whether the file has a vector for a word; None where no file was read."""
+        """Tell whether a word has its vector from the file here; None where none was read."""
         if self._known is None:
             return None
         id_of_word = int(self.indexer.ids([word])[0])
@@ -178,15 +181,21 @@ def _read_vectors(
     dim: int,
     *,
     file_format: VectorFormat | None,
+    lowercase: bool,
     case_fallback: bool,
     normalize: bool,
-    max_others: int | None,
+    max_unseen: int | None,
 ) -> tuple[dict[int, Float32[np.ndarray, " dim"]], Vectors]:
-    """Return the vectors of the words that a file has, by their ids, and of other words."""
+    """Return the vectors of the words that a file has, by their ids, and of unseen words."""
     words = vocabulary.items[2:]  # after padding and unknown
     wanted = {*words, *(map(str.lower, words) if case_fallback else ())}
     vectors = read_vectors(
-        path, dim=dim, wanted=wanted, max_others=max_others, file_format=file_format
+        path,
+        dim=dim,
+        wanted=wanted,
+        max_unseen=max_unseen,
+        lowercase=lowercase,
+        file_format=file_format,
     )
     if normalize:
         vectors = {word: _of_length_one(vector) for word, vector in vectors.items()}
@@ -197,13 +206,15 @@ def _read_vectors(
             vector = vectors.get(word.lower())
         if vector is not None:
             found[vocabulary.id(word)] = vector
-    others = {word: vector for word, vector in vectors.items() if word not in vocabulary}
+    # Lower-case forms were read besides `max_unseen`; the words come in the order of the file.
+    of_unseen = ((word, vector) for word, vector in vectors.items() if word not in vocabulary)
+    unseen = dict(islice(of_unseen, max_unseen))
     share = 100 * len(found) / len(words)
     _log.info(
-        "%s: vectors for %d of %d words (%.1f %%), and for %d others",
-        *(path, len(found), len(words), share, len(others)),
+        "%s: vectors for %d of %d words (%.1f %%), and for %d unseen ones",
+        *(path, len(found), len(words), share, len(unseen)),
     )
-    return found, others
+    return found, unseen
 
 
 def _of_length_one(vector: Float32[np.ndarray, " dim"]) -> Float32[np.ndarray, " dim"]:

@@ -17,7 +17,7 @@ class UnseenWords(nn.Module):
 
     Args:
         dim: the width of the vectors.
-        vectors: of the words.
+        vectors: of the words; an empty one, or one with a line feed in it, is left out.
 
     Attributes:
         rows: of the words, from 1.
@@ -30,6 +30,7 @@ class UnseenWords(nn.Module):
 
     def __init__(self, dim: int, vectors: Mapping[str, Float32[np.ndarray, " dim"]]) -> None:
         super().__init__()
+        vectors = {word: vector for word, vector in vectors.items() if word and "\n" not in word}
         self.rows = _numbered(vectors)
         table = np.zeros((1 + len(vectors), dim), dtype=np.float32)
         for row, vector in enumerate(vectors.values(), start=1):

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Annotated, ClassVar
+from abc import ABC, abstractmethod
+from typing import Annotated
 
 from annotated_types import Ge, Gt, Lt
 from jaxtyping import Bool, Float
@@ -14,28 +15,24 @@ from elmo_framework.encoders.encoder import Encoder
 from elmo_framework.nn.recurrent import Reading, read_rows
 
 
-class Recurrent(nn.Module):
+class Recurrent(nn.Module, ABC):
     """One of torch's recurrent networks; its weights have the name of their kind.
 
+    Each member documents the arguments, which are the same for all.
+
     Attributes:
-        kind: which network.
         input_dim: the width that it takes.
         output_dim: the width that it gives: both directions stand one after the other.
-
-    Args:
-        input_dim: the width of the vectors that it will be given.
-        hidden_size: the width of one direction.
-        num_layers: how many layers there are; each reads both directions of the one below.
-        bidirectional: whether a second network reads each row from its end.
-        dropout: the share of values dropped between the layers.
-        input_size: checked against the width that arrives, when it is stated.
 
     Raises:
         ValueError: `input_size` is stated and is not `input_dim`, or the dropout, which acts
             between layers, would do nothing.
     """
 
-    kind: ClassVar[type[nn.LSTM] | type[nn.GRU]]
+    @property
+    @abstractmethod
+    def kind(self) -> type[nn.LSTM] | type[nn.GRU]:
+        """Which network it is."""
 
     def __init__(
         self,
@@ -63,15 +60,19 @@ class Recurrent(nn.Module):
             dropout=dropout,
             batch_first=True,
         )
-        self.add_module(self.kind.__name__.lower(), network)
+        self.add_module(self._name, network)
 
     def read(
         self, inputs: Float[Tensor, "batch tokens input_dim"], mask: Bool[Tensor, "batch tokens"]
     ) -> Reading:
         """Read rows."""
-        (network,) = self.children()
+        network = self.get_submodule(self._name)
         assert isinstance(network, nn.LSTM | nn.GRU)
         return read_rows(network, inputs, mask)
+
+    @property
+    def _name(self) -> str:
+        return self.kind.__name__.lower()
 
 
 class RecurrentEncoder(Recurrent, Encoder):

@@ -17,6 +17,7 @@ from elmo_framework.data.vocabulary import Vocabularies
 from elmo_framework.experiment.experiment import Beginning
 from elmo_framework.experiment.run_directory import RunDirectory
 from elmo_framework.model.model import Model
+from elmo_framework.model.weights import load_weights
 from elmo_framework.training.checkpointer import Best
 
 
@@ -65,12 +66,8 @@ def load_first_weights(beginning: Beginning, model: Model[Any]) -> Best | None:
                 f"init_from: the run {run.path} has no weights: neither {run.weights.name} nor a "
                 "checkpoint"
             )
-        try:
-            model.load_state_dict(run.load_weights() if best is None else best.weights)
-        except RuntimeError as error:
-            raise RunError(
-                f"init_from: the run {run.path} trained another model: {_first_difference(error)}"
-            ) from error
+        weights = run.load_weights() if best is None else best.weights
+        load_weights(model, weights, source=f"init_from: the run {run.path}")
         return best
     if isinstance(model, Pretrainable):
         model.load_files(find_bilm(beginning.path))
@@ -135,8 +132,3 @@ def _run(beginning: Beginning) -> RunDirectory | None:
     """Return the run that is named; None where it is a biLM alone."""
     run = RunDirectory(Path(beginning.path))
     return run if run.config.is_file() else None
-
-
-def _first_difference(error: RuntimeError) -> str:
-    """Return the first of the differences that PyTorch lists."""
-    return " ".join(str(error).split("\n\t")[1:2]) or str(error)

@@ -28,7 +28,7 @@ from elmo_framework.common.files import remove, write_bytes
 from elmo_framework.experiment.loaded_run import load
 from elmo_framework.experiment.run_directory import RunDirectory
 from elmo_framework.model.model import Model
-from elmo_framework.model.tensor_files import load_tensors, save_tensors
+from elmo_framework.model.tensor_files import converted, load_tensors, save_tensors
 
 
 def export_bilm(
@@ -72,7 +72,8 @@ def export_bilm(
         files = _files(source) or _extracted(Path(source), Path(folder), packages)
         bilm = read_bilm(files)
         _require_bilm_tf_parts(bilm, source)
-        softmax = _read_softmax(files)
+        # Whole before the biLM is written, so that no half of an export is left.
+        softmax = _read_softmax(files, dtype, directory / SOFTMAX)
         save_bilm(bilm, directory, dtype=dtype)
     written = bilm_files(directory)
     if softmax is None:
@@ -80,7 +81,7 @@ def export_bilm(
         remove(written.softmax)
         remove(written.vocabulary)
         return [written.options, written.weights]
-    save_tensors(softmax.weights, written.softmax, dtype=dtype)
+    save_tensors(softmax.weights, written.softmax)
     write_bytes(written.vocabulary, softmax.words)
     return [written.options, written.weights, written.softmax, written.vocabulary]
 
@@ -89,7 +90,7 @@ class _Softmax(NamedTuple):
     """What pretraining leaves beside a biLM.
 
     Attributes:
-        weights: of the softmax.
+        weights: of the softmax, in the type that they are written in.
         words: the content of its vocabulary file.
     """
 
@@ -97,11 +98,12 @@ class _Softmax(NamedTuple):
     words: bytes
 
 
-def _read_softmax(files: BiLmFiles) -> _Softmax | None:
-    """Return the softmax that belongs to a biLM; None where there is none."""
+def _read_softmax(files: BiLmFiles, dtype: torch.dtype, written: Path) -> _Softmax | None:
+    """Return the softmax that belongs to a biLM, for a file; None where there is none."""
     if not files.softmax.is_file():
         return None
-    return _Softmax(load_tensors(files.softmax), files.vocabulary.read_bytes())
+    weights = converted(load_tensors(files.softmax), dtype, path=written)
+    return _Softmax(weights, files.vocabulary.read_bytes())
 
 
 def _files(source: Path | str) -> BiLmFiles | None:

@@ -26,6 +26,7 @@ from elmo_framework.metrics.metric import Table
 from elmo_framework.model.head import Head
 from elmo_framework.model.model import Model
 from elmo_framework.model.task import HeadTask
+from elmo_framework.model.weights import load_weights
 from elmo_framework.training.evaluator import Evaluator, autocast, inference
 from elmo_framework.training.process_group import ProcessGroup, choose_device
 from elmo_framework.training.trainer import grouped
@@ -199,8 +200,8 @@ def load(path: Path | str, *, device: str = "auto", packages: Sequence[str] = ()
         packages: plugins besides those that the run was trained with.
 
     Raises:
-        RunError: there is no such device, no run with weights, a plugin is gone, or its biLM is
-            gone or not the one that it was trained on.
+        RunError: there is no such device, no run with weights, or they are those of another
+            model; a plugin is gone, or its biLM is gone or not the one that it was trained on.
     """
     chosen = choose_device(device)
     run = RunDirectory.existing(Path(path))
@@ -211,7 +212,7 @@ def load(path: Path | str, *, device: str = "auto", packages: Sequence[str] = ()
     vocabularies = Vocabularies.load(run.vocabulary)
     model = _build(run, experiment, vocabularies)
     _require_same_bilm(run, model)
-    _load_weights(run, model)
+    load_weights(model, run.load_weights(), source=str(run.weights))
     return LoadedRun(experiment, model.to(chosen).eval(), vocabularies, chosen)
 
 
@@ -229,21 +230,6 @@ def _build(run: RunDirectory, experiment: Experiment, vocabularies: Vocabularies
         raise RunError(
             f"{run.path}: this run needs the biLM that is recorded at {error.path}, and nothing "
             "is there; put it back"
-        ) from error
-
-
-def _load_weights(run: RunDirectory, model: Model[Any]) -> None:
-    """Give a model the weights of its run.
-
-    Raises:
-        RunError: they are those of another model: something in the folder was changed.
-    """
-    try:
-        model.load_state_dict(run.load_weights())
-    except RuntimeError as error:
-        raise RunError(
-            f"{run.weights}: these weights do not fit {run.config.name} and {run.vocabulary.name}"
-            f"/ beside them: {error}"
         ) from error
 
 

@@ -21,7 +21,7 @@ from elmo_framework.common.registry import members
 from elmo_framework.common.walk import leaves
 from elmo_framework.data.paths import matches
 from elmo_framework.data.reader import DatasetReader
-from elmo_framework.experiment.experiment import Experiment
+from elmo_framework.experiment.experiment import Experiment, VocabularyOptions
 
 
 def check(config: Config) -> Lazy[Experiment]:
@@ -36,13 +36,17 @@ def check(config: Config) -> Lazy[Experiment]:
 
 
 def preflight(experiment: Lazy[Experiment]) -> list[Problem]:
-    """List what would stop a run: missing files, a reader of another task, an absent device.
+    """List what would stop a run, or would do nothing in it.
+
+    Missing files, a reader of another task, limits of a vocabulary that is not counted, an absent
+    device.
 
     What a partly wrong configuration leaves out is passed over.
     """
     return [
         *_missing_paths(experiment),
         *_strange_readers(experiment),
+        *_strange_vocabularies(experiment),
         *_absent_device(experiment),
     ]
 
@@ -107,6 +111,23 @@ def _strange_readers(experiment: Lazy[Experiment]) -> Iterator[Problem]:
                 f"{model.name!r} takes {wanted.__name__}; "
                 f"readers that fit: {', '.join(sorted(fitting)) or '(none)'}",
             )
+
+
+def _strange_vocabularies(experiment: Lazy[Experiment]) -> Iterator[Problem]:
+    model, options = (experiment.arguments.get(key) for key in ("model", "vocabulary"))
+    if not isinstance(model, Lazy) or not isinstance(options, VocabularyOptions):
+        return
+    counted = model.factory.task.count([])
+    for key, limits in (
+        ("min_count", options.min_count),
+        ("max_vocab_size", options.max_vocab_size),
+    ):
+        for name in limits:
+            if name not in counted:
+                yield Problem(
+                    dotted("vocabulary", key, name),
+                    f"the model {model.name!r} counts no {name!r}; {allowed(name, counted)}",
+                )
 
 
 def _absent_device(experiment: Lazy[Experiment]) -> Iterator[Problem]:

@@ -40,6 +40,8 @@ from elmo_framework.training.process_group import ProcessGroup, choose_device, p
 from elmo_framework.training.seeds import seed_everything
 from elmo_framework.training.trainer import Trainer, TrainingResult
 
+_TO_GO_ON = "--recover goes on from the last checkpoint"
+
 
 def train(
     config: Config,
@@ -71,8 +73,7 @@ def train(
     written["plugins"] = sorted({*written["plugins"], *packages})
     device = choose_device(experiment.trainer.device)
     run = RunDirectory(directory)
-    to_go_on = "--recover goes on from the last checkpoint"
-    with process_group(device, to_go_on=to_go_on) as group, _alone_in(run, group):
+    with process_group(device, to_go_on=_TO_GO_ON) as group, _alone_in(run, group):
         job = TrainingJob(checked, experiment, config, written, run, group, device)
         job.prepare(force=force, recover=recover)
         return _train(job)
@@ -106,8 +107,7 @@ def _train(job: TrainingJob) -> dict[str, Any]:
         _begin(job, beginning, best, trainer.optimizer)
     observers = _observers(job, trainer)
     try:
-        to_go_on = "--recover goes on from the last checkpoint"
-        with interrupts() as interrupt, repairable(job.run.path, to_go_on=to_go_on):
+        with interrupts() as interrupt, repairable(job.run.path, to_go_on=_TO_GO_ON):
             result = trainer.run(checkpointer, observers, interrupt)
     finally:
         observers.close()

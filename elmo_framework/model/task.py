@@ -35,7 +35,10 @@ class Task(ABC, Generic[ExampleT, BatchT]):
 
     @abstractmethod
     def count(self, examples: Iterable[ExampleT]) -> Counts:
-        """Count the words and labels of the training data, for the vocabularies."""
+        """Count the words and labels of the training data, for the vocabularies.
+
+        No examples give the same names: those that a config may limit.
+        """
 
     @abstractmethod
     def collator(self, vocabularies: Vocabularies, indexers: Sequence[Indexer]) -> Collator:

@@ -15,9 +15,7 @@ from elmo_framework.common.errors import DataError
 from elmo_framework.common.files import write_bytes
 
 
-def save_tensors(
-    tensors: Mapping[str, Tensor], path: Path, *, dtype: torch.dtype | None = None
-) -> None:
+def save_tensors(tensors: Mapping[str, Tensor], path: Path) -> None:
     """Write tensors by their names; the file is replaced at once.
 
     Tensors that share their numbers, as tied weights do, are each written whole.
@@ -25,7 +23,6 @@ def save_tensors(
     Args:
         tensors: on any device.
         path: of the file.
-        dtype: that they are written in; their own unless given.
 
     Raises:
         OSError: the disk is full, or the like; the library's own writing says so less plainly.
@@ -33,11 +30,32 @@ def save_tensors(
     written: dict[str, Tensor] = {}
     seen = set[int]()
     for name, tensor in tensors.items():
-        held = tensor.detach().to("cpu", dtype).contiguous()
+        held = tensor.detach().cpu().contiguous()
         storage = held.untyped_storage().data_ptr()
         written[name] = held.clone() if storage in seen else held
         seen.add(storage)
     write_bytes(path, to_bytes(written))
+
+
+def converted(
+    tensors: Mapping[str, Tensor], dtype: torch.dtype, *, path: Path
+) -> dict[str, Tensor]:
+    """Return tensors in another type.
+
+    Args:
+        tensors: by their names.
+        dtype: the type.
+        path: of the file that they are for.
+
+    Raises:
+        DataError: the type cannot hold a number of theirs.
+    """
+    found = {name: tensor.to(dtype) for name, tensor in tensors.items()}
+    for name, held in found.items():
+        if (held.isinf() & tensors[name].isfinite()).any():
+            message = f"tensor {name!r} holds numbers that {dtype} cannot hold"
+            raise DataError(message, path=path)
+    return found
 
 
 def load_tensors(path: Path) -> dict[str, Tensor]:

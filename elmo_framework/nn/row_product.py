@@ -43,8 +43,9 @@ def row_product(
         return among_others
 
     def product(row: Tensor, chunk: int) -> Tensor:
+        row = row.contiguous()
         outputs = weight.new_empty(1, num_outputs)
-        pointers = [tensor.data_ptr() for tensor in (weight, row.contiguous(), outputs)]
+        pointers = [tensor.data_ptr() for tensor in (weight, row, outputs)]
         functions.row_product(num_outputs, num_inputs, chunk, *pointers)
         return outputs if bias is None else outputs.add_(bias)
 

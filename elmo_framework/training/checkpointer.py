@@ -22,7 +22,7 @@ from elmo_framework.training.process_group import ProcessGroup
 from elmo_framework.training.progress import Progress
 
 _LOG = logging.getLogger(__name__)
-_NUM_PROCESSES = "num_processes"
+_WEIGHTS, _NUM_PROCESSES = "model.safetensors", "num_processes"
 _UNREADABLE = (
     *(OSError, EOFError, DataError, UnpicklingError, RuntimeError),
     *(ValueError, KeyError, TypeError, AttributeError),
@@ -109,6 +109,10 @@ class Checkpointer:
         found = self._directory.glob("step-*") if self._directory.is_dir() else ()
         return {int(path.name.removeprefix("step-")): path for path in found}
 
+    def weights_file(self, step: int) -> Path:
+        """Return where the checkpoint of a step has the weights of the model."""
+        return self._folder(step) / _WEIGHTS
+
     def best_weights(self, progress: Progress) -> dict[str, Tensor]:
         """Return the weights that scored best, or the last when nothing was scored.
 
@@ -139,7 +143,7 @@ class Checkpointer:
 
     def _write(self, folder: Path, snapshot: Snapshot, locals_: list[Mapping[str, Any]]) -> None:
         folder.mkdir()
-        save_tensors(snapshot.weights, folder / "model.safetensors")
+        save_tensors(snapshot.weights, folder / _WEIGHTS)
         if snapshot.average:
             save_tensors(snapshot.average, folder / "average.safetensors")
         _save_state(snapshot.training, folder / "training.pt")
@@ -161,7 +165,7 @@ class Checkpointer:
         rank = share.rank if is_exact else 0
         return Snapshot(
             progress=progress,
-            weights=load_tensors(folder / "model.safetensors"),
+            weights=load_tensors(folder / _WEIGHTS),
             average=load_tensors(average) if average.exists() else {},
             training=_load_state(folder / "training.pt"),
             local=_load_state(folder / f"process-{rank}.pt"),
@@ -196,7 +200,7 @@ def _read_progress(folder: Path) -> tuple[Progress, int]:
 
 def _averaged_weights(folder: Path) -> dict[str, Tensor]:
     average = folder / "average.safetensors"
-    weights = load_tensors(folder / "model.safetensors")
+    weights = load_tensors(folder / _WEIGHTS)
     return {**weights, **load_tensors(average)} if average.exists() else weights
 
 

@@ -37,7 +37,6 @@ class Console(Observer):
         again = f" on from step {progress.step}" if progress.step else ""
         self._bar = ProgressBar(f"training{again}", total=left, unit="steps")
         self._bar.__enter__()
-        self._figures.rate.start(progress.seconds)
 
     def step(self, report: StepReport) -> None:
         """Move the bar."""
@@ -56,10 +55,6 @@ class Console(Observer):
         figures = ", ".join(f"{name} {scores[name]:.4g}" for name in shown)
         best = " (best so far)" if progress.is_best else ""
         say(f"step {progress.step}: {figures}{best}")
-
-    def saved(self, seconds: float) -> None:
-        """Leave the time since the last update out of the rate."""
-        self._figures.rate.pass_over(seconds)
 
     def close(self) -> None:
         """Take the bar away."""

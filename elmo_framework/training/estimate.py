@@ -37,7 +37,6 @@ class Estimate(Observer):
     def start(self, progress: Progress) -> None:
         """Say how much there is to hold and to read."""
         self._first, self._num_steps = progress.step, self._trainer.num_steps
-        self._rate.start(progress.seconds)
         if self._num_steps is not None and self._num_steps <= _WARM_UP + _MEASURED:
             return
         trained = [held for held in self._trainer.model.parameters() if held.requires_grad]
@@ -56,13 +55,9 @@ class Estimate(Observer):
         done = report.step - self._first
         self._rate.count(report)
         if done == _WARM_UP:
-            self._rate.start(report.seconds)
+            self._rate = Rate()
         elif done == _WARM_UP + _MEASURED:
             self._say_rate(report)
-
-    def saved(self, seconds: float) -> None:
-        """Leave the time since the last update out of the rate."""
-        self._rate.pass_over(seconds)
 
     def _amount(self) -> str:
         """Say what will be read, as far as it is known."""

@@ -34,13 +34,6 @@ class Observer(Registrable, ABC):
     def scores(self, progress: Progress, scores: Mapping[str, float]) -> None:
         """Take note of an evaluation, by whose end `progress` counts."""
 
-    def saved(self, seconds: float) -> None:
-        """Take note of a checkpoint; it comes after the evaluation where both are due.
-
-        Args:
-            seconds: spent in training so far, that for the checkpoint included.
-        """
-
     def close(self) -> None:
         """Training has ended, well or badly."""
 
@@ -70,11 +63,6 @@ class Observers:
         for observer in self._observers:
             observer.scores(progress, scores)
 
-    def saved(self, seconds: float) -> None:
-        """Tell of a checkpoint."""
-        for observer in self._observers:
-            observer.saved(seconds)
-
     def close(self) -> None:
         """Tell that training has ended."""
         for observer in self._observers:
@@ -97,7 +85,6 @@ class RunLog(Observer):
 
     def start(self, progress: Progress) -> None:
         """Cut off what was written after the step that training starts from."""
-        self._figures.rate.start(progress.seconds)
         # An evaluation before the first update may have no checkpoint yet, and will come again.
         for path, most in ((self._evaluations, len(progress.scores)), (self._steps, None)):
             lines = path.read_text().splitlines() if path.exists() else []
@@ -114,10 +101,6 @@ class RunLog(Observer):
     def scores(self, progress: Progress, scores: Mapping[str, float]) -> None:
         """Add a line."""
         _add_line(self._evaluations, progress.step, progress.seconds, scores)
-
-    def saved(self, seconds: float) -> None:
-        """Leave the time since the last update out of the rate."""
-        self._figures.rate.pass_over(seconds)
 
 
 @final
@@ -145,7 +128,6 @@ class TensorBoard(Observer):
         from torch.utils.tensorboard import SummaryWriter
 
         self._writer = SummaryWriter(str(self._directory), purge_step=progress.step + 1)
-        self._figures.rate.start(progress.seconds)
 
     def step(self, report: StepReport) -> None:
         """Write loss, rate, gradient norm and tokens a second, every few steps."""
@@ -157,10 +139,6 @@ class TensorBoard(Observer):
         for name, value in scores.items():
             part, _, figure = name.rpartition(".")
             self._writer.add_scalar(f"{part or 'evaluation'}/{figure}", value, progress.step)
-
-    def saved(self, seconds: float) -> None:
-        """Leave the time since the last update out of the rate."""
-        self._figures.rate.pass_over(seconds)
 
     def close(self) -> None:
         """Write what is left."""

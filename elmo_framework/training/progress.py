@@ -101,6 +101,7 @@ class StepReport:
         num_tokens: in its batches, over all processes: those of this process times their number.
             That is exact where all read windows of one size, and nearly so elsewhere.
         seconds: time spent so far.
+        update_seconds: time since the update before, without evaluations and checkpoints.
         title: what a message calls its last batch.
     """
 
@@ -112,4 +113,5 @@ class StepReport:
     learning_rate: float
     num_tokens: int
     seconds: float
+    update_seconds: float
     title: str

@@ -17,6 +17,7 @@ from elmo_framework.common.errors import RunError, StoppedError
 from elmo_framework.data.batch import to_device
 from elmo_framework.data.source import BatchSource
 from elmo_framework.model.model import Model
+from elmo_framework.model.weights import load_weights
 from elmo_framework.training.checkpointer import Checkpointer, Snapshot
 from elmo_framework.training.evaluator import Evaluator, autocast, require_score
 from elmo_framework.training.interrupt import Interrupt
@@ -35,7 +36,7 @@ from elmo_framework.training.sparse_gradients import (
 
 ItemT = TypeVar("ItemT")
 
-_STEPS_BETWEEN_LOOKS = 20
+STEPS_BETWEEN_LOOKS = 20
 """How often what would make a GPU wait is looked at; on a processor it is at every update."""
 
 
@@ -90,7 +91,7 @@ class Trainer:
         self._parameters = [held for held in model.parameters() if held.requires_grad]
         self._rates = [float(held["lr"]) for held in optimizer.param_groups]
         self._started, self._seconds_before = time.monotonic(), 0.0
-        self._evaluated_at = self._saved_at = 0.0
+        self._evaluated_at = self._saved_at = self._update_began = 0.0
         self._is_finished = False
 
     @property
@@ -119,7 +120,8 @@ class Trainer:
             interrupt: tells when the user wants to stop.
 
         Raises:
-            RunError: the loss is not a number, or the validation metric has another name.
+            RunError: the loss is not a number, the validation metric has another name, or the last
+                checkpoint cannot be read or is that of another model.
             StoppedError: the user asked for a stop; a checkpoint has been written.
         """
         self._restore(checkpointer)
@@ -127,18 +129,17 @@ class Trainer:
         if self._is_evaluation_due_at_start:
             self._evaluate(observers)
             self._save(checkpointer)
-            observers.saved(self._seconds())
         for report in self.steps():
             observers.step(report)
             is_evaluated = self._is_evaluation_due(report) or self._is_finished
             is_saved = is_evaluated or self._is_save_due(report)
             if is_saved:
                 self._require_sound(report)
-            if is_evaluated:
-                self._evaluate(observers)
-            if is_saved:
+                began = self._seconds()
+                if is_evaluated:
+                    self._evaluate(observers)
                 self._save(checkpointer)
-                observers.saved(self._seconds())
+                self._update_began += self._seconds() - began
             self._obey(interrupt, checkpointer, is_saved=is_saved)
         is_out = self._is_out_of_patience()
         reason = "no better score for some time" if is_out else "the limit of training is reached"
@@ -148,6 +149,7 @@ class Trainer:
         """Make updates until a limit is reached; yield a report after each."""
         self.model.train()
         self._is_finished = self._is_at_limit()
+        self._update_began = self._seconds()
         while not self._is_finished:
             for batches in grouped(
                 self.source.batches(), self.options.num_gradient_accumulation_steps
@@ -159,7 +161,9 @@ class Trainer:
                     seconds=self._seconds(), is_epoch_end=self.source.is_at_epoch_end
                 )
                 self._is_finished = self._is_at_limit()
-                yield self._report(batches, loss, gradient_norm, rate)
+                report = self._report(batches, loss, gradient_norm, rate)
+                self._update_began = self.progress.seconds
+                yield report
                 if self._is_finished or self._is_out_of_patience():
                     return
 
@@ -224,6 +228,7 @@ class Trainer:
             learning_rate=rate,
             num_tokens=self.group.share.world_size * sum(batch.num_tokens for batch in batches),
             seconds=self.progress.seconds,
+            update_seconds=self.progress.seconds - self._update_began,
             title=batches[-1].title,
         )
         if self._is_look_due:
@@ -233,7 +238,7 @@ class Trainer:
     @property
     def _is_look_due(self) -> bool:
         """Whether to ask now for what a GPU would have to be waited for."""
-        return self.device.type == "cpu" or self.progress.step % _STEPS_BETWEEN_LOOKS == 0
+        return self.device.type == "cpu" or self.progress.step % STEPS_BETWEEN_LOOKS == 0
 
     def _require_sound(self, report: StepReport) -> None:
         """Stop at a loss or a gradient that is no number, before anything of it is saved."""
@@ -349,7 +354,8 @@ class Trainer:
         self.progress = snapshot.progress
         self._seconds_before = self._saved_at = snapshot.progress.seconds
         self._evaluated_at = snapshot.progress.last_evaluation
-        self.model.load_state_dict(snapshot.weights)
+        source = str(checkpointer.weights_file(snapshot.progress.step))
+        load_weights(self.model, snapshot.weights, source=source)
         self.average.load_state_dict(snapshot.average)
         self.optimizer.load_state_dict(dict(snapshot.training))
         local = snapshot.local

@@ -9,8 +9,7 @@ from typing import Annotated, final
 from annotated_types import Gt
 
 from elmo_framework.common.component import Default
-from elmo_framework.common.errors import DataError
-from elmo_framework.data.paths import filled_lines, placed
+from elmo_framework.data.paths import at_least_one, filled_lines, placed
 from elmo_framework.data.reader import DatasetReader, FileReader
 from elmo_framework.data.tokenizer import Tokenizer
 
@@ -45,14 +44,10 @@ class TsvTextReader(FileReader[ClassifiedText]):
         lines = filled_lines(file)
         if self._has_header:
             next(lines)
-        is_empty = True
-        for number, line in lines:
+        for number, line in at_least_one(lines, "there is no text below the header", file):
             with placed(file, number):
                 text = self._text(line)
             yield text
-            is_empty = False
-        if is_empty:
-            raise DataError("there is no text below the header", path=file)
 
     def _text(self, line: str) -> ClassifiedText:
         columns = line.split("\t")

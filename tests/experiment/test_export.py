@@ -8,7 +8,7 @@ from pathlib import Path
 import h5py
 import pytest
 import torch
-from safetensors.torch import load_file
+from safetensors.torch import load_file, save_file
 
 from elmo_framework.bilm.bilm import BiLm
 from elmo_framework.bilm.load import bilm_files, read_bilm, save_bilm
@@ -86,6 +86,21 @@ def test_a_weight_that_half_precision_cannot_hold_is_refused(bilm: Path, tmp_pat
         "cannot hold"
     )
     assert list(tmp_path.iterdir()) == []
+
+
+def test_a_softmax_that_half_precision_cannot_hold_leaves_no_export(
+    bilm: Path, tmp_path: Path
+) -> None:
+    source, out = shutil.copytree(bilm / "bilm", tmp_path / "source"), tmp_path / "out"
+    weights = load_file(source / "softmax.safetensors")
+    weights["bias"][0] = 1e6
+    save_file(weights, source / "softmax.safetensors")
+    with pytest.raises(DataError) as caught:
+        export_bilm(source, out, dtype=torch.float16)
+    assert str(caught.value) == (
+        f"{out / 'softmax.safetensors'}: tensor 'bias' holds numbers that torch.float16 cannot hold"
+    )
+    assert not out.exists()
 
 
 def test_the_softmax_of_another_bilm_does_not_stay(bilm: Path, tmp_path: Path) -> None:

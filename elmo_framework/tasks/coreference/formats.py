@@ -10,6 +10,7 @@ from itertools import accumulate
 from rich.text import Text
 
 from elmo_framework.data.colours import COLOURS
+from elmo_framework.data.columns import one_cell
 from elmo_framework.metrics.coreference import Resolution
 from elmo_framework.tasks.coreference.brackets import Bracketed, encode
 from elmo_framework.tasks.coreference.example import Document, lengths
@@ -60,8 +61,9 @@ def _lines(document: Document, row: int, mentions: Iterable[Bracketed]) -> Itera
     speakers = ["-"] * len(words) if document.speakers is None else document.speakers[row]
     cells = encode(mentions, len(words))
     for number, (word, speaker, cell) in enumerate(zip(words, speakers, cells, strict=True)):
-        place = (document.key or "-", str(int(document.part or 0)), str(number), word)
-        yield "\t".join((*place, *_BEFORE_SPEAKER, speaker, *_AFTER_SPEAKER, cell)) + "\n"
+        place = (one_cell(document.key or "-"), str(int(document.part or 0)), str(number))
+        held = (one_cell(word), *_BEFORE_SPEAKER, one_cell(speaker), *_AFTER_SPEAKER)
+        yield "\t".join((*place, *held, cell)) + "\n"
 
 
 def _append(text: Text, words: Sequence[str], mentions: Iterable[Bracketed]) -> None:

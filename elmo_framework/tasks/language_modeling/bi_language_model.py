@@ -22,10 +22,15 @@ from elmo_framework.bilm.token_encoder import TokenEncoder
 from elmo_framework.common.component import Default, Injected, Lazy
 from elmo_framework.common.errors import RunError
 from elmo_framework.common.files import write_text
-from elmo_framework.corpus.vocabulary_file import SPECIAL_WORDS, read_vocabulary_file
+from elmo_framework.corpus.vocabulary_file import (
+    SPECIAL_WORDS,
+    read_vocabulary_file,
+    vocabulary_text,
+)
 from elmo_framework.data.text import Indexer
 from elmo_framework.data.vocabulary import Vocabularies
 from elmo_framework.metrics.perplexity import perplexity
+from elmo_framework.metrics.shares import share
 from elmo_framework.model.model import Model, Output
 from elmo_framework.model.tensor_files import load_tensors, save_tensors
 from elmo_framework.nn.sampled_softmax import SampledSoftmax
@@ -207,7 +212,7 @@ class BiLanguageModel(Model[WindowBatch]):
         folder = directory / "bilm"
         save_bilm(self.bilm, folder)
         files = bilm_files(folder)
-        write_text(files.vocabulary, "".join(f"{w}\n" for w in self._vocabulary.items))
+        write_text(files.vocabulary, vocabulary_text(self._vocabulary.items[len(SPECIAL_WORDS) :]))
         save_tensors(dict(self.softmax.named_parameters()), files.softmax)
 
     def _require_words_of(self, files: BiLmFiles) -> None:
@@ -217,7 +222,7 @@ class BiLanguageModel(Model[WindowBatch]):
             raise RunError(
                 f"{files.softmax}: its {len(own):,} words, listed in {files.vocabulary.name} "
                 f"beside it, are not the {len(self._vocabulary):,} of this model, which "
-                "min_count or max_vocabulary_size may have cut"
+                "model.max_vocabulary_size has cut; set it to null"
             )
 
     def _start(self, direction: Direction) -> State | None:
@@ -253,4 +258,4 @@ def _differences(before: Mapping[str, Any], now: Mapping[str, Any]) -> Iterator[
 
 
 def _mean_loss(sums: Mapping[str, float], direction: str) -> float:
-    return sums.get(f"{direction}/loss", 0.0) / max(sums.get(f"{direction}/num_predictions", 0), 1)
+    return share(sums.get(f"{direction}/loss", 0.0), sums.get(f"{direction}/num_predictions", 0))

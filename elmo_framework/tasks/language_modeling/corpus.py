@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from array import array
-from collections import Counter, defaultdict
+from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import count
@@ -78,18 +78,11 @@ class Corpus(Iterable[LanguageModelingExample]):
 
     def part(self, numbers: NDArray[np.int64]) -> Corpus:
         """Return the sentences of some numbers; of a prepared corpus, with its vocabulary."""
-        lengths = np.diff(self.offsets)[numbers]
+        lengths = self.offsets[numbers + 1] - self.offsets[numbers]
         offsets = np.concatenate([[0], lengths.cumsum()])
         starts = range(0, len(numbers), _SENTENCES_A_BLOCK)
         ids = [self._ids(numbers[at : at + _SENTENCES_A_BLOCK]) for at in starts]
         return Corpus(self.words, np.concatenate(ids), offsets, self.prepared)
-
-    def vocabulary(self) -> Counter[str]:
-        """Return how often each word comes; of a prepared corpus, what its vocabulary says."""
-        if self.prepared is not None:
-            return self.prepared.vocabulary
-        counted = zip(self.words[2:], self.counts()[2:].tolist(), strict=True)
-        return Counter({word: count for word, count in counted if count})
 
     def counts(self) -> NDArray[np.int64]:
         """Return how often each distinct word comes; of a prepared corpus, in its training part."""
@@ -111,9 +104,10 @@ class Corpus(Iterable[LanguageModelingExample]):
 
     def _ids(self, numbers: NDArray[np.int64]) -> NDArray[np.int32]:
         """Return the ids of some sentences, one after the other."""
-        lengths = np.diff(self.offsets)[numbers]
-        begins = self.offsets[:-1][numbers] - lengths.cumsum() + lengths
-        return self.ids[np.arange(lengths.sum()) + np.repeat(begins, lengths)]
+        begins = self.offsets[numbers]
+        lengths = self.offsets[numbers + 1] - begins
+        shifts = begins - lengths.cumsum() + lengths
+        return self.ids[np.arange(lengths.sum()) + np.repeat(shifts, lengths)]
 
     @property
     def num_sentences(self) -> int:

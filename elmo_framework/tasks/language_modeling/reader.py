@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from itertools import islice
 from pathlib import Path
 from typing import Annotated, final
 
@@ -11,8 +10,8 @@ from annotated_types import Gt
 
 from elmo_framework.common.component import Default
 from elmo_framework.corpus.prepared import PreparedPart
-from elmo_framework.data.paths import at_least_one, data_files, read_lines
-from elmo_framework.data.reader import DatasetReader
+from elmo_framework.data.paths import at_least_one, read_lines
+from elmo_framework.data.reader import DatasetReader, FileReader
 from elmo_framework.data.tokenizer import Tokenizer
 from elmo_framework.tasks.language_modeling.corpus import Corpus
 from elmo_framework.tasks.language_modeling.example import LanguageModelingExample
@@ -20,7 +19,7 @@ from elmo_framework.tasks.language_modeling.example import LanguageModelingExamp
 
 @final
 @DatasetReader.register("language_modeling")
-class LanguageModelingReader(DatasetReader[LanguageModelingExample]):
+class LanguageModelingReader(FileReader[LanguageModelingExample]):
     """Reads sentences from UTF-8 text: a file, a folder of files or a pattern of files.
 
     Files whose names end with `.gz`, `.bz2`, `.xz` or `.zst` are decompressed. A line without words
@@ -41,20 +40,16 @@ class LanguageModelingReader(DatasetReader[LanguageModelingExample]):
         tokenizer: Annotated[Tokenizer, Default("whitespace")],
         max_instances: Annotated[int, Gt(0)] | None = None,
     ) -> None:
+        super().__init__(max_instances)
         self.tokenizer: Tokenizer = tokenizer
-        self.max_instances = max_instances
 
-    def read(self, path: Path) -> Iterator[LanguageModelingExample]:
-        """Yield the sentences of all files, file by file.
+    def examples(self, file: Path) -> Iterator[LanguageModelingExample]:
+        """Yield the sentences of a file.
 
         Raises:
-            DataError: there is no file, a file holds no sentence, or a line is not UTF-8.
+            DataError: it holds none, or a line is not UTF-8.
         """
-        return islice(self._read(path), self.max_instances)
-
-    def _read(self, path: Path) -> Iterator[LanguageModelingExample]:
-        for file in data_files(path):
-            yield from at_least_one(self._sentences(file), "this file holds no sentence", file)
+        return at_least_one(self._sentences(file), "this file holds no sentence", file)
 
     def _sentences(self, file: Path) -> Iterator[LanguageModelingExample]:
         for _, line in read_lines(file):

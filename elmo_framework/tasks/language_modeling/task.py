@@ -22,8 +22,8 @@ class LanguageModelingTask(Task[LanguageModelingExample, WindowBatch]):
 
     def count(self, examples: Iterable[LanguageModelingExample]) -> Counts:
         """Count the words; a prepared corpus has counted them already."""
-        if isinstance(examples, Corpus):
-            return {"words": examples.vocabulary()}
+        if isinstance(examples, Corpus) and examples.prepared is not None:
+            return {"words": examples.prepared.vocabulary}
         words: Counter[str] = Counter()
         for example in examples:
             words.update(example.words)

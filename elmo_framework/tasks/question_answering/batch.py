@@ -33,7 +33,7 @@ class QuestionBatch:
     @property
     def num_tokens(self) -> int:
         """The number of words of passages and questions, without padding."""
-        return sum(map(len, (*self.passage.words, *self.question.words)))
+        return self.passage.num_words + self.question.num_words
 
     @property
     def title(self) -> str:

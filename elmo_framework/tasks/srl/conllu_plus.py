@@ -8,14 +8,14 @@ from pathlib import Path
 from typing import NamedTuple, final
 
 from elmo_framework.common.errors import DataError, allowed
-from elmo_framework.data.columns import Row, read_blocks
+from elmo_framework.data.columns import Row, read_conllu
 from elmo_framework.data.paths import read_lines
 from elmo_framework.data.reader import DatasetReader
 from elmo_framework.tasks.srl.example import Proposition
 from elmo_framework.tasks.srl.reader import PropositionReader
 
 _HEADER = "# global.columns ="
-_NEEDED = ("ID", "FORM", "UP:PRED", "UP:ARGSPANS")
+_NUMBER, _HELD = "ID", ("FORM", "UP:PRED", "UP:ARGSPANS")
 _NONE = "_"
 _ARGUMENT = re.compile(r"(.+):(\d+)-(\d+)")
 
@@ -34,28 +34,26 @@ class ConlluPlusSrlReader(PropositionReader):
         skip_sentences_without_predicates: whether they have no example; else one in which every
             word is outside and none is marked.
         max_sentence_length: how many words a sentence has at most that is not left out; null for no
-            such bound.
+            such bound. For training: F1 is to be over all sentences, so state a
+            `validation_dataset_reader` without it.
         max_instances: how many examples are read; null for all.
     """
 
     def sentences(self, file: Path) -> Iterator[tuple[tuple[str, ...], list[Proposition]]]:
         """Yield the words of each sentence of a file, and its propositions."""
         names = _columns(file)
-        for block in read_blocks(file, between="tabs", comment="#", width=len(names)):
-            tokens = [_token(row, names) for row in block.rows]
-            # What has a range for an id is no word, but how several words are written.
-            rows = [token for token in tokens if token.id.isdecimal()]
+        for rows in read_conllu(file, width=len(names), number_column=names.index(_NUMBER)):
+            tokens = [_token(row, names) for row in rows]
             propositions = [
-                Proposition(place, tuple(_tags(place, token, len(rows), file)))
-                for place, token in enumerate(rows)
+                Proposition(place, tuple(_tags(place, token, len(tokens), file)))
+                for place, token in enumerate(tokens)
                 if token.sense != _NONE
             ]
-            yield tuple(token.form for token in rows), propositions
+            yield tuple(token.form for token in tokens), propositions
 
 
 class _Token(NamedTuple):
     line: int
-    id: str
     form: str
     sense: str
     arguments: str
@@ -66,7 +64,7 @@ def _columns(file: Path) -> list[str]:
     if not line.startswith(_HEADER):
         raise DataError(f"expected '{_HEADER} ...', found {line!r}", path=file, line=1)
     names = [name.replace("UP:PREDS", "UP:PRED") for name in line.removeprefix(_HEADER).split()]
-    for needed in _NEEDED:
+    for needed in (_NUMBER, *_HELD):
         if needed not in names:
             known = allowed(needed, names)
             raise DataError(f"there is no column {needed!r}; {known}", path=file, line=1)
@@ -75,7 +73,7 @@ def _columns(file: Path) -> list[str]:
 
 def _token(row: Row, names: Sequence[str]) -> _Token:
     cells = dict(zip(names, row.columns, strict=True))
-    return _Token(row.line, *(cells[name] for name in _NEEDED))
+    return _Token(row.line, *(cells[name] for name in _HELD))
 
 
 def _tags(predicate: int, token: _Token, num_words: int, file: Path) -> Iterator[str]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from abc import abstractmethod
 from collections.abc import Iterator, Sequence
 from math import inf
@@ -18,6 +19,8 @@ from elmo_framework.data.tagging import parse_tag
 from elmo_framework.tasks.srl.columns import propositions_of
 from elmo_framework.tasks.srl.example import Proposition, SrlExample, examples_of
 
+_log = logging.getLogger(__name__)
+
 _NONE = "-"
 
 
@@ -28,7 +31,8 @@ class PropositionReader(FileReader[SrlExample]):
         skip_sentences_without_predicates: whether they have no example; else one in which every
             word is outside and none is marked.
         max_sentence_length: how many words a sentence has at most that is not left out; null for no
-            such bound.
+            such bound. For training: F1 is to be over all sentences, so state a
+            `validation_dataset_reader` without it.
         max_instances: how many examples are read; null for all.
     """
 
@@ -46,11 +50,19 @@ class PropositionReader(FileReader[SrlExample]):
 
     def examples(self, file: Path) -> Iterator[SrlExample]:
         """Yield the examples of a file."""
+        num_skipped = 0
         for words, propositions in self.sentences(file):
-            if len(words) <= self.max_sentence_length:
-                yield from examples_of(
-                    words, propositions, skip_empty=self.skip_sentences_without_predicates
-                )
+            if len(words) > self.max_sentence_length:
+                num_skipped += 1
+                continue
+            yield from examples_of(
+                words, propositions, skip_empty=self.skip_sentences_without_predicates
+            )
+        if num_skipped:
+            _log.info(
+                "%s: %d sentences of more than %d words were left out",
+                *(file, num_skipped, self.max_sentence_length),
+            )
 
     @abstractmethod
     def sentences(self, file: Path) -> Iterator[tuple[tuple[str, ...], list[Proposition]]]:
@@ -68,7 +80,8 @@ class SrlReader(PropositionReader):
         skip_sentences_without_predicates: whether they have no example; else one in which every
             word is outside and none is marked, as in AllenNLP.
         max_sentence_length: how many words a sentence has at most that is not left out; null for no
-            such bound.
+            such bound. For training: F1 is to be over all sentences, so state a
+            `validation_dataset_reader` without it.
         max_instances: how many examples are read; null for all.
     """
 
@@ -97,7 +110,8 @@ class Conll2005Reader(PropositionReader):
         skip_sentences_without_predicates: whether they have no example; else one in which every
             word is outside and none is marked.
         max_sentence_length: how many words a sentence has at most that is not left out; null for no
-            such bound.
+            such bound. For training: F1 is to be over all sentences, so state a
+            `validation_dataset_reader` without it.
         max_instances: how many examples are read; null for all.
     """
 
@@ -135,7 +149,8 @@ class DeepSrlReader(PropositionReader):
         skip_sentences_without_predicates: whether lines whose place is -1 are left out; else every
             word is outside and none is marked.
         max_sentence_length: how many words a sentence has at most that is not left out; null for no
-            such bound.
+            such bound. For training: F1 is to be over all sentences, so state a
+            `validation_dataset_reader` without it.
         max_instances: how many examples are read; null for all.
     """
 

@@ -41,41 +41,42 @@ class SrlTask(HeadTask[SrlExample, SrlBatch]):
     }
 
     def count(self, examples: Iterable[SrlExample]) -> Counts:
-        """Count `words`, `labels` and `predicates`.
+        """Count `words`, `labels`, `forms` and `predicates`.
 
         The words of a sentence count once, however many examples it has. A tag whose label was
-        seen counts 0 when it was not, as others may have longer arguments. `predicates` are the
-        lower-cased words that are predicates half of the times they occur, or more.
+        seen counts 0 when it was not, as others may have longer arguments. `forms` are the words in
+        lower case, and `predicates` those of them that are predicates.
         """
-        words: Counter[str] = Counter()
-        labels: Counter[str] = Counter()
+        words, labels, forms, predicates = (Counter[str]() for _ in range(4))
         asked: dict[tuple[str, ...], set[int]] = {}
         for example in examples:
-            if example.words not in asked:
-                words.update(example.words)
             places = asked.setdefault(example.words, set())
             for predicate, tags in example.propositions or ():
                 labels.update(tags)
                 places.update(() if predicate is None else (predicate,))
-        seen, marked = Counter[str](), Counter[str]()
         for held, places in asked.items():
-            seen.update(map(str.lower, held))
-            marked.update(held[place].lower() for place in places)
-        predicates = Counter(
-            {form: count for form, count in marked.items() if 2 * count >= seen[form]}
-        )
+            words.update(held)
+            forms.update(map(str.lower, held))
+            predicates.update(held[place].lower() for place in places)
         for tag in all_tags(labels, "BIO") if labels else ():
             labels.setdefault(tag, 0)
-        return {"words": words, "labels": labels, "predicates": predicates}
+        return {"words": words, "labels": labels, "forms": forms, "predicates": predicates}
 
     def group(self, example: SrlExample) -> object:
         """Return the words, which readers give to all predicates of a sentence as one object."""
         return example.words
 
     def collator(self, vocabularies: Vocabularies, indexers: Sequence[Indexer]) -> Collator:
-        """Return what makes batches."""
-        forms = frozenset(vocabularies.counted("predicates"))
-        return SrlCollator(vocabularies.labels(), forms, tuple(indexers))
+        """Return what makes batches.
+
+        A word is taken for a predicate that is one half of the times it occurs, or more: in all
+        data that was counted, so that no part of it can decide.
+        """
+        # A run of an earlier version holds no forms, and of predicates only such words.
+        forms = vocabularies.counted("forms")
+        marked = vocabularies.counted("predicates").items()
+        predicates = frozenset(form for form, count in marked if 2 * count >= forms.get(form, 0))
+        return SrlCollator(vocabularies.labels(), predicates, tuple(indexers))
 
     def num_tokens(self, example: SrlExample) -> int:
         """Return the number of words, times that of the predicates."""

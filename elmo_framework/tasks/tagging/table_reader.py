@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Iterable, Iterator
 from itertools import chain, groupby
 from operator import itemgetter
@@ -12,11 +13,16 @@ from annotated_types import Gt
 
 from elmo_framework.common.errors import DataError, allowed
 from elmo_framework.data.columns import Row
+from elmo_framework.data.paths import at_least_one
 from elmo_framework.data.reader import DatasetReader, FileReader
 from elmo_framework.data.records import Separator, read_cells
 from elmo_framework.data.tagging import Scheme
 from elmo_framework.tasks.tagging.example import TaggedSentence
 from elmo_framework.tasks.tagging.span_tags import span_tags
+
+_log = logging.getLogger(__name__)
+
+_MANY = 1_000
 
 Column: TypeAlias = int | str
 """Where a column stands: its number from 0, from the end if it is negative, or its name."""
@@ -60,25 +66,26 @@ class TableTaggingReader(FileReader[TaggedSentence]):
 
     def examples(self, file: Path) -> Iterator[TaggedSentence]:
         """Yield the sentences of a file."""
+        return at_least_one(self._sentences(file), "there is no sentence in this file", file)
+
+    def _sentences(self, file: Path) -> Iterator[TaggedSentence]:
         rows = read_cells(file, self._separator)
         first = next((row for row in rows if row.columns), None)
-        empty = DataError("there is no sentence in this file", path=file)
         if first is None:
-            raise empty
+            return
         body = rows if self._has_header else chain([first], rows)
         sentence = None if self._mark is None else _place(self._mark, first, file)
         word, tag = _place(self._word, first, file), _place(self._tag, first, file)
-        is_empty = True
         for _, numbered in groupby(_numbered(body, sentence), key=itemgetter(0)):
             yield self._sentence([row for _, row in numbered], word, tag, file)
-            is_empty = False
-        if is_empty:
-            raise empty
 
     def _sentence(self, rows: list[Row], word: int, tag: int, file: Path) -> TaggedSentence:
         for row in rows:
             if not (row.columns[word].strip() and row.columns[tag].strip()):
                 raise DataError("a word or its tag is missing", path=file, line=row.line)
+        if self._mark is None and len(rows) > _MANY:
+            hint = "end sentences with blank lines, or set sentence_column"
+            _log.warning("%s:%d: a sentence of %d words; %s", file, rows[0].line, len(rows), hint)
         words = tuple(row.columns[word] for row in rows)
         tags = tuple(row.columns[tag] for row in rows)
         if self._coding_scheme is not None:

@@ -2,21 +2,18 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Annotated, final
 
 from annotated_types import Gt
 
-from elmo_framework.common.errors import DataError
-from elmo_framework.data.columns import Row, read_blocks
+from elmo_framework.data.columns import read_conllu
 from elmo_framework.data.reader import DatasetReader, FileReader
 from elmo_framework.tasks.tagging.example import TaggedSentence
 
 _NUM_COLUMNS = 10
-_ID, _FORM, _UPOS, _XPOS = 0, 1, 3, 4
-_NUMBER = re.compile("[0-9]+([-.][0-9]+)?")
+_FORM, _UPOS, _XPOS = 1, 3, 4
 
 
 @final
@@ -45,17 +42,7 @@ class UniversalDependenciesPosReader(FileReader[TaggedSentence]):
 
     def examples(self, file: Path) -> Iterator[TaggedSentence]:
         """Yield the sentences of a file."""
-        for rows, _ in read_blocks(file, between="tabs", comment="#", width=_NUM_COLUMNS):
-            held = [cells for row in rows if (cells := _cells(row, file))[_ID].isdecimal()]
-            if held:
-                words, tags = zip(
-                    *((cells[_FORM], cells[self._column]) for cells in held), strict=True
-                )
-                yield TaggedSentence(words, tags)
-
-
-def _cells(row: Row, file: Path) -> tuple[str, ...]:
-    if not _NUMBER.fullmatch(row.columns[_ID]):
-        found = f"{row.columns[_ID]!r} is no number of a word"
-        raise DataError(f"{found}; expected one such as 1, 1-2 or 1.1", path=file, line=row.line)
-    return row.columns
+        for rows in read_conllu(file, width=_NUM_COLUMNS):
+            words = tuple(row.columns[_FORM] for row in rows)
+            tags = tuple(row.columns[self._column] for row in rows)
+            yield TaggedSentence(words, tags)

@@ -8,7 +8,7 @@ import sys
 import gpu
 import pytest
 
-TINY = ["--size", "tiny", "--device", "cpu", "--steps", "3"]
+DEMO = ["--size", "demo", "--device", "cpu", "--steps", "3"]
 
 
 def run(monkeypatch: pytest.MonkeyPatch, *words: str) -> int:
@@ -16,10 +16,10 @@ def run(monkeypatch: pytest.MonkeyPatch, *words: str) -> int:
     return gpu.main()
 
 
-def test_losses_are_compared_with_both_softmaxes_and_no_update_waits(
+def test_losses_are_compared_with_both_softmaxes(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert run(monkeypatch, "losses", "waiting", *TINY) == 0
+    assert run(monkeypatch, "losses", "waiting", *DEMO) == 0
     lines = [line for line in capsys.readouterr().out.splitlines() if line.startswith("{")]
     full, sampled, waiting = map(json.loads, lines)
     assert [full["is_sampling"], sampled["is_sampling"]] == [False, True]
@@ -28,10 +28,25 @@ def test_losses_are_compared_with_both_softmaxes_and_no_update_waits(
     assert waiting["tokens_per_s"] > 0
 
 
+def test_losses_that_differ_fail(monkeypatch: pytest.MonkeyPatch) -> None:
+    losses = iter([[1.0], [1.0 + 2e-3]] * 2)
+    monkeypatch.setattr(gpu, "_losses", lambda trainer, num_steps: next(losses))
+    assert run(monkeypatch, "losses", *DEMO) == 1
+
+
+@pytest.mark.parametrize(("words", "minutes"), [([], (0.1, 0.1)), (["--minutes", "3"], (3, 0.1))])
+def test_the_demo_is_trained_for_seconds_unless_told(
+    monkeypatch: pytest.MonkeyPatch, words: list[str], minutes: tuple[float, float]
+) -> None:
+    monkeypatch.setattr(sys, "argv", ["gpu.py", *DEMO, *words])
+    arguments = gpu._arguments()
+    assert (arguments.minutes, arguments.medium_minutes) == minutes
+
+
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        (["lossses", *TINY], "there is no stage 'lossses'; allowed: losses, medium, rate, waiting"),
+        (["lossses", *DEMO], "there is no stage 'lossses'; allowed: losses, medium, rate, waiting"),
         (["rate"], "--size original needs --train and --validation"),
         (
             ["rate", "--size", "small", "--train", "x"],

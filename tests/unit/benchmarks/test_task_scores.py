@@ -1,5 +1,7 @@
 import json
+import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 import task_scores
@@ -28,27 +30,44 @@ def test_a_line_has_means_deviations_and_the_error_that_is_gone(tmp_path: Path) 
     assert lines[3] == "| squad | 0.05 | 0 / 0 |  |  |  |  /  |"
 
 
+def configuration(folder: Path, run: Run, bilm: str) -> dict[str, Any]:
+    """What a run is trained by."""
+    task_scores._write_configs(folder, run.task)
+    overrides = task_scores._overrides(run, bilm)
+    return Config.load(folder / task_scores._config_name(bilm), overrides=overrides).raw
+
+
 @pytest.mark.parametrize(
-    ("bilm", "share", "message"),
+    ("options", "earlier", "message"),
     [
-        ("mini", 0.1, None),
-        ("original", 0.1, r"embedders\.elmo\.bilm was 'mini', not 'original'"),
-        ("mini", 0.01, r"train_fraction was 0\.1, not 0\.01"),
+        ([], {}, None),
+        (["--bilm", "original"], {}, r"model\.embedder.*\.elmo\.bilm: 'mini' -> 'original'"),
+        ([], {"train_fraction": 0.2}, r"train_fraction: 0\.2 -> 0\.1"),
+        ([], {"data_loader": {"batch_size": 16}}, r"data_loader\.batch_size: 16 -> 32"),
     ],
 )
-def test_a_finished_run_counts_for_what_it_was_trained_with(
-    bilm: str, share: float, message: str | None, tmp_path: Path
+@pytest.mark.parametrize("flags", [[], ["--table-only"]])
+def test_a_finished_run_counts_for_the_whole_configuration_that_it_was_trained_by(
+    options: list[str],
+    earlier: dict[str, Any],
+    message: str | None,
+    flags: list[str],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
 ) -> None:
-    run = finished(tmp_path, Run("ner", share, "elmo", 1), 0.5)
-    changes = task_scores._changes(run._replace(fraction=0.1), "mini")
-    overrides = [f"{key}={json.dumps(value)}" for key, value in changes.items()]
-    trained = Config.load(task_scores._EXPERIMENTS / "ner/elmo.jsonnet", overrides=overrides)
-    (tmp_path / run.folder / "config.json").write_text(json.dumps(trained.raw))
+    run = finished(tmp_path / "runs", Run("ner", 0.1, "elmo", 1), 0.5)
+    before = {**configuration(tmp_path / "before", run, "mini"), **earlier}
+    (tmp_path / "runs" / run.folder / "config.json").write_text(json.dumps(before))
+    asked = ["--tasks", "ner", "--fractions", "0.1", "--seeds", "1", *options, *flags]
+    monkeypatch.setattr(sys, "argv", ["", "--runs", str(tmp_path / "runs"), *asked])
+    monkeypatch.setattr(task_scores, "_train", lambda *_, **__: 0)
     if message is None:
-        task_scores._require_same(run, tmp_path, bilm)
+        assert task_scores.main() == 0
+        assert "| ner | 0.1 | 0 / 1 |  | 50.0 |" in capsys.readouterr().out
     else:
         with pytest.raises(SystemExit, match=rf"{run.folder}: .*{message}"):
-            task_scores._require_same(run, tmp_path, bilm)
+            task_scores.main()
 
 
 @pytest.mark.parametrize("name", task_scores.TASKS)

@@ -92,6 +92,51 @@ def test_plugins_of_the_command_line_are_imported_first(
     assert said.endswith("ZeroDivisionError: division by zero\n")
 
 
+def test_a_config_of_allennlp_is_named_with_the_plugin_that_is_missing(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    path = Path("ner.jsonnet")
+    path.write_text(f"{path.read_text()} + {{ iterator: 'basic', trainer: {{ use_amp: true }} }}")
+    keys = [
+        "  iterator: a key of AllenNLP; use `data_loader`: {batch_size or max_tokens, bucketing, "
+        "shuffle}",
+        "  trainer.use_amp: a key of AllenNLP; use `precision`: 'bfloat16'",
+    ]
+    heading = "error: ner.jsonnet, written for AllenNLP: {} problems in the configuration"
+    assert checked() == 2
+    assert capsys.readouterr().err.splitlines() == [heading.format(2), *keys]
+    assert checked("--include-package", "no_such_plugin") == 2
+    first, missing, *rest = capsys.readouterr().err.splitlines()
+    assert [first, *rest] == [heading.format(3), *keys]
+    assert "(top level): --include-package: there is no module 'no_such_plugin'" in missing
+
+
+def test_a_plugin_may_have_keys_of_allennlp() -> None:
+    Path("cyclic_plugin_of_check.py").write_text(
+        """
+from dataclasses import dataclass
+from typing import final
+
+from elmo_framework.training.schedule import Moment, Schedule
+
+@final
+@Schedule.register("cyclic_of_check")
+@dataclass(frozen=True)
+class CyclicSchedule(Schedule):
+    '''Goes up and down.'''
+
+    mode: str
+    num_epochs: int
+
+    def multiplier(self, moment: Moment) -> float:
+        return 1.0
+"""
+    )
+    schedule = '{"type": "cyclic_of_check", "mode": "up", "num_epochs": 2}'
+    changes = ["-o", f'trainer={{"learning_rate_scheduler": {schedule}}}']
+    assert checked("--include-package", "cyclic_plugin_of_check", *changes) == 0
+
+
 def test_a_config_with_problems_is_answered_without_heavy_libraries(tmp_path: Path) -> None:
     script = (
         "import sys; from elmo_framework.commands.main import main\n"

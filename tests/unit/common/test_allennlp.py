@@ -1,9 +1,11 @@
-from typing import Any
+from abc import ABC
+from typing import Any, final
 
 import pytest
 
 from elmo_framework.common.allennlp import refuse_allennlp_keys
-from elmo_framework.common.errors import ConfigError
+from elmo_framework.common.errors import ConfigError, Problem
+from elmo_framework.common.registry import Registrable
 
 ELMO = {
     "type": "elmo_token_embedder",
@@ -29,6 +31,17 @@ WRITTEN_FOR_ALLENNLP: dict[str, Any] = {
     "distributed": {"cuda_devices": [0, 1]},
     "pytorch_seed": 1,
 }
+
+
+class PluginPart(Registrable, ABC):
+    """A family that a plugin brings along."""
+
+
+@final
+@PluginPart.register("cyclic_of_a_plugin")
+class CyclicSchedule(PluginPart):
+    def __init__(self, mode: str, num_epochs: int = 1) -> None:
+        self.mode, self.num_epochs = mode, num_epochs
 
 
 def test_each_key_is_named_with_what_replaces_it() -> None:
@@ -91,3 +104,23 @@ def test_keys_inside_lists_are_found() -> None:
 )
 def test_our_own_keys_and_those_of_plugins_pass(raw: dict[str, Any]) -> None:
     refuse_allennlp_keys(raw, source="x")
+
+
+def test_keys_that_the_class_of_a_plugin_has_pass() -> None:
+    block = {"type": "cyclic_of_a_plugin", "mode": "up", "num_epochs": 2}
+    refuse_allennlp_keys({"trainer": {"learning_rate_scheduler": block}}, source="x")
+
+
+@pytest.mark.parametrize("type_", ["cyclic_of_a_plugin", "cyclic_of_nobody", None, ["unhashable"]])
+def test_keys_that_the_class_of_a_block_lacks_are_named(type_: object) -> None:
+    raw = {"learning_rate_scheduler": {"type": type_, "num_steps_per_epoch": 3}}
+    with pytest.raises(ConfigError, match="num_steps_per_epoch: a key of AllenNLP; remove it"):
+        refuse_allennlp_keys(raw, source="x")
+
+
+def test_other_problems_are_named_before() -> None:
+    missing = Problem("", "there is no module")
+    with pytest.raises(ConfigError) as caught:
+        refuse_allennlp_keys({"iterator": {}}, source="x", others=[missing])
+    assert [problem.path for problem in caught.value.problems] == ["", "iterator"]
+    refuse_allennlp_keys({}, source="x", others=[missing])

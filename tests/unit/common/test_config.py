@@ -114,8 +114,3 @@ def test_plugins_are_names(file: Path) -> None:
     file.write_text("{ plugins: 'one' }")
     with pytest.raises(ConfigError, match=r"plugins: expected a list of names of modules, not 'o"):
         _ = Config.load(file).plugins
-
-
-def test_a_config_of_allennlp_is_recognised(file: Path) -> None:
-    file.write_text("{ iterator: { type: 'basic' } }")
-    assert "written for AllenNLP" in refusal(file)

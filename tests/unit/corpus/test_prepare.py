@@ -20,6 +20,7 @@ from elmo_framework.corpus.draft import Draft
 from elmo_framework.corpus.manifest import Manifest
 from elmo_framework.corpus.prepare import PreparationJob, prepare
 from elmo_framework.corpus.workplace import Workplace
+from elmo_framework.tasks.language_modeling.task import LanguageModelingTask
 from tests.unit.corpus.conftest import TEXT, Make, contents, many_sentences, read, sentences
 
 
@@ -34,6 +35,10 @@ def counts(corpus: Path) -> dict[str, Any]:
 
 def words_of(corpus: Path, name: str = "vocabulary.txt") -> list[str]:
     return (corpus / name).read_text().splitlines()
+
+
+def vocabulary(corpus: Path) -> dict[str, int]:
+    return dict(LanguageModelingTask().count(read(corpus / "training"))["words"])
 
 
 def test_the_sentences_are_those_of_the_text_without_blank_lines(make: Make) -> None:
@@ -65,7 +70,7 @@ def test_a_given_vocabulary_keeps_its_order_and_its_words(make: Make, tmp_path: 
     given.write_text("<S>\n</S>\n<UNK>\nsat\nnever\nthe\n")
     corpus = make(vocabulary=given)
     assert words_of(corpus) == words_of(tmp_path, "vocab.txt")
-    kept = sorted((-count, word) for word, count in read(corpus / "training").vocabulary().items())
+    kept = sorted((-count, word) for word, count in vocabulary(corpus).items())
     assert [word for _, word in kept] == ["sat", "never", "the"]
 
 
@@ -131,8 +136,8 @@ def test_what_is_held_out_does_not_depend_on_the_order_of_the_text(make: Make) -
 def test_only_the_training_part_is_counted(make: Make) -> None:
     corpus = make(many_sentences(), held_out=0.5)
     training = " ".join(sentences(corpus / "training")).split()
-    counted = read(corpus / "training").vocabulary()
-    assert {word: training.count(word) for word in counted} == dict(counted)
+    counted = vocabulary(corpus)
+    assert {word: training.count(word) for word in counted} == counted
     assert set(counted) == set(training)
 
 

@@ -9,6 +9,7 @@ from elmo_framework.data.columns import (
     one_cell,
     placed_cells,
     read_blocks,
+    read_conllu,
     read_sentences,
     split_cells,
 )
@@ -107,6 +108,26 @@ def test_rows_may_be_wider_than_needed_but_not_than_what_is_known(tmp_path):
     assert len(list(read_blocks(path, min_width=2))) == 1
     with pytest.raises(DataError, match=":1: found 3 columns, expected 2 with"):
         list(read_blocks(path, width=2))
+
+
+def test_words_of_conllu_are_what_is_written_and_counts_once(tmp_path):
+    path = written(tmp_path, "# a\n1-2\twanna\n1\twant\n2\tto\n2.1\tgo\n\n0.1\tgo\n\n1\tRain\n")
+
+    assert list(read_conllu(path, width=2)) == [
+        [Row(3, ("1", "want")), Row(4, ("2", "to"))],
+        [Row(9, ("1", "Rain"))],
+    ]
+
+
+@pytest.mark.parametrize("number", ["", "3a", "1-", "1.2.3", "\u00b2"])
+def test_words_of_conllu_have_a_number(tmp_path, number):
+    path = written(tmp_path, f"a\t1\nb\t{number}\n")
+
+    with pytest.raises(DataError) as raised:
+        list(read_conllu(path, width=2, number_column=1))
+
+    expected = f"{number!r} is no number of a word; expected one such as 1, 1-2 or 1.1"
+    assert str(raised.value) == f"{path}:2: {expected}"
 
 
 def test_a_bad_cell_is_named_with_its_line():

@@ -2,11 +2,17 @@ import bz2
 import gzip
 import io
 import lzma
+import sys
 import tarfile
 import zipfile
 from pathlib import Path
 
 import pytest
+
+if sys.version_info >= (3, 14):
+    from compression import zstd
+else:
+    from backports import zstd
 
 from elmo_framework.common.errors import DataError
 from elmo_framework.data.packed_files import open_packed, unpacked_name
@@ -88,6 +94,31 @@ def test_what_cannot_be_read_is_named(tmp_path, name):
         (tmp_path / name).write_bytes(b"no such thing")
 
     assert message(tmp_path / name).startswith(f"{tmp_path / name}: cannot be read: ")
+
+
+@pytest.mark.parametrize(
+    ("place", "value", "reason"),
+    [
+        (8, 1, "File 'x.txt' is encrypted, password required for extraction"),
+        (10, 99, "That compression method is not supported"),
+        (6, 99, "zip file version 9.9"),
+    ],
+)
+def test_a_zip_that_cannot_be_unpacked_is_named(tmp_path, place, value, reason):
+    path = packed(tmp_path, "a.zip", {"x.txt": CONTENT})
+    changed = bytearray(path.read_bytes())
+    changed[changed.rindex(b"PK\1\2") + place] = value  # in the entry of the list at the end
+    path.write_bytes(changed)
+
+    assert message(path) == f"{path}: cannot be read: {reason}"
+
+
+def test_a_tar_is_unpacked_by_each_compression(tmp_path):
+    plain = packed(tmp_path, "a.tar", {"x.txt": CONTENT}).read_bytes()
+    (tmp_path / "b.tar.zst").write_bytes(zstd.compress(plain))
+    (tmp_path / "c.tgz").write_bytes(gzip.compress(plain))
+
+    assert content(tmp_path / "b.tar.zst") == content(tmp_path / "(c.tgz)#x.txt") == CONTENT
 
 
 def test_a_file_cut_short_is_named(tmp_path):

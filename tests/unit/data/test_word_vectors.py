@@ -50,8 +50,20 @@ def test_the_first_vector_of_a_word_counts(tmp_path):
 def test_the_first_of_the_other_words_are_read_too(tmp_path):
     path = written(tmp_path, "of 1 2\nbroken 1 x\nof 9 9\n, 3 4\nthe 5 6\nlast 7 8\n")
 
-    assert read(path, "the", max_others=1) == {"of": [1.0, 2.0], "the": [5.0, 6.0]}
-    assert [*read(path, "the", max_others=None)] == ["of", ",", "the", "last"]
+    assert read(path, "the", max_unseen=1) == {"of": [1.0, 2.0], "the": [5.0, 6.0]}
+    assert [*read(path, "the", max_unseen=None)] == ["of", ",", "the", "last"]
+
+
+def test_an_other_word_that_is_repeated_counts_once(tmp_path):
+    path = written(tmp_path, "of 1 2\nof 9 9\n, 3 4\nthe 5 6\nlast 7 8\n")
+
+    assert read(path, "the", max_unseen=2) == {"of": [1.0, 2.0], ",": [3.0, 4.0], "the": [5.0, 6.0]}
+
+
+def test_other_words_can_be_those_in_lower_case_alone(tmp_path):
+    path = written(tmp_path, "Of 1 2\nof 3 4\n, 5 6\nThe 7 8\nlast 9 9\n")
+
+    assert [*read(path, "The", max_unseen=2, lowercase=True)] == ["of", ",", "The"]
 
 
 @pytest.mark.parametrize(
@@ -137,6 +149,17 @@ def test_the_binary_form_of_word2vec_is_read(tmp_path, end, pack):
     assert list(found) == ["</s>", "\u00e9t\u00e9", "the"]
     np.testing.assert_array_equal(found["the"], np.float32([3, 3.1, 3.2, 3.3]))
     np.testing.assert_array_equal(found["\u00e9t\u00e9"], np.float32([2, 2.1, 2.2, 2.3]))
+
+
+def test_the_first_of_the_other_words_of_a_binary_file_are_read_too(tmp_path):
+    path = tmp_path / "v.bin"
+    whole = binary(["Of", "of", "of", "b?d", "the", ",", "last"], 1)
+    path.write_bytes(whole.replace(b"b?d", b"b\xffd"))
+
+    assert read(path, "the", dim=1, max_unseen=3) == {"Of": [0], "of": [1], "the": [4], ",": [5]}
+    assert [*read(path, "the", dim=1, max_unseen=1, lowercase=True)] == ["of", "the"]
+    assert [*read(path, "the", dim=1, max_unseen=None)] == ["Of", "of", "the", ",", "last"]
+    assert [*read(path, "the", dim=1)] == ["the"]
 
 
 def test_a_binary_file_larger_than_what_is_read_at_once_is_read(tmp_path):

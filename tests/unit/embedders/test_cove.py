@@ -105,6 +105,18 @@ def test_a_batch_equals_its_sentences_one_by_one(files):
         np.testing.assert_allclose(row[: len(alone)], alone, atol=1e-6)
 
 
+@pytest.mark.parametrize(("max_unseen_words", "num_known"), [(0, 0), (1, 1), (None, 2)])
+def test_other_words_have_the_vectors_of_the_file(files, max_unseen_words, num_known):
+    with Path(files["pretrained_file"]).open("a") as file:
+        file.write("cat 1 2 3 4\nowl 5 6 7 8\n")
+
+    built = embedder(files, residual_embeddings=True, max_unseen_words=max_unseen_words)
+
+    found = embed(built, ["cat owl mouse"])[0, :, :DIM].tolist()
+    others = [[1.0, 2.0, 3.0, 4.0], [5.0, 6.0, 7.0, 8.0]]
+    assert found == others[:num_known] + [[0.0] * DIM] * (3 - num_known)
+
+
 def test_nothing_of_it_is_trained(files):
     built = embedder(files)
 

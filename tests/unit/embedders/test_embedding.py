@@ -1,5 +1,6 @@
 import logging
 import pickle
+import struct
 from collections import Counter
 from pathlib import Path
 
@@ -15,10 +16,13 @@ from elmo_framework.embedders.token_embedder import TokenEmbedder
 WORDS = Vocabularies({"words": Counter({"The": 2, "the": 1, "dog": 2, "ran": 1})})
 
 
-def embedder(words: Vocabularies = WORDS, **options: object) -> EmbeddingTokenEmbedder:
+def embedder(
+    words: Vocabularies = WORDS, *, weights_follow: bool = False, **options: object
+) -> EmbeddingTokenEmbedder:
     torch.manual_seed(1)
     config = {"type": "embedding", "embedding_dim": 2, **options}
-    built = parse(TokenEmbedder, config, source="a.jsonnet").build(vocabularies=words)
+    lazy = parse(TokenEmbedder, config, source="a.jsonnet")
+    built = lazy.build(vocabularies=words, weights_follow=weights_follow)
     assert isinstance(built, EmbeddingTokenEmbedder)
     return built
 
@@ -98,7 +102,7 @@ def test_vectors_start_from_a_file(file, caplog):
         built = embedder(pretrained_file=file, lowercase=True)
 
     assert vectors(built, "The dog") == [[[1.0, 2.0], [3.0, 6.0]]]
-    assert caplog.messages == [f"{file}: vectors for 2 of 3 words (66.7 %), and for 1 others"]
+    assert caplog.messages == [f"{file}: vectors for 2 of 3 words (66.7 %), and for 1 unseen ones"]
 
 
 def test_words_that_the_file_lacks_start_from_zeros(file):
@@ -153,6 +157,21 @@ def test_the_exact_form_comes_before_the_lower_case(tmp_path):
     assert vectors(built, "The the") == [[[7.0, 8.0], [1.0, 2.0]]]
 
 
+def test_the_exact_form_comes_before_the_lower_case_among_all_words(tmp_path):
+    path = tmp_path / "vectors.txt"
+    path.write_text("dog 1 2\nDog 7 8\n")
+
+    built = embedder(pretrained_file=str(path), case_fallback=True)
+
+    assert vectors(built, "Dog dog DOG") == [[[7.0, 8.0], [1.0, 2.0], [1.0, 2.0]]]
+
+
+def test_a_word_can_be_looked_up_in_lower_case_without_a_file():
+    [[dog, upper, unknown]] = vectors(embedder(case_fallback=True), "dog DOG mouse")
+
+    assert dog == upper != unknown
+
+
 def test_vectors_can_be_brought_to_the_length_one(tmp_path):
     path = tmp_path / "vectors.txt"
     path.write_text("the 3 4\ndog 0 0\n")
@@ -186,6 +205,38 @@ def test_only_so_many_words_that_training_lacks_are_kept(tmp_path):
     assert vectors(everything, "owl") == [[[7.0, 8.0]]]
 
 
+def test_in_lower_case_other_words_in_upper_case_do_not_count(tmp_path):
+    path = tmp_path / "vectors.txt"
+    path.write_text("The 9 9\nParis 9 9\nthe 1 2\nparis 3 4\nOwl 9 9\nowl 5 6\nmouse 7 8\n")
+    options = {"lowercase": True, "max_unseen_words": 2, "missing": "zeros"}
+
+    built = embedder(pretrained_file=str(path), **options)
+
+    assert vectors(built, "THE Paris Owl mouse") == [
+        [[1.0, 2.0], [3.0, 4.0], [5.0, 6.0], [0.0, 0.0]]
+    ]
+
+
+@pytest.mark.parametrize(("room", "kept"), [(0, []), (1, ["cat"]), (2, ["cat", "ran"])])
+def test_lower_case_forms_of_words_of_training_are_among_the_other_words(tmp_path, room, kept):
+    path = tmp_path / "vectors.txt"
+    path.write_text("cat 1 2\nran 3 4\nowl 5 6\n")
+    ran = Vocabularies({"words": Counter({"RAN": 1})})
+
+    built = embedder(ran, pretrained_file=str(path), case_fallback=True, max_unseen_words=room)
+
+    assert [*built.unseen.rows] == kept
+    assert vectors(built, "RAN") == [[[3.0, 4.0]]]
+
+
+def test_words_that_training_has_too_rarely_have_the_vectors_of_the_file(file):
+    built = embedder(pretrained_file=file, min_count=2, missing="zeros")
+
+    assert built.indexer.vocabulary.items[2:] == ("The", "dog")
+    assert vectors(built, "the dog ran") == [[[1.0, 2.0], [3.0, 6.0], [0.0, 0.0]]]
+    assert [*built.unseen.rows] == ["the", "cat"]
+
+
 def test_vectors_of_words_that_training_lacks_are_not_trained(file):
     built = embedder(pretrained_file=file)
     optimizer = torch.optim.SGD(built.parameters(), lr=1.0)
@@ -208,6 +259,25 @@ def test_words_that_training_lacks_are_kept_with_the_weights(file):
     assert again(collate_text([["Cat", "the", "mouse"]], [indexer])).tolist() == vectors(
         built, "Cat the mouse"
     )
+
+
+def test_words_of_a_binary_file_that_cannot_be_kept_are_left_out(tmp_path):
+    path = tmp_path / "vectors.bin"
+    words = ["the", "line\nfeed", "", "cat", "owl"]
+    records = (
+        f"{word} ".encode() + struct.pack("<2f", row, -row)
+        for row, word in enumerate(words, start=1)
+    )
+    path.write_bytes(b"5 2\n" + b"".join(records))
+    built, again = (
+        embedder(pretrained_file=str(path), weights_follow=is_loaded) for is_loaded in (False, True)
+    )
+
+    again.load_state_dict(built.state_dict())
+
+    for each in (built, again):
+        assert each.unseen.rows == {"cat": 1, "owl": 2}
+        assert vectors(each, "the cat owl") == [[[1.0, -1.0], [4.0, -4.0], [5.0, -5.0]]]
 
 
 def test_it_tells_which_words_the_file_has(file):

@@ -10,19 +10,19 @@ COUNTS = Vocabularies({"words": {"a": 2, "b": 1}})
 WORDS = {"type": "embedding", "embedding_dim": 3}
 
 
-def test_without_an_output_embedder_nothing_changes():
-    encoded = torch.randn(1, 2, 4)
+def test_without_a_further_embedder_nothing_changes():
+    vectors = torch.randn(1, 2, 4)
 
-    assert joined(encoded, None, collate_text([["a", "b"]])) is encoded
+    assert joined(vectors, None, collate_text([["a", "b"]])) is vectors
     assert joined_dim(4, None) == 4
 
 
-def test_its_vectors_stand_behind_those_of_the_encoder():
-    output = parse(TokenEmbedder, WORDS, source="a").build(vocabularies=COUNTS)
-    text = collate_text([["a", "b"]], output.indexers)
-    encoded = torch.randn(1, 2, 4)
+def test_its_vectors_stand_behind_the_others():
+    embedder = parse(TokenEmbedder, WORDS, source="a").build(vocabularies=COUNTS)
+    text = collate_text([["a", "b"]], embedder.indexers)
+    vectors = torch.randn(1, 2, 4)
 
-    found = joined(encoded, output, text)
+    found = joined(vectors, embedder, text)
 
-    assert found.equal(torch.cat([encoded, output(text)], dim=2))
-    assert joined_dim(4, output) == found.shape[2] == 7
+    assert found.equal(torch.cat([vectors, embedder(text)], dim=2))
+    assert joined_dim(4, embedder) == found.shape[2] == 7

@@ -1,5 +1,6 @@
 import pytest
 import torch
+from torch import nn
 
 import elmo_framework.encoders.compose
 import elmo_framework.encoders.feedforward
@@ -7,6 +8,7 @@ import elmo_framework.encoders.gru
 import elmo_framework.encoders.lstm
 import elmo_framework.encoders.pass_through  # noqa: F401
 from elmo_framework.common.errors import BuildError, ConfigError
+from elmo_framework.encoders.recurrent import RecurrentEncoder
 from tests.unit.encoders import sequences
 from tests.unit.encoders.sequences import INPUT_DIM, LENGTHS, MASK
 
@@ -125,3 +127,19 @@ def test_a_stated_width_of_a_feed_forward_network_is_checked():
 
     with pytest.raises(BuildError, match="input_dim is 9, but the vectors that arrive are 3"):
         sequences.encoder({"type": "feedforward", "feedforward": config})
+
+
+def test_a_recurrent_encoder_may_hold_other_modules():
+    class Scaled(RecurrentEncoder):
+        kind = nn.GRU
+
+        def __init__(self) -> None:
+            super().__init__(INPUT_DIM, 2)
+            self.scale = nn.Linear(2, 2)
+
+    sequences.check_a_batch_equals_its_rows(Scaled().double().eval())
+
+
+def test_a_recurrent_network_is_of_some_kind():
+    with pytest.raises(TypeError, match=r"abstract.* kind"):
+        RecurrentEncoder(INPUT_DIM, 2)

@@ -125,6 +125,16 @@ def test_the_validation_reader_must_fit_too() -> None:
     assert found.startswith("validation_dataset_reader.type: 'language_modeling' reads ")
 
 
+@pytest.mark.parametrize("key", ["min_count", "max_vocab_size"])
+def test_a_limit_of_a_vocabulary_that_the_task_does_not_count_is_a_problem(key: str) -> None:
+    assert problems(vocabulary={key: {"tokens": 3, "label": 2, "words": 2, "labels": 9}}) == [
+        f"vocabulary.{key}.tokens: the model 'crf_tagger' counts no 'tokens'; "
+        "allowed: labels, words.",
+        f"vocabulary.{key}.label: the model 'crf_tagger' counts no 'label'; "
+        "allowed: labels, words. Did you mean 'labels'?",
+    ]
+
+
 def test_a_device_that_is_absent_is_a_problem(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
     assert problems(trainer={"device": "cuda"}) == [

@@ -7,7 +7,7 @@ from torch import nn
 
 from elmo_framework.common import files
 from elmo_framework.common.errors import DataError
-from elmo_framework.model.tensor_files import load_tensors, save_tensors
+from elmo_framework.model.tensor_files import converted, load_tensors, save_tensors
 
 
 def test_tensors_are_read_as_they_were_written(tmp_path: Path) -> None:
@@ -37,9 +37,13 @@ def test_tied_weights_are_each_written_whole(tmp_path: Path) -> None:
     assert torch.equal(found["rest"], found["first.weight"][1:])
 
 
-def test_numbers_can_be_written_in_another_type(tmp_path: Path) -> None:
-    save_tensors({"a": torch.tensor([1.1])}, tmp_path / "a.safetensors", dtype=torch.float16)
-    assert torch.equal(load_tensors(tmp_path / "a.safetensors")["a"], torch.tensor([1.1]).half())
+def test_a_type_that_cannot_hold_a_number_is_refused(tmp_path: Path) -> None:
+    path, infinite = tmp_path / "a.safetensors", torch.tensor([1.1, float("inf")])
+    found = converted({"a": infinite}, torch.float16, path=path)
+    assert torch.equal(found["a"], infinite.half())
+    with pytest.raises(DataError) as caught:
+        converted({"a": infinite, "b": torch.tensor([1e6])}, torch.float16, path=path)
+    assert str(caught.value) == f"{path}: tensor 'b' holds numbers that torch.float16 cannot hold"
 
 
 @pytest.mark.parametrize("content", [None, b"", b"damaged", b"whole file, but for its end"])

@@ -10,6 +10,12 @@ LENGTHS = (2, 4, 0, 1)
 MASK = torch.arange(5) < torch.tensor(LENGTHS)[:, None]
 
 
+@pytest.fixture(params=[read_rows, recurrent_module._read_whole], ids=["padded", "packed"])
+def read(request):
+    """Both ways of reading: that on a processor, and that on any other device."""
+    return request.param
+
+
 def random_inputs() -> torch.Tensor:
     return torch.randn(4, 5, 3, dtype=torch.float64, generator=torch.Generator().manual_seed(2))
 
@@ -23,12 +29,12 @@ def sigmoid(values: np.ndarray) -> np.ndarray:
     return 1 / (1 + np.exp(-values))
 
 
-def test_an_lstm_is_the_one_of_the_equations():
+def test_an_lstm_is_the_one_of_the_equations(read):
     lstm = network(nn.LSTM)
     inputs = random_inputs()
     weights = {name: value.detach().numpy() for name, value in lstm.named_parameters()}
 
-    reading = read_rows(lstm, inputs, MASK)
+    reading = read(lstm, inputs, MASK)
 
     for row, length in enumerate(LENGTHS):
         hidden = memory = np.zeros(2)
@@ -44,11 +50,11 @@ def test_an_lstm_is_the_one_of_the_equations():
 
 
 @pytest.mark.parametrize("kind", [nn.LSTM, nn.GRU])
-def test_a_batch_equals_its_rows_one_by_one_without_padding(kind):
+def test_a_batch_equals_its_rows_one_by_one_without_padding(read, kind):
     recurrent = network(kind, num_layers=2, bidirectional=True)
     inputs = random_inputs()
 
-    reading = read_rows(recurrent, inputs, MASK)
+    reading = read(recurrent, inputs, MASK)
 
     for row, length in enumerate(LENGTHS):
         if length:
@@ -59,29 +65,29 @@ def test_a_batch_equals_its_rows_one_by_one_without_padding(kind):
 
 
 @pytest.mark.parametrize("kind", [nn.LSTM, nn.GRU])
-def test_padding_changes_nothing(kind):
+def test_padding_changes_nothing(read, kind):
     recurrent = network(kind, bidirectional=True)
     inputs = random_inputs()
     changed = inputs.masked_fill(~MASK[:, :, None], 1000.0)
 
-    reading, again = read_rows(recurrent, inputs, MASK), read_rows(recurrent, changed, MASK)
+    reading, again = read(recurrent, inputs, MASK), read(recurrent, changed, MASK)
 
     assert torch.equal(reading.outputs, again.outputs)
     assert torch.equal(reading.last, again.last)
 
 
-def test_a_batch_without_words_gives_zeros():
-    reading = read_rows(network(nn.LSTM), random_inputs(), torch.zeros(4, 5, dtype=torch.bool))
+def test_a_batch_without_words_gives_zeros(read):
+    reading = read(network(nn.LSTM), random_inputs(), torch.zeros(4, 5, dtype=torch.bool))
 
     assert not reading.outputs.any()
     assert not reading.last.any()
 
 
-def test_gradients_reach_every_parameter_and_no_padding():
+def test_gradients_reach_every_parameter_and_no_padding(read):
     recurrent = network(nn.LSTM, num_layers=2, bidirectional=True)
     inputs = random_inputs().requires_grad_()
 
-    reading = read_rows(recurrent, inputs, MASK)
+    reading = read(recurrent, inputs, MASK)
     (reading.outputs.sum() + reading.last.sum()).backward()
 
     assert all(parameter.grad.abs().sum() > 0 for parameter in recurrent.parameters())
@@ -89,24 +95,23 @@ def test_gradients_reach_every_parameter_and_no_padding():
 
 
 @pytest.mark.parametrize("kind", [nn.LSTM, nn.GRU])
-def test_rows_of_very_different_lengths_are_read_as_each_alone(kind):
+def test_rows_of_very_different_lengths_are_read_as_each_alone(read, kind):
     recurrent = network(kind, num_layers=2, bidirectional=True)
     lengths = [12, *([1, 3, 0, 2] * 16)]
     mask = torch.arange(12) < torch.tensor(lengths)[:, None]
     inputs = torch.randn(65, 12, 3, dtype=torch.float64, generator=torch.Generator().manual_seed(3))
     inputs.requires_grad_()
 
-    reading = read_rows(recurrent, inputs, mask)
-    reading.outputs.pow(2).sum().backward()
+    reading = read(recurrent, inputs, mask)
+    (reading.outputs.pow(2).sum() + reading.last.pow(3).sum()).backward()
     gradients = [parameter.grad.clone() for parameter in recurrent.parameters()]
     recurrent.zero_grad()
-    alone = [
-        read_rows(recurrent, row[None], held[None]) for row, held in zip(inputs, mask, strict=True)
-    ]
-    torch.cat([held.outputs for held in alone]).pow(2).sum().backward()
+    alone = [read(recurrent, row[None], held[None]) for row, held in zip(inputs, mask, strict=True)]
+    outputs, last = (torch.cat(held) for held in zip(*alone, strict=True))
+    (outputs.pow(2).sum() + last.pow(3).sum()).backward()
 
-    torch.testing.assert_close(reading.outputs, torch.cat([held.outputs for held in alone]))
-    torch.testing.assert_close(reading.last, torch.cat([held.last for held in alone]))
+    torch.testing.assert_close(reading.outputs, outputs)
+    torch.testing.assert_close(reading.last, last)
     for parameter, gradient in zip(recurrent.parameters(), gradients, strict=True):
         torch.testing.assert_close(parameter.grad, gradient)
     assert torch.equal(inputs.grad.abs().sum(dim=2) > 0, mask)

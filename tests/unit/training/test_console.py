@@ -13,7 +13,7 @@ from tests.unit.training.test_estimate import report
 from tests.unit.training.toy import Toy
 
 
-def test_the_rate_is_that_of_updates_without_evaluations_and_checkpoints(
+def test_updates_are_shown_with_their_rate_and_evaluations_with_their_scores(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     console = Console(Toy(tmp_path, num_steps=20).trainer)
@@ -22,7 +22,6 @@ def test_the_rate_is_that_of_updates_without_evaluations_and_checkpoints(
         console.step(replace(report(step), seconds=step + 100.0 * (step > 5)))
         if step == 5:
             console.scores(Progress(step=5, seconds=55.0), {"loss": 0.25, "count": 3.0})
-            console.saved(105.0)
     console.close()
     first, *_, scores, last = capsys.readouterr().err.splitlines()
     assert first == "training: 20 steps ..."

@@ -28,7 +28,7 @@ def said(directory: Path, capsys: pytest.CaptureFixture[str], **options: Any) ->
 
 def report(step: int) -> StepReport:
     nothing = torch.zeros(())
-    return StepReport(step, 0, False, nothing, nothing, 0.1, 4, float(step), "")
+    return StepReport(step, 0, False, nothing, nothing, 0.1, 4, float(step), 1.0, "")
 
 
 @pytest.mark.parametrize(("optimizer", "kept"), [("adam", 2), ("adagrad", 1)])
@@ -58,17 +58,14 @@ def test_the_end_is_foretold_by_the_limit_that_comes_first(
     assert line.endswith(", evaluations and checkpoints not counted")
 
 
-def test_evaluations_and_checkpoints_are_not_in_the_rate(
+def test_the_rate_is_that_of_updates_alone_after_the_first(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     estimate = Estimate(Toy(tmp_path, num_epochs=None, num_steps=200).trainer)
     estimate.start(Progress())
     for step in range(1, 26):
-        evaluated = 100.0 * (step > 5) + 100.0 * (step > 10)
-        estimate.step(replace(report(step), seconds=step + evaluated))
-        if step in (5, 10):
-            estimate.scores(Progress(step=step, seconds=step + evaluated + 50), {})
-            estimate.saved(step + evaluated + 100)
+        slow, evaluated = 9.0 * (step <= 5), 100.0 * (step > 10)
+        estimate.step(replace(report(step), seconds=step + evaluated, update_seconds=1 + slow))
     assert "at 4 tokens/s: 0:02:55 left" in capsys.readouterr().err
 
 

@@ -24,6 +24,7 @@ def report(step: int, *, loss: float = 2.0) -> StepReport:
         learning_rate=0.1,
         num_tokens=50,
         seconds=step / 2,
+        update_seconds=0.5,
         title="a batch",
     )
 
@@ -80,13 +81,11 @@ def test_the_log_has_a_line_for_every_twentieth_update(tmp_path: Path) -> None:
     ]
 
 
-def test_the_time_of_evaluations_and_checkpoints_is_not_in_the_rate(tmp_path: Path) -> None:
+def test_the_rate_is_that_of_updates_alone(tmp_path: Path) -> None:
     log, board = RunLog(tmp_path), TensorBoard(tmp_path, summary_interval=20)
     for observer in (log, board):
         observer.start(Progress())
         observer.step(report(1))
-        observer.scores(Progress(step=1, seconds=50.5), {})
-        observer.saved(100.5)
         observer.step(replace(report(20), seconds=101.0))
         observer.close()
     (line,) = (tmp_path / "steps.jsonl").read_text().splitlines()

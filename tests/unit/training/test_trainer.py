@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 import json
 import signal
-from collections.abc import Mapping
+from collections.abc import Callable
 from dataclasses import replace
 from itertools import islice
 from pathlib import Path
@@ -16,6 +16,7 @@ import torch
 from torch import nn
 
 from elmo_framework.common.errors import RunError, StoppedError
+from elmo_framework.training import trainer as trainer_module
 from elmo_framework.training.checkpointer import Checkpointer, Snapshot
 from elmo_framework.training.observer import Observer
 from elmo_framework.training.progress import Progress, StepReport
@@ -152,27 +153,35 @@ def test_without_validation_data_the_last_weights_are_kept(tmp_path: Path) -> No
     assert all(kept[name].equal(held) for name, held in toy.model.state_dict().items())
 
 
-def test_a_checkpoint_is_told_of_after_its_evaluation(tmp_path: Path) -> None:
-    told: list[str] = []
+def test_the_time_of_an_update_is_without_evaluations_and_checkpoints(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    clock = [0.0]
 
-    class Listener(Observer):
-        def step(self, report: StepReport) -> None:
-            told.append(f"step {report.step}")
+    def taking(seconds: float, function: Callable[..., Any]) -> Callable[..., Any]:
+        def slower(*given: Any) -> Any:
+            clock[0] += seconds
+            return function(*given)
 
-        def scores(self, progress: Progress, scores: Mapping[str, float]) -> None:
-            told.append("scores")
+        return slower
 
-        def saved(self, seconds: float) -> None:
-            told.append("saved")
-
+    monkeypatch.setattr(trainer_module.time, "monotonic", lambda: clock[0])
     due: dict[str, Any] = {
         "evaluate_at_start": True,
         "evaluate_every": {"steps": 3},
         "checkpointer": {"save_every": {"steps": 2}},
     }
-    Toy(tmp_path, observers=[Listener()], num_steps=3, **due).run()
-    both = ["scores", "saved"]
-    assert told == [*both, "step 1", "step 2", "saved", "step 3", *both]
+    recorder = Recorder()
+    toy = Toy(tmp_path, observers=[recorder], num_steps=5, **due)
+    monkeypatch.setattr(toy.trainer, "_update", taking(1, toy.trainer._update))
+    monkeypatch.setattr(recorder, "step", taking(2, recorder.step))
+    monkeypatch.setattr(toy.checkpointer, "save", taking(100, toy.checkpointer.save))
+    assert toy.trainer.evaluator is not None
+    scores = taking(1000, toy.trainer.evaluator.scores)
+    monkeypatch.setattr(toy.trainer.evaluator, "scores", scores)
+    toy.run()
+    assert [report.update_seconds for report in recorder.reports] == [1, 3, 3, 3, 3]
+    assert [report.seconds for report in recorder.reports] == [1101, 1104, 1207, 2310, 2413]
 
 
 def test_the_first_evaluation_may_be_the_best(tmp_path: Path) -> None:
@@ -289,6 +298,19 @@ def test_a_loss_that_is_no_number_leaves_the_last_checkpoint_alone(tmp_path: Pat
     with pytest.raises(RunError):
         again.run()
     assert sorted(again.checkpointer.folders()) == [6]
+
+
+def test_a_checkpoint_of_another_model_is_named(tmp_path: Path) -> None:
+    Toy(tmp_path, num_steps=3).run()
+    again = Toy(tmp_path, num_steps=6)
+    again.model.network.append(nn.Linear(1, 1))
+    with pytest.raises(RunError) as caught:
+        again.run()
+    assert str(caught.value) == (
+        f"{tmp_path}/checkpoints/step-000000003/model.safetensors: these weights are of another "
+        "model than the configuration and the vocabulary make: missing: network.3.weight, "
+        "network.3.bias"
+    )
 
 
 TO_BE_STOPPED: dict[str, Any] = {

@@ -62,6 +62,23 @@ def test_a_document_without_a_name_can_be_written(tmp_path: Path):
     assert again.clusters == (((0, 0), (2, 2)),)
 
 
+def test_a_word_a_speaker_and_a_name_are_one_cell_each():
+    words = ("10 000", "\n", "a\tb", "")
+    speakers = ("Mr. Smith", "\t", "", "x\ny")
+    document = Document((words,), None, key="my talk", speakers=(speakers,))
+
+    lines = "".join(conll2012([(Resolution((), ()), document)])).split("\n")
+
+    assert lines[0] == "#begin document (my talk)"
+    assert [line.split("\t") for line in lines[1:5]] == [
+        ["my_talk", "0", str(number), word, *"-*---", speaker, "*", "-"]
+        for number, (word, speaker) in enumerate(
+            [("10_000", "Mr._Smith"), ("_", "_"), ("a_b", "_"), ("_", "x_y")]
+        )
+    ]
+    assert lines[5:] == ["", "#end document", ""]
+
+
 def test_mentions_stand_in_coloured_brackets_with_their_cluster():
     document = Document((("Ann", "met", "her", "son"), ("He", "left")), None)
 

@@ -223,14 +223,18 @@ def test_a_file_without_documents_is_refused(tmp_path: Path):
         read(tmp_path / "empty.jsonlines", "coref_jsonlines")
 
 
-@pytest.mark.parametrize("text", ['{"sentences": []}', '{"sentences": [], "speakers": []}'])
-def test_a_document_without_sentences_has_one_without_words(text: str, tmp_path: Path):
+@pytest.mark.parametrize(
+    ("text", "speakers"),
+    [('{"sentences": []}', None), ('{"sentences": [], "speakers": []}', ((),))],
+)
+def test_a_document_without_sentences_has_one_without_words(
+    text: str, speakers: tuple[tuple[str, ...], ...] | None, tmp_path: Path
+):
     (tmp_path / "a.jsonlines").write_text(text)
 
     (document,) = read(tmp_path / "a.jsonlines", "coref_jsonlines")
 
-    assert document.sentences == ((),)
-    assert document.speakers in (None, ((),))
+    assert (document.sentences, document.speakers) == (((),), speakers)
 
 
 def test_documents_of_litbank_are_read_as_they_are_published(tmp_path: Path):

@@ -21,13 +21,3 @@ def test_the_sizes_are_the_papers():
     assert model["encoder"] == model["inference_encoder"]
     assert model["encoder"]["hidden_size"] == 300
     assert model["projection_feedforward"]["hidden_dims"] == 300
-
-
-def test_small_settings_differ_in_elmo_alone():
-    small = [
-        shipped(f"{config} + (import 'small.libsonnet')", "snli") for config in (BASELINE, ELMO)
-    ]
-
-    small[1]["model"]["embedder"]["token_embedders"].pop("elmo")
-    small[1]["model"].pop("output_embedder")
-    assert small[0] == small[1]

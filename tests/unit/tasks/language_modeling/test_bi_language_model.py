@@ -391,7 +391,7 @@ def test_files_of_another_model_are_refused(tmp_path: Path) -> None:
         model_of(max_vocabulary_size=4).load_files(bilm_files(tmp_path))
     assert str(caught.value) == (
         f"{tmp_path / 'bilm/softmax.safetensors'}: its 16 words, listed in vocabulary.txt beside "
-        "it, are not the 7 of this model, which min_count or max_vocabulary_size may have cut"
+        "it, are not the 7 of this model, which model.max_vocabulary_size has cut; set it to null"
     )
 
 

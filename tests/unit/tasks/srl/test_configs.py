@@ -1,18 +1,8 @@
-import json
-from pathlib import Path
-from typing import Any
-
-import _jsonnet
-
-EXPERIMENTS = Path(__file__).parents[4] / "experiments"
-
-
-def config(name: str) -> dict[str, Any]:
-    return dict(json.loads(_jsonnet.evaluate_file(str(EXPERIMENTS / "srl" / name))))
+from tests.unit.tasks.configs import shipped
 
 
 def test_the_config_with_elmo_is_the_baseline_and_elmo_alone():
-    baseline, elmo = config("baseline.jsonnet"), config("elmo.jsonnet")
+    baseline, elmo = (shipped(f"import '{name}.jsonnet'", "srl") for name in ("baseline", "elmo"))
 
     added = elmo["model"]["embedder"]["token_embedders"].pop("elmo")
 

@@ -56,12 +56,30 @@ def test_the_older_name_of_the_column_is_known(tmp_path):
     assert len(read(tmp_path, HEADER.replace("PRED", "PREDS") + SENTENCE)) == 2
 
 
+def test_a_sentence_none_of_whose_words_is_written_is_passed_over(tmp_path):
+    unwritten = rows("0.1 go VERB go.01 _ _")
+
+    (example,) = read(tmp_path, f"{HEADER}{unwritten}\n{rows('1 Rain NOUN _ _ _')}")
+
+    assert example.words == ("Rain",)
+
+
+def test_the_number_of_the_word_need_not_stand_first(tmp_path):
+    header = "# global.columns = FORM ID UP:PRED UP:ARGSPANS\n"
+
+    (example,) = read(tmp_path, header + rows("a-b 1-2 _ _", "a 1 _ _", "b 2 _ _"))
+
+    assert example.words == ("a", "b")
+
+
 @pytest.mark.parametrize(
     ("text", "message"),
     [
         (SENTENCE, ":1: expected '# global.columns = ...', found '1\\tAnna B."),
         ("# global.columns = ID UP:PRED\n", ":1: there is no column 'FORM'; allowed: ID, UP:PRED."),
         (HEADER + rows("1 a"), ":2: found 2 columns, expected 6 with tabs between them: '1 a'"),
+        (HEADER + rows("3a a X _ _ _"), ":2: '3a' is no number of a word; expected one such as"),
+        (HEADER + rows("1 a X _ _ _", " b X _ _ _"), ":3: '' is no number of a word; expected"),
         (HEADER + rows("1 a", "2 b X _ _ _"), ":2: found 2 columns, expected 6"),
         (HEADER + rows("1 a X b.01 _ A0"), ":2: found 'A0', expected LABEL:FIRST-LAST with ids"),
         (HEADER + rows("1 a X b.01 _ A0:1-2"), ":2: found 'A0:1-2', expected LABEL:FIRST-LAST"),

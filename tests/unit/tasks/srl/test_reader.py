@@ -1,3 +1,4 @@
+import logging
 from pathlib import Path
 
 import pytest
@@ -56,8 +57,10 @@ def test_no_more_examples_are_read_than_asked_for():
     assert list(SrlReader(max_instances=2).read(FILE)) == list(SrlReader().read(FILE))[:2]
 
 
-def test_longer_sentences_can_be_left_out(tmp_path):
+def test_longer_sentences_can_be_left_out(tmp_path, caplog):
+    caplog.set_level(logging.INFO)
     kept = list(SrlReader(max_sentence_length=6).read(FILE))
+    assert caplog.messages == [f"{FILE}: 1 sentences of more than 6 words were left out"]
 
     assert kept == [each for each in SrlReader().read(FILE) if len(each.words) <= 6]
     file = written(tmp_path, "0 Go ! ||| B-V O\n1 Cats hunt mice ||| B-A0 B-V B-A1\n")

@@ -17,10 +17,20 @@ WORDS = ("Cats", "hunt", "and", "sleep")
 HUNT = Proposition(1, ("B-A0", "B-V", "O", "O"))
 SLEEP = Proposition(3, ("B-A0", "O", "O", "B-V"))
 EXAMPLE = SrlExample(WORDS, (HUNT, SLEEP))
+WANT = SrlExample(("Want", "to", "want", "to", "want"), (Proposition(0, ("B-V", *"OOOO")),))
 
 
 def example(**inputs: object) -> SrlExample:
     return TASK.example(inputs, WhitespaceTokenizer())
+
+
+def forms(*splits: list[SrlExample]) -> frozenset[str]:
+    """What is taken for a predicate after some splits were counted."""
+    total: dict[str, Counter[str]] = {}
+    for split in splits:
+        for name, counted in TASK.count(split).items():
+            total.setdefault(name, Counter()).update(counted)
+    return TASK.collator(Vocabularies(total), ()).predicate_forms
 
 
 def test_words_count_once_a_sentence_and_tags_once_a_predicate():
@@ -31,21 +41,30 @@ def test_words_count_once_a_sentence_and_tags_once_a_predicate():
     assert counts == {
         "words": Counter(["Rain", *WORDS]),
         "labels": Counter({"O": 5, "B-A0": 2, "B-V": 2, "I-A0": 0, "I-V": 0}),
+        "forms": Counter(["cats", "hunt", "and", "sleep", "rain"]),
         "predicates": Counter(["hunt", "sleep"]),
     }
 
 
 def test_predicates_are_words_that_are_one_half_of_the_times_they_occur():
     go = SrlExample(("Go", "and", "go"), (Proposition(0, ("B-V", "O", "O")),))
-    want = SrlExample(("Want", "to", "want", "to", "want"), (Proposition(0, ("B-V", *"OOOO")),))
 
-    assert TASK.count([go, want])["predicates"] == {"go": 1}
+    assert forms([go, WANT]) == {"go"}
+
+
+def test_how_often_words_are_predicates_is_taken_of_all_data_together():
+    wants = SrlExample(("Want", "want"), tuple(Proposition(at, ("B-V", "O")) for at in (0, 1)))
+    unmarked = SrlExample(("to", "want", "want"), (Proposition(None, ("O", "O", "O")),))
+
+    assert forms([wants]) == {"want"}
+    assert forms([WANT], [SrlExample(("want",), (Proposition(0, ("B-V",)),))]) == {"want"}
+    assert forms([WANT], [wants]) == {"want"}
+    assert forms([WANT], [wants], [unmarked]) == frozenset()
 
 
 def test_words_that_are_left_out_of_the_vocabulary_decide_nothing_about_predicates():
     counts = {**TASK.count([EXAMPLE]), "words": Counter[str]()}
-    want = SrlExample(("Want", "to", "want", "to", "want"), (Proposition(0, ("B-V", *"OOOO")),))
-    pruned = {**TASK.count([want]), "words": Counter({"to": 2})}
+    pruned = {**TASK.count([WANT]), "words": Counter({"to": 2})}
 
     assert TASK.collator(Vocabularies(counts), ()).predicate_forms == {"hunt", "sleep"}
     assert TASK.collator(Vocabularies(pruned), ()).predicate_forms == frozenset()

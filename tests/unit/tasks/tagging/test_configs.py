@@ -1,5 +1,4 @@
 import json
-from pathlib import Path
 from typing import Any
 
 import _jsonnet
@@ -9,13 +8,10 @@ from elmo_framework import components
 from elmo_framework.common.build import parse
 from elmo_framework.data.reader import DatasetReader
 from elmo_framework.tasks.tagging.reader import Conll2003Reader
+from tests.unit.tasks.configs import EXPERIMENTS, shipped
 
 components.load()
-EXPERIMENTS = Path(__file__).parents[4] / "experiments"
-
-
-def config(name: str) -> dict[str, Any]:
-    return dict(json.loads(_jsonnet.evaluate_file(str(EXPERIMENTS / "ner" / name))))
+BASELINE, ELMO = (f"import '{name}.jsonnet'" for name in ("baseline", "elmo"))
 
 
 def placed(place: str) -> Any:
@@ -24,14 +20,16 @@ def placed(place: str) -> Any:
 
 
 def test_the_reader_of_the_baseline_is_built():
-    reader = parse(DatasetReader, config("baseline.jsonnet")["dataset_reader"], source="x").build()
+    raw = shipped(BASELINE, "ner")["dataset_reader"]
+
+    reader = parse(DatasetReader, raw, source="x").build()
 
     assert isinstance(reader, Conll2003Reader)
     assert reader.coding_scheme == "BIOUL"
 
 
 def test_the_config_with_elmo_is_the_baseline_and_elmo_alone():
-    baseline, elmo = config("baseline.jsonnet"), config("elmo.jsonnet")
+    baseline, elmo = shipped(BASELINE, "ner"), shipped(ELMO, "ner")
 
     added = elmo["model"]["embedder"]["token_embedders"].pop("elmo")
 

@@ -194,6 +194,20 @@ def test_a_table_called_csv_has_commas_and_may_hold_a_line_break(tmp_path):
     assert shown(reader.read(tmp_path)) == ["New\nYork/LOC", "rains/O"]
 
 
+def test_a_table_that_is_one_long_sentence_has_a_hint_unless_sentences_are_numbered(
+    tmp_path, caplog
+):
+    text = "".join(f"1\tw{number}\tO\n" for number in range(1001))
+
+    read(tmp_path, "tagging_table", text, word_column=1, sentence_column=0)
+    read(tmp_path, "tagging_table", text.partition("\n")[2], word_column=1)
+    assert not caplog.messages
+    read(tmp_path, "tagging_table", text, word_column=1)
+
+    hint = "end sentences with blank lines, or set sentence_column"
+    assert caplog.messages == [f"{tmp_path / 'data.txt'}:1: a sentence of 1001 words; {hint}"]
+
+
 @pytest.mark.parametrize("kind", ["sequence_tagging", "tagging_json"])
 def test_an_empty_file_of_a_folder_is_named(tmp_path, kind):
     (tmp_path / "b.txt").write_text("\n")
