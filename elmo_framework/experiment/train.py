@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -105,12 +105,12 @@ def _train(job: TrainingJob) -> dict[str, Any]:
     )
     if beginning is not None:
         _begin(job, beginning, best, trainer.optimizer)
-    observers = _observers(job, trainer)
-    try:
-        with interrupts() as interrupt, repairable(job.run.path, to_go_on=_TO_GO_ON):
-            result = trainer.run(checkpointer, observers, interrupt)
-    finally:
-        observers.close()
+    with (
+        interrupts() as interrupt,
+        closing(_observers(job, trainer)) as observers,
+        repairable(job.run.path, to_go_on=_TO_GO_ON),
+    ):
+        result = trainer.run(checkpointer, observers, interrupt)
     model.load_state_dict(checkpointer.best_weights(result.progress))
     return _finish(job, model, result, test_evaluator)
 

@@ -36,3 +36,12 @@ def interrupts() -> Iterator[Interrupt]:
     finally:
         for number, handler in before.items():
             signal.signal(number, handler)
+
+
+def ignore_termination() -> None:
+    """Take no SIGTERM from here on: the process ends by itself, and says why.
+
+    `torchrun` sends one to all others as soon as a process has died.
+    """
+    if threading.current_thread() is threading.main_thread():
+        signal.signal(signal.SIGTERM, signal.SIG_IGN)

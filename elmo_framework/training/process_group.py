@@ -20,6 +20,7 @@ from torch.nn.parallel import DistributedDataParallel
 
 from elmo_framework.common.errors import RunError, allowed
 from elmo_framework.data.source import Share
+from elmo_framework.training.interrupt import ignore_termination
 
 _LONGEST_WAIT = timedelta(hours=2)
 """So long the others may wait while the first counts the words of a large text, or fills a store.
@@ -186,6 +187,7 @@ def _missed(peers: Iterable[Peer], error: RuntimeError) -> str | None:
     """Say which process this one failed for; None if that is not for another."""
     if not (isinstance(error, dist.DistError) or "gloo/" in str(error)):
         return None
+    ignore_termination()
     peers = list(peers)
     ended = ended_peers(peers)
     if ended:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import os
 import platform
+import signal
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from datetime import timedelta
 from functools import partial
 from pathlib import Path
@@ -159,7 +160,7 @@ def test_an_error_of_a_process_itself_is_not_laid_on_the_others(
 
 
 @pytest.fixture
-def first_of_two_machines(monkeypatch: pytest.MonkeyPatch) -> None:
+def first_of_two_machines(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     peers = [Peer(0, platform.node(), os.getpid()), Peer(1, "another", 1)]
     monkeypatch.setenv("RANK", "0")
     monkeypatch.setenv("WORLD_SIZE", "2")
@@ -167,6 +168,9 @@ def first_of_two_machines(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(processes.dist, "init_process_group", lambda backend, timeout: None)
     monkeypatch.setattr(processes.dist, "destroy_process_group", lambda: None)
     monkeypatch.setattr(ProcessGroup, "gather", lambda self, value: peers)
+    before = signal.getsignal(signal.SIGTERM)
+    yield
+    signal.signal(signal.SIGTERM, before)
 
 
 @pytest.mark.usefixtures("first_of_two_machines")
@@ -186,3 +190,10 @@ def test_an_error_of_a_process_itself_is_not_laid_on_one_that_has_ended(
     monkeypatch.setattr(processes, "ended_peers", list)
     with pytest.raises(RuntimeError, match="shapes cannot"), process_group(CPU, to_go_on=""):
         raise RuntimeError("shapes cannot be multiplied")
+
+
+@pytest.mark.usefixtures("first_of_two_machines")
+def test_a_process_says_why_it_ends_though_torchrun_ends_it_too() -> None:
+    with pytest.raises(RunError), process_group(CPU, to_go_on=""):
+        raise RuntimeError("[gloo/transport/tcp/pair.cc:534] Connection closed by peer")
+    assert signal.getsignal(signal.SIGTERM) is signal.SIG_IGN
