@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Collection, Iterator, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Collection, Iterator, Sequence
+from contextlib import nullcontext, suppress
 from itertools import chain, islice
 from pathlib import Path
 from typing import BinaryIO, Literal, TypeAlias
@@ -50,57 +50,76 @@ def read_vectors(
     """
     is_binary = unpacked_name(path).endswith(".bin")
     chosen = file_format or ("word2vec_binary" if is_binary else "text")
-    encoded = {word.encode(errors="surrogatepass"): word for word in wanted}
-    shown = archive_path(path).file
+    choice = _Choice(wanted, max_unseen, lowercase=lowercase)
     read = _read_text if chosen == "text" else _read_binary
-    num_unseen = sys.maxsize if max_unseen is None else max_unseen
     with open_packed(path) as file:
-        found = read(file, dim, encoded, shown, num_unseen, lowercase=lowercase)
+        read(file, dim, archive_path(path).file, choice)
+    found = choice.found
     if not any(word in found for word in wanted):
         message = f"none of the {len(wanted)} words of the training data has a vector in this file"
         raise DataError(message, path=path)
     return found
 
 
-def _read_text(
-    file: BinaryIO,
-    dim: int,
-    wanted: Mapping[bytes, str],
-    path: Path,
-    num_unseen: int,
-    *,
-    lowercase: bool,
-) -> Vectors:
+class _Choice:
+    """Which words of a file are kept.
+
+    Args:
+        wanted: words.
+        max_unseen: how many others; None for all.
+        lowercase: whether only those in lower case can be others.
+
+    Attributes:
+        found: the vectors so far.
+    """
+
+    def __init__(self, wanted: Collection[str], max_unseen: int | None, *, lowercase: bool) -> None:
+        self.found: Vectors = {}
+        self._wanted = {word.encode(errors="surrogatepass"): word for word in wanted}
+        self._beginnings = {word.partition(b" ")[0] for word in self._wanted}
+        self._room = sys.maxsize if max_unseen is None else max_unseen
+        self._lowercase = lowercase
+
+    def can_begin(self, line: bytes) -> bool:
+        """Tell cheaply, by what stands before the first space, whether a line may be needed."""
+        return self._room > 0 or line.partition(b" ")[0] in self._beginnings
+
+    def is_wanted(self, encoded: bytes) -> bool:
+        """Tell whether a word is one of those that are wanted, and no other."""
+        return encoded in self._wanted
+
+    def word(self, encoded: bytes) -> str | None:
+        """Return a word whose vector is to be kept; None for any that is not."""
+        word = self._wanted.get(encoded)
+        if word is None and self._room > 0:
+            with suppress(UnicodeDecodeError):
+                word = encoded.decode()
+            if self._lowercase and word is not None and word != word.lower():
+                return None
+        return None if word in self.found else word
+
+    def keep(self, encoded: bytes, word: str, vector: Float32[np.ndarray, " dim"]) -> None:
+        """Keep the vector of a word."""
+        self.found[word] = vector
+        self._room -= not self.is_wanted(encoded)
+
+
+def _read_text(file: BinaryIO, dim: int, path: Path, choice: _Choice) -> None:
     """Read a word and its numbers a line.
 
     Words may hold spaces, as some of GloVe's do, so that lines are split from their end. A first
     line of one or two whole numbers, as word2vec and fastText write, is passed over.
     """
-    # What stands before the first space tells cheaply that a line is not wanted.
-    beginnings = {word.partition(b" ")[0] for word in wanted}
-    found: Vectors = {}
     for number, line in _vector_lines(file, dim, path):
-        if num_unseen <= 0 and line.partition(b" ")[0] not in beginnings:
+        if not choice.can_begin(line):
             continue
         encoded, *values = line.rstrip(b" \r\n").rsplit(b" ", dim)
+        word = choice.word(encoded)
+        if word is None:
+            continue
         numbers = [value.decode(errors="replace") for value in values]
-        word = wanted.get(encoded)
-        if word is not None and word not in found:
-            found[word] = parse_vector(numbers, dim, path, number)
-        elif word is None and num_unseen > 0 and _is_unseen(encoded, found, lowercase=lowercase):
-            with suppress(DataError):
-                found[encoded.decode()] = parse_vector(numbers, dim, path, number)
-                num_unseen -= 1
-    return found
-
-
-def _is_unseen(encoded: bytes, found: Vectors, *, lowercase: bool) -> bool:
-    """Tell whether a word, none of those wanted, can be one of the others."""
-    try:
-        word = encoded.decode()
-    except UnicodeDecodeError:
-        return False
-    return word not in found and not (lowercase and word != word.lower())
+        with nullcontext() if choice.is_wanted(encoded) else suppress(DataError):
+            choice.keep(encoded, word, parse_vector(numbers, dim, path, number))
 
 
 def _vector_lines(file: BinaryIO, dim: int, path: Path) -> Iterator[tuple[int, bytes]]:
@@ -152,15 +171,7 @@ def parse_vector(
     return vector
 
 
-def _read_binary(
-    file: BinaryIO,
-    dim: int,
-    wanted: Mapping[bytes, str],
-    path: Path,
-    num_unseen: int,
-    *,
-    lowercase: bool,
-) -> Vectors:
+def _read_binary(file: BinaryIO, dim: int, path: Path, choice: _Choice) -> None:
     """Read a header and then, for each word: the word, a space, and 4 bytes a number.
 
     The original program writes a line feed after each vector; the published GoogleNews file has
@@ -170,15 +181,11 @@ def _read_binary(
     if width != dim:
         message = f"the vectors are {width} wide, but embedding_dim is {dim}"
         raise DataError(message, path=path)
-    found: Vectors = {}
     for encoded, values in _records(file, num_words, 4 * dim, path):
-        word = wanted.get(encoded)
-        if word is None and num_unseen > 0 and _is_unseen(encoded, found, lowercase=lowercase):
-            word = encoded.decode()
-            num_unseen -= 1
-        if word is not None and word not in found:
-            found[word] = np.frombuffer(values, dtype="<f4").astype(np.float32)
-    return found
+        word = choice.word(encoded)
+        if word is not None:
+            vector = np.frombuffer(values, dtype="<f4").astype(np.float32)
+            choice.keep(encoded, word, vector)
 
 
 def _binary_header(file: BinaryIO, path: Path) -> tuple[int, int]:
