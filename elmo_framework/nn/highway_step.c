@@ -10,10 +10,10 @@ static inline __attribute__((always_inline)) void step_of_row(
     const float *restrict carried, const float *restrict before, float *restrict output) {
 #pragma omp simd
     for (long k = 0; k < size; ++k) {
-        float i = SIGMOID(g[k] + sums[k]);
+        float i = sigmoid_of(g[k] + sums[k]);
         float j = tanh_of(g[k + size] + sums[k + size]);
-        float f = SIGMOID(g[k + 2 * size] + sums[k + 2 * size]);
-        float o = SIGMOID(g[k + 3 * size] + sums[k + 3 * size]);
+        float f = sigmoid_of(g[k + 2 * size] + sums[k + 2 * size]);
+        float o = sigmoid_of(g[k + 3 * size] + sums[k + 3 * size]);
         float c = f * before[k] + i * j;
         float h = o * tanh_of(c);
         g[k] = i;
@@ -21,7 +21,7 @@ static inline __attribute__((always_inline)) void step_of_row(
         g[k + 2 * size] = f;
         g[k + 3 * size] = o;
         if (highway) {
-            float t = SIGMOID(g[k + 4 * size] + sums[k + 4 * size]);
+            float t = sigmoid_of(g[k + 4 * size] + sums[k + 4 * size]);
             g[k + 4 * size] = t;
             h = carried[k] + t * (h - carried[k]);
         }

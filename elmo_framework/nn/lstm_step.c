@@ -14,10 +14,10 @@ static inline __attribute__((always_inline)) void step_of_row(
     const float *restrict c0, float *restrict c1, float *restrict out) {
 #pragma omp simd
     for (long k = 0; k < size; ++k) {
-        float i = SIGMOID(g[k] + x[k]);
+        float i = sigmoid_of(g[k] + x[k]);
         float j = tanh_of(g[k + size] + x[k + size]);
-        float f = SIGMOID(g[k + 2 * size] + x[k + 2 * size]);
-        float o = SIGMOID(g[k + 3 * size] + x[k + 3 * size]);
+        float f = sigmoid_of(g[k + 2 * size] + x[k + 2 * size]);
+        float o = sigmoid_of(g[k + 3 * size] + x[k + 3 * size]);
         float c = clipped(f * c0[k] + i * j, limit);
         c1[k] = c;
         out[k] = o * tanh_of(c);

@@ -98,6 +98,30 @@ def test_the_compiled_step_computes_the_same(options, is_backward, recurrent_dro
         torch.testing.assert_close(compiled, by_pytorch)
 
 
+def test_closed_and_open_gates_are_no_division_by_the_infinite(monkeypatch):
+    sums = torch.tensor([-1e4, -100.0, -89.0, 89.0, 1e4]).repeat_interleave(64)[None, :]
+
+    def step() -> list[Tensor]:
+        gates, before, carried = sums.clone(), torch.ones(1, 64), torch.full((1, 64), 2.0)
+        output, memory, hidden = (torch.empty(1, 64) for _ in range(3))
+        highway_step.highway_step(
+            torch.zeros_like(gates),
+            gates,
+            carried,
+            None,
+            before,
+            output=output,
+            memory=memory,
+            hidden=hidden,
+        )
+        return [gates, output, memory, hidden]
+
+    fast = step()
+    monkeypatch.setattr(highway_step, "_library", lambda: None)
+    for found, expected in zip(fast, step(), strict=True):
+        torch.testing.assert_close(found, expected, rtol=1e-6, atol=1e-30)
+
+
 def test_gradients_of_the_usual_size_equal_those_of_plain_steps():
     torch.manual_seed(1)
     module, sizes = HighwayLstm(24, 32, is_backward=True), [20, 20, 18, 3]

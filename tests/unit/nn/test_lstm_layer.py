@@ -158,6 +158,16 @@ def test_the_compiled_step_and_that_of_pytorch_give_the_same(monkeypatch, has_co
     torch.testing.assert_close(gates, exact_gates, check_dtype=False, atol=1e-6, rtol=1e-5)
 
 
+@pytest.mark.parametrize("size", [-1e4, -100.0, -89.0, 89.0, 1e4])
+def test_closed_and_open_gates_are_no_division_by_the_infinite(size) -> None:
+    sums, before = torch.full((1, 4 * 64), size), torch.ones(1, 64)
+    after, output = lstm_step.step(sums, torch.zeros_like(sums), before, cell_clip=None, keep=False)
+    gate, candidate = torch.tensor(size).sigmoid(), torch.tensor(size).tanh()
+    expected = gate * before + gate * candidate
+    torch.testing.assert_close(after, expected, rtol=1e-6, atol=1e-30)
+    torch.testing.assert_close(output, gate * expected.tanh(), rtol=1e-6, atol=1e-30)
+
+
 def test_a_sum_that_is_no_number_stays_none() -> None:
     sums = torch.full((2, 4 * 33), float("nan"))
     zeros = torch.zeros(2, 33)
