@@ -18,7 +18,10 @@ from elmo_framework.nn.scalar_mix import mix_layers, normalize_layers
 class LayerMix(nn.Module, Registrable, ABC):
     """Combines layers into one (section 3.2 of the paper, equation 1).
 
-    A member takes `num_layers: Local[int]`: how many layers it will be given.
+    A member takes `num_layers: Local[int]`.
+
+    Args:
+        num_layers: how many layers there are, that of the token encoder included.
     """
 
     @abstractmethod
@@ -38,7 +41,6 @@ class ScalarMix(LayerMix):
     w starts at zeros and gamma at 1.
 
     Args:
-        num_layers: how many layers there are, that of the token encoder included.
         layer_norm: whether each layer is normalized first, over all words of a batch together.
         l2: the paper's lambda: `l2` times the sum of w squared is added to the training loss. It
             pulls the weights s towards each other; gamma is left alone.
@@ -56,7 +58,8 @@ class ScalarMix(LayerMix):
     ) -> None:
         super().__init__()
         is_learned = scalar_mix_parameters is None
-        weights = _checked(scalar_mix_parameters or [0.0] * num_layers, num_layers)
+        weights = [0.0] * num_layers if scalar_mix_parameters is None else scalar_mix_parameters
+        _require_one_each(weights, num_layers)
         self._layer_norm, self._l2 = layer_norm, l2
         self.scalar_parameters = nn.ParameterList(
             nn.Parameter(torch.tensor([weight]), requires_grad=is_learned) for weight in weights
@@ -92,9 +95,6 @@ class AverageMix(LayerMix):
     """The same weight for each layer: gamma / (L + 1) sum_j h_j, with gamma learned.
 
     This is what a `scalar_mix` with a very large `l2` comes to.
-
-    Args:
-        num_layers: how many layers there are, that of the token encoder included.
     """
 
     def __init__(self, *, num_layers: Local[int]) -> None:
@@ -121,7 +121,6 @@ class SingleLayerMix(LayerMix):
     """One layer alone: gamma h_j, with gamma learned.
 
     Args:
-        num_layers: how many layers there are, that of the token encoder included.
         index: j; 0 is the token encoder's layer, -1 the top one.
     """
 
@@ -148,10 +147,9 @@ class SingleLayerMix(LayerMix):
         return {"gamma": self.gamma.item()}
 
 
-def _checked(weights: list[float], num_layers: int) -> list[float]:
+def _require_one_each(weights: list[float], num_layers: int) -> None:
     if len(weights) != num_layers:
         raise ValueError(
             f"scalar_mix_parameters is {weights!r}, and there are {num_layers} layers; "
             "it takes one number for each"
         )
-    return weights

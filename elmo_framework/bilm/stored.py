@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from functools import cached_property
 from typing import Literal, TypeAlias, final
 from weakref import WeakValueDictionary
@@ -92,8 +93,14 @@ class StoredBiLm:
     def read(self, text: TextBatch) -> BiLmOutput:
         """Return the layers of a batch; asked for the last one again, what it gave before."""
         if self._last is None or self._last[0] is not text:
-            self._last = text, self._shards.read(text) or self._frozen.compute(text)
+            self._last = text, self._shards.read(text) or self._compute(text)
         return self._last[1]
+
+    def _compute(self, text: TextBatch) -> BiLmOutput:
+        """Compute the layers of a batch, rounded as they are kept: a store changes no result."""
+        output = self._frozen.compute(text)
+        kept = output.layers.to(DTYPES[self._contents.dtype])
+        return replace(output, layers=kept.to(output.layers.dtype))
 
     def prepare(self, sentences: Sequence[Words], device: torch.device) -> None:
         """Compute the layers of all sentences that are not there yet.

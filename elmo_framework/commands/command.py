@@ -6,10 +6,11 @@ so that `elmo --help` answers at once.
 
 from __future__ import annotations
 
+import json
 from abc import ABC, abstractmethod
 from argparse import ArgumentParser, ArgumentTypeError, Namespace, _ActionsContainer
 from pathlib import Path
-from typing import ClassVar
+from typing import Any, ClassVar
 
 from elmo_framework.common.allennlp import refuse_allennlp_keys
 from elmo_framework.common.config import Config
@@ -169,6 +170,16 @@ def above_zero(text: str) -> int:
     if not (text.isdecimal() and int(text) > 0):
         raise ArgumentTypeError(f"{text!r} is no whole number above 0")
     return int(text)
+
+
+def component(text: str) -> Any:
+    """Read the value of a flag that takes what a config takes for a component."""
+    if not text.startswith("{"):
+        return text
+    try:
+        return json.loads(text)
+    except ValueError as error:
+        raise ArgumentTypeError(f"{text!r} is no JSON: {error}") from error
 
 
 def _external_variable(text: str) -> tuple[str, str]:

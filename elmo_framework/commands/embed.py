@@ -13,6 +13,7 @@ from elmo_framework.commands.command import (
     add_device_argument,
     add_include_package,
     add_resume_arguments,
+    component,
     register_components,
 )
 
@@ -122,10 +123,11 @@ def _add_result(parser: ArgumentParser) -> None:
 def _add_computation(parser: ArgumentParser) -> None:
     parser.add_argument(
         "--tokenizer",
+        type=component,
         default="whitespace",
         metavar="NAME",
-        help="what splits a line into words, by its registered name; %(default)s unless given, "
-        "for text that is tokenized already",
+        help="what splits a line into words: a registered name, or JSON as in a config; "
+        "%(default)s unless given, for text that is tokenized already",
     )
     parser.add_argument(
         "--max-tokens",

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from argparse import ArgumentParser, Namespace
 from collections.abc import Mapping
+from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, final
+from typing import TYPE_CHECKING, Any, TextIO, final
 
 from elmo_framework.commands.command import (
     Command,
@@ -56,36 +57,55 @@ examples:
     def run(self, arguments: Namespace) -> int:
         """Score and print."""
         import json
-        from contextlib import ExitStack
 
-        from elmo_framework.common.errors import RunError
-        from elmo_framework.common.files import writing
         from elmo_framework.experiment.loaded_run import load
         from elmo_framework.experiment.prediction_formats import prediction_format
 
-        if arguments.predictions is not None and arguments.predictions == arguments.output_file:
-            raise RunError(f"--predictions and --output-file both name {arguments.output_file}")
+        _require_names(arguments)
         run = load(arguments.run, device=arguments.device, packages=arguments.include_package)
         written = None  # or the format, which refuses a model without predictions at once
         if arguments.predictions is not None:
             written = prediction_format(run.head().task, arguments.predictions_format)
         found: list[tuple[Any, Any]] = []
-        with ExitStack() as files:
-            predictions, output = (
-                None if path is None else files.enter_context(writing(path))
-                for path in (arguments.predictions, arguments.output_file)
-            )
-            kept = None if written is None else found
-            sums = {str(path): _sums(run, path, kept) for path in arguments.files}
-            scores = {
-                path: {**run.model.scores(held), **run.tables(held)} for path, held in sums.items()
-            }
+        with _opened(arguments.predictions) as predictions:
+            with _opened(arguments.output_file) as output:
+                kept = None if written is None else found
+                sums = {str(path): _sums(run, path, kept) for path in arguments.files}
+                scores = {
+                    path: {**run.model.scores(held), **run.tables(held)}
+                    for path, held in sums.items()
+                }
+                if output is not None:
+                    output.write(json.dumps(scores, indent=2) + "\n")
+            # Before the predictions, whose format may refuse them: scores may take hours.
+            print(json.dumps(scores, indent=2) if arguments.format == "json" else _text(scores))
             if predictions is not None and written is not None:
                 predictions.writelines(written(found))
-            if output is not None:
-                output.write(json.dumps(scores, indent=2) + "\n")
-        print(json.dumps(scores, indent=2) if arguments.format == "json" else _text(scores))
         return 0
+
+
+def _require_names(arguments: Namespace) -> None:
+    """Refuse files that would take each other's place, and a format for none.
+
+    Raises:
+        RunError: they are named so.
+    """
+    from elmo_framework.common.errors import RunError
+
+    if arguments.predictions is None and arguments.predictions_format != "jsonl":
+        raise RunError(
+            f"--predictions-format {arguments.predictions_format} needs --predictions-file, which "
+            "names what is written"
+        )
+    if arguments.predictions is not None and arguments.predictions == arguments.output_file:
+        raise RunError(f"--predictions and --output-file both name {arguments.output_file}")
+
+
+def _opened(path: Path | None) -> AbstractContextManager[TextIO | None]:
+    """Open a file that may be named; it has its place when the block ends well."""
+    from elmo_framework.common.files import writing
+
+    return nullcontext() if path is None else writing(path)
 
 
 def _sums(

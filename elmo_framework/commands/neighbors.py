@@ -15,6 +15,7 @@ from elmo_framework.commands.command import (
     add_device_argument,
     add_format_argument,
     add_include_package,
+    component,
     register_components,
 )
 
@@ -89,9 +90,11 @@ def add_search_arguments(parser: ArgumentParser, *, required: bool) -> None:
     )
     parser.add_argument(
         "--tokenizer",
+        type=component,
         default="whitespace",
         metavar="NAME",
-        help="what splits sentences into words, by its registered name; %(default)s unless given",
+        help="what splits sentences into words: a registered name, or JSON as in a config; "
+        "%(default)s unless given",
     )
     add_device_argument(parser)
 

@@ -14,6 +14,7 @@ from elmo_framework.commands.command import (
     add_device_argument,
     add_include_package,
     add_predictions_format_argument,
+    component,
 )
 
 if TYPE_CHECKING:
@@ -58,7 +59,10 @@ examples:
             help="for reading: what was found, marked in the text; in colours on a terminal",
         )
         parser.add_argument(
-            "--tokenizer", metavar="NAME", help="what splits raw text, by its registered name"
+            "--tokenizer",
+            type=component,
+            metavar="NAME",
+            help="what splits raw text: a registered name, or JSON as in a config",
         )
         parser.add_argument(
             "--batch-size",

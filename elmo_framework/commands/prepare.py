@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-import json
 import os
 from argparse import ArgumentParser, ArgumentTypeError, Namespace
 from pathlib import Path
-from typing import Any, final
+from typing import final
 
 from elmo_framework.commands.command import (
     Command,
     above_zero,
     add_include_package,
     add_resume_arguments,
+    component,
 )
 
 
@@ -79,7 +79,7 @@ to train on it:
 def _add_cutting(parser: ArgumentParser) -> None:
     parser.add_argument(
         "--tokenizer",
-        type=_component,
+        type=component,
         default="whitespace",
         metavar="NAME",
         help="what makes words of a sentence: a registered name, or JSON as in a config; "
@@ -87,7 +87,7 @@ def _add_cutting(parser: ArgumentParser) -> None:
     )
     parser.add_argument(
         "--sentence-splitter",
-        type=_component,
+        type=component,
         metavar="NAME",
         help="the tokenizer that makes sentences of a line; the same unless given. whitespace "
         "takes a line as it is",
@@ -137,16 +137,6 @@ def _num_cores() -> int:
     if hasattr(os, "sched_getaffinity"):
         return len(os.sched_getaffinity(0))
     return os.cpu_count() or 1
-
-
-def _component(text: str) -> Any:
-    """Read the value of a flag that takes what a config takes for a component."""
-    if not text.startswith("{"):
-        return text
-    try:
-        return json.loads(text)
-    except ValueError as error:
-        raise ArgumentTypeError(f"{text!r} is no JSON: {error}") from error
 
 
 def _held_out(text: str) -> float:

@@ -17,6 +17,7 @@ _ALL_SCORES = "remove it: every score of a task is always there"
 _ATTENTION = "remove it: the attention of each head is that of its paper"
 _ELMO = "use `elmo_token_embedder` in `embedder`, as `output_embedder`, or both, not `elmo`"
 _LENGTH = "remove it: the trainer knows how long training is"
+_MAXOUT = "add `type`: 'maxout' beside it"
 
 _ANYWHERE = {
     "text_field_embedder": "use `embedder`: {token_embedders: {...}}",
@@ -24,6 +25,11 @@ _ANYWHERE = {
     "source_token_indexers": _NO_INDEXERS,
     "vocab_to_cache": "remove it: `cache` keeps the layers of whole sentences",
     "do_layer_norm": "use `mix`: {type: 'scalar_mix', layer_norm: true or false}",
+    "vocab_namespace": "remove it: words have one vocabulary, and characters need none",
+}
+_TYPES = {
+    "stacked_bidirectional_lstm": "use 'lstm' with `bidirectional` and `dropout`, or "
+    "'alternating_lstm', which has highways and `recurrent_dropout_probability`",
 }
 _UNDER = {
     "": {
@@ -59,7 +65,10 @@ _UNDER = {
         "lazy": "remove it: readers always stream",
         "convert_to_coding_scheme": "use `coding_scheme`",
         "remove_singleton_clusters": "use `remove_singletons`",
+        "max_span_width": "use `max_span_width` of the `model`",
     },
+    "embedding": {"num_embeddings": "remove it: the characters are the 262 of ELMo's"},
+    "output_layer": {"output_dims": _MAXOUT, "pool_sizes": _MAXOUT},
     "data_loader": {"batch_sampler": _LOADER},
     "validation_data_loader": {"batch_sampler": "use {batch_size or max_tokens}"},
     "trainer": {
@@ -85,6 +94,7 @@ _UNDER = {
         "mode": "remove it: `validation_metric` of the `trainer` says what is better",
     },
     "checkpointer": {
+        "num_serialized_models_to_keep": "use `keep_most_recent_by_count`",
         "save_every_num_seconds": "use `save_every`: {minutes}",
         "save_every_num_batches": "use `save_every`: {steps}",
         "save_completed_epochs": "remove it: each evaluation is saved; `save_every` adds more",
@@ -92,7 +102,9 @@ _UNDER = {
     "vocabulary": {
         "directory_path": "use `directory`",
         "non_padded_namespaces": "remove it: labels have no padding",
+        "type": "remove it: `directory` and `datasets_for_vocab_creation` say what is counted",
     },
+    "moving_average": {"type": "remove it: the average is exponential, and `decay` its key"},
 }
 
 
@@ -111,13 +123,13 @@ def refuse_allennlp_keys(
     Raises:
         ConfigError: naming each of AllenNLP's keys that it holds, and what is written instead.
     """
-    problems = [Problem(path, f"a key of AllenNLP; {advice}") for path, advice in _found(raw)]
+    problems = [Problem(path, message) for path, message in _found(raw)]
     if problems:
         raise ConfigError(f"{source}, written for AllenNLP", [*others, *problems])
 
 
 def _found(raw: object, path: str = "", parent: str = "") -> Iterator[tuple[str, str]]:
-    """Yield the dotted path of each of AllenNLP's keys below `raw`, and what replaces it."""
+    """Yield the dotted path of what is AllenNLP's below `raw`, and what replaces it."""
     if isinstance(raw, list):
         for index, item in enumerate(raw):
             yield from _found(item, dotted(path, index), parent)
@@ -125,7 +137,9 @@ def _found(raw: object, path: str = "", parent: str = "") -> Iterator[tuple[str,
         for key, value in raw.items():
             where = dotted(path, key)
             if advice := _advice(raw, key, parent):
-                yield where, advice
+                yield where, f"a key of AllenNLP; {advice}"
+            elif key == "type" and (advice := _TYPES.get(str(value))) and not registered(value):
+                yield where, f"a name of AllenNLP; {advice}"
             yield from _found(value, where, key)
 
 
@@ -134,6 +148,8 @@ def _advice(held: Mapping[str, Any], key: str, parent: str) -> str | None:
         return "use `mix`: {type: 'scalar_mix', scalar_mix_parameters: [...]}"
     if key in ("options_file", "weight_file") and str(held[key]).startswith("http"):
         return "use `bilm`: 'original' or another name, or the folder of both files"
+    if key == "num_layers" and parent == "output_layer" and "output_dims" in held:
+        return "remove it: `output_dims` has a number for each layer"
     advice = _ANYWHERE.get(key) or _UNDER.get(parent, {}).get(key)
     return None if advice is None or _has(held.get("type"), key) else advice
 

@@ -80,9 +80,16 @@ def supplied(component: type) -> dict[str, str]:
 
 
 def documented(component: type) -> dict[str, str]:
-    """Return what the docstring's `Args:` (or `Attributes:`) says about each parameter."""
+    """Return what `Args:` (or `Attributes:`) says about each parameter, here or in a base class."""
+    entries: dict[str, str] = {}
+    for each in reversed(component.__mro__):
+        entries |= _entries(_docstring(each))
+    return entries
+
+
+def _entries(docstring: str) -> dict[str, str]:
     pattern = r"^(?:Args|Attributes):\n((?:[ ].*\n?|\n)*)"
-    sections = re.findall(pattern, _docstring(component), re.MULTILINE)
+    sections = re.findall(pattern, docstring, re.MULTILINE)
     entries = re.findall(r"^ {4}(\w+): (.*(?:\n {5,}.*)*)", "\n".join(sections), re.MULTILINE)
     return {name: " ".join(said.split()) for name, said in entries}
 

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import errno
 import hashlib
-import json
 import os
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from shutil import rmtree
-from typing import Any, TextIO
+from typing import TextIO
 
 from elmo_framework.common.errors import RunError
 
@@ -113,16 +112,6 @@ def repairable(path: Path, *, to_go_on: str) -> Iterator[None]:
         if error.filename is None:
             raise
         raise RunError(f"{error.filename}: {error.strerror}; repair it, and {to_go_on}") from error
-
-
-def json_line(value: Any) -> str:
-    """Write a value as a line of JSON that UTF-8 can hold, lone surrogates escaped."""
-    line = json.dumps(value, ensure_ascii=False)
-    try:
-        line.encode()
-    except UnicodeEncodeError:
-        line = json.dumps(value)
-    return f"{line}\n"
 
 
 def remove(path: Path) -> None:

@@ -42,8 +42,8 @@ def _warnings(manifest: Manifest) -> Iterator[str]:
         )
     if not held_out["sentences"]:
         yield (
-            "no sentence is held out, so that training has no perplexity to stop by; a larger "
-            "--held-out changes that"
+            "no sentence is held out: train without a perplexity to stop by, with "
+            "`-o validation_data_path=null`, or give --held-out a number of sentences"
         )
     if _share(training) > _MANY_UNKNOWN:
         yield (

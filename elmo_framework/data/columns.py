@@ -170,10 +170,13 @@ def read_conllu(path: Path, *, width: int, number_column: int = 0) -> Iterator[l
         number_column: which of them holds the number of the word.
 
     Raises:
-        DataError: see `read_blocks`, or a row has no such number.
+        DataError: see `read_blocks`, or a row has no such number, or words are not numbered 1, 2,
+            3 and so on.
     """
     for rows, _ in read_blocks(path, between="tabs", comment="#", width=width):
         if words := [row for row in rows if _is_word(row, number_column, path)]:
+            for expected, row in enumerate(words, start=1):
+                _check_number(row, expected, row.columns[number_column], path)
             yield words
 
 
@@ -183,3 +186,9 @@ def _is_word(row: Row, number_column: int, path: Path) -> bool:
         found = f"{number!r} is no number of a word"
         raise DataError(f"{found}; expected one such as 1, 1-2 or 1.1", path=path, line=row.line)
     return number.isdecimal()
+
+
+def _check_number(row: Row, expected: int, found: str, path: Path) -> None:
+    if int(found) != expected:
+        message = f"found the word {found}, expected {expected} (a blank line ends a sentence)"
+        raise DataError(message, path=path, line=row.line)

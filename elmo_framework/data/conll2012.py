@@ -6,13 +6,15 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
 
 from elmo_framework.common.errors import DataError
 from elmo_framework.data.columns import Comment, Row, read_blocks
 
 _ID, _PART, _WORD, _FRAMESET, _SPEAKER, _FIRST_PREDICATE = 0, 1, 3, 7, 9, 11
 _MIN_COLUMNS = _FIRST_PREDICATE + 1
-_BEGIN = re.compile(r"#begin document \((.*)\)(?:; part (\d+))?")
+_BEGINS, _ENDS = re.compile(r"#begin|#\s*begin document"), re.compile(r"#\s*end document")
+_BEGIN = re.compile(r"#\s*begin document \((.*)\)(?:; part (\d+))?")
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,6 +22,7 @@ class Conll2012Sentence:
     """One sentence as it stands in the columns; each column holds a cell for each word.
 
     Attributes:
+        document: the number of its document in the file, from 0; several may have one name.
         document_id: from the line that begins the document, or from the first column.
         part: of the document, as written in the line that begins it, `000`; None where that line
             names none.
@@ -31,6 +34,7 @@ class Conll2012Sentence:
         coreference: brackets with the numbers of entities, as `(12|(7)`; `-` for none.
     """
 
+    document: int
     document_id: str
     part: str | None
     first_line: int
@@ -44,39 +48,71 @@ class Conll2012Sentence:
 def read_conll2012(path: Path) -> Iterator[Conll2012Sentence]:
     """Yield the sentences of a file, in order; lines that begin and end documents may be missing.
 
+    Without them a document goes on while the first two columns stay the same. Where a line begins
+    one and names no part, another part begins where the second column changes.
+
     A line that holds a tab has one between columns, so that cells may be empty, as in LitBank.
 
     Raises:
         DataError: the file cannot be read, a line has too few columns or not as many as those
             before it in its sentence, or there is no sentence at all.
     """
-    document: tuple[str, str | None] | None = None
+    documents = _Documents(path)
     blocks = read_blocks(path, between="tabs or blanks", comment="#", min_width=_MIN_COLUMNS)
     for rows, comments in blocks:
         for comment in comments:
-            if comment.text.startswith("#begin"):
-                document = _document(comment, path)
-        yield _sentence(rows, document, path)
+            documents.pass_comment(comment)
+        yield _sentence(rows, documents.of(rows[0]))
 
 
-def _document(comment: Comment, path: Path) -> tuple[str, str | None]:
+class _Name(NamedTuple):
+    document_id: str
+    part: str | None
+
+
+class _Documents:
+    """Tells which document each sentence is of, from the lines and the cells before it."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._begun: _Name | None = None
+        self._before: tuple[str, str] | None = None
+        self._found = (-1, _Name("", None))
+
+    def pass_comment(self, comment: Comment) -> None:
+        """Take note of a line that begins or ends a document."""
+        if _BEGINS.match(comment.text):
+            self._begun, self._before = _name(comment, self._path), None
+        elif _ENDS.match(comment.text):
+            self._begun, self._before = None, None
+
+    def of(self, row: Row) -> tuple[int, _Name]:
+        """Return the number and the name of the document of a sentence, given its first row."""
+        document_id, part = self._begun or _Name(row.columns[_ID], None)
+        held = (document_id, part or row.columns[_PART])
+        if held != self._before:
+            is_begun = self._begun is not None and self._before is None
+            name = _Name(document_id, part if part or is_begun else _part(row, self._path))
+            self._before, self._found = held, (self._found[0] + 1, name)
+        return self._found
+
+
+def _name(comment: Comment, path: Path) -> _Name:
     match = _BEGIN.fullmatch(comment.text)
     if match is None:
         expected = "expected '#begin document (NAME); part NNN'"
         raise DataError(f"found {comment.text!r}, {expected}", path=path, line=comment.line)
-    return match[1], match[2]
+    return _Name(match[1], match[2])
 
 
-def _sentence(
-    rows: Sequence[Row], document: tuple[str, str | None] | None, path: Path
-) -> Conll2012Sentence:
-    first = rows[0]
+def _sentence(rows: Sequence[Row], document: tuple[int, _Name]) -> Conll2012Sentence:
     columns = list(zip(*(row.columns for row in rows), strict=True))
-    document_id, part = document or (first.columns[_ID], _part(first, path))
+    number, name = document
     return Conll2012Sentence(
-        document_id=document_id,
-        part=part,
-        first_line=first.line,
+        document=number,
+        document_id=name.document_id,
+        part=name.part,
+        first_line=rows[0].line,
         words=columns[_WORD],
         framesets=columns[_FRAMESET],
         speakers=columns[_SPEAKER],

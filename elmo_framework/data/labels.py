@@ -50,15 +50,25 @@ def label_ids(
     Raises:
         DataError: a label was not seen in training.
     """
-    ids = []
+    ids: list[int] = []
     for label, words in labelled:
         if label is None:
             return None
-        try:
-            ids.append(labels.id(label))
-        except DataError as error:
-            raise DataError(f"{error} It is that of: {excerpt(words)}") from error
+        ids += known_ids([label], labels, words)
     return torch.tensor(ids)
+
+
+def known_ids(found: Iterable[str], labels: Vocabulary, words: Sequence[str]) -> list[int]:
+    """Return the ids of the labels that some words have.
+
+    Raises:
+        DataError: a label was not seen in training.
+    """
+    try:
+        return [labels.id(label) for label in found]
+    except DataError as error:
+        hint = "Labels are counted before training, in the data of datasets_for_vocab_creation."
+        raise DataError(f"{error} It stands in: {excerpt(words)}. {hint}") from error
 
 
 def required_label(label: str | None, words: Sequence[str]) -> str:

@@ -14,15 +14,17 @@ from elmo_framework.common.errors import DataError, allowed
 from elmo_framework.data.compressed import SUFFIXES, decompressed, reading
 
 _TAR_ENDINGS = (".tar", ".tgz", *(f".tar{suffix}" for suffix in SUFFIXES))
-_PACKED = (*SUFFIXES, ".zip")
 
 
 @contextmanager
-def open_packed(path: Path) -> Iterator[BinaryIO]:
+def open_packed(path: Path) -> Iterator[tuple[str, BinaryIO]]:
     """Open a file for its bytes, unpacked as its ending says: .gz, .bz2, .xz, .zst, .zip or .tar.
 
     Args:
         path: a file, an archive that holds one file, or `(archive)#inner`.
+
+    Yields:
+        the name of what is read, without the ending of a compression, and its bytes.
 
     Raises:
         DataError: it cannot be read, or the archive has no such file; within the `with`, too,
@@ -31,26 +33,22 @@ def open_packed(path: Path) -> Iterator[BinaryIO]:
     place, inner = archive_path(path)
     try:
         with reading(place) as file, ExitStack() as stack:
+            held, source = file, place
             if place.suffix == ".zip":
-                yield _from_zip(file, place, inner, stack)
+                held, source = _from_zip(file, place, inner, stack)
             elif place.name.endswith(_TAR_ENDINGS):
-                yield _from_tar(file, place, inner, stack)
+                held, source = _from_tar(file, place, inner, stack)
             elif inner is not None:
                 raise DataError(f"this is no archive, so no {inner!r} is in it", path=place)
-            else:
-                yield decompressed(file, place)
+            name = source.stem if source.suffix in SUFFIXES else source.name
+            yield name, decompressed(held, source)
     except (zipfile.BadZipFile, tarfile.TarError) as error:
         raise DataError(f"cannot be read: {error}", path=place) from error
 
 
-def unpacked_name(path: Path) -> str:
-    """Return the name of the file that `open_packed` gives, without the ending of a compression."""
-    file, inner = archive_path(path)
-    name = Path(inner or file.name)
-    return name.stem if name.suffix in _PACKED else name.name
-
-
-def _from_zip(file: BinaryIO, path: Path, inner: str | None, stack: ExitStack) -> BinaryIO:
+def _from_zip(
+    file: BinaryIO, path: Path, inner: str | None, stack: ExitStack
+) -> tuple[BinaryIO, Path]:
     try:
         archive = stack.enter_context(zipfile.ZipFile(file))
         names = [entry.filename for entry in archive.infolist() if not entry.is_dir()]
@@ -58,17 +56,19 @@ def _from_zip(file: BinaryIO, path: Path, inner: str | None, stack: ExitStack) -
         held = stack.enter_context(archive.open(name))
     except RuntimeError as error:  # encrypted, or compressed in a way that Python does not know
         raise DataError(f"cannot be read: {error}", path=path) from error
-    return decompressed(cast(BinaryIO, held), Path(name))
+    return cast(BinaryIO, held), Path(name)
 
 
-def _from_tar(file: BinaryIO, path: Path, inner: str | None, stack: ExitStack) -> BinaryIO:
+def _from_tar(
+    file: BinaryIO, path: Path, inner: str | None, stack: ExitStack
+) -> tuple[BinaryIO, Path]:
     plain = decompressed(file, path)
     archive = stack.enter_context(tarfile.open(fileobj=plain))  # noqa: SIM115 - the stack closes it
     names = [entry.name for entry in archive if entry.isfile()]
     name = _chosen(path, names, inner)
     held = archive.extractfile(name)
     assert held is not None
-    return decompressed(cast(BinaryIO, stack.enter_context(held)), Path(name))
+    return cast(BinaryIO, stack.enter_context(held)), Path(name)
 
 
 def _chosen(path: Path, names: Sequence[str], inner: str | None) -> str:

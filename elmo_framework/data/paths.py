@@ -34,11 +34,23 @@ def data_files(path: Path) -> list[Path]:
     if path.is_file():
         return [path]
     found = path.iterdir() if path.is_dir() else matches(path)
-    files = sorted(file for file in found if file.is_file() and not file.name.startswith("."))
+    files = sorted(filter(_is_visible_file, found))
     if not files:
-        what = "a folder without files" if path.is_dir() else "no file, folder or pattern of files"
-        raise DataError(f"this is {what}", path=path)
+        raise DataError(f"this is {_without_files(path)}", path=path)
     return files
+
+
+def _without_files(path: Path) -> str:
+    if not path.is_dir():
+        return "no file, folder or pattern of files"
+    every = path / "**" / "*"
+    if any(map(_is_visible_file, matches(every))):
+        return f"a folder without files, but there are some in its folders: give {str(every)!r}"
+    return "a folder without files"
+
+
+def _is_visible_file(path: Path) -> bool:
+    return path.is_file() and not path.name.startswith(".")
 
 
 def matches(pattern: Path) -> Iterator[Path]:

@@ -58,7 +58,7 @@ class FileReader(DatasetReader[ExampleT]):
         all_left_out: what is said of data all of which the reader leaves out.
 
     Args:
-        max_instances: how many examples are read; null for all.
+        max_instances: how many examples are read, over all files; null for all.
     """
 
     all_left_out: ClassVar[str] = "all that stands here is left out by the reader"

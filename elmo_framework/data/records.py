@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import json
+import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,11 +14,15 @@ from elmo_framework.common.errors import DataError, found, shown
 from elmo_framework.data.columns import Row, check_width
 from elmo_framework.data.compressed import data_suffix
 from elmo_framework.data.paths import NO_EXAMPLE, at_least_one, filled_lines, placed, read_lines
+from elmo_framework.data.tokenizer import Tokenizer
 
 Separator: TypeAlias = Literal["tab", "comma"]
 """What stands between the columns of a table."""
 
 _TABLES: dict[str, Separator] = {".csv": "comma", ".tsv": "tab", ".txt": "tab"}
+_HALF = re.compile(r"\\u[dD][89a-fA-F]")
+_SEPARATORS = re.compile(r"[;,|\t]")
+_MAX_CELL = 2**31 - 1
 
 
 class _Tabs(csv.excel_tab):
@@ -62,7 +67,7 @@ class Record:
             return string_of(self.values, name)
 
     def label(self, name: str) -> str:
-        """Return a value that is a label: a string, or a whole number as a string.
+        """Return a value that is a label: a string, without blanks around it, or a whole number.
 
         Raises:
             DataError: there is none of that name, or it is neither, or it is empty.
@@ -70,9 +75,24 @@ class Record:
         value = self.value(name)
         if isinstance(value, bool) or not isinstance(value, str | int):
             raise self.error(f"{name!r} is {shown(value)}; expected a string or a whole number")
-        if value == "":
+        label = str(value).strip()
+        if not label:
             raise self.error(f"{name!r} is empty")
-        return str(value)
+        return label
+
+    def words(self, name: str, tokenizer: Tokenizer) -> tuple[str, ...]:
+        """Return the words of a value that is a text.
+
+        Raises:
+            DataError: there is none of that name, or it is no string, or the tokenizer refuses it,
+                or it holds no word.
+        """
+        text = self.text(name)
+        with placed(self.path, self.line):
+            words = tuple(tokenizer.words(text))
+        if not words:
+            raise self.error(f"{name!r} holds no word; remove the line")
+        return words
 
     def error(self, message: str) -> DataError:
         """Return an error that says where this record stands."""
@@ -112,8 +132,10 @@ def read_cells(path: Path, separator: Separator | None = None) -> Iterator[Row]:
     """
     known = separator or _TABLES.get(data_suffix(path), "tab")
     lines = (f"{line}\n" for _, line in read_lines(path))
+    csv.field_size_limit(_MAX_CELL)  # that of all tables of a process; else 131,072 characters
     table = csv.reader(lines, _DIALECTS[known], strict=True)
     first: Row | None = None
+    start = 1
     try:
         for cells in table:
             row = Row(table.line_num, tuple(cells) if any(map(str.strip, cells)) else ())
@@ -121,15 +143,37 @@ def read_cells(path: Path, separator: Separator | None = None) -> Iterator[Row]:
                 first = first or row
                 check_width(row, first, path)
             yield row
+            start = table.line_num + 1
     except csv.Error as error:
-        raise DataError(f"no row of a table: {error}", path=path, line=table.line_num) from error
+        hint = "; is a quotation mark that opens here not closed?" if known == "comma" else ""
+        raise DataError(f"no row of a table: {error}{hint}", path=path, line=start) from error
+
+
+def column_names(header: Row, path: Path) -> tuple[str, ...]:
+    """Return the names of columns, without blanks around them.
+
+    Raises:
+        DataError: two are alike, or they look as if the file has other separators, or JSON objects.
+    """
+    names = tuple(map(str.strip, header.columns))
+    message = None
+    if names[0].startswith("{"):
+        message = "this is read as a table, for its name; call a file of JSON objects .jsonl"
+    elif len(names) == 1 and _SEPARATORS.search(names[0]):
+        expected = "commas stand between columns in a .csv file, tabs in others"
+        message = f"found 1 column, called {names[0]!r}; {expected}"
+    elif twice := [name for name in names if name and names.count(name) > 1]:
+        message = f"more than one column is called {twice[0]!r}"
+    if message is not None:
+        raise DataError(message, path=path, line=header.line)
+    return names
 
 
 def json_object(text: str) -> dict[str, Any]:
-    """Return a JSON object.
+    """Return a JSON object of whole characters.
 
     Raises:
-        DataError: the text is none.
+        DataError: the text is none, or see `require_characters`.
     """
     try:
         value = json.loads(text)
@@ -137,7 +181,22 @@ def json_object(text: str) -> dict[str, Any]:
         raise DataError(f"no JSON object: {error.msg}, column {error.colno}") from error
     if not isinstance(value, dict):
         raise DataError(f"expected a JSON object, not {shown(value)}")
+    for key, held in value.items() if _HALF.search(text) else ():
+        require_characters(key, held)
     return value
+
+
+def require_characters(key: str, value: Any) -> None:
+    r"""Refuse half a pair, such as `\ud83d`, of those that mean one character together.
+
+    Raises:
+        DataError: it stands in a key or its value, which no file of UTF-8 could hold.
+    """
+    try:
+        json.dumps([key, value], ensure_ascii=False).encode()
+    except UnicodeEncodeError as error:
+        half = error.object[error.start]
+        raise DataError(f"{key!r} holds half a character: {half!r} without its pair") from error
 
 
 def value_of(held: Mapping[str, Any], key: str) -> Any:
@@ -182,6 +241,7 @@ def is_words(value: object) -> bool:
 
 def _rows(path: Path, separator: Separator) -> Iterator[Record]:
     rows = (row for row in read_cells(path, separator) if row.columns)
-    names = next(rows, Row(0, ())).columns
+    header = next(rows, None)
+    names = () if header is None else column_names(header, path)
     for row in at_least_one(rows, NO_EXAMPLE, path):
         yield Record(dict(zip(names, row.columns, strict=True)), path, row.line)

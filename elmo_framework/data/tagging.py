@@ -1,25 +1,34 @@
-"""Spans written as tags, one a word: IOB1, BIO (also called IOB2) and BIOUL.
+"""Spans written as tags, one a word: IOB1, BIO (also called IOB2), BIOUL and BIOES.
 
 In every scheme `O` is outside, and a tag with a label is a prefix, a hyphen and the label:
 
 * IOB1: `I` is inside; `B` begins a span directly after another one with the same label.
 * BIO: `B` begins every span, `I` goes on.
 * BIOUL: as BIO, but `L` is the last word of a span, and `U` a span of one word.
+* BIOES (also called IOBES): as BIOUL, with `E` for `L` and `S` for `U`.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Literal, NamedTuple, TypeAlias
 
 import numpy as np
 from jaxtyping import Bool
 
-Scheme: TypeAlias = Literal["IOB1", "BIO", "BIOUL"]
+Scheme: TypeAlias = Literal["IOB1", "BIO", "BIOUL", "BIOES"]
 
-_PREFIXES: dict[Scheme, str] = {"IOB1": "OIB", "BIO": "OBI", "BIOUL": "OBIUL"}
-_TAG = re.compile("([BIUL])-(.+)", re.DOTALL)
+_PREFIXES: dict[Scheme, str] = {"IOB1": "OIB", "BIO": "OBI", "BIOUL": "OBIUL", "BIOES": "OBISE"}
+_ENDS: dict[Scheme, tuple[str, str]] = {"BIOUL": ("U", "L"), "BIOES": ("S", "E")}
+"""What the schemes that mark ends have for a span of one word, and for the last word of others."""
+
+MARKING_ENDS = frozenset(_ENDS)
+_FIRST: dict[Scheme, str] = {"IOB1": "I", "BIO": "B", "BIOUL": "BU", "BIOES": "BS"}
+"""How a span begins that does not follow another one with its label."""
+
+_TAG = re.compile("([BIULSE])-(.+)", re.DOTALL)
 
 
 class Span(NamedTuple):
@@ -64,7 +73,7 @@ def parse_tag(tag: str) -> Tag:
         return _OUTSIDE
     match = _TAG.fullmatch(tag)
     if match is None:
-        allowed = "O, or one of B, I, L and U with a hyphen and a label, as B-PER"
+        allowed = "O, or one of B, I, L, U, E and S with a hyphen and a label, as B-PER"
         raise ValueError(f"{tag!r} is no tag of a span; allowed: {allowed}")
     return Tag(match[1], match[2])
 
@@ -113,22 +122,43 @@ def convert(tags: Sequence[str], scheme: Scheme) -> list[str]:
     return written
 
 
-def scheme_of(tags: Iterable[str]) -> Scheme | None:
-    """Tell the scheme of a set of tags; None when they are of no scheme or fit none.
+def beginnings(tags: Iterable[str]) -> Iterator[str]:
+    """Yield the tags that begin a span which does not follow another one with its label.
 
-    Tags that IOB1 and BIO can both mean are taken for BIO.
+    Such a span begins with `I` in IOB1 and with `B` in BIO, which their sets of tags do not tell.
+    """
+    previous = _OUTSIDE
+    for tag in tags:
+        parsed = _tag_or_outside(tag)
+        if parsed.label not in ("", previous.label):
+            yield tag
+        previous = parsed
+
+
+def scheme_of(tags: Iterable[str], begun: Mapping[str, int]) -> Scheme | None:
+    """Tell the scheme of a set of tags; None when they are of none.
+
+    Args:
+        tags: each once or more.
+        begun: how often each of them is one of the `beginnings`; IOB1 is told from BIO by what
+            most of them are, so that a mistyped tag is outnumbered.
     """
     try:
-        parsed = [parse_tag(tag) for tag in tags]
+        prefixes = {parse_tag(tag).prefix for tag in tags}
     except ValueError:
         return None
-    if any(tag.prefix in "UL" for tag in parsed):
-        return "BIOUL"
-    begun = {tag.label for tag in parsed if tag.prefix == "B"}
-    inside = {tag.label for tag in parsed if tag.prefix == "I"}
-    if inside <= begun:
-        return "BIO"
-    return "IOB1" if begun <= inside else None
+    for scheme, ends in _ENDS.items():
+        if prefixes.intersection(ends):
+            return scheme if prefixes <= set(_PREFIXES[scheme]) else None
+    numbers = Counter[str]()
+    for tag, number in begun.items():
+        numbers[parse_tag(tag).prefix] += number
+    return "IOB1" if numbers["I"] > numbers["B"] else "BIO"
+
+
+def strays(begun: Mapping[str, int], scheme: Scheme) -> list[str]:
+    """Return those of the `beginnings` that a scheme does not have there, in order."""
+    return sorted(tag for tag in begun if parse_tag(tag).prefix not in _FIRST[scheme])
 
 
 def all_tags(tags: Iterable[str], scheme: Scheme) -> set[str]:
@@ -165,15 +195,16 @@ def _tag_or_outside(tag: str) -> Tag:
 
 
 def _begins(tag: Tag, previous: Tag) -> bool:
-    """Tell whether a span begins, by the rules of conlleval with U as its S and L as its E."""
+    """Tell whether a span begins, by the rules of conlleval, with U as S and L as E."""
     if tag == _OUTSIDE:
         return False
-    return tag.prefix in "BU" or previous.prefix in "OUL" or tag.label != previous.label
+    return tag.prefix in "BUS" or previous.prefix in "OULSE" or tag.label != previous.label
 
 
 def _prefixes(length: int, scheme: Scheme, *, is_adjoining: bool) -> str:
-    if scheme == "BIOUL":
-        return "U" if length == 1 else "B" + "I" * (length - 2) + "L"
+    if scheme in _ENDS:
+        only, last = _ENDS[scheme]
+        return only if length == 1 else "B" + "I" * (length - 2) + last
     is_marked = scheme == "BIO" or is_adjoining
     return ("B" if is_marked else "I") + "I" * (length - 1)
 
@@ -185,4 +216,4 @@ def _may_follow(tag: Tag, previous: Tag, scheme: Scheme) -> bool:
     if scheme == "BIO":
         return tag.prefix != "I" or is_same
     is_open = previous.prefix in "BI"
-    return is_open == (tag.prefix in "IL") and (is_same or not is_open)
+    return is_open == (tag.prefix in "ILE") and (is_same or not is_open)

@@ -89,8 +89,16 @@ class SpacyTokenizer(Tokenizer):
         return [sentence for sentence in sentences if sentence]
 
     def words(self, sentence: str) -> list[str]:
-        """Return the words and the punctuation marks."""
-        tokens = self._pipeline.tokenizer(sentence)
+        """Return the words and the punctuation marks.
+
+        Raises:
+            DataError: the text holds half a pair of what means one character together.
+        """
+        try:
+            tokens = self._pipeline.tokenizer(sentence)
+        except UnicodeEncodeError as error:
+            half = error.object[error.start]
+            raise DataError(f"half a character, {half!r}, stands in {shown(sentence)}") from error
         # spaCy makes a string anew for each word; millions of pairs of sentences hold few.
         return [sys.intern(token.text) for token in tokens if not token.is_space]
 

@@ -87,12 +87,10 @@ class Vocabularies:
         """Return the counts under one name, most frequent first; empty when there are none."""
         return self._counts.get(name, {})
 
-    def words(
-        self, name: str = "words", *, min_count: int = 1, max_size: int | None = None
-    ) -> Vocabulary:
+    def words(self, name: str = "words", *, min_count: int = 1) -> Vocabulary:
         """Return the words with an unknown item; id 0 is padding."""
         kept = [word for word, count in self.counted(name).items() if count >= min_count]
-        return Vocabulary([PADDING, UNKNOWN, *kept[:max_size]], name=name, unknown=UNKNOWN)
+        return Vocabulary([PADDING, UNKNOWN, *kept], name=name, unknown=UNKNOWN)
 
     def labels(self, name: str = "labels") -> Vocabulary:
         """Return labels, without padding and without an unknown item."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import codecs
 import sys
 from collections.abc import Collection, Iterator, Sequence
 from contextlib import nullcontext, suppress
@@ -14,7 +15,7 @@ from jaxtyping import Float32
 
 from elmo_framework.common.archive_path import archive_path
 from elmo_framework.common.errors import DataError
-from elmo_framework.data.packed_files import open_packed, unpacked_name
+from elmo_framework.data.packed_files import open_packed
 
 VectorFormat: TypeAlias = Literal["text", "word2vec_binary"]
 Vectors: TypeAlias = dict[str, Float32[np.ndarray, " dim"]]
@@ -45,14 +46,13 @@ def read_vectors(
         file_format: of the file; None for binary if its name ends in `.bin`, and text otherwise.
 
     Raises:
-        DataError: the vectors have another width, a line of a wanted word cannot be read, or
-            the file has none of the words.
+        DataError: the vectors have another width, that of a wanted word cannot be read, or the
+            file has none of the words.
     """
-    is_binary = unpacked_name(path).endswith(".bin")
-    chosen = file_format or ("word2vec_binary" if is_binary else "text")
     choice = _Choice(wanted, max_unseen, lowercase=lowercase)
-    read = _read_text if chosen == "text" else _read_binary
-    with open_packed(path) as file:
+    with open_packed(path) as (name, file):
+        chosen = file_format or ("word2vec_binary" if name.endswith(".bin") else "text")
+        read = _read_text if chosen == "text" else _read_binary
         read(file, dim, archive_path(path).file, choice)
     found = choice.found
     if not any(word in found for word in wanted):
@@ -108,7 +108,8 @@ def _read_text(file: BinaryIO, dim: int, path: Path, choice: _Choice) -> None:
     """Read a word and its numbers a line.
 
     Words may hold spaces, as some of GloVe's do, so that lines are split from their end. A first
-    line of one or two whole numbers, as word2vec and fastText write, is passed over.
+    line of one or two whole numbers, as word2vec and fastText write, is passed over, and so is a
+    byte order mark.
     """
     for number, line in _vector_lines(file, dim, path):
         if not choice.can_begin(line):
@@ -123,17 +124,30 @@ def _read_text(file: BinaryIO, dim: int, path: Path, choice: _Choice) -> None:
 
 
 def _vector_lines(file: BinaryIO, dim: int, path: Path) -> Iterator[tuple[int, bytes]]:
-    """Yield the lines after the header, if the first of them holds `dim` numbers."""
-    lines = enumerate(file, start=1)
+    """Return the lines after the header, if the first of them holds `dim` numbers."""
+    first = file.readline().removeprefix(codecs.BOM_UTF8)
+    if not first:
+        raise DataError("the file is empty", path=path)
+    lines = enumerate(chain([first], file), start=1)
     opening = list(islice(lines, 2))
-    if opening and _is_header(opening[0][1]):
+    if _is_header(first):
         del opening[0]
     for number, line in opening[:1]:
-        width = _num_numbers(line)
-        if width != dim:
-            message = f"the vectors are {width} wide, but embedding_dim is {dim}"
-            raise DataError(message, path=path, line=number)
+        _require_width(_num_numbers(line), dim, path, number, is_binary=b"\0" in line)
+        if b"\t" in line:
+            return ((at, held.replace(b"\t", b" ")) for at, held in chain(opening, lines))
     return chain(opening, lines)
+
+
+def _require_width(
+    width: int, dim: int, path: Path, line: int | None = None, *, is_binary: bool = False
+) -> None:
+    if width == dim:
+        return
+    message = f"the vectors are {width} wide, but embedding_dim is {dim}"
+    if is_binary:
+        message = "this is no text; a file of word2vec needs pretrained_format: 'word2vec_binary'"
+    raise DataError(message, path=path, line=line)
 
 
 def _is_header(line: bytes) -> bool:
@@ -159,16 +173,25 @@ def parse_vector(
     """Make a vector of the numbers in a line.
 
     Raises:
-        DataError: one of them is none, or they are more or fewer than `dim`.
+        DataError: one of them is none, or not finite, or they are more or fewer than `dim`.
     """
     try:
-        vector = np.array(values, dtype=np.float32)
+        with np.errstate(over="ignore"):
+            vector = np.array(values, dtype=np.float32)
     except ValueError as error:
         raise DataError(f"this is no vector: {error}", path=path, line=line) from error
     if len(vector) != dim:
         found = f"found {len(vector)} numbers, expected {dim}"
         raise DataError(found, path=path, line=line)
+    _require_finite(vector, "this vector", path, line)
     return vector
+
+
+def _require_finite(
+    vector: Float32[np.ndarray, " dim"], name: str, path: Path, line: int | None = None
+) -> None:
+    if not np.isfinite(vector).all():
+        raise DataError(f"a number of {name} is not finite", path=path, line=line)
 
 
 def _read_binary(file: BinaryIO, dim: int, path: Path, choice: _Choice) -> None:
@@ -178,14 +201,14 @@ def _read_binary(file: BinaryIO, dim: int, path: Path, choice: _Choice) -> None:
     none. It counts as no part of the word that follows.
     """
     num_words, width = _binary_header(file, path)
-    if width != dim:
-        message = f"the vectors are {width} wide, but embedding_dim is {dim}"
-        raise DataError(message, path=path)
+    _require_width(width, dim, path)
     for encoded, values in _records(file, num_words, 4 * dim, path):
         word = choice.word(encoded)
         if word is not None:
             vector = np.frombuffer(values, dtype="<f4").astype(np.float32)
-            choice.keep(encoded, word, vector)
+            with nullcontext() if choice.is_wanted(encoded) else suppress(DataError):
+                _require_finite(vector, f"the vector of {word!r}", path)
+                choice.keep(encoded, word, vector)
 
 
 def _binary_header(file: BinaryIO, path: Path) -> tuple[int, int]:

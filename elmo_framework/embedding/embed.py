@@ -24,7 +24,7 @@ from elmo_framework.embedding.corpus import Corpus, Survey, spooled
 from elmo_framework.embedding.layout import Hdf5Layout, Layout, NpyLayout, VectorForm
 from elmo_framework.embedding.selection import Selection, selection
 from elmo_framework.embedding.workplace import VectorWriter, Workplace
-from elmo_framework.experiment.loaded_run import build_tokenizer
+from elmo_framework.experiment.loaded_run import TokenizerConfig, build_tokenizer
 from elmo_framework.nn.product import Precision
 from elmo_framework.training.process_group import choose_device, process_group
 
@@ -46,7 +46,7 @@ class EmbeddingJob:
         layers: see `selection.selection`.
         dtype: of the numbers in the result.
         format: an HDF5 file as `allennlp elmo` writes it, or a folder of NumPy arrays.
-        tokenizer: what splits a line into words, by its registered name.
+        tokenizer: what splits a line into words.
         keeps_sentences: whether an HDF5 file has the number of each sentence.
         uses_sentence_keys: whether datasets of an HDF5 file are named by their sentences.
         precision: of the computation.
@@ -63,7 +63,7 @@ class EmbeddingJob:
     layers: str = "all"
     dtype: Literal["float16", "float32"] = "float32"
     format: Literal["hdf5", "npy"] = "hdf5"
-    tokenizer: str = "whitespace"
+    tokenizer: TokenizerConfig = "whitespace"
     keeps_sentences: bool = True
     uses_sentence_keys: bool = False
     precision: Precision = "float32"

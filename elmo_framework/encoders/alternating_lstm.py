@@ -24,14 +24,12 @@ class AlternatingLstm(Encoder):
     is even (He et al. 2017, section 2.1).
 
     Args:
-        input_dim: the width of the vectors that it will be given.
         hidden_size: the width of each layer.
         num_layers: how many layers there are.
         recurrent_dropout_probability: the share of what a layer passes from word to word that is
             dropped, the same values at each word of a row.
         use_highway: whether each layer adds a gated product of its input to its output.
         use_input_projection_bias: whether that product has a bias.
-        input_size: checked against the width that arrives, when it is stated.
     """
 
     def __init__(

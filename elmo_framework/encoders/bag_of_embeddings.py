@@ -19,9 +19,7 @@ class BagOfEmbeddingsPooler(Pooler):
     """Adds the vectors of a sequence, in no order.
 
     Args:
-        input_dim: the width of the vectors that it will be given.
         averaged: whether the sum is divided by the number of vectors.
-        embedding_dim: checked against the width that arrives, when it is stated.
     """
 
     def __init__(

@@ -25,13 +25,11 @@ class CnnPooler(Pooler):
     A sequence shorter than a filter is padded at its end with zeros to the filter's width.
 
     Args:
-        input_dim: the width of the vectors that it will be given.
         num_filters: how many filters there are of each width.
         ngram_filter_sizes: the widths of the filters, in vectors.
         conv_layer_activation: what follows the convolution.
         output_dim: the width that a linear layer gives in the end; null for none, and so
             `num_filters` for each width.
-        embedding_dim: checked against the width that arrives, when it is stated.
     """
 
     def __init__(

@@ -17,7 +17,6 @@ class ComposeEncoder(Encoder):
     """Encodes with each of several encoders what the one before it gives.
 
     Args:
-        input_dim: the width of the vectors that it will be given.
         encoders: from the first to the last; each is built for the width of the one before it.
     """
 

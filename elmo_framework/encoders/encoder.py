@@ -13,11 +13,13 @@ from elmo_framework.common.registry import Registrable
 class Encoder(nn.Module, Registrable, ABC):
     """Encodes sequences; padding changes nothing, and vectors at padding are zero.
 
-    A member takes `input_dim: Local[int]`, the width of the vectors that it will be given, and
-    may take `input_size`, AllenNLP's key, which is then checked against it.
+    A member takes `input_dim: Local[int]`, and may take `input_size`, AllenNLP's key.
+
+    Args:
+        input_dim: the width of the vectors that it will be given.
+        input_size: checked against the width that arrives, when it is stated.
 
     Attributes:
-        input_dim: the width that it takes.
         output_dim: the width that it gives.
     """
 

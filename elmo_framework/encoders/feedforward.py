@@ -64,7 +64,6 @@ class FeedForwardEncoder(Encoder):
     """Applies one feed-forward network to each vector by itself.
 
     Args:
-        input_dim: the width of the vectors that it will be given.
         feedforward: the layers of the network.
     """
 

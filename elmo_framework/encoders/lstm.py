@@ -15,16 +15,7 @@ from elmo_framework.encoders.recurrent import Recurrent, RecurrentEncoder
 @final
 @Encoder.register("lstm")
 class LstmEncoder(RecurrentEncoder):
-    """An LSTM: the outputs of its top layer, those of both directions one after the other.
-
-    Args:
-        input_dim: the width of the vectors that it will be given.
-        hidden_size: the width of one direction.
-        num_layers: how many layers there are; each reads both directions of the one below.
-        bidirectional: whether a second LSTM reads each row from its end.
-        dropout: the share of values dropped between the layers.
-        input_size: checked against the width that arrives, when it is stated.
-    """
+    """An LSTM: the outputs of its top layer, those of both directions one after the other."""
 
     kind = nn.LSTM
 
@@ -35,12 +26,7 @@ class LstmPooler(Recurrent, Pooler):
     """An LSTM's state after the last word, that of each direction one after the other.
 
     Args:
-        input_dim: the width of the vectors that it will be given.
-        hidden_size: the width of one direction.
         num_layers: how many layers there are; the state is that of the top one.
-        bidirectional: whether a second LSTM reads each row from its end.
-        dropout: the share of values dropped between the layers.
-        input_size: checked against the width that arrives, when it is stated.
     """
 
     kind = nn.LSTM

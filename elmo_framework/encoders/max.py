@@ -15,11 +15,7 @@ from elmo_framework.nn.masking import masked_max
 @final
 @Pooler.register("max")
 class MaxPooler(Pooler):
-    """Keeps the largest value of each dimension over a sequence.
-
-    Args:
-        input_dim: the width of the vectors that it will be given.
-    """
+    """Keeps the largest value of each dimension over a sequence."""
 
     def __init__(self, input_dim: Local[int]) -> None:
         super().__init__()

@@ -15,12 +15,7 @@ from elmo_framework.encoders.encoder import Encoder
 @final
 @Encoder.register("pass_through")
 class PassThroughEncoder(Encoder):
-    """Gives back the vectors that it is given.
-
-    Args:
-        input_dim: the width of the vectors that it will be given.
-        input_size: checked against the width that arrives, when it is stated.
-    """
+    """Gives back the vectors that it is given."""
 
     def __init__(self, input_dim: Local[int], input_size: int | None = None) -> None:
         super().__init__()

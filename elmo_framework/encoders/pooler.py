@@ -13,7 +13,11 @@ from elmo_framework.common.registry import Registrable
 class Pooler(nn.Module, Registrable, ABC):
     """Makes one vector of a sequence; padding changes nothing, an empty sequence gives zeros.
 
-    A member takes `input_dim: Local[int]`.
+    A member takes `input_dim: Local[int]`, and may take `embedding_dim`, AllenNLP's key.
+
+    Args:
+        input_dim: the width of the vectors that it will be given.
+        embedding_dim: checked against the width that arrives, when it is stated.
 
     Attributes:
         output_dim: the width that it gives.

@@ -18,10 +18,15 @@ from elmo_framework.nn.recurrent import Reading, read_rows
 class Recurrent(nn.Module, ABC):
     """One of torch's recurrent networks; its weights have the name of their kind.
 
-    Each member documents the arguments, which are the same for all.
+    Args:
+        input_dim: the width of the vectors that it will be given.
+        hidden_size: the width of one direction.
+        num_layers: how many layers there are; each reads both directions of the one below.
+        bidirectional: whether a second network reads each row from its end.
+        dropout: the share of values dropped between the layers.
+        input_size: checked against the width that arrives, when it is stated.
 
     Attributes:
-        input_dim: the width that it takes.
         output_dim: the width that it gives: both directions stand one after the other.
 
     Raises:

@@ -18,10 +18,7 @@ from elmo_framework.nn.soft_alignment import masked_softmax
 class SelfAttentivePooler(Pooler):
     """Averages a sequence, each vector as it deserves by itself (McCann et al. 2017, 5.3).
 
-        beta = softmax(X v),  pooled = X^T beta
-
-    Args:
-        input_dim: the width of the vectors that it will be given.
+    With beta = softmax(X v), it gives X^T beta.
     """
 
     def __init__(self, input_dim: Local[int]) -> None:

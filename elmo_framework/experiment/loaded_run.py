@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 import torch
 
@@ -32,6 +32,8 @@ from elmo_framework.training.process_group import ProcessGroup, choose_device
 from elmo_framework.training.trainer import grouped
 
 Note = Callable[[Any, Any], None]
+TokenizerConfig: TypeAlias = str | dict[str, Any]
+"""A tokenizer by its registered name, or with keys, as in a config."""
 
 
 @dataclass(frozen=True)
@@ -109,19 +111,20 @@ class LoadedRun:
         inputs: Iterable[str | Mapping[str, Any]],
         *,
         batch_size: int = 32,
-        tokenizer: Tokenizer | str | None = None,
+        tokenizer: Tokenizer | TokenizerConfig | None = None,
     ) -> list[dict[str, Any]]:
         """Predict for sentences or JSON objects; return a JSON object for each.
 
         Args:
             inputs: a sentence means `{"sentence": ...}`.
             batch_size: how many go through the model together.
-            tokenizer: splits raw text, by its registered name or as it is; else the reader's, else
-                the task's.
+            tokenizer: splits raw text: itself, its registered name, or what a config says of it;
+                else the reader's, else the task's.
 
         Raises:
             RunError: the run is a pretrained biLM, which predicts nothing, or there is no such
                 tokenizer.
+            ConfigError: the keys of the tokenizer are wrong.
             DataError: an object has not what the task needs.
             TypeError: `inputs` is one sentence or one object.
             ValueError: `batch_size` is below 1.
@@ -133,7 +136,9 @@ class LoadedRun:
         pairs = self.predictions(examples, batch_size=batch_size)
         return [to_json(prediction, example) for prediction, example in pairs]
 
-    def to_example(self, tokenizer: Tokenizer | str | None = None) -> Callable[[object], Any]:
+    def to_example(
+        self, tokenizer: Tokenizer | TokenizerConfig | None = None
+    ) -> Callable[[object], Any]:
         """Return what makes an example of a sentence or an object, as `predict` does."""
         task = self.head().task
         chosen = self._tokenizer(task, tokenizer)
@@ -170,8 +175,10 @@ class LoadedRun:
         )
         return evaluator.sums(self.model, note)
 
-    def _tokenizer(self, task: HeadTask[Any, Any], wanted: Tokenizer | str | None) -> Tokenizer:
-        if isinstance(wanted, str):
+    def _tokenizer(
+        self, task: HeadTask[Any, Any], wanted: Tokenizer | TokenizerConfig | None
+    ) -> Tokenizer:
+        if isinstance(wanted, str | dict):
             return build_tokenizer(wanted)
         chosen = wanted or self.experiment.evaluation_reader.tokenizer
         return chosen or build_tokenizer(task.default_tokenizer)
@@ -220,7 +227,7 @@ def _build(run: RunDirectory, experiment: Experiment, vocabularies: Vocabularies
     """Build the model of a run, for weights that follow.
 
     Raises:
-        RunError: the biLM that it reads is gone.
+        RunError: a model that it reads, such as a biLM, is gone.
     """
     try:
         return experiment.model.build(vocabularies=vocabularies, weights_follow=True)
@@ -228,21 +235,22 @@ def _build(run: RunDirectory, experiment: Experiment, vocabularies: Vocabularies
         if error.path is None or error.path.exists():
             raise
         raise RunError(
-            f"{run.path}: this run needs the biLM that is recorded at {error.path}, and nothing "
+            f"{run.path}: this run needs the model that is recorded at {error.path}, and nothing "
             "is there; put it back"
         ) from error
 
 
-def build_tokenizer(name: str) -> Tokenizer:
-    """Return a tokenizer by its registered name.
+def build_tokenizer(wanted: TokenizerConfig) -> Tokenizer:
+    """Return a tokenizer.
 
     Raises:
         RunError: there is none of that name.
+        ConfigError: its keys are wrong.
     """
     known = members(Tokenizer)
-    if name not in known:
-        raise RunError(f"{name!r} is no tokenizer; {allowed(name, known)}")
-    return parse(Tokenizer, name, source="tokenizer").build()
+    if isinstance(wanted, str) and wanted not in known:
+        raise RunError(f"{wanted!r} is no tokenizer; {allowed(wanted, known)}")
+    return parse(Tokenizer, wanted, source="tokenizer").build()
 
 
 @contextmanager
@@ -277,6 +285,7 @@ def _require_same_bilm(run: RunDirectory, model: Model[Any]) -> None:
         expected = trained_on.get(name)
         if expected is not None and expected != reference.digest:
             raise RunError(
-                f"{run.path}: {reference.path} is another biLM now than the one that this run "
-                f"was trained on (SHA-256 {reference.digest[:12]}, not {expected[:12]})"
+                f"{run.path}: {reference.path}, with the files that belong to it, is another model "
+                "now than the one that this run was trained on "
+                f"(SHA-256 {reference.digest[:12]}, not {expected[:12]})"
             )

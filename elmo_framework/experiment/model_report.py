@@ -26,6 +26,7 @@ from elmo_framework.experiment.parameter_counts import (
     frozen_parameters,
 )
 from elmo_framework.model.model import Model
+from elmo_framework.training.evaluator import metric_problem
 
 BuiltT = TypeVar("BuiltT")
 
@@ -86,7 +87,8 @@ def inspect_model(experiment: Lazy[Experiment], *, reads_data: bool) -> ModelRep
     if built is None or model is None or problems:
         raise ConfigError(experiment.source, problems)
     frozen = built.trainer.no_grad
-    _require_matches(frozen, model, source=experiment.source)
+    if problems := [*_idle_patterns(frozen, model), *_metric_problems(built, model)]:
+        raise ConfigError(experiment.source, problems)
     trials = _trials(lazy, model, vocabularies)
     return ModelReport(
         widths=list(_widths(trials)),
@@ -118,15 +120,17 @@ def _attempt(build: Callable[[], BuiltT], problems: list[Problem]) -> BuiltT | N
         return None
 
 
-def _require_matches(patterns: Sequence[str], model: nn.Module, *, source: str) -> None:
+def _idle_patterns(patterns: Sequence[str], model: nn.Module) -> Iterator[Problem]:
     names = [name for name, _ in model.named_parameters()]
-    problems = [
-        Problem(dotted("trainer.no_grad", index), f"{pattern!r} matches no parameter's name")
-        for index, pattern in enumerate(patterns)
-        if not any(re.search(pattern, name) for name in names)
-    ]
-    if problems:
-        raise ConfigError(source, problems)
+    for index, pattern in enumerate(patterns):
+        if not any(re.search(pattern, name) for name in names):
+            message = f"{pattern!r} matches no parameter's name"
+            yield Problem(dotted("trainer.no_grad", index), message)
+
+
+def _metric_problems(experiment: Experiment, model: Model[Any]) -> Iterator[Problem]:
+    if problem := metric_problem(experiment.trainer.validation_metric, model):
+        yield Problem("trainer.validation_metric", problem)
 
 
 def _widths(trials: Trials) -> Iterator[Width]:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Iterator
 from functools import partial
 from typing import Any
 
 from elmo_framework.common.errors import RunError, allowed
-from elmo_framework.common.files import json_line
 from elmo_framework.model.task import HeadTask, PredictionFormat
 
 
@@ -25,4 +25,4 @@ def prediction_format(task: HeadTask[Any, Any], name: str) -> PredictionFormat:
 
 def _json_lines(task: HeadTask[Any, Any], predictions: Iterable[tuple[Any, Any]]) -> Iterator[str]:
     for prediction, example in predictions:
-        yield json_line(task.to_json(prediction, example))
+        yield json.dumps(task.to_json(prediction, example), ensure_ascii=False) + "\n"

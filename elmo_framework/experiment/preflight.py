@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from glob import has_magic
@@ -22,6 +23,9 @@ from elmo_framework.common.walk import leaves
 from elmo_framework.data.paths import matches
 from elmo_framework.data.reader import DatasetReader
 from elmo_framework.experiment.experiment import Experiment, VocabularyOptions
+
+_ADDRESS = re.compile(r"(https?|s3|gs|ftp):/+")
+"""What is left of the beginning of a URL that was read as a path, its two slashes made one."""
 
 
 def check(config: Config) -> Lazy[Experiment]:
@@ -79,6 +83,9 @@ def _exists(path: Path) -> bool:
 
 def _absence(path: Path) -> str:
     """Say that a path is not there, from which of its folders on, and what is there instead."""
+    if _ADDRESS.match(str(path)):
+        written = _ADDRESS.sub(r"\1://", str(path))
+        return f"{written!r} is an address, which is not downloaded: fetch it, and name the file."
     if has_magic(str(path)):
         return f"no file matches {str(path)!r} (looked for in {Path.cwd()})"
     first = next(part for part in (*reversed(path.parents), path) if not _exists(part))

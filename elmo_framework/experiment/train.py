@@ -27,12 +27,11 @@ from elmo_framework.experiment.experiment import Beginning, Experiment, Split
 from elmo_framework.experiment.model_report import inspect_model
 from elmo_framework.experiment.run_directory import RunDirectory
 from elmo_framework.experiment.training_job import TrainingJob
-from elmo_framework.metrics.metric import is_of_one_type
 from elmo_framework.model.model import Model
 from elmo_framework.training.checkpointer import Best, Checkpointer
 from elmo_framework.training.console import Console
 from elmo_framework.training.estimate import Estimate
-from elmo_framework.training.evaluator import Evaluator, require_score
+from elmo_framework.training.evaluator import Evaluator, metric_problem
 from elmo_framework.training.interrupt import interrupts
 from elmo_framework.training.moving_average import AveragedWeights
 from elmo_framework.training.observer import Observer, Observers, RunLog
@@ -82,6 +81,7 @@ def train(
 def _train(job: TrainingJob) -> dict[str, Any]:
     vocabularies = job.vocabularies()
     model = build_model(job.experiment, vocabularies, job.device)
+    _require_metric(job.experiment.trainer.validation_metric, model)
     job.record(model)
     prepare_model(job.experiment, model, job.device)
     checkpointer = Checkpointer(
@@ -195,26 +195,26 @@ def _evaluator(
     )
     precision = job.experiment.trainer.precision
     evaluator = Evaluator(source, group=job.group, device=job.device, precision=precision)
-    _rehearse(evaluator, model, metric=job.experiment.trainer.validation_metric, path=path)
+    _rehearse(evaluator, model, path=path)
     return evaluator
 
 
-def _rehearse(evaluator: Evaluator, model: Model[Any], *, metric: str, path: Path) -> None:
+def _require_metric(metric: str, model: Model[Any]) -> None:
+    """Refuse a metric that the labels of the data leave out, before any layer is computed."""
+    if problem := metric_problem(metric, model):
+        raise RunError(f"trainer.validation_metric: {problem}")
+
+
+def _rehearse(evaluator: Evaluator, model: Model[Any], *, path: Path) -> None:
     """Find out before hours of training what would stop the first evaluation.
 
     Raises:
         DataError: the data has a label that was not seen in training.
-        RunError: the model has no such score.
     """
     try:
-        scores = evaluator.rehearse(model)
+        evaluator.rehearse(model)
     except DataError as error:
-        raise DataError(
-            f"{error}; to count its labels too, name it in datasets_for_vocab_creation", path=path
-        ) from error
-    # Scores by type, such as f1-measure-PER, need not be there from the first batch on.
-    if scores and not is_of_one_type(metric[1:], scores):
-        require_score(metric, scores)
+        raise DataError(str(error), path=path) from error
 
 
 def _observers(job: TrainingJob, trainer: Trainer) -> Observers:

@@ -21,7 +21,7 @@ from elmo_framework.common.errors import DataError, RunError, allowed
 from elmo_framework.common.logs import Progress
 from elmo_framework.data.paths import STANDARD_INPUT
 from elmo_framework.embedding.corpus import Corpus, Line
-from elmo_framework.experiment.loaded_run import build_tokenizer
+from elmo_framework.experiment.loaded_run import TokenizerConfig, build_tokenizer
 from elmo_framework.training.process_group import choose_device
 
 _POOL_WORDS = 1 << 17
@@ -40,7 +40,7 @@ class NeighborSearch:
         layers: which layers are compared, 0 being that of the token encoder. None means all; but
             occurrences of one word are all the same to layer 0, and it is left out for them.
         any_word: whether every word of the corpus may be a neighbour, not `word` alone.
-        tokenizer: what splits the query and the lines into words, by its registered name.
+        tokenizer: what splits the query and the lines into words.
         device: `auto`, `cpu` or `cuda`.
     """
 
@@ -50,7 +50,7 @@ class NeighborSearch:
     num_neighbors: int = 10
     layers: Sequence[int] | None = None
     any_word: bool = False
-    tokenizer: str = "whitespace"
+    tokenizer: TokenizerConfig = "whitespace"
     device: str = "auto"
 
 

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Mapping, Set
+from typing import Any
 
 
 def share(part: float, whole: float) -> float:
@@ -16,13 +17,24 @@ def harmonic_mean(precision: float, recall: float) -> float:
     return share(2 * precision * recall, precision + recall)
 
 
+def label_counts(predicted: Set[tuple[Any, ...]], gold: Set[tuple[Any, ...]]) -> Counter[str]:
+    """Count what is labelled, under `correct/LABEL`, `predicted/LABEL` and `gold/LABEL`.
+
+    Args:
+        predicted: what was found; the label of each stands last in it.
+        gold: what is there, in the same form.
+    """
+    counted = {"correct": predicted & gold, "predicted": predicted, "gold": gold}
+    return Counter(f"{kind}/{label}" for kind, found in counted.items() for *_, label in found)
+
+
 def label_scores(
     sums: Mapping[str, float], *, not_in_overall: Set[str] = frozenset()
 ) -> dict[str, float]:
     """Return `precision-LABEL`, `recall-LABEL` and `f1-measure-LABEL`, with `overall` for all.
 
     Args:
-        sums: under `correct/LABEL`, `predicted/LABEL` and `gold/LABEL`; others are passed over.
+        sums: those of `label_counts`; others are passed over.
         not_in_overall: labels that do not count for `overall`.
     """
     by_label: dict[str, dict[str, float]] = {}

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TypeAlias, final
 
 from elmo_framework.metrics.metric import Metric
-from elmo_framework.metrics.shares import label_scores, share
+from elmo_framework.metrics.shares import label_counts, label_scores, share
 
-SpanReader: TypeAlias = Callable[[Sequence[str]], Collection[tuple[int, int, str]]]
-"""Returns the spans that the tags of a sentence stand for: start, end and label."""
+SpanReader: TypeAlias = Callable[[Sequence[str]], Iterable[tuple[int, int, str]]]
+"""Returns the spans that the tags of a sentence stand for, in order: start, end and label."""
 
 
 @final
@@ -32,11 +31,7 @@ class SpanF1(Metric):
 
     def count(self, prediction: Sequence[str], gold: Sequence[str]) -> Mapping[str, float]:
         """Count the tags of one sentence."""
-        predicted, expected = set(self._read_spans(prediction)), set(self._read_spans(gold))
-        spans = {"correct": predicted & expected, "predicted": predicted, "gold": expected}
-        sums: Counter[str] = Counter()
-        for name, found in spans.items():
-            sums.update(f"{name}/{label}" for _, _, label in found)
+        sums = label_counts(set(self._read_spans(prediction)), set(self._read_spans(gold)))
         sums["words"] = len(gold)
         sums["correct_words"] = sum(map(str.__eq__, prediction, gold))
         return {name: float(value) for name, value in sums.items()}

@@ -3,20 +3,18 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TypeAlias, final
 
 from elmo_framework.metrics.metric import Metric
-from elmo_framework.metrics.shares import label_scores
-
-SpanReader: TypeAlias = Callable[[Sequence[str]], Iterable[tuple[int, int, str]]]
-"""Returns the spans that the tags of a sentence stand for, in order: start, end and label."""
+from elmo_framework.metrics.shares import label_counts, label_scores
+from elmo_framework.metrics.span_f1 import SpanReader
 
 Frame: TypeAlias = tuple[int | None, Sequence[str]]
 """Where a predicate stands, and the tags of its arguments; None for no predicate at all."""
 
-Argument: TypeAlias = tuple[str, tuple[tuple[int, int], ...]]
-"""A label, and the pieces of the argument."""
+Argument: TypeAlias = tuple[tuple[tuple[int, int], ...], str]
+"""The pieces of an argument, and its label."""
 
 _CONTINUATION = "C-"
 _EXCLUDED = frozenset({"V"})
@@ -52,15 +50,8 @@ class SrlEval(Metric):
         for predicate, tags in gold:
             if predicate is not None:
                 found = set(arguments(self._read_spans(predicted.get(predicate, ()))))
-                self._count_arguments(found, set(arguments(self._read_spans(tags))), sums)
+                sums += label_counts(found, set(arguments(self._read_spans(tags))))
         return {name: float(value) for name, value in sums.items()}
-
-    def _count_arguments(
-        self, predicted: set[Argument], gold: set[Argument], sums: Counter[str]
-    ) -> None:
-        counted = {"correct": predicted & gold, "predicted": predicted, "gold": gold}
-        for name, found in counted.items():
-            sums.update(f"{name}/{label}" for label, _ in found)
 
     def score(self, sums: Mapping[str, float]) -> dict[str, float]:
         """Return the scores; those of labels that occur nowhere are left out."""
@@ -73,7 +64,7 @@ def arguments(spans: Iterable[tuple[int, int, str]]) -> list[Argument]:
     Args:
         spans: of one predicate, in order, with no two at the same word.
     """
-    found: list[tuple[str, list[tuple[int, int]]]] = []
+    found: list[tuple[list[tuple[int, int]], str]] = []
     latest: dict[str, list[tuple[int, int]]] = {}
     for start, end, label in spans:
         continued = label.removeprefix(_CONTINUATION)
@@ -81,5 +72,5 @@ def arguments(spans: Iterable[tuple[int, int, str]]) -> list[Argument]:
             latest[continued].append((start, end))
             continue
         latest[continued] = [(start, end)]
-        found.append((continued, latest[continued]))
-    return [(label, tuple(pieces)) for label, pieces in found]
+        found.append((latest[continued], continued))
+    return [(tuple(pieces), label) for pieces, label in found]

@@ -132,7 +132,7 @@ class Model(nn.Module, Registrable, ABC, Generic[BatchT]):
 
     @abstractmethod
     def scores(self, sums: Mapping[str, float]) -> dict[str, float]:
-        """Make the scores of sums."""
+        """Make the scores of sums; of none at all too, so that names are known without data."""
 
     @property
     def indexers(self) -> Sequence[Indexer]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from abc import ABC, abstractmethod
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, ClassVar, Generic, TypeAlias, TypeVar
 
@@ -76,9 +77,24 @@ class HeadTask(Task[ExampleT, BatchT]):
     default_tokenizer: ClassVar[str] = "spacy"
     formats: ClassVar[Mapping[str, PredictionFormat]] = {}
 
+    def count(self, examples: Iterable[ExampleT]) -> Counts:
+        """Count `words`, those of `sentences`, and `labels`, of the examples that have one."""
+        words: Counter[str] = Counter()
+        labels: Counter[str] = Counter()
+        for example in examples:
+            for sentence in self.sentences(example):
+                words.update(sentence)
+            label = self.label(example)
+            labels.update(() if label is None else (label,))
+        return {"words": words, "labels": labels}
+
     @abstractmethod
     def sentences(self, example: ExampleT) -> Iterable[Sequence[str]]:
         """Return the sentences of an example: their ELMo layers are kept, their words counted."""
+
+    def label(self, example: ExampleT) -> str | None:
+        """Return the one label of an example for `count`; None where it has none, or many."""
+        return None
 
     @abstractmethod
     def gold(self, example: ExampleT) -> Any:

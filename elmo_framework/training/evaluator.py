@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
@@ -12,8 +13,15 @@ import torch
 from elmo_framework.common.errors import RunError, allowed
 from elmo_framework.data.batch import to_device
 from elmo_framework.data.source import BatchSource
+from elmo_framework.metrics.metric import is_of_one_type
 from elmo_framework.model.model import Model
 from elmo_framework.training.process_group import ProcessGroup
+
+_BETTER = {
+    "-": (re.compile(r"(.*_)?(loss|perplexity)"), "smaller"),
+    "+": (re.compile(r"accuracy\d*|(.*_)?(acc|em|f1|precision|recall)(-.*)?"), "larger"),
+}
+"""By its sign: which scores are known to be better when they are so."""
 
 
 class Evaluator:
@@ -56,12 +64,10 @@ class Evaluator:
                 sums.update(self._sums(model, held, note))
         return self._group.sum(sums)
 
-    def rehearse(self, model: Model[Any]) -> dict[str, float]:
+    def rehearse(self, model: Model[Any]) -> None:
         """Make every batch and score the first, so that what would fail later fails now.
 
-        Returns:
-            scores of the first batch of this process, for their names; nothing where the data
-            has fewer batches than there are processes, and none is left for this one.
+        Of data with fewer batches than there are processes, none may be left for this one.
 
         Raises:
             DataError: a label was not seen in training.
@@ -69,11 +75,11 @@ class Evaluator:
         batches = self._source.batches()
         first = next(batches, None)
         if first is None:
-            return {}
+            return
         for _ in batches:  # made, and none of them held: together they may fill the memory
             pass
         with inference(model), model.fresh_state():
-            return model.scores(self._sums(model, first, None))
+            model.scores(self._sums(model, first, None))
 
     def _sums(
         self, model: Model[Any], held: Any, note: Callable[[Any, Any], None] | None
@@ -101,6 +107,26 @@ def require_score(metric: str, scores: Mapping[str, float]) -> None:
             f"trainer.validation_metric: {metric!r} is no score of this model; "
             f"{allowed(metric[1:], scores)}"
         )
+
+
+def metric_problem(metric: str, model: Model[Any]) -> str | None:
+    """Say what is wrong with a metric, as far as the model tells it without data.
+
+    Scores of one type of label, such as `f1-measure-PER`, come with the data.
+
+    Args:
+        metric: `trainer.validation_metric`, its sign included.
+        model: what is trained.
+    """
+    name, known = metric[1:], {"loss", *model.scores({})}
+    if name not in known and not is_of_one_type(name, known):
+        return f"{metric!r} is no score of this model; {allowed(name, known)}"
+    for sign, (names, size) in _BETTER.items():
+        if names.fullmatch(name) and metric[0] != sign:
+            return (
+                f"{metric!r} would keep the worst weights: {size} is better; write {sign + name!r}"
+            )
+    return None
 
 
 def autocast(device: torch.device, precision: str) -> torch.autocast:

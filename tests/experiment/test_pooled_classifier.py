@@ -144,7 +144,8 @@ def test_a_label_that_was_not_seen_in_training_is_refused(
     assert main(["evaluate", str(run), str(data)]) == 2
     assert capsys.readouterr().err.splitlines()[-1] == (
         f"error: {data}: 'musik' is none of the labels seen in training; "
-        "allowed: cooking, sport, weather. It is that of: 'The band played on .'"
+        "allowed: cooking, sport, weather. It stands in: 'The band played on .'. "
+        "Labels are counted before training, in the data of datasets_for_vocab_creation."
     )
 
 

@@ -154,6 +154,6 @@ def test_another_bilm_in_the_place_of_the_old_one_is_refused(
     options = tmp_path / "bilm/options.json"
     options.write_text(options.read_text() + "\n")
     assert main(["predict", str(tmp_path / "run"), str(ROOT / "README.md")]) == 2
-    assert "is another biLM now than the one that this run was trained on" in (
+    assert "is another model now than the one that this run was trained on" in (
         capsys.readouterr().err
     )

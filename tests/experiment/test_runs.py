@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import json
 import shutil
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -14,9 +15,11 @@ from safetensors.torch import load_file
 
 from elmo_framework import load
 from elmo_framework.commands.main import main
+from elmo_framework.common.errors import DataError
 from elmo_framework.common.files import digest
 from elmo_framework.data.batches import Batches
 from elmo_framework.data.tokenizer import WhitespaceTokenizer
+from elmo_framework.tasks.tagging.task import TaggingTask
 from tests.experiment.jobs import DATA, TAGGING, evaluations, pretrain, tagging_with, train
 
 NER = "experiments/ner/elmo.jsonnet"
@@ -132,6 +135,37 @@ def test_evaluate_writes_scores_and_predictions(
     assert json.loads(scores.read_text()) == {valid: load(tagger).evaluate(valid)}
 
 
+def test_scores_are_there_when_predictions_cannot_be_written(
+    tagger: Path,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def refused(predictions: object) -> Iterator[str]:
+        yield "half"
+        raise DataError("two examples have one id")
+
+    monkeypatch.setitem(TaggingTask.formats, "conll", refused)
+    tags, scores = tmp_path / "tags.txt", tmp_path / "scores.json"
+    flags = ["--predictions-file", str(tags), "--output-file", str(scores), "--format", "json"]
+    data = str(DATA / "valid.txt")
+    assert main(["evaluate", str(tagger), data, *flags, "--predictions-format", "conll"]) == 2
+    told = capsys.readouterr()
+    assert json.loads(told.out) == json.loads(scores.read_text()) != {}
+    assert "two examples have one id" in told.err
+    assert not tags.exists()
+
+
+def test_a_format_of_predictions_needs_their_file(
+    tagger: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    data = str(DATA / "valid.txt")
+    assert main(["evaluate", str(tagger), data, "--predictions-format", "conll"]) == 2
+    assert capsys.readouterr().err == (
+        "error: --predictions-format conll needs --predictions-file, which names what is written\n"
+    )
+
+
 def test_predictions_stand_in_the_order_of_the_file(tagger: Path) -> None:
     run = load(tagger)
     run.experiment.evaluation_loader = Batches(batch_size=7, bucketing=True)
@@ -161,6 +195,25 @@ def test_predict_writes_a_file(tagger: Path, tmp_path: Path) -> None:
     options = ["--output-file", str(output), "--tokenizer", "whitespace"]
     assert main(["predict", str(tagger), str(source), *options]) == 0
     assert json.loads(output.read_text())["words"] == ["Anna", "left", "."]
+
+
+def test_predict_takes_a_tokenizer_as_a_config_writes_it(
+    tagger: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    german = {"type": "spacy", "language": "de"}
+    assert load(tagger).predict(["Am 3. Mai."], tokenizer=german)[0]["words"] == [
+        "Am",
+        "3.",
+        "Mai",
+        ".",
+    ]
+    source = tmp_path / "in.txt"
+    source.write_text("Am 3. Mai.\n")
+    assert main(["predict", str(tagger), str(source), "--tokenizer", json.dumps(german)]) == 0
+    assert json.loads(capsys.readouterr().out)["words"] == ["Am", "3.", "Mai", "."]
+    wrong = json.dumps({**german, "languag": "fr"})
+    assert main(["predict", str(tagger), str(source), "--tokenizer", wrong]) == 2
+    assert "languag: is no key of SpacyTokenizer" in capsys.readouterr().err
 
 
 def test_predict_takes_a_tokenizer_by_name_or_as_it_is(tagger: Path) -> None:
@@ -273,8 +326,12 @@ def test_torch_is_left_as_it_was(tagger: Path) -> None:
     assert before == (torch.get_default_dtype(), torch.is_grad_enabled(), torch.get_num_threads())
 
 
-def test_a_lone_surrogate_is_tagged_and_written(tagger: Path, tmp_path: Path) -> None:
-    source, output = tmp_path / "in.jsonl", tmp_path / "out.jsonl"
-    source.write_text('{"tokens": ["\\ud800", "left"]}\n')
-    assert main(["predict", str(tagger), str(source), "--output-file", str(output)]) == 0
-    assert json.loads(output.read_text())["words"] == ["\ud800", "left"]
+def test_half_a_character_is_refused_with_its_line_and_tagged_from_python(
+    tagger: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    source = tmp_path / "in.jsonl"
+    source.write_text('{"tokens": ["Anna"]}\n{"tokens": ["\\ud800", "left"]}\n')
+    assert main(["predict", str(tagger), str(source), "--pretty"]) == 2
+    said = capsys.readouterr().err
+    assert f"{source}:2: 'tokens' holds half a character: '\\ud800' without its pair" in said
+    assert load(tagger).predict([{"tokens": ["\ud800"]}])[0]["words"] == ["\ud800"]

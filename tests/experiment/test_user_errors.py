@@ -278,7 +278,7 @@ def test_a_run_whose_bilm_is_gone_says_where_it_was(
     assert train(NER, run, tagging_with(own, **{"trainer.num_epochs": 1})) == 0
     shutil.rmtree(own)
     assert main(["evaluate", str(run), str(DATA / "valid.txt")]) == 2
-    expected = f"{run}: this run needs the biLM that is recorded at {own}, "
+    expected = f"{run}: this run needs the model that is recorded at {own}, "
     assert message_of(capsys).startswith(expected)
 
 
@@ -311,6 +311,23 @@ def test_a_metric_that_does_not_exist_is_named(
     changes = tagging_with(bilm, **{"trainer.validation_metric": "+f1-overall"})
     assert train(NER, tmp_path / "run", changes) == 2
     assert "Did you mean 'f1-measure-overall'?" in message_of(capsys)
+
+
+def test_a_metric_that_the_tags_leave_out_is_named_before_layers_are_computed(
+    bilm: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def compute(*arguments: Any) -> None:
+        raise AssertionError("layers were computed")
+
+    monkeypatch.setattr("elmo_framework.experiment.train.prepare_model", compute)
+    text = tmp_path / "pos.txt"
+    text.write_text("Anna NNP B-NP O\nleft VBD B-VP O\n")
+    data = {"train_data_path": str(text), "validation_data_path": str(text)}
+    reader = {"dataset_reader.tag_label": "pos", "dataset_reader.coding_scheme": None}
+    metric = {"trainer.validation_metric": "+f1-measure-overall"}
+    assert train(NER, tmp_path / "run", tagging_with(bilm, **data, **reader, **metric)) == 2
+    expected = "trainer.validation_metric: '+f1-measure-overall' is no score of this model"
+    assert expected in message_of(capsys)
 
 
 def test_a_pattern_that_freezes_nothing_is_named(

@@ -33,7 +33,6 @@ class BasicClassifier(Classifier[ClassificationBatch]):
 
     Args:
         embedder: gives each word its vector.
-        vocabularies: what was counted in the training data, its labels among it.
         pooler: makes one vector of a text.
         encoder: reads the vectors before they are pooled; they stay as they are unless stated.
         output_embedder: gives vectors that stand after those of the encoder: ELMo at the output.

@@ -42,7 +42,6 @@ class BiattentiveClassifier(Classifier[ClassificationBatch]):
         encoder: the first to read the words.
         integrator: reads the words beside what they are aligned with.
         output_layer: scores the labels.
-        vocabularies: what was counted in the training data, its labels among it.
         output_embedder: gives vectors that stand after those of the integrator: ELMo at the
             output, on the far side of the attention as in the paper.
         pre_encode_feedforward: transforms each word's vector before it is encoded; null for not.

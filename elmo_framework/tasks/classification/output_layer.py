@@ -95,6 +95,11 @@ class MaxoutOutputLayer(OutputLayer):
         shares = dropout if isinstance(dropout, list) else [dropout] * len(output_dims)
         if len(shares) != len(output_dims):
             raise ValueError(f"dropout has {len(shares)} items, output_dims {len(output_dims)}")
+        if len(output_dims) > 1 and output_dims[-1] == num_labels:
+            raise ValueError(
+                f"output_dims ends with {num_labels}, the number of labels; a last layer of that "
+                "width is added: leave it out"
+            )
         layers = [
             MaxoutLayer(dim, pool_sizes, share)
             for dim, share in zip([*output_dims, num_labels], [*shares, 0.0], strict=True)

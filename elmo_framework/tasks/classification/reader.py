@@ -28,7 +28,6 @@ class TextClassificationReader(FileReader[ClassifiedText]):
         text_key: the name of the text.
         label_key: the name of the label, which is a string or a whole number; -1 is one too.
         max_sequence_length: after how many words a text is cut; null for never.
-        max_instances: how many texts are read; null for all.
     """
 
     example_type = ClassifiedText
@@ -51,8 +50,6 @@ class TextClassificationReader(FileReader[ClassifiedText]):
         return map(self._example, read_records(file))
 
     def _example(self, record: Record) -> ClassifiedText:
-        words = self.tokenizer.words(record.text(self._text_key))
-        if not words:
-            raise record.error(f"{self._text_key!r} holds no word; remove the line")
+        words = record.words(self._text_key, self.tokenizer)
         label = record.label(self._label_key)
-        return ClassifiedText(tuple(words[: self._max_sequence_length]), label)
+        return ClassifiedText(words[: self._max_sequence_length], label)

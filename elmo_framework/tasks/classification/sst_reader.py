@@ -52,7 +52,6 @@ class SstReader(FileReader[ClassifiedText]):
             `2`; or negative and positive as `0` and `1`, without the neutral texts.
         use_subtrees: whether the phrases of a sentence are texts as well.
         min_phrase_length: how many words a phrase must have to be one; sentences always are.
-        max_instances: how many texts are read; null for all.
     """
 
     example_type = ClassifiedText

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, ClassVar, final
 
@@ -17,7 +16,7 @@ from elmo_framework.data.labels import (
 )
 from elmo_framework.data.text import Indexer
 from elmo_framework.data.tokenizer import Tokenizer
-from elmo_framework.data.vocabulary import Counts, Vocabularies
+from elmo_framework.data.vocabulary import Vocabularies
 from elmo_framework.metrics.accuracy import TopAccuracy
 from elmo_framework.metrics.confusion import Confusion
 from elmo_framework.metrics.metric import Metric
@@ -39,15 +38,6 @@ class TextClassificationTask(HeadTask[ClassifiedText, ClassificationBatch]):
     metrics: ClassVar[Mapping[str, Metric]] = {"confusion": Confusion(), "top": TopAccuracy(3)}
     formats: ClassVar[Mapping[str, PredictionFormat]] = {"tsv": label_lines}
 
-    def count(self, examples: Iterable[ClassifiedText]) -> Counts:
-        """Count `words` and `labels`."""
-        words: Counter[str] = Counter()
-        labels: Counter[str] = Counter()
-        for example in examples:
-            words.update(example.words)
-            labels.update(() if example.label is None else (example.label,))
-        return {"words": words, "labels": labels}
-
     def collator(self, vocabularies: Vocabularies, indexers: Sequence[Indexer]) -> Collator:
         """Return what makes batches."""
         return ClassificationCollator(vocabularies.labels(), tuple(indexers))
@@ -59,6 +49,10 @@ class TextClassificationTask(HeadTask[ClassifiedText, ClassificationBatch]):
     def sentences(self, example: ClassifiedText) -> Iterable[Sequence[str]]:
         """Return the one text."""
         return (example.words,)
+
+    def label(self, example: ClassifiedText) -> str | None:
+        """Return the label."""
+        return example.label
 
     def gold(self, example: ClassifiedText) -> str:
         """Return the label of an example.

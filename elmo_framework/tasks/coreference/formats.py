@@ -5,10 +5,12 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
 from itertools import accumulate
 
 from rich.text import Text
 
+from elmo_framework.common.errors import DataError
 from elmo_framework.data.colours import COLOURS
 from elmo_framework.data.columns import one_cell
 from elmo_framework.metrics.coreference import Resolution
@@ -23,11 +25,21 @@ def conll2012(predictions: Iterable[tuple[Resolution, Document]]) -> Iterator[st
     """Write the columns of CoNLL-2012, the predicted clusters in the last.
 
     The name of each document is as it was read, and so is its part if one was named, so that the
-    scorer finds the document in the file of the right ones.
+    scorer finds the document in the file of the right ones. One without a name is called by its
+    number among the documents: `-_1` is the first.
+
+    Raises:
+        DataError: two documents have the same name and part, so that the scorer would find one.
     """
-    for resolution, document in predictions:
+    seen: set[str] = set()
+    for number, (resolution, given) in enumerate(predictions, start=1):
+        document = given if given.key else replace(given, key=f"-_{number}")
         part = "" if document.part is None else f"; part {document.part}"
-        yield f"#begin document ({document.key}){part}\n"
+        name = f"({document.key}){part}"
+        if name in seen:
+            raise DataError(f"two documents are called {name}; give each its own name")
+        seen.add(name)
+        yield f"#begin document {name}\n"
         for row, mentions in enumerate(_by_sentence(resolution, document)):
             yield "".join(_lines(document, row, mentions)) + "\n"
         yield "#end document\n"
@@ -61,7 +73,7 @@ def _lines(document: Document, row: int, mentions: Iterable[Bracketed]) -> Itera
     speakers = ["-"] * len(words) if document.speakers is None else document.speakers[row]
     cells = encode(mentions, len(words))
     for number, (word, speaker, cell) in enumerate(zip(words, speakers, cells, strict=True)):
-        place = (one_cell(document.key or "-"), str(int(document.part or 0)), str(number))
+        place = (one_cell(document.key), str(int(document.part or 0)), str(number))
         held = (one_cell(word), *_BEFORE_SPEAKER, one_cell(speaker), *_AFTER_SPEAKER)
         yield "\t".join((*place, *held, cell)) + "\n"
 

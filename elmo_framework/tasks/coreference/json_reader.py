@@ -10,16 +10,17 @@ from annotated_types import Gt
 
 from elmo_framework.common.errors import DataError
 from elmo_framework.data.paths import parsed_lines
-from elmo_framework.data.reader import DatasetReader, FileReader
+from elmo_framework.data.reader import DatasetReader
 from elmo_framework.data.records import json_object, string_of
 from elmo_framework.tasks.coreference.example import Document
 from elmo_framework.tasks.coreference.fields import clusters, word_lists
-from elmo_framework.tasks.coreference.genres import ONTONOTES, GenrePattern
+from elmo_framework.tasks.coreference.genres import ONTONOTES
+from elmo_framework.tasks.coreference.reader import CoreferenceReader
 
 
 @final
 @DatasetReader.register("coref_jsonlines")
-class JsonCoreferenceReader(FileReader[Document]):
+class JsonCoreferenceReader(CoreferenceReader):
     """Reads an object a line, with `sentences` and, where they are known, the other keys.
 
     `doc_key` is the name of the document, or with `key_has_part` that and the number of its part,
@@ -27,17 +28,9 @@ class JsonCoreferenceReader(FileReader[Document]):
     `clusters` are lists of [first word, last word], counted through the sentences from 0.
 
     Args:
-        max_sentences: how many sentences of each document are kept; null for all. Mentions of
-            others are left out.
-        remove_singletons: whether things that are mentioned once are left out.
-        genre_pattern: a regular expression whose one group finds the genre in the name of a
-            document; that of OntoNotes unless given, null for no genres.
         key_has_part: whether the last `_` of `doc_key` stands before the number of a part, so that
             predictions in columns name the document and its part as the right columns do.
-        max_instances: how many documents are read; null for all.
     """
-
-    example_type = Document
 
     def __init__(
         self,
@@ -47,13 +40,11 @@ class JsonCoreferenceReader(FileReader[Document]):
         key_has_part: bool = False,
         max_instances: Annotated[int, Gt(0)] | None = None,
     ) -> None:
-        super().__init__(max_instances)
-        self._genres = GenrePattern(genre_pattern)
-        self._max_sentences, self._remove_singletons = max_sentences, remove_singletons
+        super().__init__(max_sentences, remove_singletons, genre_pattern, max_instances)
         self._key_has_part = key_has_part
 
-    def examples(self, file: Path) -> Iterator[Document]:
-        """Yield the documents of a file."""
+    def documents(self, file: Path) -> Iterator[Document]:
+        """Yield the documents of a file as they are written."""
         return parsed_lines(file, self._document)
 
     def _document(self, line: str) -> Document:
@@ -61,15 +52,14 @@ class JsonCoreferenceReader(FileReader[Document]):
         key, part = string_of(held, "doc_key") if "doc_key" in held else "", None
         if self._key_has_part:
             key, part = _divided(key)
-        whole = Document(
+        return Document(
             sentences=word_lists(held, "sentences"),
             clusters=clusters(held, "clusters") if "clusters" in held else None,
             key=key,
             part=part,
             speakers=word_lists(held, "speakers") if "speakers" in held else None,
-            genre=self._genres.genre(key),
+            genre=self.genres.genre(key),
         )
-        return whole.cut(self._max_sentences, remove_singletons=self._remove_singletons)
 
 
 def _divided(key: str) -> tuple[str, str]:

@@ -24,6 +24,8 @@ from elmo_framework.tasks.coreference.fields import word_lists
 from elmo_framework.tasks.coreference.formats import coloured, conll2012
 
 _KEYS = ("document", "sentence", "sentences")
+# `clusters` are not read: they stand in files of `coref_jsonlines`, which can be predicted so.
+_OTHER_KEYS = ("speakers", "genre", "doc_key", "clusters")
 
 
 @final
@@ -76,16 +78,17 @@ class CoreferenceTask(HeadTask[Document, CoreferenceBatch]):
         """Make an example of `{"document": "..."}` or of `{"sentences": [["...", ...], ...]}`.
 
         Beside `sentences` there may be `speakers`, as many as the words. `sentence` means
-        `document`, and `genre` may stand beside any of them.
+        `document`; `genre` and `doc_key`, the name of the document, may stand beside any of them.
         """
-        require_known(inputs, (*_KEYS, "speakers", "genre"))
+        require_known(inputs, (*_KEYS, *_OTHER_KEYS))
         key = only_key(inputs, _KEYS)
         sentences, speakers = _sentences(key, inputs, tokenizer), None
         if "speakers" in inputs:
             speakers = word_lists(inputs, "speakers")
         genre = string_of(inputs, "genre") if "genre" in inputs else None
+        name = string_of(inputs, "doc_key") if "doc_key" in inputs else ""
         try:
-            return Document(sentences, None, speakers=speakers, genre=genre)
+            return Document(sentences, None, key=name, speakers=speakers, genre=genre)
         except ValueError as error:
             raise DataError(str(error)) from error
 

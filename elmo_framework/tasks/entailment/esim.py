@@ -43,7 +43,6 @@ class Esim(Classifier[EntailmentBatch]):
         projection_feedforward: makes what is compared narrower; f above.
         inference_encoder: reads each sentence beside what it is aligned with.
         output_feedforward: the layers before the labels; g above.
-        vocabularies: what was counted in the training data, its labels among it.
         output_embedder: gives vectors that stand after those of the encoder, before the
             sentences are aligned: ELMo at the output.
         dropout: the share of values dropped from the vectors before each encoder, the same

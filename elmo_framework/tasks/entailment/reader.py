@@ -11,7 +11,7 @@ from annotated_types import Gt
 
 from elmo_framework.common.component import Default
 from elmo_framework.data.reader import DatasetReader, FileReader
-from elmo_framework.data.records import Record, read_records
+from elmo_framework.data.records import read_records
 from elmo_framework.data.tokenizer import Tokenizer
 from elmo_framework.tasks.entailment.example import SentencePair
 
@@ -39,7 +39,6 @@ class SnliReader(FileReader[SentencePair]):
         hypothesis_key: the name of the second, which may follow from the first.
         label_key: the name of the label.
         only: which pairs are read: those with these values under these names.
-        max_instances: how many pairs are read; null for all.
     """
 
     example_type = SentencePair
@@ -76,15 +75,9 @@ class SnliReader(FileReader[SentencePair]):
                 num_skipped += 1
                 continue
             yield SentencePair(
-                self._words(record, self._premise_key),
-                self._words(record, self._hypothesis_key),
+                record.words(self._premise_key, self.tokenizer),
+                record.words(self._hypothesis_key, self.tokenizer),
                 label,
             )
         if num_skipped:
             _log.info("%s: %d pairs with the label '-' or '-1' were left out", file, num_skipped)
-
-    def _words(self, record: Record, name: str) -> tuple[str, ...]:
-        words = tuple(self.tokenizer.words(record.text(name)))
-        if not words:
-            raise record.error(f"{name!r} holds no word; remove the line")
-        return words

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, ClassVar, final
 
 from rich.text import Text
 
+from elmo_framework.common.errors import DataError
 from elmo_framework.data.inputs import given_words, require_object
 from elmo_framework.data.labels import (
     Classification,
@@ -17,7 +17,7 @@ from elmo_framework.data.labels import (
 )
 from elmo_framework.data.text import Indexer
 from elmo_framework.data.tokenizer import Tokenizer
-from elmo_framework.data.vocabulary import Counts, Vocabularies
+from elmo_framework.data.vocabulary import Vocabularies
 from elmo_framework.metrics.confusion import Confusion
 from elmo_framework.metrics.metric import Metric
 from elmo_framework.model.task import Collator, HeadTask, PredictionFormat
@@ -38,16 +38,6 @@ class EntailmentTask(HeadTask[SentencePair, EntailmentBatch]):
     metrics: ClassVar[Mapping[str, Metric]] = {"confusion": Confusion()}
     formats: ClassVar[Mapping[str, PredictionFormat]] = {"tsv": label_lines}
 
-    def count(self, examples: Iterable[SentencePair]) -> Counts:
-        """Count `words` and `labels`."""
-        words: Counter[str] = Counter()
-        labels: Counter[str] = Counter()
-        for example in examples:
-            words.update(example.premise)
-            words.update(example.hypothesis)
-            labels.update(() if example.label is None else (example.label,))
-        return {"words": words, "labels": labels}
-
     def collator(self, vocabularies: Vocabularies, indexers: Sequence[Indexer]) -> Collator:
         """Return what makes batches."""
         return EntailmentCollator(vocabularies.labels(), tuple(indexers))
@@ -60,6 +50,10 @@ class EntailmentTask(HeadTask[SentencePair, EntailmentBatch]):
         """Return the two sentences."""
         return example.premise, example.hypothesis
 
+    def label(self, example: SentencePair) -> str | None:
+        """Return the label."""
+        return example.label
+
     def gold(self, example: SentencePair) -> str:
         """Return the label of an example.
 
@@ -71,7 +65,7 @@ class EntailmentTask(HeadTask[SentencePair, EntailmentBatch]):
     def example(self, inputs: Mapping[str, Any], tokenizer: Tokenizer) -> SentencePair:
         """Make an example of `{"premise": ..., "hypothesis": ...}`: raw text or lists of words."""
         require_object(inputs, _KEYS)
-        premise, hypothesis = (given_words(inputs, key, tokenizer) for key in _KEYS)
+        premise, hypothesis = (_words(inputs, key, tokenizer) for key in _KEYS)
         return SentencePair(premise, hypothesis, None)
 
     def to_json(self, prediction: Classification, example: SentencePair) -> dict[str, Any]:
@@ -88,3 +82,10 @@ class EntailmentTask(HeadTask[SentencePair, EntailmentBatch]):
         premise, hypothesis = " ".join(example.premise), " ".join(example.hypothesis)
         label = label_in_colour(prediction)
         return Text.assemble(label, "  ", premise, (" \N{RIGHTWARDS ARROW} ", "dim"), hypothesis)
+
+
+def _words(inputs: Mapping[str, Any], key: str, tokenizer: Tokenizer) -> tuple[str, ...]:
+    words = given_words(inputs, key, tokenizer)
+    if not words:
+        raise DataError(f"{key!r} holds no word")
+    return words

@@ -82,6 +82,7 @@ class BiLanguageModel(Model[WindowBatch]):
         max_vocabulary_size: how many of the most frequent words the softmax knows, besides
             `<S>`, `</S>` and `<UNK>`; null means all.
         min_count: words that are rarer in the training text are predicted as `<UNK>`.
+        weights_follow: whether all of it will be loaded from a run, and not be trained.
     """
 
     task: ClassVar[LanguageModelingTask] = LanguageModelingTask()
@@ -97,6 +98,7 @@ class BiLanguageModel(Model[WindowBatch]):
         num_samples: Annotated[int, Gt(0)] | None = 8192,
         max_vocabulary_size: Annotated[int, Gt(0)] | None = None,
         min_count: Annotated[int, Gt(0)] = 1,
+        weights_follow: Injected[bool] = False,
     ) -> None:
         super().__init__()
         self.bilm = BiLm(token_encoder=token_encoder, context_layers=context_layers)
@@ -106,7 +108,7 @@ class BiLanguageModel(Model[WindowBatch]):
         )
         output_dim = self.bilm.context_layers.output_dim
         self.softmax = SampledSoftmax(output_dim, len(self._vocabulary), num_samples)
-        if self.softmax.num_samples != num_samples and not self.softmax.weight.is_meta:
+        if self.softmax.num_samples != num_samples and not weights_follow:
             _LOG.warning(
                 "model.num_samples is %d, and there are %d words: training takes the full softmax",
                 *(num_samples, len(self._vocabulary)),

@@ -29,7 +29,6 @@ class LanguageModelingReader(FileReader[LanguageModelingExample]):
     Args:
         tokenizer: what splits a line into sentences and words; `whitespace` takes the text as it
             is, one sentence a line.
-        max_instances: how many sentences are read at most, over all files.
     """
 
     example_type = LanguageModelingExample

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from jaxtyping import Bool, Float, Int
+from jaxtyping import Bool, Float
 from torch import Tensor
 from torch.nn import functional as F
 
@@ -15,10 +15,11 @@ from elmo_framework.data.text import TextBatch
 from elmo_framework.embedders.placement import joined
 from elmo_framework.embedders.text_embedder import TextEmbedder
 from elmo_framework.embedders.token_embedder import TokenEmbedder
+from elmo_framework.metrics.shares import share
 from elmo_framework.model.head import Head, HeadOutput
 from elmo_framework.model.model import Output
 from elmo_framework.tasks.question_answering.batch import QuestionBatch
-from elmo_framework.tasks.question_answering.example import Answer, Span
+from elmo_framework.tasks.question_answering.example import Answer, PassageQuestion, Span
 from elmo_framework.tasks.question_answering.span_search import best_answers
 from elmo_framework.tasks.question_answering.task import QuestionAnsweringTask
 
@@ -52,6 +53,11 @@ class AnswerHead(Head[QuestionBatch]):
     Scores hold, beside those of the task, the shares of questions that are right about the answer
     that is learned: `start_acc`, whose most probable first word is its first; `end_acc`, likewise
     the last; `span_acc`, whose predicted answer has both.
+
+    Args:
+        embedder: gives the words of passage and question their vectors.
+        output_embedder: gives vectors that stand after those of the encoder: ELMo at the output.
+        max_span_length: the largest number of words in a predicted answer; null for any.
     """
 
     task = QuestionAnsweringTask()
@@ -100,8 +106,11 @@ class AnswerHead(Head[QuestionBatch]):
 
     def predict(self, output: AnswerOutput, batch: QuestionBatch) -> list[Answer]:
         """Return the best answer to each question, as it stands in the passage."""
+        # A sum of two narrow numbers is rounded once more, and spans would seem equally good.
+        start_logits, end_logits = output.start_logits.float(), output.end_logits.float()
+        spans = best_answers(start_logits, end_logits, self._max_span_length)
         answers = []
-        for span, example in zip(self._best(output).tolist(), batch.examples, strict=True):
+        for span, example in zip(spans.tolist(), batch.examples, strict=True):
             start, end = example.passage.characters(Span(*span))
             answers.append(Answer(example.passage.text[start:end], start, end))
         return answers
@@ -116,23 +125,24 @@ class AnswerHead(Head[QuestionBatch]):
         are_right = {
             "start_acc": output.start_logits.argmax(dim=1) == first,
             "end_acc": output.end_logits.argmax(dim=1) == last,
-            "span_acc": (self._best(output) == batch.spans).all(dim=1),
         }
         return {**sums, **{name: float(held.sum()) for name, held in are_right.items()}}
+
+    def count(self, prediction: Answer, example: PassageQuestion) -> dict[str, float]:
+        """Return what one prediction adds to the sums."""
+        counts = super().count(prediction, example)
+        if example.span is None:
+            return counts
+        place = example.passage.characters(example.span)
+        return {**counts, "span_acc": float((prediction.start, prediction.end) == place)}
 
     def scores(self, sums: Mapping[str, float]) -> dict[str, float]:
         """Make the scores of sums."""
         shares = {
-            name: sums[name] / sums["num_examples"]
+            name: share(sums.get(name, 0.0), sums.get("num_examples", 0.0))
             for name in ("start_acc", "end_acc", "span_acc")
-            if name in sums
         }
         return {**super().scores(sums), **shares}
-
-    def _best(self, output: AnswerOutput) -> Int[Tensor, "batch 2"]:
-        # A sum of two narrow numbers is rounded once more, and spans would seem equally good.
-        start_logits, end_logits = output.start_logits.float(), output.end_logits.float()
-        return best_answers(start_logits, end_logits, self._max_span_length)
 
     def _read(self, text: TextBatch) -> Tensor:
         encoded = self.encode(self.embedder(text), text.mask)

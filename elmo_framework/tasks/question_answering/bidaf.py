@@ -31,15 +31,12 @@ class Bidaf(AnswerHead):
     end = W_2 [G; span_end_encoder([G; M; m; M * m])].
 
     Args:
-        embedder: gives the words of passage and question their vectors.
         encoder: reads passage and question, each by itself.
         modeling_layer: reads the passage after attention.
         span_end_encoder: reads the passage once more, knowing where the answer begins.
         num_highway_layers: how many highway layers stand between the embedder and the encoder.
-        output_embedder: gives vectors that stand after those of the encoder: ELMo at the output.
         dropout: the share of values dropped after each encoder and before the two products that
             point at words.
-        max_span_length: the largest number of words in a predicted answer; null for any.
     """
 
     def __init__(

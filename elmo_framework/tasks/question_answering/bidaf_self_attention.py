@@ -30,16 +30,13 @@ class BidafSelfAttention(AnswerHead):
     H = span_start_encoder(X), start = W_1 H; end = W_2 span_end_encoder([X; H]).
 
     Args:
-        embedder: gives the words of passage and question their vectors.
         encoder: reads passage and question, each by itself.
         residual_encoder: reads the passage before self-attention.
         span_start_encoder: reads the passage to find where the answer begins.
         span_end_encoder: reads it once more, with what the one before gave.
         projection_dim: the width of G and X.
-        output_embedder: gives vectors that stand after those of the encoder: ELMo at the output.
         dropout: the share of dimensions dropped, the same at all words of a text, before and
             after `encoder` and `residual_encoder`, and from X.
-        max_span_length: the largest number of words in a predicted answer; null for any.
     """
 
     def __init__(

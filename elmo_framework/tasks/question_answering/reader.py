@@ -16,7 +16,7 @@ from elmo_framework.common.component import Default
 from elmo_framework.common.errors import DataError, shown
 from elmo_framework.data.compressed import decompressed, reading
 from elmo_framework.data.reader import DatasetReader, FileReader
-from elmo_framework.data.records import value_of
+from elmo_framework.data.records import require_characters, value_of
 from elmo_framework.data.tokenizer import Tokenizer
 from elmo_framework.tasks.question_answering.example import PassageQuestion, Span, TokenizedText
 
@@ -33,7 +33,7 @@ class SquadReader(FileReader[PassageQuestion]):
 
     The answer that is learned is the one that most people gave, of several the first. Where it
     does not begin and end with a word, the words that it touches are learned; how often is
-    written to the log. All answers count in the scores.
+    written to the log. All answers count in the scores. No two questions of a file have one id.
 
     Args:
         tokenizer: splits passages and questions.
@@ -58,9 +58,10 @@ class SquadReader(FileReader[PassageQuestion]):
     def examples(self, file: Path) -> Iterator[PassageQuestion]:
         """Yield the questions of a file."""
         seen: Counter[str] = Counter()
+        ids: set[str] = set()
         for article in _loaded(file).entries("data"):
             for paragraph in article.entries("paragraphs"):
-                yield from self._questions(paragraph, seen)
+                yield from self._questions(paragraph, seen, ids)
         if not seen.total():
             raise DataError("there is no question in this file", path=file)
         _log.info(
@@ -77,7 +78,9 @@ class SquadReader(FileReader[PassageQuestion]):
                 self.passage_length_limit,
             )
 
-    def _questions(self, paragraph: _Entry, seen: Counter[str]) -> Iterator[PassageQuestion]:
+    def _questions(
+        self, paragraph: _Entry, seen: Counter[str], ids: set[str]
+    ) -> Iterator[PassageQuestion]:
         passage = self._tokenized(paragraph, "context")
         limit = self.passage_length_limit
         for entry in paragraph.entries("qas"):
@@ -85,6 +88,9 @@ class SquadReader(FileReader[PassageQuestion]):
                 seen["left out"] += 1
                 continue
             example = self._question(entry.named(), passage, seen)
+            if example.id in ids:
+                raise entry.error(f"a question before has the id {example.id!r}; give each its own")
+            ids.add(example.id)
             seen["questions"] += 1
             yield example
 
@@ -117,8 +123,10 @@ class SquadReader(FileReader[PassageQuestion]):
 def _answer(entry: _Entry, passage: TokenizedText) -> tuple[int, str]:
     """Return where an answer begins, and its text."""
     start, text = entry.value("answer_start", int), entry.value("text", str)
-    found = passage.text[max(0, start) : max(0, start) + len(text)]
-    if start < 0 or found != text:
+    if start < 0:
+        raise entry.error(f"'answer_start' is {start}; expected 0 or more")
+    found = passage.text[start : start + len(text)]
+    if found != text:
         raise entry.error(
             f"the answer {text!r} does not stand at character {start} of the passage, "
             f"where {found!r} is"
@@ -173,6 +181,10 @@ class _Entry:
         found = self._get(key)
         if not isinstance(found, kind) or isinstance(found, bool):
             raise self.error(f"{key!r} is {shown(found)}; expected {_KINDS[kind]}")
+        try:
+            require_characters(key, found)
+        except DataError as error:
+            raise self.error(str(error)) from error
         return found
 
     def entries(self, key: str) -> Iterator[_Entry]:

@@ -15,15 +15,29 @@ def best_answers(
 ) -> Int[Tensor, "batch 2"]:
     """Return the first and the last word of the span with the highest sum of its two scores.
 
+    Of spans that are equally good it is the one that begins first, of those the shortest.
+
     Args:
         start_scores: of each word as the first; -inf where none may begin.
         end_scores: of each word as the last; -inf where none may end.
         max_length: the largest number of words in a span; None for any.
     """
-    num_tokens = start_scores.shape[1]
-    width = num_tokens if max_length is None else min(max_length, num_tokens)
+    first = (start_scores + _best_ends(end_scores, max_length)).argmax(dim=1, keepdim=True)
+    places = torch.arange(end_scores.shape[1], device=end_scores.device)
+    may_end = places >= first
+    if max_length is not None:
+        may_end &= places < first + max_length
+    sums = start_scores.gather(1, first) + end_scores
+    last = sums.masked_fill(~may_end, float("-inf")).argmax(dim=1, keepdim=True)
+    return torch.cat([first, last], dim=1)
+
+
+def _best_ends(
+    end_scores: Float[Tensor, "batch tokens"], max_length: int | None
+) -> Float[Tensor, "batch tokens"]:
+    """Return the highest score of an end for a span that begins at each word."""
+    if max_length is None:
+        return end_scores.flip(1).cummax(dim=1).values.flip(1)
+    width = min(max_length, end_scores.shape[1])
     padded = F.pad(end_scores, (0, width - 1), value=float("-inf"))
-    sums = start_scores[:, :, None] + padded.unfold(1, width, 1)  # batch tokens width
-    best = sums.flatten(start_dim=1).argmax(dim=1)
-    first = best // width
-    return torch.stack([first, first + best % width], dim=1)
+    return padded.unfold(1, width, 1).amax(dim=2)

@@ -10,7 +10,7 @@ from typing import Any, ClassVar, final
 
 from rich.text import Text
 
-from elmo_framework.common.errors import DataError
+from elmo_framework.common.errors import DataError, shown
 from elmo_framework.data.inputs import require_object
 from elmo_framework.data.records import string_of
 from elmo_framework.data.text import Indexer
@@ -32,16 +32,13 @@ def squad_format(predictions: Iterable[tuple[Answer, PassageQuestion]]) -> Itera
     Raises:
         DataError: two questions have the same id, so that one answer would hide the other.
     """
-    before = "{"
-    seen: set[str] = set()
+    # Nothing is written before the last answer is known: half an object would be no JSON.
+    answers: dict[str, str] = {}
     for prediction, example in predictions:
-        if example.id in seen:
+        if example.id in answers:
             raise DataError(f"two questions have the id {example.id!r}; give each its own")
-        seen.add(example.id)
-        answer = json.dumps(prediction.text, ensure_ascii=False)
-        yield f"{before}{json.dumps(example.id, ensure_ascii=False)}: {answer}"
-        before = ",\n"
-    yield "}\n" if before != "{" else "{}\n"
+        answers[example.id] = prediction.text
+    yield json.dumps(answers, ensure_ascii=False) + "\n"
 
 
 @final
@@ -91,13 +88,13 @@ class QuestionAnsweringTask(HeadTask[PassageQuestion, QuestionBatch]):
     def example(self, inputs: Mapping[str, Any], tokenizer: Tokenizer) -> PassageQuestion:
         """Make an example of `{"question": "...", "passage": "..."}`, perhaps with an `id`.
 
-        Without an id the question stands for it.
+        An id is a string or a whole number; without one the question stands for it.
         """
         require_object(inputs, _KEYS, optional=["id"])
         question, passage = (string_of(inputs, key) for key in _KEYS)
         try:
             return PassageQuestion(
-                id=str(inputs.get("id", question)),
+                id=_id(inputs.get("id", question)),
                 passage=TokenizedText.of(passage, tokenizer),
                 question=TokenizedText.of(question, tokenizer),
                 answers=None,
@@ -118,7 +115,18 @@ class QuestionAnsweringTask(HeadTask[PassageQuestion, QuestionBatch]):
         }
 
     def pretty(self, prediction: Answer, example: PassageQuestion) -> Text:
-        """Return the question, and the passage with the answer set off."""
-        passage = Text(example.passage.text)
-        passage.stylize(_ANSWER_STYLE, prediction.start, prediction.end)
-        return Text.assemble((example.question.text, "bold"), "\n", passage)
+        """Return the question, and the passage with the answer in brackets."""
+        passage = example.passage.text
+        return Text.assemble(
+            (example.question.text, "bold"),
+            "\n",
+            passage[: prediction.start],
+            (f"[{prediction.text}]", _ANSWER_STYLE),
+            passage[prediction.end :],
+        )
+
+
+def _id(given: object) -> str:
+    if isinstance(given, bool) or not isinstance(given, str | int):
+        raise DataError(f"'id' is {shown(given)}; expected a string or a whole number")
+    return str(given)

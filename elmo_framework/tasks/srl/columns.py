@@ -10,16 +10,14 @@ from elmo_framework.data.columns import placed_cells
 from elmo_framework.tasks.srl.brackets import tags_of
 from elmo_framework.tasks.srl.example import Proposition
 
-_PREDICATES = ("B-V", "I-V")
-
 
 def propositions_of(
     columns: Sequence[Sequence[str]], stated: Sequence[int], *, path: Path, first_line: int
 ) -> list[Proposition]:
     """Return the propositions of a sentence from its columns of arguments.
 
-    A predicate stands where its arguments have `V`. Without one it is the word that another
-    column states.
+    A predicate is the word that another column states. Its column need not have `V` there: of
+    "flip flopped" the second word may be stated, and be the `C-V` of a `V` before it.
 
     Args:
         columns: one a predicate, a cell a word.
@@ -37,6 +35,5 @@ def propositions_of(
     for column, word in zip(columns, stated, strict=True):
         with placed_cells(path, first_line):
             tags = tags_of(column)
-        places = [place for place, tag in enumerate(tags) if tag in _PREDICATES]
-        propositions.append(Proposition(places[0] if places else word, tuple(tags)))
+        propositions.append(Proposition(word, tuple(tags)))
     return propositions

@@ -4,19 +4,21 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
+from itertools import combinations
 from pathlib import Path
 from typing import NamedTuple, final
 
 from elmo_framework.common.errors import DataError, allowed
 from elmo_framework.data.columns import Row, read_conllu
-from elmo_framework.data.paths import read_lines
+from elmo_framework.data.paths import placed, read_lines
 from elmo_framework.data.reader import DatasetReader
+from elmo_framework.data.tagging import Span
 from elmo_framework.tasks.srl.example import Proposition
 from elmo_framework.tasks.srl.reader import PropositionReader
 
 _HEADER = "# global.columns ="
 _NUMBER, _HELD = "ID", ("FORM", "UP:PRED", "UP:ARGSPANS")
-_NONE = "_"
+_NONE, _GOES_ON = "_", "C-"
 _ARGUMENT = re.compile(r"(.+):(\d+)-(\d+)")
 
 
@@ -27,23 +29,15 @@ class ConlluPlusSrlReader(PropositionReader):
 
     The first line names the columns: `# global.columns = ID FORM ... UP:PRED UP:ARGHEADS
     UP:ARGSPANS`; `UP:ARGSPANS` holds the arguments of the predicate on its line, as
-    `A0:1-2|A1:4-7`. Where they overlap a word belongs to the predicate, or else to the shortest of
-    them; what that cuts off goes on as `C-A1`.
-
-    Args:
-        skip_sentences_without_predicates: whether they have no example; else one in which every
-            word is outside and none is marked.
-        max_sentence_length: how many words a sentence has at most that is not left out; null for no
-            such bound. For training: F1 is to be over all sentences, so state a
-            `validation_dataset_reader` without it.
-        max_instances: how many examples are read; null for all.
+    `A0:1-2|A1:4-7`. Where they overlap a word belongs to the predicate (its `V`, if that has more
+    words), or else to the shortest of them; what that cuts off goes on as `C-A1`.
     """
 
     def sentences(self, file: Path) -> Iterator[tuple[tuple[str, ...], list[Proposition]]]:
         """Yield the words of each sentence of a file, and its propositions."""
         names = _columns(file)
         for rows in read_conllu(file, width=len(names), number_column=names.index(_NUMBER)):
-            tokens = [_token(row, names) for row in rows]
+            tokens = [_token(row, names, file) for row in rows]
             propositions = [
                 Proposition(place, tuple(_tags(place, token, len(tokens), file)))
                 for place, token in enumerate(tokens)
@@ -71,24 +65,54 @@ def _columns(file: Path) -> list[str]:
     return names
 
 
-def _token(row: Row, names: Sequence[str]) -> _Token:
+def _token(row: Row, names: Sequence[str], file: Path) -> _Token:
     cells = dict(zip(names, row.columns, strict=True))
-    return _Token(row.line, *(cells[name] for name in _HELD))
+    token = _Token(row.line, *(cells[name] for name in _HELD))
+    if token.sense == _NONE and token.arguments != _NONE:
+        found = f"found the arguments {token.arguments!r} of no predicate"
+        raise DataError(f"{found}; expected '_', or a predicate", path=file, line=row.line)
+    return token
 
 
 def _tags(predicate: int, token: _Token, num_words: int, file: Path) -> Iterator[str]:
-    spans = []
-    for argument in [] if token.arguments == _NONE else token.arguments.split("|"):
+    with placed(file, token.line):
+        spans = _in_layers(_spans(token.arguments, num_words), predicate)
+    owners: list[int | None] = [None] * num_words
+    for number, span in enumerate(spans):
+        owners[span.start : span.end] = [number] * (span.end - span.start)
+    return _written(owners, [span.label for span in spans])
+
+
+def _spans(arguments: str, num_words: int) -> list[Span]:
+    spans: list[Span] = []
+    for argument in [] if arguments == _NONE else arguments.split("|"):
         match = _ARGUMENT.fullmatch(argument)
         if match is None or not 1 <= int(match[2]) <= int(match[3]) <= num_words:
             expected = f"expected LABEL:FIRST-LAST with ids from 1 to {num_words}"
-            raise DataError(f"found {argument!r}, {expected}", path=file, line=token.line)
-        spans.append((int(match[2]) - 1, int(match[3]), match[1]))
-    spans = [*sorted(spans, key=lambda span: span[0] - span[1]), (predicate, predicate + 1, "V")]
-    owners: list[int | None] = [None] * num_words
-    for number, (start, end, _) in enumerate(spans):
-        owners[start:end] = [number] * (end - start)
-    return _written(owners, [label for _, _, label in spans])
+            raise DataError(f"found {argument!r}, {expected}")
+        spans.append(Span(int(match[2]) - 1, int(match[3]), match[1]))
+    for one, other in combinations(spans, 2):
+        # What is cut off the longer one could not be told from a piece of the shorter.
+        if _begun(one.label) == _begun(other.label) and _overlap(one, other):
+            raise DataError(f"two arguments {one.label!r} overlap in {arguments!r}")
+    return spans
+
+
+def _in_layers(spans: Sequence[Span], predicate: int) -> list[Span]:
+    """Return the spans, each before those that take words from it; the predicate is the last."""
+    word = Span(predicate, predicate + 1, "V")
+    verbs = [span for span in spans if _begun(span.label) == "V" and _overlap(span, word)]
+    arguments = [span for span in spans if span not in verbs]
+    return [*sorted(arguments, key=lambda span: span.start - span.end), *(verbs or [word])]
+
+
+def _overlap(one: Span, other: Span) -> bool:
+    return one.start < other.end and other.start < one.end
+
+
+def _begun(label: str) -> str:
+    """Return the label of the argument that a label begins, or goes on with."""
+    return label.removeprefix(_GOES_ON)
 
 
 def _written(owners: Sequence[int | None], labels: Sequence[str]) -> Iterator[str]:
@@ -101,6 +125,7 @@ def _written(owners: Sequence[int | None], labels: Sequence[str]) -> Iterator[st
         elif owner == previous:
             yield f"I-{names[owner]}"
         else:
-            names[owner] = f"C-{labels[owner]}" if owner in names else labels[owner]
+            label = labels[owner]
+            names[owner] = f"{_GOES_ON}{_begun(label)}" if owner in names else label
             yield f"B-{names[owner]}"
         previous = owner

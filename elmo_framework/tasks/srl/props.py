@@ -1,14 +1,28 @@
-"""Predictions in the columns that `srl-eval.pl` reads."""
+"""Predictions, and what is known, in the columns that `srl-eval.pl` reads."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 
+from elmo_framework.common.errors import DataError
 from elmo_framework.data.columns import one_cell
+from elmo_framework.data.labels import excerpt
 from elmo_framework.tasks.srl.brackets import cells_of
 from elmo_framework.tasks.srl.example import Proposition, SrlExample
 
 _NONE = "-"
+
+
+def known_propositions(example: SrlExample) -> tuple[Proposition, ...]:
+    """Return the propositions of an example.
+
+    Raises:
+        DataError: they are not known.
+    """
+    if example.propositions is None:
+        sentence = excerpt(example.words)
+        raise DataError(f"a sentence without arguments cannot be scored: {sentence}")
+    return example.propositions
 
 
 def predicted_props(
@@ -17,29 +31,42 @@ def predicted_props(
     """Write what was predicted: for each sentence its predicates, and the arguments of each.
 
     Examples that follow each other and are of one sentence make one block, as in the columns of a
-    corpus, which the scorer can then compare these with.
+    corpus, which the scorer can then compare these with. It would stop at a sentence without words,
+    so none is written.
+
+    Raises:
+        DataError: a word of a sentence has two predicates whose arguments differ.
     """
-    words: tuple[str, ...] | None = None
+    words: tuple[str, ...] = ()
     propositions: list[Proposition] = []
     for found, example in predictions:
         # Not by equality: a text may hold the same sentence twice in a row.
-        if words is not None and example.words is not words:
+        if words and example.words is not words:
             yield _block(words, propositions)
             propositions = []
         words = example.words
         propositions += found
-    if words is not None:
+    if words:
         yield _block(words, propositions)
 
 
 def gold_props(predictions: Iterable[tuple[object, SrlExample]]) -> Iterator[str]:
-    """Write what is known of the same examples, so that the scorer has both files."""
-    yield from predicted_props((example.propositions or (), example) for _, example in predictions)
+    """Write what is known of the same examples, so that the scorer has both files.
+
+    Raises:
+        DataError: nothing is known of one, or it cannot be written.
+    """
+    known = ((known_propositions(example), example) for _, example in predictions)
+    yield from predicted_props(known)
 
 
 def _block(words: Sequence[str], propositions: Sequence[Proposition]) -> str:
     """Return a line a word: the word if it is a predicate, and its cell in each column."""
-    tags = {place: tags for place, tags in propositions if place is not None}
+    tags: dict[int, tuple[str, ...]] = {}
+    for place, held in propositions:
+        if place is not None and tags.setdefault(place, held) != held:
+            found = f"the word {words[place]!r} has two predicates in {excerpt(words)}"
+            raise DataError(f"{found}; these columns hold one")
     names = [_name(word) if place in tags else _NONE for place, word in enumerate(words)]
     columns = [names, *(cells_of(tags[place]) for place in sorted(tags))]
     rows = ["\t".join(map(one_cell, row)) for row in zip(*columns, strict=True)]

@@ -33,7 +33,6 @@ class PropositionReader(FileReader[SrlExample]):
         max_sentence_length: how many words a sentence has at most that is not left out; null for no
             such bound. For training: F1 is to be over all sentences, so state a
             `validation_dataset_reader` without it.
-        max_instances: how many examples are read; null for all.
     """
 
     example_type = SrlExample
@@ -79,10 +78,6 @@ class SrlReader(PropositionReader):
     Args:
         skip_sentences_without_predicates: whether they have no example; else one in which every
             word is outside and none is marked, as in AllenNLP.
-        max_sentence_length: how many words a sentence has at most that is not left out; null for no
-            such bound. For training: F1 is to be over all sentences, so state a
-            `validation_dataset_reader` without it.
-        max_instances: how many examples are read; null for all.
     """
 
     def sentences(self, file: Path) -> Iterator[tuple[tuple[str, ...], list[Proposition]]]:
@@ -107,12 +102,6 @@ class Conll2005Reader(PropositionReader):
         target_column: which column holds the predicates, counted from 0: a lemma, or `-`. It is
             7 in the files of the task: words, named entities, parts of speech, chunks, clauses,
             parse, senses, predicates.
-        skip_sentences_without_predicates: whether they have no example; else one in which every
-            word is outside and none is marked.
-        max_sentence_length: how many words a sentence has at most that is not left out; null for no
-            such bound. For training: F1 is to be over all sentences, so state a
-            `validation_dataset_reader` without it.
-        max_instances: how many examples are read; null for all.
     """
 
     def __init__(
@@ -148,10 +137,6 @@ class DeepSrlReader(PropositionReader):
     Args:
         skip_sentences_without_predicates: whether lines whose place is -1 are left out; else every
             word is outside and none is marked.
-        max_sentence_length: how many words a sentence has at most that is not left out; null for no
-            such bound. For training: F1 is to be over all sentences, so state a
-            `validation_dataset_reader` without it.
-        max_instances: how many examples are read; null for all.
     """
 
     def sentences(self, file: Path) -> Iterator[tuple[tuple[str, ...], list[Proposition]]]:
@@ -194,10 +179,13 @@ def _parsed(line: str) -> _Line:
     if not bar or not words or not place.removeprefix("-").isdecimal():
         raise ValueError("expected the place of a predicate, the words, '|||' and the tags")
     for tag in tags:
-        parse_tag(tag)
+        if parse_tag(tag).prefix not in "BIO":
+            raise ValueError(f"{tag!r} is no tag of the scheme BIO")
     predicate = int(place)
     if len(tags) != len(words):
         raise ValueError(f"{len(words)} words have {len(tags)} tags")
     if not -1 <= predicate < len(words):
         raise ValueError(f"predicate {predicate} is none of {len(words)} words")
+    if predicate < 0 and set(tags) != {"O"}:
+        raise ValueError("the place -1 stands for no predicate, but there are arguments")
     return _Line(predicate, tuple(words), tags)

@@ -11,7 +11,6 @@ from rich.text import Text
 from elmo_framework.common.errors import DataError
 from elmo_framework.data.colours import bracketed, colour_of
 from elmo_framework.data.inputs import given_words, only_key, require_known
-from elmo_framework.data.labels import excerpt
 from elmo_framework.data.tagging import all_tags, span_objects, spans
 from elmo_framework.data.text import Indexer
 from elmo_framework.data.tokenizer import Tokenizer
@@ -21,7 +20,7 @@ from elmo_framework.metrics.srl import SrlEval
 from elmo_framework.model.task import Collator, HeadTask, PredictionFormat
 from elmo_framework.tasks.srl.batch import SrlBatch, SrlCollator
 from elmo_framework.tasks.srl.example import Proposition, SrlExample
-from elmo_framework.tasks.srl.props import gold_props, predicted_props
+from elmo_framework.tasks.srl.props import gold_props, known_propositions, predicted_props
 
 _SENTENCES, _PREDICATES = ("sentence", "tokens", "words"), "predicates"
 
@@ -92,10 +91,7 @@ class SrlTask(HeadTask[SrlExample, SrlBatch]):
         Raises:
             DataError: they are not known.
         """
-        if example.propositions is None:
-            sentence = excerpt(example.words)
-            raise DataError(f"a sentence without arguments cannot be scored: {sentence}")
-        return example.propositions
+        return known_propositions(example)
 
     def example(self, inputs: Mapping[str, Any], tokenizer: Tokenizer) -> SrlExample:
         """Make an example of `{"sentence": "..."}` or of `{"tokens": [...]}` (or `words`).

@@ -10,8 +10,7 @@ import torch
 from jaxtyping import Int
 from torch import Tensor
 
-from elmo_framework.common.errors import DataError
-from elmo_framework.data.labels import batch_title, excerpt
+from elmo_framework.data.labels import batch_title, known_ids
 from elmo_framework.data.text import Indexer, TextBatch, collate_text
 from elmo_framework.data.vocabulary import Vocabulary
 from elmo_framework.tasks.tagging.example import TaggedSentence
@@ -68,11 +67,5 @@ class TaggingCollator:
         for row, example in zip(padded, examples, strict=True):
             if example.tags is None:
                 return None
-            row[: len(example.tags)] = self._ids(example, example.tags)
+            row[: len(example.tags)] = known_ids(example.tags, self.labels, example.words)
         return torch.from_numpy(padded)
-
-    def _ids(self, example: TaggedSentence, tags: Sequence[str]) -> Sequence[int]:
-        try:
-            return [self.labels.id(tag) for tag in tags]
-        except DataError as error:
-            raise DataError(f"{error} It stands in: {excerpt(example.words)}") from error

@@ -27,18 +27,13 @@ class CrfTagger(Tagger):
     The loss is the negative log-likelihood of the tags, summed over the sentences of a batch.
 
     Args:
-        embedder: gives the encoder its vectors.
         encoder: reads each sentence.
-        vocabularies: what was counted in the training data; its labels are the tags.
-        output_embedder: gives vectors that stand after those of the encoder: ELMo at the output.
         output_encoder: reads what the encoder and `output_embedder` give: with a language model's
             vectors between two recurrent layers, the tagger of Peters et al. (2017).
-        dropout: the share of values dropped from the vectors before and after each encoder.
         include_start_end_transitions: whether each tag has a score for being first and for
             being last.
         constrain_transitions: whether only sequences are predicted that the scheme of the tags
             allows. Without a scheme, as for parts of speech, there is nothing to constrain.
-        label_encoding: the scheme of the tags; told from the tags themselves when it is null.
     """
 
     def __init__(

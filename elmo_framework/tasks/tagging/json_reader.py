@@ -11,8 +11,9 @@ from annotated_types import Gt
 from elmo_framework.data.paths import parsed_lines
 from elmo_framework.data.reader import DatasetReader, FileReader
 from elmo_framework.data.records import json_object, words_of
-from elmo_framework.data.tagging import Scheme, convert
+from elmo_framework.data.tagging import Scheme
 from elmo_framework.tasks.tagging.example import TaggedSentence
+from elmo_framework.tasks.tagging.span_tags import tags_in_scheme
 
 
 @final
@@ -25,9 +26,8 @@ class JsonTaggingReader(FileReader[TaggedSentence]):
     Args:
         tokens_key: the key that holds the words.
         tags_key: the key that holds their tags.
-        coding_scheme: what spans are written in, whichever scheme the file has (`IOB1`, `BIO`
-            or `BIOUL`); null for tags as they are.
-        max_instances: how many sentences are read; null for all.
+        coding_scheme: what spans are written in, whichever scheme the file has (`IOB1`, `BIO`,
+            `BIOUL` or `BIOES`); null for tags as they are.
     """
 
     example_type = TaggedSentence
@@ -50,6 +50,4 @@ class JsonTaggingReader(FileReader[TaggedSentence]):
     def _sentence(self, line: str) -> TaggedSentence:
         held = json_object(line)
         words, tags = words_of(held, self._tokens_key), words_of(held, self._tags_key)
-        if self._coding_scheme is not None:
-            tags = tuple(convert(tags, self._coding_scheme))
-        return TaggedSentence(words, tags)
+        return TaggedSentence(words, tags_in_scheme(tags, self._coding_scheme))

@@ -13,7 +13,7 @@ from elmo_framework.data.columns import Row, read_sentences
 from elmo_framework.data.reader import DatasetReader, FileReader
 from elmo_framework.data.tagging import Scheme
 from elmo_framework.tasks.tagging.example import TaggedSentence
-from elmo_framework.tasks.tagging.span_tags import span_tags
+from elmo_framework.tasks.tagging.span_tags import tags_of_lines
 
 
 class ConllReader(FileReader[TaggedSentence]):
@@ -25,9 +25,8 @@ class ConllReader(FileReader[TaggedSentence]):
 
     Args:
         tag_label: which column holds the tags to be learned.
-        coding_scheme: what spans are written in, whichever scheme the file has; null for as they
-            are.
-        max_instances: how many sentences are read; null for all.
+        coding_scheme: what spans are written in, whichever scheme the file has (`IOB1`, `BIO`,
+            `BIOUL` or `BIOES`); null for as they are. Not for `pos`, whose tags are no spans.
     """
 
     example_type = TaggedSentence
@@ -58,7 +57,7 @@ class ConllReader(FileReader[TaggedSentence]):
         if self.tag_label == "pos":
             return tags
         lines = [row.line for row in rows]
-        return span_tags(tags, scheme=self.coding_scheme, path=file, lines=lines)
+        return tags_of_lines(tags, self.coding_scheme, path=file, lines=lines, are_spans=True)
 
     def _column(self, row: Row, file: Path) -> int:
         column, needed = self.columns[self.tag_label]
@@ -80,12 +79,6 @@ class Conll2003Reader(ConllReader):
     The columns are word, part of speech, chunk and named entity. A file may have the first two
     or three only; the named entity is always the last, so that a file of words and named
     entities can be read as well.
-
-    Args:
-        tag_label: which column holds the tags to be learned.
-        coding_scheme: what spans are written in, whichever scheme the file has (`IOB1`, `BIO`
-            or `BIOUL`); null for as they are. For `ner` and `chunk` only.
-        max_instances: how many sentences are read; null for all.
     """
 
     columns: ClassVar[Mapping[str, tuple[int, int]]] = {
@@ -107,14 +100,7 @@ class Conll2003Reader(ConllReader):
 @final
 @DatasetReader.register("conll2000")
 class Conll2000Reader(ConllReader):
-    """Reads a word a line, its part of speech and its chunk; a blank line after each sentence.
-
-    Args:
-        tag_label: which column holds the tags to be learned.
-        coding_scheme: what chunks are written in, whichever scheme the file has (`IOB1`, `BIO`
-            or `BIOUL`); null for as they are.
-        max_instances: how many sentences are read; null for all.
-    """
+    """Reads a word a line, its part of speech and its chunk; a blank line after each sentence."""
 
     columns: ClassVar[Mapping[str, tuple[int, int]]] = {"pos": (1, 3), "chunk": (2, 3)}
     max_columns = 3

@@ -12,8 +12,9 @@ from elmo_framework.common.errors import DataError
 from elmo_framework.data.columns import split_cells
 from elmo_framework.data.paths import parsed_lines
 from elmo_framework.data.reader import DatasetReader, FileReader
-from elmo_framework.data.tagging import Scheme, convert
+from elmo_framework.data.tagging import Scheme
 from elmo_framework.tasks.tagging.example import TaggedSentence
+from elmo_framework.tasks.tagging.span_tags import tags_in_scheme
 
 
 @final
@@ -24,9 +25,8 @@ class SequenceTaggingReader(FileReader[TaggedSentence]):
     Args:
         word_tag_delimiter: what stands between a word and its tag; the last one in a pair counts.
         token_delimiter: what stands between pairs; spaces and tabs when it is null.
-        coding_scheme: what spans are written in, whichever scheme the file has (`IOB1`, `BIO`
-            or `BIOUL`); null for tags as they are.
-        max_instances: how many sentences are read; null for all.
+        coding_scheme: what spans are written in, whichever scheme the file has (`IOB1`, `BIO`,
+            `BIOUL` or `BIOES`); null for tags as they are.
     """
 
     example_type = TaggedSentence
@@ -50,9 +50,7 @@ class SequenceTaggingReader(FileReader[TaggedSentence]):
         delimiter = self._token_delimiter
         pairs = split_cells(line) if delimiter is None else line.split(delimiter)
         words, tags = zip(*map(self._parts, pairs), strict=True)
-        if self._coding_scheme is not None:
-            tags = tuple(convert(tags, self._coding_scheme))
-        return TaggedSentence(words, tags)
+        return TaggedSentence(words, tags_in_scheme(tags, self._coding_scheme))
 
     def _parts(self, pair: str) -> tuple[str, str]:
         word, delimiter, tag = pair.rpartition(self._word_tag_delimiter)

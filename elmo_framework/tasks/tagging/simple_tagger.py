@@ -27,12 +27,6 @@ class SimpleTagger(Tagger):
     summed over the sentences.
 
     Args:
-        embedder: gives each word its vector.
-        vocabularies: what was counted in the training data; its labels are the tags.
-        encoder: reads each sentence; null for none.
-        output_embedder: gives vectors that stand after those of the encoder: ELMo at the output.
-        output_encoder: reads what the encoder and `output_embedder` give.
-        dropout: the share of values dropped from the vectors before and after each encoder.
         decoder: whether each tag is predicted for itself (`softmax`), or all tags of a sentence
             together, as the scheme of the tags allows (`crf`).
     """

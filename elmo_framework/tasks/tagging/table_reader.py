@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain, groupby
 from operator import itemgetter
 from pathlib import Path
@@ -15,10 +15,10 @@ from elmo_framework.common.errors import DataError, allowed
 from elmo_framework.data.columns import Row
 from elmo_framework.data.paths import at_least_one
 from elmo_framework.data.reader import DatasetReader, FileReader
-from elmo_framework.data.records import Separator, read_cells
+from elmo_framework.data.records import Separator, column_names, read_cells
 from elmo_framework.data.tagging import Scheme
 from elmo_framework.tasks.tagging.example import TaggedSentence
-from elmo_framework.tasks.tagging.span_tags import span_tags
+from elmo_framework.tasks.tagging.span_tags import tags_of_lines
 
 _log = logging.getLogger(__name__)
 
@@ -43,9 +43,8 @@ class TableTaggingReader(FileReader[TaggedSentence]):
             changes, too. An empty cell means the number above it. There is none if it is null.
         separator: what stands between columns. Between `comma`s a value may be quoted. Null for
             commas in a file called `.csv`, and tabs in all others.
-        coding_scheme: what spans are written in, whichever scheme the file has (`IOB1`, `BIO`
-            or `BIOUL`); null for tags as they are.
-        max_instances: how many sentences are read; null for all.
+        coding_scheme: what spans are written in, whichever scheme the file has (`IOB1`, `BIO`,
+            `BIOUL` or `BIOES`); null for tags as they are.
     """
 
     example_type = TaggedSentence
@@ -74,8 +73,13 @@ class TableTaggingReader(FileReader[TaggedSentence]):
         if first is None:
             return
         body = rows if self._has_header else chain([first], rows)
-        sentence = None if self._mark is None else _place(self._mark, first, file)
-        word, tag = _place(self._word, first, file), _place(self._tag, first, file)
+        columns = column_names(first, file) if self._has_header else first.columns
+        sentence = None if self._mark is None else _place(self._mark, columns, first, file)
+        word, tag = (_place(column, columns, first, file) for column in (self._word, self._tag))
+        if word == tag:
+            found = f"the word and the tag both stand in column {word} of {len(columns)}"
+            hint = "is the separator right (conll2003 reads spaces)?"
+            raise DataError(f"{found}; {hint}", path=file, line=first.line)
         for _, numbered in groupby(_numbered(body, sentence), key=itemgetter(0)):
             yield self._sentence([row for _, row in numbered], word, tag, file)
 
@@ -87,11 +91,11 @@ class TableTaggingReader(FileReader[TaggedSentence]):
             hint = "end sentences with blank lines, or set sentence_column"
             _log.warning("%s:%d: a sentence of %d words; %s", file, rows[0].line, len(rows), hint)
         words = tuple(row.columns[word] for row in rows)
-        tags = tuple(row.columns[tag] for row in rows)
-        if self._coding_scheme is not None:
-            lines = [row.line for row in rows]
-            tags = span_tags(tags, scheme=self._coding_scheme, path=file, lines=lines)
-        return TaggedSentence(words, tags)
+        tags = [row.columns[tag].strip() for row in rows]
+        lines = [row.line for row in rows]
+        return TaggedSentence(
+            words, tags_of_lines(tags, self._coding_scheme, path=file, lines=lines)
+        )
 
 
 def _numbered(rows: Iterable[Row], column: int | None) -> Iterator[tuple[int, Row]]:
@@ -107,19 +111,19 @@ def _numbered(rows: Iterable[Row], column: int | None) -> Iterator[tuple[int, Ro
         yield number, row
 
 
-def _place(column: Column, first: Row, file: Path) -> int:
-    """Return the number of a column.
+def _place(column: Column, columns: Sequence[str], first: Row, file: Path) -> int:
+    """Return the number of a column, from 0.
 
     Raises:
         DataError: there is none like it.
     """
-    width = len(first.columns)
+    width = len(columns)
     if isinstance(column, str):
-        if column in first.columns:
-            return first.columns.index(column)
-        found = f"no column is called {column!r}; {allowed(column, first.columns)}"
+        if column in columns:
+            return columns.index(column)
+        found = f"no column is called {column!r}; {allowed(column, columns)}"
     else:
         if -width <= column < width:
-            return column
+            return column % width
         found = f"there is no column {column}; allowed: {-width} to {width - 1}"
     raise DataError(found, path=file, line=first.line)

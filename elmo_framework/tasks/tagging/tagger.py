@@ -51,13 +51,13 @@ class Tagger(Head[TaggingBatch], ABC):
     spans, such as parts of speech, have no score of all spans.
 
     Args:
-        embedder: gives the encoder its vectors.
-        encoder: reads each sentence; None for none.
+        embedder: gives each word its vector.
+        encoder: reads each sentence; null for none.
         vocabularies: what was counted in the training data; its labels are the tags.
-        output_embedder: gives vectors that stand after those of the encoder.
+        output_embedder: gives vectors that stand after those of the encoder: ELMo at the output.
         output_encoder: reads what the encoder and `output_embedder` give.
         dropout: the share of values dropped from the vectors before and after each encoder.
-        label_encoding: the scheme of the tags; None for what the tags themselves tell.
+        label_encoding: the scheme of the tags; told from the tags themselves when it is null.
     """
 
     task = TaggingTask()
@@ -76,7 +76,8 @@ class Tagger(Head[TaggingBatch], ABC):
     ) -> None:
         super().__init__()
         self._labels = vocabularies.required_labels()
-        self._scheme = label_encoding or scheme_of(self._labels.items)
+        tags, begun = self._labels.items, vocabularies.counted("beginnings")
+        self._scheme = label_encoding or scheme_of(tags, begun)
         # Tags may break the rules of every scheme, or all be O.
         self._has_spans = self._scheme is not None or bool(spans(self._labels.items))
         self.embedder = embedder
@@ -130,9 +131,8 @@ class Tagger(Head[TaggingBatch], ABC):
         scores = super().scores(sums)
         if not self._has_spans:
             scores = {name: score for name, score in scores.items() if "-overall" not in name}
-        if "near_words" in sums:
-            scores["accuracy3"] = share(sums["near_words"], sums["span_f1/words"])
-        return scores
+        near = share(sums.get("near_words", 0.0), sums.get("span_f1/words", 0.0))
+        return {**scores, "accuracy3": near}
 
     def _logits(self, text: TextBatch) -> Float[Tensor, "batch tokens tags"]:
         """Score the tags of each word."""

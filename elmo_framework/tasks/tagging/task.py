@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, ClassVar, final
@@ -11,7 +12,15 @@ from rich.text import Text
 from elmo_framework.common.errors import DataError
 from elmo_framework.data.inputs import given_words, only_key, require_known
 from elmo_framework.data.labels import excerpt
-from elmo_framework.data.tagging import all_tags, scheme_of, span_objects, spans
+from elmo_framework.data.tagging import (
+    Scheme,
+    all_tags,
+    beginnings,
+    scheme_of,
+    span_objects,
+    spans,
+    strays,
+)
 from elmo_framework.data.text import Indexer
 from elmo_framework.data.tokenizer import Tokenizer
 from elmo_framework.data.vocabulary import Counts, Vocabularies
@@ -22,6 +31,8 @@ from elmo_framework.tasks.tagging.batch import TaggingBatch, TaggingCollator
 from elmo_framework.tasks.tagging.colours import coloured
 from elmo_framework.tasks.tagging.conll_format import conll_columns
 from elmo_framework.tasks.tagging.example import TaggedSentence
+
+_log = logging.getLogger(__name__)
 
 _KEYS = ("sentence", "tokens", "words")
 
@@ -38,19 +49,22 @@ class TaggingTask(HeadTask[TaggedSentence, TaggingBatch]):
     formats: ClassVar[Mapping[str, PredictionFormat]] = {"conll": conll_columns}
 
     def count(self, examples: Iterable[TaggedSentence]) -> Counts:
-        """Count `words` and `labels`; a tag whose label was seen counts 0 when it was not.
+        """Count `words`, `labels`, and as `beginnings` the labels that tell the scheme.
 
-        A few sentences may show no span of some length, which others will have.
+        A tag whose label was seen counts 0 when it was not: a few sentences may show no span of
+        some length, which others will have.
         """
-        words: Counter[str] = Counter()
-        labels: Counter[str] = Counter()
+        words, labels, begun = (Counter[str]() for _ in range(3))
         for example in examples:
             words.update(example.words)
             labels.update(example.tags or ())
-        scheme = scheme_of(labels)
-        for tag in () if scheme is None else all_tags(labels, scheme):
-            labels.setdefault(tag, 0)
-        return {"words": words, "labels": labels}
+            begun.update(beginnings(example.tags or ()))
+        scheme = scheme_of(labels, begun)
+        if scheme is not None:
+            for tag in all_tags(labels, scheme):
+                labels.setdefault(tag, 0)
+            _warn_of_strays(begun, scheme)
+        return {"words": words, "labels": labels, "beginnings": begun}
 
     def collator(self, vocabularies: Vocabularies, indexers: Sequence[Indexer]) -> Collator:
         """Return what makes batches."""
@@ -90,3 +104,9 @@ class TaggingTask(HeadTask[TaggedSentence, TaggingBatch]):
     def pretty(self, prediction: Sequence[str], example: TaggedSentence) -> Text:
         """Return the sentence with its spans in brackets, or each word with its tag."""
         return coloured(example.words, prediction)
+
+
+def _warn_of_strays(begun: Mapping[str, int], scheme: Scheme) -> None:
+    if found := strays(begun, scheme):
+        listed = ", ".join(f"{tag} (seen {begun[tag]}x)" for tag in found)
+        _log.warning("the tags are of the scheme %s, which begins no span with %s", scheme, listed)

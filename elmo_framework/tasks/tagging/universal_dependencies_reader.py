@@ -27,7 +27,6 @@ class UniversalDependenciesPosReader(FileReader[TaggedSentence]):
     Args:
         use_language_specific_pos: whether the tags are those of the treebank (XPOS) in place of
             the universal ones (UPOS).
-        max_instances: how many sentences are read; null for all.
     """
 
     example_type = TaggedSentence

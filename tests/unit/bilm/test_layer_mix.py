@@ -69,9 +69,12 @@ def test_given_weights_are_fixed_and_so_is_gamma() -> None:
     assert not any(parameter.requires_grad for parameter in mix.parameters())
 
 
-def test_given_weights_are_one_for_each_layer() -> None:
-    with pytest.raises(BuildError, match=r"is \[1.0, 2.0\], and there are 3 layers"):
-        build({"type": "scalar_mix", "scalar_mix_parameters": [1, 2]})
+@pytest.mark.parametrize(
+    ("given", "shown"), [([1, 2], r"\[1.0, 2.0\]"), ([], r"\[\]")], ids=["two", "none"]
+)
+def test_given_weights_are_one_for_each_layer(given: list[float], shown: str) -> None:
+    with pytest.raises(BuildError, match=rf"is {shown}, and there are 3 layers"):
+        build({"type": "scalar_mix", "scalar_mix_parameters": given})
 
 
 def test_layers_are_normalized_when_asked() -> None:

@@ -115,6 +115,16 @@ def test_a_batch_with_an_unknown_sentence_is_computed_and_not_kept(folder, compu
     assert opened(folder).read(collate_text([["a"]])) is not None
 
 
+def test_what_is_computed_is_rounded_as_what_is_kept(folder: Path) -> None:
+    stored = prepared(folder, dtype="float16")
+    text = collate_text([["un", "known"], ["words"]])
+    assert torch.equal(stored.read(text).layers, plain(folder, text.words).layers.half().float())
+    alone = stored.read(collate_text(SENTENCES[:1])).layers[:, 0]
+    beside = stored.read(collate_text([SENTENCES[0], ["un", "known"]])).layers[:, 0]
+    nearly_all = (alone == beside).double().mean()
+    assert nearly_all > 0.99  # numbers between two roundings may fall to either side
+
+
 def test_reading_alone_makes_no_store(folder: Path, cache: Path) -> None:
     opened(folder).read(collate_text(SENTENCES))
     assert not cache.exists()

@@ -47,7 +47,7 @@ def test_with_data_the_vocabularies_are_counted(capsys: pytest.CaptureFixture[st
     assert checked("--data", "--format", "json") == 0
     written: dict[str, Any] = json.loads(capsys.readouterr().out)
     assert (written["source"], written["problems"]) == ("ner.jsonnet", [])
-    assert written["vocabularies"] == {"labels": 3, "words": 2}
+    assert written["vocabularies"] == {"beginnings": 1, "labels": 3, "words": 2}
     assert written["parts"][0] == {"name": "embedder", "parameters": 200, "trainable": 200}
     assert written["parameters"] == sum(part["parameters"] for part in written["parts"])
     assert written["frozen_bilm"] == {}

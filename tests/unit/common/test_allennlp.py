@@ -81,12 +81,38 @@ def test_each_key_is_named_with_what_replaces_it() -> None:
         ("data_loader", "batch_sampler", "{batch_size or max_tokens, bucketing, shuffle}"),
         ("learning_rate_scheduler", "num_warmup_steps", "`warmup_steps`"),
         ("checkpointer", "save_every_num_seconds", "`save_every`: {minutes}"),
+        ("checkpointer", "num_serialized_models_to_keep", "`keep_most_recent_by_count`"),
+        ("embedding", "num_embeddings", "remove it: the characters are the 262"),
+        ("dataset_reader", "max_span_width", "`max_span_width` of the `model`"),
+        ("tokens", "vocab_namespace", "remove it"),
+        ("vocabulary", "type", "remove it"),
+        ("moving_average", "type", "remove it"),
+        ("output_layer", "output_dims", "add `type`: 'maxout'"),
+        ("output_layer", "pool_sizes", "add `type`: 'maxout'"),
     ],
 )
 def test_a_key_with_another_name_here_is_told_it(place: str, theirs: str, ours: str) -> None:
     with pytest.raises(ConfigError, match=f"{place}.{theirs}: a key of AllenNLP; ") as caught:
         refuse_allennlp_keys({place: {theirs: 1}}, source="x")
     assert ours in str(caught.value)
+
+
+@pytest.mark.parametrize("type_", [{}, {"type": "maxout"}])
+def test_the_number_of_maxout_layers_is_that_of_their_widths(type_: dict[str, str]) -> None:
+    layer = {"num_layers": 2, "output_dims": [6, 3], **type_}
+    with pytest.raises(
+        ConfigError, match=r"output_layer\.num_layers: a key of AllenNLP; remove it"
+    ):
+        refuse_allennlp_keys({"model": {"output_layer": layer}}, source="x")
+
+
+def test_a_class_with_another_name_here_is_told_it() -> None:
+    encoder = {"type": "stacked_bidirectional_lstm", "use_highway": True}
+    with pytest.raises(ConfigError) as caught:
+        refuse_allennlp_keys({"model": {"encoder": encoder}}, source="x")
+    (problem,) = caught.value.problems
+    assert problem.path == "model.encoder.type"
+    assert problem.message.startswith("a name of AllenNLP; use 'lstm' with `bidirectional`")
 
 
 def test_keys_inside_lists_are_found() -> None:
@@ -100,6 +126,8 @@ def test_keys_inside_lists_are_found() -> None:
         {"model": {"mix": {"type": "scalar_mix", "scalar_mix_parameters": [1, 0, 0]}}},
         {"model": {"encoder": {"shuffle": True, "lazy": True, "iterator": 1}}},
         {"data_loader": {"batch_size": 3, "shuffle": False}, "trainer": {"device": "cpu"}},
+        {"model": {"output_layer": {"type": "maxout", "output_dims": [3], "pool_sizes": 2}}},
+        {"model": {"output_layer": {"num_layers": 1, "hidden_dims": 3, "activations": "relu"}}},
     ],
 )
 def test_our_own_keys_and_those_of_plugins_pass(raw: dict[str, Any]) -> None:

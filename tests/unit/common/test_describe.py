@@ -4,6 +4,7 @@ from elmo_framework.common.describe import (
     Row,
     UnknownNameError,
     describe,
+    documented,
     explanation,
     find_family,
     find_member,
@@ -79,3 +80,23 @@ def test_a_class_does_not_inherit_the_docstring_of_its_family() -> None:
     class Undocumented(Documented): ...
 
     assert summary(Undocumented) == ""
+
+
+def test_a_class_inherits_what_is_said_about_parameters_and_the_nearest_wins() -> None:
+    class Deep(Documented):
+        """Has one more.
+
+        Attributes:
+            depth: how deep.
+        """
+
+    class Wide(Deep):
+        """Says one again.
+
+        Args:
+            width: how very wide.
+        """
+
+    assert documented(Wide) == {"width": "how very wide.", "depth": "how deep."}
+    assert documented(Deep) == {"width": "how wide.", "depth": "how deep."}
+    assert explanation(Wide) == "Says one again."

@@ -98,7 +98,8 @@ def test_four_lines_work_and_what_they_cannot_do_is_said(
     make("a\nb\nc\nd\n", held_out=0.01)
     said = capsys.readouterr().err
     assert "warning: 4 words are enough to try the commands, and too few for a biLM" in said
-    assert "warning: no sentence is held out" in said
+    assert "warning: no sentence is held out: train without a perplexity to stop by" in said
+    assert "`-o validation_data_path=null`, or give --held-out a number of sentences" in said
 
 
 def test_a_word_of_more_than_48_bytes_is_counted_and_kept_in_the_text(

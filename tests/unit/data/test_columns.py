@@ -130,6 +130,23 @@ def test_words_of_conllu_have_a_number(tmp_path, number):
     assert str(raised.value) == f"{path}:2: {expected}"
 
 
+@pytest.mark.parametrize(
+    ("numbers", "message"),
+    [
+        ("2", ":1: found the word 2, expected 1"),
+        ("1 3", ":2: found the word 3, expected 2"),
+        ("1 1-2 2.1 1", ":4: found the word 1, expected 2 (a blank line ends a sentence)"),
+    ],
+)
+def test_words_of_conllu_are_counted_from_1(tmp_path, numbers, message):
+    path = written(tmp_path, "".join(f"{number}\tRain\n" for number in numbers.split()))
+
+    with pytest.raises(DataError) as raised:
+        list(read_conllu(path, width=2))
+
+    assert str(raised.value).startswith(f"{path}{message}")
+
+
 def test_a_bad_cell_is_named_with_its_line():
     with pytest.raises(DataError) as raised, placed_cells(Path("a.txt"), 4):
         raise CellError(2, "this is none")

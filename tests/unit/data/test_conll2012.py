@@ -46,6 +46,41 @@ def test_a_document_ends_a_sentence_and_names_those_that_follow(tmp_path):
     assert found == [("nw/a", "001"), ("nw/b", None), ("nw/c", "0")]
 
 
+def document_of(tmp_path: Path, text: str) -> list[tuple[int, str, str | None]]:
+    """The number, the name and the part that each sentence of a file has."""
+    sentences = read_conll2012(written(tmp_path, text))
+    return [(held.document, held.document_id, held.part) for held in sentences]
+
+
+def test_documents_of_one_name_are_as_many_as_begin(tmp_path):
+    text = f"{BEGIN}{RAIN}\n{RAIN}{END}{BEGIN}{RAIN}{BEGIN.replace('#b', '# b')}{RAIN}"
+
+    name = ("nw/a", "001")
+    assert document_of(tmp_path, text) == [(0, *name), (0, *name), (1, *name), (2, *name)]
+
+
+def test_where_no_part_is_named_the_second_column_tells_the_parts(tmp_path):
+    other = RAIN.replace("\t1\t", "\t2\t")
+    text = f"#begin document (nw/a)\n{RAIN}\n{RAIN}\n{other}{END}{BEGIN}{RAIN}\n{other}"
+
+    assert document_of(tmp_path, text) == [
+        *[(0, "nw/a", None)] * 2,
+        (1, "nw/a", "002"),
+        *[(2, "nw/a", "001")] * 2,
+    ]
+
+
+@pytest.mark.parametrize("end", [END, END.replace("#", "# ")])
+def test_words_behind_a_document_are_of_another(tmp_path, end):
+    text = f"{BEGIN}{RAIN}{end}{RAIN}\n{RAIN.replace('nw/a', 'nw/b')}"
+
+    assert document_of(tmp_path, text) == [
+        (0, "nw/a", "001"),
+        (1, "nw/a", "001"),
+        (2, "nw/b", "001"),
+    ]
+
+
 def test_without_lines_around_documents_the_columns_name_them(tmp_path):
     (held,) = read_conll2012(written(tmp_path, RAIN))
 

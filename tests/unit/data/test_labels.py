@@ -37,7 +37,8 @@ def test_a_label_that_was_not_seen_in_training_is_refused_with_its_text():
 
     assert str(raised.value) == (
         "'yess' is none of the labels seen in training; allowed: no, yes. Did you mean 'yes'? "
-        "It is that of: 'Of course'"
+        "It stands in: 'Of course'. "
+        "Labels are counted before training, in the data of datasets_for_vocab_creation."
     )
 
 

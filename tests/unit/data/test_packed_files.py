@@ -15,7 +15,7 @@ else:
     from backports import zstd
 
 from elmo_framework.common.errors import DataError
-from elmo_framework.data.packed_files import open_packed, unpacked_name
+from elmo_framework.data.packed_files import open_packed
 
 CONTENT = b"the 1 2\nof 3 4\n"
 
@@ -37,7 +37,7 @@ def packed(folder: Path, name: str, members: dict[str, bytes]) -> Path:
 
 
 def content(path: Path) -> bytes:
-    with open_packed(path) as file:
+    with open_packed(path) as (_, file):
         return b"".join(file)
 
 
@@ -133,9 +133,16 @@ def test_a_file_cut_short_is_named(tmp_path):
     [
         ("v.bin", "v.bin"),
         ("v.bin.gz", "v.bin"),
-        ("v.txt.zip", "v.txt"),
-        ("(v.zip)#GoogleNews.bin.gz", "GoogleNews.bin"),
+        ("one.zip", "GoogleNews.bin"),
+        ("one.tar", "GoogleNews.bin"),
+        ("(one.zip)#GoogleNews.bin.gz", "GoogleNews.bin"),
     ],
 )
-def test_a_name_tells_what_is_inside(path, name):
-    assert unpacked_name(Path(path)) == name
+def test_the_name_is_that_of_what_is_inside(tmp_path, path, name):
+    (tmp_path / "v.bin").write_bytes(CONTENT)
+    (tmp_path / "v.bin.gz").write_bytes(gzip.compress(CONTENT))
+    for archive in ("one.zip", "one.tar"):
+        packed(tmp_path, archive, {"GoogleNews.bin.gz": gzip.compress(CONTENT)})
+
+    with open_packed(tmp_path / path) as (found, file):
+        assert (found, file.read()) == (name, CONTENT)

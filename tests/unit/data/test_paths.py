@@ -54,6 +54,24 @@ def test_a_folder_without_files_is_refused(folder: Path) -> None:
     assert str(caught.value) == f"{folder / 'inner'}: this is a folder without files"
 
 
+def test_a_folder_whose_folders_hold_files_is_refused_with_the_pattern_of_those(
+    tmp_path: Path,
+) -> None:
+    file = tmp_path / "data/a/b.txt"
+    file.parent.mkdir(parents=True)
+    (file.parent / ".hidden").touch()
+    every = tmp_path / "data/**/*"
+
+    with pytest.raises(DataError, match=r"this is a folder without files$"):
+        data_files(tmp_path / "data")
+    file.touch()
+    with pytest.raises(DataError) as caught:
+        data_files(tmp_path / "data")
+
+    assert str(caught.value).endswith(f", but there are some in its folders: give {str(every)!r}")
+    assert data_files(every) == [file]
+
+
 def test_lines_come_with_their_numbers_and_without_their_ends(tmp_path: Path) -> None:
     path = tmp_path / "text.txt"
     path.write_bytes("\ufeffeins \r\n\nd\u2028rei\tü".encode())

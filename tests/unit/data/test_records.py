@@ -5,6 +5,7 @@ import pytest
 
 from elmo_framework.common.errors import DataError
 from elmo_framework.data.records import Record, Separator, read_cells, read_records, words_of
+from elmo_framework.data.tokenizer import SpacyTokenizer, WhitespaceTokenizer
 
 
 def written(path: Path, text: str) -> Path:
@@ -84,7 +85,34 @@ def test_a_separator_is_told_from_the_name_unless_it_is_stated(
         ("a.jsonl", "\n", " there is no example in this file"),
         ("a.tsv", "text\tlabel\n", " there is no example in this file"),
         ("a.tsv", "a\tb\n\nx\n", "3: found 1 columns, expected 2 as on line 1: 'x'"),
-        ("a.csv", 'a,b\n"x,y\n', "2: no row of a table: unexpected end of data"),
+        (
+            "a.csv",
+            'a,b\n"x,y\nz,w\n',
+            "2: no row of a table: unexpected end of data; is a quotation mark that opens here not "
+            "closed?",
+        ),
+        ("a.csv", 'a,b\nx,"y\nz,"w\n', "2: no row of a table: ',' expected after '\"'; is a quot"),
+        ("a.tsv", "a\tb\rc\n", "1: no row of a table: new-line character"),
+        ("a.csv", "text,label,text\n", "1: more than one column is called 'text'"),
+        ("a.csv", "text, text\n", "1: more than one column is called 'text'"),
+        (
+            "a.csv",
+            "text;label\na;b\n",
+            "1: found 1 column, called 'text;label'; commas stand between columns in a .csv file, "
+            "tabs in others",
+        ),
+        ("a.tsv", "text,label\n", "1: found 1 column, called 'text,label'; commas stand"),
+        (
+            "a.txt",
+            '{"text": "a", "label": "b"}\n',
+            "1: this is read as a table, for its name; call a file of JSON objects .jsonl",
+        ),
+        (
+            "a.jsonl",
+            r'{"a": 1, "text": "bad \ud83d b"}',
+            "1: 'text' holds half a character: '\\ud83d' without its pair",
+        ),
+        ("a.jsonl", r'{"a": 1, "b": [{"\uDE00": 1}]}', "1: 'b' holds half a character: "),
     ],
 )
 def test_a_bad_line_is_named_with_its_file(tmp_path: Path, name: str, text: str, message: str):
@@ -105,6 +133,7 @@ def test_a_bad_line_is_named_with_its_file(tmp_path: Path, name: str, text: str,
         ({"label": True}, "'label' is True; expected a string or a whole number"),
         ({"label": 0.5}, "'label' is 0.5; expected a string or a whole number"),
         ({"label": ""}, "'label' is empty"),
+        ({"label": " "}, "'label' is empty"),
     ],
 )
 def test_a_label_is_a_string_or_a_whole_number(values: dict[str, object], message: str):
@@ -112,6 +141,39 @@ def test_a_label_is_a_string_or_a_whole_number(values: dict[str, object], messag
         Record(values, Path("a.jsonl"), 7).label("label")
 
     assert str(raised.value) == f"a.jsonl:7: {message}"
+
+
+def test_blanks_around_a_label_and_the_names_of_columns_do_not_count(tmp_path: Path):
+    path = written(tmp_path / "a.csv", "text, label\na,1\nb, 1\nc,1 \n")
+
+    assert [held.label("label") for held in read_records(path)] == ["1", "1", "1"]
+
+
+def test_whole_pairs_and_names_that_are_empty_are_read(tmp_path: Path):
+    pairs = written(tmp_path / "a.jsonl", r'{"text": "\ud83d\ude00"}')
+    unnamed = written(tmp_path / "a.csv", ",,text\n0,0,a\n")
+
+    assert [held.text("text") for held in read_records(pairs)] == ["\N{GRINNING FACE}"]
+    assert [held.text("text") for held in read_records(unnamed)] == ["a"]
+
+
+def test_a_cell_may_be_as_long_as_a_book(tmp_path: Path):
+    text = "word " * 40_000
+    path = written(tmp_path / "a.csv", f"text,label\n{text},x\n")
+
+    assert [held.text("text") for held in read_records(path)] == [text]
+
+
+def test_a_text_is_split_into_words():
+    record = Record({"text": "a b", "blank": " "}, Path("a.jsonl"), 7)
+
+    assert record.words("text", WhitespaceTokenizer()) == ("a", "b")
+    with pytest.raises(DataError) as raised:
+        record.words("blank", WhitespaceTokenizer())
+    assert str(raised.value) == "a.jsonl:7: 'blank' holds no word; remove the line"
+    half = Record({"text": "a \ud83d"}, Path("a.jsonl"), 7)
+    with pytest.raises(DataError, match=r"a\.jsonl:7: half a character"):
+        half.words("text", SpacyTokenizer())
 
 
 def test_a_text_is_a_string():

@@ -1,3 +1,4 @@
+from collections import Counter
 from itertools import pairwise, product
 
 import pytest
@@ -5,25 +6,29 @@ import pytest
 from elmo_framework.data.tagging import (
     Span,
     allowed_transitions,
+    beginnings,
     convert,
     parse_tag,
     scheme_of,
     spans,
+    strays,
 )
 
 IOB1 = ["I-PER", "I-PER", "O", "I-LOC", "B-LOC", "I-LOC", "I-ORG", "O"]
 BIO = ["B-PER", "I-PER", "O", "B-LOC", "B-LOC", "I-LOC", "B-ORG", "O"]
 BIOUL = ["B-PER", "L-PER", "O", "U-LOC", "B-LOC", "L-LOC", "U-ORG", "O"]
+BIOES = ["B-PER", "E-PER", "O", "S-LOC", "B-LOC", "E-LOC", "S-ORG", "O"]
+SCHEMES = {"IOB1": IOB1, "BIO": BIO, "BIOUL": BIOUL, "BIOES": BIOES}
 SPANS = [Span(0, 2, "PER"), Span(3, 4, "LOC"), Span(4, 6, "LOC"), Span(6, 7, "ORG")]
 
 
-@pytest.mark.parametrize("tags", [IOB1, BIO, BIOUL])
+@pytest.mark.parametrize("tags", SCHEMES.values())
 def test_all_schemes_stand_for_the_same_spans(tags):
     assert spans(tags) == SPANS
 
 
-@pytest.mark.parametrize("tags", [IOB1, BIO, BIOUL])
-@pytest.mark.parametrize(("scheme", "expected"), [("IOB1", IOB1), ("BIO", BIO), ("BIOUL", BIOUL)])
+@pytest.mark.parametrize("tags", SCHEMES.values())
+@pytest.mark.parametrize(("scheme", "expected"), SCHEMES.items())
 def test_any_scheme_is_converted_to_any_other(tags, scheme, expected):
     assert convert(tags, scheme) == expected
 
@@ -38,6 +43,9 @@ def test_any_scheme_is_converted_to_any_other(tags, scheme, expected):
         ("L-X L-X", [Span(0, 1, "X"), Span(1, 2, "X")]),
         ("U-X I-X", [Span(0, 1, "X"), Span(1, 2, "X")]),
         ("B-X O L-X", [Span(0, 1, "X"), Span(2, 3, "X")]),
+        ("E-X E-X", [Span(0, 1, "X"), Span(1, 2, "X")]),
+        ("S-X I-X", [Span(0, 1, "X"), Span(1, 2, "X")]),
+        ("I-X S-X", [Span(0, 1, "X"), Span(1, 2, "X")]),
         ("NN B-X VB I-X", [Span(1, 2, "X"), Span(3, 4, "X")]),
         ("", []),
     ],
@@ -58,30 +66,61 @@ def test_an_impossible_tag_is_refused(tag):
 
     assert str(raised.value) == (
         f"{tag!r} is no tag of a span; "
-        "allowed: O, or one of B, I, L and U with a hyphen and a label, as B-PER"
+        "allowed: O, or one of B, I, L, U, E and S with a hyphen and a label, as B-PER"
     )
 
 
 @pytest.mark.parametrize(
-    ("tags", "scheme"),
+    ("sentence", "scheme"),
     [
-        (["O", "I-PER", "I-LOC", "B-LOC"], "IOB1"),
-        (["O", "B-PER", "I-PER", "B-LOC"], "BIO"),
-        (["O", "B-PER", "I-PER"], "BIO"),
-        (["O"], "BIO"),
-        (["O", "U-PER"], "BIOUL"),
-        (["O", "B-PER", "L-PER", "I-LOC"], "BIOUL"),
-        (["O", "B-PER", "I-LOC"], None),
-        (["NN", "VB"], None),
+        ("I-PER O I-LOC B-LOC", "IOB1"),
+        ("I-NP B-NP I-NP O I-NP", "IOB1"),
+        ("B-PER I-PER O B-LOC", "BIO"),
+        ("B-PER I-PER", "BIO"),
+        ("O", "BIO"),
+        ("B-LOC O B-LOC I-LOC O B-PER I-LCO", "BIO"),
+        ("B-PER O B-ORG I-LOC", "BIO"),
+        ("O U-PER", "BIOUL"),
+        ("B-PER L-PER I-LOC O", "BIOUL"),
+        ("O S-PER", "BIOES"),
+        ("B-PER E-PER O", "BIOES"),
+        ("B-PER L-PER S-PER", None),
+        ("NN VB", None),
+        ("NN B-X", None),
     ],
 )
-def test_the_scheme_is_told_from_a_set_of_tags(tags, scheme):
-    assert scheme_of(tags) == scheme
+def test_the_scheme_is_told_from_tags_and_how_spans_begin(sentence, scheme):
+    tags = sentence.split()
+
+    assert scheme_of(tags, Counter(beginnings(tags))) == scheme
 
 
-@pytest.mark.parametrize("scheme", ["IOB1", "BIO", "BIOUL"])
+def test_what_begins_a_span_that_does_not_follow_its_like_is_told():
+    assert list(beginnings(["B-X", "B-X", "I-X", "I-Y", "O", "I-Y", "U-Z", "NN", "U-Z"])) == [
+        "B-X",
+        "I-Y",
+        "I-Y",
+        "U-Z",
+        "U-Z",
+    ]
+
+
+@pytest.mark.parametrize("scheme", SCHEMES)
+def test_all_schemes_begin_spans_as_they_should(scheme):
+    assert strays(Counter(beginnings(SCHEMES[scheme])), scheme) == []
+
+
+def test_what_a_scheme_does_not_have_there_is_a_stray():
+    begun = {"B-X": 3, "I-X": 1, "U-X": 2, "E-Y": 1}
+
+    assert strays(begun, "BIO") == ["E-Y", "I-X", "U-X"]
+    assert strays(begun, "BIOUL") == ["E-Y", "I-X"]
+    assert strays(begun, "IOB1") == ["B-X", "E-Y", "U-X"]
+
+
+@pytest.mark.parametrize("scheme", SCHEMES)
 def test_a_sequence_is_allowed_just_when_converting_it_changes_nothing(scheme):
-    prefixes = {"IOB1": "BI", "BIO": "BI", "BIOUL": "BIUL"}[scheme]
+    prefixes = {"IOB1": "BI", "BIO": "BI", "BIOUL": "BIUL", "BIOES": "BISE"}[scheme]
     tags = ["O", *(f"{prefix}-{label}" for prefix in prefixes for label in "XY")]
     allowed = allowed_transitions(tags, scheme)
 

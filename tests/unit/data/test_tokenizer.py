@@ -54,6 +54,13 @@ def test_spacy_splits_punctuation_and_contractions():
     assert words == ["Dr.", "Lund", "did", "n't", "go", ",", "she", "said", "."]
 
 
+def test_half_a_character_is_refused_by_spacy():
+    with pytest.raises(DataError) as raised:
+        SpacyTokenizer().words("bad \ud83d b")
+
+    assert str(raised.value) == r"half a character, '\ud83d', stands in 'bad \ud83d b'"
+
+
 def test_spacy_gives_words_that_are_alike_as_one_object():
     first, second = SpacyTokenizer().words("Rain"), SpacyTokenizer().words("Rain")
 

@@ -73,6 +73,8 @@ def test_other_words_can_be_those_in_lower_case_alone(tmp_path):
         ("9 3\nthe 1 2 3\n", 2, "the vectors are 3 wide, but embedding_dim is 2"),
         ("a 1 2\nthe 1 2x\n", 2, "this is no vector: could not convert string to float: '2x'"),
         ("a 1 2\nthe 1\n", 2, "found 1 numbers, expected 2"),
+        ("a 1 2\nthe 1 nan\n", 2, "a number of this vector is not finite"),
+        ("a 1 2\nthe 1e39 0\n", 2, "a number of this vector is not finite"),
     ],
 )
 def test_a_line_that_is_no_vector_of_the_width_is_refused(tmp_path, text, line, message):
@@ -84,7 +86,29 @@ def test_a_line_that_is_no_vector_of_the_width_is_refused(tmp_path, text, line, 
     assert str(raised.value) == f"{path}:{line}: {message}"
 
 
-@pytest.mark.parametrize("text", ["", "7 2\n", "a 1 2\n"])
+@pytest.mark.parametrize("text", ["", "\ufeff"])
+def test_an_empty_file_is_called_so(tmp_path, text):
+    with pytest.raises(DataError, match=r"vectors\.txt: the file is empty"):
+        read(written(tmp_path, text), "the")
+
+
+def test_what_is_not_finite_is_passed_over_where_it_is_not_wanted(tmp_path):
+    path = written(tmp_path, "a inf 2\nof 1 2\nthe 3 4\n")
+
+    assert read(path, "the", max_unseen=None) == {"of": [1.0, 2.0], "the": [3.0, 4.0]}
+
+
+@pytest.mark.parametrize("text", ["the\t1\t2\nof\t3\t4\n", "2 2\nthe\t1 2\nof\t3 4\n"])
+def test_numbers_may_stand_between_tabs(tmp_path, text):
+    assert read(written(tmp_path, text), "of", "the") == {"the": [1.0, 2.0], "of": [3.0, 4.0]}
+
+
+@pytest.mark.parametrize("text", ["\ufeffthe 1 2\nof 3 4\n", "\ufeff2 2\nthe 1 2\nof 3 4\n"])
+def test_a_byte_order_mark_is_part_of_no_word(tmp_path, text):
+    assert read(written(tmp_path, text), "of", "the") == {"the": [1.0, 2.0], "of": [3.0, 4.0]}
+
+
+@pytest.mark.parametrize("text", ["7 2\n", "a 1 2\n"])
 def test_a_file_without_any_of_the_words_is_refused(tmp_path, text):
     path = written(tmp_path, text)
 
@@ -170,6 +194,34 @@ def test_a_binary_file_larger_than_what_is_read_at_once_is_read(tmp_path):
     found = read(path, "w0", "w4321", "w5999", dim=60)
 
     assert [vector[0] for vector in found.values()] == [0.0, 4321.0, 5999.0]
+
+
+def test_the_name_inside_an_archive_tells_the_format(tmp_path):
+    with zipfile.ZipFile(tmp_path / "vectors.zip", "w") as archive:
+        archive.writestr("GoogleNews.bin", binary(["the"], 1))
+
+    assert read(tmp_path / "vectors.zip", "the", dim=1) == {"the": [0.0]}
+
+
+def test_a_binary_file_that_is_taken_for_text_is_called_so(tmp_path):
+    path = tmp_path / "vectors.dat"
+    path.write_bytes(binary(["the"], 2))
+
+    with pytest.raises(
+        DataError, match="this is no text; a file of word2vec needs pretrained_form"
+    ):
+        read(path, "the")
+
+
+def test_a_number_of_a_binary_file_that_is_not_finite_is_refused_where_it_is_wanted(tmp_path):
+    path = tmp_path / "v.bin"
+    path.write_bytes(
+        binary(["of", "the"], 1).replace(struct.pack("<f", 1), struct.pack("<f", 1e400))
+    )
+
+    assert read(path, "of", dim=1, max_unseen=None) == {"of": [0.0]}
+    with pytest.raises(DataError, match=r"v\.bin: a number of the vector of 'the' is not finite"):
+        read(path, "the", dim=1)
 
 
 def test_a_format_can_be_stated(tmp_path):

@@ -23,7 +23,10 @@ def data(tmp_path: Path) -> Path:
 
 
 def experiment(
-    data: Path, encoder: dict[str, Any] | None = None, **trainer: object
+    data: Path,
+    encoder: dict[str, Any] | None = None,
+    reader: object = "conll2003",
+    **trainer: object,
 ) -> Lazy[Experiment]:
     model = {
         "type": "crf_tagger",
@@ -31,7 +34,7 @@ def experiment(
         "encoder": {"type": "lstm", "hidden_size": 20, **(encoder or {})},
     }
     raw = {
-        "dataset_reader": "conll2003",
+        "dataset_reader": reader,
         "train_data_path": str(data),
         "model": model,
         "trainer": trainer,
@@ -53,7 +56,7 @@ def test_without_data_what_depends_on_it_stays_a_symbol(data: Path) -> None:
 def test_with_data_everything_is_a_number(data: Path) -> None:
     report = inspect_model(experiment(data), reads_data=True)
     assert parts(report)["embedder"] == 50 * (2 + 4)
-    assert report.vocabularies == {"labels": 5, "words": 4}
+    assert report.vocabularies == {"beginnings": 2, "labels": 5, "words": 4}
 
 
 def test_the_widths_of_components_are_those_inferred(data: Path) -> None:
@@ -82,6 +85,44 @@ def test_refusals_of_all_parts_come_together(data: Path) -> None:
 def test_a_pattern_that_freezes_nothing_is_a_problem(data: Path) -> None:
     with pytest.raises(ConfigError, match=r"trainer\.no_grad\[1\]: 'xyz' matches no parameter's"):
         inspect_model(experiment(data, no_grad=["encoder", "xyz"]), reads_data=False)
+
+
+@pytest.mark.parametrize(
+    ("metric", "message"),
+    [
+        (
+            "+f1",
+            "'+f1' is no score of this model; allowed: accuracy, accuracy3, f1-measure-overall",
+        ),
+        ("+loss", "'+loss' would keep the worst weights: smaller is better; write '-loss'"),
+        ("-accuracy3", "'-accuracy3' would keep the worst weights: larger is better; write '+acc"),
+        ("-f1-measure-PER", "'-f1-measure-PER' would keep the worst weights: larger is better; "),
+    ],
+)
+def test_a_metric_that_cannot_choose_weights_is_a_problem(
+    data: Path, metric: str, message: str
+) -> None:
+    with pytest.raises(ConfigError) as caught:
+        inspect_model(experiment(data, validation_metric=metric), reads_data=False)
+    (problem,) = caught.value.problems
+    assert problem.path == "trainer.validation_metric"
+    assert problem.message.startswith(message)
+
+
+def test_a_metric_that_the_labels_leave_out_is_a_problem_of_the_data(data: Path) -> None:
+    data.write_text("Anna NNP B-NP O\nleft VBD B-VP O\n")
+    reader = {"type": "conll2003", "tag_label": "pos", "coding_scheme": None}
+    of_spans = experiment(data, reader=reader, validation_metric="+f1-measure-overall")
+    inspect_model(of_spans, reads_data=False)
+    with pytest.raises(ConfigError, match=r"'\+f1-measure-overall' is no score of this model"):
+        inspect_model(of_spans, reads_data=True)
+
+
+@pytest.mark.parametrize(
+    "metric", ["-loss", "+accuracy3", "+f1-measure-overall", "+f1-measure-PER"]
+)
+def test_scores_of_the_task_of_the_head_and_of_types_pass(data: Path, metric: str) -> None:
+    inspect_model(experiment(data, validation_metric=metric), reads_data=False)
 
 
 @pytest.mark.parametrize("hidden_size", range(96, 112))

@@ -12,7 +12,7 @@ from elmo_framework.tasks.tagging.task import TaggingTask
 
 PREDICTIONS = [
     (("B-LOC",), TaggedSentence(("Tromsø",), ("O",))),
-    (("O",), TaggedSentence(("\ud800",), None)),
+    (("O",), TaggedSentence(("a",), None)),
 ]
 
 

@@ -89,6 +89,21 @@ def test_what_is_neither_a_path_nor_a_name_is_told_both(folder: Path) -> None:
     ]
 
 
+@pytest.mark.parametrize("place", ["https://example.org/a/train.txt", "s3://bucket/a/*.txt"])
+def test_an_address_is_told_from_a_path(place: str) -> None:
+    said = f"{place!r} is an address, which is not downloaded: fetch it, and name the file."
+    assert problems(train_data_path=place) == [f"train_data_path: {said}"]
+    model = tagger(
+        {"type": "embedding", "embedding_dim": 5, "pretrained_file": f"({place})#glove.txt"}
+    )
+    (found,) = problems(model=model)
+    assert found == f"model.embedder.token_embedders.tokens.pretrained_file: {said}"
+    (found,) = problems(model=tagger({"type": "elmo_token_embedder", "bilm": place}))
+    assert found.endswith(
+        f"{said} Nor is it a name; allowed: medium, mini, original, original-5.5b, small."
+    )
+
+
 def test_paths_in_options_are_looked_for() -> None:
     (found,) = problems(vocabulary={"directory": "runs/vocabulary"})
     assert found.startswith("vocabulary.directory: 'runs/vocabulary' does not exist")
@@ -129,9 +144,9 @@ def test_the_validation_reader_must_fit_too() -> None:
 def test_a_limit_of_a_vocabulary_that_the_task_does_not_count_is_a_problem(key: str) -> None:
     assert problems(vocabulary={key: {"tokens": 3, "label": 2, "words": 2, "labels": 9}}) == [
         f"vocabulary.{key}.tokens: the model 'crf_tagger' counts no 'tokens'; "
-        "allowed: labels, words.",
+        "allowed: beginnings, labels, words.",
         f"vocabulary.{key}.label: the model 'crf_tagger' counts no 'label'; "
-        "allowed: labels, words. Did you mean 'labels'?",
+        "allowed: beginnings, labels, words. Did you mean 'labels'?",
     ]
 
 

@@ -127,7 +127,7 @@ def test_joined_arguments_equal_those_of_looking_back_from_each_piece():
             before = [p for p in heads if p < place and chosen[p].removeprefix("C-") == own]
             head = max(before) if label != own and before else place
             heads.setdefault(head, []).append((place, place + 1))
-        expected = [(chosen[p].removeprefix("C-"), tuple(held)) for p, held in heads.items()]
+        expected = [(tuple(held), chosen[p].removeprefix("C-")) for p, held in heads.items()]
 
         assert arguments(pieces) == expected
 
@@ -138,8 +138,8 @@ def test_random_predictions_are_counted_as_by_comparing_every_pair():
     for _ in range(300):
         texts = [" ".join(generator.choices(choices, k=6)) for _ in range(2)]
         found, gold = (arguments(spans(tags(text))) for text in texts)
-        correct = sum(one == other and one[0] != "V" for one in found for other in gold)
-        num_found, num_gold = (sum(label != "V" for label, _ in held) for held in (found, gold))
+        correct = sum(one == other and one[1] != "V" for one in found for other in gold)
+        num_found, num_gold = (sum(label != "V" for _, label in held) for held in (found, gold))
         precision = correct / num_found if num_found else 0
         recall = correct / num_gold if num_gold else 0
 

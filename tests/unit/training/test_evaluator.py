@@ -65,11 +65,11 @@ def test_a_rehearsal_makes_every_batch_and_holds_but_two(
             del batch
 
     monkeypatch.setattr(batches, "batches", watched)
-    assert "loss" in evaluator_of(batches).rehearse(model)
+    evaluator_of(batches).rehearse(model)
     assert len(made) == 10
     assert most <= 3
 
 
 def test_a_process_without_a_batch_has_nothing_to_rehearse(model: ToyModel) -> None:
     context = SourceContext(collate, lambda number: 1, seed=0, is_training=False, share=Share(1, 2))
-    assert evaluator_of(Batches(batch_size=9).source([0.5], context)).rehearse(model) == {}
+    evaluator_of(Batches(batch_size=9).source([0.5], context)).rehearse(model)

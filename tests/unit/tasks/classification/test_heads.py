@@ -137,6 +137,17 @@ def test_dropout_acts_where_a_bcn_says_so():
     assert shares == pytest.approx({"words": 0.5, "integrated": 0.0, "pooled": 0.3}, abs=0.1)
 
 
+def test_dropout_acts_on_the_one_vector_of_a_basic_classifier():
+    model = head(BASIC, dropout=0.4, feedforward={**LAYER, "hidden_dims": 40})
+    seen = {}
+    model.feedforward.register_forward_hook(lambda _, x, __: seen.update(pooled=x[0]))
+    batch = batch_of(model, COUNTS, EXAMPLES * 5)
+
+    model(batch)
+
+    assert float((seen["pooled"] == 0).float().mean()) == pytest.approx(0.4, abs=0.1)
+
+
 def test_the_last_maxout_layer_is_as_wide_as_there_are_labels():
     layers = head(MAXOUT).output_layer.maxout.layers
 
@@ -152,6 +163,19 @@ def test_dropout_has_an_item_for_each_layer_before_the_last():
 
     with pytest.raises(BuildError, match="dropout has 1 items, output_dims 2"):
         head(BCN, output_layer=output)
+
+
+def test_maxout_layers_do_not_end_with_that_of_the_labels():
+    output = {"type": "maxout", "output_dims": [8, len(COUNTS.labels())]}
+
+    with pytest.raises(BuildError) as raised:
+        head(BCN, output_layer=output)
+
+    assert str(raised.value).endswith(
+        "output_dims ends with 5, the number of labels; a last layer of that width is added: "
+        "leave it out"
+    )
+    head(BCN, output_layer={**output, "output_dims": [len(COUNTS.labels())]})
 
 
 def test_a_basic_classifier_pools_encodes_and_scores():

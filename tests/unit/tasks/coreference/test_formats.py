@@ -2,6 +2,7 @@ from pathlib import Path
 
 import pytest
 
+from elmo_framework.common.errors import DataError
 from elmo_framework.metrics.coreference import Resolution
 from elmo_framework.tasks.coreference.conll_reader import ConllCoreferenceReader
 from elmo_framework.tasks.coreference.example import Document
@@ -52,14 +53,28 @@ def test_a_document_begins_as_it_was_read(begin: str, tmp_path: Path):
     assert first == f"#begin document {begin}\n"
 
 
-def test_a_document_without_a_name_can_be_written(tmp_path: Path):
+def test_documents_without_a_name_are_told_apart(tmp_path: Path):
     path = tmp_path / "written.conll"
-    document = Document((("She", "left", "her"),), None)
+    clusters = (((0, 0), (2, 2)),)
+    documents = [Document((("She", "left", "her"),), None, key=key) for key in ("", "a", "")]
 
-    path.write_text("".join(conll2012([(Resolution((((0, 0), (2, 2)),), ()), document)])))
+    path.write_text("".join(conll2012((Resolution(clusters, ()), held) for held in documents)))
 
-    (again,) = ConllCoreferenceReader().read(path)
-    assert again.clusters == (((0, 0), (2, 2)),)
+    again = list(ConllCoreferenceReader().read(path))
+    assert [(held.key, held.clusters) for held in again] == [
+        ("-_1", clusters),
+        ("a", clusters),
+        ("-_3", clusters),
+    ]
+
+
+def test_documents_that_cannot_be_told_apart_are_refused():
+    parts = ("000", "001", None, "000")
+    pairs = [(Resolution((), ()), Document((("Go",),), None, key="a", part=each)) for each in parts]
+
+    assert len(list(conll2012(pairs[:3]))) == 9
+    with pytest.raises(DataError, match=r"two documents are called \(a\); part 000; give each"):
+        list(conll2012(pairs))
 
 
 def test_a_word_a_speaker_and_a_name_are_one_cell_each():

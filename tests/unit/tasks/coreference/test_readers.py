@@ -42,6 +42,14 @@ def test_the_columns_give_documents_by_their_parts():
     assert texts(documents[2]) == [["My", "Ada"], ["My cat", "it"], ["The cat"]]
 
 
+def test_each_line_that_begins_a_document_begins_one(tmp_path: Path):
+    block = lines_of(tmp_path / "a.conll", "(1)", "(1)").read_text()
+    path = tmp_path / "b.conll"
+    path.write_text(f"{block}\n{block}\n")
+
+    assert [each.clusters for each in read(path)] == [(((0, 0), (1, 1)),)] * 2
+
+
 def test_marks_of_ontonotes_lose_their_stroke(tmp_path: Path):
     path = lines_of(tmp_path / "marks.conll", *"----")
     text = path.read_text()

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
 from elmo_framework import components
 from elmo_framework.common.build import parse
@@ -272,6 +272,43 @@ def test_dropout_acts_on_the_words_and_on_the_encoded():
 
     assert 0.35 < float((seen["words"].embedded == 0).float().mean()) < 0.65
     assert 0.15 < float((seen["words"].encoded == 0).float().mean()) < 0.35
+
+
+def read_by(model: SpanRanker, module: nn.Module) -> Tensor:
+    """What a part of a model reads of the first document, in training."""
+    seen: list[Tensor] = []
+    module.register_forward_hook(lambda _, inputs, __: seen.append(inputs[0]))
+    model(batch_of(model, EXAMPLES[:1]))
+    return seen[0]
+
+
+def share_of_zeros(values: Tensor) -> float:
+    return float((values == 0).float().mean())
+
+
+@pytest.mark.parametrize("reads", ["sentence", "document"])
+def test_the_encoder_reads_words_of_which_values_were_dropped(reads: str):
+    model = ranker(lexical_dropout=0.5, encoder_reads=reads)
+
+    read = read_by(model, model.encoder)
+
+    words = read[read.any(dim=2)]
+    assert 0.35 < share_of_zeros(words) < 0.65
+
+
+def test_dropout_acts_on_the_features_of_widths_and_of_pairs():
+    model = ranker(dropout=0.5)
+    found: list[Tensor] = []
+    for module in (model.mentions, model.antecedents):
+        module.dropout.register_forward_hook(lambda *held: found.append(held[2]))
+    spans: list[Spans] = []
+    model.mentions.register_forward_hook(lambda *held: spans.append(held[2]))
+
+    model(batch_of(model, EXAMPLES[:1]))
+
+    assert len(found) > 1
+    assert all(0.35 < share_of_zeros(values) < 0.65 for values in found)
+    assert 0.3 < share_of_zeros(spans[0].vectors[:, -4:]) < 0.7
 
 
 def test_an_output_embedder_stands_beside_the_encoder():

@@ -1,3 +1,4 @@
+import json
 from pathlib import Path
 from typing import Any
 
@@ -30,6 +31,15 @@ def test_a_document_may_come_in_words_with_what_is_known_of_them():
     )
 
 
+def test_the_lines_of_a_file_with_clusters_can_be_predicted():
+    for line in (FIXTURES / "train.jsonlines").read_text().splitlines():
+        given = json.loads(line)
+
+        document = TASK.example(given, WhitespaceTokenizer())
+
+        assert (document.key, document.clusters) == (given["doc_key"], None)
+
+
 @pytest.mark.parametrize(
     "given", [{"document": " "}, {"sentences": []}, {"sentences": [], "speakers": []}]
 )
@@ -42,12 +52,13 @@ def test_a_document_without_words_has_one_sentence_without_words(given: dict[str
     [
         (
             {"documents": "a"},
-            "'documents' is no key of an input; allowed: document, genre, sentence, sentences, "
-            "speakers. Did you mean 'document'?",
+            "'documents' is no key of an input; allowed: clusters, doc_key, document, genre, "
+            "sentence, sentences, speakers. Did you mean 'document'?",
         ),
         ({"document": ["a"]}, "'document' is ['a']; expected a string"),
         ({"sentences": "a"}, "'sentences' is 'a'; expected a list of lists of strings"),
         ({"document": "a", "genre": 3}, "'genre' is 3; expected a string"),
+        ({"document": "a", "doc_key": 3}, "'doc_key' is 3; expected a string"),
         (
             {"sentences": [["a"]], "speakers": [[]]},
             "the speakers are not as many as the words of each sentence",

@@ -44,6 +44,12 @@ def test_both_sentences_are_needed():
     )
 
 
+@pytest.mark.parametrize("empty", [" ", []])
+def test_a_sentence_without_words_is_refused_as_by_the_reader(empty):
+    with pytest.raises(DataError, match=r"^'hypothesis' holds no word$"):
+        TASK.example({"premise": "a", "hypothesis": empty}, WhitespaceTokenizer())
+
+
 def test_a_plain_sentence_is_not_enough():
     with pytest.raises(DataError) as raised:
         TASK.example({"sentence": "a"}, WhitespaceTokenizer())

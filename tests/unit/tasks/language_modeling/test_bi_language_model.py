@@ -37,7 +37,7 @@ def _seeded() -> None:
     torch.manual_seed(0)
 
 
-def model_of(**keys: Any) -> BiLanguageModel:
+def model_of(*, weights_follow: bool = False, **keys: Any) -> BiLanguageModel:
     raw = {
         "type": "bilm",
         "token_encoder": {"embedding_dim": 4, "filters": [[1, 8], [2, 8]], "num_highway": 1}
@@ -47,7 +47,7 @@ def model_of(**keys: Any) -> BiLanguageModel:
         "num_samples": None,
     }
     lazy = parse(Model, {**raw, **keys}, source="test.jsonnet")
-    built = lazy.build(vocabularies=vocabularies())
+    built = lazy.build(vocabularies=vocabularies(), weights_follow=weights_follow)
     assert isinstance(built, BiLanguageModel)
     return built.double()
 
@@ -248,6 +248,8 @@ def test_a_softmax_that_is_too_small_to_be_sampled_is_told(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     model_of(num_samples=15)
+    assert not caplog.text
+    model_of(num_samples=16, weights_follow=True)
     assert not caplog.text
     model_of(num_samples=16)
     assert "num_samples is 16, and there are 16 words: training takes the full soft" in caplog.text

@@ -4,16 +4,34 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import replace
+from typing import TypeAlias
 
 import numpy as np
 import pytest
 import torch
+from numpy.typing import NDArray
+from torch import Tensor, nn
 from torch.nn import functional as F
 
 from elmo_framework.data.text import TextBatch
 from elmo_framework.tasks.question_answering.answer_head import AnswerHead
+from elmo_framework.tasks.question_answering.batch import QuestionBatch
 from elmo_framework.tasks.question_answering.example import Answer
 from tests.unit.tasks.question_answering.toy import CONFIGS, EXAMPLES, WORDS, batch_of, head
+
+Array: TypeAlias = NDArray[np.float64]
+
+DROPPED = {
+    "bidaf": ({"attention", "start", "end"}, {"encoder", "modeling_layer", "span_end_encoder"}),
+    "bidaf_self_attention": (
+        {"encoder", "attention", "residual_encoder", "self_attention", "span_start_encoder"},
+        {"embedder", "encoder", "residual_encoder"},
+    ),
+}
+"""The parts whose input has gone through dropout, and those whose output goes through it."""
+
+NUM_DROPPED = {"bidaf": 6, "bidaf_self_attention": 7}
+"""How often a batch goes through it: before attention, passage and question each by itself."""
 
 pytestmark = pytest.mark.parametrize("kind", sorted(CONFIGS))
 
@@ -35,6 +53,71 @@ def padded(text: TextBatch, by: int) -> TextBatch:
         mask=F.pad(text.mask, (0, by)),
         ids={key: F.pad(ids, (0, by), value=2) for key, ids in text.ids.items()},
     )
+
+
+def softmax(scores: Array) -> Array:
+    shares = np.exp(scores)
+    return shares / shares.sum(axis=-1, keepdims=True)
+
+
+def relu(values: Array) -> Array:
+    return values * (values > 0)
+
+
+def affine(layer: nn.Linear, vectors: Array) -> Array:
+    moved = vectors @ layer.weight.numpy().T
+    return moved if layer.bias is None else moved + layer.bias.numpy()
+
+
+def encoded(encoder: nn.Module, vectors: Array) -> Array:
+    mask = torch.ones(1, len(vectors), dtype=torch.bool)
+    return encoder(torch.from_numpy(vectors)[None], mask)[0].numpy()
+
+
+def trilinear(weight: Tensor, rows: Array, columns: Array) -> Array:
+    of_rows, of_columns, of_both = weight.numpy()
+    pairs = np.einsum("id,jd,d->ij", rows, columns, of_both)
+    return (rows @ of_rows)[:, None] + (columns @ of_columns)[None] + pairs
+
+
+def bi_attention(model: AnswerHead, passage: Array, question: Array) -> Array:
+    scores = trilinear(model.attention.score.weight, passage, question)
+    attended = softmax(scores) @ question
+    summary = softmax(scores.max(axis=1)) @ passage
+    return np.concatenate([passage, attended, passage * attended, passage * summary], axis=1)
+
+
+def texts_of(model: AnswerHead, batch: QuestionBatch) -> list[Array]:
+    return [model.embedder(text)[0].numpy() for text in (batch.passage, batch.question)]
+
+
+def bidaf(model: AnswerHead, batch: QuestionBatch) -> tuple[Array, Array]:
+    lifted = [model.highway(torch.from_numpy(text)).numpy() for text in texts_of(model, batch)]
+    attended = bi_attention(model, *(encoded(model.encoder, text) for text in lifted))
+    modeled = encoded(model.modeling_layer, attended)
+    start = affine(model.start, np.concatenate([attended, modeled], axis=1))[:, 0]
+    beginning = np.tile(softmax(start) @ modeled, (len(start), 1))
+    flowing = np.concatenate([attended, modeled, beginning, modeled * beginning], axis=1)
+    ended = encoded(model.span_end_encoder, flowing)
+    return start, affine(model.end, np.concatenate([attended, ended], axis=1))[:, 0]
+
+
+def bidaf_self_attention(model: AnswerHead, batch: QuestionBatch) -> tuple[Array, Array]:
+    texts = (encoded(model.encoder, text) for text in texts_of(model, batch))
+    flowing = relu(affine(model.attention_projection, bi_attention(model, *texts)))
+    read = encoded(model.residual_encoder, flowing)
+    weights = np.exp(trilinear(model.self_attention.score.weight, read, read))
+    np.fill_diagonal(weights, 0)
+    nothing = np.exp(model.self_attention.nothing.numpy())
+    others = weights @ read / (nothing + weights.sum(axis=1, keepdims=True))
+    attended = np.concatenate([read, others, read * others], axis=1)
+    flowing = flowing + relu(affine(model.residual_projection, attended))
+    begun = encoded(model.span_start_encoder, flowing)
+    ended = encoded(model.span_end_encoder, np.concatenate([flowing, begun], axis=1))
+    return affine(model.start, begun)[:, 0], affine(model.end, ended)[:, 0]
+
+
+EQUATIONS = {"bidaf": bidaf, "bidaf_self_attention": bidaf_self_attention}
 
 
 def test_it_learns_its_training_data(kind):
@@ -97,6 +180,50 @@ def test_the_loss_is_that_of_both_ends_averaged_over_questions(kind):
         expected.append(-of_start[example.span.first] - of_end[example.span.last])
     np.testing.assert_allclose(output.example_losses.numpy(), expected, rtol=1e-5)
     np.testing.assert_allclose(output.loss.item(), np.mean(expected), rtol=1e-5)
+
+
+@torch.no_grad()
+def test_it_computes_its_equations(kind):
+    model = head(kind).double().eval()
+    batch = batch_of(model, EXAMPLES[1:2])
+
+    start, end = EQUATIONS[kind](model, batch)
+
+    output = model(batch)
+    np.testing.assert_allclose(output.start_logits[0].numpy(), start, rtol=0, atol=1e-12)
+    np.testing.assert_allclose(output.end_logits[0].numpy(), end, rtol=0, atol=1e-12)
+
+
+def test_dropout_acts_where_it_is_said_to(kind):
+    model = head(kind, dropout=0.5)
+    passed, calls = [], []
+    model.dropout.register_forward_hook(
+        lambda _, inputs, output: passed.append((inputs[0], output))
+    )
+    for name, part in model.named_children():
+        part.register_forward_hook(
+            lambda _, inputs, output, name=name: calls.append((name, inputs[0], output))
+        )
+
+    model(batch_of(model))
+
+    before = {name for name, inputs, _ in calls if any(inputs is given for _, given in passed)}
+    behind = {name for name, _, output in calls if any(output is taken for taken, _ in passed)}
+    assert (before - {"dropout"}, behind - {"dropout"}) == DROPPED[kind]
+    assert len(passed) == NUM_DROPPED[kind]
+
+
+def test_dropout_is_the_same_at_all_words_for_self_attention_alone(kind):
+    model = head(kind, dropout=0.5)
+    seen = []
+    model.attention.register_forward_hook(lambda _, inputs, __: seen.append(inputs[0]))
+    batch = batch_of(model)
+
+    model(batch)
+
+    rows = zip(seen[0] == 0, batch.passage.mask, strict=True)
+    are_alike = {bool((row[mask] == row[0]).all()) for row, mask in rows}
+    assert are_alike == {kind == "bidaf_self_attention"}
 
 
 def test_gradients_reach_every_parameter(kind):

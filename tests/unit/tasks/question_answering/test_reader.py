@@ -180,8 +180,11 @@ WHERE = "data[0].paragraphs[0].qas[0] (question 'q1')"
         ),
         (
             changed(answers=[{"text": "Warsaw", "answer_start": -14}]),
-            f"{WHERE}.answers[0]: the answer 'Warsaw' does not stand at character -14 of the "
-            "passage, where 'Warsaw' is",
+            f"{WHERE}.answers[0]: 'answer_start' is -14; expected 0 or more",
+        ),
+        (
+            changed(question="Big \ud83d?"),
+            f"{WHERE}: 'question' holds half a character: '\\ud83d' without its pair",
         ),
         (
             changed(answers=[{"text": "", "answer_start": 6}]),
@@ -196,6 +199,20 @@ def test_what_is_wrong_is_said_with_the_question(tmp_path, held, message):
         read(path)
 
     assert str(raised.value) == f"{path}: {message}"
+
+
+def test_a_second_question_with_the_same_id_is_refused_with_its_place(tmp_path):
+    held = copy.deepcopy(GOOD)
+    held["data"].append(copy.deepcopy(held["data"][0]))
+    path = written(tmp_path, held)
+
+    with pytest.raises(DataError) as raised:
+        read(path)
+
+    assert str(raised.value) == (
+        f"{path}: data[1].paragraphs[0].qas[0]: "
+        "a question before has the id 'q1'; give each its own"
+    )
 
 
 class ChangingTokenizer(Tokenizer):

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import pytest
 import torch
 
 from elmo_framework.tasks.question_answering.span_search import best_answers
 
 
-def brute_force(start: list[float], end: list[float], max_length: int | None) -> tuple[int, int]:
+def brute_force(
+    start: Sequence[float], end: Sequence[float], max_length: int | None
+) -> tuple[int, int]:
     spans = [
         (first, last)
         for first in range(len(start))
@@ -31,6 +35,30 @@ def test_the_best_span_is_the_one_of_a_search_through_all(num_tokens, max_length
         for scores in zip(start.tolist(), end.tolist(), strict=True)
     ]
     assert [tuple(span) for span in found.tolist()] == expected
+
+
+@pytest.mark.parametrize("max_length", [1, 3, 40, None])
+def test_of_equally_good_spans_it_is_the_first_and_of_those_the_shortest(max_length):
+    generator = torch.Generator().manual_seed(3)
+    start, end = torch.randint(3, (2, 60, 9), generator=generator).float()
+    start[:, 6:] = end[:, 6:] = float("-inf")
+    small = torch.rand(60, 9, generator=generator) * 1e-9  # is lost in a sum
+
+    end = torch.where(end == 0, small, end)
+
+    found = best_answers(start, end, max_length)
+
+    expected = [
+        brute_force(*scores, max_length) for scores in zip(start.numpy(), end.numpy(), strict=True)
+    ]
+    assert [tuple(span) for span in found.tolist()] == expected
+
+
+def test_spans_of_any_length_take_no_memory_for_each_pair_of_words():
+    start, end = torch.zeros(2, 1, 200_000)
+    start[0, 7], end[0, 150_000] = 1, 1
+
+    assert best_answers(start, end).tolist() == [[7, 150_000]]
 
 
 def test_a_span_ends_where_a_word_may_end():

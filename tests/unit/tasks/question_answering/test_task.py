@@ -8,6 +8,7 @@ from collections import Counter
 from dataclasses import replace
 
 import pytest
+from rich.text import Text
 
 from elmo_framework.common.errors import DataError
 from elmo_framework.data.tokenizer import WhitespaceTokenizer
@@ -76,10 +77,11 @@ def test_an_example_is_made_of_json():
     assert found.passage.offsets == ((1, 5), (7, 11), (12, 13))
 
 
-def test_an_example_may_have_an_id():
-    inputs = {"question": "Who ?", "passage": "Anna left .", "id": "q7"}
+@pytest.mark.parametrize("given", ["7", 7])
+def test_an_example_may_have_an_id(given):
+    inputs = {"question": "Who ?", "passage": "Anna left .", "id": given}
 
-    assert TASK.example(inputs, WhitespaceTokenizer()).id == "q7"
+    assert TASK.example(inputs, WhitespaceTokenizer()).id == "7"
 
 
 @pytest.mark.parametrize(
@@ -98,6 +100,14 @@ def test_an_example_may_have_an_id():
         ({"question": 3, "passage": ""}, "'question' is 3; expected a string"),
         ({"question": "Who?", "passage": ""}, "the passage has no words: ''"),
         ({"question": " ", "passage": "Anna."}, "the question has no words: ' '"),
+        (
+            {"question": "Who?", "passage": "Anna.", "id": None},
+            "'id' is None; expected a string or a whole number",
+        ),
+        (
+            {"question": "Who?", "passage": "Anna.", "id": True},
+            "'id' is True; expected a string or a whole number",
+        ),
     ],
 )
 def test_json_that_is_no_question_is_refused(inputs, message):
@@ -135,14 +145,34 @@ def test_the_official_format_is_one_object_of_answers(num_predictions):
 
 
 def test_an_answer_that_would_hide_another_is_refused():
+    pieces = TASK.formats["squad"]([(ANNA, EXAMPLES[1]), (ANNA, EXAMPLES[1])])
+
+    # At once, before any piece of what would be no JSON.
     with pytest.raises(DataError, match="two questions have the id 'norvik-keeper'; give each"):
-        list(TASK.formats["squad"]([(ANNA, EXAMPLES[1]), (ANNA, EXAMPLES[1])]))
+        next(pieces)
 
 
-def test_the_answer_is_set_off_in_its_passage():
+def marked(shown: Text) -> list[str]:
+    return [
+        shown.plain[span.start : span.end] for span in shown.spans if "green" in str(span.style)
+    ]
+
+
+def test_the_answer_is_set_off_in_its_passage_without_colours_too():
     shown = TASK.pretty(ANNA, EXAMPLES[1])
 
-    question, passage = shown.split("\n")
-    assert question.plain == "Who was the keeper?"
-    (marked,) = [span for span in passage.spans if "green" in str(span.style)]
-    assert passage.plain[marked.start : marked.end] == "Anna Lund"
+    assert shown.plain.startswith("Who was the keeper?\nThe lighthouse of Norvik ")
+    assert shown.plain.endswith("when the keeper, [Anna Lund], bought a paraffin burner.")
+    assert marked(shown) == ["[Anna Lund]"]
+
+
+def test_the_answer_is_set_off_behind_characters_that_a_terminal_is_not_given():
+    passage = "It is\r\nold.\a\v\f\b Anna\r\nLund left."
+    inputs = {"question": "Who?", "passage": passage}
+    example = TASK.example(inputs, WhitespaceTokenizer())
+    start = passage.index("Anna")
+
+    shown = TASK.pretty(Answer("Anna\r\nLund", start, start + 10), example)
+
+    assert shown.plain == "Who?\nIt is\nold. [Anna\nLund] left."
+    assert marked(shown) == ["[Anna\nLund]"]

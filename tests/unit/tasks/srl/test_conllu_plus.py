@@ -52,6 +52,26 @@ def test_where_spans_overlap_the_predicate_and_the_shortest_come_first(tmp_path)
     assert example.propositions == (Proposition(2, tags),)
 
 
+@pytest.mark.parametrize(
+    ("predicate", "arguments", "tags"),
+    [
+        (3, "A1:1-1|C-A1:2-4", "B-A1 B-C-A1 B-V B-C-A1"),
+        (2, "A0:1-1|V:2-3|A1:2-4", "B-A0 B-V I-V B-A1"),
+        (4, "A0:1-1|V:2-2|C-V:4-4", "B-A0 B-V O B-C-V"),
+        (3, "V:1-1", "B-V O B-V O"),
+    ],
+)
+def test_pieces_and_verbs_of_several_words_are_what_is_written(
+    tmp_path, predicate, arguments, tags
+):
+    words = [f"{place} w{place} X _ _ _" for place in range(1, 5)]
+    words[predicate - 1] = f"{predicate} see X see.01 _ {arguments}"
+
+    (example,) = read(tmp_path, HEADER + rows(*words))
+
+    assert example.propositions == (Proposition(predicate - 1, tuple(tags.split())),)
+
+
 def test_the_older_name_of_the_column_is_known(tmp_path):
     assert len(read(tmp_path, HEADER.replace("PRED", "PREDS") + SENTENCE)) == 2
 
@@ -83,6 +103,12 @@ def test_the_number_of_the_word_need_not_stand_first(tmp_path):
         (HEADER + rows("1 a", "2 b X _ _ _"), ":2: found 2 columns, expected 6"),
         (HEADER + rows("1 a X b.01 _ A0"), ":2: found 'A0', expected LABEL:FIRST-LAST with ids"),
         (HEADER + rows("1 a X b.01 _ A0:1-2"), ":2: found 'A0:1-2', expected LABEL:FIRST-LAST"),
+        (HEADER + rows("1 a X _ _ A0:1-1"), ":2: found the arguments 'A0:1-1' of no predicate"),
+        (HEADER + rows("1 a X _ _ _", "3 b X _ _ _"), ":3: found the word 3, expected 2"),
+        (
+            HEADER + rows("1 a X b.01 _ _", "2 c X _ _ _", "3 d X d.01 _ C-A1:1-3|A1:2-2"),
+            ":4: two arguments 'C-A1' overlap in 'C-A1:1-3|A1:2-2'",
+        ),
     ],
 )
 def test_a_malformed_file_is_refused_with_its_line(tmp_path, text, message):

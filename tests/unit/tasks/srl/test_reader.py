@@ -35,7 +35,7 @@ def test_every_predicate_is_an_example():
     )
 
 
-def test_a_predicate_of_two_words_stands_at_the_first():
+def test_a_predicate_of_two_words_stands_where_it_is_stated():
     example = list(SrlReader().read(FILE))[4]
 
     assert example.propositions == (
@@ -75,6 +75,19 @@ def test_files_are_found_by_a_pattern(tmp_path):
     examples = list(SrlReader().read(tmp_path / "**/*gold_conll"))
 
     assert [example.words for example in examples] == [("a",), ("b",)]
+
+
+def test_a_predicate_stands_where_it_is_stated_wherever_its_v_begins(tmp_path):
+    rows = ["side NN * side 01 - - * (V*) (V*)", "- HYPH * - - - - * * *"]
+    rows += ["stepping VBG * step 01 - - * * (C-V*)"]
+    text = "".join(f"a 0 {number} {row} -\n" for number, row in enumerate(rows))
+
+    examples = list(SrlReader().read(written(tmp_path, text)))
+
+    assert [example.propositions for example in examples] == [
+        (Proposition(0, ("B-V", "O", "O")),),
+        (Proposition(2, ("B-V", "O", "B-C-V")),),
+    ]
 
 
 def test_a_column_without_v_takes_the_word_that_has_a_frame(tmp_path):
@@ -189,6 +202,8 @@ def test_only_a_space_or_a_tab_ends_a_word(tmp_path):
         ("0 Run ! ||| B-V", "file:1: 2 words have 1 tags: '0 Run ! ||| B-V'"),
         ("2 Run ! ||| B-V O", "file:1: predicate 2 is none of 2 words"),
         ("0 Run ! ||| V O", "file:1: 'V' is no tag of a span"),
+        ("0 Run ! ||| U-V O", "file:1: 'U-V' is no tag of the scheme BIO: '0 Run ! ||| U-V O'"),
+        ("-1 Run ! ||| B-A0 O", "file:1: the place -1 stands for no predicate, but there are arg"),
         ("\n", "file: there is no example in this file"),
     ],
 )

@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
+from torch import Tensor
 
 from elmo_framework.common.build import parse
 from elmo_framework.common.errors import BuildError
@@ -115,8 +116,9 @@ def _pair() -> list[tuple[Proposition, ...]]:
     return [first + second, first, second]
 
 
-def test_a_batch_equals_its_examples_one_by_one():
-    model = labeler().eval().double()
+@pytest.mark.parametrize("output_embedder", [None, WORDS])
+def test_a_batch_equals_its_examples_one_by_one(output_embedder: dict[str, Any] | None):
+    model = labeler(output_embedder=output_embedder).eval().double()
     together = model(batch_of(model))
 
     for number, example in enumerate(EXAMPLES):
@@ -131,6 +133,28 @@ def test_gradients_reach_every_parameter():
     model(batch_of(model)).loss.backward()
 
     assert all(parameter.grad.abs().sum() > 0 for parameter in model.parameters())
+
+
+def test_dropout_acts_on_the_vectors_of_words_and_not_on_the_marks():
+    model = labeler(embedding_dropout=0.5)
+    seen: list[Tensor] = []
+    model.encoder.register_forward_hook(lambda _, inputs, __: seen.append(inputs[0]))
+    batch = batch_of(model)
+
+    model(batch)
+
+    (read,) = seen
+    words, marks = read[batch.mask].split([8, 4], dim=1)
+    assert 0.35 < float((words == 0).float().mean()) < 0.65
+    assert marks.all()
+
+
+def test_the_last_layer_begins_orthogonal():
+    weight = labeler().projection.weight.detach()
+    rows, columns = weight.shape
+    product = weight @ weight.T if rows <= columns else weight.T @ weight
+
+    torch.testing.assert_close(product, torch.eye(min(rows, columns)), atol=1e-5, rtol=0)
 
 
 def test_a_sentence_is_embedded_once(monkeypatch):

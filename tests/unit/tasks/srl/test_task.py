@@ -179,6 +179,27 @@ def test_a_predicate_that_was_asked_for_twice_has_one_column():
     )
 
 
+def test_a_predicate_has_one_proposition():
+    other = Proposition(3, ("O", "O", "O", "B-V"))
+
+    with pytest.raises(DataError, match="the word 'sleep' has two predicates in 'Cats hunt and"):
+        list(TASK.formats["srl"]([((SLEEP, other), EXAMPLE)]))
+
+
+def test_a_sentence_without_words_has_no_block():
+    empty, rain = SrlExample((), None), SrlExample(("Rain",), None)
+    none = (Proposition(None, ()),)
+
+    found = TASK.formats["srl"]([(none, empty), ((), rain), (none, empty), ((), rain)])
+
+    assert "".join(found) == "-\n\n-\n\n"
+
+
+def test_what_is_not_known_is_not_written_as_the_truth():
+    with pytest.raises(DataError, match="a sentence without arguments cannot be scored: 'Rain'"):
+        list(TASK.formats["srl_gold"]([((), SrlExample(("Rain",), None))]))
+
+
 def test_the_truth_is_written_in_the_same_way():
     pairs = [((), EXAMPLE), ((), SrlExample(("Rain",), (Proposition(None, ("O",)),)))]
 

@@ -32,6 +32,12 @@ def test_bioul_is_written_in_bio():
     assert found == "Ann B-PER B-PER\nLee B-PER I-PER\nof O O\nOslo O B-LOC\n\n"
 
 
+def test_bioes_is_written_in_bio():
+    found = written(("Ann Lee of Oslo", "B-PER E-PER O S-LOC", "S-PER S-PER O O"))
+
+    assert found == "Ann B-PER B-PER\nLee B-PER I-PER\nof O O\nOslo O B-LOC\n\n"
+
+
 def test_broken_tags_of_bio_stay_broken():
     assert written(("a b c", "I-X I-Y B-Y", "O O O")) == "a O I-X\nb O I-Y\nc O B-Y\n\n"
 

@@ -15,6 +15,7 @@ from elmo_framework.tasks.tagging.batch import TaggingBatch
 from elmo_framework.tasks.tagging.crf_tagger import CrfTagger
 from elmo_framework.tasks.tagging.example import TaggedSentence
 from elmo_framework.tasks.tagging.reader import Conll2003Reader
+from elmo_framework.tasks.tagging.tagger import TaggingOutput
 from elmo_framework.tasks.tagging.task import TaggingTask
 from elmo_framework.training.evaluator import require_score
 
@@ -126,6 +127,53 @@ def test_the_scheme_of_the_tags_can_be_stated():
     assert tagger(label_encoding="BIOUL").crf.inner_constraint.any()
 
 
+def best_of(examples: Sequence[TaggedSentence], wanted: Sequence[str]) -> tuple[str, ...]:
+    """Return the tags of a sentence each of whose words scores best with one of those wanted."""
+    vocabularies = Vocabularies(TaggingTask().count(examples))
+    model, labels = tagger(vocabularies).eval(), vocabularies.labels()
+    batch = model.task.collator(vocabularies, model.indexers)(
+        [TaggedSentence(("w",) * len(wanted), None)]
+    )
+    logits = torch.zeros(1, len(wanted), len(labels))
+    logits[0, range(len(wanted)), labels.ids(wanted).tolist()] = 5.0
+    model.crf.transitions.data.zero_()
+    return model.predict(TaggingOutput(None, None, logits), batch)[0]
+
+
+@pytest.mark.parametrize("begun", [["I-LOC", "B-LOC"], ["I-LOC", "O"]])
+def test_tags_of_iob1_may_begin_a_span_with_i(begun: list[str]):
+    examples = [TaggedSentence(("Anna", "Lund", "in"), ("I-PER", "I-PER", "O"))]
+    examples += [TaggedSentence(("Oslo", "Turku"), tuple(begun))]
+
+    assert best_of(examples, ["I-PER", "O", "I-LOC"]) == ("I-PER", "O", "I-LOC")
+
+
+@pytest.mark.parametrize("mistyped", ["I-LCO", "I-LOC"])
+def test_a_mistyped_tag_makes_no_iob1_of_bio(mistyped: str):
+    words = ("Anna", "saw", "New", "Oslo")
+    examples = [
+        TaggedSentence(words, ("B-PER", "O", "B-LOC", "I-LOC")),
+        TaggedSentence(words, ("B-PER", "O", "O", mistyped)),
+    ]
+
+    assert best_of(examples, ["B-LOC", "I-LOC"]) == ("B-LOC", "I-LOC")
+    assert best_of(examples, ["O", "I-LOC"]) != ("O", "I-LOC")
+
+
+@pytest.mark.parametrize("prefixes", ["SE", "UL"])
+def test_spans_of_one_word_and_last_words_keep_to_their_scheme(prefixes: str):
+    only, last = prefixes
+    tags = (f"{only}-PER", "O", "B-LOC", f"{last}-LOC")
+    examples = [TaggedSentence(("Anna", "in", "New", "York"), tags)]
+
+    assert best_of(examples, tags) == tags
+    assert best_of(examples, ["B-LOC", "O"]) != ("B-LOC", "O")
+    assert set(TaggingTask().count(examples)["labels"]) == {
+        "O",
+        *(f"{prefix}-{label}" for prefix in f"BI{prefixes}" for label in ("PER", "LOC")),
+    }
+
+
 def test_tags_without_a_scheme_are_not_constrained():
     counts = Vocabularies({"words": Counter(["Rain"]), "labels": Counter(["NN", "VB"])})
 
@@ -156,11 +204,13 @@ def test_an_output_embedder_stands_beside_the_encoder():
     assert wider.eval()(batch_of(wider)).logits.shape == (5, 8, len(COUNTS.labels()))
 
 
-def test_dropout_acts_before_and_after_the_encoder():
-    model = tagger(dropout=0.5)
+def test_dropout_acts_before_and_after_each_encoder():
+    lstm = {"type": "lstm", "hidden_size": 50}
+    model = tagger(dropout=0.5, output_encoder=lstm)
     seen = {}
     model.encoder.register_forward_hook(lambda _, inputs, __: seen.update(before=inputs[0]))
-    model.projection.register_forward_hook(lambda _, inputs, __: seen.update(after=inputs[0]))
+    model.output_encoder.register_forward_hook(lambda _, x, __: seen.update(after=x[0]))
+    model.projection.register_forward_hook(lambda _, inputs, __: seen.update(last=inputs[0]))
     batch = batch_of(model)
 
     model(batch)

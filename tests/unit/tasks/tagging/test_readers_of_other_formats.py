@@ -164,6 +164,7 @@ def test_json_lines_can_have_other_keys_and_spans_in_another_scheme(tmp_path):
         ('{"tokens": [], "tags": [1]}', "'tags' is [1]; expected a list of strings"),
         ('{"tokens": ["a"], "tags": []}', "1 words have 0 tags"),
         ('{"tokens": ', "no JSON object: "),
+        (r'{"tokens": ["\ud83d"], "tags": ["O"]}', "'tokens' holds half a character: '\\ud83d' w"),
     ],
 )
 def test_json_lines_that_are_no_sentence_are_named(tmp_path, line, expected):
@@ -246,12 +247,62 @@ def test_spans_of_a_table_are_written_in_a_scheme(tmp_path):
         ("word\ttag\n", {"tag_column": "tag"}, " there is no sentence in this file"),
         ('a,"b\n', {"separator": "comma"}, "1: no row of a table: unexpected end of data"),
         ("a\tB-X\nb\tY\n", {"coding_scheme": "BIO"}, "2: 'Y' is no tag of a span"),
+        (
+            "a NN\nb VB\n",
+            {},
+            "1: the word and the tag both stand in column 0 of 1; is the separator right "
+            "(conll2003 reads spaces)?",
+        ),
+        ("a\tb\n", {"word_column": 1}, "1: the word and the tag both stand in column 1 of 2"),
+        (
+            "word\ttag\ttag\n",
+            {"word_column": "word", "tag_column": "tag"},
+            "1: more than one column is called 'tag'",
+        ),
         ("a\tx\tA\nb\tx\t \n", {}, "2: a word or its tag is missing"),
         ("a\tx\tA\n\tx\tB\n", {}, "2: a word or its tag is missing"),
     ],
 )
 def test_a_table_that_cannot_be_read_is_named(tmp_path, text, options, expected):
     assert message(tmp_path, "tagging_table", text, **options).startswith(expected)
+
+
+def test_blanks_around_a_tag_and_the_name_of_a_column_do_not_count(tmp_path):
+    text = "word, tag\nrains, VBZ\npours,VBZ \n"
+    options = {"separator": "comma", "word_column": "word", "tag_column": "tag"}
+
+    assert shown(read(tmp_path, "tagging_table", text, **options)) == ["rains/VBZ pours/VBZ"]
+
+
+@pytest.mark.parametrize(
+    ("kind", "form", "line"),
+    [
+        ("tagging_table", "a\tB-X\nb\tM-X\nc\tE-X\n", 2),
+        ("sequence_tagging", "a###B-X b###M-X c###E-X\n", 1),
+        ("tagging_json", '{"tokens": ["a", "b", "c"], "tags": ["B-X", "M-X", "E-X"]}\n', 1),
+        ("conll2003", "a B-X\nb M-X\nc E-X\n", 2),
+    ],
+)
+def test_a_part_of_a_span_that_is_no_tag_of_one_is_refused(tmp_path, kind, form, line):
+    assert message(tmp_path, kind, form) == (
+        f"{line}: 'M-X' is no tag of a span; allowed: O, or one of B, I, L, U, E and S with a "
+        "hyphen and a label, as B-PER ('B-X' beside it is one)"
+    )
+
+
+@pytest.mark.parametrize(
+    ("kind", "form"),
+    [
+        ("tagging_table", "a\tS-X\nb\tB-X\nc\tE-X\n"),
+        ("sequence_tagging", "a###S-X b###B-X c###E-X\n"),
+        ("tagging_json", '{"tokens": ["a", "b", "c"], "tags": ["S-X", "B-X", "E-X"]}\n'),
+        ("conll2003", "a S-X\nb B-X\nc E-X\n"),
+    ],
+)
+def test_every_reader_knows_bioes(tmp_path, kind, form):
+    assert shown(read(tmp_path, kind, form)) == ["a/S-X b/B-X c/E-X"]
+    assert shown(read(tmp_path, kind, form, coding_scheme="BIOUL")) == ["a/U-X b/B-X c/L-X"]
+    assert shown(read(tmp_path, kind, form, coding_scheme="BIO")) == ["a/B-X b/B-X c/I-X"]
 
 
 def test_files_of_a_folder_are_read_in_order(tmp_path):

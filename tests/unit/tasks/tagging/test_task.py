@@ -6,6 +6,7 @@ import pytest
 import torch
 
 from elmo_framework.common.errors import DataError
+from elmo_framework.data.tagging import scheme_of
 from elmo_framework.data.tokenizer import WhitespaceTokenizer
 from elmo_framework.data.vocabulary import Vocabularies
 from elmo_framework.tasks.tagging.example import TaggedSentence
@@ -25,6 +26,7 @@ def test_words_and_tags_are_counted():
     assert TASK.count([*EXAMPLES, untagged]) == {
         "words": Counter({"Rain": 2, "Anna": 1, "left": 1, "Oslo": 1}),
         "labels": Counter({"O": 2, "B-PER": 1, "B-LOC": 1}),
+        "beginnings": Counter({"B-PER": 1, "B-LOC": 1}),
     }
 
 
@@ -54,7 +56,8 @@ def test_a_tag_not_seen_in_training_is_refused_with_its_sentence():
     assert str(raised.value) == (
         "'B-LOV' is none of the labels seen in training; "
         "allowed: B-LOC, B-PER, I-LOC, I-PER, O. "
-        "Did you mean 'B-LOC'? It stands in: 'Norvik fell'"
+        "Did you mean 'B-LOC'? It stands in: 'Norvik fell'. "
+        "Labels are counted before training, in the data of datasets_for_vocab_creation."
     )
 
 
@@ -135,3 +138,27 @@ def test_parts_of_speech_are_counted_as_they_are():
     seen = [TaggedSentence(("Anna", "left"), ("NNP", "VBD"))]
 
     assert TASK.count(seen)["labels"] == {"NNP": 1, "VBD": 1}
+
+
+@pytest.mark.parametrize("mistyped", ["I-LCO", "I-LOC"])
+def test_a_tag_that_begins_a_span_as_its_scheme_does_not_is_named(mistyped, caplog):
+    words = ("Anna", "saw", "New", "Oslo")
+    seen = [
+        TaggedSentence(words, ("B-PER", "O", "B-LOC", "I-LOC")),
+        TaggedSentence(words, ("B-PER", "O", "O", mistyped)),
+    ]
+
+    counts = TASK.count(seen)
+
+    assert caplog.messages == [
+        f"the tags are of the scheme BIO, which begins no span with {mistyped} (seen 1x)"
+    ]
+    assert scheme_of(counts["labels"], counts["beginnings"]) == "BIO"
+    assert f"B-{mistyped[2:]}" in counts["labels"]
+
+
+def test_tags_as_their_scheme_has_them_need_no_warning(caplog):
+    TASK.count(EXAMPLES)
+    TASK.count([TaggedSentence(("Anna", "left"), ("NNP", "VBD"))])
+
+    assert caplog.messages == []
