@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
@@ -103,10 +103,7 @@ def require_score(metric: str, scores: Mapping[str, float]) -> None:
         RunError: it is none of them.
     """
     if metric[1:] not in scores:
-        raise RunError(
-            f"trainer.validation_metric: {metric!r} is no score of this model; "
-            f"{allowed(metric[1:], scores)}"
-        )
+        raise RunError(f"trainer.validation_metric: {_no_score(metric, scores)}")
 
 
 def metric_problem(metric: str, model: Model[Any]) -> str | None:
@@ -120,13 +117,17 @@ def metric_problem(metric: str, model: Model[Any]) -> str | None:
     """
     name, known = metric[1:], {"loss", *model.scores({})}
     if name not in known and not is_of_one_type(name, known):
-        return f"{metric!r} is no score of this model; {allowed(name, known)}"
+        return _no_score(metric, known)
     for sign, (names, size) in _BETTER.items():
         if names.fullmatch(name) and metric[0] != sign:
             return (
                 f"{metric!r} would keep the worst weights: {size} is better; write {sign + name!r}"
             )
     return None
+
+
+def _no_score(metric: str, known: Collection[str]) -> str:
+    return f"{metric!r} is no score of this model; {allowed(metric[1:], known)}"
 
 
 def autocast(device: torch.device, precision: str) -> torch.autocast:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, ClassVar, final
 
@@ -10,7 +9,7 @@ from elmo_framework.data.inputs import given_words, only_key, require_known
 from elmo_framework.data.labels import Classification, required_label
 from elmo_framework.data.text import Indexer
 from elmo_framework.data.tokenizer import Tokenizer
-from elmo_framework.data.vocabulary import Counts, Vocabularies
+from elmo_framework.data.vocabulary import Vocabularies
 from elmo_framework.metrics.confusion import Confusion
 from elmo_framework.metrics.metric import Metric
 from elmo_framework.model.task import HeadTask
@@ -31,15 +30,6 @@ class TextClassificationTask(HeadTask[ClassifiedText, ClassificationBatch]):
     example_type = ClassifiedText
     metrics: ClassVar[Mapping[str, Metric]] = {"confusion": Confusion()}
 
-    def count(self, examples: Iterable[ClassifiedText]) -> Counts:
-        """Count `words` and `labels`."""
-        words: Counter[str] = Counter()
-        labels: Counter[str] = Counter()
-        for example in examples:
-            words.update(example.words)
-            labels.update([example.label] if example.label is not None else ())
-        return {"words": words, "labels": labels}
-
     def collator(
         self, vocabularies: Vocabularies, indexers: Sequence[Indexer]
     ) -> ClassificationCollator:
@@ -53,6 +43,10 @@ class TextClassificationTask(HeadTask[ClassifiedText, ClassificationBatch]):
     def sentences(self, example: ClassifiedText) -> Iterable[Sequence[str]]:
         """Return the one sentence."""
         return (example.words,)
+
+    def label(self, example: ClassifiedText) -> str | None:
+        """Return the class, which is counted."""
+        return example.label
 
     def gold(self, example: ClassifiedText) -> str:
         """Return the class of an example.
