@@ -41,13 +41,12 @@ class UnfinishedFolder:
 
     @contextmanager
     def locked(self) -> Iterator[None]:
-        """Keep other jobs out.
+        """Keep other jobs out; a missing folder for the result is made.
 
         Raises:
-            RunError: one is at work here, or there is no folder for the result.
+            RunError: one is at work here.
         """
-        if not self.output.parent.is_dir():
-            raise RunError(f"{self.output}: there is no folder {self.output.parent} to write in")
+        self.output.parent.mkdir(parents=True, exist_ok=True)
         lock = FileLock(self.path.with_name(f".{self.path.name}.lock"))
         try:
             with lock.acquire(timeout=0):

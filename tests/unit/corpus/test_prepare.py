@@ -434,9 +434,9 @@ def test_what_is_no_number_of_sentences_is_refused(
     assert f"{number!r} is neither a number of sentences nor a share" in capsys.readouterr().err
 
 
-def test_a_missing_folder_is_said_before_anything_is_read(make: Make, tmp_path: Path) -> None:
-    with pytest.raises(RunError, match="there is no folder"):
-        make(output=tmp_path / "no/corpus")
+def test_missing_folders_are_made(make: Make, tmp_path: Path) -> None:
+    make(output=tmp_path / "new/folders/corpus")
+    assert (tmp_path / "new/folders/corpus/corpus.json").exists()
 
 
 def test_more_sentences_than_there_are_cannot_be_held_out(make: Make) -> None:
