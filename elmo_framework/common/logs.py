@@ -10,12 +10,10 @@ import sys
 import textwrap
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from datetime import timedelta
 from types import TracebackType
-from typing import TextIO, TypeVar, final
-
-ItemT = TypeVar("ItemT")
+from typing import TextIO, final
 
 _SHORTEST, _LONGEST = 5.0, 60.0
 """Seconds between two lines: a twentieth of the time so far, within these bounds."""
@@ -33,23 +31,6 @@ def show_size(num_bytes: int) -> str:
     """Write a number of bytes for people: `12.3 GB`."""
     scale = next((scale for scale in _SCALES if num_bytes >= _SCALES[scale]), None)
     return f"{num_bytes} bytes" if scale is None else f"{num_bytes / _SCALES[scale]:.1f} {scale}"
-
-
-def track(
-    items: Iterable[ItemT], description: str, *, total: int | None = None, unit: str = "items"
-) -> Iterator[ItemT]:
-    """Yield the items, showing how many have gone through.
-
-    Args:
-        items: what is worked on.
-        description: what the work is.
-        total: how many items there are, where that is known.
-        unit: what the items are.
-    """
-    with Progress(description, total=total, unit=unit) as progress:
-        for item in items:
-            yield item
-            progress.advance()
 
 
 @final

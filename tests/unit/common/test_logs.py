@@ -5,7 +5,7 @@ import itertools
 import pytest
 
 from elmo_framework.common import logs
-from elmo_framework.common.logs import Progress, render_table, say, track
+from elmo_framework.common.logs import Progress, render_table, say
 
 
 class Clock:
@@ -79,13 +79,6 @@ def test_on_a_terminal_a_bar_is_drawn() -> None:
     assert "training" in shown
     assert "10/10 tokens (100 %)" in shown
     assert "loss 3.2" in shown
-
-
-def test_track_yields_the_items_and_counts_them(capsys: pytest.CaptureFixture[str]) -> None:
-    assert list(track(iter("abc"), "reading", total=3, unit="files")) == ["a", "b", "c"]
-    captured = capsys.readouterr()
-    assert captured.out == ""
-    assert captured.err.splitlines()[-1].startswith("reading: 3/3 files (100 %), ")
 
 
 def test_say_writes_to_standard_error(capsys: pytest.CaptureFixture[str]) -> None:
