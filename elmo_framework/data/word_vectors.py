@@ -5,7 +5,7 @@ from __future__ import annotations
 import codecs
 import sys
 from collections.abc import Collection, Iterator, Sequence
-from contextlib import nullcontext, suppress
+from contextlib import AbstractContextManager, nullcontext, suppress
 from itertools import chain, islice
 from pathlib import Path
 from typing import BinaryIO, Literal, TypeAlias
@@ -84,9 +84,9 @@ class _Choice:
         """Tell cheaply, by what stands before the first space, whether a line may be needed."""
         return self._room > 0 or line.partition(b" ")[0] in self._beginnings
 
-    def is_wanted(self, encoded: bytes) -> bool:
-        """Tell whether a word is one of those that are wanted, and no other."""
-        return encoded in self._wanted
+    def sparing(self, encoded: bytes) -> AbstractContextManager[None]:
+        """Pass over what is wrong with the vector of a word, unless the word is wanted."""
+        return nullcontext() if encoded in self._wanted else suppress(DataError)
 
     def word(self, encoded: bytes) -> str | None:
         """Return a word whose vector is to be kept; None for any that is not."""
@@ -101,7 +101,7 @@ class _Choice:
     def keep(self, encoded: bytes, word: str, vector: Float32[np.ndarray, " dim"]) -> None:
         """Keep the vector of a word."""
         self.found[word] = vector
-        self._room -= not self.is_wanted(encoded)
+        self._room -= encoded not in self._wanted
 
 
 def _read_text(file: BinaryIO, dim: int, path: Path, choice: _Choice) -> None:
@@ -119,7 +119,7 @@ def _read_text(file: BinaryIO, dim: int, path: Path, choice: _Choice) -> None:
         if word is None:
             continue
         numbers = [value.decode(errors="replace") for value in values]
-        with nullcontext() if choice.is_wanted(encoded) else suppress(DataError):
+        with choice.sparing(encoded):
             choice.keep(encoded, word, parse_vector(numbers, dim, path, number))
 
 
@@ -206,7 +206,7 @@ def _read_binary(file: BinaryIO, dim: int, path: Path, choice: _Choice) -> None:
         word = choice.word(encoded)
         if word is not None:
             vector = np.frombuffer(values, dtype="<f4").astype(np.float32)
-            with nullcontext() if choice.is_wanted(encoded) else suppress(DataError):
+            with choice.sparing(encoded):
                 _require_finite(vector, f"the vector of {word!r}", path)
                 choice.keep(encoded, word, vector)
 
