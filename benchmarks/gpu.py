@@ -40,8 +40,8 @@ from elmo_framework.commands.main import main as elmo
 from elmo_framework.common.config import Config
 from elmo_framework.common.errors import allowed
 from elmo_framework.data.source import Share
+from elmo_framework.experiment.check import check_config
 from elmo_framework.experiment.data_sets import count_vocabularies
-from elmo_framework.experiment.preflight import check
 from elmo_framework.experiment.train import build_model, build_trainer
 from elmo_framework.nn import sampled_softmax
 from elmo_framework.nn.sampled_softmax import Candidates, SampledSoftmax, draw_candidates
@@ -219,7 +219,8 @@ def _trained(arguments: Namespace, size: str, minutes: float, changes: Changes) 
 def _trainer(arguments: Namespace, changes: Changes, *, device: str) -> Trainer:
     """Return what `elmo train` would train with, without a run."""
     changed = _overrides(arguments, {"trainer.device": device, **changes})
-    experiment = check(Config.load(_config(arguments.size), overrides=changed)).build()
+    config = Config.load(_config(arguments.size), overrides=changed)
+    experiment = check_config(config).unwrap().build()
     place = choose_device(device)
     vocabularies = count_vocabularies(experiment, experiment.model.factory)
     return build_trainer(

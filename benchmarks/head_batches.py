@@ -20,8 +20,8 @@ from pydantic import TypeAdapter
 from elmo_framework.common.build import parse
 from elmo_framework.common.config import Config
 from elmo_framework.data.reader import DatasetReader
+from elmo_framework.experiment.check import check_config
 from elmo_framework.experiment.experiment import Experiment
-from elmo_framework.experiment.preflight import check
 from elmo_framework.model.model import Model
 from elmo_framework.tasks.classification.example import ClassifiedText
 from elmo_framework.tasks.coreference.example import Document, Mention
@@ -85,7 +85,8 @@ class Batches:
     def experiment(self, path: Path) -> Experiment:
         """Return the experiment, whose data would be the file itself."""
         paths = dict.fromkeys(("train_data_path", "validation_data_path"), str(path))
-        return check(Config({**self.config, **paths}, str(path), "")).build()
+        config = Config({**self.config, **paths}, str(path), "")
+        return check_config(config).unwrap().build()
 
 
 def write_batches(head: Head, path: Path) -> None:

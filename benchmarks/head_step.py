@@ -27,13 +27,13 @@ from elmo_framework.common.config import Config
 from elmo_framework.common.plugins import load_plugins
 from elmo_framework.data.batch import to_device
 from elmo_framework.data.source import Share
+from elmo_framework.experiment.check import check_config
 from elmo_framework.experiment.data_sets import (
     count_vocabularies,
     prepare_model,
     training_source,
 )
 from elmo_framework.experiment.experiment import Experiment
-from elmo_framework.experiment.preflight import check
 from elmo_framework.experiment.train import build_model
 from elmo_framework.model.model import Model
 from elmo_framework.training.evaluator import autocast
@@ -152,7 +152,7 @@ def _experiment(arguments: Namespace) -> Experiment:
     components.load()
     config = Config.load(arguments.config, overrides=arguments.overrides)
     load_plugins(config.plugins, asked_by=config.source)
-    return check(config).build()
+    return check_config(config).unwrap().build()
 
 
 def _milliseconds(seconds: NDArray[np.float64]) -> float:

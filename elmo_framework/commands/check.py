@@ -15,7 +15,7 @@ from elmo_framework.commands.command import (
 from elmo_framework.common.errors import ConfigError, ElmoFrameworkError, Problem
 
 if TYPE_CHECKING:
-    from elmo_framework.experiment.examination import Examination
+    from elmo_framework.experiment.check import CheckResult
     from elmo_framework.experiment.model_report import ModelReport
     from elmo_framework.experiment.parameter_counts import Amount
 
@@ -49,21 +49,20 @@ the data holds are printed as such: 100 + 50 \N{MULTIPLICATION SIGN} words.
             written = _checked_as_json(arguments)
             print(json.dumps(written, indent=2, ensure_ascii=False))
             return 2 if written["problems"] else 0
-        found = _examination(arguments)
-        if not found.problems:
+        result = _check(arguments)
+        if not result.problems:
             print(f"{arguments.config}: no problems\n")
-        if found.report is not None:
-            print(_as_text(found.report))
-        if found.problems:
-            raise ConfigError(str(arguments.config), found.problems)
+        if result.report is not None:
+            print(_as_text(result.report))
+        result.unwrap()
         return 0
 
 
-def _examination(arguments: Namespace) -> Examination:
+def _check(arguments: Namespace) -> CheckResult:
     config = read_config(arguments)
-    from elmo_framework.experiment.examination import examine
+    from elmo_framework.experiment.check import check_config
 
-    return examine(config, reads_data=arguments.data)
+    return check_config(config, reads_data=arguments.data)
 
 
 def _checked_as_json(arguments: Namespace) -> dict[str, Any]:
@@ -71,9 +70,9 @@ def _checked_as_json(arguments: Namespace) -> dict[str, Any]:
     source, report = str(arguments.config), {}
     problems: tuple[Problem, ...]
     try:
-        found = _examination(arguments)
-        problems = found.problems
-        report = {} if found.report is None else _as_json(found.report)
+        result = _check(arguments)
+        problems = result.problems
+        report = {} if result.report is None else _as_json(result.report)
     except ConfigError as error:
         source, problems = error.source, error.problems
     except ElmoFrameworkError as error:

@@ -48,14 +48,14 @@ examples:
         """Check the config, then train."""
         from elmo_framework.common.logs import say
         from elmo_framework.common.memory import keep_freed_memory
-        from elmo_framework.experiment.preflight import check
+        from elmo_framework.experiment.check import check_config
         from elmo_framework.experiment.train import train
 
         keep_freed_memory()
         config = read_config(arguments)
         metrics = train(
             config,
-            check(config),
+            check_config(config).unwrap(),
             arguments.serialization_dir,
             packages=arguments.include_package,
             force=arguments.force,

@@ -84,18 +84,29 @@ def inspect_model(experiment: Lazy[Experiment], *, reads_data: bool) -> ModelRep
         if reads_data and built is not None:
             vocabularies = count_vocabularies(built, lazy.factory)
         model = _attempt(partial(_on_meta, lazy, vocabularies), problems)
+    if built is not None and model is not None:
+        problems += _idle_patterns(built.trainer.no_grad, model)
+        problems += _metric_problems(built, model)
     if built is None or model is None or problems:
-        raise ConfigError(experiment.source, problems)
-    frozen = built.trainer.no_grad
-    if problems := [*_idle_patterns(frozen, model), *_metric_problems(built, model)]:
         raise ConfigError(experiment.source, problems)
     trials = _trials(lazy, model, vocabularies)
     return ModelReport(
         widths=list(_widths(trials)),
-        counts=count_parameters(trials, frozen=frozen),
+        counts=count_parameters(trials, frozen=built.trainer.no_grad),
         frozen=frozen_parameters(model),
         vocabularies={name: len(vocabularies.counted(name)) for name in vocabularies.names},
     )
+
+
+def model_problems(model: Lazy[Model[Any]]) -> list[Problem]:
+    """List the wrong sizes of a model, whatever else its experiment says.
+
+    Args:
+        model: checked.
+    """
+    with collecting_size_problems() as problems:
+        _attempt(partial(_on_meta, model, PlaceholderVocabularies()), problems)
+    return problems
 
 
 def _trials(lazy: Lazy[Model[Any]], model: Model[Any], vocabularies: Vocabularies) -> Trials:

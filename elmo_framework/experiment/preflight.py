@@ -1,21 +1,18 @@
-"""What `parse` cannot see and no one should wait for: looked for before anything is built."""
+"""Checks that parsing cannot do, run before anything is built."""
 
 from __future__ import annotations
 
 import difflib
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 from glob import has_magic
 from pathlib import Path
 from typing import Any
 
 import torch
 
-from elmo_framework.common import build
 from elmo_framework.common.archive_path import archive_path
 from elmo_framework.common.component import Lazy, MustExist
-from elmo_framework.common.config import Config
 from elmo_framework.common.errors import DataError, Problem, allowed, dotted
 from elmo_framework.common.hints import literals, marks, parts
 from elmo_framework.common.registry import members
@@ -26,17 +23,6 @@ from elmo_framework.experiment.experiment import Experiment, VocabularyOptions
 
 _ADDRESS = re.compile(r"(https?|s3|gs|ftp):/+")
 """What is left of the beginning of a URL that was read as a path, its two slashes made one."""
-
-
-def check(config: Config) -> Lazy[Experiment]:
-    """Return what a configuration describes, once nothing is found wrong with it.
-
-    Raises:
-        ConfigError: with all that is wrong, in the configuration and around it.
-    """
-    checked = build.check(Experiment, config.raw, source=config.source)
-    around = preflight(checked.component) if checked.component else []
-    return replace(checked, problems=(*checked.problems, *around)).required()
 
 
 def preflight(experiment: Lazy[Experiment]) -> list[Problem]:

@@ -24,7 +24,6 @@ from elmo_framework.experiment.data_sets import (
     training_source,
 )
 from elmo_framework.experiment.experiment import Beginning, Experiment, Split
-from elmo_framework.experiment.model_report import inspect_model
 from elmo_framework.experiment.run_directory import RunDirectory
 from elmo_framework.experiment.training_job import TrainingJob
 from elmo_framework.model.model import Model
@@ -55,7 +54,7 @@ def train(
 
     Args:
         config: as given.
-        checked: the same, parsed and checked; its sizes are checked here, before data is read.
+        checked: the same, parsed and checked (`check_config`).
         directory: of the run.
         packages: plugins named on the command line, which are kept with the run.
         force: remove the run that is in the folder.
@@ -66,7 +65,6 @@ def train(
         RunError: the folder is in use, or the loss is no number.
         DataError: the data cannot be read.
     """
-    inspect_model(checked, reads_data=False)
     experiment = checked.build()
     written = filled(with_absolute_paths(checked))
     written["plugins"] = sorted({*written["plugins"], *packages})

@@ -3,8 +3,11 @@ from pathlib import Path
 import pytest
 
 from elmo_framework.commands.main import main
-from elmo_framework.experiment import preflight
+from elmo_framework.common.component import Lazy
+from elmo_framework.experiment import check
 from elmo_framework.experiment import train as training
+from elmo_framework.experiment.check import CheckResult
+from elmo_framework.experiment.experiment import Experiment
 
 METRICS = {
     "training_end": "all epochs done",
@@ -23,7 +26,8 @@ def test_the_first_process_says_how_training_ended(
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    monkeypatch.setattr(preflight, "check", lambda config: config)
+    result = CheckResult("config.json", (), Lazy(Experiment, None, {}, {}, "", "", False), None)
+    monkeypatch.setattr(check, "check_config", lambda _: result)
     monkeypatch.setattr(training, "train", lambda *_, **__: METRICS)
     monkeypatch.delenv("RANK", raising=False)
     if rank is not None:

@@ -7,10 +7,8 @@ import torch
 
 from elmo_framework import components
 from elmo_framework.common import build
-from elmo_framework.common.config import Config
-from elmo_framework.common.errors import ConfigError
 from elmo_framework.experiment.experiment import Experiment
-from elmo_framework.experiment.preflight import check, preflight
+from elmo_framework.experiment.preflight import preflight
 
 components.load()
 
@@ -162,28 +160,6 @@ def test_a_device_that_is_absent_is_a_problem(monkeypatch: pytest.MonkeyPatch) -
 def test_a_device_that_is_there_is_no_problem(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
     assert problems(trainer={"device": "cuda"}) == []
-
-
-def test_problems_in_and_around_a_configuration_come_together() -> None:
-    changed = raw(sed=1, train_data_path="no", dataset_reader="language_modeling")
-    with pytest.raises(ConfigError) as caught:
-        check(Config(changed, "ner.jsonnet", ""))
-    assert [problem.path for problem in caught.value.problems] == [
-        "sed",
-        "train_data_path",
-        "dataset_reader.type",
-    ]
-
-
-@pytest.mark.parametrize("damage", [{"model": 3}, {"dataset_reader": {}}, {"trainer": []}])
-def test_what_could_not_be_read_is_passed_over(damage: dict[str, Any]) -> None:
-    with pytest.raises(ConfigError) as caught:
-        check(Config(raw(**damage), "ner.jsonnet", ""))
-    assert len(caught.value.problems) == 1
-
-
-def test_a_sound_configuration_is_returned() -> None:
-    assert check(Config(raw(), "ner.jsonnet", "")).factory is Experiment
 
 
 def test_nothing_is_written_and_the_folder_stays(folder: Path) -> None:

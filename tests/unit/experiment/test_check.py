@@ -1,0 +1,98 @@
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from elmo_framework import components
+from elmo_framework.commands.main import main
+from elmo_framework.common.config import Config
+from elmo_framework.experiment.check import CheckResult, check_config
+from elmo_framework.experiment.experiment import Experiment
+
+components.load()
+LSTM: dict[str, Any] = {"type": "lstm", "hidden_size": 3}
+WRONG_SIZE = {"model.encoder.input_size": 9}
+SIZE_PATH = "model.encoder.input_size"
+
+BROKEN: list[tuple[dict[str, Any], list[str]]] = [
+    ({"train_data_path": "none.txt", **WRONG_SIZE}, ["train_data_path", SIZE_PATH]),
+    ({"sed": 1, **WRONG_SIZE}, ["sed", SIZE_PATH]),
+    ({"trainer.patience": "many", **WRONG_SIZE}, ["trainer.patience", SIZE_PATH]),
+    ({"dataset_reader": "conll2004", **WRONG_SIZE}, ["dataset_reader.type", SIZE_PATH]),
+    ({"dataset_reader": "sst", **WRONG_SIZE}, ["dataset_reader.type", SIZE_PATH]),
+    ({"trainer.no_grad": ["^nothing"], **WRONG_SIZE}, [SIZE_PATH, "trainer.no_grad[0]"]),
+    (
+        {"trainer.validation_metric": "+f2", "trainer.no_grad": ["^nothing"]},
+        ["trainer.no_grad[0]", "trainer.validation_metric"],
+    ),
+    (
+        {"model.encoder": {"type": "compose", "encoders": [{**LSTM, "input_size": 2}] * 2}},
+        ["model.encoder.encoders[0].input_size", "model.encoder.encoders[1].input_size"],
+    ),
+    (
+        {"model.encoder.hiden_size": 3, "validation_data_path": "none.txt"},
+        ["model.encoder.hiden_size", "validation_data_path"],
+    ),
+    (
+        {"vocabulary": {"min_count": {"tokens": 2}}, "model.embedder": 3, "train_data_path": "no"},
+        ["model.embedder", "train_data_path", "vocabulary.min_count.tokens"],
+    ),
+]
+
+
+@pytest.fixture(autouse=True)
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A current folder with training data."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "train.txt").write_text("Anna B-PER\nleft O\n")
+    return tmp_path
+
+
+def raw(changes: dict[str, Any]) -> dict[str, Any]:
+    """The config of a tagger, changed at dotted paths."""
+    config: dict[str, Any] = {
+        "dataset_reader": "conll2003",
+        "train_data_path": "train.txt",
+        "model": {
+            "type": "crf_tagger",
+            "embedder": {"token_embedders": {"tokens": {"type": "embedding", "embedding_dim": 5}}},
+            "encoder": dict(LSTM),
+        },
+        "trainer": {},
+    }
+    for path, value in changes.items():
+        *blocks, key = path.split(".")
+        block = config
+        for name in blocks:
+            block = block[name]
+        block[key] = value
+    return config
+
+
+def checked(changes: dict[str, Any]) -> CheckResult:
+    return check_config(Config(raw(changes), "ner.json", ""))
+
+
+@pytest.mark.parametrize(("changes", "paths"), BROKEN)
+def test_check_and_train_report_the_same_problems(
+    changes: dict[str, Any], paths: list[str], folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert [problem.path for problem in checked(changes).problems] == paths
+    Path("ner.json").write_text(json.dumps(raw(changes)))
+    assert main(["check", "ner.json"]) == 2
+    from_check = capsys.readouterr().err
+    assert main(["train", "ner.json", "-s", "run"]) == 2
+    assert capsys.readouterr().err == from_check
+    assert not (folder / "run").exists()
+
+
+@pytest.mark.parametrize("damage", [{"model": 3}, {"dataset_reader": {}}, {"trainer": []}])
+def test_unreadable_parts_are_one_problem(damage: dict[str, Any]) -> None:
+    assert len(checked(damage).problems) == 1
+
+
+def test_valid_config_gives_experiment_and_report() -> None:
+    result = checked({})
+    assert result.unwrap().factory is Experiment
+    assert result.report is not None
