@@ -134,7 +134,7 @@ def _text(scores: Mapping[str, Mapping[str, Any]]) -> str:
         path: {name: f"{value:.6g}" for name, value in held.items() if not _is_table(value)}
         for path, held in scores.items()
     }
-    names = sorted({name for held in figures.values() for name in held})
+    names = dict.fromkeys(name for held in figures.values() for name in held)
     rows = [[name, *(held.get(name, "") for held in figures.values())] for name in names]
     tables = [
         f"\n\n{name} of {path}, the right label on the left:\n\n{_grid(value)}"

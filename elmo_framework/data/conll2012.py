@@ -11,7 +11,7 @@ from typing import NamedTuple
 from elmo_framework.common.errors import DataError
 from elmo_framework.data.columns import Comment, Row, read_blocks
 
-_ID, _PART, _WORD, _FRAMESET, _SPEAKER, _FIRST_PREDICATE = 0, 1, 3, 7, 9, 11
+_ID, _PART, _WORD, _LEMMA, _FRAMESET, _SPEAKER, _FIRST_PREDICATE = 0, 1, 3, 6, 7, 9, 11
 _MIN_COLUMNS = _FIRST_PREDICATE + 1
 _BEGINS, _ENDS = re.compile(r"#begin|#\s*begin document"), re.compile(r"#\s*end document")
 _BEGIN = re.compile(r"#\s*begin document \((.*)\)(?:; part (\d+))?")
@@ -28,6 +28,7 @@ class Conll2012Sentence:
             names none.
         first_line: where the sentence begins in the file, from 1; a word stands on each line.
         words: the words.
+        lemmas: of predicates; `-` for others, though some corpora have the lemmas of more words.
         framesets: the PropBank frame sets of predicates, as `01`; `-` for the others.
         speakers: who says or writes each word; `-` where it is not known.
         predicates: for each predicate the brackets of its arguments, as `(ARG0*`.
@@ -39,6 +40,7 @@ class Conll2012Sentence:
     part: str | None
     first_line: int
     words: tuple[str, ...]
+    lemmas: tuple[str, ...]
     framesets: tuple[str, ...]
     speakers: tuple[str, ...]
     predicates: tuple[tuple[str, ...], ...]
@@ -114,6 +116,7 @@ def _sentence(rows: Sequence[Row], document: tuple[int, _Name]) -> Conll2012Sent
         part=name.part,
         first_line=rows[0].line,
         words=columns[_WORD],
+        lemmas=columns[_LEMMA],
         framesets=columns[_FRAMESET],
         speakers=columns[_SPEAKER],
         predicates=tuple(columns[_FIRST_PREDICATE:-1]),

@@ -24,7 +24,6 @@ _PREFIXES: dict[Scheme, str] = {"IOB1": "OIB", "BIO": "OBI", "BIOUL": "OBIUL", "
 _ENDS: dict[Scheme, tuple[str, str]] = {"BIOUL": ("U", "L"), "BIOES": ("S", "E")}
 """What the schemes that mark ends have for a span of one word, and for the last word of others."""
 
-MARKING_ENDS = frozenset(_ENDS)
 _FIRST: dict[Scheme, str] = {"IOB1": "I", "BIO": "B", "BIOUL": "BU", "BIOES": "BS"}
 """How a span begins that does not follow another one with its label."""
 
@@ -120,6 +119,15 @@ def convert(tags: Sequence[str], scheme: Scheme) -> list[str]:
         written[span.start : span.end] = [f"{prefix}-{span.label}" for prefix in prefixes]
         previous = span
     return written
+
+
+def conlleval_tags(tags: Sequence[str]) -> list[str]:
+    """Return tags as the scorer of CoNLL-2000 to 2003 reads them.
+
+    Tags of BIOUL and BIOES, which it does not know, are written in BIO; others stay as they are,
+    broken sequences included.
+    """
+    return convert(tags, "BIO") if scheme_of(tags, {}) in _ENDS else list(tags)
 
 
 def beginnings(tags: Iterable[str]) -> Iterator[str]:

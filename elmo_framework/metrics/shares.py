@@ -33,6 +33,8 @@ def label_scores(
 ) -> dict[str, float]:
     """Return `precision-LABEL`, `recall-LABEL` and `f1-measure-LABEL`, with `overall` for all.
 
+    `overall` comes first; labels follow by how often they occur in the gold data.
+
     Args:
         sums: those of `label_counts`; others are passed over.
         not_in_overall: labels that do not count for `overall`.
@@ -45,9 +47,12 @@ def label_scores(
             by_label.setdefault(label, defaultdict(float))[kind] += value
         if label and label not in not_in_overall:
             overall[kind] += value
+    # Of a label that is called "overall" nothing is shown.
+    by_label.pop("overall", None)
+    by_support = sorted(by_label.items(), key=lambda pair: (-pair[1]["gold"], pair[0]))
     return {
         f"{name}-{label}": value
-        for label, counted in (*sorted(by_label.items()), ("overall", overall))
+        for label, counted in (("overall", overall), *by_support)
         for name, value in _scores(counted).items()
     }
 

@@ -8,6 +8,9 @@ from typing import TypeAlias, final
 from elmo_framework.metrics.metric import Metric
 from elmo_framework.metrics.shares import label_counts, label_scores, share
 
+TagReader: TypeAlias = Callable[[Sequence[str]], Sequence[str]]
+"""Returns the tags of a sentence as the scorer reads them."""
+
 SpanReader: TypeAlias = Callable[[Sequence[str]], Iterable[tuple[int, int, str]]]
 """Returns the spans that the tags of a sentence stand for, in order: start, end and label."""
 
@@ -24,16 +27,18 @@ class SpanF1(Metric):
 
     Args:
         read_spans: what finds the spans of a tagged sentence.
+        read_tags: gives the tags that `accuracy` compares: conlleval knows IOB1 and BIO only.
     """
 
-    def __init__(self, read_spans: SpanReader) -> None:
-        self._read_spans = read_spans
+    def __init__(self, read_spans: SpanReader, read_tags: TagReader = list) -> None:
+        self._read_spans, self._read_tags = read_spans, read_tags
 
     def count(self, prediction: Sequence[str], gold: Sequence[str]) -> Mapping[str, float]:
         """Count the tags of one sentence."""
         sums = label_counts(set(self._read_spans(prediction)), set(self._read_spans(gold)))
         sums["words"] = len(gold)
-        sums["correct_words"] = sum(map(str.__eq__, prediction, gold))
+        pairs = zip(self._read_tags(prediction), self._read_tags(gold), strict=True)
+        sums["correct_words"] = sum(predicted == tag for predicted, tag in pairs)
         return {name: float(value) for name, value in sums.items()}
 
     def score(self, sums: Mapping[str, float]) -> dict[str, float]:

@@ -13,7 +13,7 @@ from elmo_framework.data.columns import Row, read_conllu
 from elmo_framework.data.paths import placed, read_lines
 from elmo_framework.data.reader import DatasetReader
 from elmo_framework.data.tagging import Span
-from elmo_framework.tasks.srl.example import Proposition
+from elmo_framework.tasks.srl.example import Proposition, SrlSentence
 from elmo_framework.tasks.srl.reader import PropositionReader
 
 _HEADER = "# global.columns ="
@@ -33,8 +33,8 @@ class ConlluPlusSrlReader(PropositionReader):
     words), or else to the shortest of them; what that cuts off goes on as `C-A1`.
     """
 
-    def sentences(self, file: Path) -> Iterator[tuple[tuple[str, ...], list[Proposition]]]:
-        """Yield the words of each sentence of a file, and its propositions."""
+    def sentences(self, file: Path) -> Iterator[SrlSentence]:
+        """Yield the sentences of a file."""
         names = _columns(file)
         for rows in read_conllu(file, width=len(names), number_column=names.index(_NUMBER)):
             tokens = [_token(row, names, file) for row in rows]
@@ -43,7 +43,8 @@ class ConlluPlusSrlReader(PropositionReader):
                 for place, token in enumerate(tokens)
                 if token.sense != _NONE
             ]
-            yield tuple(token.form for token in tokens), propositions
+            words, senses = zip(*((token.form, token.sense) for token in tokens), strict=True)
+            yield SrlSentence(words, propositions, senses)
 
 
 class _Token(NamedTuple):

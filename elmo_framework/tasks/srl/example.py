@@ -19,6 +19,20 @@ class Proposition(NamedTuple):
     tags: tuple[str, ...]
 
 
+class SrlSentence(NamedTuple):
+    """A sentence as a reader finds it.
+
+    Attributes:
+        words: of the sentence.
+        propositions: one for each predicate, in order.
+        targets: as in `SrlExample`.
+    """
+
+    words: tuple[str, ...]
+    propositions: Sequence[Proposition]
+    targets: tuple[str, ...] | None = None
+
+
 @dataclass(frozen=True, slots=True)
 class SrlExample:
     """A sentence, and what is asked about it.
@@ -29,35 +43,37 @@ class SrlExample:
             predicate into an example of its own.
         predicates: the words that arguments are predicted for; None for those that
             the training data took for predicates.
+        targets: the column of the corpus that marks the predicates, a cell for each word: a lemma
+            or a sense; None where it has no such column. `srl-eval.pl` compares these cells.
     """
 
     words: tuple[str, ...]
     propositions: tuple[Proposition, ...] | None
     predicates: tuple[int | None, ...] | None = None
+    targets: tuple[str, ...] | None = None
 
     def __post_init__(self) -> None:
-        """Refuse more tags than words, or fewer, and predicates outside the sentence."""
+        """Refuse more tags or targets than words, or fewer, and predicates outside the sentence."""
         for _, tags in self.propositions or ():
             if len(tags) != len(self.words):
                 raise ValueError(f"{len(self.words)} words have {len(tags)} tags")
+        if self.targets is not None and len(self.targets) != len(self.words):
+            raise ValueError(f"{len(self.words)} words have {len(self.targets)} targets")
         asked = [predicate for predicate, _ in self.propositions or ()]
         for predicate in [*asked, *(self.predicates or ())]:
             if predicate is not None and not 0 <= predicate < len(self.words):
                 raise ValueError(f"predicate {predicate} is none of {len(self.words)} words")
 
 
-def examples_of(
-    words: Sequence[str], propositions: Sequence[Proposition], *, skip_empty: bool
-) -> Iterator[SrlExample]:
+def examples_of(sentence: SrlSentence, *, skip_empty: bool) -> Iterator[SrlExample]:
     """Yield an example for each predicate of a sentence; all have the same `words` object.
 
     Args:
-        words: of the sentence.
-        propositions: of the sentence.
+        sentence: its words, predicates and arguments.
         skip_empty: whether a sentence without predicates has no example; else it has one,
             in which every tag is O.
     """
-    held = tuple(words)
+    words, targets = sentence.words, sentence.targets
     none = Proposition(None, ("O",) * len(words))
-    for proposition in propositions or (() if skip_empty else (none,)):
-        yield SrlExample(held, (proposition,))
+    for proposition in sentence.propositions or (() if skip_empty else (none,)):
+        yield SrlExample(words, (proposition,), targets=targets)

@@ -30,6 +30,10 @@ def predicted_props(
 ) -> Iterator[str]:
     """Write what was predicted: for each sentence its predicates, and the arguments of each.
 
+    The first column names each predicate as the corpus does, by its lemma or its sense; by its word
+    where the corpus has no such column. The scorer counts all arguments of a predicate as missed
+    whose name differs.
+
     Examples that follow each other and are of one sentence make one block, as in the columns of a
     corpus, which the scorer can then compare these with. It would stop at a sentence without words,
     so none is written.
@@ -37,17 +41,17 @@ def predicted_props(
     Raises:
         DataError: a word of a sentence has two predicates whose arguments differ.
     """
-    words: tuple[str, ...] = ()
+    sentence: SrlExample | None = None
     propositions: list[Proposition] = []
-    for found, example in predictions:
+    for predicted, example in predictions:
         # Not by equality: a text may hold the same sentence twice in a row.
-        if words and example.words is not words:
-            yield _block(words, propositions)
+        if sentence is not None and example.words is not sentence.words:
+            yield from _block(sentence, propositions)
             propositions = []
-        words = example.words
-        propositions += found
-    if words:
-        yield _block(words, propositions)
+        sentence = example
+        propositions += predicted
+    if sentence is not None:
+        yield from _block(sentence, propositions)
 
 
 def gold_props(predictions: Iterable[tuple[object, SrlExample]]) -> Iterator[str]:
@@ -60,19 +64,24 @@ def gold_props(predictions: Iterable[tuple[object, SrlExample]]) -> Iterator[str
     yield from predicted_props(known)
 
 
-def _block(words: Sequence[str], propositions: Sequence[Proposition]) -> str:
-    """Return a line a word: the word if it is a predicate, and its cell in each column."""
+def _block(sentence: SrlExample, propositions: Sequence[Proposition]) -> Iterator[str]:
+    """Yield a line a word: how a predicate is written, and its cell in each column."""
+    words, targets = sentence.words, sentence.targets or sentence.words
     tags: dict[int, tuple[str, ...]] = {}
     for place, held in propositions:
         if place is not None and tags.setdefault(place, held) != held:
             found = f"the word {words[place]!r} has two predicates in {excerpt(words)}"
             raise DataError(f"{found}; these columns hold one")
-    names = [_name(word) if place in tags else _NONE for place, word in enumerate(words)]
+    names = [
+        _name(target, word) if place in tags else _NONE
+        for place, (target, word) in enumerate(zip(targets, words, strict=True))
+    ]
     columns = [names, *(cells_of(tags[place]) for place in sorted(tags))]
     rows = ["\t".join(map(one_cell, row)) for row in zip(*columns, strict=True)]
-    return "\n".join([*rows, "", ""])
+    if words:
+        yield "\n".join([*rows, "", ""])
 
 
-def _name(word: str) -> str:
+def _name(target: str, word: str) -> str:
     """Return how a predicate is written: never as what stands for none."""
-    return "_" if word == _NONE else word
+    return next((name for name in (target, word) if name != _NONE), "_")

@@ -17,7 +17,12 @@ from elmo_framework.data.paths import parsed_lines
 from elmo_framework.data.reader import DatasetReader, FileReader
 from elmo_framework.data.tagging import parse_tag
 from elmo_framework.tasks.srl.columns import propositions_of
-from elmo_framework.tasks.srl.example import Proposition, SrlExample, examples_of
+from elmo_framework.tasks.srl.example import (
+    Proposition,
+    SrlExample,
+    SrlSentence,
+    examples_of,
+)
 
 _log = logging.getLogger(__name__)
 
@@ -50,13 +55,11 @@ class PropositionReader(FileReader[SrlExample]):
     def examples(self, file: Path) -> Iterator[SrlExample]:
         """Yield the examples of a file."""
         num_skipped = 0
-        for words, propositions in self.sentences(file):
-            if len(words) > self.max_sentence_length:
+        for sentence in self.sentences(file):
+            if len(sentence.words) > self.max_sentence_length:
                 num_skipped += 1
                 continue
-            yield from examples_of(
-                words, propositions, skip_empty=self.skip_sentences_without_predicates
-            )
+            yield from examples_of(sentence, skip_empty=self.skip_sentences_without_predicates)
         if num_skipped:
             _log.info(
                 "%s: %d sentences of more than %d words were left out",
@@ -64,8 +67,8 @@ class PropositionReader(FileReader[SrlExample]):
             )
 
     @abstractmethod
-    def sentences(self, file: Path) -> Iterator[tuple[tuple[str, ...], list[Proposition]]]:
-        """Yield the words of each sentence of a file, and its propositions."""
+    def sentences(self, file: Path) -> Iterator[SrlSentence]:
+        """Yield the sentences of a file."""
 
 
 @final
@@ -80,14 +83,14 @@ class SrlReader(PropositionReader):
             word is outside and none is marked, as in AllenNLP.
     """
 
-    def sentences(self, file: Path) -> Iterator[tuple[tuple[str, ...], list[Proposition]]]:
-        """Yield the words of each sentence of a file, and its propositions."""
-        for held in read_conll2012(file):
-            stated = [place for place, name in enumerate(held.framesets) if name != _NONE]
-            yield (
-                held.words,
-                propositions_of(held.predicates, stated, path=file, first_line=held.first_line),
+    def sentences(self, file: Path) -> Iterator[SrlSentence]:
+        """Yield the sentences of a file."""
+        for sentence in read_conll2012(file):
+            stated = [place for place, name in enumerate(sentence.framesets) if name != _NONE]
+            propositions = propositions_of(
+                sentence.predicates, stated, path=file, first_line=sentence.first_line
             )
+            yield SrlSentence(sentence.words, propositions, sentence.lemmas)
 
 
 @final
@@ -114,14 +117,15 @@ class Conll2005Reader(PropositionReader):
         super().__init__(skip_sentences_without_predicates, max_sentence_length, max_instances)
         self.target_column = target_column
 
-    def sentences(self, file: Path) -> Iterator[tuple[tuple[str, ...], list[Proposition]]]:
-        """Yield the words of each sentence of a file, and its propositions."""
+    def sentences(self, file: Path) -> Iterator[SrlSentence]:
+        """Yield the sentences of a file."""
         for rows, _ in read_blocks(file, min_width=self.target_column + 1):
             words, *columns = zip(*(row.columns for row in rows), strict=True)
             targets, *arguments = columns[self.target_column - 1 :]
             stated = [place for place, lemma in enumerate(targets) if lemma != _NONE]
             line = rows[0].line
-            yield words, propositions_of(arguments, stated, path=file, first_line=line)
+            propositions = propositions_of(arguments, stated, path=file, first_line=line)
+            yield SrlSentence(words, propositions, targets)
 
 
 @final
@@ -139,8 +143,8 @@ class DeepSrlReader(PropositionReader):
             word is outside and none is marked.
     """
 
-    def sentences(self, file: Path) -> Iterator[tuple[tuple[str, ...], list[Proposition]]]:
-        """Yield the words of each sentence of a file, and its propositions."""
+    def sentences(self, file: Path) -> Iterator[SrlSentence]:
+        """Yield the sentences of a file."""
         held: list[_Line] = []
         for line in parsed_lines(file, _of_line):
             if held and not line.goes_on(held[-1]):
@@ -160,9 +164,9 @@ class _Line(NamedTuple):
         return self.words == before.words and 0 <= before.place < self.place
 
 
-def _sentence(lines: Sequence[_Line]) -> tuple[tuple[str, ...], list[Proposition]]:
-    held = [Proposition(line.place, line.tags) for line in lines if line.place >= 0]
-    return lines[0].words, held
+def _sentence(lines: Sequence[_Line]) -> SrlSentence:
+    propositions = [Proposition(line.place, line.tags) for line in lines if line.place >= 0]
+    return SrlSentence(lines[0].words, propositions)
 
 
 def _of_line(line: str) -> _Line:

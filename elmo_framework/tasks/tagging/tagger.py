@@ -132,7 +132,7 @@ class Tagger(Head[TaggingBatch], ABC):
         if not self._has_spans:
             scores = {name: score for name, score in scores.items() if "-overall" not in name}
         near = share(sums.get("near_words", 0.0), sums.get("span_f1/words", 0.0))
-        return {**scores, "accuracy3": near}
+        return {"accuracy3": near, **scores}
 
     def _logits(self, text: TextBatch) -> Float[Tensor, "batch tokens tags"]:
         """Score the tags of each word."""

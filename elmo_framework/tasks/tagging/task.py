@@ -16,6 +16,7 @@ from elmo_framework.data.tagging import (
     Scheme,
     all_tags,
     beginnings,
+    conlleval_tags,
     scheme_of,
     span_objects,
     spans,
@@ -45,7 +46,7 @@ class TaggingTask(HeadTask[TaggedSentence, TaggingBatch]):
     """
 
     example_type = TaggedSentence
-    metrics: ClassVar[Mapping[str, Metric]] = {"span_f1": SpanF1(spans)}
+    metrics: ClassVar[Mapping[str, Metric]] = {"span_f1": SpanF1(spans, conlleval_tags)}
     formats: ClassVar[Mapping[str, PredictionFormat]] = {"conll": conll_columns}
 
     def count(self, examples: Iterable[TaggedSentence]) -> Counts:

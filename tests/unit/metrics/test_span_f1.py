@@ -146,6 +146,16 @@ def test_tags_that_are_no_spans_have_an_accuracy():
     assert scores["f1-measure-overall"] == 0.0
 
 
+def test_overall_comes_first_and_labels_by_support():
+    gold = ["B-RARE", "B-A", "B-Z", "B-Z", "B-B", "B-B"]
+
+    names = list(scored([(gold, ["B-UNSEEN", *gold[1:]])]))
+
+    assert [name.removeprefix("recall-") for name in names if name.startswith("recall")] == [
+        *("overall", "B", "Z", "A", "RARE", "UNSEEN")
+    ]
+
+
 def test_sums_of_parts_give_the_score_of_the_whole():
     sentences = random_sentences(1)
     metric = SpanF1(spans)

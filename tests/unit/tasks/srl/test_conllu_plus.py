@@ -31,9 +31,11 @@ def read(tmp_path: Path, text: str) -> list[SrlExample]:
 def test_every_predicate_is_an_example_with_its_spans(tmp_path):
     words = ("Anna B.", "want", "to", "go")
 
+    senses = ("_", "want.01", "_", "go.01")
+
     assert read(tmp_path, f"{HEADER}# sent_id = 1\n{SENTENCE}") == [
-        SrlExample(words, (Proposition(1, ("B-A0", "B-V", "B-A1", "I-A1")),)),
-        SrlExample(words, (Proposition(3, ("B-A0", "O", "O", "B-V")),)),
+        SrlExample(words, (Proposition(1, ("B-A0", "B-V", "B-A1", "I-A1")),), targets=senses),
+        SrlExample(words, (Proposition(3, ("B-A0", "O", "O", "B-V")),), targets=senses),
     ]
 
 

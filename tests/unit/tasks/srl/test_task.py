@@ -7,8 +7,9 @@ from elmo_framework.common.errors import DataError
 from elmo_framework.data.conll2012 import read_conll2012
 from elmo_framework.data.tokenizer import WhitespaceTokenizer
 from elmo_framework.data.vocabulary import Vocabularies
+from elmo_framework.tasks.srl.conllu_plus import ConlluPlusSrlReader
 from elmo_framework.tasks.srl.example import Proposition, SrlExample
-from elmo_framework.tasks.srl.reader import SrlReader
+from elmo_framework.tasks.srl.reader import Conll2005Reader, PropositionReader, SrlReader
 from elmo_framework.tasks.srl.task import SrlTask
 
 TASK = SrlTask()
@@ -164,6 +165,65 @@ def test_the_blocks_are_the_sentences_of_a_corpus():
     assert [len(block) for block in blocks] == [len(held.words) for held in sentences]
     columns = [len(block[0].split("\t")) - 1 for block in blocks]
     assert columns == [len(held.predicates) for held in sentences]
+
+
+def props(*rows: str) -> str:
+    """Rows of a sentence in the columns that `srl-eval.pl` reads."""
+    return "".join("\t".join(row.split()) + "\n" for row in rows) + "\n"
+
+
+def written_gold(reader: PropositionReader, file: Path) -> str:
+    return "".join(TASK.formats["srl_gold"](((), example) for example in reader.read(file)))
+
+
+def test_gold_of_conll_2012_is_the_columns_of_the_corpus():
+    blocks = [
+        props(
+            *(
+                " ".join([cells[6] if cells[7] != "-" else "-", *cells[11:-1]])
+                for cells in map(str.split, block.splitlines())
+                if not cells[0].startswith("#")
+            )
+        )
+        for block in FILE.read_text().removesuffix("#end document\n").strip().split("\n\n")
+    ]
+
+    assert "feed\t(V*)" in blocks[0]
+    assert written_gold(SrlReader(), FILE) == "".join(blocks)
+
+
+def test_gold_of_conll_2005_is_the_columns_of_the_corpus(tmp_path):
+    rows = ["- (A0*) *", "- * *", "come (V*) *", "- * *", "go * (V*)"]
+    words = ["She", "-", "came", "and", "went"]
+    file = tmp_path / "file"
+    file.write_text("".join(f"{word} {row}\n" for word, row in zip(words, rows, strict=True)))
+
+    assert written_gold(Conll2005Reader(target_column=1), file) == props(*rows)
+
+
+def test_gold_of_conllu_plus_has_the_senses_of_the_corpus(tmp_path):
+    file = tmp_path / "file"
+    rows = ["1 She _ _", "2 came come.01 A0:1-1"]
+    header = "# global.columns = ID FORM UP:PRED UP:ARGSPANS\n"
+    file.write_text(header + props(*rows))
+
+    assert written_gold(ConlluPlusSrlReader(), file) == props("- (A0*)", "come.01 (V*)")
+
+
+def test_predictions_name_a_predicate_as_the_corpus_does(tmp_path):
+    file = tmp_path / "file"
+    file.write_text("a 0 0 Rains N * rain - - - * (A1*) -\na 0 1 fell V * fall 01 - - * (V*) -\n")
+    (example,) = SrlReader().read(file)
+    predicted = (Proposition(1, ("B-A1", "B-V")),)
+
+    assert "".join(TASK.formats["srl"]([(predicted, example)])) == props("- (A1*)", "fall (V*)")
+
+
+def test_a_predicate_without_a_lemma_is_written_as_its_word(tmp_path):
+    file = tmp_path / "file"
+    file.write_text("a 0 0 Go VB * - 01 - - * (V*) -\n")
+
+    assert written_gold(SrlReader(), file) == props("Go (V*)")
 
 
 def test_a_predicate_is_one_cell_and_never_the_mark_of_none():

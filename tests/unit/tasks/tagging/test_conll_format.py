@@ -1,10 +1,11 @@
 import random
 from collections import Counter
 
-from elmo_framework.data.tagging import spans
-from elmo_framework.metrics.span_f1 import SpanF1
+import pytest
+
 from elmo_framework.tasks.tagging.conll_format import conll_columns
 from elmo_framework.tasks.tagging.example import TaggedSentence
+from elmo_framework.tasks.tagging.task import TaggingTask
 from tests.unit.metrics.conlleval import conlleval
 
 
@@ -55,7 +56,7 @@ def test_a_word_or_a_tag_with_spaces_is_one_column():
 def test_what_is_written_scores_as_the_predictions_do():
     dice = random.Random(3)
     tags = ["O", *(f"{prefix}-{label}" for prefix in "BIUL" for label in ("PER", "LOC"))]
-    metric, sums, predictions = SpanF1(spans), Counter[str](), []
+    metric, sums, predictions = TaggingTask.metrics["span_f1"], Counter[str](), []
     for _ in range(80):
         gold = dice.choices(tags, k=dice.randint(1, 9))
         guess = [dice.choice(tags) if dice.random() < 0.3 else tag for tag in gold]
@@ -68,8 +69,24 @@ def test_what_is_written_scores_as_the_predictions_do():
         sentences.append((gold, guess))
 
     expected = conlleval(sentences)
-    found = metric.score(sums)
-    del found["accuracy"]
-    assert {name: f"{100 * score:.2f}" for name, score in found.items()} == {
-        name: f"{score:.2f}" for name, score in expected.items() if name != "accuracy"
+    assert {name: f"{100 * score:.2f}" for name, score in metric.score(sums).items()} == {
+        name: f"{score:.2f}" for name, score in expected.items()
     }
+
+
+@pytest.mark.parametrize(
+    ("gold", "guess", "correct"),
+    [
+        ("B-PER L-PER O U-LOC", "B-PER L-PER O U-LOC", 4),
+        ("B-PER L-PER O O", "B-PER I-PER L-PER O", 3),  # L-PER is I-PER to conlleval
+        ("B-PER L-PER O O", "U-PER O O O", 3),  # and U-PER is B-PER
+        ("S-PER O B-LOC E-LOC", "B-PER E-PER B-LOC E-LOC", 3),
+        ("NN VBZ L NN", "NN VBD L NN", 3),
+    ],
+)
+def test_accuracy_compares_tags_as_conlleval_does(gold, guess, correct):
+    metric = TaggingTask.metrics["span_f1"]
+
+    sums = metric.count(guess.split(), gold.split())
+
+    assert metric.score(sums)["accuracy"] == correct / 4
