@@ -100,6 +100,17 @@ def test_processes_get_as_many_batches_as_each_other_and_all_examples() -> None:
     assert {number for part in parts for batch in part for number in batch} == set(range(17))
 
 
+@pytest.mark.parametrize("options", OPTIONS)
+@pytest.mark.parametrize("world_size", [2, 3, 20])
+def test_evaluation_gives_each_example_to_one_process(
+    options: dict[str, Any], world_size: int
+) -> None:
+    shares = [Share(rank, world_size) for rank in range(world_size)]
+    parts = [epoch(source(is_training=False, share=share, **options)) for share in shares]
+    assert sorted(n for part in parts for batch in part for n in batch) == list(range(17))
+    assert max(map(len, parts)) - min(map(len, parts)) <= 1
+
+
 def test_more_processes_than_batches_repeat_them() -> None:
     sources = [source(share=Share(rank, 4), batch_size=len(LENGTHS)) for rank in range(4)]
 

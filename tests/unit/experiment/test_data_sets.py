@@ -6,11 +6,30 @@ import pytest
 from elmo_framework import components
 from elmo_framework.common.build import parse
 from elmo_framework.corpus.prepare import PreparationJob, prepare
-from elmo_framework.experiment.data_sets import count_vocabularies
+from elmo_framework.data.source import Share
+from elmo_framework.data.vocabulary import Vocabularies
+from elmo_framework.experiment.data_sets import (
+    count_vocabularies,
+    evaluation_source,
+    training_source,
+)
 from elmo_framework.experiment.experiment import Experiment
 from elmo_framework.tasks.tagging.json_reader import JsonTaggingReader
 
 components.load()
+
+
+def tagging(path: Path, **options: Any) -> Experiment:
+    config = {
+        "dataset_reader": "tagging_json",
+        "train_data_path": str(path),
+        "model": {
+            "type": "simple_tagger",
+            "embedder": {"token_embedders": {"tokens": {"type": "embedding", "embedding_dim": 2}}},
+        },
+        **options,
+    }
+    return parse(Experiment, config, source="test").build()
 
 
 def test_a_share_of_a_prepared_corpus_keeps_the_vocabulary_of_the_corpus(tmp_path: Path) -> None:
@@ -46,16 +65,7 @@ def test_a_share_is_read_no_more_often_than_it_takes_to_choose_it(
 ) -> None:
     path = tmp_path / "text.jsonl"
     path.write_text("".join(f'{{"tokens": ["w{i}"], "tags": ["O"]}}\n' for i in range(40)))
-    config = {
-        "dataset_reader": "tagging_json",
-        "train_data_path": str(path),
-        "model": {
-            "type": "simple_tagger",
-            "embedder": {"token_embedders": {"tokens": {"type": "embedding", "embedding_dim": 2}}},
-        },
-        "train_fraction": 0.1,
-    }
-    experiment = parse(Experiment, config, source="test").build()
+    experiment = tagging(path, train_fraction=0.1)
     files: list[Path] = []
     read = JsonTaggingReader.examples
 
@@ -69,3 +79,27 @@ def test_a_share_is_read_no_more_often_than_it_takes_to_choose_it(
     assert sorted(counted) == sorted(chosen)
     assert len(chosen) == 4
     assert files == [path, path]
+
+
+def test_processes_divide_the_data_among_them(tmp_path: Path) -> None:
+    path = tmp_path / "text.jsonl"
+    path.write_text("".join(f'{{"tokens": ["w{i}"], "tags": ["O"]}}\n' for i in range(12)))
+    experiment = tagging(path, data_loader={"batch_size": 2})
+    examples = list(experiment.examples("train"))
+    vocabularies = Vocabularies(experiment.model.factory.task.count(examples))
+    model = experiment.model.build(vocabularies=vocabularies)
+    given = experiment, model, vocabularies
+    shares = [Share(rank, 3) for rank in range(3)]
+    for sources in (
+        [training_source(*given, share=share) for share in shares],
+        [evaluation_source(*given, examples=examples, share=share) for share in shares],
+    ):
+        words = [
+            word
+            for held in sources
+            for batch in held.batches()
+            for sentence in batch.text.words
+            for word in sentence
+        ]
+        assert sorted(words) == sorted(f"w{i}" for i in range(12))
+        assert [held.num_batches for held in sources] == [2, 2, 2]

@@ -3,7 +3,6 @@ import copy
 import pytest
 import torch
 
-from elmo_framework.nn import lstm_step
 from elmo_framework.nn.lstm_layer import LstmState
 from elmo_framework.nn.projected_lstm import ProjectedLstm
 
@@ -142,44 +141,6 @@ def test_low_precision_comes_near(precision) -> None:
         near, _ = module(inputs, SIZES, start)
     assert not torch.equal(near, exact)
     assert ((near - exact).norm() / exact.norm()).item() < 0.05
-
-
-@pytest.mark.parametrize("has_compiler", [True, False])
-def test_the_compiled_step_and_that_of_pytorch_give_the_same(monkeypatch, has_compiler) -> None:
-    if not has_compiler:
-        monkeypatch.setattr(lstm_step, "_library", lambda: None)
-    torch.manual_seed(0)
-    tensors = [torch.randn(5, 4 * 33), torch.randn(5, 4 * 33), torch.randn(5, 33)]
-    gates, inputs, before = (3 * tensor for tensor in tensors)
-    exact_gates, *others = (tensor.double() for tensor in (gates, inputs, before))
-    exact = lstm_step.step(exact_gates, *others, cell_clip=1.0, keep=True)
-    found = lstm_step.step(gates, inputs, before, cell_clip=1.0, keep=True)
-    torch.testing.assert_close(found, exact, check_dtype=False, atol=1e-6, rtol=1e-5)
-    torch.testing.assert_close(gates, exact_gates, check_dtype=False, atol=1e-6, rtol=1e-5)
-
-
-@pytest.mark.parametrize("size", [-1e4, -100.0, -89.0, 89.0, 1e4])
-def test_closed_and_open_gates_are_no_division_by_the_infinite(size) -> None:
-    sums, before = torch.full((1, 4 * 64), size), torch.ones(1, 64)
-    after, output = lstm_step.step(sums, torch.zeros_like(sums), before, cell_clip=None, keep=False)
-    gate, candidate = torch.tensor(size).sigmoid(), torch.tensor(size).tanh()
-    expected = gate * before + gate * candidate
-    torch.testing.assert_close(after, expected, rtol=1e-6, atol=1e-30)
-    torch.testing.assert_close(output, gate * expected.tanh(), rtol=1e-6, atol=1e-30)
-
-
-def test_a_sum_that_is_no_number_stays_none() -> None:
-    sums = torch.full((2, 4 * 33), float("nan"))
-    zeros = torch.zeros(2, 33)
-    _, output = lstm_step.step(sums.clone(), sums, zeros, cell_clip=3.0, keep=False)
-    assert output.isnan().all()
-
-
-def test_the_smallest_numbers_are_treated_as_before() -> None:
-    """A library linked with fast arithmetic would flush them to zero in the whole process."""
-    gates = torch.zeros(1, 4)
-    lstm_step.step(gates, gates, torch.zeros(1, 1), cell_clip=None, keep=False)
-    assert (torch.tensor([1e-40]) * torch.tensor([0.5])).item() != 0
 
 
 def test_training_in_mixed_precision_comes_near() -> None:

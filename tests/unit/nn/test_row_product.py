@@ -38,18 +38,25 @@ def refused(row: Tensor) -> Tensor:
 
 
 @pytest.mark.skipif(module._library() is None, reason="there is no C compiler")
-def test_sums_in_the_order_of_the_inputs_are_computed_here() -> None:
-    weight = torch.randn(32, 64)
+@pytest.mark.parametrize(("num_inputs", "chunk"), [(64, 64), (1536, 1024), (1552, 512)])
+def test_sums_in_the_order_of_the_inputs_are_computed_here(num_inputs: int, chunk: int) -> None:
+    """In chunks each sum starts from zero, and is added to those before."""
+    weight = torch.randn(32, num_inputs)
 
     def in_order(row: Tensor) -> Tensor:
-        total = torch.zeros(32, dtype=torch.float64)
-        for value, column in zip(row[0].double(), weight.double().T, strict=True):
-            total = (total + value * column).float().double()  # rounded once, as fused ones are
-        return total.float()[None]
+        total = torch.zeros(32)
+        for first in range(0, num_inputs, chunk):
+            of_chunk = torch.zeros(32, dtype=torch.float64)
+            columns = weight.double().T[first : first + chunk]
+            for value, column in zip(row[0, first : first + chunk].double(), columns, strict=True):
+                # Rounded once, as fused ones are.
+                of_chunk = (of_chunk + value * column).float().double()
+            total += of_chunk.float()
+        return total[None]
 
     product = row_product(weight, None, in_order)
     assert product is not in_order
-    row = torch.randn(1, 64)
+    row = torch.randn(1, num_inputs)
     assert torch.equal(product(row), in_order(row))
 
 

@@ -215,6 +215,51 @@ def test_gradients_are_clipped_by_norm_and_then_by_value(tmp_path: Path) -> None
     assert changes.norm() < 1e-3
 
 
+def weight_changes(toy: Toy) -> torch.Tensor:
+    """Train; return how far each weight has moved, as one vector."""
+    start = [parameter.detach().clone() for parameter in toy.model.parameters()]
+    toy.run()
+    pairs = zip(toy.model.parameters(), start, strict=True)
+    return torch.cat([(now.detach() - before).flatten() for now, before in pairs])
+
+
+def test_gradients_are_scaled_to_the_largest_norm(tmp_path: Path) -> None:
+    sgd = {"type": "sgd", "lr": 1.0}
+    free = weight_changes(Toy(tmp_path / "a", num_steps=1, optimizer=sgd))
+    clipped = weight_changes(Toy(tmp_path / "b", num_steps=1, optimizer=sgd, grad_norm=0.5))
+    assert free.norm() > 1
+    torch.testing.assert_close(clipped, free / free.norm() * 0.5, atol=1e-6, rtol=1e-5)
+
+
+class Decay(nn.Module):
+    """Adds half the square of each parameter of a module to the loss."""
+
+    def __init__(self, module: nn.Module) -> None:
+        super().__init__()
+        self.decayed = [list(module.parameters())]
+
+    def penalty(self) -> torch.Tensor:
+        return sum((p.square().sum() / 2 for p in self.decayed[0]), torch.zeros(()))
+
+
+@pytest.mark.parametrize("num_accumulated", [1, 2])
+def test_penalties_are_added_to_the_loss_once_an_update(
+    tmp_path: Path, num_accumulated: int
+) -> None:
+    options: dict[str, Any] = {
+        "num_steps": 1,
+        "num_gradient_accumulation_steps": num_accumulated,
+        "optimizer": {"type": "sgd", "lr": 0.1},
+    }
+    free, told = Recorder(), Recorder()
+    change = weight_changes(Toy(tmp_path / "a", observers=[free], **options))
+    toy = Toy(tmp_path / "b", observers=[told], **options)
+    toy.model.add_module("decay", Decay(toy.model.network))
+    start = torch.cat([parameter.detach().flatten() for parameter in toy.model.parameters()])
+    torch.testing.assert_close(weight_changes(toy), change - 0.1 * start, atol=1e-6, rtol=1e-5)
+    assert told.losses == free.losses
+
+
 def test_the_gradient_norm_is_that_before_clipping(tmp_path: Path) -> None:
     free, clipped = Recorder(), Recorder()
     Toy(tmp_path / "a", observers=[free], num_steps=1).run()
@@ -414,6 +459,10 @@ def test_the_moving_average_is_what_is_scored_and_kept(tmp_path: Path) -> None:
     kept = toy.checkpointer.best_weights(progress)
     assert all(kept[name].equal(value) for name, value in toy.trainer.average.state_dict().items())
     assert not kept["network.0.weight"].equal(toy.model.state_dict()["network.0.weight"])
+    assert toy.trainer.evaluator is not None
+    of_last = toy.trainer.evaluator.scores(toy.model)
+    toy.model.load_state_dict(kept)
+    assert progress.best_scores == toy.trainer.evaluator.scores(toy.model) != of_last
 
 
 def test_grouped_gives_what_is_left_at_the_end() -> None:

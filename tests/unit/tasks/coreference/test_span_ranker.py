@@ -176,6 +176,38 @@ def test_spans_are_scored_as_by_building_each_vector():
         torch.testing.assert_close(spans.scores[number], score.squeeze())
 
 
+@pytest.mark.parametrize(("spans_per_word", "expected"), [(0.5, 6), (0.01, 1), (9.0, 17)])
+def test_so_many_spans_a_word_are_kept(spans_per_word: float, expected: int):
+    """Of three words no more than two are a span, so that none of the 17 crosses another."""
+    model = ranker(spans_per_word=spans_per_word, max_span_width=2)
+    words = random_words(model, [0, 0, 1, 1, 2, 2, 3, 3, 4, 4, 5, 6])
+
+    assert len(model.mentions(words).starts) == expected
+
+
+def test_span_is_at_most_as_wide_as_is_allowed():
+    model = ranker(spans_per_word=9.0, max_span_width=3)
+
+    spans = model.mentions(random_words(model, [0] * 6 + [1] * 2))
+
+    assert set(spans.widths.tolist()) == {0, 1, 2}
+    assert {(6, 0), (6, 1), (7, 0)} <= set(
+        zip(spans.starts.tolist(), spans.widths.tolist(), strict=True)
+    )
+    assert model.mentions.width_embedding.weight.shape[0] == 3
+
+
+def test_ranked_spans_are_first_and_last_words_of_the_document():
+    model = ranker(spans_per_word=9.0, max_span_width=3).eval()
+    document = Document((("Rain", "fell"), ("Wind", "blew", "hard")), None)
+
+    spans = model(batch_of(model, [document])).rankings[0].spans.tolist()
+
+    assert all(0 <= first <= last < 5 and last - first < 3 for first, last in spans)
+    assert all((first < 2) == (last < 2) for first, last in spans)
+    assert {(n, n) for n in range(5)} | {(0, 1)} <= set(map(tuple, spans))
+
+
 def bin_of(distance: int) -> int:
     bounds = [(1, 1), (2, 2), (3, 3), (4, 4), (5, 7), (8, 15), (16, 31), (32, 63), (64, 10**9)]
     (found,) = (n for n, (low, high) in enumerate(bounds, start=1) if low <= distance <= high)

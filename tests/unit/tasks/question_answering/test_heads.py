@@ -261,6 +261,24 @@ def test_answers_are_as_long_as_is_allowed(kind):
 
 
 @torch.no_grad()
+def test_answers_have_17_words_by_default_after_self_attention(kind):
+    """As in the paper of Clark and Gardner; BiDAF's answers may have any length."""
+    model = head(kind).eval()
+    batch = batch_of(model, EXAMPLES[:1])
+    output = model(batch)
+    num_tokens = output.start_logits.shape[1]
+    assert num_tokens > 18
+    start, end = torch.full_like(output.start_logits, -9), torch.zeros_like(output.end_logits)
+    start[0, 0] = 9
+    end[0] = torch.arange(num_tokens)
+
+    (found,) = model.predict(replace(output, start_logits=start, end_logits=end), batch)
+
+    last = 16 if kind == "bidaf_self_attention" else -1
+    assert (found.start, found.end) == (0, batch.examples[0].passage.offsets[last][1])
+
+
+@torch.no_grad()
 def test_each_end_of_an_answer_is_scored_for_itself_and_both_together(kind):
     model = head(kind).eval()
     batches = [batch_of(model, EXAMPLES[:2]), batch_of(model, EXAMPLES[2:4])]
