@@ -9,12 +9,14 @@ from __future__ import annotations
 import json
 from abc import ABC, abstractmethod
 from argparse import ArgumentParser, ArgumentTypeError, Namespace, _ActionsContainer
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, ClassVar
 
 from elmo_framework.common.allennlp import refuse_allennlp_keys
 from elmo_framework.common.config import Config
 from elmo_framework.common.errors import PluginError, Problem
+from elmo_framework.common.outputs import Input, Output
 
 
 class Command(ABC):
@@ -33,6 +35,14 @@ class Command(ABC):
     @abstractmethod
     def add_arguments(self, parser: ArgumentParser) -> None:
         """Declare the arguments."""
+
+    def outputs(self, arguments: Namespace) -> Sequence[Output]:
+        """Return what the command writes; none by default. See `common.outputs` for the rule."""
+        return ()
+
+    def inputs(self, arguments: Namespace) -> Sequence[Input]:
+        """Return what the command reads besides plugins; asked for where it has outputs."""
+        return ()
 
     @abstractmethod
     def run(self, arguments: Namespace) -> int:
@@ -108,6 +118,17 @@ def add_resume_arguments(parser: ArgumentParser, *, result: str) -> None:
     parser.add_argument(
         "--resume", action="store_true", help="go on with a job that was interrupted"
     )
+
+
+def add_force_argument(parser: ArgumentParser, *, result: str) -> None:
+    """Declare the flag that lets a file be overwritten."""
+    parser.add_argument("-f", "--force", action="store_true", help=f"overwrite {result}")
+
+
+def output_files(arguments: Namespace, *flags: str) -> list[Output]:
+    """Return the files that some flags name, beside `add_force_argument`."""
+    named = {flag: getattr(arguments, flag[2:].replace("-", "_")) for flag in flags}
+    return [Output(path, flag, force=arguments.force) for flag, path in named.items() if path]
 
 
 def add_format_argument(parser: ArgumentParser) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from argparse import ArgumentParser, Namespace
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Literal, final
 
@@ -16,6 +17,8 @@ from elmo_framework.commands.command import (
     component,
     register_components,
 )
+from elmo_framework.commands.inputs import bilm_inputs, run_inputs
+from elmo_framework.common.outputs import Input, Output
 
 _HDF5_SUFFIXES = (".hdf5", ".h5")
 
@@ -59,6 +62,22 @@ with --layers other than all there is no axis of layers.
         _add_result(parser)
         _add_computation(parser)
         add_include_package(parser)
+
+    def outputs(self, arguments: Namespace) -> Sequence[Output]:
+        """Return the file or the folder of the vectors."""
+        form = arguments.format or _format(arguments.output_file)
+        return [Output(arguments.output_file, "--output-file", is_folder=form == "npy")]
+
+    def inputs(self, arguments: Namespace) -> Sequence[Input]:
+        """Return the biLM, the sentences, and the run of a mix."""
+        from elmo_framework.embedding.selection import mixed_target
+
+        mixed = mixed_target(arguments.layers)
+        return [
+            *bilm_inputs(arguments.bilm, "BILM"),
+            *(Input(path, "SENTENCES") for path in arguments.sentences),
+            *(run_inputs(mixed[0], "--layers") if mixed else ()),
+        ]
 
     def run(self, arguments: Namespace) -> int:
         """Embed."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from argparse import ArgumentParser, Namespace
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO, final
@@ -11,10 +11,14 @@ from typing import TYPE_CHECKING, Any, TextIO, final
 from elmo_framework.commands.command import (
     Command,
     add_device_argument,
+    add_force_argument,
     add_format_argument,
     add_include_package,
     add_predictions_format_argument,
+    output_files,
 )
+from elmo_framework.commands.inputs import run_inputs
+from elmo_framework.common.outputs import Input, Output
 
 if TYPE_CHECKING:
     from elmo_framework.experiment.loaded_run import LoadedRun
@@ -42,7 +46,6 @@ examples:
             "--predictions-file",
             "--predictions",
             type=Path,
-            dest="predictions",
             metavar="FILE",
             help="write the prediction for each example of all files, in order",
         )
@@ -50,9 +53,19 @@ examples:
         parser.add_argument(
             "--output-file", type=Path, metavar="FILE", help="write the scores there as JSON too"
         )
+        add_force_argument(parser, result="the files that are written")
         add_device_argument(parser)
         add_include_package(parser)
         add_format_argument(parser)
+
+    def outputs(self, arguments: Namespace) -> Sequence[Output]:
+        """Return the files of the predictions and of the scores."""
+        return output_files(arguments, "--predictions-file", "--output-file")
+
+    def inputs(self, arguments: Namespace) -> Sequence[Input]:
+        """Return the run and the data."""
+        files = [Input(path, "FILE") for path in arguments.files]
+        return [*run_inputs(arguments.run, "RUN"), *files]
 
     def run(self, arguments: Namespace) -> int:
         """Score and print."""
@@ -61,13 +74,13 @@ examples:
         from elmo_framework.experiment.loaded_run import load
         from elmo_framework.experiment.prediction_formats import prediction_format
 
-        _require_names(arguments)
+        _require_file_for_format(arguments)
         run = load(arguments.run, device=arguments.device, packages=arguments.include_package)
         written = None  # or the format, which refuses a model without predictions at once
-        if arguments.predictions is not None:
+        if arguments.predictions_file is not None:
             written = prediction_format(run.head().task, arguments.predictions_format)
         found: list[tuple[Any, Any]] = []
-        with _opened(arguments.predictions) as predictions:
+        with _opened(arguments.predictions_file) as predictions:
             with _opened(arguments.output_file) as output:
                 kept = None if written is None else found
                 sums = {str(path): _sums(run, path, kept) for path in arguments.files}
@@ -84,21 +97,19 @@ examples:
         return 0
 
 
-def _require_names(arguments: Namespace) -> None:
-    """Refuse files that would take each other's place, and a format for none.
+def _require_file_for_format(arguments: Namespace) -> None:
+    """Refuse a format of predictions that are not written.
 
     Raises:
-        RunError: they are named so.
+        RunError: they are not.
     """
     from elmo_framework.common.errors import RunError
 
-    if arguments.predictions is None and arguments.predictions_format != "jsonl":
+    if arguments.predictions_file is None and arguments.predictions_format != "jsonl":
         raise RunError(
             f"--predictions-format {arguments.predictions_format} needs --predictions-file, which "
             "names what is written"
         )
-    if arguments.predictions is not None and arguments.predictions == arguments.output_file:
-        raise RunError(f"--predictions and --output-file both name {arguments.output_file}")
 
 
 def _opened(path: Path | None) -> AbstractContextManager[TextIO | None]:

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from argparse import ArgumentParser, Namespace
+from collections.abc import Sequence
 from pathlib import Path
 from typing import final
 
 from elmo_framework.commands.command import Command, add_include_package, register_components
+from elmo_framework.commands.inputs import bilm_inputs, run_inputs
+from elmo_framework.common.outputs import BILM_PARTS, Input, Output
 
 
 @final
@@ -44,6 +47,19 @@ the biLM can be trained on.
             "-f", "--force", action="store_true", help="replace the files of a biLM that is there"
         )
         add_include_package(parser)
+
+    def outputs(self, arguments: Namespace) -> Sequence[Output]:
+        """Return the files that are written to the folder, or removed from it."""
+        return [
+            Output(arguments.output_dir / name, "--output-dir", updates="biLM")
+            for name in BILM_PARTS
+        ]
+
+    def inputs(self, arguments: Namespace) -> Sequence[Input]:
+        """Return the run or the biLM."""
+        named = Path(arguments.run)
+        is_run = (named / "filled_config.json").is_file()
+        return run_inputs(named, "RUN") if is_run else bilm_inputs(arguments.run, "RUN")
 
     def run(self, arguments: Namespace) -> int:
         """Write the files and say where they are."""

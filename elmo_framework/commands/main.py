@@ -17,6 +17,7 @@ from elmo_framework.commands.describe import Describe
 from elmo_framework.commands.embed import Embed
 from elmo_framework.commands.evaluate import Evaluate
 from elmo_framework.commands.export import Export
+from elmo_framework.commands.inputs import plugin_inputs
 from elmo_framework.commands.neighbors import ShowNeighbors
 from elmo_framework.commands.predict import Predict
 from elmo_framework.commands.prepare import Prepare
@@ -25,6 +26,7 @@ from elmo_framework.commands.schema import Schema
 from elmo_framework.commands.train import Train
 from elmo_framework.common.download import offline
 from elmo_framework.common.errors import ElmoFrameworkError, StoppedError, allowed
+from elmo_framework.common.outputs import check_outputs
 from elmo_framework.version import VERSION
 
 COMMANDS: tuple[Command, ...] = (
@@ -117,6 +119,7 @@ def _run(arguments: Namespace) -> int:
     command: Command = arguments.command
     try:
         with offline() if arguments.offline else nullcontext():
+            _check_files(command, arguments)
             code = command.run(arguments)
         sys.stdout.flush()
     except KeyboardInterrupt:
@@ -132,6 +135,13 @@ def _run(arguments: Namespace) -> int:
             return _USERS_ERROR
         return _say(f"error: {_message(error)}", _USERS_ERROR)
     return code
+
+
+def _check_files(command: Command, arguments: Namespace) -> None:
+    """Refuse outputs that would replace inputs, or parts of other work."""
+    if outputs := command.outputs(arguments):
+        plugins = plugin_inputs(arguments.include_package, "--include-package")
+        check_outputs(outputs, [*command.inputs(arguments), *plugins])
 
 
 def _message(error: Exception) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from argparse import ArgumentParser, Namespace
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO, final
 
@@ -12,10 +12,14 @@ from elmo_framework.commands.command import (
     Command,
     above_zero,
     add_device_argument,
+    add_force_argument,
     add_include_package,
     add_predictions_format_argument,
     component,
+    output_files,
 )
+from elmo_framework.commands.inputs import run_inputs
+from elmo_framework.common.outputs import Input, Output
 
 if TYPE_CHECKING:
     from elmo_framework.experiment.loaded_run import LoadedRun
@@ -51,6 +55,7 @@ examples:
         parser.add_argument(
             "--output-file", type=Path, metavar="FILE", help="write there, not to standard output"
         )
+        add_force_argument(parser, result="the output file")
         form = parser.add_mutually_exclusive_group()
         add_predictions_format_argument(form)
         form.add_argument(
@@ -73,6 +78,14 @@ examples:
         )
         add_device_argument(parser)
         add_include_package(parser)
+
+    def outputs(self, arguments: Namespace) -> Sequence[Output]:
+        """Return the file of the predictions."""
+        return output_files(arguments, "--output-file")
+
+    def inputs(self, arguments: Namespace) -> Sequence[Input]:
+        """Return the run and the sentences."""
+        return [*run_inputs(arguments.run, "RUN"), Input(arguments.file, "FILE")]
 
     def run(self, arguments: Namespace) -> int:
         """Predict and write."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from argparse import ArgumentParser, ArgumentTypeError, Namespace
+from collections.abc import Sequence
 from pathlib import Path
 from typing import final
 
@@ -14,6 +15,7 @@ from elmo_framework.commands.command import (
     add_resume_arguments,
     component,
 )
+from elmo_framework.common.outputs import Input, Output
 
 
 @final
@@ -52,6 +54,15 @@ to train on it:
         _add_selection(parser)
         add_resume_arguments(parser, result="CORPUS")
         add_include_package(parser)
+
+    def outputs(self, arguments: Namespace) -> Sequence[Output]:
+        """Return the folder of the corpus."""
+        return [Output(arguments.output_dir, "--output-dir", is_folder=True)]
+
+    def inputs(self, arguments: Namespace) -> Sequence[Input]:
+        """Return the texts and the vocabulary."""
+        vocabulary = [Input(arguments.vocabulary, "--vocabulary")] if arguments.vocabulary else []
+        return [*(Input(path, "TEXT") for path in arguments.texts), *vocabulary]
 
     def run(self, arguments: Namespace) -> int:
         """Prepare."""

@@ -3,11 +3,20 @@
 from __future__ import annotations
 
 from argparse import ArgumentParser, Namespace
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, final
 
-from elmo_framework.commands.command import Command, add_include_package, register_components
+from elmo_framework.commands.command import (
+    Command,
+    add_force_argument,
+    add_include_package,
+    output_files,
+    register_components,
+)
+from elmo_framework.commands.inputs import bilm_inputs, run_inputs
 from elmo_framework.commands.neighbors import add_search_arguments, search
+from elmo_framework.common.outputs import Input, Output
 
 if TYPE_CHECKING:
     from elmo_framework.inspection.report import Comparison
@@ -41,7 +50,18 @@ nearest neighbours of a word too, by the biLM that the run trained and by the on
             help="the folder or the name of a biLM whose neighbours are shown for comparison",
         )
         add_search_arguments(parser, required=False)
+        add_force_argument(parser, result="FILE")
         add_include_package(parser)
+
+    def outputs(self, arguments: Namespace) -> Sequence[Output]:
+        """Return the file of the page."""
+        return output_files(arguments, "--output-file")
+
+    def inputs(self, arguments: Namespace) -> Sequence[Input]:
+        """Return the run, the biLM to compare with and the corpus."""
+        before = bilm_inputs(arguments.before, "--before") if arguments.before else []
+        corpus = [Input(path, "--corpus") for path in arguments.corpus or ()]
+        return [*run_inputs(arguments.run, "RUN"), *before, *corpus]
 
     def run(self, arguments: Namespace) -> int:
         """Write the page and say where it is."""

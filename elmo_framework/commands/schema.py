@@ -4,10 +4,18 @@ from __future__ import annotations
 
 import json
 from argparse import ArgumentParser, Namespace
+from collections.abc import Sequence
 from pathlib import Path
 from typing import final
 
-from elmo_framework.commands.command import Command, add_include_package, register_components
+from elmo_framework.commands.command import (
+    Command,
+    add_force_argument,
+    add_include_package,
+    output_files,
+    register_components,
+)
+from elmo_framework.common.outputs import Output
 
 
 @final
@@ -26,7 +34,12 @@ class Schema(Command):
         parser.add_argument(
             "--output-file", type=Path, metavar="FILE", help="write it there instead of printing it"
         )
+        add_force_argument(parser, result="FILE")
         add_include_package(parser)
+
+    def outputs(self, arguments: Namespace) -> Sequence[Output]:
+        """Return the file of the schema."""
+        return output_files(arguments, "--output-file")
 
     def run(self, arguments: Namespace) -> int:
         """Write or print the schema."""

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import os
 from argparse import ArgumentParser, Namespace
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, final
 
 from elmo_framework.commands.command import Command, add_config_arguments, read_config
+from elmo_framework.common.outputs import Input, Output
 
 
 @final
@@ -43,6 +44,14 @@ examples:
         start.add_argument(
             "-r", "--recover", action="store_true", help="go on with the run that is in the folder"
         )
+
+    def outputs(self, arguments: Namespace) -> Sequence[Output]:
+        """Return the folder of the run."""
+        return [Output(arguments.serialization_dir, "--serialization-dir", is_folder=True)]
+
+    def inputs(self, arguments: Namespace) -> Sequence[Input]:
+        """Return the config, which --recover may find in the run; `train` checks what it names."""
+        return [] if arguments.recover else [Input(arguments.config, "CONFIG")]
 
     def run(self, arguments: Namespace) -> int:
         """Check the config, then train."""

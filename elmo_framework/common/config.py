@@ -26,11 +26,13 @@ class Config:
         raw: its value, overrides applied.
         source: the file, for messages.
         text: the file as it was found.
+        files: the file and those that it imports.
     """
 
     raw: dict[str, Any]
     source: str
     text: str
+    files: tuple[Path, ...] = ()
 
     @classmethod
     def load(
@@ -52,16 +54,17 @@ class Config:
         """
         source, text = str(path), _read(Path(path))
         variables = _encodable({**os.environ, **(external_variables or {})})
-        raw = _evaluate(source, text, variables)
+        importer = _Importer()
+        raw = _evaluate(source, text, variables, importer)
         if not isinstance(raw, dict):
             raise UnreadableConfigError(source, f"expected an object, not {shown(raw)}")
         raw = with_overrides(
             raw,
             overrides,
             source=source,
-            evaluate=lambda snippet: _evaluate("--overrides", snippet, variables),
+            evaluate=lambda snippet: _evaluate("--overrides", snippet, variables, importer),
         )
-        return cls(raw, source, text)
+        return cls(raw, source, text, (Path(path), *importer.files))
 
     @property
     def plugins(self) -> list[str]:
@@ -91,9 +94,34 @@ def _read(path: Path) -> str:
         _refuse(path, error.strerror or str(error))
 
 
-def _evaluate(source: str, text: str, variables: Mapping[str, str]) -> Any:
+class _Importer:
+    """Reads what jsonnet imports, as jsonnet itself does, and lists the files."""
+
+    def __init__(self) -> None:
+        self.files: list[Path] = []
+
+    def __call__(self, folder: str, name: str) -> tuple[str, bytes]:
+        """Return the path and the content of a file.
+
+        Args:
+            folder: that of the importing file.
+            name: as it is written there.
+        """
+        path = Path(folder, name)
+        try:
+            content = path.read_bytes()
+        except OSError as error:
+            raise RuntimeError(error.strerror or str(error)) from error
+        self.files.append(path)
+        return str(path), content
+
+
+def _evaluate(source: str, text: str, variables: Mapping[str, str], importer: _Importer) -> Any:
     try:
-        return json.loads(_jsonnet.evaluate_snippet(source, text, ext_vars=variables))
+        written = _jsonnet.evaluate_snippet(
+            source, text, ext_vars=variables, import_callback=importer
+        )
+        return json.loads(written)
     except (RuntimeError, UnicodeDecodeError) as error:
         _refuse(source, _said_by_jsonnet(str(error)))
 

@@ -6,7 +6,8 @@ import difflib
 import importlib
 import sys
 import traceback
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
+from importlib.machinery import ModuleSpec, PathFinder
 from importlib.metadata import EntryPoint, entry_points
 from pathlib import Path
 from types import TracebackType
@@ -35,6 +36,22 @@ def load_plugins(names: Iterable[str], *, asked_by: str = "plugins") -> None:
         sys.path.insert(0, here)
     for name in names:
         _import(name, asked_by=asked_by)
+
+
+def plugin_paths(name: str) -> list[Path]:
+    """Return the file of a module, or the folder of a package, by its name; nothing is imported.
+
+    Modules are looked for as in `load_plugins`. None is returned for one that is not there.
+    """
+    places: Sequence[str] = [str(Path.cwd()), *sys.path]
+    spec: ModuleSpec | None = None
+    for part in name.split("."):
+        # The path finder alone: `importlib.util.find_spec` imports the package of a module.
+        spec = PathFinder.find_spec(part, places)
+        places = (spec.submodule_search_locations if spec else None) or []
+    if spec is None:
+        return []
+    return [Path(place) for place in places or (spec.origin,) if place]
 
 
 def _installed(entry: EntryPoint) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 from elmo_framework.common.component import Lazy
@@ -25,6 +26,10 @@ class Leaf:
     path: str
     hint: Any
     value: Any
+
+    def paths(self) -> Iterator[Path]:
+        """Yield the paths that the value is or holds."""
+        yield from _paths(self.value)
 
 
 def leaves(lazy: Lazy[Any]) -> Iterator[Leaf]:
@@ -56,3 +61,15 @@ def _held(shape: Shape, value: Any, path: str) -> Iterator[tuple[Shape, Any, str
         case Options(factory):
             for option in configurable(factory):
                 yield option.shape, getattr(value, option.name), dotted(path, option.name)
+
+
+def _paths(value: Any) -> Iterator[Path]:
+    match value:
+        case Path():
+            yield value
+        case list() | tuple():
+            for item in value:
+                yield from _paths(item)
+        case dict():
+            for item in value.values():
+                yield from _paths(item)

@@ -125,15 +125,26 @@ def selection(
         return AllLayers() if text == "all" else AverageLayer()
     if text == "top" or text in numbers:
         return OneLayer(num_layers - 1 if text == "top" else int(text))
-    if mixed := _MIXED.fullmatch(text):
-        return MixedLayers(text, _learned_mix(mixed[1], digest, packages))
+    if mixed := mixed_target(text):
+        return MixedLayers(text, _learned_mix(*mixed, digest, packages))
     known = ["all", "top", "average", *numbers, "mixed(RUN)", "mixed(RUN:NAME)"]
     raise RunError(f"--layers {text!r} is no choice of layers; {allowed(text, known)}")
 
 
-def _learned_mix(target: str, digest: str, packages: Sequence[str]) -> LayerMix:
-    """Return the mix of a run; a folder with a colon in its name is taken as it is."""
-    path, name = (target, "") if Path(target).is_dir() else _split(target)
+def mixed_target(text: str) -> tuple[Path, str] | None:
+    """Return the run and the embedder of `mixed(RUN)` or `mixed(RUN:NAME)`; None for other layers.
+
+    The name is empty where none is given. A folder with a colon in its name is taken as it is.
+    """
+    if not (mixed := _MIXED.fullmatch(text)):
+        return None
+    path, colon, name = mixed[1].rpartition(":")
+    return (Path(path), name) if colon and not Path(mixed[1]).is_dir() else (Path(mixed[1]), "")
+
+
+def _learned_mix(path: Path, name: str, digest: str, packages: Sequence[str]) -> LayerMix:
+    """Return the mix of a run."""
+    target = f"{path}:{name}" if name else str(path)
     embedders = {
         key.rpartition(".")[2]: module
         for key, module in load(path, device="cpu", packages=packages).model.named_modules()
@@ -157,8 +168,3 @@ def _learned_mix(target: str, digest: str, packages: Sequence[str]) -> LayerMix:
             f"not {digest[:12]})"
         )
     return embedder.mix
-
-
-def _split(target: str) -> tuple[str, str]:
-    path, colon, name = target.rpartition(":")
-    return (path, name) if colon else (target, "")

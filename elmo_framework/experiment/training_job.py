@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import torch
@@ -12,6 +11,8 @@ from elmo_framework.common.component import Lazy
 from elmo_framework.common.config import Config
 from elmo_framework.common.errors import RunError, dotted
 from elmo_framework.common.files import replacing, write_text
+from elmo_framework.common.outputs import Input, Output, check_outputs
+from elmo_framework.common.plugins import plugin_paths
 from elmo_framework.common.walk import leaves
 from elmo_framework.data.vocabulary import Vocabularies
 from elmo_framework.experiment.beginning import first_vocabularies
@@ -53,7 +54,7 @@ class TrainingJob:
     def prepare(self, *, force: bool, recover: bool) -> None:
         """Make the folder ready and write down what the run is made of."""
         if self.group.is_first:
-            self._require_paths_outside()
+            self._check_folder(recover=recover)
             self.run.prepare(force=force, recover=recover)
             if recover:
                 self._require_same_config()
@@ -63,20 +64,24 @@ class TrainingJob:
             self.run.write_json(self.run.path / "config.json", self.config.raw)
         self.group.wait()
 
-    def _require_paths_outside(self) -> None:
+    def _check_folder(self, *, recover: bool) -> None:
         """Refuse to write a run over what it reads.
 
         Raises:
-            RunError: the data or the biLM lies in the folder of the run.
+            RunError: data, a biLM, a plugin or the config is in the folder of the run. A run that
+                continues may read its own config.
         """
-        folder = self.run.path.resolve()
-        for leaf in leaves(self.checked):
-            path = leaf.value
-            if isinstance(path, Path) and path.resolve().is_relative_to(folder):
-                raise RunError(
-                    f"{self.run.path}: {leaf.path} is {str(path)!r}, which lies in this folder; "
-                    "choose another --serialization-dir"
-                )
+        files = () if recover else self.config.files
+        inputs = [
+            *(Input(file, "the config") for file in files),
+            *(Input(path, leaf.path) for leaf in leaves(self.checked) for path in leaf.paths()),
+            *(
+                Input(path, "plugins")
+                for name in self.filled["plugins"]
+                for path in plugin_paths(name)
+            ),
+        ]
+        check_outputs([Output(self.run.path, "--serialization-dir", is_folder=True)], inputs)
 
     def _require_same_config(self) -> None:
         """Refuse to go on with a run that another configuration began.

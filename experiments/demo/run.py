@@ -75,7 +75,7 @@ def train_tagger(name: str, config: str, run: Path, *, bilm: str | None = None) 
     """Train one of the taggers and score it on the test sentences."""
     overrides = ["-o", f"model.embedder.token_embedders.elmo.bilm={bilm}"] if bilm else []
     seconds = step("train", f"{HERE}/{config}.jsonnet", "-s", f"{run}", *overrides)
-    step("evaluate", f"{run}", f"{HERE}/test.txt", "--output-file", f"{run}/test.json")
+    step("evaluate", f"{run}", f"{HERE}/test.txt", "--output-file", f"{run}/test.json", "-f")
     return Tagger(name, run, seconds)
 
 

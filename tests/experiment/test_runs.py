@@ -15,8 +15,9 @@ from safetensors.torch import load_file
 
 from elmo_framework import load
 from elmo_framework.commands.main import main
-from elmo_framework.common.errors import DataError
+from elmo_framework.common.errors import DataError, RunError
 from elmo_framework.common.files import digest
+from elmo_framework.common.outputs import Output, check_outputs
 from elmo_framework.data.batches import Batches
 from elmo_framework.data.tokenizer import WhitespaceTokenizer
 from elmo_framework.tasks.tagging.task import TaggingTask
@@ -111,6 +112,13 @@ def test_the_same_sentence_gets_the_same_tags_in_any_company(tagger: Path) -> No
     company = run.predict(["It rained.", "Anna Kovacs moved to Lisbon.", "No one came to us."])
     assert alone[0] == company[1]
     assert alone[0]["words"] == ["Anna", "Kovacs", "moved", "to", "Lisbon", "."]
+
+
+def test_every_file_of_a_run_is_protected(tagger: Path, bilm: Path) -> None:
+    paths = [*tagger.iterdir(), *bilm.iterdir(), *(bilm / "bilm").iterdir()]
+    for path in paths:
+        with pytest.raises(RunError, match=r"is a part of the (run|biLM)"):
+            check_outputs([Output(path, "--output-file", force=True)], [])
 
 
 def test_evaluate_scores_several_files(tagger: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -27,6 +27,14 @@ def test_jsonnet_is_evaluated_with_imports_relative_to_the_file(file: Path, tmp_
     config = Config.load(file)
     assert config.raw == {"model": {"hidden_size": 128}}
     assert (config.source, config.text) == (str(file), text)
+    assert config.files == (file, tmp_path / "lib" / "sizes.libsonnet")
+
+
+def test_a_missing_import_is_named_with_its_place(file: Path) -> None:
+    file.write_text("{\n  a: import 'nowhere.libsonnet' }")
+    refused = refusal(file)
+    assert 'couldn\'t open import "nowhere.libsonnet": No such file or directory' in refused
+    assert f"{file}:2:6" in refused
 
 
 def test_plain_json_is_a_config(tmp_path: Path) -> None:

@@ -7,7 +7,7 @@ import pytest
 
 from elmo_framework.common import plugins
 from elmo_framework.common.errors import PluginError
-from elmo_framework.common.plugins import load_plugins
+from elmo_framework.common.plugins import load_plugins, plugin_paths
 
 
 @pytest.fixture
@@ -42,6 +42,17 @@ def test_a_module_inside_a_package_is_imported(here: Path) -> None:
     (here / "outer" / "inner.py").write_text("")
     load_plugins(["outer.inner"])
     assert "outer.inner" in sys.modules
+
+
+def test_a_plugin_is_located_without_being_imported(here: Path) -> None:
+    for name in ("plain.py", "outer/inner.py", "package/__init__.py"):
+        (here / name).parent.mkdir(exist_ok=True)
+        (here / name).write_text("raise AssertionError")
+    assert plugin_paths("plain") == [here / "plain.py"]
+    assert plugin_paths("outer.inner") == [here / "outer/inner.py"]
+    assert plugin_paths("package") == [here / "package"]
+    assert plugin_paths("absent") == plugin_paths("plain.absent") == []
+    assert not {"plain", "outer", "package"} & sys.modules.keys()
 
 
 def test_a_missing_module_is_named_with_who_asked_and_the_nearest(here: Path) -> None:

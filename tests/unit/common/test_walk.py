@@ -2,7 +2,7 @@ from pathlib import Path
 
 from elmo_framework.common.build import check, parse
 from elmo_framework.common.component import ExistingPath
-from elmo_framework.common.walk import leaves
+from elmo_framework.common.walk import Leaf, leaves
 from tests.unit.common.example import SOURCE, Experiment, flat, tagger
 
 
@@ -26,3 +26,8 @@ def test_what_was_refused_is_none() -> None:
     found = {leaf.path: leaf.value for leaf in leaves(component)}
     assert found["train_data_path"] is None
     assert not any(path.startswith(("data_loader", "trainer.warmup")) for path in found)
+
+
+def test_the_paths_of_a_value_are_found_in_lists_and_dicts() -> None:
+    value = {"a": [Path("x"), "y"], "b": (Path("z"),)}
+    assert list(Leaf("files", None, value).paths()) == [Path("x"), Path("z")]

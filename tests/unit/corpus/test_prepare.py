@@ -14,6 +14,7 @@ from filelock import FileLock
 
 from elmo_framework.commands.main import main
 from elmo_framework.common.errors import DataError, RunError, StoppedError
+from elmo_framework.common.outputs import Output, check_outputs
 from elmo_framework.corpus import draft, drafting, manifest
 from elmo_framework.corpus import prepare as module
 from elmo_framework.corpus.draft import Draft
@@ -39,6 +40,13 @@ def words_of(corpus: Path, name: str = "vocabulary.txt") -> list[str]:
 
 def vocabulary(corpus: Path) -> dict[str, int]:
     return dict(LanguageModelingTask().count(read(corpus / "training"))["words"])
+
+
+def test_every_file_of_a_corpus_is_protected(make: Make) -> None:
+    corpus = make(held_out=1)
+    for path in contents(corpus):
+        with pytest.raises(RunError, match="is a part of the corpus"):
+            check_outputs([Output(corpus / path, "--output-file", force=True)], [])
 
 
 def test_the_sentences_are_those_of_the_text_without_blank_lines(make: Make) -> None:

@@ -20,6 +20,7 @@ from elmo_framework.bilm.frozen import FrozenBiLm
 from elmo_framework.bilm.layer_reader import LayerReader
 from elmo_framework.bilm.load import bilm_files, read_bilm
 from elmo_framework.common.errors import DataError, RunError
+from elmo_framework.common.outputs import Output, check_outputs
 from elmo_framework.embedding import embed as embedding
 from elmo_framework.embedding import workplace
 from elmo_framework.embedding.embed import EmbeddingJob, embed
@@ -66,6 +67,13 @@ def test_an_array_has_a_slice_for_each_line(job: Jobs, tmp_path: Path) -> None:
     embed(job(format="npy", output=tmp_path / "out"))
     assert_close([part.swapaxes(0, 1) for part in npy(tmp_path / "out")], expected(job()))
     assert sorted(path.name for path in tmp_path.iterdir()) == ["bilm", "out", "text.txt"]
+
+
+def test_every_file_of_a_folder_of_vectors_is_protected(job: Jobs, tmp_path: Path) -> None:
+    embed(job(format="npy", output=tmp_path / "out"))
+    for path in (tmp_path / "out").iterdir():
+        with pytest.raises(RunError, match="is a part of the folder of vectors"):
+            check_outputs([Output(path, "--output-file", force=True)], [])
 
 
 @pytest.mark.parametrize("layers", ["top", "average", "0", "1"])

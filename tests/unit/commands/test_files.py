@@ -1,0 +1,132 @@
+"""Which files each command reads and writes, and that none replaces what it reads."""
+
+from __future__ import annotations
+
+import json
+from argparse import ArgumentParser, Namespace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from elmo_framework.commands.command import Command
+from elmo_framework.commands.main import COMMANDS, main
+from elmo_framework.common.outputs import BILM_PARTS
+
+WRITING = [command for command in COMMANDS if type(command).outputs is not Command.outputs]
+
+
+def parsed(command: Command) -> tuple[Namespace, set[Path]]:
+    """Return arguments in which each path has a value of its own, and those paths."""
+    parser = ArgumentParser()
+    command.add_arguments(parser)
+    paths, values = set[Path](), dict[str, Any]()
+    for action in parser._actions:
+        path = Path(f"place-of-{action.dest}")
+        is_list = action.nargs == "+"
+        if action.type is Path:
+            paths.add(path)
+            values[action.dest] = [path] if is_list else path
+        elif action.dest in ("run", "bilm"):
+            values[action.dest] = str(path)
+        else:
+            values[action.dest] = action.default
+    return Namespace(**values), paths
+
+
+def test_every_command_that_takes_an_output_says_so() -> None:
+    names = {command.name for command in WRITING}
+    assert names == {
+        command.name
+        for command in COMMANDS
+        if any(path.name.startswith("place-of-output") for path in parsed(command)[1])
+    } | {"train"}
+
+
+@pytest.mark.parametrize("command", WRITING, ids=lambda command: str(command.name))
+def test_every_path_is_an_input_or_an_output(command: Command) -> None:
+    arguments, paths = parsed(command)
+    read = {source.path for source in command.inputs(arguments)}
+    written = {output.path for output in command.outputs(arguments)}
+    written |= {path.parent for path in written if path.name in BILM_PARTS}
+    assert paths <= read | written
+    assert not read & written
+
+
+@pytest.fixture
+def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder with a run, a biLM, a corpus, texts, a config and a plugin."""
+    monkeypatch.chdir(tmp_path)
+    for path, content in {
+        "run/filled_config.json": json.dumps(
+            {
+                "model": {"pretrained_file": str(tmp_path / "vectors.txt")},
+                "plugins": ["plugin_of_the_run"],
+            }
+        ),
+        "run/weights.safetensors": "weights",
+        "run/metrics.json": "{}",
+        "bilm/options.json": "{}",
+        "bilm/weights.hdf5": "weights",
+        "corpus/corpus.json": "{}",
+        "corpus/words.txt": "words",
+        "texts/a.txt": "text",
+        "s.txt": "text",
+        "vectors.txt": "vectors",
+        "config.json": '{"model": {}}',
+        "plugin_of_the_run.py": "",
+        "my_plugin/heads.py": "",
+    }.items():
+        Path(path).parent.mkdir(exist_ok=True)
+        Path(path).write_text(content)
+    return tmp_path
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "evaluate run s.txt --predictions-file s.txt -f",
+        "evaluate run s.txt --output-file run/metrics.json -f",
+        "evaluate run s.txt --output-file vectors.txt -f",
+        "evaluate run s.txt --output-file plugin_of_the_run.py -f",
+        "evaluate run texts --output-file texts/a.txt -f",
+        "evaluate run s.txt --output-file corpus/words.txt -f",
+        "predict run s.txt --output-file s.txt -f",
+        "predict run s.txt --output-file bilm/weights.hdf5 -f",
+        "predict run s.txt --output-file my_plugin/heads.py --include-package my_plugin.heads -f",
+        "report run --output-file run/weights.safetensors -f",
+        "report run --before bilm --output-file bilm/options.json -f",
+        "report run --corpus s.txt --query a --word a --output-file s.txt -f",
+        "schema --output-file config.json",
+        "schema --output-file my_plugin/heads.py --include-package my_plugin -f",
+        "embed bilm s.txt --output-file bilm/weights.hdf5 -f",
+        "embed bilm s.txt --output-file s.txt -f",
+        "embed bilm texts/a.txt --output-file texts --format npy -f",
+        "embed bilm s.txt --output-file run/weights.safetensors --layers mixed(run:x) -f",
+        "export bilm --output-dir bilm -f",
+        "export run --output-dir run/bilm -f",
+        "prepare texts/a.txt --output-dir texts -f",
+        "prepare s.txt --vocabulary corpus/words.txt --output-dir corpus -f",
+        "train config.json -s . -f",
+        "train config.json -s run/checkpoints/next",
+    ],
+)
+def test_no_command_replaces_what_it_reads(
+    line: str, place: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    before = {path: path.read_bytes() for path in place.rglob("*") if path.is_file()}
+    assert main(line.split()) == 2
+    error = capsys.readouterr().err
+    assert error.startswith("error: --")
+    assert error.endswith("choose another path\n")
+    assert {path: path.read_bytes() for path in place.rglob("*") if path.is_file()} == before
+
+
+@pytest.mark.parametrize("command", ["evaluate run s.txt", "predict run s.txt", "report run"])
+def test_a_file_that_exists_needs_force(
+    command: str, place: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (place / "out").write_text("mine")
+    assert main([*command.split(), "--output-file", "out"]) == 2
+    assert "--output-file out already exists; pass --force" in capsys.readouterr().err
+    assert (place / "out").read_text() == "mine"
