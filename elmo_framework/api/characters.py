@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from jaxtyping import Int
 from torch import Tensor
 
+from elmo_framework.api.sentences import require_sentences
 from elmo_framework.data.characters import ElmoCharacterIndexer
 from elmo_framework.data.text import collate_text
 
@@ -22,5 +23,8 @@ def batch_to_ids(batch: Sequence[Sequence[str]]) -> Int[Tensor, "batch tokens ch
 
     Args:
         batch: the words of each sentence; 0 fills up the shorter ones.
+
+    Raises:
+        TypeError: a sentence is a string, or a word is not.
     """
-    return collate_text(batch, [_INDEXER]).ids[_INDEXER.key]
+    return collate_text(require_sentences(batch), [_INDEXER]).ids[_INDEXER.key]

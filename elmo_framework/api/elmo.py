@@ -11,6 +11,7 @@ from jaxtyping import Float, Int
 from torch import Tensor, nn
 
 from elmo_framework.api.carried import carried_for, require_carried
+from elmo_framework.api.sentences import require_sentences
 from elmo_framework.api.word_cache import WordCache
 from elmo_framework.bilm.bilm import BiLm, BiLmOutput, without_boundaries
 from elmo_framework.bilm.frozen import FrozenBiLm, frozen_bilm
@@ -22,6 +23,9 @@ from elmo_framework.data.text import collate_text
 
 _ALLENNLP_BILM = "_elmo_lstm."
 """How AllenNLP's names of the biLM's weights begin in a `state_dict`."""
+
+_CHARACTER_DIMS = 3
+"""Dimensions of a batch of characters: sentences, tokens, characters."""
 
 
 class ElmoOutput(TypedDict):
@@ -132,7 +136,13 @@ class Elmo(nn.Module):
                 carried from row to row of all of them together.
             word_inputs: the same words by their places in `vocab_to_cache`, 0 at padding. Where
                 one is not among them, the whole batch is read from its characters.
+
+        Raises:
+            TypeError: `inputs` is no tensor of ids.
+            ValueError: `inputs` has no dimension of characters, or `word_inputs` has another
+                shape than the words of `inputs`.
         """
+        _require_ids(inputs, word_inputs)
         leading = inputs.shape[:-2]
         words = None if word_inputs is None else word_inputs.flatten(0, -2)
         output = self._read(inputs.flatten(0, -3), words)
@@ -157,10 +167,11 @@ class Elmo(nn.Module):
 
         Raises:
             ValueError: `state` is `reset`, where there is nothing to warm up.
+            TypeError: a sentence is a string, or a word is not.
         """
         require_carried(self._carried)
         indexer = self._bilm.token_encoder.indexer
-        characters = collate_text(sentences, [indexer]).ids[indexer.key]
+        characters = collate_text(require_sentences(sentences), [indexer]).ids[indexer.key]
         with torch.no_grad():
             self._read(characters.to(next(self.parameters()).device), None)
 
@@ -197,6 +208,22 @@ class Elmo(nn.Module):
     def _mixed(self, name: str, output: BiLmOutput) -> Float[Tensor, "batch tokens dim"]:
         mixed: Tensor = self.get_submodule(name)(output.layers, output.mask)
         return mixed if self._keep_sentence_boundaries else without_boundaries(mixed, output.mask)
+
+
+def _require_ids(inputs: object, word_inputs: Tensor | None) -> None:
+    if not isinstance(inputs, Tensor) or inputs.is_floating_point():
+        kind = inputs.dtype if isinstance(inputs, Tensor) else type(inputs).__name__
+        raise TypeError(f"inputs is of type {kind}; expected the integers of batch_to_ids")
+    if inputs.dim() < _CHARACTER_DIMS:
+        raise ValueError(
+            f"inputs has the shape {tuple(inputs.shape)}; expected (batch, tokens, characters), "
+            "as of batch_to_ids"
+        )
+    if word_inputs is not None and word_inputs.shape != inputs.shape[:-1]:
+        raise ValueError(
+            f"word_inputs has the shape {tuple(word_inputs.shape)}; expected that of the words of "
+            f"inputs, {tuple(inputs.shape[:-1])}"
+        )
 
 
 def _held(

@@ -11,6 +11,7 @@ import torch
 from numpy.typing import NDArray
 
 from elmo_framework.api.carried import carried_for, require_carried
+from elmo_framework.api.sentences import require_list, require_words
 from elmo_framework.bilm.bilm import NUM_BOUNDARIES
 from elmo_framework.bilm.carried_state import CarriedState
 from elmo_framework.bilm.frozen import FrozenBiLm, frozen_bilm
@@ -56,12 +57,16 @@ class PretrainedBiLm:
             sentences: the words of each.
             max_tokens: the largest number of steps in a batch, padding and two boundaries a
                 sentence counted; it bounds the memory beside the result.
+
+        Raises:
+            TypeError: a sentence is a string, or a word is not.
         """
+        require_list(sentences)
         if self._carried is not None:
             return list(self._carry(sentences, self._carried, max_tokens))
         places: dict[tuple[str, ...], list[int]] = {}
         for place, words in enumerate(sentences):
-            places.setdefault(tuple(_checked(words)), []).append(place)
+            places.setdefault(tuple(require_words(words)), []).append(place)
         found: list[NDArray[np.float32]] = [np.empty(0, np.float32)] * len(sentences)
         distinct = list(places)
         reader = LayerReader(self._frozen, max_tokens=max_tokens, device=self._device)
@@ -80,7 +85,11 @@ class PretrainedBiLm:
             sentences: the words of each; some are read ahead, so that those of similar length
                 can share a batch.
             max_tokens: see `embed`.
+
+        Raises:
+            TypeError: see `embed`.
         """
+        require_list(sentences)
         if self._carried is not None:
             yield from self._carry(sentences, self._carried, max_tokens)
             return
@@ -97,7 +106,11 @@ class PretrainedBiLm:
 
         Args:
             sentences: of words; one that is a string is split at its spaces.
+
+        Raises:
+            TypeError: `sentences` is one string, or a word is no string.
         """
+        require_list(sentences)
         words = [_split(each) if isinstance(each, str) else each for each in sentences]
         layers = self.embed(words)
         lengths = [each.shape[1] for each in layers]
@@ -183,13 +196,7 @@ def _split(sentence: str) -> list[str]:
     return [word for word in sentence.split(" ") if word]
 
 
-def _checked(sentence: Sequence[str]) -> Sequence[str]:
-    if isinstance(sentence, str):
-        raise TypeError(f"a sentence is a list of words, and {sentence!r} is a string")
-    return sentence
-
-
 def _pools(sentences: Iterable[Sequence[str]], max_tokens: int) -> Iterator[list[Sequence[str]]]:
     """Return consecutive sentences, as many as have room for when they are padded."""
-    checked = map(_checked, sentences)
+    checked = map(require_words, sentences)
     return padded_batches(checked, lambda words: len(words) + NUM_BOUNDARIES, max_tokens=max_tokens)

@@ -10,6 +10,7 @@ from jaxtyping import Bool, Float, Int
 from torch import Tensor
 from torch.nn import functional
 
+from elmo_framework.api.sentences import require_words
 from elmo_framework.bilm.bilm import BiLm
 from elmo_framework.data.characters import BEGIN_SENTENCE, END_SENTENCE
 
@@ -28,7 +29,7 @@ class WordCache:
     """
 
     def __init__(self, bilm: BiLm, words: Sequence[str]) -> None:
-        self._num_words = len(words)
+        self._num_words = len(require_words(words, name="vocab_to_cache"))
         encoded = _encoded(bilm, [BEGIN_SENTENCE, END_SENTENCE, *words[1:]])
         self._table = torch.cat([encoded.new_zeros(1, encoded.shape[1]), encoded])
 

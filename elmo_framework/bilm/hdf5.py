@@ -27,6 +27,10 @@ from elmo_framework.nn.elmo_lstm import ElmoLstm
 # What bilm-tf leaves out of the names of a model with one layer, and its own reader asks for.
 _ONLY_CELL = "MultiRNNCell/Cell0/"
 
+# AllenNLP adds the 1 of the forget gates to this dataset in the dataset's own type. In float16 the
+# sum is rounded, which moves the vectors of a small biLM by 3.4e-4.
+_LSTM_BIAS = "LSTMCell/B"
+
 
 def has_bilm_tf_parts(bilm: BiLm) -> bool:
     """Tell whether the files of bilm-tf can hold a biLM."""
@@ -44,16 +48,18 @@ def write_bilm_tf(
         bilm: what is written.
         options_file: where its options go.
         weight_file: where its weights go.
-        dtype: of the weights in the file: float32 as bilm-tf has it, or float16.
+        dtype: of the weights in the file: float32 as bilm-tf has it, or float16. The biases of
+            the LSTMs are float32 always.
 
     Raises:
         DataError: a weight is too large for the type.
     """
     with replacing(weight_file) as aside, h5py.File(aside, "w") as file:
         for name, blocks in _datasets(bilm).items():
-            rows = torch.cat([block.detach().to("cpu", dtype).contiguous() for block in blocks])
+            kept = torch.float32 if name.endswith(_LSTM_BIAS) else dtype
+            rows = torch.cat([block.detach().to("cpu", kept).contiguous() for block in blocks])
             if not rows.isfinite().all():
-                message = f"dataset {name!r} holds numbers that {dtype} cannot hold"
+                message = f"dataset {name!r} holds numbers that {kept} cannot hold"
                 raise DataError(message, path=weight_file)
             file.create_dataset(name, data=rows.numpy())
     write_text(options_file, json.dumps(options_of(bilm), indent=2) + "\n")

@@ -49,7 +49,7 @@ def export_bilm(
             that trained one together with its task model; or the name of a biLM.
         directory: where the files go; it is made if it is not there.
         dtype: of the weights in the files: float32, which every ELMo program reads, or float16,
-            which takes half the room.
+            which takes half the room; the biases of the LSTMs stay float32.
         force: whether files of these names that are there may be replaced or removed.
         packages: plugins besides those that the run was trained with.
 

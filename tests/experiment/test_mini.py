@@ -7,6 +7,7 @@ from math import prod
 from pathlib import Path
 from typing import Any
 
+import h5py
 import numpy as np
 import pytest
 
@@ -14,6 +15,7 @@ from elmo_framework import load_bilm
 from elmo_framework.bilm.hdf5 import list_datasets
 from elmo_framework.bilm.published import PACKAGED
 from tests.experiment.jobs import DATA, train
+from tests.numpy_bilm import NumpyBiLm
 
 FOLDER = PACKAGED["mini"]
 LARGEST = 20_000_000
@@ -59,6 +61,24 @@ def test_a_word_has_more_of_a_vector_for_its_sense(
         held[-1][words.index(word)] for held, words in zip(layers, sentences, strict=True)
     )
     assert cosine(asked, near) > cosine(asked, far)
+
+
+def test_allennlp_reads_the_same_vectors() -> None:
+    # AllenNLP adds 1 to the forget gates in the type of the dataset; NumpyBiLm adds it in float64.
+    options, weights = json.loads((FOLDER / "options.json").read_text()), {}
+    cell_size = options["lstm"]["dim"]
+    forget = slice(2 * cell_size, 3 * cell_size)
+    with h5py.File(FOLDER / "weights.hdf5") as file:
+        for name in list_datasets(FOLDER / "weights.hdf5"):
+            values = file[name][()]
+            if name.endswith("LSTMCell/B"):
+                values[forget] += 1
+                values = values.astype(np.float64)
+                values[forget] -= 1
+            weights[name] = values.astype(np.float64)
+    words = ["The", "dog", "'s", "bark", "woke", "everyone", "in", "Zürich", "."]
+    expected = NumpyBiLm(options, weights).layers(words)[:, 1:-1]
+    np.testing.assert_allclose(load_bilm("mini").embed([words])[0], expected, rtol=0, atol=1e-5)
 
 
 def test_it_goes_on_with_its_softmax_and_knows_english(

@@ -90,7 +90,7 @@ def test_the_outputs_of_the_hub_module(folder: Path, numpy_bilm: NumpyBiLm) -> N
 
 
 def test_wrong_arguments_are_named(folder: Path) -> None:
-    with pytest.raises(TypeError, match="a sentence is a list of words, and 'A word' is a string"):
+    with pytest.raises(TypeError, match="a sentence is a list of words, not the string 'A word'"):
         load_bilm(folder).embed(["A word"])
     with pytest.raises(ValueError, match="state is 'rest'; allowed: carry, reset"):
         load_bilm(folder, state="rest")

@@ -1,0 +1,53 @@
+"""Checks of the sentences that a program passes: lists of words, never bare strings.
+
+A string is a sequence of strings too, so each of its letters would be read as a word.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from elmo_framework.common.errors import shown
+
+
+def require_words(sentence: Sequence[str], *, name: str = "a sentence") -> Sequence[str]:
+    """Return a sentence that is a list of words.
+
+    Args:
+        sentence: what the caller passed.
+        name: what the message calls it.
+
+    Raises:
+        TypeError: it is a string, or one of its words is not.
+    """
+    if isinstance(sentence, str):
+        raise TypeError(
+            f"{name} is a list of words, not the string {shown(sentence)}; "
+            f"pass {shown(sentence.split())}"
+        )
+    for number, word in enumerate(sentence, start=1):
+        if not isinstance(word, str):
+            raise TypeError(f"word {number} of {name} is {shown(word)}; expected a string")
+    return sentence
+
+
+def require_sentences(sentences: Sequence[Sequence[str]]) -> Sequence[Sequence[str]]:
+    """Return sentences of which each is a list of words.
+
+    Raises:
+        TypeError: they are one string, or a sentence among them is no list of words.
+    """
+    require_list(sentences)
+    for number, sentence in enumerate(sentences, start=1):
+        require_words(sentence, name=f"sentence {number}")
+    return sentences
+
+
+def require_list(sentences: object) -> None:
+    """Refuse one string in place of several sentences.
+
+    Raises:
+        TypeError: it is one.
+    """
+    if isinstance(sentences, str | bytes):
+        raise TypeError(f"expected a list of sentences, not the string {shown(sentences)} alone")
