@@ -1,10 +1,11 @@
 """ELMo as a whole system: pretrain a biLM, freeze it, train task models on its layers."""
 
 from importlib import import_module
-from typing import TYPE_CHECKING, Any
 
 from elmo_framework import version
 
+# Not from `typing`: see `common.search_path`.
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from elmo_framework.api.characters import batch_to_ids
     from elmo_framework.api.crf import CRF
@@ -25,7 +26,7 @@ _MODULES = {
 }
 
 
-def __getattr__(name: str) -> Any:
+def __getattr__(name: str) -> object:
     """Import what is asked for when it is asked for, so that `elmo --help` needs no torch."""
     if name in _MODULES:
         return getattr(import_module(f"elmo_framework.{_MODULES[name]}"), name)

@@ -2,7 +2,11 @@
 
 import sys
 
-from elmo_framework.commands.main import main
+from elmo_framework.common.search_path import leave_current_folder
 
 if __name__ == "__main__":
+    leave_current_folder()
+    # Not earlier: what follows imports much that a file in the current folder could stand in for.
+    from elmo_framework.commands.main import main
+
     sys.exit(main())

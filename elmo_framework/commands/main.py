@@ -25,6 +25,7 @@ from elmo_framework.commands.report import ShowReport
 from elmo_framework.commands.schema import Schema
 from elmo_framework.commands.train import Train
 from elmo_framework.common.download import offline
+from elmo_framework.common.environment import variable
 from elmo_framework.common.errors import ElmoFrameworkError, StoppedError, allowed
 from elmo_framework.common.outputs import check_outputs
 from elmo_framework.version import VERSION
@@ -118,7 +119,8 @@ def _add_common(parser: ArgumentParser, *, default: bool | str) -> None:
 def _run(arguments: Namespace) -> int:
     command: Command = arguments.command
     try:
-        with offline() if arguments.offline else nullcontext():
+        # A process that this one starts does not look for modules in the current folder either.
+        with variable("PYTHONSAFEPATH", "1"), offline() if arguments.offline else nullcontext():
             _check_files(command, arguments)
             code = command.run(arguments)
         sys.stdout.flush()

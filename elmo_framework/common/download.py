@@ -16,6 +16,7 @@ from urllib.request import Request, urlopen
 from filelock import FileLock
 
 from elmo_framework.common.cache_root import cache_root
+from elmo_framework.common.environment import variable
 from elmo_framework.common.errors import DataError
 from elmo_framework.common.files import digest, remove, write_text
 from elmo_framework.common.logs import Progress, say
@@ -63,14 +64,8 @@ def local_file(place: str | Path) -> Path:
 @contextmanager
 def offline() -> Iterator[None]:
     """Let nothing be downloaded meanwhile, by processes that are started meanwhile neither."""
-    before = os.environ.get(_OFFLINE)
-    os.environ[_OFFLINE] = "1"
-    try:
+    with variable(_OFFLINE, "1"):
         yield
-    finally:
-        del os.environ[_OFFLINE]
-        if before is not None:
-            os.environ[_OFFLINE] = before
 
 
 def cached_path(url: str) -> Path:

@@ -8,11 +8,17 @@ import sys
 import traceback
 from collections.abc import Iterable, Sequence
 from importlib.machinery import ModuleSpec, PathFinder
-from importlib.metadata import EntryPoint, entry_points
+from importlib.metadata import EntryPoint, distributions
+from importlib.util import find_spec
 from pathlib import Path
 from types import TracebackType
 
 from elmo_framework.common.errors import PluginError
+from elmo_framework.common.search_path import (
+    append_current_folder,
+    current_folder,
+    installed_places,
+)
 
 _GROUP = "elmo_framework.plugins"
 
@@ -20,21 +26,23 @@ _GROUP = "elmo_framework.plugins"
 def load_plugins(names: Iterable[str], *, asked_by: str = "plugins") -> None:
     """Import the plugins of installed packages, and modules by name.
 
-    Modules are looked for in the current folder first, as with `python -m`.
+    Modules are looked for in the current folder too, last; it stays on `sys.path`, for what they
+    import later. Without names it is not looked into.
 
     Args:
         names: the modules.
         asked_by: who names them, for messages: a flag, a key of a config, a run.
 
     Raises:
-        PluginError: a module is not there, or fails; the message holds its own traceback.
+        PluginError: a module is not there, or fails; the message holds its own traceback. Or an
+            installed package and a file in the current folder both have its name.
     """
-    for entry in entry_points(group=_GROUP):
+    for entry in installed_entries():
         _import(entry.module, asked_by=_installed(entry))
-    here = str(Path.cwd())
-    if sys.path[0] != here:
-        sys.path.insert(0, here)
     for name in names:
+        _require_module_name(name, asked_by)
+        append_current_folder()
+        _require_one_place(name, asked_by)
         _import(name, asked_by=asked_by)
 
 
@@ -43,24 +51,76 @@ def plugin_paths(name: str) -> list[Path]:
 
     Modules are looked for as in `load_plugins`. None is returned for one that is not there.
     """
-    places: Sequence[str] = [str(Path.cwd()), *sys.path]
-    spec: ModuleSpec | None = None
-    for part in name.split("."):
-        # The path finder alone: `importlib.util.find_spec` imports the package of a module.
-        spec = PathFinder.find_spec(part, places)
-        places = (spec.submodule_search_locations if spec else None) or []
-    if spec is None:
+    specs = _specs(name, [*sys.path, current_folder()])
+    if not specs:
         return []
-    return [Path(place) for place in places or (spec.origin,) if place]
+    places = specs[-1].submodule_search_locations or (specs[-1].origin,)
+    return [Path(place) for place in places if place]
+
+
+def installed_entries() -> list[EntryPoint]:
+    """Return the plugins of installed packages.
+
+    What lies in the current folder is not installed, even where modules may be imported from it.
+    """
+    entries = dict[tuple[str, str], EntryPoint]()
+    for package in distributions(path=installed_places()):
+        for entry in package.entry_points.select(group=_GROUP):
+            entries.setdefault((package.name, entry.name), entry)  # of two versions the first
+    return [*entries.values()]
 
 
 def _installed(entry: EntryPoint) -> str:
     return f"the installed package {entry.dist.name if entry.dist else entry.name!r}"
 
 
-def _import(name: str, *, asked_by: str) -> None:
+def _require_module_name(name: str, asked_by: str) -> None:
     if not all(part.isidentifier() for part in name.split(".")):
         raise PluginError(f"{asked_by}: {name!r} is no name of a module, such as my_plugin.heads")
+
+
+def _require_one_place(name: str, asked_by: str) -> None:
+    """Refuse a name that means one module in the current folder and another elsewhere."""
+    here, top = _file_here(name), name.partition(".")[0]
+    if here is None:
+        return
+    imported = find_spec(top)  # the current folder comes last
+    origin = None if imported is None else imported.origin
+    if origin is not None and not _is_same_file(origin, here):
+        raise PluginError(
+            f"{asked_by}: {top!r} is two modules: {origin}, which is installed, and {here}, in the "
+            "current folder; rename the latter, or run from another folder"
+        )
+
+
+def _file_here(name: str) -> str | None:
+    """Return the file of the current folder that a dotted name leads to first, if any."""
+    specs = _specs(name, [current_folder()])
+    # A folder without __init__.py has no file.
+    return next((spec.origin for spec in specs if spec.origin is not None), None)
+
+
+def _specs(name: str, places: Sequence[str]) -> list[ModuleSpec]:
+    """Return where a module and the packages above it are, outermost first; none if it is missing.
+
+    Nothing is imported: `importlib.util.find_spec` imports the package of a module.
+    """
+    specs = list[ModuleSpec]()
+    for part in name.split("."):
+        spec = PathFinder.find_spec(part, places)
+        if spec is None:
+            return []
+        specs.append(spec)
+        places = spec.submodule_search_locations or []
+    return specs
+
+
+def _is_same_file(first: str, second: str) -> bool:
+    # A module that is built into Python has the origin "built-in".
+    return Path(first).exists() and Path(first).samefile(second)
+
+
+def _import(name: str, *, asked_by: str) -> None:
     try:
         importlib.import_module(name)
     except Exception as error:

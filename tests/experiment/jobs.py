@@ -83,11 +83,12 @@ def train(config: str, directory: Path, changes: dict[str, Any], *flags: str) ->
     return main(arguments(config, directory, changes, *flags))
 
 
-def run_python(*words: str) -> subprocess.CompletedProcess[str]:
+def run_python(*words: str, text: str | None = None) -> subprocess.CompletedProcess[str]:
     """Run Python in a process of its own; if it hangs, it is ended with all that it started.
 
     Args:
         words: that follow `python` on the command line.
+        text: its standard input; that of the tests unless given.
 
     Raises:
         subprocess.TimeoutExpired: it hung.
@@ -96,13 +97,14 @@ def run_python(*words: str) -> subprocess.CompletedProcess[str]:
     with subprocess.Popen(
         command,
         env={**os.environ, "OMP_NUM_THREADS": "1", "PYTHONPATH": str(ROOT)},
+        stdin=None if text is None else subprocess.PIPE,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
         start_new_session=True,
     ) as process:
         try:
-            output, errors = process.communicate(timeout=_SECONDS)
+            output, errors = process.communicate(text, timeout=_SECONDS)
         except subprocess.TimeoutExpired:
             _end(process)
             raise

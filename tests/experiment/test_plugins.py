@@ -223,7 +223,6 @@ def test_a_plugin_of_an_installed_package_is_always_there(
     )
     monkeypatch.syspath_prepend(Path.cwd())
     entry = EntryPoint("commas", "installed_plugin", "elmo_framework.plugins")
-    installed = {"elmo_framework.plugins": [entry]}
-    monkeypatch.setattr(plugins, "entry_points", lambda *, group: installed[group])
+    monkeypatch.setattr(plugins, "installed_entries", lambda: [entry])
     assert main(["describe", "tokenizer"]) == 0
     assert "commas" in capsys.readouterr().out

@@ -1,11 +1,9 @@
 import sys
 from collections.abc import Iterator
-from importlib.metadata import EntryPoint
 from pathlib import Path
 
 import pytest
 
-from elmo_framework.common import plugins
 from elmo_framework.common.errors import PluginError
 from elmo_framework.common.plugins import load_plugins, plugin_paths
 
@@ -33,8 +31,79 @@ def test_a_module_of_the_current_folder_is_imported_once(here: Path) -> None:
     load_plugins(["counting_plugin"])
     load_plugins(["counting_plugin"])
     assert sys.counted == [1]  # type: ignore[attr-defined]
-    assert sys.path[0] == str(here)
-    assert sys.path.count(str(here)) == 1
+
+
+def test_the_current_folder_is_the_last_to_be_searched(here: Path) -> None:
+    (here / "own_plugin.py").write_text("")
+    load_plugins(["own_plugin"])
+    load_plugins(["own_plugin"])
+    assert sys.path.index(str(here)) == len(sys.path) - 1
+
+
+def test_the_current_folder_is_left_out_without_plugins(here: Path) -> None:
+    before = [*sys.path]
+    load_plugins([])
+    assert sys.path == before
+
+
+def installed(folder: Path, name: str) -> Path:
+    """A file that stands for one of an installed package."""
+    folder.mkdir()
+    (folder / name).write_text("")
+    sys.path.insert(0, str(folder))
+    return folder / name
+
+
+def test_a_name_of_two_modules_is_refused_with_both(
+    here: Path, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    elsewhere = installed(tmp_path_factory.mktemp("site") / "packages", "twofold_plugin.py")
+    (here / "twofold_plugin.py").write_text("raise AssertionError('imported')")
+    assert refusal("twofold_plugin") == (
+        f"--include-package: 'twofold_plugin' is two modules: {elsewhere}, which is installed, and "
+        f"{here}/twofold_plugin.py, in the current folder; rename the latter, or run from another "
+        "folder"
+    )
+
+
+def test_a_part_of_a_package_of_two_places_is_refused(here: Path) -> None:
+    (here / "numpy").mkdir()
+    (here / "numpy" / "plugin.py").write_text("")
+    said = refusal("numpy.plugin")
+    assert "'numpy' is two modules: " in said
+    assert f"{here}/numpy/plugin.py, in the current folder" in said
+
+
+def test_a_module_of_python_itself_is_not_taken_for_a_plugin(here: Path) -> None:
+    (here / "time.py").write_text("")
+    assert f"'time' is two modules: built-in, which is installed, and {here}/time.py" in refusal(
+        "time"
+    )
+
+
+def test_an_installed_module_from_the_current_folder_is_one(here: Path) -> None:
+    """As after `pip install --editable .` of a plugin."""
+    (here / "linked_plugin.py").write_text("")
+    sys.path.insert(0, str(here))
+    load_plugins(["linked_plugin"])
+    assert "linked_plugin" in sys.modules
+
+
+def test_a_folder_without_python_is_no_second_module(here: Path) -> None:
+    (here / "numpy").mkdir()
+    load_plugins(["numpy"])
+
+
+def test_what_lies_in_the_current_folder_is_not_installed(here: Path) -> None:
+    (here / "wanted_plugin.py").write_text("")
+    (here / "unwanted_plugin.py").write_text("")
+    about = here / "unwanted-1.0.dist-info"
+    about.mkdir()
+    (about / "METADATA").write_text("Metadata-Version: 2.1\nName: unwanted\nVersion: 1.0\n")
+    (about / "entry_points.txt").write_text("[elmo_framework.plugins]\nx = unwanted_plugin\n")
+    load_plugins(["wanted_plugin"])
+    load_plugins(["wanted_plugin"])
+    assert "unwanted_plugin" not in sys.modules
 
 
 def test_a_module_inside_a_package_is_imported(here: Path) -> None:
@@ -100,21 +169,28 @@ def test_a_plugin_that_is_no_python_shows_where(here: Path) -> None:
     assert f'File "{here}/broken_plugin.py", line 1' in refusal("broken_plugin")
 
 
+def installed_entry(folder: Path, module: str) -> None:
+    """Stand for an installed package, `its_name`, whose plugin is a module."""
+    about = folder / "its_name-1.0.dist-info"
+    about.mkdir(parents=True)
+    (about / "METADATA").write_text("Metadata-Version: 2.1\nName: its_name\nVersion: 1.0\n")
+    (about / "entry_points.txt").write_text(f"[elmo_framework.plugins]\nx = {module}\n")
+    sys.path.insert(0, str(folder))
+
+
 def test_plugins_of_installed_packages_are_imported(
-    here: Path, monkeypatch: pytest.MonkeyPatch
+    here: Path, tmp_path_factory: pytest.TempPathFactory
 ) -> None:
-    (here / "installed_plugin.py").write_text("")
-    monkeypatch.syspath_prepend(here)
-    entry = EntryPoint("its_name", "installed_plugin", "elmo_framework.plugins")
-    monkeypatch.setattr(plugins, "entry_points", lambda group: [entry])
+    site = tmp_path_factory.mktemp("site")
+    (site / "installed_plugin.py").write_text("")
+    installed_entry(site, "installed_plugin")
     load_plugins([])
     assert "installed_plugin" in sys.modules
 
 
 def test_an_installed_plugin_that_fails_is_named_by_its_package(
-    here: Path, monkeypatch: pytest.MonkeyPatch
+    here: Path, tmp_path_factory: pytest.TempPathFactory
 ) -> None:
-    entry = EntryPoint("its_name", "no_such_plugin:thing", "elmo_framework.plugins")
-    monkeypatch.setattr(plugins, "entry_points", lambda group: [entry])
+    installed_entry(tmp_path_factory.mktemp("site"), "no_such_plugin:thing")
     with pytest.raises(PluginError, match=r"^the installed package 'its_name': there is no module"):
         load_plugins([])
