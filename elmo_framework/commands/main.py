@@ -27,6 +27,7 @@ from elmo_framework.commands.train import Train
 from elmo_framework.common.download import offline
 from elmo_framework.common.environment import variable
 from elmo_framework.common.errors import ElmoFrameworkError, StoppedError, allowed
+from elmo_framework.common.launcher import end_with_launcher
 from elmo_framework.common.outputs import check_outputs
 from elmo_framework.version import VERSION
 
@@ -60,6 +61,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     Args:
         argv: the arguments; those of the process unless given.
     """
+    end_with_launcher()
     try:
         arguments = _parse(sys.argv[1:] if argv is None else argv)
     except SystemExit as end:  # argparse has printed what there is to say

@@ -1,30 +1,52 @@
-"""A clean stop: Ctrl-C and SIGTERM are taken note of, and obeyed after the update under way."""
+"""A clean stop: Ctrl-C and SIGTERM are noted, and obeyed after the update under way."""
 
 from __future__ import annotations
 
 import signal
 import threading
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from types import FrameType
 
+_SAME_REQUEST = 1.0
+"""Seconds in which a second SIGINT is the first one again: `torchrun` sends it on to its workers.
+"""
+
 
 class Interrupt:
-    """Remembers that a stop was asked for."""
+    """Remembers that a stop was asked for.
+
+    Attributes:
+        signal_name: of the first signal; None before it.
+    """
 
     def __init__(self) -> None:
         self.signal_name: str | None = None
+        self._interrupted_at: float | None = None
 
     def request(self, number: int, frame: FrameType | None = None) -> None:
-        """Take note of a signal; a second one ends the process at once."""
-        if self.signal_name is not None:
+        """Note a signal; a second Ctrl-C ends the process at once.
+
+        A second SIGTERM changes nothing. Schedulers send it to every process of a job, also to
+        `torchrun`, which sends it to its workers again.
+
+        Raises:
+            KeyboardInterrupt: it is a second Ctrl-C.
+        """
+        self.signal_name = self.signal_name or signal.Signals(number).name
+        if number != signal.SIGINT:
+            return
+        now = time.monotonic()
+        if self._interrupted_at is None:
+            self._interrupted_at = now
+        elif now - self._interrupted_at > _SAME_REQUEST:
             raise KeyboardInterrupt
-        self.signal_name = signal.Signals(number).name
 
 
 @contextmanager
 def interrupts() -> Iterator[Interrupt]:
-    """Take note of Ctrl-C and SIGTERM for a while, in the main thread."""
+    """Note Ctrl-C and SIGTERM for a while, in the main thread."""
     interrupt = Interrupt()
     if threading.current_thread() is not threading.main_thread():
         yield interrupt
@@ -39,9 +61,10 @@ def interrupts() -> Iterator[Interrupt]:
 
 
 def ignore_termination() -> None:
-    """Take no SIGTERM from here on: the process ends by itself, and says why.
+    """Ignore SIGTERM from here on: the process is ending by itself, and says why.
 
-    `torchrun` sends one to all others as soon as a process has died.
+    `torchrun` sends one to all others as soon as a process has died, and a scheduler's reaches
+    each worker a second time through it.
     """
     if threading.current_thread() is threading.main_thread():
         signal.signal(signal.SIGTERM, signal.SIG_IGN)

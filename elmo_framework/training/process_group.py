@@ -15,10 +15,15 @@ from typing import Any
 
 import torch
 import torch.distributed as dist
+
+# Its functions have a process group among their defaults, if there is one when it is imported, and
+# would keep that one past its destruction: a worker then hangs when Python ends.
+import torch.distributed.nn
 from torch import nn
+from torch.distributed.rendezvous import rendezvous
 from torch.nn.parallel import DistributedDataParallel
 
-from elmo_framework.common.errors import RunError, allowed
+from elmo_framework.common.errors import RunError, StoppedError, allowed
 from elmo_framework.data.source import Share
 from elmo_framework.training.interrupt import ignore_termination
 
@@ -27,6 +32,12 @@ _LONGEST_WAIT = timedelta(hours=2)
 
 A process that has died is seen by its connection, or by `torchrun`, and not by this.
 """
+
+_LONGEST_JOIN = timedelta(minutes=10)
+"""So long the processes wait for each other when they start."""
+
+_LONGEST_JOIN_OF_TORCHRUN = timedelta(minutes=1)
+"""The same where `torchrun` has the place to meet at: it is there before the processes are."""
 
 _SECONDS_TO_END = 3.0
 """A broken connection is seen a moment before the end of the process behind it."""
@@ -41,6 +52,7 @@ class ProcessGroup:
 
     def __init__(self, share: Share) -> None:
         self.share = share
+        self._averaging: list[DistributedDataParallel] = []
 
     @property
     def is_first(self) -> bool:
@@ -95,7 +107,18 @@ class ProcessGroup:
         averaging = DistributedDataParallel(model)
         # Buffers are constants; the argument that says so has not the same name in all of PyTorch.
         averaging.broadcast_buffers = False
+        self._averaging.append(averaging)
         return averaging
+
+    def release(self) -> None:
+        """Take the connections from what `trainable` returned, which cannot train any more.
+
+        Whatever holds those models, as the frames of an error do, would hold the connections.
+        """
+        for averaging in self._averaging:
+            for name in ("logger", "reducer", "process_group"):
+                setattr(averaging, name, None)
+        self._averaging.clear()
 
 
 def local_gradients(model: nn.Module) -> AbstractContextManager[None]:
@@ -112,7 +135,8 @@ def process_group(device: torch.device, *, to_go_on: str) -> Iterator[ProcessGro
         to_go_on: what a user does when another of the processes has ended.
 
     Raises:
-        RunError: the environment variables make no sense, or another of the processes has ended.
+        RunError: the environment variables make no sense, the processes do not find each other, or
+            another of them has ended.
     """
     share = Share(_environment("RANK", 0), _environment("WORLD_SIZE", 1))
     if share.world_size == 1:
@@ -120,12 +144,14 @@ def process_group(device: torch.device, *, to_go_on: str) -> Iterator[ProcessGro
         return
     if device.type == "cuda":
         torch.cuda.set_device(device)
-    backend = "nccl" if device.type == "cuda" else "gloo"
-    dist.init_process_group(backend, timeout=_LONGEST_WAIT)
+    _join("nccl" if device.type == "cuda" else "gloo", share)
     group = ProcessGroup(share)
     others = group.gather(Peer(share.rank, platform.node(), os.getpid()))
     try:
         yield group
+    except StoppedError:
+        ignore_termination()
+        raise
     except RuntimeError as error:  # of torch.distributed, when a connection breaks
         missed = _missed(others, error)
         if missed is None:
@@ -134,7 +160,35 @@ def process_group(device: torch.device, *, to_go_on: str) -> Iterator[ProcessGro
             f"process {share.rank} of {share.world_size} cannot go on without {missed}; {to_go_on}"
         ) from error
     finally:
+        group.release()
         dist.destroy_process_group()
+
+
+def _join(backend: str, share: Share) -> None:
+    """Connect to the other processes.
+
+    Raises:
+        RunError: the place to meet at is not there, or one of them does not come.
+    """
+    has_place = os.environ.get("TORCHELASTIC_USE_AGENT_STORE") == "True"
+    longest = _LONGEST_JOIN_OF_TORCHRUN if has_place else _LONGEST_JOIN
+    try:
+        store, _, _ = next(rendezvous("env://", timeout=longest))
+        store.set(f"process {share.rank}", "")
+        store.wait([f"process {rank}" for rank in range(share.world_size)], _LONGEST_JOIN)
+        store.set_timeout(_LONGEST_WAIT)
+        dist.init_process_group(
+            backend,
+            store=store,
+            rank=share.rank,
+            world_size=share.world_size,
+            timeout=_LONGEST_WAIT,
+        )
+    except (dist.DistError, ValueError) as error:
+        reason = str(error).partition("\n")[0]
+        raise RunError(
+            f"process {share.rank} of {share.world_size} cannot join the others: {reason}"
+        ) from error
 
 
 @dataclass(frozen=True)

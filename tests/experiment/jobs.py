@@ -72,6 +72,26 @@ class SignalOnce(Observer):
             os.kill(os.getpid(), self._signal)
 
 
+@final
+@Observer.register("terminate_job")
+class TerminateJob(Observer):
+    """Sends SIGTERM as schedulers do: to each process of the job, also to `torchrun`.
+
+    Args:
+        step: the update after which it does.
+    """
+
+    def __init__(self, step: int) -> None:
+        self._step = step
+
+    def step(self, report: StepReport) -> None:
+        if report.step == self._step:
+            launcher = os.getppid()
+            children = Path(f"/proc/{launcher}/task/{launcher}/children").read_text().split()
+            for pid in (launcher, *map(int, children)):
+                os.kill(pid, signal.SIGTERM)
+
+
 def arguments(config: str, directory: Path, changes: dict[str, Any], *flags: str) -> list[str]:
     """The words that follow `elmo` on the command line."""
     overrides = [word for key in changes for word in ("-o", f"{key}={json.dumps(changes[key])}")]

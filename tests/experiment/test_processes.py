@@ -162,6 +162,24 @@ def test_the_death_of_one_process_ends_the_job_with_its_name(killed: tuple[Path,
     )
 
 
+def test_a_scheduler_stops_all_processes_with_a_checkpoint(tmp_path: Path) -> None:
+    directory = tmp_path / "bilm"
+    changes = {
+        **bilm_changes(rows=4),
+        "trainer.num_epochs": 1000,
+        "trainer.evaluate_every": {"epochs": 1000},
+        "trainer.callbacks": [{"type": "terminate_job", "step": 3}],
+    }
+    done = train_in_two(PRETRAIN, directory, changes)
+    assert done.returncode != 0
+    stops = set(re.findall(r"stopped by SIGTERM after step (\d+); a checkpoint is", done.stderr))
+    assert done.stderr.count("stopped by SIGTERM") == 2
+    assert {f"step-{int(step):09d}" for step in stops} == {
+        path.name for path in (directory / "checkpoints").iterdir()
+    }
+    assert "SIGKILL" not in done.stderr, "torchrun has waited for 30 seconds"
+
+
 def test_as_many_processes_go_on_exactly(
     killed: tuple[Path, str], bilm_of_two: Path, tmp_path: Path
 ) -> None:

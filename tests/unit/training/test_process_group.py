@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import platform
 import signal
+import socket
 import sys
 from collections.abc import Callable, Iterator
 from datetime import timedelta
@@ -13,9 +14,10 @@ from pathlib import Path
 
 import pytest
 import torch
+import torch.distributed as dist
 from torch import Tensor, nn
 
-from elmo_framework.common.errors import RunError
+from elmo_framework.common.errors import RunError, StoppedError
 from elmo_framework.data.source import Share
 from elmo_framework.training import process_group as processes
 from elmo_framework.training.process_group import (
@@ -107,20 +109,90 @@ def test_a_process_alone_sums_nothing_but_its_own() -> None:
     assert group.trainable(model) is model
 
 
+def stop_with_model(group: ProcessGroup) -> None:
+    trainable = group.trainable(new_model())
+    trainable(ROWS[:2]).sum().backward()
+    raise StoppedError
+
+
+def stop(rank: int, directory: Path) -> None:
+    """What each of two processes does that the user stops; the error's frames hold the model."""
+    with pytest.raises(StoppedError) as stopped, process_group(CPU, to_go_on="") as group:
+        stop_with_model(group)
+    assert signal.getsignal(signal.SIGTERM) is signal.SIG_IGN
+    assert stopped.tb is not None
+    (directory / f"{rank}.txt").write_text("\n".join(threads()))
+
+
+def threads() -> list[str]:
+    """The names of this process's threads, as Linux lists them."""
+    return [path.read_text() for path in Path("/proc/self/task").glob("*/comm")]
+
+
+@pytest.mark.skipif(not Path("/proc/self/task").is_dir(), reason="threads are listed by Linux")
+def test_nothing_of_gloo_is_left_after_a_stop(tmp_path: Path) -> None:
+    assert in_two_processes(partial(stop, directory=tmp_path)) == [0, 0]
+    left = [(tmp_path / f"{rank}.txt").read_text() for rank in (0, 1)]
+    assert all("python" in names or "pytest" in names for names in left)
+    assert not any("gloo" in names for names in left)
+
+
 class JoinedError(Exception):
     pass
 
 
+@pytest.fixture
+def second_of_two(monkeypatch: pytest.MonkeyPatch) -> dist.TCPStore:
+    """The environment of a process whose launcher has the store; that of the other is not set."""
+    store = dist.TCPStore("127.0.0.1", 0, is_master=True, wait_for_workers=False)
+    monkeypatch.setenv("TORCHELASTIC_USE_AGENT_STORE", "True")
+    monkeypatch.setenv("RANK", "1")
+    monkeypatch.setenv("WORLD_SIZE", "2")
+    monkeypatch.setenv("MASTER_ADDR", "127.0.0.1")
+    monkeypatch.setenv("MASTER_PORT", str(store.port))
+    monkeypatch.setattr(processes, "_LONGEST_JOIN", timedelta(milliseconds=50))
+    return store
+
+
 def test_others_wait_for_hours_while_the_first_counts_the_words_of_a_text(
-    monkeypatch: pytest.MonkeyPatch,
+    second_of_two: dist.TCPStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def join(backend: str, *, timeout: timedelta) -> None:
-        assert (backend, timeout >= timedelta(hours=2)) == ("gloo", True)
+    def join(backend: str, *, store: dist.Store, timeout: timedelta, **share: int) -> None:
+        assert (backend, share) == ("gloo", {"rank": 1, "world_size": 2})
+        assert min(timeout, store.timeout) >= timedelta(hours=2)
         raise JoinedError
 
-    monkeypatch.setenv("WORLD_SIZE", "2")
+    second_of_two.set("process 0", "")
     monkeypatch.setattr(processes.dist, "init_process_group", join)
     with pytest.raises(JoinedError), process_group(CPU, to_go_on=""):
+        pass
+
+
+CANNOT_JOIN = "^process 1 of 2 cannot join the others: "
+
+
+@pytest.mark.usefixtures("second_of_two")
+def test_a_process_that_does_not_come_is_waited_for_in_vain() -> None:
+    with pytest.raises(RunError, match=CANNOT_JOIN), process_group(CPU, to_go_on=""):
+        pass
+
+
+def test_a_launcher_that_is_gone_is_not_waited_for(
+    second_of_two: dist.TCPStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with socket.socket() as unused:
+        unused.bind(("127.0.0.1", 0))
+        monkeypatch.setenv("MASTER_PORT", str(unused.getsockname()[1]))
+        monkeypatch.setattr(processes, "_LONGEST_JOIN_OF_TORCHRUN", timedelta(milliseconds=50))
+        with pytest.raises(RunError, match=CANNOT_JOIN), process_group(CPU, to_go_on=""):
+            pass
+
+
+@pytest.mark.usefixtures("second_of_two")
+def test_a_variable_that_is_missing_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("MASTER_ADDR")
+    expected = f"{CANNOT_JOIN}.*MASTER_ADDR"
+    with pytest.raises(RunError, match=expected), process_group(CPU, to_go_on=""):
         pass
 
 
@@ -165,7 +237,7 @@ def first_of_two_machines(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     monkeypatch.setenv("RANK", "0")
     monkeypatch.setenv("WORLD_SIZE", "2")
     monkeypatch.setattr(processes, "_SECONDS_TO_END", 0.1)
-    monkeypatch.setattr(processes.dist, "init_process_group", lambda backend, timeout: None)
+    monkeypatch.setattr(processes, "_join", lambda backend, share: None)
     monkeypatch.setattr(processes.dist, "destroy_process_group", lambda: None)
     monkeypatch.setattr(ProcessGroup, "gather", lambda self, value: peers)
     before = signal.getsignal(signal.SIGTERM)
