@@ -79,7 +79,7 @@ def replacing(path: Path) -> Iterator[Path]:
         _settle(replaced, path)
         remove(aside)
         raise
-    _synchronize_one(path.parent)
+    synchronize(path.parent)
     _settle(replaced, path)
 
 
@@ -138,6 +138,15 @@ def digest(paths: Iterable[Path]) -> str:
     return total.hexdigest()
 
 
+def synchronize(path: Path) -> None:
+    """Wait until a file, or the names in a folder, are on the disk."""
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
 def _beside(path: Path, use: str) -> Path:
     return path.with_name(f".{path.name}.{use}")
 
@@ -179,13 +188,5 @@ def _permit(path: Path) -> None:
 
 def _synchronize(path: Path) -> None:
     for inner in path.rglob("*") if path.is_dir() else ():
-        _synchronize_one(inner)
-    _synchronize_one(path)
-
-
-def _synchronize_one(path: Path) -> None:
-    descriptor = os.open(path, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
+        synchronize(inner)
+    synchronize(path)

@@ -25,6 +25,7 @@ from elmo_framework.embedding.layout import Hdf5Layout, Layout, NpyLayout, Vecto
 from elmo_framework.embedding.selection import Selection, selection
 from elmo_framework.embedding.workplace import VectorWriter, Workplace
 from elmo_framework.experiment.loaded_run import TokenizerConfig, build_tokenizer
+from elmo_framework.experiment.slow_path import say_if_slow
 from elmo_framework.nn.product import Precision
 from elmo_framework.training.process_group import choose_device, process_group
 
@@ -94,6 +95,7 @@ def embed(job: EmbeddingJob) -> None:
         parts = _parts(job, device, held.enter_context(_standard_input(job, group.share)))
         if group.is_first:
             _prepare(job, parts, workplace)
+        say_if_slow(device, group)
         group.wait()
         _compute(parts, workplace, group.share)
         group.wait()

@@ -25,6 +25,7 @@ from elmo_framework.experiment.data_sets import (
 )
 from elmo_framework.experiment.experiment import Beginning, Experiment, Split
 from elmo_framework.experiment.run_directory import RunDirectory
+from elmo_framework.experiment.slow_path import say_if_slow
 from elmo_framework.experiment.training_job import TrainingJob
 from elmo_framework.model.model import Model
 from elmo_framework.training.checkpointer import Best, Checkpointer
@@ -73,6 +74,7 @@ def train(
     with process_group(device, to_go_on=_TO_GO_ON) as group, _alone_in(run, group):
         job = TrainingJob(checked, experiment, config, written, run, group, device)
         job.prepare(force=force, recover=recover)
+        say_if_slow(device, group)
         return _train(job)
 
 

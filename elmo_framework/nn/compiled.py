@@ -7,25 +7,18 @@ device or type, PyTorch's own operations compute the same.
 from __future__ import annotations
 
 import ctypes
-import hashlib
-import logging
-import os
-import platform
-import subprocess
-import tempfile
 from collections.abc import Callable, Mapping, Sequence
 from functools import cache
 from pathlib import Path
-from shutil import which
 
 import torch
 from torch import Tensor
 
-from elmo_framework.common.cache_root import cache_root
+from elmo_framework.nn.compiler import CompilerError, compiled_file
 
-_COMPILE = ["-O3", "-march=native", "-fopenmp", "-fPIC", "-c"]
-_LINK = ["-shared", "-fopenmp"]
-_LOG = logging.getLogger(__name__)
+_loaders: list[Callable[[], ctypes.CDLL | None]] = []
+_errors: dict[str, str] = {}
+"""Why a source has no library, by its name."""
 
 
 def is_served(*tensors: Tensor) -> bool:
@@ -47,55 +40,26 @@ def library(
     """
 
     @cache
-    def loaded() -> ctypes.CDLL | None:
-        found = _loaded(source, fast_math=fast_math)
-        for name, types in functions.items() if found is not None else ():
-            function = getattr(found, name)
+    def load() -> ctypes.CDLL | None:
+        try:
+            loaded = ctypes.CDLL(str(compiled_file(source, fast_math=fast_math)))
+        except (CompilerError, OSError) as error:
+            _errors[source.name] = str(error)
+            return None
+        for name, types in functions.items():
+            function = getattr(loaded, name)
             function.argtypes, function.restype = types, None
-        return found
+        return loaded
 
-    return loaded
-
-
-def _loaded(source: Path, *, fast_math: bool) -> ctypes.CDLL | None:
-    compiler = which(os.environ.get("CC", "cc"))
-    if compiler is None:
-        return None
-    # The linker is not told of fast arithmetic: it would change how the whole process treats the
-    # smallest numbers.
-    compile_ = [*_COMPILE, "-ffast-math"] if fast_math else _COMPILE
-    try:
-        return ctypes.CDLL(str(_compiled(compiler, compile_, source)))
-    except (OSError, subprocess.SubprocessError) as error:
-        _LOG.info("what %s computes is left to PyTorch: %s", source.name, error)
-        return None
+    _loaders.append(load)
+    return load
 
 
-def _compiled(compiler: str, compile_: Sequence[str], source: Path) -> Path:
-    """Compile once for a source and a processor; processes that do it together do no harm."""
-    read = [source, *sorted(source.parent.glob("*.h"))]
-    texts = [path.read_text(encoding="utf-8") for path in read]
-    identity = [*texts, *compile_, *_LINK, compiler, _processor()]
-    name = hashlib.sha256("\n".join(identity).encode()).hexdigest()[:16]
-    folder = cache_root() / "compiled"
-    target = folder / f"{source.stem}-{name}.so"
-    if not target.exists():
-        folder.mkdir(parents=True, exist_ok=True)
-        with tempfile.TemporaryDirectory(dir=folder) as aside:
-            compiled, linked = Path(aside) / f"{source.stem}.o", Path(aside) / target.name
-            for command in (
-                [*compile_, str(source), "-o", str(compiled)],
-                [*_LINK, str(compiled), "-o", str(linked), "-lm"],
-            ):
-                subprocess.run([compiler, *command], check=True, capture_output=True, timeout=60)
-            linked.replace(target)
-    return target
+def slow_path_reason() -> str | None:
+    """Return why PyTorch computes what compiled functions would; None where it need not.
 
-
-def _processor() -> str:
-    """Name the processor, since what is compiled for one may not run on another."""
-    try:
-        lines = Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines()
-    except OSError:
-        return f"{platform.machine()} {platform.processor()}"
-    return next((line for line in lines if line.startswith("flags")), platform.machine())
+    All sources that the imported modules name are compiled, if they have not been.
+    """
+    for load in _loaders:
+        load()
+    return next(iter(_errors.values()), None)

@@ -15,6 +15,7 @@ import torch
 from elmo_framework import load
 from elmo_framework.commands.main import main
 from elmo_framework.common.errors import DataError, RunError
+from elmo_framework.experiment import slow_path
 from elmo_framework.training import checkpointer
 from tests.experiment.jobs import DATA, PRETRAINING, ROOT, tagging_with, train
 
@@ -425,6 +426,18 @@ def test_a_run_is_not_written_over_the_bilm_that_it_reads(
     assert train(NER, bilm, tagging_with(bilm), "--force") == 2
     assert "model.embedder.token_embedders.elmo.bilm" in message_of(capsys)
     assert (bilm / "weights.safetensors").exists()
+
+
+def test_what_makes_training_slow_is_said_once(
+    tmp_path: Path,
+    bilm: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.setattr(slow_path, "slow_path_reason", lambda: "install a compiler")
+    changes = tagging_with(bilm, **{"trainer.num_epochs": 1, "trainer.device": "cpu"})
+    assert train(NER, tmp_path / "run", changes) == 0
+    assert capsys.readouterr().err.count("which is slower: install a compiler\n") == 1
 
 
 def test_a_run_that_never_began_is_no_obstacle(

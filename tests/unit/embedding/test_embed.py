@@ -26,6 +26,7 @@ from elmo_framework.embedding import workplace
 from elmo_framework.embedding.embed import EmbeddingJob, embed
 from elmo_framework.embedding.layout import Hdf5Layout
 from elmo_framework.embedding.workplace import VectorWriter, Workplace
+from elmo_framework.experiment import slow_path
 from tests.unit.embedding.conftest import TEXT
 
 Jobs = Callable[..., EmbeddingJob]
@@ -218,6 +219,14 @@ def test_a_finished_result_is_not_computed_again_for_what_was_left(
     embed(job(format=form, resume=True, force=force))
     assert contents(job().output) == before
     assert not job().output.with_name("out.hdf5.partial").exists()
+
+
+def test_what_makes_the_work_slow_is_said_once(
+    job: Jobs, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(slow_path, "slow_path_reason", lambda: "install a compiler")
+    embed(job())
+    assert capsys.readouterr().err.count("which is slower: install a compiler\n") == 1
 
 
 def test_a_running_job_is_told_of_first(job: Jobs, monkeypatch: pytest.MonkeyPatch) -> None:
