@@ -20,7 +20,7 @@ from elmo_framework.commands.command import (
 from elmo_framework.commands.inputs import bilm_inputs, run_inputs
 from elmo_framework.common.outputs import Input, Output
 
-_HDF5_SUFFIXES = (".hdf5", ".h5")
+_HDF5_SUFFIXES, _NPY_SUFFIX, _JSON_SUFFIXES = (".hdf5", ".h5"), ".npy", (".json", ".jsonl")
 
 
 @final
@@ -31,6 +31,7 @@ class Embed(Command):
     help = "write the vectors that a biLM gives the words of a corpus"
     epilog = """\
 examples:
+  echo "The dogs bark ." | elmo embed mini - --layers top
   elmo embed runs/bilm news.txt --output-file news.hdf5
   elmo embed runs/bilm shard-*.txt.gz --output-file news --layers top --dtype float16
   elmo embed runs/bilm news.txt --output-file news --layers "mixed(runs/ner)"
@@ -42,6 +43,11 @@ a line of the input is a sentence; line i of all files together, from 0, has the
   from numpy.lib.format import open_memmap               --format npy: a folder
   vectors, index = (open_memmap(f"news/{name}.npy", mode="r") for name in ("vectors", "index"))
   offset, length = index[7]; vectors[offset : offset + length]         (words, layers, dim)
+
+  numpy.load("news.npy")                                 --output-file news.npy: all words of all
+                                                         lines, one after the other
+  {"words": [...], "vectors": [...]}                     no --output-file: a line for each line of
+                                                         the input, vectors as in HDF5
 with --layers other than all there is no axis of layers.
 """
 
@@ -57,7 +63,10 @@ with --layers other than all there is no axis of layers.
             "standard input",
         )
         parser.add_argument(
-            "--output-file", type=Path, required=True, metavar="OUT", help="what is written"
+            "--output-file",
+            type=Path,
+            metavar="OUT",
+            help="what is written; JSON lines on standard output by default",
         )
         _add_result(parser)
         _add_computation(parser)
@@ -65,8 +74,12 @@ with --layers other than all there is no axis of layers.
 
     def outputs(self, arguments: Namespace) -> Sequence[Output]:
         """Return the file or the folder of the vectors."""
-        form = arguments.format or _format(arguments.output_file)
-        return [Output(arguments.output_file, "--output-file", is_folder=form == "npy")]
+        path: Path | None = arguments.output_file
+        if path is None:
+            return []
+        form = arguments.format or _format(path)
+        is_folder = form == "npy" and path.suffix != _NPY_SUFFIX
+        return [Output(path, "--output-file", is_folder=is_folder)]
 
     def inputs(self, arguments: Namespace) -> Sequence[Input]:
         """Return the biLM, the sentences, and the run of a mix."""
@@ -84,17 +97,20 @@ with --layers other than all there is no axis of layers.
         register_components(arguments.include_package)
 
         from elmo_framework.common.memory import keep_freed_memory
-        from elmo_framework.embedding.embed import EmbeddingJob, embed
+        from elmo_framework.embedding.embed import embed
+        from elmo_framework.embedding.job import STANDARD_OUTPUT, EmbeddingJob
 
+        _check_output(arguments)
         keep_freed_memory()
+        output = arguments.output_file or STANDARD_OUTPUT
         embed(
             EmbeddingJob(
                 arguments.bilm,
                 arguments.sentences,
-                arguments.output_file,
+                output,
                 layers=arguments.layers,
                 dtype=arguments.dtype,
-                format=arguments.format or _format(arguments.output_file),
+                format=arguments.format or _format(output),
                 tokenizer=arguments.tokenizer,
                 keeps_sentences=not arguments.forget_sentences,
                 uses_sentence_keys=arguments.use_sentence_keys,
@@ -121,8 +137,9 @@ def _add_result(parser: ArgumentParser) -> None:
     parser.add_argument(
         "--format",
         choices=("hdf5", "npy"),
-        help="one HDF5 file in the layout of `allennlp elmo`, or a folder with a memory-mapped "
-        "array and its index; unless given, hdf5 for .hdf5 and .h5, else npy",
+        help="hdf5: one file in the layout of `allennlp elmo`; npy: one array of all words for a "
+        "name that ends with .npy, else a folder with a memory-mapped array and its index. By "
+        "default hdf5 for .hdf5 and .h5, else npy",
     )
     keys = parser.add_mutually_exclusive_group()
     keys.add_argument(
@@ -162,6 +179,26 @@ def _add_computation(parser: ArgumentParser) -> None:
         help="of the computation; %(default)s unless given",
     )
     add_device_argument(parser)
+
+
+def _check_output(arguments: Namespace) -> None:
+    """Refuse flags of a file where none is written, and a name that asks for JSON lines in a file.
+
+    Raises:
+        RunError: there are some.
+    """
+    from elmo_framework.common.errors import RunError
+
+    path: Path | None = arguments.output_file
+    if path is not None and path.suffix in _JSON_SUFFIXES:
+        raise RunError(
+            f"--output-file {path}: JSON lines are written to standard output; leave out "
+            f"--output-file, and add > {path}"
+        )
+    if path is None:
+        for flag in ("format", "force", "resume"):
+            if getattr(arguments, flag):
+                raise RunError(f"--{flag} needs --output-file, such as vectors.hdf5")
 
 
 def _format(output: Path) -> Literal["hdf5", "npy"]:

@@ -45,6 +45,7 @@ class Progress:
         total: how many units there are, where that is known.
         unit: what is counted.
         stream: where it is shown; standard error unless given.
+        delay: the seconds that the work may take before anything is shown.
     """
 
     def __init__(
@@ -54,13 +55,17 @@ class Progress:
         total: int | None = None,
         unit: str = "items",
         stream: TextIO | None = None,
+        delay: float = 0.0,
     ) -> None:
         stream = stream or sys.stderr
+        self._delay, self._is_shown, self._hidden = delay, False, 0
         kind = _Bar if stream.isatty() else _Lines
         self._display: _Display = kind(description, total, unit, stream)
 
     def __enter__(self) -> Progress:
-        self._display.start()
+        self._since = time.monotonic()
+        if not self._delay:
+            self._show()
         return self
 
     def __exit__(
@@ -69,7 +74,8 @@ class Progress:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        self._display.stop()
+        if self._is_shown:
+            self._display.stop()
 
     def advance(self, count: int = 1, *, note: str = "") -> None:
         """Count units that are done.
@@ -78,7 +84,17 @@ class Progress:
             count: how many.
             note: what else is worth seeing now, such as the loss.
         """
+        if not self._is_shown:
+            self._hidden += count
+            if time.monotonic() - self._since < self._delay:
+                return
+            self._show()
+            count = self._hidden
         self._display.advance(count, note)
+
+    def _show(self) -> None:
+        self._display.start()
+        self._display.since, self._is_shown = self._since, True
 
 
 def render_table(
@@ -132,6 +148,8 @@ def _is_number(cell: str) -> bool:
 
 
 class _Display(ABC):
+    since: float
+
     def __init__(self, description: str, total: int | None, unit: str, stream: TextIO) -> None:
         self.description, self.total, self.unit, self.stream = description, total, unit, stream
 

@@ -4,75 +4,41 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterator, Sequence
-from contextlib import AbstractContextManager, ExitStack, nullcontext
-from dataclasses import dataclass
-from pathlib import Path
-from typing import Any, BinaryIO, Literal, NamedTuple
+from contextlib import ExitStack
+from typing import Any, BinaryIO, NamedTuple
 
 import numpy as np
 import torch
 
-from elmo_framework.bilm.frozen import frozen_bilm
-from elmo_framework.bilm.layer_reader import LayerReader
-from elmo_framework.bilm.load import reference
-from elmo_framework.bilm.published import find_bilm
-from elmo_framework.common.errors import RunError, StoppedError
+from elmo_framework.common.errors import StoppedError
 from elmo_framework.common.logs import Progress, say, show_size
-from elmo_framework.data.paths import STANDARD_INPUT
+from elmo_framework.common.outputs import Input, Output, check_outputs
 from elmo_framework.data.source import Share
-from elmo_framework.embedding.corpus import Corpus, Survey, spooled
-from elmo_framework.embedding.layout import Hdf5Layout, Layout, NpyLayout, VectorForm
-from elmo_framework.embedding.selection import Selection, selection
+from elmo_framework.embedding.corpus import Corpus, Survey
+from elmo_framework.embedding.job import (
+    STANDARD_OUTPUT,
+    EmbeddingJob,
+    VectorReader,
+    standard_input,
+)
+from elmo_framework.embedding.json_lines import write_json_lines
+from elmo_framework.embedding.layout import (
+    Hdf5Layout,
+    Layout,
+    NpyFileLayout,
+    NpyLayout,
+    VectorForm,
+)
 from elmo_framework.embedding.workplace import VectorWriter, Workplace
-from elmo_framework.experiment.loaded_run import TokenizerConfig, build_tokenizer
+from elmo_framework.experiment.loaded_run import build_tokenizer
 from elmo_framework.experiment.slow_path import say_if_slow
-from elmo_framework.nn.product import Precision
-from elmo_framework.training.process_group import choose_device, process_group
+from elmo_framework.training.process_group import ProcessGroup, choose_device, process_group
 
 MAX_KEPT_SENTENCES = 1_000_000
 """How many lines an HDF5 file may have that keeps all sentences in one JSON text."""
 
 _BATCHES_A_POOL = 32
 """Sorted by length are the sentences of so many full batches at a time."""
-
-
-@dataclass(frozen=True)
-class EmbeddingJob:
-    """What is embedded, and how it is written.
-
-    Attributes:
-        bilm: the folder of a biLM, or of the run that trained it, or the name of a published one.
-        sentences: text files with a sentence a line, `.gz` ones too; `-` is standard input.
-        output: what is written.
-        layers: see `selection.selection`.
-        dtype: of the numbers in the result.
-        format: an HDF5 file as `allennlp elmo` writes it, or a folder of NumPy arrays.
-        tokenizer: what splits a line into words.
-        keeps_sentences: whether an HDF5 file has the number of each sentence.
-        uses_sentence_keys: whether datasets of an HDF5 file are named by their sentences.
-        precision: of the computation.
-        max_tokens: the largest number of words in a batch, boundaries and padding counted.
-        device: `auto`, `cpu` or `cuda`.
-        resume: whether to go on with the work of an interrupted job.
-        force: whether to replace a result that is there.
-        packages: plugins that the run of a mix needs besides its own.
-    """
-
-    bilm: Path | str
-    sentences: Sequence[Path]
-    output: Path
-    layers: str = "all"
-    dtype: Literal["float16", "float32"] = "float32"
-    format: Literal["hdf5", "npy"] = "hdf5"
-    tokenizer: TokenizerConfig = "whitespace"
-    keeps_sentences: bool = True
-    uses_sentence_keys: bool = False
-    precision: Precision = "float32"
-    max_tokens: int = 4096
-    device: str = "auto"
-    resume: bool = False
-    force: bool = False
-    packages: Sequence[str] = ()
 
 
 def embed(job: EmbeddingJob) -> None:
@@ -86,13 +52,21 @@ def embed(job: EmbeddingJob) -> None:
             there.
         StoppedError: the user interrupted; what is done is kept.
     """
-    device, workplace = choose_device(job.device), Workplace(job.output)
-    to_go_on = "--resume goes on with what is done"
-    with process_group(device, to_go_on=to_go_on) as group, ExitStack() as held:
+    device = choose_device(job.device)
+    with process_group(device, to_go_on="--resume goes on with what is done") as group:
+        if job.output == STANDARD_OUTPUT:
+            write_json_lines(job, sys.stdout, device=device, share=group.share)
+        else:
+            _embed(job, device, group)
+
+
+def _embed(job: EmbeddingJob, device: torch.device, group: ProcessGroup) -> None:
+    workplace = Workplace(job.output)
+    with ExitStack() as held:
         if group.is_first:
             held.enter_context(workplace.locked())
             _require_output(job, workplace)
-        parts = _parts(job, device, held.enter_context(_standard_input(job, group.share)))
+        parts = _parts(job, device, held.enter_context(standard_input(job, group.share)))
         if group.is_first:
             _prepare(job, parts, workplace)
         say_if_slow(device, group)
@@ -100,7 +74,7 @@ def embed(job: EmbeddingJob) -> None:
         _compute(parts, workplace, group.share)
         group.wait()
         if group.is_first:
-            workplace.finish()
+            workplace.finish(parts.layout, parts.survey)
             say(f"written: {job.output}")
 
 
@@ -110,8 +84,7 @@ class _Parts(NamedTuple):
     Attributes:
         corpus: the sentences.
         survey: what is known of them.
-        reader: computes their layers.
-        chosen: what of those is written.
+        reader: computes their vectors.
         layout: how.
         pool_words: the number of words that are sorted by length together.
         settings: what has to be the same for a job to go on with another's work.
@@ -119,8 +92,7 @@ class _Parts(NamedTuple):
 
     corpus: Corpus
     survey: Survey
-    reader: LayerReader
-    chosen: Selection
+    reader: VectorReader
     layout: Layout
     pool_words: int
     settings: dict[str, Any]
@@ -141,21 +113,16 @@ class _Parts(NamedTuple):
 
 
 def _parts(job: EmbeddingJob, device: torch.device, standard_input: BinaryIO | None) -> _Parts:
-    files = find_bilm(job.bilm)
-    digest = reference(files).digest
-    frozen = frozen_bilm(files, digest=digest, precision=job.precision)
-    reader = LayerReader(frozen, max_tokens=job.max_tokens, device=device)
-    num_layers, dim = frozen.bilm.num_layers, frozen.bilm.output_dim
-    chosen = selection(job.layers, num_layers=num_layers, digest=digest, packages=job.packages)
-    layout = _layout(job, VectorForm(chosen.rows(num_layers), dim, job.dtype))
+    reader = VectorReader(job, device)
+    layout = _layout(job, reader.form)
     tokenizer = build_tokenizer(job.tokenizer)
     corpus = Corpus(job.sentences, tokenizer=tokenizer, standard_input=standard_input)
     keeps_all = job.format == "hdf5" and job.keeps_sentences and not job.uses_sentence_keys
     survey = corpus.survey(max_lines=MAX_KEPT_SENTENCES if keeps_all else None)
     settings = {
         "sentences": survey.digest,
-        "biLM": digest,
-        "layers": chosen.name,
+        "biLM": reader.digest,
+        "layers": reader.layers,
         "dtype": job.dtype,
         "format": job.format,
         "precision": job.precision,
@@ -164,33 +131,22 @@ def _parts(job: EmbeddingJob, device: torch.device, standard_input: BinaryIO | N
         "uses_sentence_keys": job.uses_sentence_keys,
     }
     pool_words = _BATCHES_A_POOL * job.max_tokens
-    return _Parts(corpus, survey, reader, chosen, layout, pool_words, settings)
-
-
-def _standard_input(
-    job: EmbeddingJob, share: Share
-) -> AbstractContextManager[BinaryIO] | AbstractContextManager[None]:
-    """Return standard input as a file, if it is embedded."""
-    if STANDARD_INPUT not in job.sentences:
-        return nullcontext()
-    if share.world_size > 1:
-        raise RunError("several processes cannot share standard input; name a file")
-    return spooled(sys.stdin.buffer)
+    return _Parts(corpus, survey, reader, layout, pool_words, settings)
 
 
 def _layout(job: EmbeddingJob, form: VectorForm) -> Layout:
     if job.format == "npy":
-        return NpyLayout(form)
+        return NpyFileLayout(form) if job.output.suffix == ".npy" else NpyLayout(form)
     return Hdf5Layout(
         form, keeps_sentences=job.keeps_sentences, uses_sentence_keys=job.uses_sentence_keys
     )
 
 
 def _require_output(job: EmbeddingJob, workplace: Workplace) -> None:
+    inputs = [Input(path, "a file of sentences") for path in job.sentences]
+    check_outputs([Output(job.output, "--output-file")], inputs)
     if not (job.resume and workplace.is_named()):
         workplace.require_free(resume=job.resume, force=job.force)
-    if job.output.resolve() in [path.resolve() for path in job.sentences]:
-        raise RunError(f"{job.output} is read as well; choose another --output-file")
 
 
 def _prepare(job: EmbeddingJob, parts: _Parts, workplace: Workplace) -> None:
@@ -231,12 +187,9 @@ def _embed_pool(
     progress: Progress,
 ) -> None:
     lines = list(sentences)
-    parts.reader.frozen.forget()
-    for read in parts.reader.read(list(sentences.values())):
-        vectors = parts.chosen.select(read.layers).numpy()
-        arranged = parts.layout.arranged(vectors.astype(parts.layout.form.dtype))
-        writer.write(arranged, int(places[lines[read.sentence]]))
-        progress.advance(len(sentences[lines[read.sentence]]))
+    for index, vectors in parts.reader.read(list(sentences.values())):
+        writer.write(parts.layout.arranged(vectors), int(places[lines[index]]))
+        progress.advance(len(sentences[lines[index]]))
 
 
 def _pools(parts: _Parts, wanted: frozenset[int]) -> Iterator[tuple[int, dict[int, list[str]]]]:

@@ -1,4 +1,4 @@
-"""The two forms of a file of vectors.
+"""The forms of a file of vectors.
 
 Each is made whole before any vector is computed, with a place for every sentence. What is written
 to a place needs no other: processes can share the work, and one that dies leaves nothing broken.
@@ -7,6 +7,7 @@ to a place needs no other: processes can share the work, and one that dies leave
 from __future__ import annotations
 
 import json
+import os
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
@@ -49,6 +50,10 @@ class VectorForm:
         """The bytes of a word."""
         return (self.rows or 1) * self.dim * np.dtype(self.dtype).itemsize
 
+    def shape(self, num_words: int) -> tuple[int, ...]:
+        """Return "words rows dim", or "words dim" where a word has one vector."""
+        return (num_words, self.dim) if self.rows is None else (num_words, self.rows, self.dim)
+
 
 class Layout(ABC):
     """One form of a file of vectors.
@@ -78,6 +83,16 @@ class Layout(ABC):
         Raises:
             DataError: a sentence cannot have its place.
         """
+
+    def complete(self, path: Path, survey: Survey, places: NDArray[np.int64]) -> None:
+        """Write what depends on vectors, once all are in their places; nothing by default.
+
+        Args:
+            path: of the result.
+            survey: of the corpus.
+            places: what `create` returned.
+        """
+        return
 
     @abstractmethod
     def file(self, path: Path) -> Path:
@@ -110,17 +125,13 @@ class NpyLayout(Layout):
     ) -> NDArray[np.int64]:
         """Make the folder."""
         path.mkdir()
-        rows = () if self.form.rows is None else (self.form.rows,)
-        shape = (survey.num_words, *rows, self.form.dim)
-        with self.file(path).open("wb") as file:
-            begin = _write_npy_header(file, shape, self.form.dtype)
-            file.truncate(begin + survey.num_words * self.form.num_bytes)
+        begin = _create_npy(self.file(path), self.form, survey.num_words)
         with (path / "index.npy").open("wb") as file:
             _write_npy_header(file, (survey.num_lines, 2), "int64")
             file.write(np.stack([survey.offsets, survey.lengths], axis=1).data)
         header = {
             "format": FORMAT,
-            "shape": shape,
+            "shape": self.form.shape(survey.num_words),
             "dtype": self.form.dtype,
             "num_lines": survey.num_lines,
         }
@@ -133,7 +144,47 @@ class NpyLayout(Layout):
 
     def arranged(self, vectors: NDArray[Any]) -> NDArray[Any]:
         """Put words first, so that a sentence is one slice."""
-        return vectors if self.form.rows is None else vectors.swapaxes(0, 1)
+        return _words_first(vectors, self.form)
+
+
+@final
+class NpyFileLayout(Layout):
+    """One array of the vectors of all words, line after line, for `numpy.load`.
+
+    It is "words rows dim", or "words dim" where a word has one vector. Lines with the same words
+    have copies, so that the lengths of the lines tell where each begins.
+    """
+
+    def num_bytes(self, survey: Survey) -> int:
+        """Return about how large the result will be."""
+        return int(survey.lengths.sum(dtype=np.int64)) * self.form.num_bytes + _NPY_BYTES
+
+    def create(
+        self, path: Path, survey: Survey, lines: Callable[[], Iterable[Line]]
+    ) -> NDArray[np.int64]:
+        """Make the file."""
+        ends = survey.lengths.cumsum(dtype=np.int64)
+        begin = _create_npy(path, self.form, int(ends[-1]))
+        return (ends - survey.lengths.astype(np.int64)) * self.form.num_bytes + begin
+
+    def complete(self, path: Path, survey: Survey, places: NDArray[np.int64]) -> None:
+        """Copy the vectors of lines that were computed once to the others with the same words."""
+        with path.open("r+b") as file:
+            for line in np.flatnonzero(~survey.is_first).tolist():
+                file.seek(places[survey.first[line]])
+                vectors = file.read(int(survey.lengths[line]) * self.form.num_bytes)
+                file.seek(places[line])
+                file.write(vectors)
+            file.flush()
+            os.fsync(file.fileno())
+
+    def file(self, path: Path) -> Path:
+        """Return the file itself."""
+        return path
+
+    def arranged(self, vectors: NDArray[Any]) -> NDArray[Any]:
+        """Put words first, so that a sentence is one slice."""
+        return _words_first(vectors, self.form)
 
 
 @final
@@ -219,6 +270,18 @@ def _require_name(file: h5py.File, line: Line, *, is_first: bool) -> None:
         raise ValueError("HDF5 has no such names")
     if not is_first or line.text in file:
         raise ValueError("a line before has the same words")
+
+
+def _words_first(vectors: NDArray[Any], form: VectorForm) -> NDArray[Any]:
+    return vectors if form.rows is None else vectors.swapaxes(0, 1)
+
+
+def _create_npy(path: Path, form: VectorForm, num_words: int) -> int:
+    """Make an array of vectors without its numbers, and return where these begin."""
+    with path.open("wb") as file:
+        begin = _write_npy_header(file, form.shape(num_words), form.dtype)
+        file.truncate(begin + num_words * form.num_bytes)
+    return begin
 
 
 def _write_npy_header(file: Any, shape: tuple[int, ...], dtype: str) -> int:

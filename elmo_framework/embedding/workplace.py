@@ -84,9 +84,15 @@ class Workplace:
         """Return what writes the vectors of one process."""
         return VectorWriter(layout.file(self.result), self.path / f"done-{rank}.txt")
 
-    def finish(self) -> None:
-        """Give the result its name."""
+    def finish(self, layout: Layout, survey: Survey) -> None:
+        """Give the result its name.
+
+        Raises:
+            RunError: the disk is full, or damaged.
+        """
         if self.result.exists():
+            with _resumable(self.path):
+                layout.complete(self.result, survey, self.places())
             remove(self.output)
             self.result.replace(self.output)
         remove_folder(self.path)

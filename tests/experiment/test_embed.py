@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import json
 import sys
 from pathlib import Path
 
@@ -33,6 +34,31 @@ def test_standard_input_is_embedded(
     assert main(["embed", str(bilm), "-", "--output-file", str(out), "--tokenizer", "spacy"]) == 0
     with h5py.File(out) as file:
         assert [file[key].shape[1] for key in "012"] == [3, 0, 1]
+
+
+def test_standard_output_has_json_lines_without_an_output_file(
+    bilm: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(b"Anna left .\n")))
+    assert main(["embed", str(bilm), "-", "--layers", "top"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert found["words"] == ["Anna", "left", "."]
+    assert np.shape(found["vectors"]) == (3, 16)
+
+
+@pytest.mark.parametrize(
+    ("flags", "expected"),
+    [
+        (["--resume"], "--resume needs --output-file"),
+        (["--format", "npy"], "--format needs --output-file"),
+        (["--output-file", "x.jsonl"], "leave out --output-file, and add > x.jsonl"),
+    ],
+)
+def test_flags_that_standard_output_cannot_obey_are_refused(
+    flags: list[str], expected: str, bilm: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["embed", str(bilm), TEXT, *flags]) == 2
+    assert expected in capsys.readouterr().err
 
 
 def test_the_mix_is_that_of_the_task_model(bilm: Path, tagger: Path, tmp_path: Path) -> None:

@@ -47,6 +47,27 @@ def test_outside_a_terminal_the_first_and_the_last_line_are_always_written(clock
     ]
 
 
+def test_work_that_ends_before_the_delay_shows_nothing(clock: Clock) -> None:
+    stream = io.StringIO()
+    with Progress("embedding", total=20, stream=stream, delay=5) as progress:
+        clock.now += 4
+        progress.advance(10)
+        assert stream.getvalue() == ""
+    assert stream.getvalue() == ""
+
+
+def test_delayed_progress_counts_from_the_start(clock: Clock) -> None:
+    stream = io.StringIO()
+    with Progress("embedding", total=20, unit="lines", stream=stream, delay=5) as progress:
+        for _ in range(5):
+            clock.now += 2
+            progress.advance(4)
+    assert stream.getvalue().splitlines() == [
+        "embedding: 20 lines ...",
+        "embedding: 20/20 lines (100 %), 2 lines/s in 0:00:10",
+    ]
+
+
 def test_lines_between_have_rate_and_remaining_time(clock: Clock) -> None:
     assert lines_of_work(clock, seconds=4, steps=3)[1:] == [
         "training: 20/30 tokens (66 %), 2.5 tokens/s, 0:00:04 left; loss 1",

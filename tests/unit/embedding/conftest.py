@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from elmo_framework.embedding.embed import EmbeddingJob
+from elmo_framework.embedding.job import EmbeddingJob
 from tests.numpy_bilm import NumpyBiLm
 
 TEXT = ["Words are words .", "", "a  b", "are many more", "Words are words .", "a b", "one"]

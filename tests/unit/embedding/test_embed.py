@@ -23,7 +23,8 @@ from elmo_framework.common.errors import DataError, RunError
 from elmo_framework.common.outputs import Output, check_outputs
 from elmo_framework.embedding import embed as embedding
 from elmo_framework.embedding import workplace
-from elmo_framework.embedding.embed import EmbeddingJob, embed
+from elmo_framework.embedding.embed import embed
+from elmo_framework.embedding.job import EmbeddingJob
 from elmo_framework.embedding.layout import Hdf5Layout
 from elmo_framework.embedding.workplace import VectorWriter, Workplace
 from elmo_framework.experiment import slow_path
@@ -75,6 +76,55 @@ def test_every_file_of_a_folder_of_vectors_is_protected(job: Jobs, tmp_path: Pat
     for path in (tmp_path / "out").iterdir():
         with pytest.raises(RunError, match="is a part of the folder of vectors"):
             check_outputs([Output(path, "--output-file", force=True)], [])
+
+
+@pytest.mark.parametrize("layers", ["all", "top"])
+def test_one_npy_file_has_the_words_of_all_lines(job: Jobs, layers: str) -> None:
+    output = job().output.with_suffix(".npy")
+    embed(job(format="npy", output=output, layers=layers))
+    lines = expected(job())  # each "layers words dim", also those that equal a line before
+    wanted = [x.swapaxes(0, 1) for x in lines] if layers == "all" else [x[-1] for x in lines]
+    found = np.load(output)
+    assert found.shape[0] == sum(len(line.split()) for line in TEXT)
+    np.testing.assert_allclose(found, np.concatenate(wanted), atol=2e-6)
+
+
+@pytest.mark.parametrize("layers", ["all", "top"])
+def test_standard_output_has_an_object_for_each_line(
+    job: Jobs, layers: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    embed(job(output=Path("-"), layers=layers, dtype="float16"))
+    out, err = capsys.readouterr()
+    objects = [json.loads(line) for line in out.splitlines()]
+    assert [found["words"] for found in objects] == [line.split() for line in TEXT]
+    wanted = [x if layers == "all" else x[-1] for x in expected(job())]
+    for found, numbers in zip(objects, wanted, strict=True):
+        half = np.asarray(found["vectors"], np.float16).reshape(numbers.shape)
+        np.testing.assert_allclose(half, numbers, rtol=1e-3, atol=1e-3)
+    assert objects[1]["vectors"] == ([[], [], []] if layers == "all" else [])
+    assert err == ""
+
+
+def test_numbers_in_json_give_the_same_floats_again(
+    job: Jobs, capsys: pytest.CaptureFixture[str]
+) -> None:
+    embed(job())
+    embed(job(output=Path("-")))
+    objects = map(json.loads, capsys.readouterr().out.splitlines())
+    for found, numbers in zip(objects, hdf5(job().output), strict=True):
+        assert np.float32(found["vectors"]).tobytes() == numbers.tobytes()
+
+
+def test_no_line_for_standard_output_is_an_error(job: Jobs, tmp_path: Path) -> None:
+    (tmp_path / "empty.txt").write_text("")
+    with pytest.raises(DataError, match="there is no line to embed"):
+        embed(job(output=Path("-"), sentences=[tmp_path / "empty.txt"]))
+
+
+def test_the_sentences_are_never_the_output(job: Jobs, tmp_path: Path) -> None:
+    with pytest.raises(RunError, match="is also an input"):
+        embed(job(output=tmp_path / "text.txt", force=True))
+    assert (tmp_path / "text.txt").read_text().splitlines() == TEXT
 
 
 @pytest.mark.parametrize("layers", ["top", "average", "0", "1"])
@@ -137,12 +187,14 @@ class Killed(BaseException):
 
 
 @pytest.mark.parametrize("calls", [1, 2, 3])
-@pytest.mark.parametrize("form", ["hdf5", "npy"])
+@pytest.mark.parametrize("name", ["out.hdf5", "out.npy", "out"])
 def test_a_resumed_job_leaves_the_same_bytes(
-    job: Jobs, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, form: str, calls: int
+    job: Jobs, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str, calls: int
 ) -> None:
+    form, whole = "hdf5" if name == "out.hdf5" else "npy", tmp_path / f"whole-{name}"
+    output = tmp_path / name
     monkeypatch.setattr(embedding, "_BATCHES_A_POOL", 1)
-    embed(job(output=tmp_path / "whole", format=form, max_tokens=3))
+    embed(job(output=whole, format=form, max_tokens=3))
     write, left = VectorWriter.write, calls
 
     def killing(self: VectorWriter, vectors: np.ndarray, place: int) -> None:
@@ -155,13 +207,13 @@ def test_a_resumed_job_leaves_the_same_bytes(
     with monkeypatch.context() as patch:
         patch.setattr(VectorWriter, "write", killing)
         with pytest.raises(Killed):
-            embed(job(format=form, max_tokens=3))
-    with (tmp_path / "out.hdf5.partial/done-0.txt").open("a") as journal:
+            embed(job(output=output, format=form, max_tokens=3))
+    with (tmp_path / f"{name}.partial/done-0.txt").open("a") as journal:
         journal.write("1")  # half a line
-    assert not job().output.exists()
-    embed(job(format=form, max_tokens=3, resume=True))
-    assert contents(job().output) == contents(tmp_path / "whole")
-    assert not (tmp_path / "out.hdf5.partial").exists()
+    assert not output.exists()
+    embed(job(output=output, format=form, max_tokens=3, resume=True))
+    assert list(contents(output).values()) == list(contents(whole).values())
+    assert not (tmp_path / f"{name}.partial").exists()
 
 
 def contents(path: Path) -> dict[str, bytes]:

@@ -1,0 +1,125 @@
+"""What `elmo embed` computes: the job as the user states it, and the vectors of its sentences."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator, Sequence
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, BinaryIO, Literal, final
+
+import torch
+from numpy.typing import NDArray
+
+from elmo_framework.bilm.frozen import frozen_bilm
+from elmo_framework.bilm.layer_reader import LayerReader
+from elmo_framework.bilm.load import reference
+from elmo_framework.bilm.published import find_bilm
+from elmo_framework.common.errors import RunError
+from elmo_framework.data.paths import STANDARD_INPUT
+from elmo_framework.data.source import Share
+from elmo_framework.embedding.corpus import spooled
+from elmo_framework.embedding.layout import VectorForm
+from elmo_framework.embedding.selection import selection
+from elmo_framework.experiment.loaded_run import TokenizerConfig
+from elmo_framework.nn.product import Precision
+
+STANDARD_OUTPUT = Path("-")
+"""The output that stands for standard output, which JSON lines are written to."""
+
+
+@dataclass(frozen=True)
+class EmbeddingJob:
+    """What is embedded, and how it is written.
+
+    Attributes:
+        bilm: the folder of a biLM, or of the run that trained it, or the name of a published one.
+        sentences: text files with a sentence a line, `.gz` ones too; `-` is standard input.
+        output: what is written; `-` is standard output.
+        layers: see `selection.selection`.
+        dtype: of the numbers in the result.
+        format: an HDF5 file as `allennlp elmo` writes it, or NumPy arrays: one file where `output`
+            ends with `.npy`, else a folder. Standard output has a format of its own.
+        tokenizer: what splits a line into words.
+        keeps_sentences: whether an HDF5 file has the number of each sentence.
+        uses_sentence_keys: whether datasets of an HDF5 file are named by their sentences.
+        precision: of the computation.
+        max_tokens: the largest number of words in a batch, boundaries and padding counted.
+        device: `auto`, `cpu` or `cuda`.
+        resume: whether to go on with the work of an interrupted job.
+        force: whether to replace a result that is there.
+        packages: plugins that the run of a mix needs besides its own.
+    """
+
+    bilm: Path | str
+    sentences: Sequence[Path]
+    output: Path
+    layers: str = "all"
+    dtype: Literal["float16", "float32"] = "float32"
+    format: Literal["hdf5", "npy"] = "hdf5"
+    tokenizer: TokenizerConfig = "whitespace"
+    keeps_sentences: bool = True
+    uses_sentence_keys: bool = False
+    precision: Precision = "float32"
+    max_tokens: int = 4096
+    device: str = "auto"
+    resume: bool = False
+    force: bool = False
+    packages: Sequence[str] = ()
+
+
+@final
+class VectorReader:
+    """Computes the vectors that a job writes.
+
+    Args:
+        job: says which.
+        device: where they are computed.
+
+    Attributes:
+        digest: of the biLM.
+        layers: what is written of its layers, as the user wrote it.
+        form: of the vectors of a word.
+
+    Raises:
+        DataError: there is no such biLM.
+        RunError: there are no such layers.
+    """
+
+    def __init__(self, job: EmbeddingJob, device: torch.device) -> None:
+        files = find_bilm(job.bilm)
+        self.digest = reference(files).digest
+        self._frozen = frozen_bilm(files, digest=self.digest, precision=job.precision)
+        self._reader = LayerReader(self._frozen, max_tokens=job.max_tokens, device=device)
+        num_layers, dim = self._frozen.bilm.num_layers, self._frozen.bilm.output_dim
+        self._selection = selection(
+            job.layers, num_layers=num_layers, digest=self.digest, packages=job.packages
+        )
+        self.layers = self._selection.name
+        self.form = VectorForm(self._selection.rows(num_layers), dim, job.dtype)
+
+    def read(self, sentences: Sequence[Sequence[str]]) -> Iterator[tuple[int, NDArray[Any]]]:
+        """Yield the index and the vectors of each sentence, in the order they are computed in.
+
+        Vectors are "rows words dim", or "words dim" where a word has one.
+        """
+        self._frozen.forget()
+        for read in self._reader.read(sentences):
+            vectors = self._selection.select(read.layers).numpy()
+            yield read.sentence, vectors.astype(self.form.dtype)
+
+
+def standard_input(
+    job: EmbeddingJob, share: Share
+) -> AbstractContextManager[BinaryIO] | AbstractContextManager[None]:
+    """Return standard input as a file, if it is embedded.
+
+    Raises:
+        RunError: several processes would read it.
+    """
+    if STANDARD_INPUT not in job.sentences:
+        return nullcontext()
+    if share.world_size > 1:
+        raise RunError("several processes cannot share standard input; name a file")
+    return spooled(sys.stdin.buffer)
