@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from argparse import ArgumentParser, Namespace
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO, final
 
@@ -22,22 +22,33 @@ from elmo_framework.commands.inputs import run_inputs
 from elmo_framework.common.outputs import Input, Output
 
 if TYPE_CHECKING:
+    from elmo_framework.data.inputs import PredictionInput
     from elmo_framework.experiment.loaded_run import LoadedRun
+    from elmo_framework.experiment.prediction_inputs import InputForm
     from elmo_framework.model.task import HeadTask
 
 
 @final
 class Predict(Command):
-    """Predicts for sentences or JSON lines."""
+    """Predicts for sentences, JSON lines or files of data."""
 
     name = "predict"
-    help = "predict for new text: plain sentences or JSON lines in, JSON lines or colours out"
+    help = "predict for data files, JSON lines or plain sentences; JSON lines or colours out"
     epilog = """\
 examples:
   echo "Anna Kovacs moved to Lisbon." | elmo predict runs/ner -
   echo "Anna Kovacs moved to Lisbon." | elmo predict runs/ner --pretty
   elmo predict runs/ner sentences.txt --output-file tags.jsonl
   elmo predict runs/ner tokenized.jsonl            lines such as {"tokens": ["Anna", "left"]}
+  elmo predict runs/ner new.conll                  as training data, labels or none
+  elmo predict runs/topics reviews.csv             other columns are copied to the output
+  elmo predict runs/ner new.csv --reader tagging_table
+
+A suffix such as .csv, .tsv, .jsonl, .conll or .conllu, or the first lines, show that a file is
+data. Then the dataset reader of the run reads it; labels may be missing, and may be any. JSON
+objects, and the rows of a table, may also have the keys of the task, such as "sentence". What the
+task does not read ("id", "label", ...) is copied to the output: as "input_label" where the
+prediction has a "label" itself.
 """
 
     def add_arguments(self, parser: ArgumentParser) -> None:
@@ -49,9 +60,10 @@ examples:
             type=Path,
             default=Path("-"),
             metavar="FILE",
-            help="a line that begins with { is a JSON object, every other line a sentence; blank "
-            "lines are left out; - or nothing reads standard input",
+            help="data, or text: a line that begins with { is a JSON object, every other line a "
+            "sentence; blank lines are left out; - or nothing reads standard input",
         )
+        _add_reading_arguments(parser)
         parser.add_argument(
             "--output-file", type=Path, metavar="FILE", help="write there, not to standard output"
         )
@@ -102,12 +114,13 @@ examples:
 
 
 def _write(run: LoadedRun, arguments: Namespace, output: TextIO) -> None:
-    from elmo_framework.experiment.prediction_formats import prediction_format
+    from elmo_framework.experiment.prediction_formats import input_format
 
     task = run.head().task
-    written = prediction_format(task, arguments.predictions_format)
-    examples = _examples(arguments.file, run.to_example(arguments.tokenizer))
-    predictions = run.predictions(examples, batch_size=arguments.batch_size)
+    written = input_format(task, arguments.predictions_format)
+    reader = run.input_reader(reader=arguments.reader, tokenizer=arguments.tokenizer)
+    inputs = reader.read(arguments.file, _form(arguments))
+    predictions = run.predictions(inputs, batch_size=arguments.batch_size)
     if arguments.pretty:
         _print_pretty(task, predictions, output)
         return
@@ -116,25 +129,40 @@ def _write(run: LoadedRun, arguments: Namespace, output: TextIO) -> None:
 
 
 def _print_pretty(
-    task: HeadTask[Any, Any], predictions: Iterable[tuple[Any, Any]], output: TextIO
+    task: HeadTask[Any, Any],
+    predictions: Iterable[tuple[Any, PredictionInput[Any]]],
+    output: TextIO,
 ) -> None:
     from rich.console import Console
 
     console = Console(file=output)
-    for prediction, example in predictions:
-        console.print(task.pretty(prediction, example), soft_wrap=True)
+    for prediction, each in predictions:
+        console.print(task.pretty(prediction, each.example), soft_wrap=True)
 
 
-def _examples(path: Path, to_example: Callable[[object], Any]) -> Iterator[Any]:
-    """Yield an example of each line of a file, a sentence or an object, that is not blank."""
-    from elmo_framework.data.paths import STANDARD_INPUT, decoded_lines, placed, read_lines
-    from elmo_framework.data.records import json_object
+def _add_reading_arguments(parser: ArgumentParser) -> None:
+    """Declare how FILE is read."""
+    read = parser.add_mutually_exclusive_group()
+    read.add_argument(
+        "--use-dataset-reader",
+        action="store_true",
+        help="read FILE with the run's dataset reader, whatever it looks like",
+    )
+    read.add_argument(
+        "--reader",
+        type=component,
+        metavar="NAME",
+        help="read FILE with another dataset reader: a registered name, or JSON as in a config",
+    )
+    read.add_argument(
+        "--sentences",
+        action="store_true",
+        help="read FILE as plain text with one sentence per line, whatever it looks like",
+    )
 
-    is_piped = path == STANDARD_INPUT
-    lines = decoded_lines(sys.stdin.buffer, path) if is_piped else read_lines(path)
-    for number, line in lines:
-        text = line.strip()
-        if text:
-            with placed(path, number):
-                example = to_example(json_object(line) if text.startswith("{") else text)
-            yield example
+
+def _form(arguments: Namespace) -> InputForm:
+    if arguments.sentences:
+        return "sentences"
+    forced = arguments.use_dataset_reader or arguments.reader is not None
+    return "dataset" if forced else "auto"

@@ -158,8 +158,8 @@ def read_sentences(path: Path) -> Iterator[list[Row]]:
         yield rows
 
 
-def read_conllu(path: Path, *, width: int, number_column: int = 0) -> Iterator[list[Row]]:
-    """Yield the words of each sentence of CoNLL-U, or of CoNLL-U Plus.
+def read_conllu(path: Path, *, width: int, number_column: int = 0) -> Iterator[Block]:
+    """Yield the words of each sentence of CoNLL-U, or of CoNLL-U Plus, and the comments before it.
 
     What is written as one word and counts as several (`1-2`) is passed over, and so are words that
     are not written (`1.1`) and sentences without others.
@@ -173,11 +173,17 @@ def read_conllu(path: Path, *, width: int, number_column: int = 0) -> Iterator[l
         DataError: see `read_blocks`, or a row has no such number, or words are not numbered 1, 2,
             3 and so on.
     """
-    for rows, _ in read_blocks(path, between="tabs", comment="#", width=width):
+    for rows, comments in read_blocks(path, between="tabs", comment="#", width=width):
         if words := [row for row in rows if _is_word(row, number_column, path)]:
             for expected, row in enumerate(words, start=1):
                 _check_number(row, expected, row.columns[number_column], path)
-            yield words
+            yield Block(words, comments)
+
+
+def conllu_metadata(block: Block) -> dict[str, str]:
+    """Return what the comments of a sentence say of it: `# sent_id = 3` is `{"sent_id": "3"}`."""
+    parts = (comment.text.removeprefix("#").partition("=") for comment in block.comments)
+    return {key.strip(): value.strip() for key, equals, value in parts if equals and key.strip()}
 
 
 def _is_word(row: Row, number_column: int, path: Path) -> bool:

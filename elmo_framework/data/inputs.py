@@ -1,39 +1,63 @@
-"""What people give to a finished model: JSON objects with raw text or words."""
+"""Inputs to predict for: examples without labels, and the JSON objects that they are made of."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from typing import Any
+from dataclasses import dataclass
+from difflib import get_close_matches
+from typing import Any, Generic, TypeVar
 
 from elmo_framework.common.errors import DataError, allowed, shown
 from elmo_framework.data.records import is_words, value_of
 from elmo_framework.data.tokenizer import Tokenizer
 
+ExampleT = TypeVar("ExampleT")
 
-def require_known(inputs: Mapping[str, Any], keys: Sequence[str]) -> None:
-    """Refuse keys that mean nothing, which may be mistyped.
 
-    Raises:
-        DataError: there is one.
+@dataclass(frozen=True, slots=True)
+class PredictionInput(Generic[ExampleT]):
+    """One input to predict for.
+
+    Attributes:
+        example: without labels, whether the input has them or not.
+        fields: what else the input holds, as JSON values by name (an id, the gold label, other
+            columns); copied to the output.
     """
-    for key in inputs:
-        if key not in keys:
-            raise DataError(f"{key!r} is no key of an input; {allowed(key, keys)}")
+
+    example: ExampleT
+    fields: Mapping[str, Any]
+
+    def output(self, prediction: Mapping[str, Any]) -> dict[str, Any]:
+        """Return the fields and the prediction as one JSON object.
+
+        A field with the name of a value that is predicted is called `input_NAME`: the gold label of
+        a file is `input_label` next to the predicted `label`.
+        """
+        output = {name: value for name, value in self.fields.items() if name not in prediction}
+        output |= prediction
+        for name, value in self.fields.items():
+            if name in prediction:
+                while name in output:
+                    name = f"input_{name}"
+                output[name] = value
+        return output
 
 
-def require_object(
-    inputs: Mapping[str, Any], keys: Sequence[str], *, optional: Sequence[str] = ()
-) -> None:
-    """Refuse a plain sentence, where several texts are needed, and keys that mean nothing.
+def other_fields(values: Mapping[str, Any], used: Sequence[str]) -> dict[str, Any]:
+    """Return the values whose names are not among those that an example is made of."""
+    return {name: value for name, value in values.items() if name not in used}
+
+
+def require_object(inputs: Mapping[str, Any], keys: Sequence[str]) -> None:
+    """Refuse a plain sentence, where several texts are needed.
 
     Raises:
-        DataError: it is one, or there is such a key.
+        DataError: it is one.
     """
     if set(inputs) == {"sentence"}:
         needed = json.dumps(dict.fromkeys(keys, "..."))
         raise DataError(f"a plain sentence is not enough; give {needed}")
-    require_known(inputs, (*keys, *optional))
 
 
 def only_key(inputs: Mapping[str, Any], keys: Sequence[str]) -> str:
@@ -45,7 +69,8 @@ def only_key(inputs: Mapping[str, Any], keys: Sequence[str]) -> str:
     given = [key for key in keys if key in inputs]
     if len(given) != 1:
         found = ", ".join(map(repr, given or inputs)) or "none"
-        known = allowed(next(iter(inputs), ""), keys)
+        similar = (key for key in inputs if get_close_matches(key, keys))
+        known = allowed(next(similar, ""), keys)
         raise DataError(f"expected one key that holds a text, found {found}; {known}")
     return given[0]
 

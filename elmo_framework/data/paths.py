@@ -114,8 +114,8 @@ def parsed_lines(path: Path, parse: Callable[[str], ParsedT]) -> Iterator[Parsed
 
 
 @contextmanager
-def placed(path: Path, line: int) -> Iterator[None]:
-    """Say where in the data an error arose.
+def placed(path: Path | None, line: int | None) -> Iterator[None]:
+    """Say where in the data an error arose, where that is known.
 
     Raises:
         DataError: for a `ValueError` or a `DataError` inside.

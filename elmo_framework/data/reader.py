@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from itertools import chain, islice
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, Generic, Protocol, TypeVar, runtime_checkable
@@ -12,8 +12,10 @@ import numpy as np
 from annotated_types import Gt
 from numpy.typing import NDArray
 
-from elmo_framework.common.registry import Registrable
-from elmo_framework.data.paths import at_least_one, data_files
+from elmo_framework.common.registry import Registrable, members
+from elmo_framework.data.file_formats import FileFormat, FileSample
+from elmo_framework.data.inputs import PredictionInput
+from elmo_framework.data.paths import NO_EXAMPLE, at_least_one, data_files
 from elmo_framework.data.tokenizer import Tokenizer
 
 ExampleT = TypeVar("ExampleT")
@@ -25,10 +27,12 @@ class DatasetReader(Registrable, ABC, Generic[ExampleT]):
     Attributes:
         example_type: the dataclass that `read` yields; a model's task must take the same.
         tokenizer: how raw text becomes words; None where files hold words already.
+        formats: of the files that it reads; any unless a reader says otherwise.
     """
 
     example_type: ClassVar[type]
     tokenizer: Tokenizer | None = None
+    formats: ClassVar[Collection[FileFormat]] = tuple(FileFormat)
 
     @abstractmethod
     def read(self, path: Path) -> Iterable[ExampleT]:
@@ -37,6 +41,29 @@ class DatasetReader(Registrable, ABC, Generic[ExampleT]):
         Raises:
             DataError: the data is not in this format; says the file and the line.
         """
+
+    def read_inputs(self, path: Path) -> Iterable[PredictionInput[ExampleT]]:
+        """Return what is to be predicted for: every example of `path`, without its labels.
+
+        Labels may be missing, and may be any. By default what `read` returns.
+
+        Raises:
+            DataError: the data is not in this format; says the file and the line.
+        """
+        return (PredictionInput(example, {}) for example in self.read(path))
+
+    def recognizes(self, sample: FileSample) -> bool:
+        """Tell from the beginning of a file whether this reader is meant to read it."""
+        return not sample.formats().isdisjoint(self.formats)
+
+
+def readers_of(example_type: type) -> dict[str, type[DatasetReader[Any]]]:
+    """Return the readers whose examples are of a type, by their registered names."""
+    return {
+        name: member
+        for name, member in members(DatasetReader).items()
+        if issubclass(member, DatasetReader) and member.example_type is example_type
+    }
 
 
 @runtime_checkable
@@ -76,6 +103,25 @@ class FileReader(DatasetReader[ExampleT]):
         files = (self.examples(file) for file in data_files(path))
         examples = islice(chain.from_iterable(files), self.max_instances)
         return at_least_one(examples, self.all_left_out, path)
+
+    def read_inputs(self, path: Path) -> Iterator[PredictionInput[ExampleT]]:
+        """Yield what is to be predicted for, in the files that `read` would read.
+
+        Nothing is left out, whatever the reader leaves out of the data for training.
+
+        Raises:
+            DataError: a file is not in this format, or holds nothing.
+        """
+        inputs = chain.from_iterable(self.inputs(file) for file in data_files(path))
+        return at_least_one(inputs, NO_EXAMPLE, path)
+
+    def inputs(self, file: Path) -> Iterator[PredictionInput[ExampleT]]:
+        """Yield what is to be predicted for in one file; the examples as they are by default.
+
+        Raises:
+            DataError: the file is not in this format.
+        """
+        return (PredictionInput(example, {}) for example in self.examples(file))
 
     @abstractmethod
     def examples(self, file: Path) -> Iterator[ExampleT]:

@@ -40,13 +40,13 @@ class Record:
 
     Attributes:
         values: by name.
-        path: of the file.
+        path: of the file; None of a record that was read from none.
         line: where it stands there; its last line if it takes several.
     """
 
     values: Mapping[str, Any]
-    path: Path
-    line: int
+    path: Path | None = None
+    line: int | None = None
 
     def value(self, name: str) -> Any:
         """Return a value as it stands in the file.
@@ -99,20 +99,30 @@ class Record:
         return DataError(message, path=self.path, line=self.line)
 
 
-def read_records(path: Path) -> Iterator[Record]:
+def read_records(path: Path, *, table: bool = False) -> Iterator[Record]:
     """Yield the records of a file.
 
     What it holds is told from its name: a table whose first line names the columns, with commas
     and quotation marks (`.csv`) or with tabs alone (`.tsv`, `.txt`); else a JSON object a line.
     Blank lines are left out.
 
+    Args:
+        path: of the file.
+        table: whether a file with another name is a table, too, with tabs.
+
     Raises:
         DataError: a line is no record, or there is none.
     """
-    separator = _TABLES.get(data_suffix(path))
-    if separator is not None:
-        yield from _rows(path, separator)
-        return
+    separator = _TABLES.get(data_suffix(path), "tab" if table else None)
+    return read_objects(path) if separator is None else _rows(path, separator)
+
+
+def read_objects(path: Path) -> Iterator[Record]:
+    """Yield the JSON objects of a file, one on each line; blank lines are left out.
+
+    Raises:
+        DataError: a line is no object, or there is none.
+    """
     for number, line in filled_lines(path):
         with placed(path, number):
             values = json_object(line)

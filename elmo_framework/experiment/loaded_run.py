@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from copy import copy
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeAlias
@@ -16,11 +17,14 @@ from elmo_framework.common.errors import DataError, RunError, allowed, shown
 from elmo_framework.common.plugins import load_plugins
 from elmo_framework.common.registry import members
 from elmo_framework.data.batch import to_device
+from elmo_framework.data.inputs import PredictionInput
+from elmo_framework.data.reader import DatasetReader
 from elmo_framework.data.source import Share
 from elmo_framework.data.tokenizer import Tokenizer
 from elmo_framework.data.vocabulary import Vocabularies
 from elmo_framework.experiment.data_sets import evaluation_source
 from elmo_framework.experiment.experiment import Experiment
+from elmo_framework.experiment.prediction_inputs import InputForm, InputReader, dataset_reader
 from elmo_framework.experiment.run_directory import RunDirectory
 from elmo_framework.metrics.metric import Table
 from elmo_framework.model.head import Head
@@ -115,8 +119,12 @@ class LoadedRun:
     ) -> list[dict[str, Any]]:
         """Predict for sentences or JSON objects; return a JSON object for each.
 
+        Keys that the task does not read, such as `id` or `label`, are copied from an input to its
+        output, as `input_NAME` where the prediction has a value of that name.
+
         Args:
-            inputs: a sentence means `{"sentence": ...}`.
+            inputs: a sentence means `{"sentence": ...}`. An object has the keys of the task, or of
+                the run's dataset reader if that reads objects or tables.
             batch_size: how many go through the model together.
             tokenizer: splits raw text: itself, its registered name, or what a config says of it;
                 else the reader's, else the task's.
@@ -131,24 +139,69 @@ class LoadedRun:
         """
         if isinstance(inputs, str | Mapping):
             raise TypeError(f"pass a list, [{shown(inputs)}], not {shown(inputs)} alone")
-        to_example, to_json = self.to_example(tokenizer), self.head().task.to_json
-        examples = (_numbered(to_example, held, at) for at, held in enumerate(inputs, start=1))
-        pairs = self.predictions(examples, batch_size=batch_size)
-        return [to_json(prediction, example) for prediction, example in pairs]
+        reader = self.input_reader(tokenizer=tokenizer)
+        read = (_numbered(reader, held, at) for at, held in enumerate(inputs, start=1))
+        return self._outputs(read, batch_size)
 
-    def to_example(
-        self, tokenizer: Tokenizer | TokenizerConfig | None = None
-    ) -> Callable[[object], Any]:
-        """Return what makes an example of a sentence or an object, as `predict` does."""
+    def predict_file(
+        self,
+        path: Path | str,
+        *,
+        form: InputForm = "auto",
+        reader: DatasetReader[Any] | str | dict[str, Any] | None = None,
+        batch_size: int = 32,
+        tokenizer: Tokenizer | TokenizerConfig | None = None,
+    ) -> list[dict[str, Any]]:
+        """Predict for a file, or for those of a folder or a pattern, as `elmo predict` does.
+
+        Args:
+            path: of data in the format of the run's dataset reader, whose labels may be missing; of
+                JSON objects; or of plain sentences, one on each line.
+            form: `auto` tells from the suffix and the first lines which of these it is; `dataset`
+                takes the reader, `sentences` takes each line for a sentence.
+            reader: of data, in place of the run's: itself, its registered name, or what a config
+                says of it; then `auto` means `dataset`.
+            batch_size: how many go through the model together.
+            tokenizer: splits raw text, as of `predict`.
+
+        Raises:
+            RunError: as of `predict`; or the reader is for another task.
+            DataError: the file cannot be read, or its format is not known.
+        """
+        chosen: InputForm = "dataset" if reader is not None and form == "auto" else form
+        inputs = self.input_reader(reader=reader, tokenizer=tokenizer).read(Path(path), chosen)
+        return self._outputs(inputs, batch_size)
+
+    def input_reader(
+        self,
+        *,
+        reader: DatasetReader[Any] | str | dict[str, Any] | None = None,
+        tokenizer: Tokenizer | TokenizerConfig | None = None,
+    ) -> InputReader:
+        """Return what makes inputs of sentences, objects and files, with those of `predict_file`.
+
+        Raises:
+            RunError: as there.
+        """
         task = self.head().task
-        chosen = self._tokenizer(task, tokenizer)
-        return lambda held: task.example(_as_object(held), chosen)
+        if reader is None:
+            reader = self.experiment.evaluation_reader
+        elif not isinstance(reader, DatasetReader):
+            reader = dataset_reader(reader, task)
+        if tokenizer is not None and not isinstance(tokenizer, Tokenizer):
+            tokenizer = build_tokenizer(tokenizer)
+        if tokenizer is not None and reader.tokenizer is not None:
+            reader = copy(reader)
+            reader.tokenizer = tokenizer
+        return InputReader(task, reader, tokenizer or self._tokenizer(task, reader))
 
-    def predictions(self, examples: Iterable[Any], *, batch_size: int) -> Iterator[tuple[Any, Any]]:
-        """Yield what `predict` makes of examples as the task knows it, each with its example."""
+    def predictions(
+        self, inputs: Iterable[PredictionInput[Any]], *, batch_size: int
+    ) -> Iterator[tuple[Any, PredictionInput[Any]]]:
+        """Yield what `predict` makes of inputs as the task knows it, each with its input."""
         if batch_size < 1:
             raise ValueError(f"batch_size is {batch_size}; it must be above 0")
-        return self._in_batches(self.head(), examples, batch_size)
+        return self._in_batches(self.head(), inputs, batch_size)
 
     def head(self) -> Head[Any]:
         """Return the model as one that predicts.
@@ -175,20 +228,23 @@ class LoadedRun:
         )
         return evaluator.sums(self.model, note)
 
-    def _tokenizer(
-        self, task: HeadTask[Any, Any], wanted: Tokenizer | TokenizerConfig | None
-    ) -> Tokenizer:
-        if isinstance(wanted, str | dict):
-            return build_tokenizer(wanted)
-        chosen = wanted or self.experiment.evaluation_reader.tokenizer
-        return chosen or build_tokenizer(task.default_tokenizer)
+    def _outputs(
+        self, inputs: Iterable[PredictionInput[Any]], batch_size: int
+    ) -> list[dict[str, Any]]:
+        to_json = self.head().task.to_json
+        pairs = self.predictions(inputs, batch_size=batch_size)
+        return [each.output(to_json(prediction, each.example)) for prediction, each in pairs]
+
+    def _tokenizer(self, task: HeadTask[Any, Any], reader: DatasetReader[Any]) -> Tokenizer:
+        return reader.tokenizer or build_tokenizer(task.default_tokenizer)
 
     def _in_batches(
-        self, head: Head[Any], examples: Iterable[Any], batch_size: int
-    ) -> Iterator[tuple[Any, Any]]:
+        self, head: Head[Any], inputs: Iterable[PredictionInput[Any]], batch_size: int
+    ) -> Iterator[tuple[Any, PredictionInput[Any]]]:
         collate = head.task.collator(self.vocabularies, head.indexers)
-        for batch in grouped(examples, batch_size):
-            yield from zip(self._predict(head, collate(batch)), batch, strict=True)
+        for group in grouped(inputs, batch_size):
+            batch = collate([each.example for each in group])
+            yield from zip(self._predict(head, batch), group, strict=True)
 
     def _predict(self, head: Head[Any], batch: Any) -> Sequence[Any]:
         with inference(head), head.fresh_state():
@@ -264,19 +320,11 @@ def _named(path: Path) -> Iterator[None]:
         raise DataError(str(error), path=path) from error
 
 
-def _numbered(to_example: Callable[[object], Any], held: object, number: int) -> Any:
+def _numbered(reader: InputReader, held: object, number: int) -> PredictionInput[Any]:
     try:
-        return to_example(held)
+        return reader.of(held)
     except DataError as error:
         raise DataError(f"input {number}: {error}") from error
-
-
-def _as_object(held: object) -> Mapping[str, Any]:
-    if isinstance(held, str):
-        return {"sentence": held}
-    if not isinstance(held, Mapping):
-        raise DataError(f"expected a sentence or an object, found {shown(held)}")
-    return held
 
 
 def _require_same_bilm(run: RunDirectory, model: Model[Any]) -> None:

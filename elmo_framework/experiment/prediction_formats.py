@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from functools import partial
-from typing import Any
+from typing import Any, TypeAlias
 
 from elmo_framework.common.errors import RunError, allowed
+from elmo_framework.data.inputs import PredictionInput
 from elmo_framework.model.task import HeadTask, PredictionFormat
+
+InputFormat: TypeAlias = Callable[[Iterable[tuple[Any, PredictionInput[Any]]]], Iterator[str]]
+"""Writes predictions with their inputs."""
 
 
 def prediction_format(task: HeadTask[Any, Any], name: str) -> PredictionFormat:
@@ -21,6 +25,30 @@ def prediction_format(task: HeadTask[Any, Any], name: str) -> PredictionFormat:
     if name not in known:
         raise RunError(f"{name!r} is no format for predictions of this run; {allowed(name, known)}")
     return known[name]
+
+
+def input_format(task: HeadTask[Any, Any], name: str) -> InputFormat:
+    """Return a format of a task for the predictions of inputs.
+
+    In `jsonl` the fields of an input stand before what is predicted.
+
+    Raises:
+        RunError: the task has none of that name.
+    """
+    if name == "jsonl":
+        return partial(_json_lines_with_fields, task)
+    written = prediction_format(task, name)
+    return lambda predictions: written(
+        (prediction, each.example) for prediction, each in predictions
+    )
+
+
+def _json_lines_with_fields(
+    task: HeadTask[Any, Any], predictions: Iterable[tuple[Any, PredictionInput[Any]]]
+) -> Iterator[str]:
+    for prediction, each in predictions:
+        output = each.output(task.to_json(prediction, each.example))
+        yield json.dumps(output, ensure_ascii=False) + "\n"
 
 
 def _json_lines(task: HeadTask[Any, Any], predictions: Iterable[tuple[Any, Any]]) -> Iterator[str]:

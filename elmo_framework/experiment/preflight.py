@@ -15,10 +15,9 @@ from elmo_framework.common.archive_path import archive_path
 from elmo_framework.common.component import Lazy, MustExist
 from elmo_framework.common.errors import DataError, Problem, allowed, dotted
 from elmo_framework.common.hints import literals, marks, parts
-from elmo_framework.common.registry import members
 from elmo_framework.common.walk import leaves
 from elmo_framework.data.paths import matches
-from elmo_framework.data.reader import DatasetReader
+from elmo_framework.data.reader import readers_of
 from elmo_framework.experiment.experiment import Experiment, VocabularyOptions
 
 _ADDRESS = re.compile(r"(https?|s3|gs|ftp):/+")
@@ -93,16 +92,11 @@ def _strange_readers(experiment: Lazy[Experiment]) -> Iterator[Problem]:
     for key in ("dataset_reader", "validation_dataset_reader"):
         reader = experiment.arguments.get(key)
         if isinstance(reader, Lazy) and reader.factory.example_type is not wanted:
-            fitting = [
-                name
-                for name, member in members(DatasetReader).items()
-                if issubclass(member, DatasetReader) and member.example_type is wanted
-            ]
             yield Problem(
                 dotted(key, "type"),
                 f"{reader.name!r} reads {reader.factory.example_type.__name__}, but the model "
                 f"{model.name!r} takes {wanted.__name__}; "
-                f"readers that fit: {', '.join(sorted(fitting)) or '(none)'}",
+                f"readers that fit: {', '.join(sorted(readers_of(wanted))) or '(none)'}",
             )
 
 

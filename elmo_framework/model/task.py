@@ -71,11 +71,14 @@ class HeadTask(Task[ExampleT, BatchT]):
             has a tokenizer of its own.
         formats: the file formats of the official scorers that predictions can be written in, by
             name. Every task has `jsonl` besides: what `to_json` returns, an object a line.
+        input_keys: the keys of a JSON object that `example` reads. All others of an input are
+            copied to its output.
     """
 
     metrics: ClassVar[Mapping[str, Metric]]
     default_tokenizer: ClassVar[str] = "spacy"
     formats: ClassVar[Mapping[str, PredictionFormat]] = {}
+    input_keys: ClassVar[Sequence[str]] = ("sentence",)
 
     def count(self, examples: Iterable[ExampleT]) -> Counts:
         """Count `words`, those of `sentences`, and `labels`, of the examples that have one."""
@@ -104,7 +107,8 @@ class HeadTask(Task[ExampleT, BatchT]):
     def example(self, inputs: Mapping[str, Any], tokenizer: Tokenizer) -> ExampleT:
         """Make an example without labels from a JSON object.
 
-        A plain sentence comes as an object with the one key `sentence`.
+        A plain sentence comes as an object with the one key `sentence`. The object may hold keys
+        besides `input_keys`, which mean nothing here.
 
         Raises:
             DataError: a key is missing or holds something else.

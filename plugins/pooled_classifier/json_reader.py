@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
-from typing import Annotated, final
+from typing import Annotated, ClassVar, final
 
 from annotated_types import Gt
 
 from elmo_framework.common.component import Default
-from elmo_framework.data.reader import DatasetReader, FileReader
-from elmo_framework.data.records import Record, read_records
+from elmo_framework.data.file_formats import FileFormat
+from elmo_framework.data.reader import DatasetReader
+from elmo_framework.data.record_reader import RecordReader
+from elmo_framework.data.records import Record
 from elmo_framework.data.tokenizer import Tokenizer
 
 from .example import ClassifiedText
@@ -18,7 +21,7 @@ from .example import ClassifiedText
 
 @final
 @DatasetReader.register("labelled_text_json")
-class JsonTextReader(FileReader[ClassifiedText]):
+class JsonTextReader(RecordReader[ClassifiedText]):
     """Reads a JSON object a line, such as `{"text": "What a film!", "label": "positive"}`.
 
     A label is a string or a whole number; other keys are not looked at. A file called `.csv`,
@@ -32,6 +35,7 @@ class JsonTextReader(FileReader[ClassifiedText]):
     """
 
     example_type = ClassifiedText
+    formats: ClassVar[Collection[FileFormat]] = (FileFormat.TABLE, FileFormat.JSON_LINES)
 
     def __init__(
         self,
@@ -46,10 +50,16 @@ class JsonTextReader(FileReader[ClassifiedText]):
 
     def examples(self, file: Path) -> Iterator[ClassifiedText]:
         """Yield the texts of a file."""
-        return map(self._example, read_records(file))
+        return map(self._example, self.records(file))
+
+    @property
+    def input_keys(self) -> Sequence[str]:
+        """The key that holds the text."""
+        return (self._text_key,)
+
+    def unlabeled(self, record: Record) -> ClassifiedText:
+        """Make an example of a text, for `elmo predict`."""
+        return ClassifiedText(record.words(self._text_key, self.tokenizer), None)
 
     def _example(self, record: Record) -> ClassifiedText:
-        words = self.tokenizer.words(record.text(self._text_key))
-        if not words:
-            raise record.error(f"{self._text_key!r} holds no word; remove the line")
-        return ClassifiedText(tuple(words), record.label(self._label_key))
+        return replace(self.unlabeled(record), label=record.label(self._label_key))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, ClassVar, final
 
-from elmo_framework.data.inputs import given_words, only_key, require_known
+from elmo_framework.data.inputs import given_words, only_key
 from elmo_framework.data.labels import Classification, required_label
 from elmo_framework.data.text import Indexer
 from elmo_framework.data.tokenizer import Tokenizer
@@ -17,8 +17,6 @@ from elmo_framework.model.task import HeadTask
 from .batch import ClassificationBatch, ClassificationCollator
 from .example import ClassifiedText
 
-_KEYS = ("sentence", "text")
-
 
 @final
 class TextClassificationTask(HeadTask[ClassifiedText, ClassificationBatch]):
@@ -29,6 +27,7 @@ class TextClassificationTask(HeadTask[ClassifiedText, ClassificationBatch]):
 
     example_type = ClassifiedText
     metrics: ClassVar[Mapping[str, Metric]] = {"confusion": Confusion()}
+    input_keys: ClassVar[Sequence[str]] = ("sentence", "text")
 
     def collator(
         self, vocabularies: Vocabularies, indexers: Sequence[Indexer]
@@ -58,8 +57,8 @@ class TextClassificationTask(HeadTask[ClassifiedText, ClassificationBatch]):
 
     def example(self, inputs: Mapping[str, Any], tokenizer: Tokenizer) -> ClassifiedText:
         """Make an example of `{"sentence": ...}` or of `{"text": ...}`: raw text, or its words."""
-        require_known(inputs, _KEYS)
-        return ClassifiedText(given_words(inputs, only_key(inputs, _KEYS), tokenizer), None)
+        key = only_key(inputs, self.input_keys)
+        return ClassifiedText(given_words(inputs, key, tokenizer), None)
 
     def to_json(self, prediction: Classification, example: ClassifiedText) -> dict[str, Any]:
         """Return the words, the class and the probability of each class."""

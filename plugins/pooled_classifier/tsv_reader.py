@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from pathlib import Path
-from typing import Annotated, final
+from typing import Annotated, ClassVar, final
 
 from annotated_types import Gt
 
 from elmo_framework.common.component import Default
+from elmo_framework.data.file_formats import FileFormat
+from elmo_framework.data.inputs import PredictionInput
 from elmo_framework.data.paths import at_least_one, filled_lines, placed
 from elmo_framework.data.reader import DatasetReader, FileReader
 from elmo_framework.data.tokenizer import Tokenizer
@@ -28,6 +30,7 @@ class TsvTextReader(FileReader[ClassifiedText]):
     """
 
     example_type = ClassifiedText
+    formats: ClassVar[Collection[FileFormat]] = (FileFormat.TABLE,)
 
     def __init__(
         self,
@@ -41,21 +44,37 @@ class TsvTextReader(FileReader[ClassifiedText]):
 
     def examples(self, file: Path) -> Iterator[ClassifiedText]:
         """Yield the texts of a file."""
-        lines = filled_lines(file)
-        if self._has_header:
-            next(lines)
-        for number, line in at_least_one(lines, "there is no text below the header", file):
+        for number, line in self._lines(file):
             with placed(file, number):
                 text = self._text(line)
             yield text
+
+    def inputs(self, file: Path) -> Iterator[PredictionInput[ClassifiedText]]:
+        """Yield the texts of a file for `elmo predict`; the column of labels may be missing."""
+        for number, line in self._lines(file):
+            text, *others = line.split("\t")
+            with placed(file, number):
+                example = ClassifiedText(self._words(text), None)
+            fields = {"label": others[0].strip()} if others else {}
+            yield PredictionInput(example, fields)
+
+    def _lines(self, file: Path) -> Iterator[tuple[int, str]]:
+        lines = filled_lines(file)
+        if self._has_header:
+            next(lines)
+        return at_least_one(lines, "there is no text below the header", file)
 
     def _text(self, line: str) -> ClassifiedText:
         columns = line.split("\t")
         if len(columns) != 2:
             raise ValueError(f"found {len(columns)} columns; expected a text, a tab and a label")
-        words, label = tuple(self.tokenizer.words(columns[0])), columns[1].strip()
-        if not words:
-            raise ValueError(f"the text {columns[0]!r} holds no word; remove the line")
+        words, label = self._words(columns[0]), columns[1].strip()
         if not label:
             raise ValueError("the label is empty")
         return ClassifiedText(words, label)
+
+    def _words(self, text: str) -> tuple[str, ...]:
+        words = tuple(self.tokenizer.words(text))
+        if not words:
+            raise ValueError(f"the text {text!r} holds no word; remove the line")
+        return words

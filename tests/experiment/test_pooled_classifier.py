@@ -117,7 +117,10 @@ def test_an_empty_text_gets_the_prediction_of_no_words_in_any_batch(loaded: Load
 @pytest.mark.parametrize(
     ("given", "message"),
     [
-        ({"words": ["a"]}, "'words' is no key of an input; allowed: sentence, text."),
+        (
+            {"words": ["a"]},
+            "expected one key that holds a text, found 'words'; allowed: sentence, text.",
+        ),
         (
             {"text": "a", "sentence": "a"},
             "expected one key that holds a text, found 'sentence', 'text'; allowed",

@@ -165,7 +165,7 @@ def test_a_missing_file_to_evaluate_is_named(
         ('{"words": [1]}', "'words' is [1]; expected a string or a list of strings"),
         (
             '{"token": ["Anna"]}',
-            "'token' is no key of an input; allowed: sentence, tokens, words. "
+            "expected one key that holds a text, found 'token'; allowed: sentence, tokens, words. "
             "Did you mean 'tokens'?",
         ),
         ('{"tokens": ', "no JSON object: Expecting value, column 12"),

@@ -2,22 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
-from typing import Annotated, final
+from typing import Annotated, ClassVar, final
 
 from annotated_types import Gt
 
 from elmo_framework.common.component import Default
-from elmo_framework.data.reader import DatasetReader, FileReader
-from elmo_framework.data.records import Record, read_records
+from elmo_framework.data.file_formats import FileFormat
+from elmo_framework.data.reader import DatasetReader
+from elmo_framework.data.record_reader import RecordReader
+from elmo_framework.data.records import Record
 from elmo_framework.data.tokenizer import Tokenizer
 from elmo_framework.tasks.classification.example import ClassifiedText
 
 
 @final
 @DatasetReader.register("text_classification_json")
-class TextClassificationReader(FileReader[ClassifiedText]):
+class TextClassificationReader(RecordReader[ClassifiedText]):
     """Reads a text and its label a line: JSON objects, or a table by the names of its columns.
 
     A file called `.csv` has commas and quotation marks, one called `.tsv` or `.txt` has tabs;
@@ -31,6 +34,7 @@ class TextClassificationReader(FileReader[ClassifiedText]):
     """
 
     example_type = ClassifiedText
+    formats: ClassVar[Collection[FileFormat]] = (FileFormat.TABLE, FileFormat.JSON_LINES)
 
     def __init__(
         self,
@@ -47,9 +51,17 @@ class TextClassificationReader(FileReader[ClassifiedText]):
 
     def examples(self, file: Path) -> Iterator[ClassifiedText]:
         """Yield the texts of a file."""
-        return map(self._example, read_records(file))
+        return map(self._example, self.records(file))
+
+    @property
+    def input_keys(self) -> Sequence[str]:
+        """The name of the text."""
+        return (self._text_key,)
+
+    def unlabeled(self, record: Record) -> ClassifiedText:
+        """Make an example of a text."""
+        words = record.words(self._text_key, self.tokenizer)
+        return ClassifiedText(words[: self._max_sequence_length], None)
 
     def _example(self, record: Record) -> ClassifiedText:
-        words = record.words(self._text_key, self.tokenizer)
-        label = record.label(self._label_key)
-        return ClassifiedText(words[: self._max_sequence_length], label)
+        return replace(self.unlabeled(record), label=record.label(self._label_key))

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from pathlib import Path
-from typing import Annotated, Literal, NamedTuple, final
+from typing import Annotated, ClassVar, Literal, NamedTuple, final
 
 from annotated_types import Gt
 
 from elmo_framework.common.errors import DataError, shown
+from elmo_framework.data.file_formats import FileFormat
+from elmo_framework.data.inputs import PredictionInput
 from elmo_framework.data.paths import parsed_lines
 from elmo_framework.data.reader import DatasetReader, FileReader
 from elmo_framework.tasks.classification.example import ClassifiedText
@@ -55,6 +57,7 @@ class SstReader(FileReader[ClassifiedText]):
     """
 
     example_type = ClassifiedText
+    formats: ClassVar[Collection[FileFormat]] = (FileFormat.TREES,)
 
     def __init__(
         self,
@@ -70,6 +73,14 @@ class SstReader(FileReader[ClassifiedText]):
     def examples(self, file: Path) -> Iterator[ClassifiedText]:
         """Yield the texts of a file."""
         return (text for tree in parsed_lines(file, _tree) for text in self._texts(tree))
+
+    def inputs(self, file: Path) -> Iterator[PredictionInput[ClassifiedText]]:
+        """Yield the sentences of a file, without their phrases, whatever their class."""
+        for tree in parsed_lines(file, _tree):
+            sentiment = tree.phrases[0].sentiment
+            label = self._labels[sentiment]
+            fields = {"label": str(sentiment) if label is None else label}
+            yield PredictionInput(ClassifiedText(tree.words, None), fields)
 
     def _texts(self, tree: Tree) -> Iterator[ClassifiedText]:
         root, *inner = tree.phrases

@@ -7,7 +7,7 @@ from typing import Any, ClassVar, final
 
 from rich.text import Text
 
-from elmo_framework.data.inputs import given_words, only_key, require_known
+from elmo_framework.data.inputs import given_words, only_key
 from elmo_framework.data.labels import (
     Classification,
     label_in_colour,
@@ -24,8 +24,6 @@ from elmo_framework.model.task import Collator, HeadTask, PredictionFormat
 from elmo_framework.tasks.classification.batch import ClassificationBatch, ClassificationCollator
 from elmo_framework.tasks.classification.example import ClassifiedText
 
-_KEYS = ("sentence", "text", "tokens", "words")
-
 
 @final
 class TextClassificationTask(HeadTask[ClassifiedText, ClassificationBatch]):
@@ -37,6 +35,7 @@ class TextClassificationTask(HeadTask[ClassifiedText, ClassificationBatch]):
     example_type = ClassifiedText
     metrics: ClassVar[Mapping[str, Metric]] = {"confusion": Confusion(), "top": TopAccuracy(3)}
     formats: ClassVar[Mapping[str, PredictionFormat]] = {"tsv": label_lines}
+    input_keys: ClassVar[Sequence[str]] = ("sentence", "text", "tokens", "words")
 
     def collator(self, vocabularies: Vocabularies, indexers: Sequence[Indexer]) -> Collator:
         """Return what makes batches."""
@@ -67,8 +66,8 @@ class TextClassificationTask(HeadTask[ClassifiedText, ClassificationBatch]):
 
         They are `sentence`, `text`, `tokens` and `words`.
         """
-        require_known(inputs, _KEYS)
-        return ClassifiedText(given_words(inputs, only_key(inputs, _KEYS), tokenizer), None)
+        key = only_key(inputs, self.input_keys)
+        return ClassifiedText(given_words(inputs, key, tokenizer), None)
 
     def to_json(self, prediction: Classification, example: ClassifiedText) -> dict[str, Any]:
         """Return the words, the label and the probability of each label."""

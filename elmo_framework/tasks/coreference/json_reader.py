@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
-from typing import Annotated, final
+from typing import Annotated, Any, ClassVar, final
 
 from annotated_types import Gt
 
 from elmo_framework.common.errors import DataError
-from elmo_framework.data.paths import parsed_lines
+from elmo_framework.data.file_formats import FileFormat
+from elmo_framework.data.paths import placed
 from elmo_framework.data.reader import DatasetReader
-from elmo_framework.data.records import json_object, string_of
+from elmo_framework.data.record_reader import RecordReader
+from elmo_framework.data.records import Record, read_objects, string_of
 from elmo_framework.tasks.coreference.example import Document
 from elmo_framework.tasks.coreference.fields import clusters, word_lists
 from elmo_framework.tasks.coreference.genres import ONTONOTES
@@ -20,7 +23,7 @@ from elmo_framework.tasks.coreference.reader import CoreferenceReader
 
 @final
 @DatasetReader.register("coref_jsonlines")
-class JsonCoreferenceReader(CoreferenceReader):
+class JsonCoreferenceReader(RecordReader[Document], CoreferenceReader):
     """Reads an object a line, with `sentences` and, where they are known, the other keys.
 
     `doc_key` is the name of the document, or with `key_has_part` that and the number of its part,
@@ -31,6 +34,9 @@ class JsonCoreferenceReader(CoreferenceReader):
         key_has_part: whether the last `_` of `doc_key` stands before the number of a part, so that
             predictions in columns name the document and its part as the right columns do.
     """
+
+    formats: ClassVar[Collection[FileFormat]] = (FileFormat.JSON_LINES,)
+    input_type = list
 
     def __init__(
         self,
@@ -45,19 +51,47 @@ class JsonCoreferenceReader(CoreferenceReader):
 
     def documents(self, file: Path) -> Iterator[Document]:
         """Yield the documents of a file as they are written."""
-        return parsed_lines(file, self._document)
+        return map(self._document, self.records(file))
 
-    def _document(self, line: str) -> Document:
-        held = json_object(line)
-        key, part = string_of(held, "doc_key") if "doc_key" in held else "", None
+    @property
+    def input_keys(self) -> Sequence[str]:
+        """The key that holds the sentences."""
+        return ("sentences",)
+
+    @property
+    def other_keys(self) -> Sequence[str]:
+        """The keys of what else a model reads; `doc_key` is in the output, too."""
+        return ("speakers", "genre")
+
+    def records(self, file: Path) -> Iterator[Record]:
+        """Yield the objects of a file."""
+        return read_objects(file)
+
+    def unlabeled(self, record: Record) -> Document:
+        """Make an example without clusters; a genre that the object states counts."""
+        with placed(record.path, record.line):
+            document = self._unlabeled(record.values)
+            if "genre" in record.values:
+                document = replace(document, genre=string_of(record.values, "genre"))
+            return document
+
+    def _document(self, record: Record) -> Document:
+        with placed(record.path, record.line):
+            document = self._unlabeled(record.values)
+            if "clusters" in record.values:
+                document = replace(document, clusters=clusters(record.values, "clusters"))
+            return document
+
+    def _unlabeled(self, values: Mapping[str, Any]) -> Document:
+        key, part = string_of(values, "doc_key") if "doc_key" in values else "", None
         if self._key_has_part:
             key, part = _divided(key)
         return Document(
-            sentences=word_lists(held, "sentences"),
-            clusters=clusters(held, "clusters") if "clusters" in held else None,
+            sentences=word_lists(values, "sentences"),
+            clusters=None,
             key=key,
             part=part,
-            speakers=word_lists(held, "speakers") if "speakers" in held else None,
+            speakers=word_lists(values, "speakers") if "speakers" in values else None,
             genre=self.genres.genre(key),
         )
 

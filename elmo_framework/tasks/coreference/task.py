@@ -9,7 +9,7 @@ from typing import Any, ClassVar, final
 from rich.text import Text
 
 from elmo_framework.common.errors import DataError
-from elmo_framework.data.inputs import only_key, require_known
+from elmo_framework.data.inputs import only_key
 from elmo_framework.data.labels import excerpt
 from elmo_framework.data.records import string_of
 from elmo_framework.data.text import Indexer
@@ -24,8 +24,6 @@ from elmo_framework.tasks.coreference.fields import word_lists
 from elmo_framework.tasks.coreference.formats import coloured, conll2012
 
 _KEYS = ("document", "sentence", "sentences")
-# `clusters` are not read: they stand in files of `coref_jsonlines`, which can be predicted so.
-_OTHER_KEYS = ("speakers", "genre", "doc_key", "clusters")
 
 
 @final
@@ -41,6 +39,8 @@ class CoreferenceTask(HeadTask[Document, CoreferenceBatch]):
         "mention_recall": MentionRecall(),
     }
     formats: ClassVar[Mapping[str, PredictionFormat]] = {"conll2012": conll2012}
+    # Not `doc_key`, which is read as well: the output has it too.
+    input_keys: ClassVar[Sequence[str]] = (*_KEYS, "speakers", "genre")
 
     def count(self, examples: Iterable[Document]) -> Counts:
         """Count `words` and `genres`."""
@@ -80,7 +80,6 @@ class CoreferenceTask(HeadTask[Document, CoreferenceBatch]):
         Beside `sentences` there may be `speakers`, as many as the words. `sentence` means
         `document`; `genre` and `doc_key`, the name of the document, may stand beside any of them.
         """
-        require_known(inputs, (*_KEYS, *_OTHER_KEYS))
         key = only_key(inputs, _KEYS)
         sentences, speakers = _sentences(key, inputs, tokenizer), None
         if "speakers" in inputs:

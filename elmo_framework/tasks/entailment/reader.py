@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
-from typing import Annotated, final
+from typing import Annotated, ClassVar, final
 
 from annotated_types import Gt
 
 from elmo_framework.common.component import Default
-from elmo_framework.data.reader import DatasetReader, FileReader
-from elmo_framework.data.records import read_records
+from elmo_framework.data.file_formats import FileFormat
+from elmo_framework.data.reader import DatasetReader
+from elmo_framework.data.record_reader import RecordReader
+from elmo_framework.data.records import Record
 from elmo_framework.data.tokenizer import Tokenizer
 from elmo_framework.tasks.entailment.example import SentencePair
 
@@ -23,7 +26,7 @@ _NO_LABEL = ("-", "-1")
 
 @final
 @DatasetReader.register("snli")
-class SnliReader(FileReader[SentencePair]):
+class SnliReader(RecordReader[SentencePair]):
     """Reads a pair of sentences and its label a line: JSON objects, or a table with a header.
 
     A file called `.csv` has commas and quotation marks, one called `.tsv` or `.txt` has tabs;
@@ -42,6 +45,7 @@ class SnliReader(FileReader[SentencePair]):
     """
 
     example_type = SentencePair
+    formats: ClassVar[Collection[FileFormat]] = (FileFormat.TABLE, FileFormat.JSON_LINES)
     all_left_out = (
         "no pair has both a label, which '-' and '-1' are not, and the values that `only` asks for"
     )
@@ -60,6 +64,16 @@ class SnliReader(FileReader[SentencePair]):
         self._premise_key, self._hypothesis_key = premise_key, hypothesis_key
         self._label_key, self._only = label_key, only
 
+    @property
+    def input_keys(self) -> Sequence[str]:
+        """The names of the two sentences."""
+        return self._premise_key, self._hypothesis_key
+
+    def unlabeled(self, record: Record) -> SentencePair:
+        """Make an example of two sentences."""
+        premise, hypothesis = (record.words(key, self.tokenizer) for key in self.input_keys)
+        return SentencePair(premise, hypothesis, None)
+
     def examples(self, file: Path) -> Iterator[SentencePair]:
         """Yield the pairs of a file.
 
@@ -67,17 +81,13 @@ class SnliReader(FileReader[SentencePair]):
             DataError: a line holds no pair.
         """
         num_skipped = 0
-        for record in read_records(file):
+        for record in self.records(file):
             if any(str(record.value(name)) != value for name, value in self._only.items()):
                 continue
             label = record.label(self._label_key)
             if label in _NO_LABEL:
                 num_skipped += 1
                 continue
-            yield SentencePair(
-                record.words(self._premise_key, self.tokenizer),
-                record.words(self._hypothesis_key, self.tokenizer),
-                label,
-            )
+            yield replace(self.unlabeled(record), label=label)
         if num_skipped:
             _log.info("%s: %d pairs with the label '-' or '-1' were left out", file, num_skipped)

@@ -24,8 +24,6 @@ from elmo_framework.model.task import Collator, HeadTask, PredictionFormat
 from elmo_framework.tasks.entailment.batch import EntailmentBatch, EntailmentCollator
 from elmo_framework.tasks.entailment.example import SentencePair
 
-_KEYS = ("premise", "hypothesis")
-
 
 @final
 class EntailmentTask(HeadTask[SentencePair, EntailmentBatch]):
@@ -37,6 +35,7 @@ class EntailmentTask(HeadTask[SentencePair, EntailmentBatch]):
     example_type = SentencePair
     metrics: ClassVar[Mapping[str, Metric]] = {"confusion": Confusion()}
     formats: ClassVar[Mapping[str, PredictionFormat]] = {"tsv": label_lines}
+    input_keys: ClassVar[Sequence[str]] = ("premise", "hypothesis")
 
     def collator(self, vocabularies: Vocabularies, indexers: Sequence[Indexer]) -> Collator:
         """Return what makes batches."""
@@ -64,8 +63,8 @@ class EntailmentTask(HeadTask[SentencePair, EntailmentBatch]):
 
     def example(self, inputs: Mapping[str, Any], tokenizer: Tokenizer) -> SentencePair:
         """Make an example of `{"premise": ..., "hypothesis": ...}`: raw text or lists of words."""
-        require_object(inputs, _KEYS)
-        premise, hypothesis = (_words(inputs, key, tokenizer) for key in _KEYS)
+        require_object(inputs, self.input_keys)
+        premise, hypothesis = (_words(inputs, key, tokenizer) for key in self.input_keys)
         return SentencePair(premise, hypothesis, None)
 
     def to_json(self, prediction: Classification, example: SentencePair) -> dict[str, Any]:

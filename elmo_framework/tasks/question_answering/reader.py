@@ -5,16 +5,18 @@ from __future__ import annotations
 import json
 import logging
 from collections import Counter
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Collection, Iterator
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Annotated, Any, TypeVar, final
+from typing import Annotated, Any, ClassVar, TypeVar, final
 
 from annotated_types import Gt
 
 from elmo_framework.common.component import Default
 from elmo_framework.common.errors import DataError, shown
 from elmo_framework.data.compressed import decompressed, reading
+from elmo_framework.data.file_formats import FileFormat, FileSample
+from elmo_framework.data.inputs import PredictionInput, other_fields
 from elmo_framework.data.reader import DatasetReader, FileReader
 from elmo_framework.data.records import require_characters, value_of
 from elmo_framework.data.tokenizer import Tokenizer
@@ -44,6 +46,7 @@ class SquadReader(FileReader[PassageQuestion]):
     """
 
     example_type = PassageQuestion
+    formats: ClassVar[Collection[FileFormat]] = (FileFormat.JSON,)
 
     def __init__(
         self,
@@ -78,6 +81,23 @@ class SquadReader(FileReader[PassageQuestion]):
                 self.passage_length_limit,
             )
 
+    def inputs(self, file: Path) -> Iterator[PredictionInput[PassageQuestion]]:
+        """Yield the questions of a file, which need no answers."""
+        ids: set[str] = set()
+        for article in _loaded(file).entries("data"):
+            titles = {key: value for key, value in article.held.items() if key != "paragraphs"}
+            for paragraph in article.entries("paragraphs"):
+                passage = self._tokenized(paragraph, "context")
+                for entry in paragraph.entries("qas"):
+                    example = self._unlabeled(entry.named(), passage, ids)
+                    fields = {**titles, **other_fields(entry.held, ("id", "question"))}
+                    yield PredictionInput(example, fields)
+
+    def recognizes(self, sample: FileSample) -> bool:
+        """Tell whether a file is one JSON document, with `data` where that can be seen."""
+        first = sample.object()
+        return FileFormat.JSON in sample.formats() and (first is None or "data" in first)
+
     def _questions(
         self, paragraph: _Entry, seen: Counter[str], ids: set[str]
     ) -> Iterator[PassageQuestion]:
@@ -87,15 +107,12 @@ class SquadReader(FileReader[PassageQuestion]):
             if limit is not None and len(passage.words) > limit:
                 seen["left out"] += 1
                 continue
-            example = self._question(entry.named(), passage, seen)
-            if example.id in ids:
-                raise entry.error(f"a question before has the id {example.id!r}; give each its own")
-            ids.add(example.id)
+            example = self._question(entry.named(), passage, seen, ids)
             seen["questions"] += 1
             yield example
 
     def _question(
-        self, entry: _Entry, passage: TokenizedText, seen: Counter[str]
+        self, entry: _Entry, passage: TokenizedText, seen: Counter[str], ids: set[str]
     ) -> PassageQuestion:
         answers = [_answer(answer, passage) for answer in entry.entries("answers")]
         if not answers:
@@ -105,12 +122,19 @@ class SquadReader(FileReader[PassageQuestion]):
         if span is None:
             raise entry.error(f"no word of the passage stands in the answer {text!r}")
         seen["widened"] += _is_wider(span, start, text, passage, entry)
+        texts = tuple(text for _, text in answers)
+        return replace(self._unlabeled(entry, passage, ids), answers=texts, span=span)
+
+    def _unlabeled(self, entry: _Entry, passage: TokenizedText, ids: set[str]) -> PassageQuestion:
         question = self._tokenized(entry, "question")
         try:
-            texts = tuple(text for _, text in answers)
-            return PassageQuestion(entry.value("id", str), passage, question, texts, span)
+            example = PassageQuestion(entry.value("id", str), passage, question, None, None)
         except ValueError as error:
             raise entry.error(str(error)) from error
+        if example.id in ids:
+            raise entry.error(f"a question before has the id {example.id!r}; give each its own")
+        ids.add(example.id)
+        return example
 
     def _tokenized(self, entry: _Entry, key: str) -> TokenizedText:
         text = entry.value(key, str)

@@ -51,6 +51,7 @@ class QuestionAnsweringTask(HeadTask[PassageQuestion, QuestionBatch]):
     example_type = PassageQuestion
     metrics: ClassVar[Mapping[str, Metric]] = {"squad": SquadScores(attrgetter("text"))}
     formats: ClassVar[Mapping[str, PredictionFormat]] = {"squad": squad_format}
+    input_keys: ClassVar[Sequence[str]] = (*_KEYS, "id")
 
     def count(self, examples: Iterable[PassageQuestion]) -> Counts:
         """Count `words`: those of a passage once for all the questions that follow each other."""
@@ -90,7 +91,7 @@ class QuestionAnsweringTask(HeadTask[PassageQuestion, QuestionBatch]):
 
         An id is a string or a whole number; without one the question stands for it.
         """
-        require_object(inputs, _KEYS, optional=["id"])
+        require_object(inputs, _KEYS)
         question, passage = (string_of(inputs, key) for key in _KEYS)
         try:
             return PassageQuestion(

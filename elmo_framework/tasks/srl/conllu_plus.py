@@ -3,21 +3,29 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from itertools import combinations
 from pathlib import Path
-from typing import NamedTuple, final
+from typing import ClassVar, NamedTuple, final
 
 from elmo_framework.common.errors import DataError, allowed
-from elmo_framework.data.columns import Row, read_conllu
+from elmo_framework.data.columns import Block, Row, conllu_metadata, read_conllu
+from elmo_framework.data.file_formats import FileFormat
+from elmo_framework.data.inputs import other_fields
 from elmo_framework.data.paths import placed, read_lines
 from elmo_framework.data.reader import DatasetReader
 from elmo_framework.data.tagging import Span
+<<<<<<< HEAD
 from elmo_framework.tasks.srl.example import Proposition, SrlSentence
 from elmo_framework.tasks.srl.reader import PropositionReader
+=======
+from elmo_framework.tasks.srl.example import Proposition
+from elmo_framework.tasks.srl.reader import PropositionReader, UnlabeledSentence
+>>>>>>> d1462df (elmo predict reads data files with the run's dataset reader and copies other fields)
 
 _HEADER = "# global.columns ="
-_NUMBER, _HELD = "ID", ("FORM", "UP:PRED", "UP:ARGSPANS")
+_NUMBER, _FORM, _PREDICATE = "ID", "FORM", "UP:PRED"
+_HELD = (_FORM, _PREDICATE, "UP:ARGSPANS")
 _NONE, _GOES_ON = "_", "C-"
 _ARGUMENT = re.compile(r"(.+):(\d+)-(\d+)")
 
@@ -33,11 +41,21 @@ class ConlluPlusSrlReader(PropositionReader):
     words), or else to the shortest of them; what that cuts off goes on as `C-A1`.
     """
 
+<<<<<<< HEAD
     def sentences(self, file: Path) -> Iterator[SrlSentence]:
         """Yield the sentences of a file."""
         names = _columns(file)
         for rows in read_conllu(file, width=len(names), number_column=names.index(_NUMBER)):
             tokens = [_token(row, names, file) for row in rows]
+=======
+    formats: ClassVar[Collection[FileFormat]] = (FileFormat.CONLLU,)
+
+    def sentences(self, file: Path) -> Iterator[tuple[tuple[str, ...], list[Proposition]]]:
+        """Yield the words of each sentence of a file, and its propositions."""
+        names = _columns(file, _HELD)
+        for block in _blocks(file, names):
+            tokens = [_token(row, names, file) for row in block.rows]
+>>>>>>> d1462df (elmo predict reads data files with the run's dataset reader and copies other fields)
             propositions = [
                 Proposition(place, tuple(_tags(place, token, len(tokens), file)))
                 for place, token in enumerate(tokens)
@@ -45,6 +63,22 @@ class ConlluPlusSrlReader(PropositionReader):
             ]
             words, senses = zip(*((token.form, token.sense) for token in tokens), strict=True)
             yield SrlSentence(words, propositions, senses)
+
+    def unlabeled(self, file: Path) -> Iterator[UnlabeledSentence]:
+        """Yield the sentences of a file, with their comments and their other columns."""
+        names = _columns(file, (_FORM,))
+        for block in _blocks(file, names):
+            columns = zip(*(row.columns for row in block.rows), strict=True)
+            cells = dict(zip(names, map(list, columns), strict=True))
+            predicates = None
+            if _PREDICATE in cells:
+                predicates = [i for i, sense in enumerate(cells[_PREDICATE]) if sense != _NONE]
+            fields = {**conllu_metadata(block), **other_fields(cells, (_NUMBER, _FORM))}
+            yield UnlabeledSentence(tuple(cells[_FORM]), predicates, fields)
+
+
+def _blocks(file: Path, names: Sequence[str]) -> Iterator[Block]:
+    return read_conllu(file, width=len(names), number_column=names.index(_NUMBER))
 
 
 class _Token(NamedTuple):
@@ -54,15 +88,15 @@ class _Token(NamedTuple):
     arguments: str
 
 
-def _columns(file: Path) -> list[str]:
+def _columns(file: Path, needed: Sequence[str]) -> list[str]:
     line = next((line for _, line in read_lines(file)), "")
     if not line.startswith(_HEADER):
         raise DataError(f"expected '{_HEADER} ...', found {line!r}", path=file, line=1)
     names = [name.replace("UP:PREDS", "UP:PRED") for name in line.removeprefix(_HEADER).split()]
-    for needed in (_NUMBER, *_HELD):
-        if needed not in names:
-            known = allowed(needed, names)
-            raise DataError(f"there is no column {needed!r}; {known}", path=file, line=1)
+    for name in (_NUMBER, *needed):
+        if name not in names:
+            known = allowed(name, names)
+            raise DataError(f"there is no column {name!r}; {known}", path=file, line=1)
     return names
 
 

@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import logging
 from abc import abstractmethod
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from math import inf
 from pathlib import Path
-from typing import Annotated, NamedTuple, final
+from typing import Annotated, Any, ClassVar, NamedTuple, final
 
 from annotated_types import Ge, Gt
 
 from elmo_framework.data.columns import read_blocks, split_cells
 from elmo_framework.data.conll2012 import read_conll2012
+from elmo_framework.data.file_formats import FileFormat
+from elmo_framework.data.inputs import PredictionInput
 from elmo_framework.data.paths import parsed_lines
 from elmo_framework.data.reader import DatasetReader, FileReader
 from elmo_framework.data.tagging import parse_tag
@@ -27,6 +29,20 @@ from elmo_framework.tasks.srl.example import (
 _log = logging.getLogger(__name__)
 
 _NONE = "-"
+
+
+class UnlabeledSentence(NamedTuple):
+    """A sentence whose arguments are to be predicted.
+
+    Attributes:
+        words: of the sentence.
+        predicates: the places of its predicates, from 0; None if the file does not say.
+        fields: what else the file holds of it.
+    """
+
+    words: tuple[str, ...]
+    predicates: list[int] | None
+    fields: dict[str, Any]
 
 
 class PropositionReader(FileReader[SrlExample]):
@@ -66,9 +82,19 @@ class PropositionReader(FileReader[SrlExample]):
                 *(file, num_skipped, self.max_sentence_length),
             )
 
+    def inputs(self, file: Path) -> Iterator[PredictionInput[SrlExample]]:
+        """Yield the sentences of a file, each once, with all of its predicates."""
+        for words, predicates, fields in self.unlabeled(file):
+            asked = None if predicates is None else tuple(predicates)
+            yield PredictionInput(SrlExample(words, None, asked), fields)
+
     @abstractmethod
     def sentences(self, file: Path) -> Iterator[SrlSentence]:
         """Yield the sentences of a file."""
+
+    @abstractmethod
+    def unlabeled(self, file: Path) -> Iterator[UnlabeledSentence]:
+        """Yield the sentences of a file, whose arguments may be missing."""
 
 
 @final
@@ -83,14 +109,38 @@ class SrlReader(PropositionReader):
             word is outside and none is marked, as in AllenNLP.
     """
 
+<<<<<<< HEAD
     def sentences(self, file: Path) -> Iterator[SrlSentence]:
         """Yield the sentences of a file."""
         for sentence in read_conll2012(file):
             stated = [place for place, name in enumerate(sentence.framesets) if name != _NONE]
             propositions = propositions_of(
                 sentence.predicates, stated, path=file, first_line=sentence.first_line
+=======
+    formats: ClassVar[Collection[FileFormat]] = (FileFormat.CONLL2012,)
+
+    def sentences(self, file: Path) -> Iterator[tuple[tuple[str, ...], list[Proposition]]]:
+        """Yield the words of each sentence of a file, and its propositions."""
+        for held in read_conll2012(file):
+            stated = _stated(held.framesets)
+            yield (
+                held.words,
+                propositions_of(held.predicates, stated, path=file, first_line=held.first_line),
+>>>>>>> d1462df (elmo predict reads data files with the run's dataset reader and copies other fields)
             )
             yield SrlSentence(sentence.words, propositions, sentence.lemmas)
+
+    def unlabeled(self, file: Path) -> Iterator[UnlabeledSentence]:
+        """Yield the sentences of a file, each with its document and its part."""
+        for sentence in read_conll2012(file):
+            fields = {
+                "document_id": sentence.document_id,
+                "part": sentence.part,
+                "framesets": list(sentence.framesets),
+                "speakers": list(sentence.speakers),
+                "arguments": list(map(list, sentence.predicates)),
+            }
+            yield UnlabeledSentence(sentence.words, _stated(sentence.framesets), fields)
 
 
 @final
@@ -107,6 +157,8 @@ class Conll2005Reader(PropositionReader):
             parse, senses, predicates.
     """
 
+    formats: ClassVar[Collection[FileFormat]] = (FileFormat.COLUMNS,)
+
     def __init__(
         self,
         target_column: Annotated[int, Ge(1)] = 7,
@@ -122,10 +174,20 @@ class Conll2005Reader(PropositionReader):
         for rows, _ in read_blocks(file, min_width=self.target_column + 1):
             words, *columns = zip(*(row.columns for row in rows), strict=True)
             targets, *arguments = columns[self.target_column - 1 :]
-            stated = [place for place, lemma in enumerate(targets) if lemma != _NONE]
             line = rows[0].line
+<<<<<<< HEAD
             propositions = propositions_of(arguments, stated, path=file, first_line=line)
             yield SrlSentence(words, propositions, targets)
+=======
+            yield words, propositions_of(arguments, _stated(targets), path=file, first_line=line)
+
+    def unlabeled(self, file: Path) -> Iterator[UnlabeledSentence]:
+        """Yield the sentences of a file, with its other columns as `column_1` and so on."""
+        for rows, _ in read_blocks(file, min_width=self.target_column + 1):
+            words, *columns = zip(*(row.columns for row in rows), strict=True)
+            fields = {f"column_{number}": list(cells) for number, cells in enumerate(columns, 1)}
+            yield UnlabeledSentence(words, _stated(columns[self.target_column - 1]), fields)
+>>>>>>> d1462df (elmo predict reads data files with the run's dataset reader and copies other fields)
 
 
 @final
@@ -143,6 +205,7 @@ class DeepSrlReader(PropositionReader):
             word is outside and none is marked.
     """
 
+<<<<<<< HEAD
     def sentences(self, file: Path) -> Iterator[SrlSentence]:
         """Yield the sentences of a file."""
         held: list[_Line] = []
@@ -152,6 +215,24 @@ class DeepSrlReader(PropositionReader):
                 held = []
             held.append(line)
         yield _sentence(held)
+=======
+    formats: ClassVar[Collection[FileFormat]] = (FileFormat.PROPOSITIONS,)
+
+    def sentences(self, file: Path) -> Iterator[tuple[tuple[str, ...], list[Proposition]]]:
+        """Yield the words of each sentence of a file, and its propositions."""
+        return map(_sentence, _grouped(parsed_lines(file, _of_line)))
+
+    def unlabeled(self, file: Path) -> Iterator[UnlabeledSentence]:
+        """Yield the sentences of a file; a line may end before `|||`."""
+        for lines in _grouped(parsed_lines(file, _of_unlabeled_line)):
+            places = [line.place for line in lines if line.place >= 0]
+            tags = [list(line.tags) for line in lines if line.place >= 0]
+            yield UnlabeledSentence(lines[0].words, places, {"tags": tags} if any(tags) else {})
+
+
+def _stated(cells: Sequence[str]) -> list[int]:
+    return [place for place, cell in enumerate(cells) if cell != _NONE]
+>>>>>>> d1462df (elmo predict reads data files with the run's dataset reader and copies other fields)
 
 
 class _Line(NamedTuple):
@@ -164,14 +245,39 @@ class _Line(NamedTuple):
         return self.words == before.words and 0 <= before.place < self.place
 
 
+<<<<<<< HEAD
 def _sentence(lines: Sequence[_Line]) -> SrlSentence:
     propositions = [Proposition(line.place, line.tags) for line in lines if line.place >= 0]
     return SrlSentence(lines[0].words, propositions)
+=======
+def _grouped(lines: Iterable[_Line]) -> Iterator[list[_Line]]:
+    """Yield the lines of each sentence."""
+    held: list[_Line] = []
+    for line in lines:
+        if held and not line.goes_on(held[-1]):
+            yield held
+            held = []
+        held.append(line)
+    if held:
+        yield held
+
+
+def _sentence(lines: Sequence[_Line]) -> tuple[tuple[str, ...], list[Proposition]]:
+    held = [Proposition(line.place, line.tags) for line in lines if line.place >= 0]
+    return lines[0].words, held
+>>>>>>> d1462df (elmo predict reads data files with the run's dataset reader and copies other fields)
 
 
 def _of_line(line: str) -> _Line:
     try:
-        return _parsed(line)
+        return _checked(_parsed(line))
+    except ValueError as error:
+        raise ValueError(f"{error}: {line!r}") from error
+
+
+def _of_unlabeled_line(line: str) -> _Line:
+    try:
+        return _parsed(line if "|||" in line else f"{line} |||")
     except ValueError as error:
         raise ValueError(f"{error}: {line!r}") from error
 
@@ -179,17 +285,21 @@ def _of_line(line: str) -> _Line:
 def _parsed(line: str) -> _Line:
     before, bar, after = line.partition("|||")
     place, *words = split_cells(before) or ("",)
-    tags = split_cells(after)
     if not bar or not words or not place.removeprefix("-").isdecimal():
         raise ValueError("expected the place of a predicate, the words, '|||' and the tags")
-    for tag in tags:
-        if parse_tag(tag).prefix not in "BIO":
-            raise ValueError(f"{tag!r} is no tag of the scheme BIO")
     predicate = int(place)
-    if len(tags) != len(words):
-        raise ValueError(f"{len(words)} words have {len(tags)} tags")
     if not -1 <= predicate < len(words):
         raise ValueError(f"predicate {predicate} is none of {len(words)} words")
-    if predicate < 0 and set(tags) != {"O"}:
+    return _Line(predicate, tuple(words), split_cells(after))
+
+
+def _checked(line: _Line) -> _Line:
+    """Refuse a line whose tags are not one for each word, in the scheme BIO."""
+    for tag in line.tags:
+        if parse_tag(tag).prefix not in "BIO":
+            raise ValueError(f"{tag!r} is no tag of the scheme BIO")
+    if len(line.tags) != len(line.words):
+        raise ValueError(f"{len(line.words)} words have {len(line.tags)} tags")
+    if line.place < 0 and set(line.tags) != {"O"}:
         raise ValueError("the place -1 stands for no predicate, but there are arguments")
-    return _Line(predicate, tuple(words), tags)
+    return line

@@ -10,7 +10,7 @@ from rich.text import Text
 
 from elmo_framework.common.errors import DataError
 from elmo_framework.data.colours import bracketed, colour_of
-from elmo_framework.data.inputs import given_words, only_key, require_known
+from elmo_framework.data.inputs import given_words, only_key
 from elmo_framework.data.tagging import all_tags, span_objects, spans
 from elmo_framework.data.text import Indexer
 from elmo_framework.data.tokenizer import Tokenizer
@@ -38,6 +38,7 @@ class SrlTask(HeadTask[SrlExample, SrlBatch]):
         "srl": predicted_props,
         "srl_gold": gold_props,
     }
+    input_keys: ClassVar[Sequence[str]] = (*_SENTENCES, _PREDICATES)
 
     def count(self, examples: Iterable[SrlExample]) -> Counts:
         """Count `words`, `labels`, `forms` and `predicates`.
@@ -99,7 +100,6 @@ class SrlTask(HeadTask[SrlExample, SrlBatch]):
         With `predicates`, the places of words from 0, arguments are predicted for these; without,
         for the words that were predicates half of the times they occurred in training, or more.
         """
-        require_known(inputs, (*_SENTENCES, _PREDICATES))
         words = given_words(inputs, only_key(inputs, _SENTENCES), tokenizer)
         if _PREDICATES not in inputs:
             return SrlExample(words, None)

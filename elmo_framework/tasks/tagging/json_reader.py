@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator, Sequence
 from pathlib import Path
-from typing import Annotated, final
+from typing import Annotated, ClassVar, final
 
 from annotated_types import Gt
 
-from elmo_framework.data.paths import parsed_lines
-from elmo_framework.data.reader import DatasetReader, FileReader
-from elmo_framework.data.records import json_object, words_of
+from elmo_framework.data.file_formats import FileFormat
+from elmo_framework.data.paths import placed
+from elmo_framework.data.reader import DatasetReader
+from elmo_framework.data.record_reader import RecordReader
+from elmo_framework.data.records import Record, read_objects, words_of
 from elmo_framework.data.tagging import Scheme
 from elmo_framework.tasks.tagging.example import TaggedSentence
 from elmo_framework.tasks.tagging.span_tags import tags_in_scheme
@@ -18,7 +20,7 @@ from elmo_framework.tasks.tagging.span_tags import tags_in_scheme
 
 @final
 @DatasetReader.register("tagging_json")
-class JsonTaggingReader(FileReader[TaggedSentence]):
+class JsonTaggingReader(RecordReader[TaggedSentence]):
     """Reads an object a line, such as `{"tokens": ["Rain", "fell"], "tags": ["NN", "VBD"]}`.
 
     Other keys are not looked at; blank lines are skipped.
@@ -31,6 +33,8 @@ class JsonTaggingReader(FileReader[TaggedSentence]):
     """
 
     example_type = TaggedSentence
+    formats: ClassVar[Collection[FileFormat]] = (FileFormat.JSON_LINES,)
+    input_type = list
 
     def __init__(
         self,
@@ -45,9 +49,24 @@ class JsonTaggingReader(FileReader[TaggedSentence]):
 
     def examples(self, file: Path) -> Iterator[TaggedSentence]:
         """Yield the sentences of a file."""
-        return parsed_lines(file, self._sentence)
+        return map(self._sentence, self.records(file))
 
-    def _sentence(self, line: str) -> TaggedSentence:
-        held = json_object(line)
-        words, tags = words_of(held, self._tokens_key), words_of(held, self._tags_key)
-        return TaggedSentence(words, tags_in_scheme(tags, self._coding_scheme))
+    @property
+    def input_keys(self) -> Sequence[str]:
+        """The key that holds the words."""
+        return (self._tokens_key,)
+
+    def records(self, file: Path) -> Iterator[Record]:
+        """Yield the objects of a file."""
+        return read_objects(file)
+
+    def unlabeled(self, record: Record) -> TaggedSentence:
+        """Make an example of a list of words."""
+        with placed(record.path, record.line):
+            return TaggedSentence(words_of(record.values, self._tokens_key), None)
+
+    def _sentence(self, record: Record) -> TaggedSentence:
+        with placed(record.path, record.line):
+            words = words_of(record.values, self._tokens_key)
+            tags = words_of(record.values, self._tags_key)
+            return TaggedSentence(words, tags_in_scheme(tags, self._coding_scheme))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from pathlib import Path
 from typing import Annotated, ClassVar, Literal, final
 
@@ -10,6 +10,8 @@ from annotated_types import Gt
 
 from elmo_framework.common.errors import DataError
 from elmo_framework.data.columns import Row, read_sentences
+from elmo_framework.data.file_formats import FileFormat
+from elmo_framework.data.inputs import PredictionInput
 from elmo_framework.data.reader import DatasetReader, FileReader
 from elmo_framework.data.tagging import Scheme
 from elmo_framework.tasks.tagging.example import TaggedSentence
@@ -20,7 +22,8 @@ class ConllReader(FileReader[TaggedSentence]):
     """Reads a word a line, its labels in columns beside it, a blank line after each sentence.
 
     Attributes:
-        columns: where each label stands, and how many columns a file must have for that.
+        columns: where each label stands, and how many columns a file must have for that; in the
+            order of a file that has all of them.
         max_columns: how many it may have.
 
     Args:
@@ -30,6 +33,7 @@ class ConllReader(FileReader[TaggedSentence]):
     """
 
     example_type = TaggedSentence
+    formats: ClassVar[Collection[FileFormat]] = (FileFormat.COLUMNS,)
     columns: ClassVar[Mapping[str, tuple[int, int]]]
     max_columns: ClassVar[int]
 
@@ -51,6 +55,24 @@ class ConllReader(FileReader[TaggedSentence]):
         for rows in read_sentences(file):
             yield TaggedSentence(tuple(row.columns[0] for row in rows), self._tags(rows, file))
 
+    def inputs(self, file: Path) -> Iterator[PredictionInput[TaggedSentence]]:
+        """Yield the sentences of a file, which may have the column of words alone."""
+        for rows in read_sentences(file):
+            width = len(rows[0].columns)
+            if width > self.max_columns:
+                raise self._unexpected(rows[0], f"1 to {self.max_columns} to predict for", file)
+            cells = zip(*(row.columns for row in rows), strict=True)
+            words, *labels = map(list, cells)
+            fields = dict(zip(self._label_names(width), labels, strict=True))
+            yield PredictionInput(TaggedSentence(tuple(words), None), fields)
+
+    def _label_names(self, width: int) -> list[str]:
+        """Return the names of the columns after the first."""
+        names = list(self.columns)[: width - 1]
+        if names and self.columns[self.tag_label][0] < 0:
+            names[-1] = self.tag_label
+        return names
+
     def _tags(self, rows: list[Row], file: Path) -> tuple[str, ...]:
         column = self._column(rows[0], file)
         tags = tuple(row.columns[column] for row in rows)
@@ -65,10 +87,13 @@ class ConllReader(FileReader[TaggedSentence]):
             widths = (
                 str(needed) if needed == self.max_columns else f"{needed} to {self.max_columns}"
             )
-            expected = f"expected {widths} for tag_label {self.tag_label!r}"
-            found = f"found {len(row.columns)} columns"
-            raise DataError(f"{found}, {expected}", path=file, line=row.line)
+            raise self._unexpected(row, f"{widths} for tag_label {self.tag_label!r}", file)
         return column
+
+    @staticmethod
+    def _unexpected(row: Row, expected: str, file: Path) -> DataError:
+        message = f"found {len(row.columns)} columns, expected {expected}"
+        return DataError(message, path=file, line=row.line)
 
 
 @final

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator, Sequence
 from pathlib import Path
-from typing import Annotated, final
+from typing import Annotated, ClassVar, final
 
 from annotated_types import Gt, MinLen
 
 from elmo_framework.common.errors import DataError
 from elmo_framework.data.columns import split_cells
+from elmo_framework.data.file_formats import FileFormat, FileSample
+from elmo_framework.data.inputs import PredictionInput
 from elmo_framework.data.paths import parsed_lines
 from elmo_framework.data.reader import DatasetReader, FileReader
 from elmo_framework.data.tagging import Scheme
@@ -30,6 +32,7 @@ class SequenceTaggingReader(FileReader[TaggedSentence]):
     """
 
     example_type = TaggedSentence
+    formats: ClassVar[Collection[FileFormat]] = (FileFormat.TAGGED_WORDS,)
 
     def __init__(
         self,
@@ -46,11 +49,32 @@ class SequenceTaggingReader(FileReader[TaggedSentence]):
         """Yield the sentences of a file."""
         return parsed_lines(file, self._sentence)
 
+    def inputs(self, file: Path) -> Iterator[PredictionInput[TaggedSentence]]:
+        """Yield the sentences of a file; words need no tags."""
+        return parsed_lines(file, self._input)
+
+    def recognizes(self, sample: FileSample) -> bool:
+        """Tell whether each piece of the first lines is a word with its tag."""
+        lines = sample.filled_lines
+        return bool(lines) and all(
+            self._word_tag_delimiter in pair for line in lines for pair in self._pairs(line)
+        )
+
+    def _input(self, line: str) -> PredictionInput[TaggedSentence]:
+        parts = [pair.rpartition(self._word_tag_delimiter) for pair in self._pairs(line)]
+        words = tuple(
+            word if word and tag else f"{word}{delimiter}{tag}" for word, delimiter, tag in parts
+        )
+        tags = [tag if word and tag else None for word, _, tag in parts]
+        return PredictionInput(TaggedSentence(words, None), {"tags": tags} if any(tags) else {})
+
     def _sentence(self, line: str) -> TaggedSentence:
-        delimiter = self._token_delimiter
-        pairs = split_cells(line) if delimiter is None else line.split(delimiter)
-        words, tags = zip(*map(self._parts, pairs), strict=True)
+        words, tags = zip(*map(self._parts, self._pairs(line)), strict=True)
         return TaggedSentence(words, tags_in_scheme(tags, self._coding_scheme))
+
+    def _pairs(self, line: str) -> Sequence[str]:
+        delimiter = self._token_delimiter
+        return split_cells(line) if delimiter is None else line.split(delimiter)
 
     def _parts(self, pair: str) -> tuple[str, str]:
         word, delimiter, tag = pair.rpartition(self._word_tag_delimiter)

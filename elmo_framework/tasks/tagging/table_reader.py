@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from itertools import chain, groupby
 from operator import itemgetter
 from pathlib import Path
-from typing import Annotated, TypeAlias, final
+from typing import Annotated, ClassVar, TypeAlias, final
 
 from annotated_types import Gt
 
 from elmo_framework.common.errors import DataError, allowed
 from elmo_framework.data.columns import Row
+from elmo_framework.data.file_formats import FileFormat
+from elmo_framework.data.inputs import PredictionInput
 from elmo_framework.data.paths import at_least_one
 from elmo_framework.data.reader import DatasetReader, FileReader
 from elmo_framework.data.records import Separator, column_names, read_cells
@@ -23,6 +25,7 @@ from elmo_framework.tasks.tagging.span_tags import tags_of_lines
 _log = logging.getLogger(__name__)
 
 _MANY = 1_000
+_NO_SENTENCE = "there is no sentence in this file"
 
 Column: TypeAlias = int | str
 """Where a column stands: its number from 0, from the end if it is negative, or its name."""
@@ -48,6 +51,7 @@ class TableTaggingReader(FileReader[TaggedSentence]):
     """
 
     example_type = TaggedSentence
+    formats: ClassVar[Collection[FileFormat]] = (FileFormat.TABLE, FileFormat.COLUMNS)
 
     def __init__(
         self,
@@ -65,37 +69,120 @@ class TableTaggingReader(FileReader[TaggedSentence]):
 
     def examples(self, file: Path) -> Iterator[TaggedSentence]:
         """Yield the sentences of a file."""
-        return at_least_one(self._sentences(file), "there is no sentence in this file", file)
+        return at_least_one(self._sentences(file), _NO_SENTENCE, file)
+
+    def inputs(self, file: Path) -> Iterator[PredictionInput[TaggedSentence]]:
+        """Yield the sentences of a file, which needs no column of tags, with their other columns.
+
+        A column without a name is called `column_2`, by its number from 0.
+        """
+        inputs = self._inputs(file)
+        return at_least_one(inputs, _NO_SENTENCE, file)
 
     def _sentences(self, file: Path) -> Iterator[TaggedSentence]:
+        table = self._table(file)
+        if table is None:
+            return
+        tag = table.place(self._tag)
+        if table.word == tag:
+            found = f"the word and the tag both stand in column {tag} of {len(table.columns)}"
+            hint = "is the separator right (conll2003 reads spaces)?"
+            raise DataError(f"{found}; {hint}", path=file, line=table.first.line)
+        for rows in self._blocks(table):
+            yield self._sentence(rows, table, tag)
+
+    def _inputs(self, file: Path) -> Iterator[PredictionInput[TaggedSentence]]:
+        table = self._table(file)
+        if table is None:
+            return
+        for rows in self._blocks(table):
+            cells = zip(*(row.columns for row in rows), strict=True)
+            columns = dict(zip(table.names, map(list, cells), strict=True))
+            words = tuple(columns.pop(table.names[table.word]))
+            if not all(map(str.strip, words)):
+                raise DataError("a word is missing", path=file, line=_line_of_blank(rows, table))
+            yield PredictionInput(TaggedSentence(words, None), columns)
+
+    def _table(self, file: Path) -> _Table | None:
+        """Open a file; None if it holds nothing."""
         rows = read_cells(file, self._separator)
         first = next((row for row in rows if row.columns), None)
         if first is None:
-            return
+            return None
         body = rows if self._has_header else chain([first], rows)
         columns = column_names(first, file) if self._has_header else first.columns
-        sentence = None if self._mark is None else _place(self._mark, columns, first, file)
-        word, tag = (_place(column, columns, first, file) for column in (self._word, self._tag))
-        if word == tag:
-            found = f"the word and the tag both stand in column {word} of {len(columns)}"
-            hint = "is the separator right (conll2003 reads spaces)?"
-            raise DataError(f"{found}; {hint}", path=file, line=first.line)
-        for _, numbered in groupby(_numbered(body, sentence), key=itemgetter(0)):
-            yield self._sentence([row for _, row in numbered], word, tag, file)
+        return _Table(file, first, columns, body, self._word, has_header=self._has_header)
 
-    def _sentence(self, rows: list[Row], word: int, tag: int, file: Path) -> TaggedSentence:
+    def _blocks(self, table: _Table) -> Iterator[list[Row]]:
+        """Yield the rows of each sentence."""
+        mark = None if self._mark is None else table.place(self._mark)
+        for _, numbered in groupby(_numbered(table.body, mark), key=itemgetter(0)):
+            rows = [row for _, row in numbered]
+            if self._mark is None and len(rows) > _MANY:
+                hint = "end sentences with blank lines, or set sentence_column"
+                place = f"{table.file}:{rows[0].line}"
+                _log.warning("%s: a sentence of %d words; %s", place, len(rows), hint)
+            yield rows
+
+    def _sentence(self, rows: list[Row], table: _Table, tag: int) -> TaggedSentence:
         for row in rows:
-            if not (row.columns[word].strip() and row.columns[tag].strip()):
-                raise DataError("a word or its tag is missing", path=file, line=row.line)
-        if self._mark is None and len(rows) > _MANY:
-            hint = "end sentences with blank lines, or set sentence_column"
-            _log.warning("%s:%d: a sentence of %d words; %s", file, rows[0].line, len(rows), hint)
-        words = tuple(row.columns[word] for row in rows)
+            if not (row.columns[table.word].strip() and row.columns[tag].strip()):
+                raise DataError("a word or its tag is missing", path=table.file, line=row.line)
+        words = tuple(row.columns[table.word] for row in rows)
         tags = [row.columns[tag].strip() for row in rows]
         lines = [row.line for row in rows]
         return TaggedSentence(
-            words, tags_of_lines(tags, self._coding_scheme, path=file, lines=lines)
+            words, tags_of_lines(tags, self._coding_scheme, path=table.file, lines=lines)
         )
+
+
+class _Table:
+    """An open table.
+
+    Attributes:
+        file: where it is.
+        first: its first row that is not blank.
+        columns: the names of the columns, or the cells of the first row where they have none.
+        body: the rows of words.
+        word: the number of the column of words.
+    """
+
+    def __init__(
+        self,
+        file: Path,
+        first: Row,
+        columns: Sequence[str],
+        body: Iterable[Row],
+        word: Column,
+        *,
+        has_header: bool,
+    ) -> None:
+        self.file, self.first, self.columns, self.body = file, first, columns, body
+        self.word = self.place(word)
+        numbered = [f"column_{number}" for number in range(len(columns))]
+        named = [name or number for name, number in zip(columns, numbered, strict=True)]
+        self.names = named if has_header else numbered
+
+    def place(self, column: Column) -> int:
+        """Return the number of a column, from 0.
+
+        Raises:
+            DataError: there is none like it.
+        """
+        width = len(self.columns)
+        if isinstance(column, str):
+            if column in self.columns:
+                return self.columns.index(column)
+            found = f"no column is called {column!r}; {allowed(column, self.columns)}"
+        else:
+            if -width <= column < width:
+                return column % width
+            found = f"there is no column {column}; allowed: {-width} to {width - 1}"
+        raise DataError(found, path=self.file, line=self.first.line)
+
+
+def _line_of_blank(rows: Sequence[Row], table: _Table) -> int:
+    return next(row.line for row in rows if not row.columns[table.word].strip())
 
 
 def _numbered(rows: Iterable[Row], column: int | None) -> Iterator[tuple[int, Row]]:
@@ -109,21 +196,3 @@ def _numbered(rows: Iterable[Row], column: int | None) -> Iterator[tuple[int, Ro
         if found not in ("", mark):
             number, mark = number + 1, found
         yield number, row
-
-
-def _place(column: Column, columns: Sequence[str], first: Row, file: Path) -> int:
-    """Return the number of a column, from 0.
-
-    Raises:
-        DataError: there is none like it.
-    """
-    width = len(columns)
-    if isinstance(column, str):
-        if column in columns:
-            return columns.index(column)
-        found = f"no column is called {column!r}; {allowed(column, columns)}"
-    else:
-        if -width <= column < width:
-            return column % width
-        found = f"there is no column {column}; allowed: {-width} to {width - 1}"
-    raise DataError(found, path=file, line=first.line)

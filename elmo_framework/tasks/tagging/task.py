@@ -10,7 +10,7 @@ from typing import Any, ClassVar, final
 from rich.text import Text
 
 from elmo_framework.common.errors import DataError
-from elmo_framework.data.inputs import given_words, only_key, require_known
+from elmo_framework.data.inputs import given_words, only_key
 from elmo_framework.data.labels import excerpt
 from elmo_framework.data.tagging import (
     Scheme,
@@ -35,8 +35,6 @@ from elmo_framework.tasks.tagging.example import TaggedSentence
 
 _log = logging.getLogger(__name__)
 
-_KEYS = ("sentence", "tokens", "words")
-
 
 @final
 class TaggingTask(HeadTask[TaggedSentence, TaggingBatch]):
@@ -48,6 +46,7 @@ class TaggingTask(HeadTask[TaggedSentence, TaggingBatch]):
     example_type = TaggedSentence
     metrics: ClassVar[Mapping[str, Metric]] = {"span_f1": SpanF1(spans, conlleval_tags)}
     formats: ClassVar[Mapping[str, PredictionFormat]] = {"conll": conll_columns}
+    input_keys: ClassVar[Sequence[str]] = ("sentence", "tokens", "words")
 
     def count(self, examples: Iterable[TaggedSentence]) -> Counts:
         """Count `words`, `labels`, and as `beginnings` the labels that tell the scheme.
@@ -91,8 +90,8 @@ class TaggingTask(HeadTask[TaggedSentence, TaggingBatch]):
 
     def example(self, inputs: Mapping[str, Any], tokenizer: Tokenizer) -> TaggedSentence:
         """Make an example of `{"sentence": "..."}` or of `{"tokens": [...]}` (or `words`)."""
-        require_known(inputs, _KEYS)
-        return TaggedSentence(given_words(inputs, only_key(inputs, _KEYS), tokenizer), None)
+        key = only_key(inputs, self.input_keys)
+        return TaggedSentence(given_words(inputs, key, tokenizer), None)
 
     def to_json(self, prediction: Sequence[str], example: TaggedSentence) -> dict[str, Any]:
         """Return the words, their tags, and the spans: from `start` to before `end`."""

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from pathlib import Path
-from typing import Annotated, final
+from typing import Annotated, ClassVar, final
 
 from annotated_types import Gt
 
-from elmo_framework.data.columns import read_conllu
+from elmo_framework.data.columns import conllu_metadata, read_conllu
+from elmo_framework.data.file_formats import FileFormat
+from elmo_framework.data.inputs import PredictionInput, other_fields
 from elmo_framework.data.reader import DatasetReader, FileReader
 from elmo_framework.tasks.tagging.example import TaggedSentence
 
-_NUM_COLUMNS = 10
+_COLUMNS = ("id", "form", "lemma", "upos", "xpos", "feats", "head", "deprel", "deps", "misc")
 _FORM, _UPOS, _XPOS = 1, 3, 4
 
 
@@ -30,6 +32,7 @@ class UniversalDependenciesPosReader(FileReader[TaggedSentence]):
     """
 
     example_type = TaggedSentence
+    formats: ClassVar[Collection[FileFormat]] = (FileFormat.CONLLU,)
 
     def __init__(
         self,
@@ -41,7 +44,15 @@ class UniversalDependenciesPosReader(FileReader[TaggedSentence]):
 
     def examples(self, file: Path) -> Iterator[TaggedSentence]:
         """Yield the sentences of a file."""
-        for rows in read_conllu(file, width=_NUM_COLUMNS):
+        for rows, _ in read_conllu(file, width=len(_COLUMNS)):
             words = tuple(row.columns[_FORM] for row in rows)
             tags = tuple(row.columns[self._column] for row in rows)
             yield TaggedSentence(words, tags)
+
+    def inputs(self, file: Path) -> Iterator[PredictionInput[TaggedSentence]]:
+        """Yield the sentences of a file, with their comments and their other columns."""
+        for block in read_conllu(file, width=len(_COLUMNS)):
+            columns = zip(*(row.columns for row in block.rows), strict=True)
+            cells = dict(zip(_COLUMNS, map(list, columns), strict=True))
+            fields = {**conllu_metadata(block), **other_fields(cells, ("id", "form"))}
+            yield PredictionInput(TaggedSentence(tuple(cells["form"]), None), fields)

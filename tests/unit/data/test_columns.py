@@ -6,6 +6,7 @@ from elmo_framework.common.errors import DataError
 from elmo_framework.data.columns import (
     CellError,
     Row,
+    conllu_metadata,
     one_cell,
     placed_cells,
     read_blocks,
@@ -113,10 +114,19 @@ def test_rows_may_be_wider_than_needed_but_not_than_what_is_known(tmp_path):
 def test_words_of_conllu_are_what_is_written_and_counts_once(tmp_path):
     path = written(tmp_path, "# a\n1-2\twanna\n1\twant\n2\tto\n2.1\tgo\n\n0.1\tgo\n\n1\tRain\n")
 
-    assert list(read_conllu(path, width=2)) == [
+    assert [block.rows for block in read_conllu(path, width=2)] == [
         [Row(3, ("1", "want")), Row(4, ("2", "to"))],
         [Row(9, ("1", "Rain"))],
     ]
+
+
+def test_comments_of_conllu_hold_metadata(tmp_path):
+    path = written(tmp_path, "# newpar\n# sent_id = 7\n# text = a = b\n1\ta\n\n1\tRain\n")
+
+    first, second = read_conllu(path, width=2)
+
+    assert conllu_metadata(first) == {"sent_id": "7", "text": "a = b"}
+    assert conllu_metadata(second) == {}
 
 
 @pytest.mark.parametrize("number", ["", "3a", "1-", "1.2.3", "\u00b2"])

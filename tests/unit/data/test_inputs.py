@@ -1,7 +1,7 @@
 import pytest
 
 from elmo_framework.common.errors import DataError
-from elmo_framework.data.inputs import given_words, only_key, require_known
+from elmo_framework.data.inputs import PredictionInput, given_words, only_key, other_fields
 from elmo_framework.data.tokenizer import WhitespaceTokenizer
 
 TOKENIZER = WhitespaceTokenizer()
@@ -29,14 +29,22 @@ def test_a_missing_key_is_named_with_those_that_are_there():
     )
 
 
-def test_a_key_that_means_nothing_is_refused():
-    require_known({"text": "a"}, ("text", "id"))
-    with pytest.raises(DataError) as raised:
-        require_known({"text": "a", "idd": 3}, ("text", "id"))
+def test_other_fields_stand_before_the_prediction():
+    fields = other_fields({"id": 3, "text": "a"}, ("text",))
 
-    assert str(raised.value) == (
-        "'idd' is no key of an input; allowed: id, text. Did you mean 'id'?"
-    )
+    output = PredictionInput("a", fields).output({"words": ["a"]})
+
+    assert list(output.items()) == [("id", 3), ("words", ["a"])]
+
+
+def test_fields_with_the_name_of_a_prediction_are_renamed():
+    fields = {"label": "gold", "input_label": "other"}
+
+    assert PredictionInput("a", fields).output({"label": "new"}) == {
+        "input_label": "other",
+        "label": "new",
+        "input_input_label": "gold",
+    }
 
 
 def test_one_of_several_keys_is_found():

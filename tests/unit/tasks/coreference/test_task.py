@@ -52,8 +52,8 @@ def test_a_document_without_words_has_one_sentence_without_words(given: dict[str
     [
         (
             {"documents": "a"},
-            "'documents' is no key of an input; allowed: clusters, doc_key, document, genre, "
-            "sentence, sentences, speakers. Did you mean 'document'?",
+            "expected one key that holds a text, found 'documents'; "
+            "allowed: document, sentence, sentences. Did you mean 'document'?",
         ),
         ({"document": ["a"]}, "'document' is ['a']; expected a string"),
         ({"sentences": "a"}, "'sentences' is 'a'; expected a list of lists of strings"),

@@ -39,8 +39,7 @@ def test_both_sentences_are_needed():
         TASK.example({"premise": "a", "hypotesis": "b"}, WhitespaceTokenizer())
 
     assert str(raised.value) == (
-        "'hypotesis' is no key of an input; allowed: hypothesis, premise. "
-        "Did you mean 'hypothesis'?"
+        "there is no key 'hypothesis'; found: hypotesis, premise. Did you mean 'hypotesis'?"
     )
 
 

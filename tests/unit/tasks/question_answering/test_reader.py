@@ -210,7 +210,7 @@ def test_a_second_question_with_the_same_id_is_refused_with_its_place(tmp_path):
         read(path)
 
     assert str(raised.value) == (
-        f"{path}: data[1].paragraphs[0].qas[0]: "
+        f"{path}: data[1].paragraphs[0].qas[0] (question 'q1'): "
         "a question before has the id 'q1'; give each its own"
     )
 

@@ -89,8 +89,7 @@ def test_an_example_may_have_an_id(given):
     [
         (
             {"question": "Who?", "pasage": "Anna."},
-            "'pasage' is no key of an input; "
-            "allowed: id, passage, question. Did you mean 'passage'?",
+            "there is no key 'passage'; found: pasage, question. Did you mean 'pasage'?",
         ),
         (
             {"sentence": "Who?"},

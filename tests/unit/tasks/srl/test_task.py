@@ -94,7 +94,6 @@ def test_inputs_are_sentences_with_or_without_predicates():
     [
         ({"sentence": "Rain", "predicates": [1]}, "'predicates' is [1]; expected a list of places"),
         ({"sentence": "Rain", "predicates": 0}, "'predicates' is 0; expected a list of places of "),
-        ({"sentence": "Rain", "predicate": 0}, "'predicate' is no key of an input; allowed: "),
         ({"sentence": 3}, "'sentence' is 3; expected a string or a list of strings"),
         ({}, "expected one key that holds a text, found none"),
     ],

@@ -90,7 +90,7 @@ def test_an_example_is_made_of_json(inputs):
     [
         (
             {"sentense": "Rain"},
-            "'sentense' is no key of an input; "
+            "expected one key that holds a text, found 'sentense'; "
             "allowed: sentence, tokens, words. Did you mean 'sentence'?",
         ),
         (
@@ -101,6 +101,11 @@ def test_an_example_is_made_of_json(inputs):
             {"words": [], "sentence": ""},
             "expected one key that holds a text, found 'sentence', 'words'; "
             "allowed: sentence, tokens, words. Did you mean 'words'?",
+        ),
+        (
+            {"id": 3, "token": ["Rain"]},
+            "expected one key that holds a text, found 'id', 'token'; "
+            "allowed: sentence, tokens, words. Did you mean 'tokens'?",
         ),
         ({"sentence": 3}, "'sentence' is 3; expected a string or a list of strings"),
         ({"words": ["Rain", 3]}, "'words' is ['Rain', 3]; expected a string or a list of strings"),

@@ -1,0 +1,222 @@
+"""Reading what a run predicts for: sentences, JSON objects, and files of data."""
+
+from __future__ import annotations
+
+import difflib
+import logging
+import sys
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from glob import has_magic
+from itertools import chain, islice
+from pathlib import Path
+from typing import Any, Literal, TypeAlias
+
+from elmo_framework.common.build import parse
+from elmo_framework.common.errors import DataError, RunError, allowed, shown
+from elmo_framework.common.registry import members
+from elmo_framework.data.file_formats import (
+    NUM_SAMPLED_LINES,
+    FileFormat,
+    FileSample,
+    formats_of_lines,
+)
+from elmo_framework.data.inputs import PredictionInput, other_fields
+from elmo_framework.data.paths import STANDARD_INPUT, decoded_lines, placed, read_lines
+from elmo_framework.data.reader import DatasetReader, readers_of
+from elmo_framework.data.record_reader import RecordReader
+from elmo_framework.data.records import Record, json_object, read_records
+from elmo_framework.data.tokenizer import Tokenizer
+from elmo_framework.model.task import HeadTask
+
+_log = logging.getLogger(__name__)
+
+InputForm: TypeAlias = Literal["auto", "dataset", "sentences"]
+"""How a file is read: as its suffix and its first lines suggest; by the dataset reader; or as plain
+text with one sentence per line."""
+
+_SIMILAR = 0.85
+_WAYS = "name the file, or pass --sentences if each line is a sentence"
+
+
+@dataclass(frozen=True)
+class InputReader:
+    """Makes inputs of what people give to a run.
+
+    Attributes:
+        task: of the run.
+        reader: of data files.
+        tokenizer: splits raw text that the reader does not read.
+    """
+
+    task: HeadTask[Any, Any]
+    reader: DatasetReader[Any]
+    tokenizer: Tokenizer
+    _seen: set[str] = field(default_factory=set)
+
+    def of(self, value: object) -> PredictionInput[Any]:
+        """Make an input of a sentence, or of a JSON object.
+
+        An object may have the keys of the task, or those that the run's reader of records takes.
+
+        Raises:
+            DataError: it is neither, or has not what the task needs.
+        """
+        values = {"sentence": value} if isinstance(value, str) else value
+        if not isinstance(values, Mapping):
+            raise DataError(f"expected a sentence or an object, found {shown(value)}")
+        if isinstance(self.reader, RecordReader) and self.reader.takes(values):
+            return self.reader.input(Record(values))
+        try:
+            example = self.task.example(values, self.tokenizer)
+        except DataError as error:
+            raise DataError(f"{error}{self._reader_keys()}") from error
+        fields = other_fields(values, self.task.input_keys)
+        self._warn_of_similar(fields, values)
+        return PredictionInput(example, fields)
+
+    def read(self, path: Path, form: InputForm = "auto") -> Iterator[PredictionInput[Any]]:
+        """Yield the inputs of a file, of the files of a folder or a pattern, or of `-`.
+
+        Raises:
+            DataError: it cannot be read, or is data that neither the reader nor the task knows.
+        """
+        is_piped = path == STANDARD_INPUT
+        if form == "dataset" and is_piped:
+            raise DataError("the dataset reader reads files, not standard input; name the file")
+        if form == "dataset" or _is_collection(path):
+            return iter(self.reader.read_inputs(path))
+        if form == "sentences":
+            return self._sentences(path, _piped_lines() if is_piped else read_lines(path))
+        return self._read_piped() if is_piped else self._read_file(FileSample.of(path))
+
+    def _read_piped(self) -> Iterator[PredictionInput[Any]]:
+        lines = _piped_lines()
+        first = list(islice(lines, NUM_SAMPLED_LINES))
+        formats = formats_of_lines([line for _, line in first])
+        if formats and FileFormat.JSON_LINES not in formats:
+            looks = f"standard input looks like {_described(formats)}, which is read from a file"
+            raise DataError(f"{looks}: {_WAYS}")
+        return self._lines(STANDARD_INPUT, chain(first, lines))
+
+    def _read_file(self, sample: FileSample) -> Iterator[PredictionInput[Any]]:
+        path, formats = sample.path, sample.formats()
+        is_for_reader = self.reader.recognizes(sample)
+        if FileFormat.JSON_LINES in formats:
+            is_document = is_for_reader and FileFormat.JSON_LINES not in self.reader.formats
+            if not is_document:
+                return self._lines(path, read_lines(path))
+        elif FileFormat.TABLE in formats and self._has_columns_of_inputs(sample, is_for_reader):
+            return self._records(path)
+        elif not formats and not is_for_reader:
+            return self._lines(path, read_lines(path))
+        if not is_for_reader:
+            raise self._unknown_data(path, formats)
+        _log.info("%s: read by %s, the dataset reader", path, registered_name(self.reader))
+        return iter(self.reader.read_inputs(path))
+
+    def _has_columns_of_inputs(self, sample: FileSample, is_for_reader: bool) -> bool:
+        """Tell whether each row of a table is an input, as an object on a line is."""
+        if is_for_reader:
+            return isinstance(self.reader, RecordReader)
+        names = sample.column_names()
+        return any(key in names for key in self.task.input_keys)
+
+    def _records(self, path: Path) -> Iterator[PredictionInput[Any]]:
+        for record in read_records(path, table=True):
+            with placed(path, record.line):
+                found = self.of(record.values)
+            yield found
+
+    def _lines(
+        self, path: Path, lines: Iterable[tuple[int, str]]
+    ) -> Iterator[PredictionInput[Any]]:
+        """Yield an input of each line that is not blank: an object, or a sentence."""
+        for number, line in lines:
+            text = line.strip()
+            if text:
+                with placed(path, number):
+                    found = self.of(json_object(line) if text.startswith("{") else text)
+                yield found
+
+    def _sentences(
+        self, path: Path, lines: Iterable[tuple[int, str]]
+    ) -> Iterator[PredictionInput[Any]]:
+        for number, line in lines:
+            text = line.strip()
+            if text:
+                with placed(path, number):
+                    example = self.task.example({"sentence": text}, self.tokenizer)
+                yield PredictionInput(example, {})
+
+    def _unknown_data(self, path: Path, formats: Collection[FileFormat]) -> DataError:
+        """Say what a file looks like, and how it can be read nevertheless."""
+        name = registered_name(self.reader)
+        fitting = [
+            name
+            for name, member in readers_of(self.task.example_type).items()
+            if not set(formats).isdisjoint(member.formats)
+        ]
+        others = f" (of this task: {', '.join(fitting)})" if fitting else ""
+        return DataError(
+            f"this looks like {_described(formats)}, which the run's dataset reader {name!r} does "
+            f"not read; name one that does with --reader NAME{others}, or pass --sentences if each "
+            "line is a sentence",
+            path=path,
+        )
+
+    def _reader_keys(self) -> str:
+        """Say which keys the dataset reader takes, where those of the task are missing."""
+        if not isinstance(self.reader, RecordReader):
+            return ""
+        keys = [key for key in self.reader.input_keys if key not in self.task.input_keys]
+        listed = ", ".join(map(repr, self.reader.input_keys))
+        return f" The run's dataset reader takes {listed}." if keys else ""
+
+    def _warn_of_similar(self, fields: Mapping[str, Any], values: Mapping[str, Any]) -> None:
+        """Warn once of a key that is copied to the output and may be a mistyped one of the task."""
+        missing = [key for key in self.task.input_keys if key not in values]
+        for name in fields:
+            if name in self._seen:
+                continue
+            self._seen.add(name)
+            if near := difflib.get_close_matches(name, missing, n=1, cutoff=_SIMILAR):
+                _log.warning("the key %r is not read; did you mean %r?", name, near[0])
+
+
+def dataset_reader(config: str | dict[str, Any], task: HeadTask[Any, Any]) -> DatasetReader[Any]:
+    """Build a reader of the examples of a task.
+
+    Raises:
+        RunError: there is none of that name, or it reads the examples of another task.
+        ConfigError: its keys are wrong.
+    """
+    known = members(DatasetReader)
+    if isinstance(config, str) and config not in known:
+        raise RunError(f"unknown dataset reader {config!r}; {allowed(config, known)}")
+    reader: DatasetReader[Any] = parse(DatasetReader, config, source="reader").build()
+    if reader.example_type is not task.example_type:
+        raise RunError(
+            f"{registered_name(reader)!r} reads {reader.example_type.__name__}, but the model "
+            f"takes {task.example_type.__name__}; "
+            f"readers that fit: {', '.join(readers_of(task.example_type))}"
+        )
+    return reader
+
+
+def registered_name(reader: DatasetReader[Any]) -> str:
+    """Return the name of a reader in a config."""
+    names = (name for name, member in members(DatasetReader).items() if member is type(reader))
+    return next(names, type(reader).__name__)
+
+
+def _described(formats: Collection[FileFormat]) -> str:
+    return " or ".join(each.value for each in FileFormat if each in formats)
+
+
+def _is_collection(path: Path) -> bool:
+    return path.is_dir() or (has_magic(str(path)) and not path.exists())
+
+
+def _piped_lines() -> Iterator[tuple[int, str]]:
+    return decoded_lines(sys.stdin.buffer, STANDARD_INPUT)
