@@ -54,7 +54,8 @@ _WORD_NUMBER = re.compile(r"\d+([-.]\d+)?")
 _BEGIN_DOCUMENT = re.compile(r"#\s?begin document")
 _DOCUMENT_START = "-DOCSTART-"
 _TAG = re.compile(r"O|[BIESLUM]-\S+|[A-Z]+[$A-Z]*|[^\w\s]+|\S*\*\S*")
-_TELLING_TAG = re.compile(r"O|[BIESLUM]-\S+|[A-Z]{2,}\$?|\S*\*\S*")
+_SPAN_TAG = re.compile(r"O|[BIESLUM]-\S+|\S*\*\S*")
+_PART_OF_SPEECH = re.compile(r"[A-Z]{2,}\$?")
 _UNFINISHED = re.compile(r".*[{\[,:]\s*")
 
 
@@ -185,8 +186,13 @@ def _is_columns(lines: Sequence[str]) -> bool:
         and all(len(row) > 1 for row in rows)
         and all(_is_even(block) for block in blocks)
         and all(map(_TAG.fullmatch, last))
-        and any(map(_TELLING_TAG.fullmatch, last))
+        and (any(map(_SPAN_TAG.fullmatch, last)) or _are_parts_of_speech(last))
     )
+
+
+def _are_parts_of_speech(cells: Sequence[str]) -> bool:
+    """Tell tags from the last words of sentences, which are seldom capitals: most must be."""
+    return len(cells) > 2 and 2 * sum(map(bool, map(_PART_OF_SPEECH.fullmatch, cells))) > len(cells)
 
 
 def _is_table(lines: Sequence[str]) -> bool:

@@ -50,6 +50,7 @@ def check_task(
     run = load(directory, device="cpu")
     _check_scores(run, directory)
     _check_formats(run, directory)
+    _check_file(run, directory)
     together = run.predict(inputs)
     assert len(together) == len(inputs)
     assert load(directory, device="cpu").predict(inputs) == together
@@ -89,6 +90,23 @@ def _check_formats(run: LoadedRun, directory: Path) -> None:
         flags = ["--predictions-format", name, "--device", "cpu"]
         assert main(["evaluate", str(directory), data, "--predictions", str(written), *flags]) == 0
         assert written.read_text().strip(), name
+
+
+def _check_file(run: LoadedRun, directory: Path) -> None:
+    """`elmo predict` reads the data of validation as `elmo evaluate` does, without its labels."""
+    data, task = run.experiment.paths["validation"], run.head().task
+    output = directory.with_name(f"{directory.name}-predicted")
+    flags = ["--output-file", str(output), "--device", "cpu"]
+    assert main(["predict", str(directory), str(data), *flags]) == 0
+    predicted = {_compared(json.loads(line)) for line in output.read_text().splitlines()}
+    scored = [task.to_json(*pair) for pair in run.score(data).predictions]
+    assert {_compared(prediction) for prediction in scored} <= predicted
+
+
+def _compared(prediction: dict[str, Any]) -> str:
+    """Return what is predicted but numbers; of roles, which are one example each, the words."""
+    keys = ("words", "premise", "hypothesis", "document", "id", "tags", "label", "clusters")
+    return json.dumps([prediction[key] for key in keys if key in prediction])
 
 
 def _check_alone(

@@ -15,13 +15,8 @@ from elmo_framework.data.inputs import other_fields
 from elmo_framework.data.paths import placed, read_lines
 from elmo_framework.data.reader import DatasetReader
 from elmo_framework.data.tagging import Span
-<<<<<<< HEAD
 from elmo_framework.tasks.srl.example import Proposition, SrlSentence
-from elmo_framework.tasks.srl.reader import PropositionReader
-=======
-from elmo_framework.tasks.srl.example import Proposition
 from elmo_framework.tasks.srl.reader import PropositionReader, UnlabeledSentence
->>>>>>> d1462df (elmo predict reads data files with the run's dataset reader and copies other fields)
 
 _HEADER = "# global.columns ="
 _NUMBER, _FORM, _PREDICATE = "ID", "FORM", "UP:PRED"
@@ -41,21 +36,13 @@ class ConlluPlusSrlReader(PropositionReader):
     words), or else to the shortest of them; what that cuts off goes on as `C-A1`.
     """
 
-<<<<<<< HEAD
-    def sentences(self, file: Path) -> Iterator[SrlSentence]:
-        """Yield the sentences of a file."""
-        names = _columns(file)
-        for rows in read_conllu(file, width=len(names), number_column=names.index(_NUMBER)):
-            tokens = [_token(row, names, file) for row in rows]
-=======
     formats: ClassVar[Collection[FileFormat]] = (FileFormat.CONLLU,)
 
-    def sentences(self, file: Path) -> Iterator[tuple[tuple[str, ...], list[Proposition]]]:
-        """Yield the words of each sentence of a file, and its propositions."""
+    def sentences(self, file: Path) -> Iterator[SrlSentence]:
+        """Yield the sentences of a file."""
         names = _columns(file, _HELD)
         for block in _blocks(file, names):
             tokens = [_token(row, names, file) for row in block.rows]
->>>>>>> d1462df (elmo predict reads data files with the run's dataset reader and copies other fields)
             propositions = [
                 Proposition(place, tuple(_tags(place, token, len(tokens), file)))
                 for place, token in enumerate(tokens)
@@ -70,11 +57,12 @@ class ConlluPlusSrlReader(PropositionReader):
         for block in _blocks(file, names):
             columns = zip(*(row.columns for row in block.rows), strict=True)
             cells = dict(zip(names, map(list, columns), strict=True))
-            predicates = None
+            predicates, senses = None, None
             if _PREDICATE in cells:
-                predicates = [i for i, sense in enumerate(cells[_PREDICATE]) if sense != _NONE]
+                senses = tuple(cells[_PREDICATE])
+                predicates = [place for place, sense in enumerate(senses) if sense != _NONE]
             fields = {**conllu_metadata(block), **other_fields(cells, (_NUMBER, _FORM))}
-            yield UnlabeledSentence(tuple(cells[_FORM]), predicates, fields)
+            yield UnlabeledSentence(tuple(cells[_FORM]), predicates, fields, senses)
 
 
 def _blocks(file: Path, names: Sequence[str]) -> Iterator[Block]:

@@ -38,11 +38,13 @@ class UnlabeledSentence(NamedTuple):
         words: of the sentence.
         predicates: the places of its predicates, from 0; None if the file does not say.
         fields: what else the file holds of it.
+        targets: as of `SrlExample`.
     """
 
     words: tuple[str, ...]
     predicates: list[int] | None
     fields: dict[str, Any]
+    targets: tuple[str, ...] | None = None
 
 
 class PropositionReader(FileReader[SrlExample]):
@@ -84,9 +86,9 @@ class PropositionReader(FileReader[SrlExample]):
 
     def inputs(self, file: Path) -> Iterator[PredictionInput[SrlExample]]:
         """Yield the sentences of a file, each once, with all of its predicates."""
-        for words, predicates, fields in self.unlabeled(file):
+        for words, predicates, fields, targets in self.unlabeled(file):
             asked = None if predicates is None else tuple(predicates)
-            yield PredictionInput(SrlExample(words, None, asked), fields)
+            yield PredictionInput(SrlExample(words, None, asked, targets), fields)
 
     @abstractmethod
     def sentences(self, file: Path) -> Iterator[SrlSentence]:
@@ -109,24 +111,14 @@ class SrlReader(PropositionReader):
             word is outside and none is marked, as in AllenNLP.
     """
 
-<<<<<<< HEAD
+    formats: ClassVar[Collection[FileFormat]] = (FileFormat.CONLL2012,)
+
     def sentences(self, file: Path) -> Iterator[SrlSentence]:
         """Yield the sentences of a file."""
         for sentence in read_conll2012(file):
-            stated = [place for place, name in enumerate(sentence.framesets) if name != _NONE]
+            stated = _stated(sentence.framesets)
             propositions = propositions_of(
                 sentence.predicates, stated, path=file, first_line=sentence.first_line
-=======
-    formats: ClassVar[Collection[FileFormat]] = (FileFormat.CONLL2012,)
-
-    def sentences(self, file: Path) -> Iterator[tuple[tuple[str, ...], list[Proposition]]]:
-        """Yield the words of each sentence of a file, and its propositions."""
-        for held in read_conll2012(file):
-            stated = _stated(held.framesets)
-            yield (
-                held.words,
-                propositions_of(held.predicates, stated, path=file, first_line=held.first_line),
->>>>>>> d1462df (elmo predict reads data files with the run's dataset reader and copies other fields)
             )
             yield SrlSentence(sentence.words, propositions, sentence.lemmas)
 
@@ -140,7 +132,8 @@ class SrlReader(PropositionReader):
                 "speakers": list(sentence.speakers),
                 "arguments": list(map(list, sentence.predicates)),
             }
-            yield UnlabeledSentence(sentence.words, _stated(sentence.framesets), fields)
+            stated = _stated(sentence.framesets)
+            yield UnlabeledSentence(sentence.words, stated, fields, sentence.lemmas)
 
 
 @final
@@ -175,19 +168,16 @@ class Conll2005Reader(PropositionReader):
             words, *columns = zip(*(row.columns for row in rows), strict=True)
             targets, *arguments = columns[self.target_column - 1 :]
             line = rows[0].line
-<<<<<<< HEAD
-            propositions = propositions_of(arguments, stated, path=file, first_line=line)
+            propositions = propositions_of(arguments, _stated(targets), path=file, first_line=line)
             yield SrlSentence(words, propositions, targets)
-=======
-            yield words, propositions_of(arguments, _stated(targets), path=file, first_line=line)
 
     def unlabeled(self, file: Path) -> Iterator[UnlabeledSentence]:
         """Yield the sentences of a file, with its other columns as `column_1` and so on."""
         for rows, _ in read_blocks(file, min_width=self.target_column + 1):
             words, *columns = zip(*(row.columns for row in rows), strict=True)
+            targets = columns[self.target_column - 1]
             fields = {f"column_{number}": list(cells) for number, cells in enumerate(columns, 1)}
-            yield UnlabeledSentence(words, _stated(columns[self.target_column - 1]), fields)
->>>>>>> d1462df (elmo predict reads data files with the run's dataset reader and copies other fields)
+            yield UnlabeledSentence(words, _stated(targets), fields, targets)
 
 
 @final
@@ -205,21 +195,10 @@ class DeepSrlReader(PropositionReader):
             word is outside and none is marked.
     """
 
-<<<<<<< HEAD
-    def sentences(self, file: Path) -> Iterator[SrlSentence]:
-        """Yield the sentences of a file."""
-        held: list[_Line] = []
-        for line in parsed_lines(file, _of_line):
-            if held and not line.goes_on(held[-1]):
-                yield _sentence(held)
-                held = []
-            held.append(line)
-        yield _sentence(held)
-=======
     formats: ClassVar[Collection[FileFormat]] = (FileFormat.PROPOSITIONS,)
 
-    def sentences(self, file: Path) -> Iterator[tuple[tuple[str, ...], list[Proposition]]]:
-        """Yield the words of each sentence of a file, and its propositions."""
+    def sentences(self, file: Path) -> Iterator[SrlSentence]:
+        """Yield the sentences of a file."""
         return map(_sentence, _grouped(parsed_lines(file, _of_line)))
 
     def unlabeled(self, file: Path) -> Iterator[UnlabeledSentence]:
@@ -232,7 +211,6 @@ class DeepSrlReader(PropositionReader):
 
 def _stated(cells: Sequence[str]) -> list[int]:
     return [place for place, cell in enumerate(cells) if cell != _NONE]
->>>>>>> d1462df (elmo predict reads data files with the run's dataset reader and copies other fields)
 
 
 class _Line(NamedTuple):
@@ -245,11 +223,6 @@ class _Line(NamedTuple):
         return self.words == before.words and 0 <= before.place < self.place
 
 
-<<<<<<< HEAD
-def _sentence(lines: Sequence[_Line]) -> SrlSentence:
-    propositions = [Proposition(line.place, line.tags) for line in lines if line.place >= 0]
-    return SrlSentence(lines[0].words, propositions)
-=======
 def _grouped(lines: Iterable[_Line]) -> Iterator[list[_Line]]:
     """Yield the lines of each sentence."""
     held: list[_Line] = []
@@ -262,10 +235,9 @@ def _grouped(lines: Iterable[_Line]) -> Iterator[list[_Line]]:
         yield held
 
 
-def _sentence(lines: Sequence[_Line]) -> tuple[tuple[str, ...], list[Proposition]]:
-    held = [Proposition(line.place, line.tags) for line in lines if line.place >= 0]
-    return lines[0].words, held
->>>>>>> d1462df (elmo predict reads data files with the run's dataset reader and copies other fields)
+def _sentence(lines: Sequence[_Line]) -> SrlSentence:
+    propositions = [Proposition(line.place, line.tags) for line in lines if line.place >= 0]
+    return SrlSentence(lines[0].words, propositions)
 
 
 def _of_line(line: str) -> _Line:

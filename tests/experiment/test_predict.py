@@ -1,0 +1,141 @@
+"""`elmo predict` on files of data."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from elmo_framework import load
+from elmo_framework.commands.main import main
+from tests.experiment.jobs import DATA, ROOT
+from tests.experiment.test_text_configs import TOPICS
+
+CSV = ROOT / "tests/fixtures/text_classification/topics.csv"
+
+
+@pytest.fixture(scope="module")
+def topics(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The run of a small classifier that was trained on a table."""
+    folder = tmp_path_factory.mktemp("topics")
+    config = {**TOPICS, "train_data_path": str(CSV), "trainer": {"num_epochs": 1, "callbacks": []}}
+    (folder / "topics.json").write_text(json.dumps(config))
+    assert main(["train", str(folder / "topics.json"), "-s", str(folder / "run")]) == 0
+    return folder / "run"
+
+
+def predicted(capsys: pytest.CaptureFixture[str], *words: object) -> list[dict[str, Any]]:
+    capsys.readouterr()
+    assert main(["predict", *map(str, words)]) == 0
+    return [json.loads(line) for line in capsys.readouterr().out.splitlines()]
+
+
+def test_a_table_is_predicted_by_rows_with_its_other_columns(
+    topics: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "new.csv"
+    path.write_text('id,text,label\n7,"Stir, bake.",\n8,Snow fell.,unseen\n')
+
+    first, second = predicted(capsys, topics, path)
+
+    assert [first["id"], first["words"]] == ["7", ["Stir", ",", "bake", "."]]
+    assert [second["id"], second["words"]] == ["8", ["Snow", "fell", "."]]
+    assert (first["input_label"], second["input_label"]) == ("", "unseen")
+    assert {first["label"], second["label"]} <= {"cooking", "sport", "weather"}
+    assert load(topics).predict_file(path) == [first, second]
+    (alone,) = load(topics).predict([{"id": "7", "text": "Stir, bake.", "label": ""}])
+    probabilities = pytest.approx(first["probabilities"], abs=1e-5)
+    assert alone == {**first, "probabilities": probabilities}
+
+
+def test_columns_are_predicted_by_sentences_whatever_their_labels(
+    tagger: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    labeled, words = tmp_path / "a.txt", tmp_path / "b.conll"
+    labeled.write_text("Anna NNP I-NP B-UNSEEN\nleft VBD I-VP O\n\nRain NN I-NP O\n")
+    words.write_text("Anna\nleft\n\nRain\n")
+
+    first, second = predicted(capsys, tagger, labeled)
+    plain = predicted(capsys, tagger, words)
+
+    assert [first["words"], second["words"]] == [["Anna", "left"], ["Rain"]]
+    assert first["ner"] == ["B-UNSEEN", "O"]
+    assert [each["tags"] for each in plain] == [first["tags"], second["tags"]]
+
+
+def test_predictions_of_a_file_are_those_of_its_evaluation(
+    tagger: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file, run = DATA / "valid.txt", load(tagger)
+
+    found = predicted(capsys, tagger, file)
+
+    scored = [list(tags) for tags, _ in run.score(file).predictions]
+    assert [each["tags"] for each in found][: len(scored)] == scored
+    assert len(found) > len(scored)  # the reader was limited to `max_instances` for training
+
+
+def test_a_reader_can_be_named(
+    tagger: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "new.csv"
+    path.write_text("word,n\nAnna,1\nleft,2\n")
+    reader = {"type": "tagging_table", "word_column": "word", "tag_column": "tag"}
+
+    (found,) = predicted(capsys, tagger, path, "--reader", json.dumps(reader))
+
+    assert (found["words"], found["n"]) == (["Anna", "left"], ["1", "2"])
+    assert load(tagger).predict_file(path, reader=reader) == [found]
+
+
+@pytest.mark.parametrize("flag", ["--sentences", "--use-dataset-reader"])
+def test_how_a_file_is_read_can_be_forced(
+    flag: str, tagger: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "words.csv"
+    path.write_text("Anna\nleft\n")
+
+    found = predicted(capsys, tagger, path, flag)
+
+    expected = [["Anna"], ["left"]] if flag == "--sentences" else [["Anna", "left"]]
+    assert [each["words"] for each in found] == expected
+
+
+def test_other_data_is_refused_with_both_ways(
+    tagger: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "new.csv"
+    path.write_text("id,body\n7,Anna left.\n")
+
+    assert main(["predict", str(tagger), str(path)]) == 2
+
+    error = capsys.readouterr().err
+    assert "this looks like a table" in error
+    assert "--reader NAME" in error
+    assert "--sentences" in error
+
+
+def test_formats_of_scorers_take_files_without_labels(
+    tagger: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "words.conll"
+    path.write_text("Anna\nleft\n")
+
+    assert main(["predict", str(tagger), str(path), "--predictions-format", "conll"]) == 0
+
+    lines = capsys.readouterr().out.splitlines()
+    assert [line.split()[:1] for line in lines] == [["Anna"], ["left"], []]
+    assert [len(line.split()) for line in lines] == [2, 2, 0]
+
+
+def test_a_tokenizer_can_take_the_place_of_that_of_the_reader(
+    topics: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "new.csv"
+    path.write_text("text\nSnow fell.\n")
+
+    (found,) = predicted(capsys, topics, path, "--tokenizer", "whitespace")
+
+    assert found["words"] == ["Snow", "fell."]
