@@ -1,0 +1,186 @@
+"""Faults that someone could make, and that would change results without a word."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Fault:
+    """One text in a file that another takes the place of.
+
+    Attributes:
+        path: of the file, from the root of the project.
+        before: what is there, once.
+        after: what takes its place.
+    """
+
+    path: str
+    before: str
+    after: str
+
+
+def _faults(path: str, *changes: tuple[str, str]) -> list[Fault]:
+    return [Fault(f"elmo_framework/{path}", *change) for change in changes]
+
+
+_TRAINING = [
+    *_faults(
+        "training/trainer.py",
+        ("largest = self.options.grad_norm or math.inf", "largest = math.inf"),
+        ("loss if penalty is None else loss + penalty", "loss"),
+        ("with self.average.in_place():", "with nullcontext():"),
+        ("total / len(batches)", "total"),
+        ("        self.average.update()\n", ""),
+        ("        self.optimizer.zero_grad(set_to_none=True)\n", ""),
+        (">= max(1, patience)", "> max(1, patience)"),
+        ('"carried": self.model.carried_state(),', '"carried": {},'),
+        ("self._parameters, self.options.grad_clipping)", "self._parameters, 1.0)"),
+    ),
+    *_faults("training/moving_average.py", ("1 - self._decay", "self._decay")),
+    *_faults(
+        "training/progress.py",
+        ("score <= max(self.scores)", "score < max(self.scores)"),
+        ("scores[metric[1:]] if metric[0] == ", "-scores[metric[1:]] if metric[0] == "),
+    ),
+    *_faults(
+        "training/evaluator.py",
+        ("    model.eval()\n", ""),
+        (
+            "with inference(model), model.fresh_state():\n            for",
+            "with inference(model):\n            for",
+        ),
+        ("return self._group.sum(sums)", "return sums"),
+    ),
+    *_faults(
+        "training/sparse_gradients.py",
+        (".clamp(max=1.0)", ""),
+        ("alpha=-group", "alpha=group"),
+    ),
+]
+_NN = [
+    *_faults(
+        "nn/lstm_step.c",
+        ("            d = fabsf(c1[k]) >= limit ? 0.0f : d;\n", ""),
+        ("dc[k] = d * f;", "dc[k] = d;"),
+        ("d * i * (1.0f - j * j)", "d * i * (1.0f - j)"),
+        ("d * i * (1.0f - j * j)", "0.5f * d * i * (1.0f - j * j)"),
+        ("clipped(f * c0[k] + i * j, limit)", "f * c0[k] + i * j"),
+    ),
+    *_faults(
+        "nn/highway_step.c",
+        ("of_memory[k] = d * f;", "of_memory[k] = d;"),
+        ("(o * outer - carried[k])", "(o * outer)"),
+        ("of_output[k] - of_cell;", "of_output[k];"),
+        (
+            "out[k] += mask ? of_hidden[at + k] * mask[at + k] :",
+            "out[k] += mask ? of_hidden[at + k] :",
+        ),
+    ),
+    *_faults("nn/row_product.c", ("total += sum;", "total = sum;")),
+    *_faults(
+        "nn/lstm_step.py",
+        ("inner = inner.masked_fill(after.abs() >= cell_clip, 0)", "pass"),
+        ("of_memory.copy_(inner * f)", "of_memory.copy_(inner)"),
+    ),
+    *_faults(
+        "nn/crf.py",
+        ("total[:, :, None] + self.transitions", "total[:, :, None] + self.transitions.T"),
+        ("torch.where(is_word[:, None], extended, total)", "extended"),
+        ("self.transitions + self.inner_constraint", "self.transitions"),
+    ),
+    *_faults(
+        "nn/sampled_softmax.py",
+        ("bias = bias - expected", "bias = bias"),
+        ("        _ignore_hits(logits, targets, ids)\n", ""),
+        ("num_samples + repeats", "num_samples + 0 * repeats"),
+    ),
+    *_faults(
+        "nn/highway.py", ("torch.lerp(inputs, transformed,", "torch.lerp(transformed, inputs,")
+    ),
+    *_faults("nn/scalar_mix.py", ("return gamma * mixed", "return mixed")),
+    *_faults("nn/projected_lstm.py", ("(2 * size, size)", "(size, 2 * size)")),
+    *_faults(
+        "nn/elmo_lstm.py",
+        ("self._use_skip_connections and layer > 0", "self._use_skip_connections"),
+    ),
+    *_faults(
+        "nn/variational_dropout.py",
+        ("len(inputs), 1, inputs", "len(inputs), inputs.shape[1], inputs"),
+    ),
+]
+_BILM = [
+    *_faults(
+        "bilm/bilm.py",
+        ("turned = reversed_rows(words, mask)", "turned = words"),
+        ("(steps == lengths[:, None] + 1)", "(steps == lengths[:, None])"),
+        ("vectors[:, 1:-1]", "vectors[:, :-2]"),
+    ),
+    *_faults(
+        "bilm/context_layers.py",
+        (
+            'if direction == "forward" else self.backward_lstm',
+            "if direction else self.backward_lstm",
+        ),
+        (
+            "cell_clip: Annotated[float, Gt(0)] | None = 3.0",
+            "cell_clip: Annotated[float, Gt(0)] | None = None",
+        ),
+    ),
+    *_faults("bilm/layer_mix.py", ("self._l2 * sum(", "0 * sum(")),
+    *_faults("bilm/token_encoder.py", ("(6, 512), (7, 1024)]", "(6, 1024), (7, 512)]")),
+]
+_DATA = [
+    *_faults(
+        "data/batches.py",
+        ("return joint[share.rank :: share.world_size]", "return joint"),
+        ("return padded[share.rank :: share.world_size]", "return padded"),
+        ("[self._context.seed, epoch]", "[self._context.seed, 0]"),
+    ),
+    *_faults("data/characters.py", ("byte + 1 for byte", "byte for byte")),
+    *_faults("data/vocabulary.py", ("(-pair[1], pair[0])", "(pair[1], pair[0])")),
+    *_faults(
+        "data/tagging.py",
+        ('"BUS" or previous.prefix in "OULSE"', '"BUS" or previous.prefix in "O"'),
+    ),
+]
+_METRICS = [
+    *_faults(
+        "metrics/coreference.py",
+        ("for name in _AVERAGED) / 3", "for name in _AVERAGED) / 2"),
+        ("2 * size / (len(cluster) + len(response[other]))", "size / len(cluster)"),
+    ),
+    *_faults("metrics/shares.py", ("2 * precision * recall", "precision * recall")),
+    *_faults("metrics/squad.py", ("max(_overlap(", "min(_overlap(")),
+    *_faults("metrics/srl.py", ('frozenset({"V"})', "frozenset()")),
+]
+_TASKS = [
+    *_faults(
+        "tasks/coreference/mentions.py",
+        ("int(self._spans_per_word * num_words)", "int(2 * self._spans_per_word * num_words)"),
+        ("words.encoded.index_select(0, starts + widths)", "words.encoded.index_select(0, starts)"),
+    ),
+    *_faults(
+        "tasks/coreference/span_ranker.py",
+        ("ends = places[spans.starts + spans.widths]", "ends = places[spans.starts]"),
+    ),
+    *_faults("tasks/question_answering/bidaf_self_attention.py", ("| None = 17", "| None = 18")),
+    *_faults(
+        "tasks/question_answering/span_search.py", ("first + max_length", "first + max_length + 1")
+    ),
+    *_faults(
+        "tasks/language_modeling/bi_language_model.py",
+        ("loss=num_steps * (", "loss=("),
+        ("(forward + backward) / 2", "forward"),
+        ("self._states[direction] = tuple(", "tuple("),
+    ),
+    *_faults("tasks/language_modeling/windows.py", ("self.share.rank * size", "0 * size")),
+]
+_EMBEDDERS = _faults(
+    "embedders/elmo.py",
+    ("        self._held.eval()\n", ""),
+    ("            carried.keep(output.state)", "            pass"),
+)
+
+FAULTS: Sequence[Fault] = (*_TRAINING, *_NN, *_BILM, *_DATA, *_METRICS, *_TASKS, *_EMBEDDERS)
