@@ -11,7 +11,7 @@ TEST_ENVIRONMENT := $(ONE_THREAD) CUDA_VISIBLE_DEVICES=
 TWO_AT_ONCE := -n 2 --dist loadfile
 
 .DEFAULT_GOAL := help
-.PHONY: help install demo test lint types layers tests coverage format golden same-loss crash-campaign bench clean
+.PHONY: help install demo test lint types layers tests coverage format golden same-loss mutants crash-campaign bench clean
 
 help:  ## list the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | sort | expand -t 18
@@ -31,7 +31,7 @@ $(STAMP): setup.cfg pyproject.toml constraints.txt
 demo: install  ## pretrain a tiny biLM, train a tagger without it, with it and with mini
 	$(ONE_THREAD) $(VENV)/bin/python experiments/demo/run.py
 
-test: lint types layers tests  ## all checks and the whole test suite
+test: lint types layers same-loss tests  ## all checks and the whole test suite
 
 lint: install
 	$(RUN) ruff check .
@@ -57,7 +57,10 @@ golden: install  ## write the filled configs again that the tests compare with
 	$(RUN) pytest tests/golden --write-golden -q
 
 same-loss: install  ## the losses of a seeded 20-step run; a refactoring must not change them
-	$(VENV)/bin/python benchmarks/same_loss.py
+	$(TEST_ENVIRONMENT) $(VENV)/bin/python benchmarks/same_loss.py
+
+mutants: install  ## put N small faults into copies of the package; list those that no test notices
+	$(ONE_THREAD) $(VENV)/bin/python benchmarks/mutants.py --count $(or $(N),200) $(ARGS)
 
 crash-campaign: install  ## kill training and more at N random moments (N=50); the results must not change
 	$(VENV)/bin/python benchmarks/crash_campaign.py --kills $(or $(N),50)

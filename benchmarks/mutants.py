@@ -43,7 +43,8 @@ from mutation import Edit, Mutant, chosen, mutants_of, named
 _ROOT = Path(__file__).parents[1]
 _PACKAGE = "elmo_framework"
 _PACKAGES = ("nn", "bilm", "training", "metrics", "tasks", "embedders", "data")
-_NOT_COPIED = (".git", ".venv", "runs", "data", "*.egg-info", "__pycache__", ".*_cache")
+_COPIED = ("benchmarks", "docs", "elmo_framework", "experiments", "plugins", "tests")
+"""The folders that tests read, beside the files in the root of the project."""
 _PRELOADED = ("torch", "torch.distributed", "scipy.optimize", "h5py", "pydantic", "spacy")
 """Large libraries that are imported once, before the processes of the trials are forked."""
 _CPU_SECONDS, _SECONDS, _BYTES = 120, 900, 8 << 30
@@ -99,8 +100,14 @@ class Copy:
     def __init__(self, folder: Path) -> None:
         self.folder = folder
         shutil.rmtree(folder, ignore_errors=True)
-        shutil.copytree(_ROOT, folder, ignore=shutil.ignore_patterns(*_NOT_COPIED))
+        folder.mkdir(parents=True)
+        for path in _ROOT.iterdir():
+            if path.name in _COPIED:
+                shutil.copytree(path, folder / path.name, ignore=shutil.ignore_patterns("*.pyc"))
+            elif path.is_file():
+                shutil.copy2(path, folder)
         self._restored: dict[Path, tuple[bytes, float]] = {}
+        self._num_changes = 0
 
     def change(self, mutant: Mutant) -> None:
         """Put a fault in."""
@@ -108,8 +115,10 @@ class Copy:
         source, modified = path.read_bytes(), path.stat().st_mtime
         self._restored[path] = source, modified
         path.write_bytes(mutant.apply(source))
-        # Compiled code of the file as it was is not taken for that of the file as it is.
-        os.utime(path, (modified + 7, modified + 7))
+        self._num_changes += 1
+        # A time of its own, so that the bytecode of no other fault is taken for its own.
+        own = modified - self._num_changes
+        os.utime(path, (own, own))
 
     def restore(self) -> None:
         """Take the fault out."""
@@ -177,6 +186,7 @@ def main() -> int:
     parser.add_argument("--again", action="store_true", help="try what was noticed before, too")
     parser.add_argument("--list", action="store_true", help="show the mutants and try none")
     options = parser.parse_args()
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit("stopped by SIGTERM"))
     mutants = [m for m in all_mutants(options.count, options.seed) if _is_asked_for(m, options)]
     if options.list:
         for mutant in mutants:
@@ -196,13 +206,15 @@ def campaign(mutants: Sequence[Mutant], options: Namespace) -> int:
     record = options.record.resolve()
     (record / "logs").mkdir(parents=True, exist_ok=True)
     results = {} if options.again else _results(record, mutants)
+    # As the files are now: they may change while this runs.
+    differences = {m.identity: m.difference((_ROOT / m.path).read_bytes()) for m in mutants}
     left = [m for m in mutants if results.get(m.identity, "") not in ("killed", "timeout")]
     say(f"{len(mutants)} mutants, {len(mutants) - len(left)} of them noticed before")
     for name in _PRELOADED:
         import_module(name)
     copies = [Copy(record / f"copy-{number}") for number in range(options.jobs)]
     folders = sorted({tests_folder(mutant.path) for mutant in left})
-    coverages = {folder: _coverage(copies, folder, record) for folder in folders}
+    coverages = _coverages(copies, folders, record)
     with (record / "results.jsonl").open("a", encoding="utf-8") as file:
         for number, result in enumerate(_tried(left, copies, coverages, record), 1):
             identity = result.mutant.identity
@@ -213,7 +225,7 @@ def campaign(mutants: Sequence[Mutant], options: Namespace) -> int:
                 f"[{number}/{len(left)}] {result.verdict} in {result.seconds:.0f} s: "
                 f"{_description(result.mutant)}  {result.test}"
             )
-    report = _report(mutants, results)
+    report = _report(mutants, results, differences)
     (record / "report.txt").write_text(report, encoding="utf-8")
     say(report)
     return int(any(results[m.identity] in ("survived", "error") for m in _unexplained(mutants)))
@@ -288,6 +300,7 @@ def _pytest(
 ) -> None:
     """Run pytest in a copy of the project; end this process with its exit code."""
     os.setsid()
+    signal.signal(signal.SIGTERM, signal.SIG_DFL)
     output = os.open(log, os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
     for descriptor, source in ((0, os.open(os.devnull, os.O_RDONLY)), (1, output), (2, output)):
         os.dup2(source, descriptor)
@@ -298,9 +311,6 @@ def _pytest(
     ]
     os.environ |= {"PYTHONPATH": str(folder), **variables}
     if is_limited:
-        # Bytecode of a fault is not kept for the next one.
-        sys.dont_write_bytecode = True
-        os.environ["PYTHONDONTWRITEBYTECODE"] = "1"
         resource.setrlimit(resource.RLIMIT_CPU, (_CPU_SECONDS, _CPU_SECONDS + 10))
         resource.setrlimit(resource.RLIMIT_DATA, (_BYTES, _BYTES))
     spec = find_spec(_PACKAGE)
@@ -312,22 +322,37 @@ def _pytest(
     os._exit(code)
 
 
-def _coverage(copies: Sequence[Copy], folder: str, record: Path) -> Coverage:
-    """Run the tests of a folder in each copy, which leaves compiled code there; note the lines."""
-    kept = record / f"coverage-{_digest(folder)}.json"
-    if kept.exists():
-        return Coverage(json.loads(kept.read_text(encoding="utf-8")))
-    say(f"running {folder} without a fault ...")
-    data, log = record / "coverage.data", record / "logs" / "coverage.txt"
+def _coverages(copies: Sequence[Copy], folders: Sequence[str], record: Path) -> dict[str, Coverage]:
+    """Run the tests of folders without a fault, as many at a time as there are copies."""
+    files = {folder: record / f"coverage-{_digest(folder)}" for folder in folders}
+    missing = [folder for folder in folders if not files[folder].exists()]
+    for some in (missing[at : at + len(copies)] for at in range(0, len(missing), len(copies))):
+        say(f"running {', '.join(some)} without a fault ...")
+        started = [
+            (folder, copy, _start_with_coverage(copy, folder, files[folder]))
+            for folder, copy in zip(some, copies, strict=False)
+        ]
+        try:
+            for folder, copy, process in started:
+                process.join()
+                if process.exitcode:
+                    sys.exit(f"{folder} fails without a fault; see {files[folder]}.txt")
+                coverage = _coverage_of(files[folder].with_suffix(".data"), copy.folder)
+                files[folder].write_text(json.dumps(coverage.tests), encoding="utf-8")
+        finally:
+            for *_, process in started:
+                end(process)
+    return {
+        folder: Coverage(json.loads(file.read_text(encoding="utf-8")))
+        for folder, file in files.items()
+    }
+
+
+def _start_with_coverage(copy: Copy, folder: str, file: Path) -> ForkProcess:
+    data, log = file.with_suffix(".data"), file.with_suffix(".txt")
     data.unlink(missing_ok=True)
     flags = [f"--cov={_PACKAGE}", "--cov-context=test", "--cov-report="]
-    process = copies[0].start([folder, *flags], log, is_limited=False, COVERAGE_FILE=str(data))
-    process.join()
-    if process.exitcode:
-        sys.exit(f"the tests of {folder} fail without a fault; see {log}")
-    coverage = _coverage_of(data, copies[0].folder)
-    kept.write_text(json.dumps(coverage.tests), encoding="utf-8")
-    return coverage
+    return copy.start([folder, *flags], log, is_limited=False, COVERAGE_FILE=str(data))
 
 
 def _coverage_of(data: Path, root: Path) -> Coverage:
@@ -413,7 +438,9 @@ def _description(mutant: Mutant) -> str:
     return f"{mutant.identity} {mutant.path}:{mutant.line} {mutant.kind}"
 
 
-def _report(mutants: Sequence[Mutant], results: Mapping[str, Verdict]) -> str:
+def _report(
+    mutants: Sequence[Mutant], results: Mapping[str, Verdict], differences: Mapping[str, str]
+) -> str:
     """Return the verdicts of each package as a table, then the mutants that no test noticed."""
     packages = [*(f"{_PACKAGE}/{name}" for name in _PACKAGES), _PACKAGE]
     lines = [f"{'':28} mutants  killed  timeout  survived"]
@@ -424,8 +451,7 @@ def _report(mutants: Sequence[Mutant], results: Mapping[str, Verdict]) -> str:
     for mutant in mutants:
         if results[mutant.identity] not in ("killed", "timeout"):
             reason = EQUIVALENT.get(mutant.identity, results[mutant.identity])
-            source = (_ROOT / mutant.path).read_bytes()
-            lines += ["", f"{_description(mutant)}: {reason}", mutant.difference(source)]
+            lines += ["", f"{_description(mutant)}: {reason}", differences[mutant.identity]]
     return "\n".join(lines) + "\n"
 
 

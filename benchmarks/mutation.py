@@ -46,7 +46,7 @@ _C_PATTERNS: Sequence[tuple[str, str, str]] = (
     ("comparison", r"==", "!="),
     ("arithmetic", r"(?<=\s)\+(?=\s)", "-"),
     ("arithmetic", r"(?<=\s)-(?=\s)", "+"),
-    ("arithmetic", r"(?<=[\w)] )\*(?=\s)", "/"),
+    ("arithmetic", r"(?<=[\w)\]] )\*(?=\s)", "/"),
     ("arithmetic", r"(?<=\s)/(?=\s)", "*"),
     ("arithmetic", r"\+=", "-="),
     ("arithmetic", r"\*=", "="),

@@ -1,20 +1,23 @@
 """The losses of a seeded 20-step run of a biLM and of a tagger on it; a refactoring keeps them.
 
-They are compared with those in `same_loss.json`, which `--write` replaces: bit by bit on a
-machine like the one that it was written on, with the same torch and as many threads, and
-otherwise within a relative 1e-4, since products are then added up in another order.
+They are compared with those in `same_loss.json`, which `--write` replaces: bit by bit on the type
+of CPU that they were recorded on, with the same torch and C compiler, and otherwise within a
+relative 1e-4, since products are then added up in another order.
 """
 
 from __future__ import annotations
 
 import json
 import math
+import os
 import platform
+import subprocess
 import sys
 import tempfile
 from argparse import ArgumentParser
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
+from shutil import which
 from typing import Any, final
 
 import torch
@@ -56,24 +59,25 @@ class LossLog(Observer):
 
 
 def main() -> int:
-    """Train, print the losses, and compare or write them; return 1 when they differ."""
+    """Train, and compare the losses or write them; return 1 when they differ."""
     parser = ArgumentParser(description="Compare the losses of 20 steps with the recorded ones.")
     parser.add_argument("--write", action="store_true", help=f"record them in {_RECORD.name}")
     is_written = parser.parse_args().write
     torch.set_num_threads(1)
-    losses = _losses()
-    for name, values in losses.items():
-        say("\n".join(f"{name} {step} {loss!r}" for step, loss in enumerate(values, 1)))
+    losses, circumstances = _losses(), _circumstances()
     if is_written:
-        recorded = {"circumstances": _circumstances(), "losses": losses}
+        recorded = {"circumstances": circumstances, "losses": losses}
         _RECORD.write_text(json.dumps(recorded, indent=2) + "\n")
+        say(f"recorded in {_RECORD}")
         return 0
-    return _compare(losses, json.loads(_RECORD.read_text()))
+    return compare(losses, circumstances, json.loads(_RECORD.read_text()))
 
 
 def _losses() -> Losses:
     """Train both models; return their losses by the name of the job."""
     with tempfile.TemporaryDirectory() as folder:
+        # Layers that were computed before a change of the code must not hide it.
+        os.environ["ELMO_CACHE_ROOT"] = str(Path(folder) / "cache")
         bilm, tagger = Path(folder) / "bilm", Path(folder) / "tagger"
         return {
             "bilm": _trained(pretraining(_TRAINER), bilm),
@@ -88,46 +92,77 @@ def _trained(job: Job, directory: Path) -> list[float]:
     return losses
 
 
-def _compare(losses: Losses, recorded: Mapping[str, Any]) -> int:
-    """Say where the losses differ from the recorded ones; return the exit code."""
-    others = {
-        name: f"{recorded['circumstances'].get(name)!r}, now {value!r}"
-        for name, value in _circumstances().items()
-        if recorded["circumstances"].get(name) != value
-    }
-    tolerance = _TOLERANCE if others else 0.0
-    for name, change in others.items():
-        say(f"recorded with {name} {change}: compared within a relative {_TOLERANCE:g}")
-    differences = [
-        f"{name}, step {step}: {loss!r}, recorded {before!r}"
-        for name, values in losses.items()
-        for step, (loss, before) in enumerate(zip(values, recorded["losses"][name], strict=True), 1)
-        if not math.isclose(loss, before, rel_tol=tolerance)
-    ]
+def compare(losses: Losses, circumstances: Mapping[str, Any], recorded: Mapping[str, Any]) -> int:
+    """Print where losses differ from the recorded ones; return the exit code.
+
+    Args:
+        losses: of now, by the name of the job.
+        circumstances: of now.
+        recorded: both as they were: `losses` and `circumstances`.
+    """
+    before = recorded["circumstances"]
+    changed = sorted(
+        name for name in {*circumstances, *before} if circumstances.get(name) != before.get(name)
+    )
+    for name in changed:
+        say(
+            f"{name} was {before.get(name)!r} and is {circumstances.get(name)!r}: losses are "
+            f"compared within a relative {_TOLERANCE:g}"
+        )
+    differences = list(_differences(losses, recorded["losses"], _TOLERANCE if changed else 0.0))
     if differences:
-        heading = "the losses have changed; if they should, run again with --write:"
-        say("\n".join([heading, *differences]))
+        say("\n".join(["the losses have changed:", *differences]))
+        say("if they should, record them again: python benchmarks/same_loss.py --write")
         return 1
-    say(f"the losses are the recorded ones {'within the tolerance' if others else 'bit by bit'}")
+    say(f"the losses are the recorded ones{' within the tolerance' if changed else ', bit by bit'}")
     return 0
+
+
+def _differences(losses: Losses, before: Losses, tolerance: float) -> Iterator[str]:
+    for name in sorted({*losses, *before}):
+        values, recorded = losses.get(name, []), before.get(name, [])
+        if len(values) != len(recorded):
+            yield f"{name}: {len(values)} losses, recorded {len(recorded)}"
+        for step, (loss, old) in enumerate(zip(values, recorded, strict=False), 1):
+            if not math.isclose(loss, old, rel_tol=tolerance):
+                yield f"{name}, step {step}: {loss!r}, recorded {old!r}"
 
 
 def _circumstances() -> dict[str, Any]:
     """Return what decides in which order a machine adds up."""
     return {
-        "processor": _processor(),
+        "processor": processor(Path("/proc/cpuinfo")),
         "instructions": torch.backends.cpu.get_cpu_capability(),
+        "compiler": _compiler(),
         "torch": torch.__version__,
         "threads": torch.get_num_threads(),
     }
 
 
-def _processor() -> str:
-    """Return the name of the processor's model."""
-    described = Path("/proc/cpuinfo")
+def processor(described: Path) -> str:
+    """Return the type of the CPU: its maker, family and model, as Linux describes them.
+
+    Virtual machines often hide the name that it is sold under, but not these numbers.
+    """
     lines = described.read_text().splitlines() if described.exists() else []
-    names = (line.partition(":")[2].strip() for line in lines if line.startswith("model name"))
-    return next(names, platform.processor() or platform.machine())
+    fields = {
+        key.strip(): value.strip() for key, _, value in (line.partition(":") for line in lines)
+    }
+    if "vendor_id" not in fields:
+        return platform.processor() or platform.machine()
+    return (
+        f"{fields['vendor_id']} family {fields.get('cpu family')} model {fields.get('model')} "
+        f"({fields.get('model name')})"
+    )
+
+
+def _compiler() -> str | None:
+    """Return the version of the C compiler that the fast paths are compiled with."""
+    path = which(os.environ.get("CC", "cc"))
+    if path is None:
+        return None
+    told = subprocess.run([path, "--version"], capture_output=True, text=True, check=False)
+    return told.stdout.partition("\n")[0]
 
 
 if __name__ == "__main__":
