@@ -25,6 +25,7 @@ MODULES = (
     "elmo_framework.encoders.self_attentive",
     "elmo_framework.tasks.classification.basic_classifier",
     "elmo_framework.tasks.classification.bcn",
+    "elmo_framework.tasks.classification.folder_reader",
     "elmo_framework.tasks.classification.output_layer",
     "elmo_framework.tasks.classification.reader",
     "elmo_framework.tasks.classification.sst_reader",

@@ -49,8 +49,13 @@ def _without_files(path: Path) -> str:
     return "a folder without files"
 
 
+def is_visible(path: Path) -> bool:
+    """Tell whether a file or a folder is not hidden."""
+    return not path.name.startswith(".")
+
+
 def _is_visible_file(path: Path) -> bool:
-    return path.is_file() and not path.name.startswith(".")
+    return path.is_file() and is_visible(path)
 
 
 def matches(pattern: Path) -> Iterator[Path]:

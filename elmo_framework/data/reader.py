@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from itertools import chain, islice
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, Generic, Protocol, TypeVar, runtime_checkable
@@ -100,7 +100,7 @@ class FileReader(DatasetReader[ExampleT]):
             DataError: a file is not in this format, or holds nothing, or all that the files hold is
                 left out.
         """
-        files = (self.examples(file) for file in data_files(path))
+        files = (self.examples(file) for file in self.files(path))
         examples = islice(chain.from_iterable(files), self.max_instances)
         return at_least_one(examples, self.all_left_out, path)
 
@@ -112,8 +112,16 @@ class FileReader(DatasetReader[ExampleT]):
         Raises:
             DataError: a file is not in this format, or holds nothing.
         """
-        inputs = chain.from_iterable(self.inputs(file) for file in data_files(path))
+        inputs = chain.from_iterable(self.inputs(file) for file in self.files(path))
         return at_least_one(inputs, NO_EXAMPLE, path)
+
+    def files(self, path: Path) -> Sequence[Path]:
+        """Return the files of a path, in order.
+
+        Raises:
+            DataError: there are none.
+        """
+        return data_files(path)
 
     def inputs(self, file: Path) -> Iterator[PredictionInput[ExampleT]]:
         """Yield what is to be predicted for in one file; the examples as they are by default.

@@ -80,17 +80,19 @@ class Record:
             raise self.error(f"{name!r} is empty")
         return label
 
-    def words(self, name: str, tokenizer: Tokenizer) -> tuple[str, ...]:
+    def words(
+        self, name: str, tokenizer: Tokenizer, *, may_be_empty: bool = False
+    ) -> tuple[str, ...]:
         """Return the words of a value that is a text.
 
         Raises:
             DataError: there is none of that name, or it is no string, or the tokenizer refuses it,
-                or it holds no word.
+                or it holds no word and must not be empty.
         """
         text = self.text(name)
         with placed(self.path, self.line):
             words = tuple(tokenizer.words(text))
-        if not words:
+        if not (words or may_be_empty):
             raise self.error(f"{name!r} holds no word; remove the line")
         return words
 

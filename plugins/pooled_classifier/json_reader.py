@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, ClassVar, final
 
@@ -58,8 +57,10 @@ class JsonTextReader(RecordReader[ClassifiedText]):
         return (self._text_key,)
 
     def unlabeled(self, record: Record) -> ClassifiedText:
-        """Make an example of a text, for `elmo predict`."""
-        return ClassifiedText(record.words(self._text_key, self.tokenizer), None)
+        """Make an example of a text for `elmo predict`; it may be empty."""
+        words = record.words(self._text_key, self.tokenizer, may_be_empty=True)
+        return ClassifiedText(words, None)
 
     def _example(self, record: Record) -> ClassifiedText:
-        return replace(self.unlabeled(record), label=record.label(self._label_key))
+        words = record.words(self._text_key, self.tokenizer)
+        return ClassifiedText(words, record.label(self._label_key))

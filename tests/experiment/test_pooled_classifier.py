@@ -122,7 +122,7 @@ def test_an_empty_text_gets_the_prediction_of_no_words_in_any_batch(loaded: Load
             "expected one key that holds a text, found 'words'; allowed: sentence, text.",
         ),
         (
-            {"text": "a", "sentence": "a"},
+            {"text": ["a"], "sentence": "a"},
             "expected one key that holds a text, found 'sentence', 'text'; allowed",
         ),
         ({"text": 3}, "'text' is 3; expected a string or a list of strings"),

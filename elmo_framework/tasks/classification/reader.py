@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, ClassVar, final
 
 from annotated_types import Gt
 
 from elmo_framework.common.component import Default
+from elmo_framework.common.errors import DataError
 from elmo_framework.data.file_formats import FileFormat
 from elmo_framework.data.reader import DatasetReader
 from elmo_framework.data.record_reader import RecordReader
 from elmo_framework.data.records import Record
 from elmo_framework.data.tokenizer import Tokenizer
 from elmo_framework.tasks.classification.example import ClassifiedText
+from elmo_framework.tasks.classification.folder_reader import has_label_folders
 
 
 @final
@@ -49,6 +50,17 @@ class TextClassificationReader(RecordReader[ClassifiedText]):
         self._text_key, self._label_key = text_key, label_key
         self._max_sequence_length = max_sequence_length
 
+    def files(self, path: Path) -> Sequence[Path]:
+        """Return the files of a path.
+
+        Raises:
+            DataError: there are none, or they are texts in the folders of their labels.
+        """
+        if has_label_folders(path):
+            reader = "dataset_reader.type 'text_classification_folder'"
+            raise DataError(f"this folder holds a folder for each label; use {reader}", path=path)
+        return super().files(path)
+
     def examples(self, file: Path) -> Iterator[ClassifiedText]:
         """Yield the texts of a file."""
         return map(self._example, self.records(file))
@@ -59,9 +71,11 @@ class TextClassificationReader(RecordReader[ClassifiedText]):
         return (self._text_key,)
 
     def unlabeled(self, record: Record) -> ClassifiedText:
-        """Make an example of a text."""
-        words = record.words(self._text_key, self.tokenizer)
+        """Make an example of a text, which may be empty."""
+        words = record.words(self._text_key, self.tokenizer, may_be_empty=True)
         return ClassifiedText(words[: self._max_sequence_length], None)
 
     def _example(self, record: Record) -> ClassifiedText:
-        return replace(self.unlabeled(record), label=record.label(self._label_key))
+        words = record.words(self._text_key, self.tokenizer)
+        label = record.label(self._label_key)
+        return ClassifiedText(words[: self._max_sequence_length], label)

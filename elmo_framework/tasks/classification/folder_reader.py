@@ -1,0 +1,164 @@
+"""Texts in files of their own, one folder for each label."""
+
+from __future__ import annotations
+
+import codecs
+import logging
+from collections.abc import Collection, Iterator, Sequence
+from itertools import chain, islice, zip_longest
+from pathlib import Path
+from typing import Annotated, ClassVar, NamedTuple, final
+
+from annotated_types import Gt
+
+from elmo_framework.common.component import Default
+from elmo_framework.common.errors import DataError, allowed
+from elmo_framework.data.compressed import decompressed, reading
+from elmo_framework.data.file_formats import FileFormat
+from elmo_framework.data.inputs import PredictionInput
+from elmo_framework.data.paths import data_files, is_visible
+from elmo_framework.data.reader import DatasetReader
+from elmo_framework.data.tokenizer import Tokenizer
+from elmo_framework.tasks.classification.example import ClassifiedText
+
+_log = logging.getLogger(__name__)
+
+
+class _Text(NamedTuple):
+    file: Path
+    label: str | None
+
+
+@final
+@DatasetReader.register("text_classification_folder")
+class FolderTextClassificationReader(DatasetReader[ClassifiedText]):
+    """Reads `folder/LABEL/*.txt`: one text per file, in a folder that is named after its label.
+
+    Files need no suffix, and may end with `.gz`, `.bz2`, `.xz` or `.zst`. Hidden files and folders
+    are skipped. Texts come in the order of their labels, and of the names of their files. Of a
+    file or a pattern such as `folder/*/a*.txt` the label is the folder that a file is in.
+
+    Args:
+        tokenizer: what splits a text into words.
+        labels: which folders are read; null for all.
+        encoding: of the files, such as `utf-8` or `latin-1`.
+        max_sequence_length: after how many words a text is cut; null for never.
+        max_instances: how many texts are read, evenly over the labels; null for all.
+    """
+
+    example_type = ClassifiedText
+    formats: ClassVar[Collection[FileFormat]] = ()
+
+    def __init__(
+        self,
+        tokenizer: Annotated[Tokenizer, Default("spacy")],
+        labels: list[str] | None = None,
+        encoding: str = "utf-8",
+        max_sequence_length: Annotated[int, Gt(0)] | None = None,
+        max_instances: Annotated[int, Gt(0)] | None = None,
+    ) -> None:
+        try:
+            codecs.lookup(encoding)
+        except LookupError as error:
+            raise ValueError(f"encoding is {encoding!r}, which Python does not know") from error
+        self.tokenizer: Tokenizer = tokenizer
+        self._labels, self._encoding = labels, encoding
+        self._max_sequence_length, self._max_instances = max_sequence_length, max_instances
+
+    def read(self, path: Path) -> Iterator[ClassifiedText]:
+        """Yield the texts of a folder of labels.
+
+        Raises:
+            DataError: there is no folder of a label in it, or one without files, or one with
+                folders; a file cannot be decoded, or holds no word.
+        """
+        for file, label in _evenly(self._by_label(path), self._max_instances):
+            yield ClassifiedText(self._words(file), label)
+
+    def read_inputs(self, path: Path) -> Iterator[PredictionInput[ClassifiedText]]:
+        """Yield the texts of a folder of labels, or of a folder of files, with their names.
+
+        Raises:
+            DataError: as of `read`.
+        """
+        if path.is_dir() and not _folders(path):
+            texts: Sequence[_Text] = [_Text(file, None) for file in data_files(path)]
+        else:
+            texts = list(chain.from_iterable(self._by_label(path)))
+        for file, label in texts:
+            fields = {"file": str(file)} | ({} if label is None else {"label": label})
+            yield PredictionInput(ClassifiedText(self._words(file), None), fields)
+
+    def _by_label(self, path: Path) -> list[list[_Text]]:
+        if not path.is_dir():
+            texts = [_Text(file, file.absolute().parent.name) for file in data_files(path)]
+            return [[text for text in texts if text.label == label] for label in _labels(texts)]
+        folders = {folder.name: folder for folder in _folders(path)}
+        if not folders:
+            expected = "expected a folder for each label, with one text per file"
+            raise DataError(f"found no folder; {expected}", path=path)
+        for label in self._labels or ():
+            if label not in folders:
+                raise DataError(
+                    f"no folder for the label {label!r}; {allowed(label, folders)}", path=path
+                )
+        if files := [file for file in path.iterdir() if is_visible(file) and file.is_file()]:
+            _log.warning("%s: skipped %d files that are in no folder of a label", path, len(files))
+        wanted = folders if self._labels is None else self._labels
+        return [_texts(folders[label]) for label in sorted(wanted)]
+
+    def _words(self, file: Path) -> tuple[str, ...]:
+        with reading(file) as opened:
+            content = decompressed(opened, file).read()
+        try:
+            text = content.removeprefix(codecs.BOM_UTF8).decode(self._encoding)
+            words = tuple(self.tokenizer.words(text))
+        except UnicodeDecodeError as error:
+            found = f"{content[error.start : error.start + 1]!r} at byte {error.start}"
+            message = f"this is no {self._encoding} text ({found}); set the reader's encoding"
+            raise DataError(message, path=file) from error
+        except DataError as error:
+            raise DataError(str(error), path=file) from error
+        if not words:
+            raise DataError("this file holds no word; remove it", path=file)
+        return words[: self._max_sequence_length]
+
+
+def has_label_folders(path: Path) -> bool:
+    """Tell whether a folder holds nothing but folders of text files, as this reader reads."""
+    if not path.is_dir():
+        return False
+    entries = list(filter(is_visible, path.iterdir()))
+    return bool(entries) and all(
+        entry.is_dir() and any(file.suffix in (".txt", "") for file in _files(entry))
+        for entry in entries
+    )
+
+
+def _folders(path: Path) -> list[Path]:
+    return sorted(entry for entry in path.iterdir() if is_visible(entry) and entry.is_dir())
+
+
+def _files(folder: Path) -> list[Path]:
+    return sorted(entry for entry in folder.iterdir() if is_visible(entry) and entry.is_file())
+
+
+def _texts(folder: Path) -> list[_Text]:
+    if inner := _folders(folder):
+        message = f"found the folder {inner[0].name!r} in that of a label; expected files alone"
+        raise DataError(message, path=folder)
+    if not (files := _files(folder)):
+        message = "found no file for this label; remove the folder, or name others in 'labels'"
+        raise DataError(message, path=folder)
+    return [_Text(file, folder.name) for file in files]
+
+
+def _labels(texts: Sequence[_Text]) -> list[str]:
+    return sorted({text.label for text in texts if text.label is not None})
+
+
+def _evenly(by_label: Sequence[Sequence[_Text]], limit: int | None) -> list[_Text]:
+    """Return the texts in order; where there are too many, as many of each label."""
+    in_turn = (text for row in zip_longest(*by_label) for text in row if text is not None)
+    chosen = set(islice(in_turn, limit))
+    return [text for text in chain.from_iterable(by_label) if text in chosen]
