@@ -52,6 +52,14 @@ class DatasetReader(Registrable, ABC, Generic[ExampleT]):
         """
         return (PredictionInput(example, {}) for example in self.read(path))
 
+    def files(self, path: Path) -> Sequence[Path]:
+        """Return the files that `read` reads for a path, in order.
+
+        Raises:
+            DataError: there are none.
+        """
+        return data_files(path)
+
     def recognizes(self, sample: FileSample) -> bool:
         """Tell from the beginning of a file whether this reader is meant to read it."""
         return not sample.formats().isdisjoint(self.formats)
@@ -114,14 +122,6 @@ class FileReader(DatasetReader[ExampleT]):
         """
         inputs = chain.from_iterable(self.inputs(file) for file in self.files(path))
         return at_least_one(inputs, NO_EXAMPLE, path)
-
-    def files(self, path: Path) -> Sequence[Path]:
-        """Return the files of a path, in order.
-
-        Raises:
-            DataError: there are none.
-        """
-        return data_files(path)
 
     def inputs(self, file: Path) -> Iterator[PredictionInput[ExampleT]]:
         """Yield what is to be predicted for in one file; the examples as they are by default.

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from pathlib import Path
 from typing import Annotated, Any, Literal, TypeAlias, final
 
 from annotated_types import Ge, Gt, Le, Lt
@@ -128,6 +129,15 @@ class Experiment(Registrable):
     def reader(self, split: Split) -> DatasetReader[Any]:
         """Return what reads one of the three data sets."""
         return self.train_reader if split == "train" else self.evaluation_reader
+
+    def files(self) -> dict[Path, Sequence[Path]]:
+        """Return the files of each data path, as its reader finds them.
+
+        Raises:
+            DataError: a path names none.
+        """
+        splits = [split for split, path in self.paths.items() if path]
+        return {self.paths[split]: self.reader(split).files(self.paths[split]) for split in splits}
 
     def examples(self, split: Split) -> Iterable[Any]:
         """Return the examples of one of the data sets; those of training are a share of the whole.

@@ -17,7 +17,6 @@ from typing import Any
 import torch
 
 from elmo_framework.common.files import digest
-from elmo_framework.data.paths import data_files
 from elmo_framework.version import VERSION
 
 _LIBRARIES = ("torch", "numpy", "h5py", "safetensors", "pydantic", "jsonnet", "spacy")
@@ -46,9 +45,9 @@ def digest_of_config(filled: Mapping[str, Any]) -> str:
     return sha256(json.dumps(filled, sort_keys=True).encode()).hexdigest()
 
 
-def digests_of_data(paths: Iterable[Path]) -> dict[str, str]:
-    """Return the SHA-256 of the files that each path means, by its absolute form."""
-    return {str(path.absolute()): digest(data_files(path)) for path in paths}
+def digests_of_data(files: Mapping[Path, Iterable[Path]]) -> dict[str, str]:
+    """Return the SHA-256 of the files of each path, by its absolute form."""
+    return {str(path.absolute()): digest(held) for path, held in files.items()}
 
 
 def _git_commit() -> str | None:

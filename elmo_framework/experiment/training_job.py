@@ -123,7 +123,7 @@ class TrainingJob:
         if not self.group.is_first:
             return
         digests = {
-            "data": digests_of_data([path for path in self.experiment.paths.values() if path]),
+            "data": digests_of_data(self.experiment.files()),
             "bilm": {name: held.digest for name, held in model.references().items()},
         }
         before = self.run.read_digests()

@@ -15,6 +15,8 @@ from tests.experiment.test_text_configs import TOPICS
 
 CSV = ROOT / "tests/fixtures/text_classification/topics.csv"
 
+FOLDER = {"type": "text_classification_folder"}
+
 
 @pytest.fixture(scope="module")
 def topics(tmp_path_factory: pytest.TempPathFactory) -> Path:
@@ -88,6 +90,40 @@ def test_a_reader_can_be_named(
 
     assert (found["words"], found["n"]) == (["Anna", "left"], ["1", "2"])
     assert load(tagger).predict_file(path, reader=reader) == [found]
+
+
+def test_texts_in_folders_of_labels_train_score_and_predict(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    texts = {"cook/a.txt": "Stir it.", "sport/a.txt": "She\nwon.", "sport/b": "Go!"}
+    for name, text in texts.items():
+        (tmp_path / "texts" / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / "texts" / name).write_text(text)
+    (tmp_path / "new").mkdir()
+    (tmp_path / "new/a.txt").write_text("Rain fell.\n")
+    run, config = tmp_path / "run", tmp_path / "texts.json"
+    data = {"train_data_path": str(tmp_path / "texts"), "dataset_reader": FOLDER}
+    config.write_text(json.dumps({**TOPICS, **data}))
+
+    assert main(["check", str(config)]) == 0
+    assert main(["train", str(config), "-s", str(run)]) == 0
+    assert load(run).evaluate(tmp_path / "texts")["accuracy"] == 1
+    labeled = predicted(capsys, run, tmp_path / "texts")
+    (plain,) = predicted(capsys, run, tmp_path / "new")
+
+    assert [each["label"] for each in labeled] == ["cook", "sport", "sport"]
+    assert [each["input_label"] for each in labeled] == ["cook", "sport", "sport"]
+    assert labeled[1]["file"] == str(tmp_path / "texts/sport/a.txt")
+    assert plain["words"] == ["Rain", "fell", "."]
+
+
+def test_an_empty_text_has_a_prediction_as_well(
+    topics: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "new.csv"
+    path.write_text("id,text\n1,\n2,Go.\n")
+
+    assert [each["words"] for each in predicted(capsys, topics, path)] == [[], ["Go", "."]]
 
 
 @pytest.mark.parametrize("flag", ["--sentences", "--use-dataset-reader"])

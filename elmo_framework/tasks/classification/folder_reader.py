@@ -89,6 +89,12 @@ class FolderTextClassificationReader(DatasetReader[ClassifiedText]):
             fields = {"file": str(file)} | ({} if label is None else {"label": label})
             yield PredictionInput(ClassifiedText(self._words(file), None), fields)
 
+    def files(self, path: Path) -> list[Path]:
+        """Return the files of all labels, or of a folder of files."""
+        if path.is_dir() and not _folders(path):
+            return data_files(path)
+        return [text.file for text in chain.from_iterable(self._by_label(path))]
+
     def _by_label(self, path: Path) -> list[list[_Text]]:
         if not path.is_dir():
             texts = [_Text(file, file.absolute().parent.name) for file in data_files(path)]
