@@ -20,6 +20,7 @@ from elmo_framework.bilm.load import BiLmFiles, read_bilm, reference
 from elmo_framework.bilm.published import options_place, weights_place
 from elmo_framework.common.download import local_file
 from elmo_framework.data.text import collate_text
+from elmo_framework.nn.eager import eager, refuse_export
 
 _ALLENNLP_BILM = "_elmo_lstm."
 """How AllenNLP's names of the biLM's weights begin in a `state_dict`."""
@@ -181,12 +182,15 @@ class Elmo(nn.Module):
         self._bilm.eval()
         return self
 
+    __prepare_scriptable__ = refuse_export  # what torch.jit.script asks for
+
     @property
     def _bilm(self) -> BiLm:
         bilm = self.bilm if self._frozen is None else self._frozen.bilm
         assert bilm is not None
         return bilm
 
+    @eager
     def _read(
         self,
         characters: Int[Tensor, "batch tokens characters"],

@@ -17,6 +17,7 @@ from elmo_framework.common.component import Lazy
 from elmo_framework.common.filled import filled
 from elmo_framework.common.registry import Registrable
 from elmo_framework.data.characters import BEGIN_SENTENCE, END_SENTENCE, PADDING_ID, character_row
+from elmo_framework.nn.eager import eager, refuse_export
 from elmo_framework.nn.packing import reversed_rows
 
 NUM_BOUNDARIES = 2
@@ -72,6 +73,9 @@ class BiLm(nn.Module, Registrable):
             "context_layers": filled(context_layers),
         }
 
+    __prepare_scriptable__ = refuse_export  # what torch.jit.script asks for
+
+    @eager
     def forward(
         self, characters: Int[Tensor, "batch tokens characters"], state: BiLmState | None = None
     ) -> BiLmOutput:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Protocol, TypeAlias, final, runtime_checkable
+from typing import Any, Protocol, TypeAlias, final, runtime_checkable
 from weakref import WeakValueDictionary
 
 import torch
@@ -16,7 +16,7 @@ from elmo_framework.nn.product import Precision
 
 @runtime_checkable
 class Freezable(Protocol):
-    """A module that prepares its weights for reading alone."""
+    """A module that prepares its weights for reading alone; its copies are not prepared."""
 
     def freeze(self, precision: Precision) -> None:
         """Use the weights as they are now from here on, in a precision."""
@@ -27,7 +27,8 @@ class FrozenBiLm:
     """Gives the layers of batches, without gradients.
 
     It is no module on purpose: a module that holds it has none of its parameters, does not save
-    them and does not send them to other processes.
+    them and does not send them to other processes. Its weights never change, so `copy.deepcopy`
+    shares it; a pickle holds the weights and the words read so far.
 
     Args:
         bilm: what is read; its weights must not change any more.
@@ -39,6 +40,14 @@ class FrozenBiLm:
         self._device: torch.device | None = None
         self._words = WordVectors(bilm.token_encoder)
         self._last: tuple[TextBatch, BiLmOutput] | None = None
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> FrozenBiLm:
+        """Return the same biLM, since nothing of it changes."""
+        return self
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Return what a pickle holds; what it is loaded into prepares the products again."""
+        return {**self.__dict__, "_device": None, "_last": None}
 
     def forget(self) -> None:
         """Forget the words read so far, so that what follows is the same to the last bit."""

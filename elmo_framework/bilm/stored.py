@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import cached_property
-from typing import Literal, TypeAlias, final
+from typing import Any, Literal, TypeAlias, final
 from weakref import WeakValueDictionary
 
 import torch
@@ -13,7 +13,7 @@ import torch
 from elmo_framework.bilm.bilm import BiLm, BiLmOutput
 from elmo_framework.bilm.frozen import FrozenBiLm, frozen_bilm
 from elmo_framework.bilm.layer_reader import LayerReader
-from elmo_framework.bilm.load import BiLmFiles, read_bilm
+from elmo_framework.bilm.load import BiLmFiles, read_bilm, reference
 from elmo_framework.bilm.shards import (
     Shard,
     Shards,
@@ -24,6 +24,7 @@ from elmo_framework.bilm.shards import (
     portions,
 )
 from elmo_framework.bilm.store import DTYPES, Contents, LayerStore
+from elmo_framework.common.errors import DataError
 from elmo_framework.common.logs import Progress, say, show_size
 from elmo_framework.data.text import TextBatch
 from elmo_framework.nn.product import Precision
@@ -39,6 +40,9 @@ class StoredBiLm:
     """Gives the layers of batches from a store, and computes those of sentences not in it.
 
     The weights are loaded only when something is computed. Only `prepare` adds to the store.
+
+    `copy.deepcopy` shares it. A pickle holds the paths of the files and their digest; layers
+    that are kept in memory stay behind.
 
     Args:
         files: of the biLM.
@@ -73,6 +77,16 @@ class StoredBiLm:
             computed_in if precision == "float32" else precision,
         )
         self._last: tuple[TextBatch, BiLmOutput] | None = None
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> StoredBiLm:
+        """Return the same biLM, with the same store."""
+        return self
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Return what a pickle holds."""
+        contents = self._contents
+        described = self._digest, self._in_memory, contents.dtype, self._precision
+        return _unpickled, (self._files, *described)
 
     @cached_property
     def _shards(self) -> Shards:
@@ -186,3 +200,18 @@ def stored_bilm(
         )
         _held[key] = held
     return held
+
+
+def _unpickled(
+    files: BiLmFiles, digest: str, in_memory: bool, dtype: CacheDtype, precision: Precision
+) -> StoredBiLm:
+    """Return the biLM of a pickle.
+
+    Raises:
+        DataError: its files are gone, or are those of another biLM now.
+    """
+    if reference(files).digest != digest:
+        raise DataError(
+            "another biLM is here now than when the model was saved", path=files.weights
+        )
+    return stored_bilm(files, digest=digest, in_memory=in_memory, dtype=dtype, precision=precision)

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from itertools import chain, count
-from typing import final
+from typing import Any, final
 
 import torch
 from jaxtyping import Float
@@ -48,6 +48,18 @@ class WordVectors:
         places = [self._places(words, num_steps) for words in sentences]
         indices = torch.tensor(places, dtype=torch.long, device=device).view(-1, num_steps)
         return functional.embedding(indices, self._table)
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Return what a pickle holds: of the table, the rows in use."""
+        return {**self.__dict__, "_table": self._table[: len(self._rows) + 1].clone()}
+
+    def __setstate__(self, state: Mapping[str, Any]) -> None:
+        """Take the rows in use back into a table of full size."""
+        self.__dict__.update(state)
+        used = self._table
+        if self._rows:
+            self._table = self._empty_table(used, at_least=len(used))
+            self._table[: len(used)] = used
 
     def forget(self) -> None:
         """Forget all words; what is computed then has the same bits whatever was read before."""

@@ -21,6 +21,7 @@ from elmo_framework.bilm.stored import CacheDtype, StoredBiLm, stored_bilm
 from elmo_framework.common.component import Default, ExistingPath, Lazy
 from elmo_framework.data.text import TextBatch
 from elmo_framework.embedders.token_embedder import TokenEmbedder
+from elmo_framework.nn.eager import eager, refuse_export
 from elmo_framework.nn.product import Precision
 
 
@@ -120,6 +121,9 @@ class ElmoTokenEmbedder(TokenEmbedder):
         words: Tensor = self.projection(self.dropout(without_boundaries(mixed, output.mask)))
         return words.masked_fill(~text.mask[:, :, None], 0)
 
+    __prepare_scriptable__ = refuse_export  # what torch.jit.script asks for
+
+    @eager
     def _read(self, text: TextBatch) -> BiLmOutput:
         if self._stored is not None:
             return self._stored.read(text)

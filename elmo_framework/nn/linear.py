@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import torch
 from jaxtyping import Float
 from torch import Tensor, nn
@@ -21,6 +23,10 @@ class Linear(nn.Linear):
             ValueError: the device has no products in this precision.
         """
         self._frozen = prepared(self.weight, self.bias, precision)
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Return what a copy has: all but the prepared product, which cannot be copied."""
+        return {**self.__dict__, "_frozen": None}
 
     def forward(self, input: Float[Tensor, "*batch in"]) -> Float[Tensor, "*batch out"]:
         """Compute `input weight^T + bias`."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import torch
 from jaxtyping import Float
@@ -73,6 +74,10 @@ class ProjectedLstm(nn.Module):
             ValueError: the device has no products in this precision.
         """
         self._frozen = self._products(precision)
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Return what a copy has: all but the prepared products, which cannot be copied."""
+        return {**self.__dict__, "_frozen": None}
 
     def forward(
         self, words: Float[Tensor, "words input"], sizes: Sequence[int], start: LstmState

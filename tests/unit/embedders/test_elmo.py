@@ -1,3 +1,5 @@
+import copy
+import pickle
 from pathlib import Path
 
 import numpy as np
@@ -7,7 +9,7 @@ import torch
 from elmo_framework.bilm.bilm import BiLm
 from elmo_framework.bilm.published import PACKAGED
 from elmo_framework.common.build import parse
-from elmo_framework.common.errors import BuildError
+from elmo_framework.common.errors import BuildError, DataError
 from elmo_framework.data.text import TextBatch, collate_text
 from elmo_framework.embedders.elmo import ElmoTokenEmbedder
 from elmo_framework.embedders.token_embedder import TokenEmbedder
@@ -123,6 +125,27 @@ def test_a_frozen_bilm_is_known_by_its_files_and_its_size(folder: Path) -> None:
     embedder, weights = build(bilm=folder), NumpyBiLm.random().weights
     assert embedder.reference == Reference(folder / "weights.hdf5", embedder.reference.digest)
     assert embedder.num_frozen_parameters == sum(values.size for values in weights.values())
+
+
+@pytest.mark.parametrize("cache", ["disk", "memory", "none"])
+@pytest.mark.parametrize("name", ["deepcopy", "pickle"])
+def test_a_copy_computes_the_same_bits(
+    folder: Path, name: str, cache: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("ELMO_CACHE_ROOT", str(tmp_path / "cache"))
+    embedder = build(bilm=folder, cache=cache).eval()
+    embedder.prepare(SENTENCES, torch.device("cpu"))
+    expected = embedder(batch(embedder))
+    copied = copy.deepcopy(embedder) if name == "deepcopy" else pickle.loads(pickle.dumps(embedder))
+    assert torch.equal(copied(batch(embedder)), expected)
+
+
+def test_a_pickle_refuses_another_bilm(folder: Path) -> None:
+    NumpyBiLm.random(seed=1).save(folder)
+    pickled = pickle.dumps(build(bilm=folder))
+    NumpyBiLm.random(seed=2).save(folder)
+    with pytest.raises(DataError, match=r"weights.hdf5: another biLM is here now than when"):
+        pickle.loads(pickled)
 
 
 def test_several_frozen_embedders_cost_one_pass(folder: Path, monkeypatch) -> None:
