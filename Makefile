@@ -62,7 +62,7 @@ same-loss: install  ## the losses of a seeded 20-step run; a refactoring must no
 mutants: install  ## put N small faults into copies of the package; list those that no test notices
 	$(ONE_THREAD) $(VENV)/bin/python benchmarks/mutants.py --count $(or $(N),200) $(ARGS)
 
-crash-campaign: install  ## kill training and more at N random moments (N=50); the results must not change
+crash-campaign: install  ## kill training and more at N random moments (N=50), stop it at 10; the results must not change
 	$(VENV)/bin/python benchmarks/crash_campaign.py --kills $(or $(N),50)
 
 bench: install  ## compare our speed with that of others (PEERS=DIR SCRIPTS=DIR ARGS=...)

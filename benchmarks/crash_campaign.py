@@ -6,6 +6,9 @@ once without a disturbance. Then it is done again, killed by SIGKILL, started ag
 until it is done; weights, scores and files must be the same bit for bit. When the kills are not
 spent, another run follows.
 
+A sixth is the training in two processes that is stopped by SIGTERM to both and to `torchrun`, as by
+a scheduler: both must end within 5 seconds and leave a checkpoint.
+
 A kill comes at a random time after the work has begun, so it can hit the counting of words, the
 building of the model, an update, a checkpoint or the final files. The seed repeats the times, not
 the states that they hit: those depend on the machine's speed.
@@ -27,7 +30,7 @@ from pathlib import Path
 from shutil import rmtree
 from typing import Any
 
-from crash_victims import Place, Preparation, StoreBuilding, Training, Victim
+from crash_victims import Place, Preparation, Stopping, StoreBuilding, Training, Victim
 from measuring import say
 from small_jobs import DATA, pretraining, tagging
 
@@ -66,7 +69,7 @@ class Campaign:
     Attributes:
         seed: of the random times.
         num_runs: that were killed and started again until they were done.
-        differences: from the undisturbed runs.
+        differences: from the undisturbed runs, and stops that were not clean.
         kills: in their order.
     """
 
@@ -96,12 +99,14 @@ class Campaign:
         while planned:
             self.num_runs += 1
             disturbed = _new_place(folder / str(self.num_runs))
-            while _is_killed(victim, disturbed, planned[-1] if planned else None, chance):
-                self._note(victim, planned.pop(), disturbed)
+            while (
+                faults := _kill(victim, disturbed, planned[-1] if planned else None, chance)
+            ) is not None:
+                self._note(victim, planned.pop(), disturbed, faults)
             self._compare(victim, disturbed, whole)
         return whole
 
-    def _note(self, victim: Victim, seconds: float, place: Place) -> None:
+    def _note(self, victim: Victim, seconds: float, place: Place, faults: Sequence[str]) -> None:
         kill = Kill(victim.name, self.num_runs, seconds, place.checkpoint, place.unfinished)
         self.kills.append(kill)
         unfinished = f", unfinished: {', '.join(kill.unfinished)}" if kill.unfinished else ""
@@ -109,6 +114,9 @@ class Campaign:
             f"kill {len(self.kills)}: {kill.victim}, run {kill.run}, after {kill.seconds:.3f} "
             f"seconds, last checkpoint at step {kill.checkpoint}{unfinished}"
         )
+        self.differences += [f"kill {len(self.kills)}: {fault}" for fault in faults]
+        for fault in faults:
+            say(fault)
 
     def _compare(self, victim: Victim, disturbed: Place, whole: Place) -> None:
         found, expected = victim.results(disturbed), victim.results(whole)
@@ -133,8 +141,9 @@ def main() -> int:
     folder = Path(tempfile.mkdtemp(prefix="elmo-crash-campaign-"))
     first, *shares = _shares(arguments.kills)
     bilm = campaign.attack(_BILM, folder, num_kills=first, chance=chance).result
-    for victim, num_kills in zip(_victims(bilm), shares, strict=True):
-        campaign.attack(victim, folder, num_kills=num_kills, chance=chance)
+    for victim, num_kills in zip(_victims(bilm), [*shares, arguments.stops], strict=True):
+        if num_kills:
+            campaign.attack(victim, folder, num_kills=num_kills, chance=chance)
     seconds = round(time.monotonic() - started)
     say(
         f"{len(campaign.kills)} kills in {campaign.num_runs} runs, {seconds} seconds: "
@@ -157,6 +166,7 @@ def _victims(bilm: Path) -> Sequence[Victim]:
         StoreBuilding(tagging(bilm, {"num_epochs": 1})),
         Preparation(DATA / "lm_train.txt"),
         Training("biLM in two processes", pretraining({**_OFTEN, "num_epochs": 8}), in_two=True),
+        Stopping(pretraining({**_OFTEN, "num_epochs": 24})),
     )
 
 
@@ -168,6 +178,7 @@ def _shares(num_kills: int) -> list[int]:
 def _arguments() -> Namespace:
     parser = ArgumentParser(description="Kill work at random moments and start it again.")
     parser.add_argument("--kills", type=int, default=50, help="how many (50)")
+    parser.add_argument("--stops", type=int, default=10, help="how many by SIGTERM (10)")
     parser.add_argument(
         "--seed", type=int, default=random.randrange(2**32), help="of the times; random unless set"
     )
@@ -188,16 +199,22 @@ def _run(victim: Victim, place: Place) -> float:
     return time.monotonic() - began
 
 
-def _is_killed(victim: Victim, place: Place, after: float | None, chance: random.Random) -> bool:
-    """Let work go on, and kill it after some seconds; tell whether it was still under way."""
+def _kill(
+    victim: Victim, place: Place, after: float | None, chance: random.Random
+) -> list[str] | None:
+    """Let work go on, and kill it after some seconds.
+
+    Returns:
+        What was wrong with its end; None if it was done before.
+    """
     process = _started(victim, place)
     try:
         _require_success(process.wait(after), place)
     except subprocess.TimeoutExpired:
-        victim.kill(process, chance)
+        faults = victim.kill(process, place, chance)
         # An end in the moment before the signal is no kill.
-        return process.wait() != 0
-    return False
+        return faults if process.wait() else None
+    return None
 
 
 def _started(victim: Victim, place: Place) -> subprocess.Popen[bytes]:

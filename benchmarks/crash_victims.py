@@ -5,8 +5,10 @@ from __future__ import annotations
 import json
 import os
 import random
+import re
 import signal
 import subprocess
+import time
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from contextlib import suppress
@@ -16,6 +18,7 @@ from typing import final
 
 from small_jobs import Job
 
+_SECONDS_TO_STOP = 5.0
 _ALONE = ("-m", "elmo_framework")
 _IN_TWO = ("-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2", *_ALONE)
 
@@ -80,9 +83,12 @@ class Victim(ABC):
     def results(self, place: Place) -> dict[str, bytes]:
         """Return what must be the same, by name."""
 
-    def kill(self, process: subprocess.Popen[bytes], chance: random.Random) -> None:
-        """Send SIGKILL."""
+    def kill(
+        self, process: subprocess.Popen[bytes], place: Place, chance: random.Random
+    ) -> list[str]:
+        """Send SIGKILL; return what was wrong with how the work ended."""
         process.kill()
+        return []
 
 
 @final
@@ -114,15 +120,62 @@ class Training(Victim):
         """Return the weights and the scores."""
         return _of_training(place)
 
-    def kill(self, process: subprocess.Popen[bytes], chance: random.Random) -> None:
+    def kill(
+        self, process: subprocess.Popen[bytes], place: Place, chance: random.Random
+    ) -> list[str]:
         """Kill the process; of two, one, which is no child of this process."""
         if not self.in_two:
             process.kill()
-            return
-        children = Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text().split()
-        with suppress(ProcessLookupError):
-            if children:
-                os.kill(int(chance.choice(children)), signal.SIGKILL)
+        elif workers := _children(process):
+            _send(signal.SIGKILL, chance.choice(workers))
+        return []
+
+
+@final
+@dataclass(frozen=True)
+class Stopping(Victim):
+    """A training in two processes that a scheduler stops: SIGTERM to both, and to `torchrun`.
+
+    Attributes:
+        job: what is trained.
+    """
+
+    job: Job
+    name = "two processes, stopped"
+
+    def arguments(self, place: Place) -> list[str]:
+        """Return the words of the job; what has begun is recovered."""
+        return Training(self.name, self.job, in_two=True).arguments(place)
+
+    def sign(self, place: Place) -> object:
+        """Return how far training has come: before it, a process that is stopped has nothing."""
+        return place.checkpoint
+
+    def results(self, place: Place) -> dict[str, bytes]:
+        """Return the weights and the scores."""
+        return _of_training(place)
+
+    def kill(
+        self, process: subprocess.Popen[bytes], place: Place, chance: random.Random
+    ) -> list[str]:
+        """Send SIGTERM to all; both must end soon, with a checkpoint of the step that they name."""
+        if (place.result / "metrics.json").exists():  # the training is done, and torchrun ends
+            process.kill()
+            return []
+        workers = _children(process)
+        for pid in (*workers, process.pid):
+            _send(signal.SIGTERM, pid)
+        began = time.monotonic()
+        while any(map(_is_alive, workers)):
+            time.sleep(0.01)
+        seconds = time.monotonic() - began
+        steps = re.findall(r"stopped by SIGTERM after step (\d+);", place.messages.read_text())
+        faults = []
+        if seconds > _SECONDS_TO_STOP:
+            faults.append(f"the workers ended after {seconds:.1f} seconds")
+        if steps != [str(place.checkpoint)] * 2:
+            faults.append(f"stopped after steps {steps}, last checkpoint at {place.checkpoint}")
+        return faults
 
 
 @final
@@ -182,6 +235,25 @@ class Preparation(Victim):
     def results(self, place: Place) -> dict[str, bytes]:
         """Return all files of the corpus."""
         return _files(place.result)
+
+
+def _children(process: subprocess.Popen[bytes]) -> list[int]:
+    path = Path(f"/proc/{process.pid}/task/{process.pid}/children")
+    return [int(pid) for pid in path.read_text().split()]
+
+
+def _send(number: signal.Signals, pid: int) -> None:
+    with suppress(ProcessLookupError):
+        os.kill(pid, number)
+
+
+def _is_alive(pid: int) -> bool:
+    """Tell whether a process runs; one that has ended is listed until its parent notes it."""
+    try:
+        status = Path(f"/proc/{pid}/stat").read_text()
+    except (FileNotFoundError, ProcessLookupError):
+        return False
+    return status.rpartition(")")[2].split()[0] != "Z"
 
 
 def _with(module: str, name: str, value: int, words: Sequence[str]) -> list[str]:

@@ -11,6 +11,7 @@ from jaxtyping import Bool, Float
 from torch import Tensor, nn
 
 from elmo_framework.common.component import Local
+from elmo_framework.common.plural import plural
 from elmo_framework.common.registry import Registrable
 from elmo_framework.nn.scalar_mix import mix_layers, normalize_layers
 
@@ -128,7 +129,7 @@ class SingleLayerMix(LayerMix):
         super().__init__()
         if not -num_layers <= index < num_layers:
             raise ValueError(
-                f"index is {index}, and there are {num_layers} layers; "
+                f"index is {index} of {plural(num_layers, 'layer')}; "
                 f"allowed: {-num_layers} to {num_layers - 1}"
             )
         self._index = index
@@ -150,6 +151,6 @@ class SingleLayerMix(LayerMix):
 def _require_one_each(weights: list[float], num_layers: int) -> None:
     if len(weights) != num_layers:
         raise ValueError(
-            f"scalar_mix_parameters is {weights!r}, and there are {num_layers} layers; "
+            f"scalar_mix_parameters is {weights!r} for {plural(num_layers, 'layer')}; "
             "it takes one number for each"
         )

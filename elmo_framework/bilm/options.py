@@ -15,9 +15,6 @@ from elmo_framework.common.component import Lazy
 from elmo_framework.common.errors import DataError
 from elmo_framework.data.characters import NUM_CHARACTERS
 
-# What `n_characters` says in a file for prediction, where id 0 counts as well.
-_NUM_IDS = NUM_CHARACTERS + 1
-
 _LOG = logging.getLogger(__name__)
 
 
@@ -109,9 +106,10 @@ class BiLmTfOptions:
     def _check(self) -> None:
         if not self._get("bidirectional", True):
             raise DataError("'bidirectional' is false; a biLM reads both ways", path=self.path)
-        num_ids = self._get("char_cnn.n_characters", _NUM_IDS)
-        if num_ids not in (NUM_CHARACTERS, _NUM_IDS):
-            _LOG.warning("%s: n_characters is %r; read as %d", self.path, num_ids, _NUM_IDS)
+        num_ids = self._get("char_cnn.n_characters", NUM_CHARACTERS)
+        # Files for training leave id 0 out.
+        if num_ids not in (NUM_CHARACTERS - 1, NUM_CHARACTERS):
+            _LOG.warning("%s: n_characters is %r; read as %d", self.path, num_ids, NUM_CHARACTERS)
 
 
 def options_of(bilm: BiLm) -> dict[str, Any]:
@@ -124,7 +122,7 @@ def options_of(bilm: BiLm) -> dict[str, Any]:
             "embedding": {"dim": words["embedding_dim"]},
             "filters": words["filters"],
             "max_characters_per_token": words["max_characters_per_token"],
-            "n_characters": _NUM_IDS,
+            "n_characters": NUM_CHARACTERS,
             "n_highway": words["num_highway"],
         },
         "lstm": {

@@ -26,6 +26,7 @@ from elmo_framework.bilm.shards import (
 from elmo_framework.bilm.store import DTYPES, Contents, LayerStore
 from elmo_framework.common.errors import DataError
 from elmo_framework.common.logs import Progress, say, show_size
+from elmo_framework.common.plural import plural
 from elmo_framework.data.text import TextBatch
 from elmo_framework.nn.product import Precision
 
@@ -155,13 +156,13 @@ class StoredBiLm:
         """Compute layers a shard at a time; the weights are let go in the end."""
         num_tokens = sum(map(len, missing))
         say(
-            f"layers of {len(missing):,} sentences ({num_tokens:,} words) are computed once and "
-            f"kept: {show_size(self._num_bytes(missing))}"
+            f"layers of {plural(len(missing), 'sentence')} ({plural(num_tokens, 'word')}) are "
+            f"computed once and kept: {show_size(self._num_bytes(missing))}"
         )
         reader = LayerReader(self._loaded(), device=device)
         most = _SHARD_BYTES // self._contents.vector_bytes
         dtype = DTYPES[self._contents.dtype]
-        with Progress("computing layers", total=num_tokens, unit="words") as progress:
+        with Progress("computing layers", total=num_tokens, unit="word") as progress:
             for portion in portions(missing, num_layers=self.shape.num_layers, most=most):
                 # So that a build that was killed goes on to the same bits.
                 reader.frozen.forget()

@@ -125,7 +125,7 @@ def _sums(
     """Count what a run gets right on a file; add to `predictions` if there are any to keep."""
     from elmo_framework.common.logs import Progress
 
-    with Progress(f"evaluating {path.name}", total=None, unit="batches") as progress:
+    with Progress(f"evaluating {path.name}", total=None, unit="batch") as progress:
 
         def note(batch: Any, result: Any) -> None:
             progress.advance(1)

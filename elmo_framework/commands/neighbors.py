@@ -18,6 +18,7 @@ from elmo_framework.commands.command import (
     component,
     register_components,
 )
+from elmo_framework.common.plural import plural
 
 if TYPE_CHECKING:
     from elmo_framework.inspection.neighbors import Neighbors, NeighborSearch
@@ -127,7 +128,7 @@ def _as_json(found: Neighbors) -> str:
 def _as_text(found: Neighbors) -> str:
     lines = [str(found.query)]
     for layer, neighbors in found.by_layer.items():
-        lines += ["", f"layer {layer}, of {found.num_compared:,} occurrences"]
+        lines += ["", f"layer {layer}, of {plural(found.num_compared, 'occurrence')}"]
         lines += [
             f"  {each.similarity:6.3f}  {each.place}  {each.occurrence}" for each in neighbors
         ]

@@ -10,6 +10,7 @@ from typing import Any, final
 
 from elmo_framework.commands.command import Command, add_config_arguments, read_config
 from elmo_framework.common.outputs import Input, Output
+from elmo_framework.common.plural import plural
 
 
 @final
@@ -78,10 +79,12 @@ examples:
 def _summary(metrics: Mapping[str, Any], directory: Path) -> str:
     """Say how training ended and where everything is."""
     tested = [f"  {name} {metrics[name]:.4g}" for name in metrics if name.startswith("test_")]
+    steps = plural(metrics["training_steps"], "step")
+    seconds = plural(round(metrics["training_duration"]), "second")
     return "\n".join(
         [
-            f"{metrics['training_end']}: {metrics['training_steps']} steps in "
-            f"{metrics['training_duration']:.0f} seconds, the best at step {metrics['best_step']}",
+            f"{metrics['training_end']}: {steps} in {seconds}, the best at step "
+            f"{metrics['best_step']}",
             *tested,
             f"the run is in {directory}, its figures in {directory / 'metrics.json'}",
         ]

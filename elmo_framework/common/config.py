@@ -14,6 +14,7 @@ import _jsonnet  # type: ignore[import-untyped]
 
 from elmo_framework.common.errors import ConfigError, Problem, UnreadableConfigError, shown
 from elmo_framework.common.overrides import with_overrides
+from elmo_framework.common.plural import plural
 
 _MOST_LINES = 20
 
@@ -134,7 +135,7 @@ def _said_by_jsonnet(message: str) -> str:
     """Keep what jsonnet says, as it names file, line and column; add what can be done."""
     lines = message.strip().expandtabs(4).splitlines()
     if len(lines) > _MOST_LINES:
-        lines[_MOST_LINES:] = [f"    ... ({len(lines) - _MOST_LINES} more lines)"]
+        lines[_MOST_LINES:] = [f"    ... ({plural(len(lines) - _MOST_LINES, 'more line')})"]
     if missing := re.search(r"undefined external variable: (.*)", lines[0]):
         name = missing[1]
         lines[0] += f"; set it in the environment or by --ext-var {name}=VALUE"

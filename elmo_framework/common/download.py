@@ -20,6 +20,7 @@ from elmo_framework.common.environment import variable
 from elmo_framework.common.errors import DataError
 from elmo_framework.common.files import digest, remove, write_text
 from elmo_framework.common.logs import Progress, say
+from elmo_framework.common.plural import plural
 
 _OFFLINE, _MIRRORS = "ELMO_OFFLINE", "ELMO_MIRROR"
 _CHUNK = 1 << 18
@@ -162,7 +163,7 @@ def _append(response: HTTPResponse, partial: Path, start: int) -> None:
     name = partial.name.removesuffix(".partial").partition("-")[2]
     with (
         partial.open("ab") as file,
-        Progress(f"downloading {name}", total=total, unit="bytes") as progress,
+        Progress(f"downloading {name}", total=total, unit="byte") as progress,
     ):
         progress.advance(start)
         while chunk := response.read(_CHUNK):
@@ -172,7 +173,7 @@ def _append(response: HTTPResponse, partial: Path, start: int) -> None:
         os.fsync(file.fileno())
     size = partial.stat().st_size
     if total is not None and size != total:
-        raise HTTPException(f"the connection ended after {size:,} of {total:,} bytes")
+        raise HTTPException(f"the connection ended after {size:,} of {plural(total, 'byte')}")
 
 
 def _reason(error: Exception) -> str:

@@ -15,6 +15,8 @@ from datetime import timedelta
 from types import TracebackType
 from typing import TextIO, final
 
+from elmo_framework.common.plural import plural, plural_of
+
 _SHORTEST, _LONGEST = 5.0, 60.0
 """Seconds between two lines: a twentieth of the time so far, within these bounds."""
 
@@ -30,20 +32,22 @@ def say(message: str) -> None:
 def show_size(num_bytes: int) -> str:
     """Write a number of bytes for people: `12.3 GB`."""
     scale = next((scale for scale in _SCALES if num_bytes >= _SCALES[scale]), None)
-    return f"{num_bytes} bytes" if scale is None else f"{num_bytes / _SCALES[scale]:.1f} {scale}"
+    return (
+        plural(num_bytes, "byte") if scale is None else f"{num_bytes / _SCALES[scale]:.1f} {scale}"
+    )
 
 
 @final
 class Progress:
     """How far some work is: a bar on a terminal, now and then a line elsewhere.
 
-        with Progress("pretraining", total=num_words, unit="tokens") as progress:
+        with Progress("pretraining", total=num_words, unit="token") as progress:
             progress.advance(len(batch), note="loss 3.2")
 
     Args:
         description: what the work is.
         total: how many units there are, where that is known.
-        unit: what is counted.
+        unit: one of what is counted.
         stream: where it is shown; standard error unless given.
         delay: the seconds that the work may take before anything is shown.
     """
@@ -53,7 +57,7 @@ class Progress:
         description: str,
         *,
         total: int | None = None,
-        unit: str = "items",
+        unit: str = "item",
         stream: TextIO | None = None,
         delay: float = 0.0,
     ) -> None:
@@ -91,6 +95,10 @@ class Progress:
             self._show()
             count = self._hidden
         self._display.advance(count, note)
+
+    def restart_clock(self) -> None:
+        """Leave the time so far out of the rate and of the time that remains."""
+        self._since = self._display.since = time.monotonic()
 
     def _show(self) -> None:
         self._display.start()
@@ -152,6 +160,7 @@ class _Display(ABC):
 
     def __init__(self, description: str, total: int | None, unit: str, stream: TextIO) -> None:
         self.description, self.total, self.unit, self.stream = description, total, unit, stream
+        self.since = time.monotonic()
 
     @abstractmethod
     def start(self) -> None: ...
@@ -172,7 +181,8 @@ class _Bar(_Display):
         from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
         from rich.table import Column
 
-        self.since, self.done = time.monotonic(), 0
+        self.done = 0
+        self.since = time.monotonic()
         self.bar = Progress(
             TextColumn("{task.description}"),
             BarColumn(bar_width=10),
@@ -203,7 +213,7 @@ class _Lines(_Display):
     def start(self) -> None:
         self.since = self.last = time.monotonic()
         self.done, self.note = 0, ""
-        total = "" if self.total is None else f" {self.total:,} {self.unit}"
+        total = "" if self.total is None else f" {plural(self.total, self.unit)}"
         self._write(f"{self.description}:{total} ...")
 
     def advance(self, count: int, note: str) -> None:
@@ -230,11 +240,11 @@ class _Lines(_Display):
 
 def _counted(done: int, total: int | None, unit: str, elapsed: float) -> str:
     """Write how much is done: `1,200/2,000 tokens (60 %), 345 tokens/s`."""
-    of = "" if total is None else f"/{total:,}"
+    counted = plural(done, unit) if total is None else f"{done:,}/{plural(total, unit)}"
     share = f" ({100 * done // total} %)" if total else ""
     rate = done / elapsed if elapsed > 0 else 0.0
     shown = f"{rate:,.0f}" if rate >= 10 else f"{rate:.2g}"
-    return f"{done:,}{of} {unit}{share}, {shown} {unit}/s"
+    return f"{counted}{share}, {shown} {plural_of(unit)}/s"
 
 
 def _remaining(done: int, total: int | None, elapsed: float) -> str:

@@ -25,8 +25,9 @@ def with_overrides(
 ) -> dict[str, Any]:
     """Return a configuration with changes applied in order.
 
-    A last key that is not there is added; every key before it must be there. An object replaces
-    the whole of what stood at its key.
+    A last key that is not there is added; every key before it must be there. A string with a key
+    below it names a component, and becomes the object that means the same. An object replaces the
+    whole of what was at its key.
 
     Args:
         raw: the configuration.
@@ -86,6 +87,8 @@ def _apply(raw: dict[str, Any], key: str, value: Any) -> None:
     path = ""
     for parent in parents:
         place = _place(node, parent, key, path, may_add=False)
+        if isinstance(node[place], str):
+            node[place] = {"type": node[place]}
         node, path = node[place], dotted(path, place)
     place = _place(node, last, key, path, may_add=True)
     if isinstance(node, dict):

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from elmo_framework.common.errors import DataError
+from elmo_framework.common.plural import plural
 
 _NUM_HASHES = 2**64
 
@@ -32,7 +33,7 @@ def hash_limit(hashes: Iterable[NDArray[np.uint64]], held_out: float) -> int:
         lowest = np.sort(np.concatenate([lowest, part]))[: number + 1]
     if len(lowest) <= number:
         raise DataError(
-            f"{number:,} sentences cannot be held out of {total:,}: hold out fewer, so that some "
-            "are left to train on"
+            f"{plural(number, 'sentence')} cannot be held out of {total:,}: hold out fewer, so "
+            "that some are left to train on"
         )
     return int(lowest[number])

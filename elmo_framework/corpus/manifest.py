@@ -12,6 +12,7 @@ from typing import Any, final
 
 from elmo_framework.common.errors import DataError
 from elmo_framework.common.files import digest
+from elmo_framework.common.plural import plural
 
 MANIFEST = "corpus.json"
 FORMAT = "elmo_framework corpus 1"
@@ -131,11 +132,9 @@ class Manifest:
             path = root / entry.name
             size = path.stat().st_size if path.is_file() else None
             if size != entry.num_bytes:
-                found = "is missing" if size is None else f"has {size:,} bytes"
-                raise DataError(
-                    f"{found}, and {entry.num_bytes:,} bytes were written; prepare the text again",
-                    path=path,
-                )
+                written = plural(entry.num_bytes, "byte")
+                found = "is missing" if size is None else f"has {size:,} of {written}"
+                raise DataError(f"{found}; prepare the text again", path=path)
             if digest([path]) != entry.sha256:
                 message = "its content is not what was written; prepare the text again"
                 raise DataError(message, path=path)

@@ -10,6 +10,7 @@ from typing import Any, final
 from elmo_framework.common.errors import RunError, StoppedError
 from elmo_framework.common.files import repairable, write_text
 from elmo_framework.common.logs import Progress, say
+from elmo_framework.common.plural import plural
 from elmo_framework.corpus.assemble import Selection, assemble
 from elmo_framework.corpus.blocks import Block, read_blocks, size_on_disk, text_files
 from elmo_framework.corpus.drafting import Drafted, SplitterRecipe, draft_blocks
@@ -129,7 +130,7 @@ def _draft(
     sizes = [size_on_disk(file) for file in files]
     total = None if STANDARD_INPUT in files else sum(sizes)
     num_processes = 1 if total is not None and total <= BLOCK_BYTES else job.num_processes
-    with Progress("cutting into words", total=total, unit="bytes") as progress:
+    with Progress("cutting into words", total=total, unit="byte") as progress:
         drafting = _Drafting(workplace, progress)
         tasks = drafting.tasks(read_blocks(files, BLOCK_BYTES))
         for drafted in draft_blocks(tasks, recipe, num_processes):
@@ -168,7 +169,7 @@ class _Drafting:
     def count(self, drafted: Drafted) -> None:
         """Count a block as done."""
         self._num_words += drafted.num_words
-        self._progress.advance(drafted.num_bytes, note=f"{self._num_words:,} words")
+        self._progress.advance(drafted.num_bytes, note=plural(self._num_words, "word"))
 
     def drafts(self) -> list[Path]:
         """Return the drafts of all blocks."""

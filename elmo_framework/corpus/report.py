@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from elmo_framework.common.logs import say
+from elmo_framework.common.plural import plural
 from elmo_framework.corpus.manifest import Manifest
 from elmo_framework.corpus.parts import PARTS
 from elmo_framework.corpus.tables import LONGEST_WORD
@@ -22,7 +23,7 @@ def report(output: Path, manifest: Manifest) -> None:
     for part in PARTS:
         held = counts["parts"][part]
         say(
-            f"  {part}: {held['sentences']:,} sentences, {held['words']:,} words, "
+            f"  {part}: {plural(held['sentences'], 'sentence')}, {plural(held['words'], 'word')}, "
             f"{_share(held):.2%} of them not in the vocabulary"
         )
     say(
@@ -37,8 +38,8 @@ def _warnings(manifest: Manifest) -> Iterator[str]:
     training, held_out = (counts["parts"][part] for part in PARTS)
     if training["words"] < _FEW_WORDS:
         yield (
-            f"{training['words']:,} words are enough to try the commands, and too few for a biLM "
-            "that helps: small ones read some ten million, the published ones 800 million"
+            f"{plural(training['words'], 'word')}: enough to try the commands, and too few for a "
+            "biLM that helps: small ones read some ten million, the published ones 800 million"
         )
     if not held_out["sentences"]:
         yield (
@@ -55,14 +56,15 @@ def _warnings(manifest: Manifest) -> Iterator[str]:
 
 def _strange_words(counts: Mapping[str, Any]) -> Iterator[str]:
     if (cut := counts["cut_words"])["distinct"]:
+        words, times = plural(cut["distinct"], "word"), plural(cut["all"], "time")
         yield (
-            f"{cut['distinct']:,} words are longer than {LONGEST_WORD} bytes ({cut['all']:,} times "
+            f"longer than {LONGEST_WORD} bytes: {words} ({times} "
             "in the training part): a biLM sees their beginning"
         )
     if number := counts["boundary_words"]:
         yield (
-            f"the text holds <S> or </S> {number:,} times: training adds these boundaries of "
-            "sentences by itself, so take them out"
+            f"the text holds <S> or </S> {plural(number, 'time')}: training adds these boundaries "
+            "of sentences by itself, so take them out"
         )
 
 

@@ -20,8 +20,8 @@ PADDING_ID = 0
 
 BEGIN_SENTENCE_ID, END_SENTENCE_ID, BEGIN_WORD_ID, END_WORD_ID, IN_WORD_PADDING_ID = range(257, 262)
 
-NUM_CHARACTERS = 261
-"""The ids of real words are 1 to 261."""
+NUM_CHARACTERS = 262
+"""The ids are 0 to 261; those of real words begin at 1."""
 
 _ID_TYPE = np.uint16
 _NUM_CACHED_ROWS = 1 << 17

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Literal, NamedTuple, TypeAlias
 
 from elmo_framework.common.errors import DataError
+from elmo_framework.common.plural import plural
 from elmo_framework.data.paths import read_lines
 
 Between: TypeAlias = Literal["tabs", "blanks", "tabs or blanks"]
@@ -139,8 +140,9 @@ def read_blocks(
 
 
 def _unexpected(row: Row, expected: str, path: Path) -> DataError:
-    found = f"found {len(row.columns)} columns, expected {expected}: {' '.join(row.columns)!r}"
-    return DataError(found, path=path, line=row.line)
+    found = f"found {plural(len(row.columns), 'column')}"
+    message = f"{found}, expected {expected}: {' '.join(row.columns)!r}"
+    return DataError(message, path=path, line=row.line)
 
 
 def read_sentences(path: Path) -> Iterator[list[Row]]:

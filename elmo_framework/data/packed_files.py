@@ -11,6 +11,7 @@ from typing import BinaryIO, cast
 
 from elmo_framework.common.archive_path import archive_path
 from elmo_framework.common.errors import DataError, allowed
+from elmo_framework.common.plural import plural
 from elmo_framework.data.compressed import SUFFIXES, decompressed, reading
 
 _TAR_ENDINGS = (".tar", ".tgz", *(f".tar{suffix}" for suffix in SUFFIXES))
@@ -75,7 +76,7 @@ def _chosen(path: Path, names: Sequence[str], inner: str | None) -> str:
     if inner is None:
         if len(names) == 1:
             return names[0]
-        message = f"this archive holds {len(names)} files; name one: ({path})#..."
+        message = f"this archive holds {plural(len(names), 'file')}; name one: ({path})#..."
         raise DataError(f"{message}; {allowed('', names)}", path=path)
     if inner not in names:
         raise DataError(f"no {inner!r} is in this archive; {allowed(inner, names)}", path=path)

@@ -15,6 +15,7 @@ from jaxtyping import Float32
 
 from elmo_framework.common.archive_path import archive_path
 from elmo_framework.common.errors import DataError
+from elmo_framework.common.plural import plural
 from elmo_framework.data.packed_files import open_packed
 
 VectorFormat: TypeAlias = Literal["text", "word2vec_binary"]
@@ -56,7 +57,8 @@ def read_vectors(
         read(file, dim, archive_path(path).file, choice)
     found = choice.found
     if not any(word in found for word in wanted):
-        message = f"none of the {len(wanted)} words of the training data has a vector in this file"
+        words = plural(len(wanted), "word")
+        message = f"none of the {words} of the training data has a vector in this file"
         raise DataError(message, path=path)
     return found
 
@@ -181,7 +183,7 @@ def parse_vector(
     except ValueError as error:
         raise DataError(f"this is no vector: {error}", path=path, line=line) from error
     if len(vector) != dim:
-        found = f"found {len(vector)} numbers, expected {dim}"
+        found = f"found {plural(len(vector), 'number')}, expected {dim}"
         raise DataError(found, path=path, line=line)
     _require_finite(vector, "this vector", path, line)
     return vector
@@ -230,7 +232,9 @@ def _records(
         while end < 0 or end + 1 + num_bytes > len(held):
             more = file.read(_CHUNK)
             if not more or (end < 0 and len(held) - place > _LONGEST_WORD):
-                message = f"the file ends or is broken after {number} of {num_words} words"
+                message = (
+                    f"the file ends or is broken after {number} of {plural(num_words, 'word')}"
+                )
                 raise DataError(message, path=path)
             held, place = held[place:] + more, 0
             end = held.find(b" ")

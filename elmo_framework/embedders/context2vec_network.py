@@ -15,6 +15,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from elmo_framework.common.errors import DataError
+from elmo_framework.common.plural import plural
 from elmo_framework.data.paths import read_lines
 from elmo_framework.data.text import TextBatch
 from elmo_framework.data.word_vectors import parse_vector
@@ -171,13 +172,15 @@ def _read_words(files: Context2vecFiles) -> tuple[list[str], Tensor]:
     targets = np.empty((int(header.split()[0]), expected), dtype=np.float32)
     for number, line in lines:
         if len(words) == len(targets):
-            found = f"expected {len(targets)} words as the first line says, found more"
+            found = f"expected {plural(len(targets), 'word')} as the first line says, found more"
             raise DataError(found, path=files.words, line=number)
         word, *values = line.rstrip(" ").rsplit(" ", expected)
         targets[len(words)] = parse_vector(values, expected, files.words, number)
         words.append(word)
     if len(words) < len(targets):
-        found = f"found {len(words)} words, expected {len(targets)} as the first line says"
+        found = (
+            f"found {plural(len(words), 'word')}, expected {len(targets)} as the first line says"
+        )
         raise DataError(found, path=files.words)
     return words, torch.from_numpy(targets)
 

@@ -18,6 +18,7 @@ from jaxtyping import Float, Float32, Int64
 from torch import Tensor, nn
 
 from elmo_framework.common.component import ExistingPath, Injected
+from elmo_framework.common.plural import plural
 from elmo_framework.data.text import Indexer, TextBatch
 from elmo_framework.data.vocabulary import UNKNOWN, Vocabularies, Vocabulary
 from elmo_framework.data.word_vectors import VectorFormat, Vectors, read_vectors
@@ -211,8 +212,8 @@ def _read_vectors(
     unseen = dict(islice(of_unseen, max_unseen))
     share = 100 * len(found) / len(words)
     _log.info(
-        "%s: vectors for %d of %d words (%.1f %%), and for %d unseen ones",
-        *(path, len(found), len(words), share, len(unseen)),
+        "%s: vectors for %d of %s (%.1f %%), and for %s",
+        *(path, len(found), plural(len(words), "word"), share, plural(len(unseen), "unseen one")),
     )
     return found, unseen
 

@@ -13,6 +13,7 @@ import torch
 from elmo_framework.common.errors import StoppedError
 from elmo_framework.common.logs import Progress, say, show_size
 from elmo_framework.common.outputs import Input, Output, check_outputs
+from elmo_framework.common.plural import plural
 from elmo_framework.data.source import Share
 from elmo_framework.embedding.corpus import Corpus, Survey
 from elmo_framework.embedding.job import (
@@ -152,8 +153,9 @@ def _require_output(job: EmbeddingJob, workplace: Workplace) -> None:
 def _prepare(job: EmbeddingJob, parts: _Parts, workplace: Workplace) -> None:
     survey = parts.survey
     say(
-        f"{survey.num_lines:,} sentences, {int(survey.is_first.sum()):,} of them different, with "
-        f"{survey.num_words:,} words: {show_size(parts.layout.num_bytes(survey))} for {job.output}"
+        f"{plural(survey.num_lines, 'sentence')}, {int(survey.is_first.sum()):,} of them "
+        f"different, with {plural(survey.num_words, 'word')}: "
+        f"{show_size(parts.layout.num_bytes(survey))} for {job.output}"
     )
     workplace.prepare(parts.settings, parts.layout, survey, parts.corpus.lines, resume=job.resume)
 
@@ -168,7 +170,7 @@ def _compute(parts: _Parts, workplace: Workplace, share: Share) -> None:
     total = parts.num_words(todo)
     description = "embedding" if share.world_size == 1 else f"embedding, process {share.rank}"
     with (
-        Progress(description, total=total, unit="tokens") as progress,
+        Progress(description, total=total, unit="token") as progress,
         workplace.writer(parts.layout, share.rank) as writer,
     ):
         try:

@@ -53,7 +53,7 @@ def write_json_lines(
         reader = VectorReader(job, device)
         # A terminal shows the lines themselves.
         delay = math.inf if output.isatty() else _SECONDS_WITHOUT_PROGRESS
-        with Progress("embedding", total=total, unit="sentences", delay=delay) as progress:
+        with Progress("embedding", total=total, unit="sentence", delay=delay) as progress:
             for sentences in _blocks(corpus):
                 output.writelines(_lines(reader, sentences))
                 output.flush()

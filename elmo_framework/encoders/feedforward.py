@@ -10,6 +10,7 @@ from jaxtyping import Bool, Float
 from torch import Tensor
 
 from elmo_framework.common.component import Local
+from elmo_framework.common.plural import plural
 from elmo_framework.common.sizes import require_size
 from elmo_framework.encoders.encoder import Encoder
 from elmo_framework.nn.activation import Activation
@@ -54,7 +55,8 @@ class FeedForwardOptions:
     def _each(self, key: str, stated: ValueT | list[ValueT]) -> list[ValueT]:
         values = stated if isinstance(stated, list) else [stated] * self.num_layers
         if len(values) != self.num_layers:
-            raise ValueError(f"{key} has {len(values)} items, but num_layers is {self.num_layers}")
+            items = plural(len(values), "item")
+            raise ValueError(f"{key} has {items}, but num_layers is {self.num_layers}")
         return values
 
 

@@ -132,7 +132,7 @@ def find_neighbors(bilm: Path | str, search: NeighborSearch) -> Neighbors:
     directions = functional.normalize(read.without_boundaries()[:, query.position], dim=-1)
     nearest = {layer: _Nearest(search.num_neighbors) for layer in layers}
     num_compared = 0
-    with Progress("reading", unit="occurrences") as progress:
+    with Progress("reading", unit="occurrence") as progress:
         for candidates in _pools(search, query, Corpus(search.corpus, tokenizer=tokenizer)):
             for found in reader.read([candidate.words for candidate in candidates]):
                 candidate = candidates[found.sentence]

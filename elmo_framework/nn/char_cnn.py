@@ -31,7 +31,7 @@ class CharCnn(nn.Module):
     Id 0 has no row in the table: it is a vector of zeros.
 
     Args:
-        num_characters: how many ids there are; the last one is what fills a row of ids up.
+        num_characters: how many ids there are, 0 included; the last one is what fills a row up.
         embedding_dim: the width of a character's vector.
         filters: width and number of filters of each convolution.
         activation: f; `relu` or `tanh`.
@@ -46,9 +46,9 @@ class CharCnn(nn.Module):
     ) -> None:
         super().__init__()
         self.output_dim = sum(num_filters for _, num_filters in filters)
-        self._padding_id = num_characters
+        self._padding_id = num_characters - 1
         self._activation: CharCnnActivation = activation
-        self.table = nn.Parameter(torch.empty(num_characters, embedding_dim).uniform_(-1, 1))
+        self.table = nn.Parameter(torch.empty(num_characters - 1, embedding_dim).uniform_(-1, 1))
         self.convolutions = nn.ModuleList(
             nn.Conv1d(embedding_dim, num_filters, width) for width, num_filters in filters
         )

@@ -35,7 +35,7 @@ class Console(Observer):
         num_steps = self._trainer.num_steps
         left = None if num_steps is None else max(0, num_steps - progress.step)
         again = f" on from step {progress.step}" if progress.step else ""
-        self._bar = ProgressBar(f"training{again}", total=left, unit="steps")
+        self._bar = ProgressBar(f"training{again}", total=left, unit="step")
         self._bar.__enter__()
 
     def step(self, report: StepReport) -> None:
@@ -55,6 +55,8 @@ class Console(Observer):
         figures = ", ".join(f"{name} {scores[name]:.4g}" for name in shown)
         best = " (best so far)" if progress.is_best else ""
         say(f"step {progress.step}: {figures}{best}")
+        if self._bar is not None and not progress.step:
+            self._bar.restart_clock()
 
     def close(self) -> None:
         """Take the bar away."""

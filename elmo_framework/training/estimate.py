@@ -9,6 +9,7 @@ import torch
 from torch import Tensor, nn
 
 from elmo_framework.common.logs import say, show_size
+from elmo_framework.common.plural import plural
 from elmo_framework.training.observer import Observer
 from elmo_framework.training.optimizer import Optimizer
 from elmo_framework.training.progress import Progress, StepReport
@@ -45,7 +46,7 @@ class Estimate(Observer):
         copies = 1 + _numbers_kept(self._trainer.options.optimizer)
         num_bytes += copies * sum(held.nbytes for held in trained)
         say(
-            f"to train: {sum(held.numel() for held in trained):,} parameters; "
+            f"to train: {plural(sum(held.numel() for held in trained), 'parameter')}; "
             f"{show_size(num_bytes)} for weights, gradients and optimizer, beside the activations"
             f"{self._amount()}"
         )
@@ -67,8 +68,8 @@ class Estimate(Observer):
         batches = self._num_steps * self._trainer.options.num_gradient_accumulation_steps
         total = batches * tokens // self._trainer.source.num_batches
         return (
-            f"; {self._num_steps:,} updates, {total:,} words and sentence ends, of which an epoch "
-            f"has {tokens:,}"
+            f"; {plural(self._num_steps, 'update')}, {total:,} words and sentence ends, of which "
+            f"an epoch has {tokens:,}"
         )
 
     def _say_rate(self, report: StepReport) -> None:

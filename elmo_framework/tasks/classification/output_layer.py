@@ -10,6 +10,7 @@ from jaxtyping import Float
 from torch import Tensor, nn
 
 from elmo_framework.common.component import Local
+from elmo_framework.common.plural import plural
 from elmo_framework.common.registry import Registrable
 from elmo_framework.encoders.feedforward import FeedForwardOptions
 from elmo_framework.nn.activation import Activation
@@ -94,7 +95,9 @@ class MaxoutOutputLayer(OutputLayer):
         super().__init__()
         shares = dropout if isinstance(dropout, list) else [dropout] * len(output_dims)
         if len(shares) != len(output_dims):
-            raise ValueError(f"dropout has {len(shares)} items, output_dims {len(output_dims)}")
+            raise ValueError(
+                f"dropout has {plural(len(shares), 'item')}, output_dims {len(output_dims)}"
+            )
         if len(output_dims) > 1 and output_dims[-1] == num_labels:
             raise ValueError(
                 f"output_dims ends with {num_labels}, the number of labels; a last layer of that "

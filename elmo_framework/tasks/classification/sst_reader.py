@@ -10,6 +10,7 @@ from typing import Annotated, ClassVar, Literal, NamedTuple, final
 from annotated_types import Gt
 
 from elmo_framework.common.errors import DataError, shown
+from elmo_framework.common.plural import plural
 from elmo_framework.data.file_formats import FileFormat
 from elmo_framework.data.inputs import PredictionInput
 from elmo_framework.data.paths import parsed_lines
@@ -119,7 +120,7 @@ def read_tree(text: str) -> Tree:
         else:
             words.append(_ESCAPE.sub(lambda found: _ESCAPES[found[0]], word))
     if opened or not phrases:
-        raise ValueError(f"{len(opened)} brackets are not closed" if opened else "no tree")
+        raise ValueError(f"{plural(len(opened), 'unclosed bracket')}" if opened else "no tree")
     return Tree(tuple(words), tuple(phrases))
 
 

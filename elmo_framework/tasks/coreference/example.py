@@ -7,6 +7,8 @@ from dataclasses import dataclass, replace
 from itertools import chain
 from typing import NamedTuple, TypeAlias
 
+from elmo_framework.common.plural import plural
+
 
 class Mention(NamedTuple):
     """The words of a document that mention something, counted through its sentences from 0.
@@ -53,7 +55,7 @@ class Document:
             if not 0 <= mention.start <= mention.end < num_words:
                 raise ValueError(
                     f"{list(mention)} is no mention [first word, last word] "
-                    f"in a document of {num_words} words"
+                    f"in a document of {plural(num_words, 'word')}"
                 )
         if self.speakers is not None and lengths(self.speakers) != lengths(self.sentences):
             raise ValueError("the speakers are not as many as the words of each sentence")

@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
+from elmo_framework.common.plural import plural
+
 ONTONOTES = "^(bc|bn|mz|nw|pt|tc|wb)/"
 """The folders of OntoNotes: broadcast conversation and news, magazines, newswire, pivot texts,
 telephone, web."""
@@ -30,7 +32,7 @@ class GenrePattern:
             raise ValueError(f"genre_pattern is {self.pattern!r}: {error}") from error
         if num_groups != 1:
             raise ValueError(
-                f"genre_pattern is {self.pattern!r} with {num_groups} groups; "
+                f"genre_pattern is {self.pattern!r} with {plural(num_groups, 'group')}; "
                 "one group in parentheses must hold the genre"
             )
 

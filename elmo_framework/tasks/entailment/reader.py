@@ -11,6 +11,7 @@ from typing import Annotated, ClassVar, final
 from annotated_types import Gt
 
 from elmo_framework.common.component import Default
+from elmo_framework.common.plural import plural
 from elmo_framework.data.file_formats import FileFormat
 from elmo_framework.data.reader import DatasetReader
 from elmo_framework.data.record_reader import RecordReader
@@ -90,4 +91,6 @@ class SnliReader(RecordReader[SentencePair]):
                 continue
             yield replace(self.unlabeled(record), label=label)
         if num_skipped:
-            _log.info("%s: %d pairs with the label '-' or '-1' were left out", file, num_skipped)
+            _log.info(
+                "%s: left out %s with the label '-' or '-1'", file, plural(num_skipped, "pair")
+            )

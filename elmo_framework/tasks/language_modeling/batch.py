@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from elmo_framework.common.errors import BuildError
+from elmo_framework.common.plural import plural
 from elmo_framework.corpus.vocabulary_file import UNKNOWN_WORD
 from elmo_framework.data.text import Indexer
 from elmo_framework.tasks.language_modeling.corpus import Corpus
@@ -160,7 +161,8 @@ class WordTables:
             forward=self._window(forward, places[0]),
             backward=self._window(backward, places[1]),
             num_tokens=num_tokens,
-            title=f"{num_tokens} words, the first row is {' '.join(self._first_row(forward))!r}",
+            title=f"{plural(num_tokens, 'word')}, the first row is "
+            f"{' '.join(self._first_row(forward))!r}",
         )
 
     def _window(self, window: WordWindow, places: NDArray[np.int64]) -> Window:

@@ -22,6 +22,7 @@ from elmo_framework.bilm.token_encoder import TokenEncoder
 from elmo_framework.common.component import Default, Injected, Lazy
 from elmo_framework.common.errors import RunError
 from elmo_framework.common.files import write_text
+from elmo_framework.common.plural import plural
 from elmo_framework.corpus.vocabulary_file import (
     SPECIAL_WORDS,
     read_vocabulary_file,
@@ -222,8 +223,9 @@ class BiLanguageModel(Model[WindowBatch]):
         own = [*SPECIAL_WORDS, *read_vocabulary_file(files.vocabulary)]
         if own != list(self._vocabulary.items):
             raise RunError(
-                f"{files.softmax}: its {len(own):,} words, listed in {files.vocabulary.name} "
-                f"beside it, are not the {len(self._vocabulary):,} of this model, which "
+                f"{files.softmax}: its {plural(len(own), 'word')}, listed in "
+                f"{files.vocabulary.name} beside it, are not the "
+                f"{len(self._vocabulary):,} of this model, which "
                 "model.max_vocabulary_size has cut; set it to null"
             )
 

@@ -12,6 +12,7 @@ from annotated_types import Gt
 
 from elmo_framework.bilm.context_layers import Direction
 from elmo_framework.common.errors import BuildError, DataError, RunError
+from elmo_framework.common.plural import plural
 from elmo_framework.data.source import BatchSource, DataLoader, Share, SourceContext
 from elmo_framework.tasks.language_modeling.batch import (
     WindowBatch,
@@ -85,9 +86,9 @@ class WindowLoader(DataLoader):
             return EvaluationWindows(cutter)
         if self.num_train_tokens not in (None, corpus.num_words) and context.share.rank == 0:
             _LOG.warning(
-                "data_loader.num_train_tokens is %s, and the text has %d words: an epoch is the "
-                "words of the text",
-                *(self.num_train_tokens, corpus.num_words),
+                "data_loader.num_train_tokens is %s, and the text has %s: an epoch is the words of "
+                "the text",
+                *(self.num_train_tokens, plural(corpus.num_words, "word")),
             )
         windows = TrainingWindows(cutter, seed=context.seed, aligned=self.aligned)
         is_unknown = tables.targets == context.collate.unknown
@@ -304,8 +305,9 @@ class TrainingWindows(BatchSource[WindowBatch]):
 def _too_short(cutter: Cutter) -> str:
     corpus, num_rows, num_steps = cutter.corpus, cutter.num_all_rows, cutter.num_steps
     return (
-        f"the text has {corpus.num_words} words in {corpus.num_sentences} sentences, so "
-        f"{corpus.num_predictions} words and sentence ends to predict; one batch of {num_rows} "
-        f"rows and {num_steps} steps needs {num_rows * num_steps}: give more text, or a smaller "
+        f"the text has {plural(corpus.num_words, 'word')} in "
+        f"{plural(corpus.num_sentences, 'sentence')}, so {corpus.num_predictions:,} words and "
+        f"sentence ends to predict; one batch of {plural(num_rows, 'row')} and "
+        f"{plural(num_steps, 'step')} needs {num_rows * num_steps}: give more text, or a smaller "
         "data_loader.batch_size or unroll_steps"
     )

@@ -14,6 +14,7 @@ from annotated_types import Gt
 
 from elmo_framework.common.component import Default
 from elmo_framework.common.errors import DataError, shown
+from elmo_framework.common.plural import plural
 from elmo_framework.data.compressed import decompressed, reading
 from elmo_framework.data.file_formats import FileFormat, FileSample
 from elmo_framework.data.inputs import PredictionInput, other_fields
@@ -68,17 +69,17 @@ class SquadReader(FileReader[PassageQuestion]):
         if not seen.total():
             raise DataError("there is no question in this file", path=file)
         _log.info(
-            "%s: %d questions; the answers of %d do not begin and end with words and were widened",
+            "%s: %s; answers that do not begin and end with words, and were widened: %d",
             file,
-            seen["questions"],
+            plural(seen["questions"], "question"),
             seen["widened"],
         )
         if seen["left out"]:
             _log.info(
-                "%s: %d questions were left out, whose passages are longer than %d words",
+                "%s: left out %s, whose passages are longer than %s",
                 file,
-                seen["left out"],
-                self.passage_length_limit,
+                plural(seen["left out"], "question"),
+                plural(self.passage_length_limit or 0, "word"),
             )
 
     def inputs(self, file: Path) -> Iterator[PredictionInput[PassageQuestion]]:

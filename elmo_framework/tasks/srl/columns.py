@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from elmo_framework.common.errors import DataError
+from elmo_framework.common.plural import plural
 from elmo_framework.data.columns import placed_cells
 from elmo_framework.tasks.srl.brackets import tags_of
 from elmo_framework.tasks.srl.example import Proposition
@@ -29,7 +30,10 @@ def propositions_of(
         DataError: there are more columns than predicates, or fewer, or a cell is malformed.
     """
     if len(columns) != len(stated):
-        found = f"found {len(stated)} predicates and {len(columns)} columns of arguments"
+        found = (
+            f"found {plural(len(stated), 'predicate')} and "
+            f"{plural(len(columns), 'column')} of arguments"
+        )
         raise DataError(f"{found}; expected one for each", path=path, line=first_line)
     propositions = []
     for column, word in zip(columns, stated, strict=True):

@@ -6,6 +6,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
+from elmo_framework.common.plural import plural
+
 
 class Proposition(NamedTuple):
     """A predicate, and a tag for each word of its sentence: a BIO tag of its arguments.
@@ -56,13 +58,18 @@ class SrlExample:
         """Refuse more tags or targets than words, or fewer, and predicates outside the sentence."""
         for _, tags in self.propositions or ():
             if len(tags) != len(self.words):
-                raise ValueError(f"{len(self.words)} words have {len(tags)} tags")
+                raise ValueError(
+                    f"{plural(len(self.words), 'word')} with {plural(len(tags), 'tag')}"
+                )
         if self.targets is not None and len(self.targets) != len(self.words):
-            raise ValueError(f"{len(self.words)} words have {len(self.targets)} targets")
+            words, targets = len(self.words), len(self.targets)
+            raise ValueError(f"{plural(words, 'word')} with {plural(targets, 'target')}")
         asked = [predicate for predicate, _ in self.propositions or ()]
         for predicate in [*asked, *(self.predicates or ())]:
             if predicate is not None and not 0 <= predicate < len(self.words):
-                raise ValueError(f"predicate {predicate} is none of {len(self.words)} words")
+                raise ValueError(
+                    f"predicate {predicate} is none of {plural(len(self.words), 'word')}"
+                )
 
 
 def examples_of(sentence: SrlSentence, *, skip_empty: bool) -> Iterator[SrlExample]:

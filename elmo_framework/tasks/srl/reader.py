@@ -11,6 +11,7 @@ from typing import Annotated, Any, ClassVar, NamedTuple, final
 
 from annotated_types import Ge, Gt
 
+from elmo_framework.common.plural import plural
 from elmo_framework.data.columns import read_blocks, split_cells
 from elmo_framework.data.conll2012 import read_conll2012
 from elmo_framework.data.file_formats import FileFormat
@@ -79,10 +80,8 @@ class PropositionReader(FileReader[SrlExample]):
                 continue
             yield from examples_of(sentence, skip_empty=self.skip_sentences_without_predicates)
         if num_skipped:
-            _log.info(
-                "%s: %d sentences of more than %d words were left out",
-                *(file, num_skipped, self.max_sentence_length),
-            )
+            skipped, longest = plural(num_skipped, "sentence"), int(self.max_sentence_length)
+            _log.info("%s: left out %s of more than %s", file, skipped, plural(longest, "word"))
 
     def inputs(self, file: Path) -> Iterator[PredictionInput[SrlExample]]:
         """Yield the sentences of a file, each once, with all of its predicates."""
@@ -261,7 +260,7 @@ def _parsed(line: str) -> _Line:
         raise ValueError("expected the place of a predicate, the words, '|||' and the tags")
     predicate = int(place)
     if not -1 <= predicate < len(words):
-        raise ValueError(f"predicate {predicate} is none of {len(words)} words")
+        raise ValueError(f"predicate {predicate} is none of {plural(len(words), 'word')}")
     return _Line(predicate, tuple(words), split_cells(after))
 
 
@@ -271,7 +270,8 @@ def _checked(line: _Line) -> _Line:
         if parse_tag(tag).prefix not in "BIO":
             raise ValueError(f"{tag!r} is no tag of the scheme BIO")
     if len(line.tags) != len(line.words):
-        raise ValueError(f"{len(line.words)} words have {len(line.tags)} tags")
+        words, tags = plural(len(line.words), "word"), plural(len(line.tags), "tag")
+        raise ValueError(f"{words} with {tags}")
     if line.place < 0 and set(line.tags) != {"O"}:
         raise ValueError("the place -1 stands for no predicate, but there are arguments")
     return line

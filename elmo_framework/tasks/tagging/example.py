@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from elmo_framework.common.plural import plural
+
 
 @dataclass(frozen=True, slots=True)
 class TaggedSentence:
@@ -15,4 +17,5 @@ class TaggedSentence:
     def __post_init__(self) -> None:
         """Refuse more tags than words, or fewer."""
         if self.tags is not None and len(self.tags) != len(self.words):
-            raise ValueError(f"{len(self.words)} words have {len(self.tags)} tags")
+            words, tags = plural(len(self.words), "word"), plural(len(self.tags), "tag")
+            raise ValueError(f"{words} with {tags}")

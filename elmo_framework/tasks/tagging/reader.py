@@ -9,6 +9,7 @@ from typing import Annotated, ClassVar, Literal, final
 from annotated_types import Gt
 
 from elmo_framework.common.errors import DataError
+from elmo_framework.common.plural import plural
 from elmo_framework.data.columns import Row, read_sentences
 from elmo_framework.data.file_formats import FileFormat
 from elmo_framework.data.inputs import PredictionInput
@@ -92,7 +93,7 @@ class ConllReader(FileReader[TaggedSentence]):
 
     @staticmethod
     def _unexpected(row: Row, expected: str, file: Path) -> DataError:
-        message = f"found {len(row.columns)} columns, expected {expected}"
+        message = f"found {plural(len(row.columns), 'column')}, expected {expected}"
         return DataError(message, path=file, line=row.line)
 
 

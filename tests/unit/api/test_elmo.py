@@ -220,7 +220,7 @@ def test_padding_and_other_rows_change_nothing(folder: Path) -> None:
         ({"num_output_representations": 0}, "num_output_representations is 0; allowed: 1 or more"),
         (
             {"scalar_mix_parameters": [1.0]},
-            "scalar_mix_parameters is [1.0], and there are 3 layers; it takes one number for each",
+            "scalar_mix_parameters is [1.0] for 3 layers; it takes one number for each",
         ),
     ],
 )

@@ -36,5 +36,5 @@ def test_the_first_process_says_how_training_ended(
     config.write_text("{}")
     assert main(["train", str(config), "-s", "runs/ner"]) == 0
     said = capsys.readouterr().err
-    assert ("3 steps in 1 seconds, the best at step 2" in said) is speaks
+    assert ("3 steps in 1 second, the best at step 2" in said) is speaks
     assert ("test_accuracy 0.5" in said) is speaks

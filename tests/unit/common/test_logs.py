@@ -33,7 +33,7 @@ def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
 def lines_of_work(clock: Clock, *, seconds: float, steps: int) -> list[str]:
     """What is written while each of some steps takes so long."""
     stream = io.StringIO()
-    with Progress("training", total=10 * steps, unit="tokens", stream=stream) as progress:
+    with Progress("training", total=10 * steps, unit="token", stream=stream) as progress:
         for step in range(steps):
             clock.now += seconds
             progress.advance(10, note=f"loss {step}")
@@ -58,7 +58,7 @@ def test_work_that_ends_before_the_delay_shows_nothing(clock: Clock) -> None:
 
 def test_delayed_progress_counts_from_the_start(clock: Clock) -> None:
     stream = io.StringIO()
-    with Progress("embedding", total=20, unit="lines", stream=stream, delay=5) as progress:
+    with Progress("embedding", total=20, unit="line", stream=stream, delay=5) as progress:
         for _ in range(5):
             clock.now += 2
             progress.advance(4)
@@ -83,9 +83,32 @@ def test_lines_are_seldom_but_never_more_than_a_minute_apart(clock: Clock) -> No
     assert max(apart) == 60
 
 
+def test_one_unit_is_singular(clock: Clock) -> None:
+    stream = io.StringIO()
+    with Progress("evaluating", total=1, unit="batch", stream=stream) as progress:
+        clock.now += 0.5
+        progress.advance()
+    assert stream.getvalue().splitlines() == [
+        "evaluating: 1 batch ...",
+        "evaluating: 1/1 batch (100 %), 2 batches/s in 0:00:00",
+    ]
+
+
+def test_what_came_before_a_restart_of_the_clock_is_left_out(clock: Clock) -> None:
+    stream = io.StringIO()
+    with Progress("training", total=10, unit="step", stream=stream) as progress:
+        clock.now += 3600
+        progress.restart_clock()
+        clock.now += 10
+        progress.advance(1)
+    assert stream.getvalue().splitlines()[1] == (
+        "training: 1/10 steps (10 %), 0.1 steps/s, 0:01:30 left"
+    )
+
+
 def test_the_last_line_is_written_when_the_work_fails(clock: Clock) -> None:
     stream = io.StringIO()
-    progress = Progress("training", unit="tokens", stream=stream)
+    progress = Progress("training", unit="token", stream=stream)
     with contextlib.suppress(KeyError), progress:
         progress.advance(3)
         raise KeyError
@@ -94,7 +117,7 @@ def test_the_last_line_is_written_when_the_work_fails(clock: Clock) -> None:
 
 def test_on_a_terminal_a_bar_is_drawn() -> None:
     stream = Terminal()
-    with Progress("training", total=10, unit="tokens", stream=stream) as progress:
+    with Progress("training", total=10, unit="token", stream=stream) as progress:
         progress.advance(10, note="loss 3.2")
     shown = stream.getvalue()
     assert "training" in shown

@@ -54,6 +54,13 @@ def test_items_of_lists_are_numbered_from_0(key: str) -> None:
     assert changed(f"{key}=other")["trainer"]["callbacks"] == [{"type": "other"}, "tensorboard"]
 
 
+def test_a_key_below_the_name_of_a_component_makes_an_object_of_it() -> None:
+    made = changed("model.encoder.num_layers=2", "model.encoder.dropout=0.1")
+    assert made["model"]["encoder"] == {"type": "lstm", "num_layers": 2, "dropout": 0.1}
+    callbacks = changed("trainer.callbacks[1].every=2")["trainer"]["callbacks"]
+    assert callbacks[1] == {"type": "tensorboard", "every": 2}
+
+
 def test_a_whole_item_of_a_list_is_replaced() -> None:
     assert changed("trainer.callbacks[1]=x")["trainer"]["callbacks"][1] == "x"
 
@@ -120,8 +127,8 @@ def test_an_object_that_loses_nothing_warns_of_nothing(caplog: pytest.LogCapture
             "it has no item 'first'",
         ),
         (
-            "model.encoder.num_layers=2",
-            "model.encoder.num_layers: model.encoder is 'lstm', which has no keys",
+            "model.dropout.rate=2",
+            "model.dropout.rate: model.dropout is 0.5, which has no keys",
         ),
         ("model", "model: is neither dotted.key=VALUE nor an object {...}"),
         ("a..b=1", "a..b: is no dotted key such as trainer.num_epochs or callbacks[0].type"),

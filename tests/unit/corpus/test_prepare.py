@@ -105,7 +105,7 @@ def test_four_lines_work_and_what_they_cannot_do_is_said(
 ) -> None:
     make("a\nb\nc\nd\n", held_out=0.01)
     said = capsys.readouterr().err
-    assert "warning: 4 words are enough to try the commands, and too few for a biLM" in said
+    assert "warning: 4 words: enough to try the commands, and too few for a biLM" in said
     assert "warning: no sentence is held out: train without a perplexity to stop by" in said
     assert "`-o validation_data_path=null`, or give --held-out a number of sentences" in said
 
@@ -116,7 +116,7 @@ def test_a_word_of_more_than_48_bytes_is_counted_and_kept_in_the_text(
     fits, long = "x" * 48, "ä" * 25
     corpus = make(f"{fits} {long} {long}\n")
     assert counts(corpus)["cut_words"] == {"distinct": 1, "all": 2}
-    assert "1 words are longer than 48 bytes (2 times" in capsys.readouterr().err
+    assert "longer than 48 bytes: 1 word (2 times" in capsys.readouterr().err
     assert sentences(corpus / "training") == [f"{fits} {long} {long}"]
 
 

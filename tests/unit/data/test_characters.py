@@ -3,7 +3,12 @@ import pickle
 import numpy as np
 import pytest
 
-from elmo_framework.data.characters import ElmoCharacterIndexer, character_row
+from elmo_framework.data.characters import (
+    NUM_CHARACTERS,
+    PADDING_ID,
+    ElmoCharacterIndexer,
+    character_row,
+)
 from elmo_framework.data.text import collate_text
 
 
@@ -77,3 +82,9 @@ def test_an_indexer_can_be_sent_to_another_process() -> None:
 def test_a_row_without_room_for_a_byte_is_refused() -> None:
     with pytest.raises(ValueError, match="max_characters is 2; allowed: 3 or more"):
         ElmoCharacterIndexer(2)
+
+
+def test_as_many_characters_as_ids_with_that_of_padding() -> None:
+    longest = "".join(map(chr, range(0x100)))
+    ids = {PADDING_ID, *ElmoCharacterIndexer(600).ids([longest, "<S>", "</S>"]).flatten().tolist()}
+    assert max(ids) == NUM_CHARACTERS - 1

@@ -84,7 +84,7 @@ def test_a_separator_is_told_from_the_name_unless_it_is_stated(
         ("a.jsonl", "[1]\n", "1: expected a JSON object, not [1]"),
         ("a.jsonl", "\n", " there is no example in this file"),
         ("a.tsv", "text\tlabel\n", " there is no example in this file"),
-        ("a.tsv", "a\tb\n\nx\n", "3: found 1 columns, expected 2 as on line 1: 'x'"),
+        ("a.tsv", "a\tb\n\nx\n", "3: found 1 column, expected 2 as on line 1: 'x'"),
         (
             "a.csv",
             'a,b\n"x,y\nz,w\n',

@@ -72,7 +72,7 @@ def test_other_words_can_be_those_in_lower_case_alone(tmp_path):
         ("the 1 2 3\n", 1, "the vectors are 3 wide, but embedding_dim is 2"),
         ("9 3\nthe 1 2 3\n", 2, "the vectors are 3 wide, but embedding_dim is 2"),
         ("a 1 2\nthe 1 2x\n", 2, "this is no vector: could not convert string to float: '2x'"),
-        ("a 1 2\nthe 1\n", 2, "found 1 numbers, expected 2"),
+        ("a 1 2\nthe 1\n", 2, "found 1 number, expected 2"),
         ("a 1 2\nthe 1 nan\n", 2, "a number of this vector is not finite"),
         ("a 1 2\nthe 1e39 0\n", 2, "a number of this vector is not finite"),
     ],
@@ -238,8 +238,8 @@ def test_a_format_can_be_stated(tmp_path):
         (b"the 1 2\n", ":1: found b'the 1 2\\n', expected the number of words and the width of"),
         (b"1 3\nthe xxxxyyyyzzzz", ": the vectors are 3 wide, but embedding_dim is 2"),
         (b"2 2\nthe xxxxyyyy", ": the file ends or is broken after 1 of 2 words"),
-        (b"1 2\nthe xxxxyyy", ": the file ends or is broken after 0 of 1 words"),
-        (b"1 2\nof xxxxyyyy", ": none of the 1 words of the training data has a vector in this"),
+        (b"1 2\nthe xxxxyyy", ": the file ends or is broken after 0 of 1 word"),
+        (b"1 2\nof xxxxyyyy", ": none of the 1 word of the training data has a vector in this"),
     ],
 )
 def test_a_broken_binary_file_is_refused(tmp_path, content, message):

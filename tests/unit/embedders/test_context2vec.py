@@ -189,7 +189,7 @@ def test_a_torn_line_is_refused(params):
     lines[5] = " ".join(lines[5].split()[:2])
     words.write_text("".join(f"{line}\n" for line in lines))
 
-    assert problem(params) == f"{words}:6: found 1 numbers, expected 4"
+    assert problem(params) == f"{words}:6: found 1 number, expected 4"
 
 
 def test_arrays_that_do_not_fit_are_refused(params):

@@ -102,7 +102,7 @@ def test_vectors_start_from_a_file(file, caplog):
         built = embedder(pretrained_file=file, lowercase=True)
 
     assert vectors(built, "The dog") == [[[1.0, 2.0], [3.0, 6.0]]]
-    assert caplog.messages == [f"{file}: vectors for 2 of 3 words (66.7 %), and for 1 unseen ones"]
+    assert caplog.messages == [f"{file}: vectors for 2 of 3 words (66.7 %), and for 1 unseen one"]
 
 
 def test_words_that_the_file_lacks_start_from_zeros(file):

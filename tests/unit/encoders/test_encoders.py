@@ -118,7 +118,7 @@ def test_one_value_stands_for_all_layers():
 def test_a_list_of_another_length_is_refused():
     config = {"num_layers": 2, "hidden_dims": [4], "activations": "relu"}
 
-    with pytest.raises(ConfigError, match="hidden_dims has 1 items, but num_layers is 2"):
+    with pytest.raises(ConfigError, match="hidden_dims has 1 item, but num_layers is 2"):
         sequences.encoder({"type": "feedforward", "feedforward": config})
 
 

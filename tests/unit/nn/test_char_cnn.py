@@ -10,7 +10,7 @@ FILTERS = [(1, 2), (2, 3), (3, 4)]
 
 def network(activation="relu", seed: int = 0) -> CharCnn:
     torch.manual_seed(seed)
-    module = CharCnn(261, 3, FILTERS, activation).double()
+    module = CharCnn(262, 3, FILTERS, activation).double()
     for parameter in module.parameters():
         torch.nn.init.normal_(parameter)
     return module
@@ -73,7 +73,7 @@ def test_gradients_reach_every_parameter() -> None:
 @pytest.mark.parametrize(("activation", "deviation"), [("relu", 0.05 / 3**0.5), ("tanh", 0.125)])
 def test_parameters_start_as_in_bilm_tf(activation, deviation: float) -> None:
     torch.manual_seed(0)
-    module = CharCnn(261, 16, [(4, 512)], activation)
+    module = CharCnn(262, 16, [(4, 512)], activation)
     assert module.table.abs().max() <= 1
     assert module.table.std().item() == pytest.approx(1 / 3**0.5, rel=0.05)
     assert module.convolutions[0].weight.std().item() == pytest.approx(deviation, rel=0.05)

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from elmo_framework.common import logs
 from elmo_framework.training.console import Console
 from elmo_framework.training.progress import Progress
 from tests.unit.training.test_estimate import report
@@ -37,3 +38,18 @@ def test_a_training_that_goes_on_counts_what_is_left(
     console.start(Progress(step=15, seconds=15.0))
     console.close()
     assert capsys.readouterr().err.startswith("training on from step 15: 5 steps ...")
+
+
+def test_the_evaluation_at_the_start_is_left_out_of_the_remaining_time(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    now = 0.0
+    monkeypatch.setattr(logs.time, "monotonic", lambda: now)
+    console = Console(Toy(tmp_path, num_steps=20).trainer)
+    console.start(Progress())
+    now = 3600.0
+    console.scores(Progress(), {"loss": 0.25})
+    now = 3610.0
+    console.step(report(1))
+    assert "0:03:10 left" in capsys.readouterr().err
+    console.close()

@@ -161,7 +161,7 @@ def test_the_last_maxout_layer_is_as_wide_as_there_are_labels():
 def test_dropout_has_an_item_for_each_layer_before_the_last():
     output = {"type": "maxout", "output_dims": [8, 6], "dropout": [0.1]}
 
-    with pytest.raises(BuildError, match="dropout has 1 items, output_dims 2"):
+    with pytest.raises(BuildError, match="dropout has 1 item, output_dims 2"):
         head(BCN, output_layer=output)
 
 

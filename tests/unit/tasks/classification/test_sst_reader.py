@@ -96,7 +96,7 @@ def test_a_limit_counts_texts(tmp_path: Path):
 @pytest.mark.parametrize(
     ("line", "message"),
     [
-        ("(3 (2 It) (4 fun)", "1 brackets are not closed"),
+        ("(3 (2 It) (4 fun)", "1 unclosed bracket"),
         ("(3 (2 It))) (2 x)", "something follows the tree: ') (2 x)'"),
         ("(3 a) (2 b)", "something follows the tree: '(2 b)'"),
         ("fun", "a tree begins with a bracket and a class, not with 'fun'"),

@@ -206,7 +206,7 @@ def test_a_bad_bracket_is_named_with_its_line(
         ),
         (
             '{"sentences": [["a"]], "clusters": [[[0, 1]]]}',
-            "[0, 1] is no mention [first word, last word] in a document of 1 words",
+            "[0, 1] is no mention [first word, last word] in a document of 1 word",
         ),
         (
             '{"sentences": [["a"]], "speakers": [["A", "B"]]}',

@@ -90,9 +90,9 @@ def test_an_example_without_tags_leaves_the_batch_without_them():
 @pytest.mark.parametrize(
     ("propositions", "predicates", "message"),
     [
-        ((Proposition(0, ("O", "O")),), None, "1 words have 2 tags"),
-        ((Proposition(1, ("O",)),), None, "predicate 1 is none of 1 words"),
-        (None, (-1,), "predicate -1 is none of 1 words"),
+        ((Proposition(0, ("O", "O")),), None, "1 word with 2 tags"),
+        ((Proposition(1, ("O",)),), None, "predicate 1 is none of 1 word"),
+        (None, (-1,), "predicate -1 is none of 1 word"),
     ],
 )
 def test_an_impossible_example_is_refused(propositions, predicates, message):

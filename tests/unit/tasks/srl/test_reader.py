@@ -61,7 +61,7 @@ def test_no_more_examples_are_read_than_asked_for():
 def test_longer_sentences_can_be_left_out(tmp_path, caplog):
     caplog.set_level(logging.INFO)
     kept = list(SrlReader(max_sentence_length=6).read(FILE))
-    assert caplog.messages == [f"{FILE}: 1 sentences of more than 6 words were left out"]
+    assert caplog.messages == [f"{FILE}: left out 1 sentence of more than 6 words"]
 
     assert kept == [each for each in SrlReader().read(FILE) if len(each.words) <= 6]
     file = written(tmp_path, "0 Go ! ||| B-V O\n1 Cats hunt mice ||| B-A0 B-V B-A1\n")
@@ -141,7 +141,7 @@ def test_the_columns_of_conll_2005_are_read(tmp_path):
         (CONLL2005, "file:2: found 4 columns, expected 5 as on line 1: '# NN - *)'"),
         ("Rain NN -\n", "file:1: found 3 columns, expected at least 4 with blanks between them"),
         ("Rain NN -\nRain * NN -\n", "file:1: found 3 columns, expected at least 4"),
-        ("Rain * NN rain\n", "file:1: found 1 predicates and 0 columns of arguments"),
+        ("Rain * NN rain\n", "file:1: found 1 predicate and 0 columns of arguments"),
         ("\n", "file: there is no sentence in this file"),
     ],
 )
@@ -204,7 +204,7 @@ def test_only_a_space_or_a_tab_ends_a_word(tmp_path):
     [
         ("My cats", "file:1: expected the place of a predicate, the words, '|||' and the tags"),
         ("0 ||| O", "file:1: expected the place of a predicate, the words, '|||' and the tags"),
-        ("0 Run ! ||| B-V", "file:1: 2 words have 1 tags: '0 Run ! ||| B-V'"),
+        ("0 Run ! ||| B-V", "file:1: 2 words with 1 tag: '0 Run ! ||| B-V'"),
         ("2 Run ! ||| B-V O", "file:1: predicate 2 is none of 2 words"),
         ("0 Run ! ||| V O", "file:1: 'V' is no tag of a span"),
         ("0 Run ! ||| U-V O", "file:1: 'U-V' is no tag of the scheme BIO: '0 Run ! ||| U-V O'"),

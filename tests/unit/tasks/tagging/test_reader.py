@@ -5,6 +5,7 @@ import pytest
 
 from elmo_framework.common.build import parse
 from elmo_framework.common.errors import BuildError, DataError
+from elmo_framework.common.plural import plural
 from elmo_framework.data.reader import DatasetReader
 from elmo_framework.tasks.tagging.example import TaggedSentence
 from elmo_framework.tasks.tagging.reader import Conll2003Reader
@@ -91,7 +92,7 @@ def test_a_file_of_another_number_of_columns_is_refused(tmp_path, text, label, n
         list(reader(tag_label=label).read(path))
 
     assert str(raised.value) == (
-        f"{path}:1: found {len(text.split())} columns, "
+        f"{path}:1: found {plural(len(text.split()), 'column')}, "
         f"expected {needed} to 4 for tag_label {label!r}"
     )
 
@@ -134,5 +135,5 @@ def test_a_folder_is_read_file_by_file(tmp_path):
 
 
 def test_a_sentence_has_as_many_tags_as_words():
-    with pytest.raises(ValueError, match="2 words have 1 tags"):
+    with pytest.raises(ValueError, match="2 words with 1 tag"):
         TaggedSentence(("a", "b"), ("O",))

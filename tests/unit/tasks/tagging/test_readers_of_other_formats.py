@@ -162,7 +162,7 @@ def test_json_lines_can_have_other_keys_and_spans_in_another_scheme(tmp_path):
         ('{"tokens": [], "tag": []}', "there is no key 'tags'; found: tag, tokens. Did you mean"),
         ('{"tokens": "Rain", "tags": []}', "'tokens' is 'Rain'; expected a list of strings"),
         ('{"tokens": [], "tags": [1]}', "'tags' is [1]; expected a list of strings"),
-        ('{"tokens": ["a"], "tags": []}', "1 words have 0 tags"),
+        ('{"tokens": ["a"], "tags": []}', "1 word with 0 tags"),
         ('{"tokens": ', "no JSON object: "),
         (r'{"tokens": ["\ud83d"], "tags": ["O"]}', "'tokens' holds half a character: '\\ud83d' w"),
     ],
@@ -240,7 +240,7 @@ def test_spans_of_a_table_are_written_in_a_scheme(tmp_path):
 @pytest.mark.parametrize(
     ("text", "options", "expected"),
     [
-        ("a\tb\nc\n", {}, "2: found 1 columns, expected 2 as on line 1: 'c'"),
+        ("a\tb\nc\n", {}, "2: found 1 column, expected 2 as on line 1: 'c'"),
         ("a\tb\n", {"tag_column": 2}, "1: there is no column 2; allowed: -2 to 1"),
         ("word\ttag\n", {"tag_column": "tags"}, "1: no column is called 'tags'; allowed: tag, wo"),
         ("\n\n", {}, " there is no sentence in this file"),
