@@ -13,6 +13,7 @@ from elmo_framework.bilm.hdf5 import has_bilm_tf_parts, read_bilm_tf, write_bilm
 from elmo_framework.common.build import parse
 from elmo_framework.common.errors import DataError
 from elmo_framework.common.files import digest, remove, write_text
+from elmo_framework.common.plugin_packages import naming_packages, packages_of
 from elmo_framework.common.plugins import load_plugins
 from elmo_framework.common.registry import Registrable
 from elmo_framework.model.model import Reference
@@ -132,8 +133,10 @@ def _is_meta() -> bool:
 def _write_generic(bilm: BiLm, files: BiLmFiles) -> None:
     modules = {type(m).__module__ for m in bilm.modules() if isinstance(m, Registrable)}
     plugins = sorted(name for name in modules if not name.startswith("elmo_framework."))
+    packages = {"packages": found} if (found := packages_of(plugins)) else {}
+    description = {"plugins": plugins, **packages, **bilm.description}
     save_tensors(bilm.state_dict(), files.weights)
-    write_text(files.options, json.dumps({"plugins": plugins, **bilm.description}, indent=2) + "\n")
+    write_text(files.options, json.dumps(description, indent=2) + "\n")
 
 
 def _read_generic(files: BiLmFiles) -> BiLm:
@@ -141,8 +144,9 @@ def _read_generic(files: BiLmFiles) -> BiLm:
         raw = dict(json.loads(files.options.read_text(encoding="utf-8")))
     except (OSError, ValueError, TypeError) as error:
         raise DataError(f"no description of a biLM: {error}", path=files.options) from error
-    load_plugins(raw.pop("plugins", []), asked_by=str(files.options))
-    bilm = parse(BiLm, raw, source=str(files.options)).build()
+    with naming_packages(raw.pop("packages", None), needed_by=f"the biLM {files.options}"):
+        load_plugins(raw.pop("plugins", []), asked_by=str(files.options))
+        bilm = parse(BiLm, raw, source=str(files.options)).build()
     if not _is_meta():
         weights = load_tensors(files.weights)
         try:

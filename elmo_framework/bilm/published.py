@@ -8,12 +8,12 @@ from typing import Literal, TypeAlias
 import torch
 
 from elmo_framework.bilm.load import BiLmFiles, bilm_files
-from elmo_framework.common.component import ExistingPath
+from elmo_framework.common.component import ReferencedPath
 from elmo_framework.common.download import local_file, local_path
 from elmo_framework.common.errors import DataError, allowed
 
 BiLmName: TypeAlias = Literal["mini", "small", "medium", "original", "original-5.5b"]
-BiLmPlace: TypeAlias = BiLmName | ExistingPath
+BiLmPlace: TypeAlias = BiLmName | ReferencedPath
 """How a config names a biLM: by its name, or by the folder of it or of the run that trained it."""
 
 PACKAGED: dict[str, Path] = {"mini": Path(__file__).with_name("mini")}

@@ -95,6 +95,19 @@ def add_bilm_argument(parser: ArgumentParser) -> None:
     )
 
 
+def add_run_bilm_argument(parser: ArgumentParser) -> None:
+    """Declare where the biLM of a run is, if it is not found where it was; `arguments.bilms`."""
+    parser.add_argument(
+        "--bilm",
+        action="append",
+        default=[],
+        dest="bilms",
+        metavar="PATH",
+        help="where a biLM is that the run was trained with, if it was moved; may be given several "
+        "times",
+    )
+
+
 def add_device_argument(parser: ArgumentParser) -> None:
     """Declare what computes."""
     parser.add_argument(

@@ -14,10 +14,11 @@ from elmo_framework.commands.command import (
     add_device_argument,
     add_include_package,
     add_resume_arguments,
+    add_run_bilm_argument,
     component,
     register_components,
 )
-from elmo_framework.commands.inputs import bilm_inputs, run_inputs
+from elmo_framework.commands.inputs import bilm_inputs, run_bilm_inputs, run_inputs
 from elmo_framework.common.outputs import Input, Output
 
 _HDF5_SUFFIXES, _NPY_SUFFIX, _JSON_SUFFIXES = (".hdf5", ".h5"), ".npy", (".json", ".jsonl")
@@ -70,6 +71,7 @@ with --layers other than all there is no axis of layers.
         )
         _add_result(parser)
         _add_computation(parser)
+        add_run_bilm_argument(parser)
         add_include_package(parser)
 
     def outputs(self, arguments: Namespace) -> Sequence[Output]:
@@ -90,6 +92,7 @@ with --layers other than all there is no axis of layers.
             *bilm_inputs(arguments.bilm, "BILM"),
             *(Input(path, "SENTENCES") for path in arguments.sentences),
             *(run_inputs(mixed[0], "--layers") if mixed else ()),
+            *run_bilm_inputs(arguments.bilms),
         ]
 
     def run(self, arguments: Namespace) -> int:
@@ -120,6 +123,7 @@ with --layers other than all there is no axis of layers.
                 resume=arguments.resume,
                 force=arguments.force,
                 packages=arguments.include_package,
+                run_bilms=arguments.bilms,
             )
         )
         return 0

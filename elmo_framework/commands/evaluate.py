@@ -15,9 +15,10 @@ from elmo_framework.commands.command import (
     add_format_argument,
     add_include_package,
     add_predictions_format_argument,
+    add_run_bilm_argument,
     output_files,
 )
-from elmo_framework.commands.inputs import run_inputs
+from elmo_framework.commands.inputs import run_bilm_inputs, run_inputs
 from elmo_framework.common.outputs import Input, Output
 
 if TYPE_CHECKING:
@@ -54,6 +55,7 @@ examples:
             "--output-file", type=Path, metavar="FILE", help="write the scores there as JSON too"
         )
         add_force_argument(parser, result="the files that are written")
+        add_run_bilm_argument(parser)
         add_device_argument(parser)
         add_include_package(parser)
         add_format_argument(parser)
@@ -65,7 +67,7 @@ examples:
     def inputs(self, arguments: Namespace) -> Sequence[Input]:
         """Return the run and the data."""
         files = [Input(path, "FILE") for path in arguments.files]
-        return [*run_inputs(arguments.run, "RUN"), *files]
+        return [*run_inputs(arguments.run, "RUN"), *run_bilm_inputs(arguments.bilms), *files]
 
     def run(self, arguments: Namespace) -> int:
         """Score and print."""
@@ -75,7 +77,12 @@ examples:
         from elmo_framework.experiment.prediction_formats import prediction_format
 
         _require_file_for_format(arguments)
-        run = load(arguments.run, device=arguments.device, packages=arguments.include_package)
+        run = load(
+            arguments.run,
+            device=arguments.device,
+            packages=arguments.include_package,
+            bilm=arguments.bilms,
+        )
         written = None  # or the format, which refuses a model without predictions at once
         if arguments.predictions_file is not None:
             written = prediction_format(run.head().task, arguments.predictions_format)

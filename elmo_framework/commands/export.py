@@ -7,8 +7,13 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import final
 
-from elmo_framework.commands.command import Command, add_include_package, register_components
-from elmo_framework.commands.inputs import bilm_inputs, run_inputs
+from elmo_framework.commands.command import (
+    Command,
+    add_include_package,
+    add_run_bilm_argument,
+    register_components,
+)
+from elmo_framework.commands.inputs import bilm_inputs, run_bilm_inputs, run_inputs
 from elmo_framework.common.outputs import BILM_PARTS, Input, Output
 
 
@@ -46,6 +51,7 @@ the biLM can be trained on.
         parser.add_argument(
             "-f", "--force", action="store_true", help="replace the files of a biLM that is there"
         )
+        add_run_bilm_argument(parser)
         add_include_package(parser)
 
     def outputs(self, arguments: Namespace) -> Sequence[Output]:
@@ -59,7 +65,8 @@ the biLM can be trained on.
         """Return the run or the biLM."""
         named = Path(arguments.run)
         is_run = (named / "filled_config.json").is_file()
-        return run_inputs(named, "RUN") if is_run else bilm_inputs(arguments.run, "RUN")
+        source = run_inputs(named, "RUN") if is_run else bilm_inputs(arguments.run, "RUN")
+        return [*source, *run_bilm_inputs(arguments.bilms)]
 
     def run(self, arguments: Namespace) -> int:
         """Write the files and say where they are."""
@@ -74,6 +81,7 @@ the biLM can be trained on.
             dtype=torch.float16 if arguments.dtype == "float16" else torch.float32,
             force=arguments.force,
             packages=arguments.include_package,
+            run_bilms=arguments.bilms,
         )
         print(*files, sep="\n")
         return 0

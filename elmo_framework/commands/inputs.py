@@ -28,7 +28,8 @@ def run_inputs(run: Path, name: str) -> list[Input]:
     if not isinstance(config, dict):
         return [Input(run, name)]
     parts = {key: config[key] for key in _LOADED if key in config}
-    paths = [Input(path, f"{key} of {name}") for key, path in paths_in(parts)]
+    places = [*paths_in(parts), *_moved(run)]
+    paths = [Input(path, f"{key} of {name}") for key, path in places]
     plugins = plugin_inputs(config.get("plugins", ()), f"a plugin of {name}")
     return [Input(run, name), *paths, *plugins]
 
@@ -38,18 +39,40 @@ def bilm_inputs(bilm: str, name: str) -> list[Input]:
     return [Input(Path(bilm), name)] if Path(bilm).is_dir() else []
 
 
+def run_bilm_inputs(bilms: Iterable[str]) -> list[Input]:
+    """Return the folders of the biLMs that `--bilm` names."""
+    return [found for bilm in bilms for found in bilm_inputs(bilm, "--bilm")]
+
+
 def plugin_inputs(modules: Iterable[str], name: str) -> list[Input]:
     """Return the files and folders of plugins, without importing them."""
     return [Input(path, name) for module in modules for path in plugin_paths(str(module))]
 
 
-def paths_in(value: Any, key: str = "") -> Iterator[tuple[str, Path]]:
+def _moved(run: Path) -> Iterator[tuple[str, Path]]:
+    """Yield where the biLMs of a run are if they were moved together with it, with their keys."""
+    try:
+        recorded = json.loads((run / "metadata.json").read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return
+    references = recorded.get("references") if isinstance(recorded, dict) else None
+    for key, value in _strings(references):
+        if key.endswith(".relative"):
+            yield key.removesuffix(".relative"), run / value
+
+
+def paths_in(value: Any) -> Iterator[tuple[str, Path]]:
     """Yield the absolute paths in JSON, with their dotted keys; a filled config has no others."""
+    yield from ((key, Path(text)) for key, text in _strings(value) if Path(text).is_absolute())
+
+
+def _strings(value: Any, key: str = "") -> Iterator[tuple[str, str]]:
+    """Yield the strings in JSON, with their dotted keys."""
     if isinstance(value, dict):
         for name, inner in value.items():
-            yield from paths_in(inner, f"{key}.{name}" if key else str(name))
+            yield from _strings(inner, f"{key}.{name}" if key else str(name))
     elif isinstance(value, list):
         for index, inner in enumerate(value):
-            yield from paths_in(inner, f"{key}[{index}]")
-    elif isinstance(value, str) and Path(value).is_absolute():
-        yield key, Path(value)
+            yield from _strings(inner, f"{key}[{index}]")
+    elif isinstance(value, str):
+        yield key, value

@@ -15,10 +15,11 @@ from elmo_framework.commands.command import (
     add_force_argument,
     add_include_package,
     add_predictions_format_argument,
+    add_run_bilm_argument,
     component,
     output_files,
 )
-from elmo_framework.commands.inputs import run_inputs
+from elmo_framework.commands.inputs import run_bilm_inputs, run_inputs
 from elmo_framework.common.outputs import Input, Output
 
 if TYPE_CHECKING:
@@ -88,6 +89,7 @@ prediction has a "label" itself.
             metavar="N",
             help="how many go through the model together; %(default)s unless given",
         )
+        add_run_bilm_argument(parser)
         add_device_argument(parser)
         add_include_package(parser)
 
@@ -97,14 +99,20 @@ prediction has a "label" itself.
 
     def inputs(self, arguments: Namespace) -> Sequence[Input]:
         """Return the run and the sentences."""
-        return [*run_inputs(arguments.run, "RUN"), Input(arguments.file, "FILE")]
+        run = [*run_inputs(arguments.run, "RUN"), *run_bilm_inputs(arguments.bilms)]
+        return [*run, Input(arguments.file, "FILE")]
 
     def run(self, arguments: Namespace) -> int:
         """Predict and write."""
         from elmo_framework.common.files import writing
         from elmo_framework.experiment.loaded_run import load
 
-        run = load(arguments.run, device=arguments.device, packages=arguments.include_package)
+        run = load(
+            arguments.run,
+            device=arguments.device,
+            packages=arguments.include_package,
+            bilm=arguments.bilms,
+        )
         if arguments.output_file is None:
             _write(run, arguments, sys.stdout)
             return 0

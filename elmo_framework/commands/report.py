@@ -11,10 +11,11 @@ from elmo_framework.commands.command import (
     Command,
     add_force_argument,
     add_include_package,
+    add_run_bilm_argument,
     output_files,
     register_components,
 )
-from elmo_framework.commands.inputs import bilm_inputs, run_inputs
+from elmo_framework.commands.inputs import bilm_inputs, run_bilm_inputs, run_inputs
 from elmo_framework.commands.neighbors import add_search_arguments, search
 from elmo_framework.common.outputs import Input, Output
 
@@ -35,7 +36,8 @@ examples:
       --query "He sat on the river bank" --word bank
 
 the page is one file and needs no network. The run need not be finished. With --query it shows the
-nearest neighbours of a word too, by the biLM that the run trained and by the one of --before.
+nearest neighbours of a word too, by the biLM that the run trained or reads and by the one of
+--before.
 """
 
     def add_arguments(self, parser: ArgumentParser) -> None:
@@ -51,6 +53,7 @@ nearest neighbours of a word too, by the biLM that the run trained and by the on
         )
         add_search_arguments(parser, required=False)
         add_force_argument(parser, result="FILE")
+        add_run_bilm_argument(parser)
         add_include_package(parser)
 
     def outputs(self, arguments: Namespace) -> Sequence[Output]:
@@ -61,7 +64,8 @@ nearest neighbours of a word too, by the biLM that the run trained and by the on
         """Return the run, the biLM to compare with and the corpus."""
         before = bilm_inputs(arguments.before, "--before") if arguments.before else []
         corpus = [Input(path, "--corpus") for path in arguments.corpus or ()]
-        return [*run_inputs(arguments.run, "RUN"), *before, *corpus]
+        run = [*run_inputs(arguments.run, "RUN"), *run_bilm_inputs(arguments.bilms)]
+        return [*run, *before, *corpus]
 
     def run(self, arguments: Namespace) -> int:
         """Write the page and say where it is."""
@@ -79,6 +83,10 @@ def _comparison(arguments: Namespace) -> Comparison | None:
 
     needed = ("corpus", "query", "word")
     missing = [f"--{name}" for name in needed if getattr(arguments, name) is None]
-    if missing and (len(missing) < len(needed) or arguments.before is not None):
+    if missing and (len(missing) < len(needed) or arguments.before or arguments.bilms):
         raise RunError(f"neighbours need {', '.join(missing)} too")
-    return None if missing else Comparison(search(arguments), arguments.before)
+    if missing:
+        return None
+    return Comparison(
+        search(arguments), arguments.before, arguments.bilms, arguments.include_package
+    )

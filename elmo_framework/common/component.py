@@ -46,10 +46,18 @@ Local = Annotated[T, Supply.LOCAL]
 
 @dataclass(frozen=True)
 class MustExist:
-    """Marks a path that is looked for before anything is built."""
+    """Marks a path that is looked for before anything is built.
+
+    Attributes:
+        is_reference: whether a trained model still needs the file, as its weights do not hold it.
+    """
+
+    is_reference: bool = False
 
 
 ExistingPath = Annotated[Path, MustExist()]
+ReferencedPath = Annotated[Path, MustExist(is_reference=True)]
+"""A model in files of its own, such as a frozen biLM, that is read whenever a run is loaded."""
 
 
 @dataclass(frozen=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import fields, is_dataclass, replace
 from pathlib import Path
 from typing import Any, TypeVar, cast
@@ -55,6 +56,29 @@ def _options(shape: Shape, value: object) -> dict[str, Any]:
 def with_absolute_paths(value: ValueT) -> ValueT:
     """Return a checked configuration whose paths mean the same in every working directory."""
     return cast(ValueT, _absolute(value))
+
+
+def with_arguments(value: ValueT, changes: Mapping[str, Mapping[str, Any]]) -> ValueT:
+    """Return a checked configuration with other arguments for some of its components.
+
+    Args:
+        value: the configuration.
+        changes: arguments by their names, by the dotted path of the component.
+    """
+    return cast(ValueT, _changed(value, changes))
+
+
+def _changed(value: Any, changes: Mapping[str, Mapping[str, Any]]) -> Any:
+    match value:
+        case Lazy():
+            arguments = {**value.arguments, **changes.get(value.path, {})}
+            return replace(value, arguments=_changed(arguments, changes))
+        case list():
+            return [_changed(item, changes) for item in value]
+        case dict():
+            return {key: _changed(item, changes) for key, item in value.items()}
+        case _:
+            return value
 
 
 def _absolute(value: Any) -> Any:

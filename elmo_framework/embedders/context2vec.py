@@ -8,7 +8,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from elmo_framework.common.component import ExistingPath
+from elmo_framework.common.component import ReferencedPath
 from elmo_framework.common.files import digest
 from elmo_framework.data.text import TextBatch
 from elmo_framework.embedders.context2vec_network import (
@@ -39,7 +39,7 @@ class Context2vecTokenEmbedder(TokenEmbedder):
 
     def __init__(
         self,
-        model_file: ExistingPath,
+        model_file: ReferencedPath,
         vectors: Literal["context", "target", "both"] = "both",
     ) -> None:
         super().__init__()

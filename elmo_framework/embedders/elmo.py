@@ -18,7 +18,7 @@ from elmo_framework.bilm.layer_mix import LayerMix
 from elmo_framework.bilm.load import BiLmFiles, read_bilm, reference
 from elmo_framework.bilm.published import BiLmPlace, find_bilm
 from elmo_framework.bilm.stored import CacheDtype, StoredBiLm, stored_bilm
-from elmo_framework.common.component import Default, ExistingPath, Lazy
+from elmo_framework.common.component import Default, Lazy, ReferencedPath
 from elmo_framework.data.text import TextBatch
 from elmo_framework.embedders.token_embedder import TokenEmbedder
 from elmo_framework.nn.eager import eager, refuse_export
@@ -61,8 +61,8 @@ class ElmoTokenEmbedder(TokenEmbedder):
         self,
         *,
         bilm: BiLmPlace | None = None,
-        options_file: ExistingPath | None = None,
-        weight_file: ExistingPath | None = None,
+        options_file: ReferencedPath | None = None,
+        weight_file: ReferencedPath | None = None,
         mix: Annotated[Lazy[LayerMix], Default("scalar_mix")],
         dropout: Annotated[float, Ge(0), Lt(1)] = 0.5,
         state: Literal["reset", "carry"] = "reset",

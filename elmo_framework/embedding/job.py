@@ -21,7 +21,7 @@ from elmo_framework.data.paths import STANDARD_INPUT
 from elmo_framework.data.source import Share
 from elmo_framework.embedding.corpus import spooled
 from elmo_framework.embedding.layout import VectorForm
-from elmo_framework.embedding.selection import selection
+from elmo_framework.embedding.selection import MixOrigin, selection
 from elmo_framework.experiment.loaded_run import TokenizerConfig
 from elmo_framework.nn.product import Precision
 
@@ -50,6 +50,8 @@ class EmbeddingJob:
         resume: whether to go on with the work of an interrupted job.
         force: whether to replace a result that is there.
         packages: plugins that the run of a mix needs besides its own.
+        run_bilms: where the biLMs are that the run of a mix was trained with, if they were moved;
+            `bilm` itself need not be named.
     """
 
     bilm: Path | str
@@ -67,6 +69,7 @@ class EmbeddingJob:
     resume: bool = False
     force: bool = False
     packages: Sequence[str] = ()
+    run_bilms: Sequence[Path | str] = ()
 
 
 @final
@@ -93,9 +96,8 @@ class VectorReader:
         self._frozen = frozen_bilm(files, digest=self.digest, precision=job.precision)
         self._reader = LayerReader(self._frozen, max_tokens=job.max_tokens, device=device)
         num_layers, dim = self._frozen.bilm.num_layers, self._frozen.bilm.output_dim
-        self._selection = selection(
-            job.layers, num_layers=num_layers, digest=self.digest, packages=job.packages
-        )
+        origin = MixOrigin(job.bilm, self.digest, job.run_bilms, job.packages)
+        self._selection = selection(job.layers, num_layers=num_layers, origin=origin)
         self.layers = self._selection.name
         self.form = VectorForm(self._selection.rows(num_layers), dim, job.dtype)
 

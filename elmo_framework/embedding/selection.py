@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
+from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
 from typing import final
@@ -16,7 +17,9 @@ from torch import Tensor
 from elmo_framework.bilm.layer_mix import LayerMix
 from elmo_framework.common.errors import RunError, allowed
 from elmo_framework.embedders.elmo import ElmoTokenEmbedder
-from elmo_framework.experiment.loaded_run import load
+from elmo_framework.experiment.loaded_run import LoadedRun, load
+from elmo_framework.experiment.references import recorded_digests
+from elmo_framework.experiment.run_directory import RunDirectory
 
 _MIXED = re.compile(r"mixed\((.+)\)")
 
@@ -105,28 +108,55 @@ class MixedLayers(Selection):
         return mixed[0, 1:-1]
 
 
-def selection(
-    text: str, *, num_layers: int, digest: str, packages: Sequence[str] = ()
-) -> Selection:
+@dataclass(frozen=True)
+class MixOrigin:
+    """What loads the run whose mix is taken.
+
+    Attributes:
+        bilm: the place of the biLM whose layers are mixed.
+        digest: of its files.
+        run_bilms: where other biLMs of the run are, if they were moved.
+        packages: plugins that the run needs besides its own.
+    """
+
+    bilm: Path | str
+    digest: str
+    run_bilms: Sequence[Path | str] = ()
+    packages: Sequence[str] = ()
+
+    def load(self, path: Path) -> LoadedRun:
+        """Load the run, which finds the biLM whose layers are mixed without being told of it.
+
+        Raises:
+            RunError: the run cannot be loaded.
+        """
+        run = RunDirectory.existing(path)
+        own = [self.bilm] if self.digest in recorded_digests(run) else []
+        return load(path, device="cpu", packages=self.packages, bilm=[*self.run_bilms, *own])
+
+
+def selection(text: str, *, num_layers: int, origin: MixOrigin) -> Selection:
     """Return what `--layers` means.
 
     Args:
         text: `all`, `top`, `average`, the number of a layer, `mixed(RUN)` for the first mix of the
             task model in a run's folder, or `mixed(RUN:NAME)` for the one of that name.
         num_layers: of the biLM.
-        digest: of the biLM.
-        packages: plugins that the run needs besides its own.
+        origin: what loads the run of a mix.
 
     Raises:
-        RunError: it means nothing, or the run has no mix for this biLM.
+        RunError: it means nothing, `--bilm` is given without a mix, or the run has no mix for this
+            biLM.
     """
+    if mixed := mixed_target(text):
+        return MixedLayers(text, _learned_mix(*mixed, origin))
+    if origin.run_bilms:
+        raise RunError(f"--bilm belongs to --layers mixed(RUN), not to --layers {text}")
     numbers = [str(number) for number in range(num_layers)]
     if text in ("all", "average"):
         return AllLayers() if text == "all" else AverageLayer()
     if text == "top" or text in numbers:
         return OneLayer(num_layers - 1 if text == "top" else int(text))
-    if mixed := mixed_target(text):
-        return MixedLayers(text, _learned_mix(*mixed, digest, packages))
     known = ["all", "top", "average", *numbers, "mixed(RUN)", "mixed(RUN:NAME)"]
     raise RunError(f"--layers {text!r} is no choice of layers; {allowed(text, known)}")
 
@@ -142,12 +172,12 @@ def mixed_target(text: str) -> tuple[Path, str] | None:
     return (Path(path), name) if colon and not Path(mixed[1]).is_dir() else (Path(mixed[1]), "")
 
 
-def _learned_mix(path: Path, name: str, digest: str, packages: Sequence[str]) -> LayerMix:
+def _learned_mix(path: Path, name: str, origin: MixOrigin) -> LayerMix:
     """Return the mix of a run."""
     target = f"{path}:{name}" if name else str(path)
     embedders = {
         key.rpartition(".")[2]: module
-        for key, module in load(path, device="cpu", packages=packages).model.named_modules()
+        for key, module in origin.load(path).model.named_modules()
         if isinstance(module, ElmoTokenEmbedder)
     }
     if not embedders:
@@ -161,10 +191,10 @@ def _learned_mix(path: Path, name: str, digest: str, packages: Sequence[str]) ->
             f"--layers mixed({target}): this run has trained the biLM with its task, so that its "
             "mix fits no other; train one with requires_grad: false"
         )
-    if embedder.reference.digest != digest:
+    if embedder.reference.digest != origin.digest:
         raise RunError(
             f"--layers mixed({target}): this run has learned its mix on another biLM, "
             f"{embedder.reference.path} (SHA-256 {embedder.reference.digest[:12]}, "
-            f"not {digest[:12]})"
+            f"not {origin.digest[:12]})"
         )
     return embedder.mix

@@ -38,6 +38,7 @@ def export_bilm(
     dtype: torch.dtype = torch.float32,
     force: bool = False,
     packages: Sequence[str] = (),
+    run_bilms: Sequence[Path | str] = (),
 ) -> list[Path]:
     """Write `options.json` and `weights.hdf5`; each file is replaced at once.
 
@@ -52,6 +53,7 @@ def export_bilm(
             which takes half the room; the biases of the LSTMs stay float32.
         force: whether files of these names that are there may be replaced or removed.
         packages: plugins besides those that the run was trained with.
+        run_bilms: where the biLMs are that a run tuned with its task, if they were moved.
 
     Returns:
         The files that were written.
@@ -69,7 +71,12 @@ def export_bilm(
             "pass --force to replace them, or choose another folder"
         )
     with TemporaryDirectory() as folder:
-        files = _files(source) or _extracted(Path(source), Path(folder), packages)
+        files = _files(source)
+        if files is None:
+            run = load(source, device="cpu", packages=packages, bilm=run_bilms)
+            files = _extracted(Path(source), run.model, Path(folder))
+        elif run_bilms:
+            raise RunError(f"--bilm is for a run that tuned a biLM with its task; {source} did not")
         bilm = read_bilm(files)
         _require_bilm_tf_parts(bilm, source)
         # Whole before the biLM is written, so that no half of an export is left.
@@ -116,9 +123,8 @@ def _files(source: Path | str) -> BiLmFiles | None:
         return None
 
 
-def _extracted(source: Path, folder: Path, packages: Sequence[str]) -> BiLmFiles:
+def _extracted(source: Path, model: Model[Any], folder: Path) -> BiLmFiles:
     """Write the biLM among the weights of a run: one tuned with a task, or not finished."""
-    model = load(source, device="cpu", packages=packages).model
     model.save_extras(folder)
     with suppress(DataError):
         return bilm_files(folder)

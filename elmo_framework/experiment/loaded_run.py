@@ -11,10 +11,8 @@ from typing import Any, TypeAlias
 
 import torch
 
-from elmo_framework import components
 from elmo_framework.common.build import parse
 from elmo_framework.common.errors import DataError, RunError, allowed, shown
-from elmo_framework.common.plugins import load_plugins
 from elmo_framework.common.registry import members
 from elmo_framework.data.batch import to_device
 from elmo_framework.data.inputs import PredictionInput
@@ -25,6 +23,8 @@ from elmo_framework.data.vocabulary import Vocabularies
 from elmo_framework.experiment.data_sets import evaluation_source
 from elmo_framework.experiment.experiment import Experiment
 from elmo_framework.experiment.prediction_inputs import InputForm, InputReader, dataset_reader
+from elmo_framework.experiment.references import BiLmPaths, locate, require_recorded
+from elmo_framework.experiment.run_config import read_experiment
 from elmo_framework.experiment.run_directory import RunDirectory
 from elmo_framework.metrics.metric import Table
 from elmo_framework.model.head import Head
@@ -254,13 +254,22 @@ class LoadedRun:
             return head.predict(output, moved)
 
 
-def load(path: Path | str, *, device: str = "auto", packages: Sequence[str] = ()) -> LoadedRun:
+def load(
+    path: Path | str,
+    *,
+    device: str = "auto",
+    packages: Sequence[str] = (),
+    bilm: BiLmPaths = (),
+) -> LoadedRun:
     """Load a run.
 
     Args:
         path: its folder. Of a run that is not finished the best weights so far are taken.
         device: `auto`, `cpu` or `cuda`.
         packages: plugins besides those that the run was trained with.
+        bilm: where a biLM is that the run was trained with, or several are; each is recognized by
+            its digest. Without it they are looked for where they were, seen from the run, and then
+            at their old paths.
 
     Raises:
         RunError: there is no such device, no run with weights, or they are those of another
@@ -268,13 +277,11 @@ def load(path: Path | str, *, device: str = "auto", packages: Sequence[str] = ()
     """
     chosen = choose_device(device)
     run = RunDirectory.existing(Path(path))
-    raw = run.read_config()
-    components.load()
-    load_plugins([*raw.get("plugins", []), *packages], asked_by=f"the run {run.path}")
-    experiment = parse(Experiment, raw, source=str(run.config)).build()
+    located = locate(run, read_experiment(run, packages), bilm)
+    experiment = located.build()
     vocabularies = Vocabularies.load(run.vocabulary)
     model = _build(run, experiment, vocabularies)
-    _require_same_bilm(run, model)
+    require_recorded(run, located, model)
     load_weights(model, run.load_weights(), source=str(run.weights))
     return LoadedRun(experiment, model.to(chosen).eval(), vocabularies, chosen)
 
@@ -325,15 +332,3 @@ def _numbered(reader: InputReader, held: object, number: int) -> PredictionInput
         return reader.of(held)
     except DataError as error:
         raise DataError(f"input {number}: {error}") from error
-
-
-def _require_same_bilm(run: RunDirectory, model: Model[Any]) -> None:
-    trained_on = run.read_digests().get("bilm", {})
-    for name, reference in model.references().items():
-        expected = trained_on.get(name)
-        if expected is not None and expected != reference.digest:
-            raise RunError(
-                f"{run.path}: {reference.path}, with the files that belong to it, is another model "
-                "now than the one that this run was trained on "
-                f"(SHA-256 {reference.digest[:12]}, not {expected[:12]})"
-            )

@@ -1,4 +1,4 @@
-"""What one needs to know to repeat a run: versions, machine, commit, digests."""
+"""What one needs to know to repeat a run: versions, machine, commit, plugins, digests."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import os
 import platform
 import subprocess
 import sys
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from hashlib import sha256
 from importlib.metadata import version
@@ -16,28 +16,94 @@ from typing import Any
 
 import torch
 
+import elmo_framework
 from elmo_framework.common.files import digest
+from elmo_framework.common.plugin_packages import plugin_packages
 from elmo_framework.version import VERSION
 
 _LIBRARIES = ("torch", "numpy", "h5py", "safetensors", "pydantic", "jsonnet", "spacy")
+_PACKAGE = Path(elmo_framework.__file__).parent
+_EXTERNAL_VARIABLE = "--ext-var"
 
 
-def describe_environment(device: torch.device) -> dict[str, Any]:
-    """Return versions and the machine."""
+def describe_environment(device: torch.device, *, plugins: Iterable[str] = ()) -> dict[str, Any]:
+    """Return versions and the machine.
+
+    Args:
+        device: that trains.
+        plugins: the modules that the configuration names.
+    """
     is_gpu = device.type == "cuda"
     return {
         "elmo_framework": VERSION,
         "python": platform.python_version(),
         "libraries": {name: version(name) for name in _LIBRARIES},
+        "plugins": plugin_packages(plugins),
         "platform": platform.platform(),
         "num_cpus": os.cpu_count(),
         "num_threads": torch.get_num_threads(),
         "device": torch.cuda.get_device_name(device) if is_gpu else "cpu",
-        "command": sys.argv,
+        "command": without_variables(sys.argv),
         "working_directory": str(Path.cwd()),
-        "git_commit": _git_commit(),
+        **describe_checkout(_PACKAGE),
         "started": datetime.now(UTC).isoformat(timespec="seconds"),
     }
+
+
+def without_variables(command: Sequence[str]) -> list[str]:
+    """Return a command line with the names of its external variables, without their values."""
+    return list(_without_variables(command))
+
+
+def _without_variables(command: Sequence[str]) -> Iterator[str]:
+    is_variable = False
+    for word in command:
+        prefix = f"{_EXTERNAL_VARIABLE}="
+        if is_variable:
+            yield _name(word)
+        elif word.startswith(prefix):
+            yield prefix + _name(word.removeprefix(prefix))
+        else:
+            yield word
+        is_variable = not is_variable and word == _EXTERNAL_VARIABLE
+
+
+def _name(variable: str) -> str:
+    return f"{variable.partition('=')[0]}=..."
+
+
+def describe_checkout(package: Path) -> dict[str, Any]:
+    """Return the Git commit that a package was imported from, and whether it was changed since.
+
+    Args:
+        package: its folder.
+
+    Returns:
+        `git_commit`, and `git_changed`: whether a file of the package differs from the commit;
+        both None for a package that is installed without its repository.
+    """
+    tracked = _git(package, "ls-files", "--error-unmatch", "__init__.py")
+    commit = None if tracked is None else _git(package, "rev-parse", "HEAD")
+    changes = None if commit is None else _git(package, "status", "--porcelain", "--", ".")
+    return {"git_commit": commit, "git_changed": None if changes is None else bool(changes)}
+
+
+def _git(folder: Path, *words: str) -> str | None:
+    """Return what Git says of a folder; None where it fails or is not there."""
+    # Variables such as GIT_DIR, which a hook sets, would name another repository.
+    environment = {name: os.environ[name] for name in os.environ if not name.startswith("GIT_")}
+    try:
+        done = subprocess.run(
+            ["git", "-C", str(folder), *words],
+            capture_output=True,
+            text=True,
+            check=True,
+            timeout=10,
+            env=environment,
+        )
+    except (OSError, subprocess.SubprocessError):
+        return None
+    return done.stdout.strip()
 
 
 def digest_of_config(filled: Mapping[str, Any]) -> str:
@@ -48,14 +114,3 @@ def digest_of_config(filled: Mapping[str, Any]) -> str:
 def digests_of_data(files: Mapping[Path, Iterable[Path]]) -> dict[str, str]:
     """Return the SHA-256 of the files of each path, by its absolute form."""
     return {str(path.absolute()): digest(held) for path, held in files.items()}
-
-
-def _git_commit() -> str | None:
-    """Return the commit of the working directory, if it is in a repository."""
-    try:
-        found = subprocess.run(
-            ["git", "rev-parse", "HEAD"], capture_output=True, text=True, check=True, timeout=10
-        )
-    except (OSError, subprocess.SubprocessError):
-        return None
-    return found.stdout.strip()

@@ -6,13 +6,16 @@ import json
 import logging
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from shutil import rmtree
-from typing import Any
+from typing import Any, cast
 
 from filelock import FileLock, Timeout
+from pydantic import ValidationError
 from torch import Tensor
 
+from elmo_framework.common import plain
 from elmo_framework.common.errors import RunError
 from elmo_framework.common.files import write_text
 from elmo_framework.data.source import Share
@@ -24,6 +27,34 @@ _LOCK = ".lock"
 _LOG = logging.getLogger(__name__)
 
 
+@dataclass(frozen=True)
+class RecordedPath:
+    """Where a model was when training started.
+
+    Attributes:
+        given: as the user wrote it: a path, or the name of a biLM.
+        absolute: its absolute path; None for a name.
+        relative: its path from the folder of the run; None for a name.
+    """
+
+    given: str
+    absolute: str | None = None
+    relative: str | None = None
+
+
+@dataclass(frozen=True)
+class RecordedModel:
+    """What a run has recorded of a model that it refers to and does not hold.
+
+    Attributes:
+        sha256: of the content of its files.
+        files: where they were, by the keys of the configuration.
+    """
+
+    sha256: str | None
+    files: dict[str, RecordedPath]
+
+
 class RunDirectory:
     """The folder of one run.
 
@@ -32,7 +63,7 @@ class RunDirectory:
     | `config.jsonnet` | the configuration as given |
     | `config.json` | the same with imports, variables and overrides applied |
     | `filled_config.json` | the same with every default written out; what the run is built from |
-    | `metadata.json` | versions, machine, git commit, digests of config, data and biLM |
+    | `metadata.json` | versions, machine, commit, digests; where the biLMs are that it reads |
     | `vocabulary/` | what was counted in the training data |
     | `checkpoints/` | the last checkpoints and the best |
     | `weights.safetensors` | the best weights |
@@ -49,6 +80,7 @@ class RunDirectory:
     def __init__(self, path: Path) -> None:
         self.path = path
         self.config, self.vocabulary = path / "filled_config.json", path / "vocabulary"
+        self.given = path / "config.json"
         self.checkpoints, self.weights = path / "checkpoints", path / "weights.safetensors"
         self.metadata, self.metrics = path / "metadata.json", path / "metrics.json"
 
@@ -175,6 +207,21 @@ class RunDirectory:
             raise RunError(f"{self.metadata}: the digests of the run are missing")
         return digests
 
+    def read_references(self) -> dict[str, RecordedModel]:
+        """Read where the models were that the run refers to, by the paths of their components.
+
+        Empty where nothing was recorded, as by the first version.
+
+        Raises:
+            RunError: the file is damaged.
+        """
+        recorded = self.read_metadata().get("references", {})
+        try:
+            return cast(dict[str, RecordedModel], plain.read(dict[str, RecordedModel], recorded))
+        except ValidationError as error:
+            problem = plain.problems(error, recorded, "references")[0]
+            raise RunError(f"{self.metadata}: {problem}") from error
+
     def read_config(self) -> dict[str, Any]:
         """Read the filled configuration.
 
@@ -182,6 +229,14 @@ class RunDirectory:
             RunError: it is no JSON object.
         """
         return _read_object(self.config)
+
+    def read_given(self) -> dict[str, Any]:
+        """Read the configuration as given, without defaults; empty when it was not written.
+
+        Raises:
+            RunError: it is no JSON object.
+        """
+        return _read_object(self.given) if self.given.is_file() else {}
 
     def read_metadata(self) -> dict[str, Any]:
         """Read where the run comes from; empty when nothing was recorded.

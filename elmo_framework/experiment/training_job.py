@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Iterator, Mapping
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any, NamedTuple
 
 import torch
 
@@ -24,9 +26,16 @@ from elmo_framework.experiment.metadata import (
     digest_of_config,
     digests_of_data,
 )
-from elmo_framework.experiment.run_directory import RunDirectory
+from elmo_framework.experiment.references import (
+    describe_references,
+    expected_digest,
+    external_models,
+)
+from elmo_framework.experiment.run_directory import RecordedModel, RunDirectory
 from elmo_framework.model.model import Model
 from elmo_framework.training.process_group import ProcessGroup
+
+_DATA = ("train_data_path", "validation_data_path", "test_data_path")
 
 
 @dataclass(frozen=True)
@@ -61,7 +70,7 @@ class TrainingJob:
             # First, for a folder with this file is known for a run.
             self.run.write_json(self.run.config, self.filled)
             write_text(self.run.path / "config.jsonnet", self.config.text)
-            self.run.write_json(self.run.path / "config.json", self.config.raw)
+            self.run.write_json(self.run.given, self.config.raw)
         self.group.wait()
 
     def _check_folder(self, *, recover: bool) -> None:
@@ -91,14 +100,36 @@ class TrainingJob:
         """
         if not self.run.config.exists():
             return
-        before = self.run.read_config()
-        changed = differences(before, self.filled)
+        changed = [
+            str(change)
+            for change in changes(self.run.read_config(), self.filled)
+            if not self._is_moved(change)
+        ]
         if changed:
             listed = "".join(f"\n  {line}" for line in changed)
             raise RunError(
                 f"{self.run.path}: --recover needs the configuration that the run began with; "
                 f"it differs in{listed}"
             )
+
+    def _is_moved(self, change: Change) -> bool:
+        """Tell whether a change is that of a path alone, and what is there has stayed the same.
+
+        That is seen by digests for data and biLMs. Another file is taken for the same where the
+        user names it by the same relative path as before.
+        """
+        if not (isinstance(change.before, str) and isinstance(change.now, str)):
+            return False
+        if change.path in _DATA:
+            before = self.run.read_digests().get("data", {}).get(change.before)
+            return before == digests_of_data(self.experiment.files()).get(change.now)
+        for model in external_models(self.checked):
+            if change.path in model.keys:
+                expected = expected_digest(self.run, model)
+                return expected is not None and expected == model.digest()
+        paths = {leaf.path for leaf in leaves(self.checked) if isinstance(leaf.value, Path)}
+        given = value_at(self.config.raw, change.path)
+        return change.path in paths and given == value_at(self.run.read_given(), change.path)
 
     def vocabularies(self) -> Vocabularies:
         """Return the run's vocabularies; made once, by the first process."""
@@ -126,27 +157,78 @@ class TrainingJob:
             "data": digests_of_data(self.experiment.files()),
             "bilm": {name: held.digest for name, held in model.references().items()},
         }
-        before = self.run.read_digests()
-        if before and (changed := differences(before, digests)):
+        references = describe_references(self.checked, model.references(), self.run.path)
+        if changed := self._changed_content(digests, references):
             listed = "".join(f"\n  {line}" for line in changed)
             raise RunError(f"{self.run.path}: the data or the biLM has changed since{listed}")
         self.run.write_json(
             self.run.metadata,
             {
-                **describe_environment(self.device),
+                **describe_environment(self.device, plugins=self.filled["plugins"]),
                 "digests": digests,
+                "references": {path: asdict(held) for path, held in references.items()},
                 "digest_of_config": digest_of_config(self.filled),
                 "word_coverage": word_coverage(self.experiment, model),
             },
         )
 
+    def _changed_content(
+        self, digests: Mapping[str, Any], references: Mapping[str, RecordedModel]
+    ) -> list[str]:
+        """List the digests that differ from those of the run that goes on."""
+        before = dict(self.run.read_digests())
+        if not before:
+            return []
+        data = before.get("data", {})
+        if len(data) == len(digests["data"]):
+            # By their order, for `prepare` has compared the content of data that was moved.
+            before["data"] = dict(zip(digests["data"], data.values(), strict=True))
+        recorded = self.run.read_references()
+        return [
+            *differences(before, digests),
+            *(
+                line
+                for path in recorded.keys() & references.keys()
+                for line in differences(recorded[path].sha256, references[path].sha256, path)
+            ),
+        ]
+
+
+class Change(NamedTuple):
+    """One value in which two configurations differ.
+
+    Attributes:
+        path: its dotted path.
+        before: its first value; None where there is none.
+        now: its second value; None where there is none.
+    """
+
+    path: str
+    before: Any
+    now: Any
+
+    def __str__(self) -> str:
+        return f"{self.path}: {self.before!r} -> {self.now!r}"
+
+
+def changes(before: Any, now: Any, path: str = "") -> Iterator[Change]:
+    """Yield where two configurations differ; lists are compared as a whole."""
+    if isinstance(before, dict) and isinstance(now, dict):
+        for key in sorted({*before, *now}):
+            yield from changes(before.get(key), now.get(key), dotted(path, key))
+    elif before != now:
+        yield Change(path, before, now)
+
 
 def differences(before: Any, now: Any, path: str = "") -> list[str]:
     """List where two configurations differ: `path: value before -> value now`."""
-    if isinstance(before, dict) and isinstance(now, dict):
-        return [
-            line
-            for key in sorted({*before, *now})
-            for line in differences(before.get(key), now.get(key), dotted(path, key))
-        ]
-    return [] if before == now else [f"{path}: {before!r} -> {now!r}"]
+    return [str(change) for change in changes(before, now, path)]
+
+
+def value_at(raw: Any, path: str) -> Any:
+    """Return what a configuration says at a dotted path; None where it says nothing."""
+    for key in path.split("."):
+        if not isinstance(raw, dict):
+            return None
+        raw = raw.get(key)
+    return raw

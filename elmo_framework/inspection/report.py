@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
 from elmo_framework.common.files import writing
+from elmo_framework.experiment.run_config import bilm_of
 from elmo_framework.experiment.run_directory import RunDirectory
 from elmo_framework.inspection.chart import show_figure
 from elmo_framework.inspection.curves import read_panels
@@ -25,12 +26,16 @@ class Comparison:
     """Neighbours that the page shows beside the curves.
 
     Attributes:
-        search: what is looked for, with the biLM that the run trained.
+        search: what is looked for, with the biLM that the run trained, or reads.
         before: another biLM that it is looked for with too: its folder, or its name.
+        bilms: where a biLM is that the run reads, if it was moved.
+        packages: plugins that the run needs besides its own.
     """
 
     search: NeighborSearch
     before: str | None = None
+    bilms: Sequence[Path | str] = ()
+    packages: Sequence[str] = ()
 
 
 def write_report(run: Path, output: Path, *, comparison: Comparison | None = None) -> None:
@@ -42,7 +47,7 @@ def write_report(run: Path, output: Path, *, comparison: Comparison | None = Non
         comparison: neighbours to show; none unless given.
 
     Raises:
-        RunError: there is no run.
+        RunError: there is no run, or neighbours are wanted and its biLM is not found.
         DataError: neighbours are wanted, and there is no biLM, or nothing is found.
         OSError: the page cannot be written.
     """
@@ -94,4 +99,7 @@ def _neighbors(run: Path, comparison: Comparison) -> dict[str, Neighbors]:
     found = {}
     if comparison.before is not None:
         found[f"before: {comparison.before}"] = find_neighbors(comparison.before, comparison.search)
-    return {**found, f"after: {run}": find_neighbors(run, comparison.search)}
+    if (run / "bilm").is_dir() and not comparison.bilms:
+        return {**found, f"after: {run}": find_neighbors(run, comparison.search)}
+    place = bilm_of(RunDirectory(run), packages=comparison.packages, bilms=comparison.bilms)
+    return {**found, f"biLM of {run}: {place}": find_neighbors(place, comparison.search)}

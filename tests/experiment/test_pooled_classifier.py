@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import ast
 import json
+import shutil
+import tomllib
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -247,3 +249,59 @@ def test_it_imports_public_names_only() -> None:
     ]
     assert "elmo_framework.model.head.Head" in names
     assert not [name for name in names if name.startswith("elmo_framework") and "._" in name]
+
+
+@pytest.fixture
+def installed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """A folder that holds the plugin as pip would install it, by its project file."""
+    project = tomllib.loads((CONFIGS / "pyproject.toml").read_text())
+    for package in project["tool"]["setuptools"]["packages"]:
+        source = CONFIGS / project["tool"]["setuptools"]["package-dir"][package]
+        shutil.copytree(
+            source, tmp_path / package, ignore=shutil.ignore_patterns("build", "*.egg*")
+        )
+    name, version = project["project"]["name"], project["project"]["version"]
+    about = tmp_path / f"{name.replace('-', '_')}-{version}.dist-info"
+    about.mkdir()
+    (about / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {name}\nVersion: {version}\n")
+    groups = project["project"]["entry-points"]
+    lines = [
+        f"[{group}]\n{key} = {groups[group][key]}\n" for group in groups for key in groups[group]
+    ]
+    (about / "entry_points.txt").write_text("".join(lines))
+    with without_plugins("plugins", "pooled_classifier"):
+        monkeypatch.syspath_prepend(tmp_path)
+        yield tmp_path
+
+
+def test_installed_it_needs_no_key_and_is_named_when_it_is_gone(
+    installed: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    run = tmp_path / "run"
+    assert _train("baseline.jsonnet", run, "plugins=[]", "trainer.num_epochs=1") == 0
+    packages = json.loads((run / "metadata.json").read_text())["plugins"]
+    assert packages["elmo-pooled-classifier"]["modules"] == ["pooled_classifier"]
+    assert main(["evaluate", str(run), str(DATA / "valid.jsonl")]) == 0
+    for path in (installed / "pooled_classifier", *installed.glob("*.dist-info")):
+        shutil.rmtree(path)
+    with without_plugins("pooled_classifier"):
+        assert main(["evaluate", str(run), str(DATA / "valid.jsonl")]) == 2
+    assert capsys.readouterr().err.splitlines()[-1] == (
+        f"the run {run} was made with plugins of packages that are not installed here: "
+        "elmo-pooled-classifier==0.1.0 (modules: pooled_classifier); install them: "
+        "pip install elmo-pooled-classifier==0.1.0"
+    )
+
+
+def test_its_project_file_names_what_it_imports() -> None:
+    project = tomllib.loads((CONFIGS / "pyproject.toml").read_text())["project"]
+    modules = [ast.parse(path.read_text()) for path in CONFIGS.glob("*.py")]
+    nodes = [node for module in modules for node in ast.walk(module)]
+    imported = {
+        str(node.module).partition(".")[0]
+        for node in nodes
+        if isinstance(node, ast.ImportFrom) and not node.level
+    }
+    assert not [node for node in nodes if isinstance(node, ast.Import)]
+    needed = {name.replace("-", "_") for name in project["dependencies"]}
+    assert imported - {"__future__", "collections", "dataclasses", "pathlib", "typing"} == needed

@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import json
 import shutil
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -21,7 +22,15 @@ from elmo_framework.common.outputs import Output, check_outputs
 from elmo_framework.data.batches import Batches
 from elmo_framework.data.tokenizer import WhitespaceTokenizer
 from elmo_framework.tasks.tagging.task import TaggingTask
-from tests.experiment.jobs import DATA, TAGGING, evaluations, pretrain, tagging_with, train
+from tests.experiment.jobs import (
+    DATA,
+    TAGGING,
+    arguments,
+    evaluations,
+    pretrain,
+    tagging_with,
+    train,
+)
 
 NER = "experiments/ner/elmo.jsonnet"
 
@@ -344,3 +353,19 @@ def test_half_a_character_is_refused_with_its_line_and_tagged_from_python(
     said = capsys.readouterr().err
     assert f"{source}:2: 'tokens' holds half a character: '\\ud800' without its pair" in said
     assert load(tagger).predict([{"tokens": ["\ud800"]}])[0]["words"] == ["\ud800"]
+
+
+def test_no_file_of_a_run_holds_the_value_of_a_variable(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    config = tmp_path / "config.jsonnet"
+    config.write_text(f"local key = std.extVar('KEY'); import '{DATA / 'baseline.jsonnet'}'")
+    words = arguments(str(config), tmp_path / "run", TAGGING, "--ext-var", "KEY=hush")
+    words += ["--overrides", '{"trainer.num_epochs": std.length(std.extVar("KEY")) / 4}']
+    monkeypatch.setattr(sys, "argv", ["elmo", *words])
+    assert main(words) == 0
+    command = json.loads((tmp_path / "run/metadata.json").read_text())["command"]
+    assert command == ["elmo", *words[:-3], "KEY=...", *words[-2:]]
+    files = [path for path in (tmp_path / "run").rglob("*") if path.is_file()]
+    assert len(files) > 9
+    assert not [path for path in files if b"hush" in path.read_bytes()]

@@ -280,8 +280,9 @@ def test_a_run_whose_bilm_is_gone_says_where_it_was(
     assert train(NER, run, tagging_with(own, **{"trainer.num_epochs": 1})) == 0
     shutil.rmtree(own)
     assert main(["evaluate", str(run), str(DATA / "valid.txt")]) == 2
-    expected = f"{run}: this run needs the model that is recorded at {own}, "
-    assert message_of(capsys).startswith(expected)
+    message = message_of(capsys)
+    assert message.startswith(f"{run}: cannot find the model (SHA-256 ")
+    assert f"\n  {own}: does not exist\n" in message
 
 
 def test_a_full_disk_ends_training_with_a_message(

@@ -1,0 +1,281 @@
+"""Find the models that a run refers to, such as a frozen biLM, wherever both have been moved.
+
+The weights of a run do not hold a frozen biLM. What is recorded of it when training starts (where
+it was, seen from the run too, and the digest of its files) finds it again and proves that it is
+the same.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, TypeAlias, get_args
+
+from elmo_framework.bilm.load import BiLmFiles, reference
+from elmo_framework.bilm.published import BiLmName, find_bilm
+from elmo_framework.common.component import Lazy, MustExist
+from elmo_framework.common.errors import DataError, RunError
+from elmo_framework.common.filled import with_arguments
+from elmo_framework.common.hints import marks, parts
+from elmo_framework.common.walk import Leaf, leaves
+from elmo_framework.experiment.experiment import Experiment
+from elmo_framework.experiment.run_directory import RecordedModel, RecordedPath, RunDirectory
+from elmo_framework.model.model import Model, Reference
+
+BiLmPaths: TypeAlias = Path | str | Sequence[Path | str]
+"""One biLM or several, each by its folder, by the run that trained it, or by its name."""
+
+_PAIR = {"options_file", "weight_file"}
+_SHOWN_DIGITS = 12
+
+
+@dataclass(frozen=True)
+class ExternalModel:
+    """A model in files of its own that the model of a configuration reads.
+
+    Attributes:
+        path: the dotted path of the component that reads it.
+        files: the keys that say where it is, with their values: a path, or the name of a biLM.
+    """
+
+    path: str
+    files: Mapping[str, str | Path]
+
+    @property
+    def module(self) -> str:
+        """The name of the component's module in the model."""
+        return self.path.removeprefix("model.")
+
+    @property
+    def keys(self) -> list[str]:
+        """The dotted paths of the values."""
+        return [f"{self.path}.{key}" for key in self.files]
+
+    @property
+    def bilm_place(self) -> Path | str | None:
+        """The folder or the name of a biLM; None where its files have names of their own."""
+        if self.files.keys() != _PAIR:
+            (place,) = self.files.values()
+            return None if isinstance(place, Path) and place.is_file() else place
+        folder = Path(self.files["options_file"]).parent
+        return folder if self.with_bilm(folder) == self else None
+
+    def digest(self) -> str | None:
+        """Return the SHA-256 of a biLM; None for a model that only its own reader can tell.
+
+        Raises:
+            DataError: it is not there.
+        """
+        if self.files.keys() == _PAIR:
+            options, weights = (Path(self.files[key]) for key in sorted(_PAIR))
+            return reference(BiLmFiles(options, weights)).digest
+        (place,) = self.files.values()
+        # The place of a biLM is a folder or a name.
+        if isinstance(place, Path) and place.is_file():
+            return None
+        return reference(find_bilm(place)).digest
+
+    def with_bilm(self, place: Path | str) -> ExternalModel:
+        """Return the same for the biLM at another place."""
+        if self.files.keys() != _PAIR:
+            named = place if place in get_args(BiLmName) else Path(place)
+            return replace(self, files=dict.fromkeys(self.files, named))
+        files = find_bilm(place)
+        return replace(self, files={"options_file": files.options, "weight_file": files.weights})
+
+    def is_present(self) -> bool:
+        """Tell whether something is at its paths; the name of a biLM is always known."""
+        return all(place.exists() for place in self.files.values() if isinstance(place, Path))
+
+    def __str__(self) -> str:
+        return ", ".join(map(str, self.files.values()))
+
+
+def external_models(experiment: Lazy[Experiment]) -> list[ExternalModel]:
+    """List the models that the model of a configuration reads whenever it is loaded."""
+    files: dict[str, dict[str, str | Path]] = {}
+    for leaf in leaves(experiment.arguments["model"]):
+        if leaf.value is not None and _is_reference(leaf):
+            path, _, key = leaf.path.rpartition(".")
+            files.setdefault(path, {})[key] = leaf.value
+    return [ExternalModel(path, held) for path, held in files.items()]
+
+
+def describe_references(
+    experiment: Lazy[Experiment], references: Mapping[str, Reference], run: Path
+) -> dict[str, RecordedModel]:
+    """Return what a run records of the models that it refers to, by the paths of their components.
+
+    Args:
+        experiment: as given, with the paths that the user wrote.
+        references: what the model has read, by its modules; other models are digested here.
+        run: the folder of the run.
+
+    Raises:
+        DataError: a biLM is not there any more.
+    """
+    return {
+        model.path: RecordedModel(
+            references[model.module].digest if model.module in references else model.digest(),
+            {key: _recorded(place, run) for key, place in model.files.items()},
+        )
+        for model in external_models(experiment)
+    }
+
+
+def locate(
+    run: RunDirectory, experiment: Lazy[Experiment], bilms: BiLmPaths = ()
+) -> Lazy[Experiment]:
+    """Return the configuration of a run with the places where its biLMs are now.
+
+    Each is looked for among `bilms`, at its path relative to the run, and at the path or the name
+    in the configuration. A biLM that is not at its original place must have the recorded digest.
+
+    Args:
+        run: a run with a configuration.
+        experiment: that configuration, checked.
+        bilms: where the user says that they are; each goes where its digest is expected.
+
+    Raises:
+        RunError: one is nowhere, or one of `bilms` is not a biLM of this run.
+        DataError: one of `bilms` is not a biLM.
+    """
+    given = [bilms] if isinstance(bilms, str | Path) else list(bilms)
+    offered = [(place, reference(find_bilm(place)).digest) for place in given]
+    models = external_models(experiment)
+    expected = {model.path: expected_digest(run, model) for model in models}
+    for place, digest in offered:
+        if digest not in expected.values() and not _is_taken_on_trust(expected):
+            known = ", ".join(_short(held) for held in expected.values() if held) or "no biLM"
+            raise RunError(
+                f"--bilm {place}: this biLM (SHA-256 {_short(digest)}) is not the one that the "
+                f"run {run.path} was trained with ({known})"
+            )
+    located = {model.path: _located(run, model, expected, offered).files for model in models}
+    return with_arguments(experiment, located)
+
+
+def require_recorded(run: RunDirectory, experiment: Lazy[Experiment], model: Model[Any]) -> None:
+    """Refuse another biLM in the place of the one that a run was trained with.
+
+    Args:
+        run: a run with a configuration.
+        experiment: that configuration, of `locate`.
+        model: built from it.
+
+    Raises:
+        RunError: the digest of its files is another.
+    """
+    references = model.references()
+    recorded = run.read_digests().get("bilm", {})
+    for name, held in references.items():
+        _require_same(run, str(held.path), held.digest, recorded.get(name))
+    for external in external_models(experiment):
+        if external.module not in references and (digest := expected_digest(run, external)):
+            _require_same(run, str(external), external.digest(), digest)
+
+
+def expected_digest(run: RunDirectory, model: ExternalModel) -> str | None:
+    """Return the digest that a run has recorded of a model; None where there is none."""
+    record = run.read_references().get(model.path)
+    if record is not None and record.sha256 is not None:
+        return record.sha256
+    return run.read_digests().get("bilm", {}).get(model.module)
+
+
+def recorded_digests(run: RunDirectory) -> set[str]:
+    """Return the digests of all models that a run refers to, as far as they were recorded."""
+    recorded = {record.sha256 for record in run.read_references().values()}
+    return {*filter(None, recorded), *run.read_digests().get("bilm", {}).values()}
+
+
+def _is_reference(leaf: Leaf) -> bool:
+    found = (mark for part in parts(leaf.hint) for mark in marks(part))
+    return any(isinstance(mark, MustExist) and mark.is_reference for mark in found)
+
+
+def _recorded(place: str | Path, run: Path) -> RecordedPath:
+    # A folder is read before a biLM of the same name (`find_bilm`).
+    if isinstance(place, str) and not Path(place).is_dir():
+        return RecordedPath(place)
+    absolute = Path(place).absolute()
+    return RecordedPath(str(place), str(absolute), os.path.relpath(absolute, run.absolute()))
+
+
+def _located(
+    run: RunDirectory,
+    model: ExternalModel,
+    expected: Mapping[str, str | None],
+    offered: Sequence[tuple[Path | str, str]],
+) -> ExternalModel:
+    digest = expected[model.path]
+    for place, digest_there in offered:
+        if digest == digest_there or _is_taken_on_trust(expected):
+            return model.with_bilm(place)
+    reasons = []
+    for candidate in _candidates(run, model):
+        reason = _refusal(candidate, digest, is_original=candidate == model)
+        if reason is None:
+            return candidate
+        reasons.append(f"\n  {candidate}: {reason}")
+    content = "" if digest is None else f" (SHA-256 {_short(digest)})"
+    raise RunError(
+        f"{run.path}: cannot find the model{content} of {', '.join(model.keys)}; looked for it at"
+        f"{''.join(reasons)}\nput it back, or name its folder: --bilm PATH, or bilm=PATH in Python"
+    )
+
+
+def _is_taken_on_trust(expected: Mapping[str, str | None]) -> bool:
+    """Tell whether an old run has recorded nothing of its only biLM, one tuned with the task."""
+    return list(expected.values()) == [None]
+
+
+def _candidates(run: RunDirectory, model: ExternalModel) -> list[ExternalModel]:
+    """Return where a model may be: relative to the run, where it was, where the config says."""
+    record = run.read_references().get(model.path)
+    candidates = []
+    if record is not None and record.files.keys() == model.files.keys():
+        paths = record.files.items()
+        relative = {key: path.relative for key, path in paths if path.relative is not None}
+        absolute = {key: path.absolute for key, path in paths if path.absolute is not None}
+        # A link to the run is followed where what the user wrote leads nowhere.
+        for folder in (run.path.absolute(), run.path.resolve()):
+            candidates.append({key: folder / place for key, place in relative.items()})
+        candidates.append({key: Path(place) for key, place in absolute.items()})
+    normalized = (
+        {key: Path(os.path.normpath(place)) for key, place in files.items()}
+        for files in candidates
+        if files.keys() == model.files.keys()
+    )
+    found = [*(replace(model, files=files) for files in normalized), model]
+    return [each for at, each in enumerate(found) if each not in found[:at]]
+
+
+def _refusal(candidate: ExternalModel, digest: str | None, *, is_original: bool) -> str | None:
+    """Say why a model is not the one with a digest; at its original place that is checked later."""
+    if not candidate.is_present():
+        return "does not exist"
+    if is_original:
+        return None
+    try:
+        digest_there = candidate.digest()
+    except DataError:
+        return "holds no biLM"
+    if digest is None or digest_there is None or digest_there == digest:
+        return None
+    return f"another model, SHA-256 {_short(digest_there)}"
+
+
+def _require_same(run: RunDirectory, path: str, digest: str | None, expected: str | None) -> None:
+    if digest is not None and expected is not None and digest != expected:
+        raise RunError(
+            f"{run.path}: {path}, with the files that belong to it, is another model now than the "
+            f"one that this run was trained on (SHA-256 {_short(digest)}, not {_short(expected)}); "
+            "put that one back, or name its folder: --bilm PATH, or bilm=PATH in Python"
+        )
+
+
+def _short(digest: str) -> str:
+    return digest[:_SHOWN_DIGITS]

@@ -1,0 +1,247 @@
+"""A run and the biLM that it reads are found again after they have been moved."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+
+import h5py
+import numpy as np
+import pytest
+
+from elmo_framework import load
+from elmo_framework.bilm.load import bilm_files
+from elmo_framework.commands.main import main
+from elmo_framework.common.errors import RunError
+from elmo_framework.common.files import digest
+from tests.experiment.jobs import DATA, tagging_with, train
+from tests.numpy_bilm import NumpyBiLm
+
+NER = "experiments/ner/elmo.jsonnet"
+ELMO = "model.embedder.token_embedders.elmo"
+SENTENCE = ["Anna Kovacs moved to Lisbon ."]
+VALID = str(DATA / "valid.txt")
+Move = Callable[..., Path]
+
+
+@pytest.fixture(scope="module")
+def original(bilm: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with a biLM, a head on it, one on two biLMs, and one that has tuned it."""
+    root = tmp_path_factory.mktemp("original")
+    shutil.copytree(bilm, root / "bilm")
+    NumpyBiLm.random().save(root / "other")
+    little = tagging_with(root / "bilm", **{"trainer.num_epochs": 1})
+    files = bilm_files(root / "other")
+    pair = {"options_file": str(files.options), "weight_file": str(files.weights)}
+    output = {"type": "elmo_token_embedder", **pair}
+    assert train(NER, root / "tags", little) == 0
+    assert train(NER, root / "two", {**little, "model.output_embedder": output}) == 0
+    assert train(NER, root / "tuned", {**little, f"{ELMO}.requires_grad": True}) == 0
+    return root
+
+
+@pytest.fixture
+def move(original: Path, tmp_path: Path) -> Move:
+    """What copies parts of the folder, as if the original place had never been."""
+
+    def copied(*names: str) -> Path:
+        root = tmp_path / "moved"
+        for name in names:
+            shutil.copytree(original / name, root / name)
+        for path in root.glob("*/*.json"):
+            text = path.read_text().replace(str(original), str(tmp_path / "gone"))
+            path.write_text(text)
+        return root
+
+    return copied
+
+
+def predictions(run: Path, **options: object) -> list[dict[str, object]]:
+    return load(run, **options).predict(SENTENCE)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("name", ["tags", "two", "tuned"])
+def test_a_moved_run_finds_its_moved_bilms(original: Path, move: Move, name: str) -> None:
+    run = move(name, "bilm", "other") / name
+    assert predictions(run) == predictions(original / name)
+    assert load(run).evaluate(VALID) == load(original / name).evaluate(VALID)
+
+
+def test_a_run_records_its_bilm(original: Path) -> None:
+    metadata = json.loads((original / "tags/metadata.json").read_text())
+    files = bilm_files(original / "bilm")
+    path = str(original / "bilm")
+    assert metadata["references"] == {
+        ELMO: {
+            "sha256": digest([files.options, files.weights]),
+            "files": {"bilm": {"given": path, "absolute": path, "relative": "../bilm"}},
+        }
+    }
+
+
+def test_a_bilm_moved_elsewhere_is_named(
+    original: Path, move: Move, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    root = move("tags", "bilm")
+    run, elsewhere = root / "tags", tmp_path / "elsewhere"
+    (root / "bilm").rename(elsewhere)
+    assert main(["evaluate", str(run), VALID]) == 2
+    expected = digest([bilm_files(elsewhere).options, bilm_files(elsewhere).weights])[:12]
+    assert capsys.readouterr().err == (
+        f"error: {run}: cannot find the model (SHA-256 {expected}) of {ELMO}.bilm; looked for it "
+        f"at\n  {root / 'bilm'}: does not exist\n  {tmp_path / 'gone/bilm'}: does not exist\n"
+        "put it back, or name its folder: --bilm PATH, or bilm=PATH in Python\n"
+    )
+    for flags in (["--bilm", str(elsewhere)], ["--bilm", str(elsewhere / "bilm")]):
+        assert main(["evaluate", str(run), VALID, "--format", "json", *flags]) == 0
+        scores = json.loads(capsys.readouterr().out)[VALID]
+        assert scores == load(original / "tags").evaluate(VALID)
+    sentences = tmp_path / "sentences.txt"
+    sentences.write_text(SENTENCE[0])
+    assert main(["predict", str(run), str(sentences), "--bilm", str(elsewhere)]) == 0
+    assert json.loads(capsys.readouterr().out) == predictions(original / "tags")[0]
+
+
+@pytest.mark.parametrize("name", ["tags", "tuned"])
+def test_another_bilm_is_refused(move: Move, name: str, original: Path) -> None:
+    root = move(name)
+    shutil.copytree(original / "other", root / "bilm")
+    with pytest.raises(RunError, match=rf"{root / 'bilm'}: another model, SHA-256"):
+        load(root / name)
+    with pytest.raises(RunError, match=r"is not the one that the run .* was trained with"):
+        load(root / name, bilm=original / "other")
+
+
+def test_several_bilms_are_told_apart_by_digest(original: Path, move: Move) -> None:
+    run = move("two") / "two"
+    places = [original / "other", original / "bilm"]
+    assert predictions(run, bilm=places) == predictions(original / "two")
+    with pytest.raises(RunError, match=rf"of {ELMO}\.bilm"):
+        load(run, bilm=original / "other")
+
+
+def test_a_run_without_a_bilm_takes_none(bilm: Path, original: Path) -> None:
+    with pytest.raises(RunError, match=r"was trained with \(no biLM\)"):
+        load(bilm, bilm=original / "other")
+
+
+def test_a_changed_bilm_is_refused_at_its_place(original: Path, tmp_path: Path) -> None:
+    root = tmp_path / "root"
+    shutil.copytree(original, root)
+    for path in root.glob("*/*.json"):
+        path.write_text(path.read_text().replace(str(original), str(root)))
+    options = root / "bilm/bilm/options.json"
+    options.write_text(options.read_text() + "\n")
+    for name in ("tags", "tuned"):
+        with pytest.raises(RunError, match="is another model now than the one"):
+            load(root / name)
+
+
+def test_a_run_of_the_first_version_takes_its_bilm(original: Path, move: Move) -> None:
+    root = move("tags", "tuned", "bilm")
+    for name in ("tags", "tuned"):
+        metadata = json.loads((root / name / "metadata.json").read_text())
+        del metadata["references"]
+        (root / name / "metadata.json").write_text(json.dumps(metadata))
+        with pytest.raises(RunError, match="cannot find the model"):
+            load(root / name)
+        assert predictions(root / name, bilm=root / "bilm") == predictions(original / name)
+
+
+def test_a_link_to_a_moved_run_is_followed(original: Path, move: Move, tmp_path: Path) -> None:
+    root = move("tags", "bilm")
+    (tmp_path / "links").mkdir()
+    (tmp_path / "links/tags").symlink_to(root / "tags")
+    assert predictions(tmp_path / "links/tags") == predictions(original / "tags")
+
+
+def test_the_mix_of_a_moved_run_is_found_by_its_bilm(
+    original: Path, move: Move, tmp_path: Path
+) -> None:
+    text = tmp_path / "text.txt"
+    text.write_text(SENTENCE[0])
+    runs = {"there": original / "tags", "moved": move("tags", "two") / "tags"}
+    for name, run in runs.items():
+        words = [str(original / "bilm"), str(text), "--output-file", str(tmp_path / f"{name}.h5")]
+        assert main(["embed", *words, "--layers", f"mixed({run})"]) == 0
+    with h5py.File(tmp_path / "there.h5") as there, h5py.File(tmp_path / "moved.h5") as moved:
+        np.testing.assert_array_equal(moved["0"][...], there["0"][...])
+
+
+def test_the_mix_of_a_run_with_two_bilms_takes_the_other(
+    original: Path, move: Move, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    text = tmp_path / "text.txt"
+    text.write_text(SENTENCE[0])
+    words = ["embed", str(original / "bilm"), str(text), "--output-file", str(tmp_path / "out")]
+    words += ["--layers", f"mixed({move('two') / 'two'}:elmo)"]
+    assert main(words) == 2
+    assert "cannot find the model" in capsys.readouterr().err
+    assert main([*words, "--bilm", str(original / "other")]) == 0
+
+
+def test_a_bilm_without_a_mix_is_refused(
+    original: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    other = str(original / "other")
+    words = ["embed", other, VALID, "--output-file", str(tmp_path / "out"), "--bilm", other]
+    assert main(words) == 2
+    assert "--bilm belongs to --layers mixed(RUN)" in capsys.readouterr().err
+
+
+def test_a_tuned_bilm_is_exported_from_a_moved_run(
+    original: Path, move: Move, tmp_path: Path
+) -> None:
+    moved = str(move("tuned") / "tuned")
+    assert main(["export", str(original / "tuned"), "--output-dir", str(tmp_path / "there")]) == 0
+    flags = ["--output-dir", str(tmp_path / "here"), "--bilm", str(original / "bilm")]
+    assert main(["export", moved, *flags]) == 0
+    here, there = (bilm_files(tmp_path / name) for name in ("here", "there"))
+    assert digest([here.options, here.weights]) == digest([there.options, there.weights])
+
+
+def test_a_report_of_a_head_shows_neighbours_by_its_bilm(
+    move: Move, original: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    page, corpus = tmp_path / "page.html", tmp_path / "corpus.txt"
+    corpus.write_text("Anna left .\nAnna came to Lisbon .\n")
+    search = ["--corpus", str(corpus), "--query", SENTENCE[0], "--word", "Anna"]
+    root = move("tags", "tuned")
+    words = ["--output-file", str(page), *search]
+    assert main(["report", str(root / "tags"), *words]) == 2
+    assert "cannot find the model" in capsys.readouterr().err
+    assert main(["report", str(root / "tags"), *words, "--bilm", str(original / "bilm")]) == 0
+    assert f"biLM of {root / 'tags'}" in page.read_text()
+    tuned = ["report", str(root / "tuned"), "--output-file", str(tmp_path / "tuned.html")]
+    assert main([*tuned, *search, "--bilm", str(original / "bilm")]) == 2
+    assert "has tuned its biLM with its task" in capsys.readouterr().err
+
+
+def test_recovery_goes_on_after_a_move(
+    original: Path, move: Move, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    root = move("tags", "tuned", "bilm", "other")
+    data = {f"{split}_data_path": tmp_path / f"{split}.txt" for split in ("train", "validation")}
+    for path, name in zip(data.values(), ("train", "valid"), strict=True):
+        shutil.copy(DATA / f"{name}.txt", path)
+    places = {key: str(path) for key, path in data.items()}
+    changes = tagging_with(root / "bilm", **{"trainer.num_epochs": 1}, **places)
+    weights = (original / "tags/weights.safetensors").read_bytes()
+    assert train(NER, root / "tags", changes, "--recover") == 0
+    assert (root / "tags/weights.safetensors").read_bytes() == weights
+    assert predictions(root / "tags") == predictions(original / "tags")
+    tuned = {**changes, f"{ELMO}.requires_grad": True}
+    assert train(NER, root / "tuned", tuned, "--recover") == 0
+
+    before = (root / "tags/filled_config.json").read_bytes()
+    data["train_data_path"].with_name("new.txt").write_text("Anna B-PER\nleft O\n")
+    for key, place in ((f"{ELMO}.bilm", "moved/other"), ("train_data_path", "new.txt")):
+        another = {**changes, key: str(tmp_path / place)}
+        assert train(NER, root / "tags", another, "--recover") == 2
+        assert f"it differs in\n  {key}: " in capsys.readouterr().err
+    another = {**tuned, f"{ELMO}.bilm": str(root / "other")}
+    assert train(NER, root / "tuned", another, "--recover") == 2
+    assert f"it differs in\n  {ELMO}.bilm: " in capsys.readouterr().err
+    assert (root / "tags/filled_config.json").read_bytes() == before
