@@ -25,7 +25,7 @@ def line_chart(panel: Panel) -> str:
     curves = [_thinned(curve) for curve in panel.curves]
     steps = [step for curve in curves for step, _ in curve.points]
     values = [value for curve in curves for _, value in curve.points]
-    across, up = _axis_across([0, *steps]), _axis_up(values)
+    across, up = _axis_across([0, *steps]), _axis_up(values, is_linear=panel.is_linear)
     drawn = [*_across_ticks(across), *_up_ticks(up)]
     for number, curve in enumerate(curves):
         drawn += _drawn(curve, number, across.place, up.place)
@@ -61,10 +61,10 @@ def _axis_across(steps: Sequence[float]) -> _Axis:
     return _Axis(ticks, _places(float, 0, last, _LEFT, _WIDTH - _RIGHT))
 
 
-def _axis_up(values: Sequence[float]) -> _Axis:
+def _axis_up(values: Sequence[float], *, is_linear: bool) -> _Axis:
     """Return an axis that ends with round numbers around all values."""
     low, high = min(values), max(values)
-    is_logarithmic = low > 0 and high / low >= _LOGARITHMIC_FROM
+    is_logarithmic = not is_linear and low > 0 and high / low >= _LOGARITHMIC_FROM
     if low == high:
         low, high = sorted((0.0, 2 * high or 1.0))
     scale: Callable[[float], float] = math.log10 if is_logarithmic else float

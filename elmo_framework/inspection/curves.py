@@ -22,6 +22,12 @@ _OF_STEPS = {
     "gradient_norm": "Gradient norm",
 }
 
+_UNBOUNDED = {"perplexity": "Validation perplexity", "loss": "Validation loss"}
+"""The figures of evaluations that have no largest value, by a part of their names."""
+
+_CLIP_RATES = "Share of the numbers at a clip"
+"""Rates of several sizes, of which small ones count too."""
+
 _LARGEST_PANEL = 6
 """So many curves can still be told apart."""
 
@@ -46,10 +52,13 @@ class Panel:
     Attributes:
         title: what they show.
         curves: one or more.
+        is_linear: whether the axis of values is linear, however much they span; otherwise a wide
+            span of positive values takes a logarithmic one.
     """
 
     title: str
     curves: tuple[Curve, ...]
+    is_linear: bool = False
 
 
 def read_panels(run: Path) -> list[Panel]:
@@ -64,7 +73,7 @@ def read_panels(run: Path) -> list[Panel]:
     for name in _names(evaluations):
         groups.setdefault(_title(name), []).append(name)
     found = [
-        Panel(title, _curves(evaluations, names[start : start + _LARGEST_PANEL]))
+        _panel(title, _curves(evaluations, names[start : start + _LARGEST_PANEL]))
         for title, names in groups.items()
         for start in range(0, len(names), _LARGEST_PANEL)
     ]
@@ -100,13 +109,20 @@ def _title(name: str) -> str:
     """Return the title of the panel that shows a figure of evaluations."""
     part, _, figure = name.rpartition(".")
     if part == "clip_rate":
-        return "Share of the numbers at a clip"
+        return _CLIP_RATES
     if part:
         return f"{part}: gamma" if figure == "gamma" else part
-    for kind in ("perplexity", "loss"):
+    for kind, title in _UNBOUNDED.items():
         if kind in name:
-            return f"Validation {kind}"
+            return title
     return "Validation scores"
+
+
+def _panel(title: str, curves: tuple[Curve, ...]) -> Panel:
+    """Return a panel of evaluations; scores and weights in [0, 1] have a linear axis."""
+    may_span = title in (*_UNBOUNDED.values(), _CLIP_RATES)
+    values = [value for curve in curves for _, value in curve.points]
+    return Panel(title, curves, not may_span and all(0 <= value <= 1 for value in values))
 
 
 def _curves(lines: Sequence[_Line], names: Sequence[str]) -> tuple[Curve, ...]:

@@ -29,8 +29,11 @@ h3 { font-size: .95rem; margin: 0; }
 .legend li { display: inline-block; margin-right: 1rem; }
 .legend li::before { content: ""; display: inline-block; width: .9em; height: 3px;
   margin-right: .4em; vertical-align: middle; background: var(--own); }
-svg { display: block; width: 100%; height: auto; }
+svg { display: block; width: 100%; height: auto; overflow: visible; }
 svg text { fill: var(--soft); font-size: 11px; }
+/* A chart shrinks with its card; its text does not. */
+.card { container-type: inline-size; }
+@container (max-width: 26rem) { svg text { font-size: 15px; } }
 .tick, .grid { stroke: var(--line); stroke-width: 1; }
 .curve { fill: none; stroke: var(--own); stroke-width: 1.8; stroke-linejoin: round; }
 .dot { fill: var(--own); }
@@ -45,6 +48,12 @@ mark { background: none; color: var(--c1); font-weight: 600; }
 details { margin-top: .75rem; } summary { cursor: pointer; }
 pre { overflow-x: auto; font-size: .8rem; background: var(--card); border: 1px solid var(--line);
   border-radius: 8px; padding: 1rem; }
+@media (max-width: 34rem) {
+  body { padding: 1rem .75rem; }
+  .facts td { display: block; padding: 0 0 .35rem; }
+  .facts td:first-child { padding: .35rem 0 0; white-space: normal; }
+  .facts td + td { border-top: 0; }
+}
 """
 
 
@@ -102,7 +111,7 @@ def _card(content: str) -> str:
 
 def _table(rows: Mapping[str, str]) -> str:
     cells = (f"<tr><td>{escape(key)}</td><td>{escape(rows[key])}</td></tr>" for key in rows)
-    return f"<table>{''.join(cells)}</table>"
+    return f'<table class="facts">{"".join(cells)}</table>'
 
 
 def _chart(panel: Panel) -> str:

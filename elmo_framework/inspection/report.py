@@ -18,7 +18,15 @@ from elmo_framework.inspection.neighbors import Neighbors, NeighborSearch, find_
 from elmo_framework.inspection.page import Report, render
 
 _FROM_CONFIG = ("train_data_path", "validation_data_path", "random_seed")
-_FROM_METADATA = ("started", "device", "num_cpus", "num_threads", "git_commit", "elmo_framework")
+_FROM_METADATA = (
+    "started",
+    "device",
+    "num_cpus",
+    "num_threads",
+    "git_commit",
+    "git_changed",
+    "elmo_framework",
+)
 
 
 @dataclass(frozen=True)

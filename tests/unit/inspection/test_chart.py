@@ -64,6 +64,14 @@ def test_values_of_many_sizes_take_a_logarithmic_axis() -> None:
     assert list(labels(chart, "end")) == ["1", "10", "100", "1000", "10,000"]
 
 
+def test_a_linear_panel_has_no_logarithmic_axis() -> None:
+    panel = Panel("Scores", (curve(0.001, 0.5, 0.999),), is_linear=True)
+    chart = ElementTree.fromstring(line_chart(panel))
+    steps = np.diff(corners(chart)[:, 1])
+    assert steps[0] == pytest.approx(steps[1], abs=0.11)
+    assert list(labels(chart, "end")) == ["0", "0.5", "1"]
+
+
 @pytest.mark.parametrize(
     ("value", "ticks"),
     [

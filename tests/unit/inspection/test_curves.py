@@ -86,3 +86,14 @@ def test_a_figure_that_comes_later_has_fewer_points(tmp_path: Path) -> None:
         Curve("accuracy", ((1, 0.5), (2, 0.75))),
         Curve("recall", ((2, 0.25),)),
     )
+
+
+def test_scores_and_weights_between_0_and_1_have_a_linear_axis(tmp_path: Path) -> None:
+    scores = {"accuracy": 0.001, "mix.s_0": 1e-6, "mix.gamma": 2.0}
+    others = {"loss": 0.5, "perplexity": 1.0, "clip_rate.cell_1": 1e-6}
+    write(tmp_path / "metrics.jsonl", {"step": 1, "seconds": 1.0, **scores, **others})
+    write(tmp_path / "steps.jsonl", {"step": 20, "seconds": 1.0, "learning_rate": 0.5})
+    linear = [panel.title for panel in read_panels(tmp_path) if panel.is_linear]
+    assert linear == ["Validation scores", "mix"]
+    write(tmp_path / "metrics.jsonl", {"step": 1, "seconds": 1.0, "f1": 90.0})
+    assert not read_panels(tmp_path)[0].is_linear
