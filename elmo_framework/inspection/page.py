@@ -48,8 +48,9 @@ mark { background: none; color: var(--c1); font-weight: 600; }
 details { margin-top: .75rem; } summary { cursor: pointer; }
 pre { overflow-x: auto; font-size: .8rem; background: var(--card); border: 1px solid var(--line);
   border-radius: 8px; padding: 1rem; }
-@media (max-width: 34rem) {
-  body { padding: 1rem .75rem; }
+@media (max-width: 34rem) { body { padding: 1rem .75rem; } }
+/* In a narrow card a value stands below its name. */
+@container (max-width: 28rem) {
   .facts td { display: block; padding: 0 0 .35rem; }
   .facts td:first-child { padding: .35rem 0 0; white-space: normal; }
   .facts td + td { border-top: 0; }
