@@ -11,7 +11,7 @@ TEST_ENVIRONMENT := $(ONE_THREAD) CUDA_VISIBLE_DEVICES=
 TWO_AT_ONCE := -n 2 --dist loadfile
 
 .DEFAULT_GOAL := help
-.PHONY: help install demo test lint types layers tests coverage format golden same-loss mutants crash-campaign bench clean
+.PHONY: help install demo test lint types layers tests coverage format golden same-loss mutants crash-campaign random-bilm bench clean
 
 help:  ## list the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | sort | expand -t 18
@@ -64,6 +64,10 @@ mutants: install  ## put N small faults into copies of the package; list those t
 
 crash-campaign: install  ## kill training and more at N random moments (N=50), stop it at 10; the results must not change
 	$(VENV)/bin/python benchmarks/crash_campaign.py --kills $(or $(N),50)
+
+random-bilm: install  ## write a biLM before training (BILM=mini OUT=runs/mini-random SEED=13370)
+	$(VENV)/bin/python benchmarks/random_bilm.py $(or $(BILM),mini) \
+		--output-dir $(or $(OUT),runs/$(notdir $(or $(BILM),mini))-random) --seed $(or $(SEED),13370)
 
 bench: install  ## compare our speed with that of others (PEERS=DIR SCRIPTS=DIR ARGS=...)
 	$(VENV)/bin/python benchmarks/compare.py --peers '$(PEERS)' --scripts '$(SCRIPTS)' $(ARGS)

@@ -24,6 +24,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from children import tied
 from comparison_table import Figures, figures_of, table
 from measurements import NAMES, Command, Places, commands
 from measuring import say
@@ -78,7 +79,7 @@ def _run(
 ) -> dict[str, Any] | None:
     """Run a command in a fresh process; say so and return nothing when it fails."""
     ended = subprocess.run(
-        [*command.words, *more],
+        [*tied(command.words), *more],
         cwd=command.directory,
         env=environment,
         capture_output=True,

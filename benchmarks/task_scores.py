@@ -4,14 +4,14 @@ A run is one `elmo train` of `experiments/TASK/{baseline,elmo}.jsonnet` with the
 `small.libsonnet` laid over it, on all training examples or on a small share of them. Runs that are
 finished are not run again and those that were interrupted go on, so that this script can be
 stopped and started as one likes, with the same options: it refuses a finished run of another
-configuration. The scores are those of the development data, which also chose the best epoch.
+configuration. When it is stopped or killed, its trainings save a checkpoint and end. The scores
+are those of the development data, which also chose the best epoch.
 """
 
 from __future__ import annotations
 
 import json
 import os
-import subprocess
 import sys
 from argparse import ArgumentParser, Namespace
 from collections.abc import Iterator, Mapping, Sequence
@@ -23,6 +23,7 @@ from statistics import mean, stdev
 from tempfile import TemporaryDirectory
 from typing import Any, NamedTuple
 
+from children import Children, ending_children
 from measuring import say
 
 from elmo_framework.common.config import Config
@@ -94,8 +95,8 @@ def main() -> int:
     if not arguments.table_only:
         for task in arguments.tasks:
             _write_configs(arguments.runs / task, task)
-        train = partial(_train, runs=arguments.runs)
-        with ThreadPoolExecutor(arguments.jobs) as pool:
+        with ThreadPoolExecutor(arguments.jobs) as pool, ending_children() as children:
+            train = partial(_train, runs=arguments.runs, children=children)
             codes += pool.map(lambda run: train(run, bilm=bilms[run.variant]), runs)
     say(table(arguments.runs, runs, variants))
     return int(any(codes))
@@ -123,7 +124,7 @@ def _write_configs(folder: Path, task: str) -> None:
         write_text(folder / name, " + ".join(f"(import '{part}')" for part in parts) + "\n")
 
 
-def _train(run: Run, runs: Path, bilm: str | None) -> int:
+def _train(run: Run, runs: Path, bilm: str | None, children: Children) -> int:
     folder = runs / run.folder
     if (folder / "metrics.json").exists():
         return 0
@@ -134,7 +135,7 @@ def _train(run: Run, runs: Path, bilm: str | None) -> int:
     if (folder / "checkpoints").exists():
         command.append("--recover")
     with folder.with_name(f"{folder.name}.log").open("a", encoding="utf-8") as log:
-        code = subprocess.run(command, stdout=log, stderr=log, check=False).returncode
+        code = children.run(command, output=log)
     say(f"{run.folder}: exit {code}", file=sys.stderr)
     return code
 

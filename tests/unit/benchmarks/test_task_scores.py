@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 import task_scores
+from children import Children
 from task_scores import Run
 
 from elmo_framework import components
@@ -75,17 +76,12 @@ def test_every_run_has_a_configuration_without_errors_but_missing_data(
     name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     commands: list[list[str]] = []
-
-    class Finished:
-        returncode = 0
-
-    monkeypatch.setattr(
-        task_scores.subprocess, "run", lambda command, **_: commands.append(command) or Finished()
-    )
+    children = Children()
+    monkeypatch.setattr(children, "run", lambda command, **_: commands.append(command) or 0)
     (share, *_) = task_scores.TASKS[name].epochs
     run = Run(name, share, "elmo", 3)
     task_scores._write_configs(tmp_path / name, name)
-    assert task_scores._train(run, tmp_path, "original") == 0
+    assert task_scores._train(run, tmp_path, "original", children) == 0
     arguments = commands[0]
     overrides = [arguments[at + 1] for at, word in enumerate(arguments) if word == "-o"]
     components.load()
