@@ -9,6 +9,8 @@ import torch
 
 from elmo_framework.bilm.bilm import BiLm, BiLmOutput, BiLmState, framed_mask
 from elmo_framework.bilm.load import BiLmFiles, read_bilm
+from elmo_framework.bilm.published import script_check
+from elmo_framework.bilm.scripts import ScriptCheck
 from elmo_framework.bilm.word_vectors import WordVectors
 from elmo_framework.data.text import TextBatch
 from elmo_framework.nn.product import Precision
@@ -33,10 +35,13 @@ class FrozenBiLm:
     Args:
         bilm: what is read; its weights must not change any more.
         precision: of its products.
+        scripts: warns of text in another script than that of its training; None if that is unknown.
     """
 
-    def __init__(self, bilm: BiLm, precision: Precision = "float32") -> None:
-        self.bilm, self.precision = bilm, precision
+    def __init__(
+        self, bilm: BiLm, precision: Precision = "float32", scripts: ScriptCheck | None = None
+    ) -> None:
+        self.bilm, self.precision, self._scripts = bilm, precision, scripts
         self._device: torch.device | None = None
         self._words = WordVectors(bilm.token_encoder)
         self._last: tuple[TextBatch, BiLmOutput] | None = None
@@ -68,6 +73,8 @@ class FrozenBiLm:
 
     def compute(self, text: TextBatch, state: BiLmState | None = None) -> BiLmOutput:
         """Return the layers of a batch and remember nothing."""
+        if self._scripts is not None:
+            self._scripts.read(text.words)
         bilm = self.prepared(text.mask.device)
         with torch.no_grad():
             return bilm.contextualize(self._words.framed(text), framed_mask(text.mask), state)
@@ -101,5 +108,5 @@ def frozen_bilm(files: BiLmFiles, *, digest: str, precision: Precision = "float3
     key = digest, precision, torch.get_default_device(), torch.get_default_dtype()
     held = _held.get(key)
     if held is None:
-        held = _held[key] = FrozenBiLm(read_bilm(files), precision)
+        held = _held[key] = FrozenBiLm(read_bilm(files), precision, script_check(files))
     return held

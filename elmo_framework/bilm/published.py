@@ -8,6 +8,7 @@ from typing import Literal, TypeAlias
 import torch
 
 from elmo_framework.bilm.load import BiLmFiles, bilm_files
+from elmo_framework.bilm.scripts import ScriptCheck, vocabulary_scripts
 from elmo_framework.common.component import ReferencedPath
 from elmo_framework.common.download import local_file, local_path
 from elmo_framework.common.errors import DataError, allowed
@@ -62,6 +63,14 @@ def find_bilm(place: str | Path) -> BiLmFiles:
     # On the device `meta` no weights are read, so that sizes are known before a long download.
     is_read = torch.get_default_device().type != "meta"
     return BiLmFiles(local_file(options), local_file(weights) if is_read else local_path(weights))
+
+
+def script_check(files: BiLmFiles) -> ScriptCheck:
+    """Return what warns of text that a biLM was not trained on, as far as its files tell."""
+    weights = {f"elmo_{name}_weights.hdf5" for name in PUBLISHED.values()}
+    is_english = files.weights.name in weights
+    known = frozenset({"Latin"}) if is_english else vocabulary_scripts(files.vocabulary)
+    return ScriptCheck(known, str(files.weights.parent))
 
 
 def _place(place: str | Path, kind: str) -> str | Path:

@@ -22,7 +22,7 @@ from elmo_framework.data.source import Share
 from elmo_framework.embedding.corpus import spooled
 from elmo_framework.embedding.layout import VectorForm
 from elmo_framework.embedding.selection import MixOrigin, selection
-from elmo_framework.experiment.loaded_run import TokenizerConfig
+from elmo_framework.experiment.run_tokenizer import TokenizerConfig
 from elmo_framework.nn.product import Precision
 
 STANDARD_OUTPUT = Path("-")

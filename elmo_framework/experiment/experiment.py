@@ -15,6 +15,7 @@ from elmo_framework.common.component import Default, ExistingPath, Lazy
 from elmo_framework.common.registry import Registrable
 from elmo_framework.data.reader import DatasetReader
 from elmo_framework.data.source import DataLoader
+from elmo_framework.data.tokenizer import Tokenizer
 from elmo_framework.experiment.training_share import training_share
 from elmo_framework.model.model import Model
 from elmo_framework.training.options import GradientDescent
@@ -80,6 +81,8 @@ class Experiment(Registrable):
             larger one.
         random_seed: fixes the initial weights, dropout, and the order of the data.
         plugins: modules that register components of your own.
+        tokenizer: splits raw text for `elmo predict` where the dataset reader reads words; with
+            null as the text of the model's biLM was split, or else by spaCy's rules for English.
     """
 
     def __init__(
@@ -100,6 +103,7 @@ class Experiment(Registrable):
         evaluate_on_test: bool = False,
         train_fraction: Annotated[float, Gt(0), Le(1)] = 1.0,
         random_seed: Annotated[int, Ge(0), Lt(2**62)] = 13370,
+        tokenizer: Tokenizer | None = None,
     ) -> None:
         if evaluate_on_test and test_data_path is None:
             raise ValueError("evaluate_on_test needs a test_data_path")
@@ -124,7 +128,7 @@ class Experiment(Registrable):
         self.init_from = init_from
         self.vocabulary_splits = datasets_for_vocab_creation
         self.evaluate_on_test, self.train_fraction = evaluate_on_test, train_fraction
-        self.random_seed = random_seed
+        self.random_seed, self.tokenizer = random_seed, tokenizer
 
     def reader(self, split: Split) -> DatasetReader[Any]:
         """Return what reads one of the three data sets."""

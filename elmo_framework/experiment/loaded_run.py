@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from copy import copy
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import Any
 
 import torch
 
@@ -26,6 +26,7 @@ from elmo_framework.experiment.prediction_inputs import InputForm, InputReader, 
 from elmo_framework.experiment.references import BiLmPaths, locate, require_recorded
 from elmo_framework.experiment.run_config import read_experiment
 from elmo_framework.experiment.run_directory import RunDirectory
+from elmo_framework.experiment.run_tokenizer import TokenizerConfig
 from elmo_framework.metrics.metric import Table
 from elmo_framework.model.head import Head
 from elmo_framework.model.model import Model
@@ -36,8 +37,6 @@ from elmo_framework.training.process_group import ProcessGroup, choose_device
 from elmo_framework.training.trainer import grouped
 
 Note = Callable[[Any, Any], None]
-TokenizerConfig: TypeAlias = str | dict[str, Any]
-"""A tokenizer by its registered name, or with keys, as in a config."""
 
 
 @dataclass(frozen=True)
@@ -62,12 +61,15 @@ class LoadedRun:
         model: with the best weights, in evaluation mode.
         vocabularies: of the training data.
         device: where the model is.
+        tokenizer: that raw text is split with where the dataset reader reads words, as the run
+            recorded it; None where it could not tell.
     """
 
     experiment: Experiment
     model: Model[Any]
     vocabularies: Vocabularies
     device: torch.device
+    tokenizer: TokenizerConfig | None = None
 
     def evaluate(self, path: Path | str, *, note: Note | None = None) -> dict[str, float]:
         """Score the model on a file in the format of the run's evaluation reader.
@@ -127,7 +129,7 @@ class LoadedRun:
                 the run's dataset reader if that reads objects or tables.
             batch_size: how many go through the model together.
             tokenizer: splits raw text: itself, its registered name, or what a config says of it;
-                else the reader's, else the task's.
+                else the reader's, the run's or that of its biLM, and else the task's.
 
         Raises:
             RunError: the run is a pretrained biLM, which predicts nothing, or there is no such
@@ -236,7 +238,8 @@ class LoadedRun:
         return [each.output(to_json(prediction, each.example)) for prediction, each in pairs]
 
     def _tokenizer(self, task: HeadTask[Any, Any], reader: DatasetReader[Any]) -> Tokenizer:
-        return reader.tokenizer or build_tokenizer(task.default_tokenizer)
+        own = reader.tokenizer or self.experiment.tokenizer
+        return own or build_tokenizer(self.tokenizer or task.default_tokenizer)
 
     def _in_batches(
         self, head: Head[Any], inputs: Iterable[PredictionInput[Any]], batch_size: int
@@ -283,7 +286,8 @@ def load(
     model = _build(run, experiment, vocabularies)
     require_recorded(run, located, model)
     load_weights(model, run.load_weights(), source=str(run.weights))
-    return LoadedRun(experiment, model.to(chosen).eval(), vocabularies, chosen)
+    recorded = _recorded_tokenizer(run)
+    return LoadedRun(experiment, model.to(chosen).eval(), vocabularies, chosen, recorded)
 
 
 def _build(run: RunDirectory, experiment: Experiment, vocabularies: Vocabularies) -> Model[Any]:
@@ -314,6 +318,13 @@ def build_tokenizer(wanted: TokenizerConfig) -> Tokenizer:
     if isinstance(wanted, str) and wanted not in known:
         raise RunError(f"{wanted!r} is no tokenizer; {allowed(wanted, known)}")
     return parse(Tokenizer, wanted, source="tokenizer").build()
+
+
+def _recorded_tokenizer(run: RunDirectory) -> TokenizerConfig | None:
+    """Return the tokenizer that a run recorded, if it is registered here."""
+    recorded = run.read_metadata().get("tokenizer")
+    name = recorded.get("type") if isinstance(recorded, dict) else recorded
+    return recorded if isinstance(name, str) and name in members(Tokenizer) else None
 
 
 @contextmanager

@@ -32,6 +32,7 @@ from elmo_framework.experiment.references import (
     external_models,
 )
 from elmo_framework.experiment.run_directory import RecordedModel, RunDirectory
+from elmo_framework.experiment.run_tokenizer import run_tokenizer
 from elmo_framework.model.model import Model
 from elmo_framework.training.process_group import ProcessGroup
 
@@ -169,6 +170,7 @@ class TrainingJob:
                 "references": {path: asdict(held) for path, held in references.items()},
                 "digest_of_config": digest_of_config(self.filled),
                 "word_coverage": word_coverage(self.experiment, model),
+                "tokenizer": run_tokenizer(self.filled),
             },
         )
 

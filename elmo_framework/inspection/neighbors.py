@@ -21,7 +21,8 @@ from elmo_framework.common.errors import DataError, RunError, allowed
 from elmo_framework.common.logs import Progress
 from elmo_framework.data.paths import STANDARD_INPUT
 from elmo_framework.embedding.corpus import Corpus, Line
-from elmo_framework.experiment.loaded_run import TokenizerConfig, build_tokenizer
+from elmo_framework.experiment.loaded_run import build_tokenizer
+from elmo_framework.experiment.run_tokenizer import TokenizerConfig
 from elmo_framework.training.process_group import choose_device
 
 _POOL_WORDS = 1 << 17

@@ -68,7 +68,7 @@ class HeadTask(Task[ExampleT, BatchT]):
     Attributes:
         metrics: by name; the sums of a metric are kept under that name.
         default_tokenizer: what splits the raw text given to `elmo predict`, unless the reader
-            has a tokenizer of its own.
+            has a tokenizer of its own, or the run or its biLM was made with another.
         formats: the file formats of the official scorers that predictions can be written in, by
             name. Every task has `jsonl` besides: what `to_json` returns, an object a line.
         input_keys: the keys of a JSON object that `example` reads. All others of an input are

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +11,8 @@ import pytest
 
 from elmo_framework import load
 from elmo_framework.commands.main import main
-from tests.experiment.jobs import DATA, ROOT
+from tests.experiment.conftest import NER
+from tests.experiment.jobs import DATA, ROOT, tagging_with, train
 from tests.experiment.test_text_configs import TOPICS
 
 CSV = ROOT / "tests/fixtures/text_classification/topics.csv"
@@ -175,3 +177,30 @@ def test_a_tokenizer_can_take_the_place_of_that_of_the_reader(
     (found,) = predicted(capsys, topics, path, "--tokenizer", "whitespace")
 
     assert found["words"] == ["Snow", "fell."]
+
+
+def test_a_tagger_splits_raw_text_as_the_text_of_its_bilm(
+    bilm: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    german, run = tmp_path / "bilm", tmp_path / "run"
+    shutil.copytree(bilm, german)
+    metadata = json.loads((german / "metadata.json").read_text())
+    metadata["tokenizer"] = {"type": "spacy", "language": "de"}
+    (german / "metadata.json").write_text(json.dumps(metadata))
+    assert train(NER, run, tagging_with(german, **{"trainer.num_epochs": 1})) == 0
+    (german / "metadata.json").unlink()
+    path = tmp_path / "new.txt"
+    path.write_text("Am 3. Mai.\n")
+
+    (found,) = predicted(capsys, run, path)
+    (english,) = predicted(capsys, run, path, "--tokenizer", "spacy")
+
+    assert found["words"] == ["Am", "3.", "Mai", "."]
+    assert english["words"] == ["Am", "3", ".", "Mai", "."]
+
+
+def test_a_config_names_the_tokenizer_of_raw_text(bilm: Path, tmp_path: Path) -> None:
+    changes = {"trainer.num_epochs": 1, "tokenizer": {"type": "spacy", "language": "de"}}
+    assert train(NER, tmp_path / "run", tagging_with(bilm, **changes)) == 0
+
+    assert load(tmp_path / "run").predict(["Am 3. Mai."])[0]["words"][1] == "3."
