@@ -21,7 +21,7 @@ from elmo_framework.bilm.options import BiLmTfOptions, options_of
 from elmo_framework.bilm.token_encoder import CharCnnTokenEncoder
 from elmo_framework.common.component import Lazy
 from elmo_framework.common.errors import DataError
-from elmo_framework.common.files import replacing, write_text
+from elmo_framework.common.files import write_bytes, write_text
 from elmo_framework.nn.elmo_lstm import ElmoLstm
 
 # What bilm-tf leaves out of the names of a model with one layer, and its own reader asks for.
@@ -54,7 +54,8 @@ def write_bilm_tf(
     Raises:
         DataError: a weight is too large for the type.
     """
-    with replacing(weight_file) as aside, h5py.File(aside, "w") as file:
+    # In memory: where the disk is full, or a file too large, HDF5 itself ends the process.
+    with h5py.File("weights", "w", driver="core", backing_store=False) as file:
         for name, blocks in _datasets(bilm).items():
             kept = torch.float32 if name.endswith(_LSTM_BIAS) else dtype
             rows = torch.cat([block.detach().to("cpu", kept).contiguous() for block in blocks])
@@ -62,6 +63,8 @@ def write_bilm_tf(
                 message = f"dataset {name!r} holds numbers that {kept} cannot hold"
                 raise DataError(message, path=weight_file)
             file.create_dataset(name, data=rows.numpy())
+        file.flush()
+        write_bytes(weight_file, file.id.get_file_image())
     write_text(options_file, json.dumps(options_of(bilm), indent=2) + "\n")
 
 
@@ -78,7 +81,8 @@ def read_bilm_tf(*, options_file: Path, weight_file: Path) -> BiLm:
     if device.type == "meta":
         return _without_weights(options.bilm(has_projection=not options.fills_projection))
     with _opened(weight_file) as file:
-        has_projection = "CNN_proj/W_proj" in file or not options.fills_projection
+        is_projected = _found(file, "CNN_proj/W_proj", weight_file) is not None
+        has_projection = is_projected or not options.fills_projection
         bilm = _without_weights(options.bilm(has_projection=has_projection)).to_empty(device=device)
         datasets = _datasets(bilm)
         largest = max(block.numel() for blocks in datasets.values() for block in blocks)
@@ -100,7 +104,7 @@ def list_datasets(weight_file: Path) -> dict[str, tuple[int, ...]]:
         if isinstance(held, h5py.Dataset):
             shapes[name] = held.shape
 
-    with _opened(weight_file) as file:
+    with _opened(weight_file) as file, _readable("the file", weight_file):
         file.visititems(note)
     return shapes
 
@@ -177,14 +181,40 @@ def _opened(path: Path) -> Iterator[h5py.File]:
         yield file
 
 
+@contextmanager
+def _readable(what: str, path: Path) -> Iterator[None]:
+    """Turn what HDF5 says of a damaged file into an error that names it."""
+    try:
+        yield
+    except (OSError, RuntimeError, KeyError, TypeError, ValueError) as error:
+        raise DataError(f"{what} cannot be read: {error}", path=path) from error
+
+
+def _found(file: h5py.File, name: str, path: Path) -> h5py.Dataset | None:
+    """Return a dataset; None where there is none.
+
+    Raises:
+        DataError: the file is damaged, or the numbers are in another file, which may be any of
+            this machine.
+    """
+    with _readable(f"dataset {name!r}", path):
+        found = file.get(name)
+        if not isinstance(found, h5py.Dataset):
+            return None
+        is_elsewhere = found.file.filename != file.filename or found.external or found.is_virtual
+    if is_elsewhere:
+        raise DataError(f"dataset {name!r} is kept in another file", path=path)
+    return found
+
+
 def _dataset(file: h5py.File, name: str, blocks: list[Tensor], path: Path) -> h5py.Dataset:
     """Return the dataset that holds some blocks.
 
     Raises:
         DataError: it is missing, or of another shape.
     """
-    found = file.get(name) or file.get(name.replace(_ONLY_CELL, ""))
-    if not isinstance(found, h5py.Dataset):
+    found = _found(file, name, path) or _found(file, name.replace(_ONLY_CELL, ""), path)
+    if found is None:
         raise DataError(f"dataset {name!r} is missing", path=path)
     shape = (sum(len(block) for block in blocks), *blocks[0].shape[1:])
     if found.shape != shape:
@@ -195,13 +225,11 @@ def _dataset(file: h5py.File, name: str, blocks: list[Tensor], path: Path) -> h5
 
 def _fill(blocks: list[Tensor], dataset: h5py.Dataset, buffer: Tensor) -> None:
     """Copy the rows of a dataset into blocks, through a buffer that has room for each of them."""
-    path, name, start = Path(dataset.file.filename), dataset.name[1:], 0
+    path, name, start = Path(dataset.file.filename), str(dataset.name)[1:], 0
     for block in blocks:
         part = buffer[: block.numel()].view(block.shape)
-        try:
+        with _readable(f"dataset {name!r}", path):
             dataset.read_direct(part.numpy(), np.s_[start : start + len(block)])
-        except (OSError, TypeError, ValueError) as error:
-            raise DataError(f"dataset {name!r} cannot be read: {error}", path=path) from error
         # The extremes are NaN where one number is, and need one pass and no memory.
         if not torch.stack(torch.aminmax(part)).isfinite().all():
             raise DataError(f"dataset {name!r} holds numbers that are not finite", path=path)

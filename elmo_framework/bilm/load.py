@@ -14,7 +14,7 @@ from elmo_framework.common.build import parse
 from elmo_framework.common.errors import DataError
 from elmo_framework.common.files import digest, remove, write_text
 from elmo_framework.common.plugin_packages import naming_packages, packages_of
-from elmo_framework.common.plugins import load_plugins
+from elmo_framework.common.plugins import load_plugins, named_plugins
 from elmo_framework.common.registry import Registrable
 from elmo_framework.model.model import Reference
 from elmo_framework.model.tensor_files import load_tensors, save_tensors
@@ -144,8 +144,9 @@ def _read_generic(files: BiLmFiles) -> BiLm:
         raw = dict(json.loads(files.options.read_text(encoding="utf-8")))
     except (OSError, ValueError, TypeError) as error:
         raise DataError(f"no description of a biLM: {error}", path=files.options) from error
+    plugins = named_plugins(raw.pop("plugins", []), source=files.options)
     with naming_packages(raw.pop("packages", None), needed_by=f"the biLM {files.options}"):
-        load_plugins(raw.pop("plugins", []), asked_by=str(files.options))
+        load_plugins(plugins, asked_by=str(files.options))
         bilm = parse(BiLm, raw, source=str(files.options)).build()
     if not _is_meta():
         weights = load_tensors(files.weights)

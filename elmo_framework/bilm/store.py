@@ -242,13 +242,15 @@ def _report(folder: Path) -> StoreReport:
     try:
         about = json.loads((folder / _ABOUT).read_text(encoding="utf-8"))
     except (OSError, ValueError):
+        about = None
+    if not isinstance(about, dict):
         about = {}
     entries = [_entries(path) for path in _shard_folders(folder)]
     return StoreReport(
         key=folder.name,
-        source=about.get("source", "unknown"),
-        digest=about.get("digest", "unknown"),
-        dtype=about.get("dtype", "unknown"),
+        source=str(about.get("source", "unknown")),
+        digest=str(about.get("digest", "unknown")),
+        dtype=str(about.get("dtype", "unknown")),
         num_sentences=sum(len(held) for held in entries if held is not None),
         num_bytes=size_of(folder),
         last_used=folder.stat().st_mtime,

@@ -29,6 +29,7 @@ from elmo_framework.common.environment import variable
 from elmo_framework.common.errors import ElmoFrameworkError, StoppedError, allowed
 from elmo_framework.common.launcher import end_with_launcher
 from elmo_framework.common.outputs import check_outputs
+from elmo_framework.common.streams import open_streams, unwritable
 from elmo_framework.version import VERSION
 
 COMMANDS: tuple[Command, ...] = (
@@ -48,6 +49,7 @@ COMMANDS: tuple[Command, ...] = (
 )
 
 _USERS_ERROR, _INTERRUPTED, _BROKEN_PIPE = 2, 130, 141
+_CLOSED_OUTPUT = "standard output is closed; send it to /dev/null if it is not wanted"
 _EPILOG = """exit codes: 0 done, 1 an error of elmo itself, 2 something that you can repair,
 130 interrupted. `elmo COMMAND --help` shows the arguments of a command, with examples.
 """
@@ -62,6 +64,9 @@ def main(argv: Sequence[str] | None = None) -> int:
         argv: the arguments; those of the process unless given.
     """
     end_with_launcher()
+    open_streams()
+    if sys.stdout is None:  # closed
+        return _say(f"error: {_CLOSED_OUTPUT}", _USERS_ERROR)
     try:
         arguments = _parse(sys.argv[1:] if argv is None else argv)
     except SystemExit as end:  # argparse has printed what there is to say
@@ -133,7 +138,9 @@ def _run(arguments: Namespace) -> int:
         return _BROKEN_PIPE
     except StoppedError as stop:
         return _say(str(stop), _INTERRUPTED)
-    except (ElmoFrameworkError, OSError) as error:
+    except (ElmoFrameworkError, OSError, UnicodeEncodeError) as error:
+        if isinstance(error, UnicodeEncodeError) and error.encoding == "utf-8":
+            raise
         if arguments.traceback:
             traceback.print_exc()
             return _USERS_ERROR
@@ -149,6 +156,8 @@ def _check_files(command: Command, arguments: Namespace) -> None:
 
 
 def _message(error: Exception) -> str:
+    if isinstance(error, UnicodeEncodeError):
+        return unwritable(error)
     if isinstance(error, OSError) and error.strerror:
         where = "" if error.filename is None else f"{error.filename}: "
         return f"{where}{error.strerror}"

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import hashlib
 import os
+import re
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from http import HTTPStatus
-from http.client import HTTPException, HTTPResponse
+from http.client import HTTPException, HTTPMessage, HTTPResponse
 from pathlib import Path, PurePosixPath
+from typing import IO
 from urllib.error import HTTPError, URLError
 from urllib.parse import urlsplit
-from urllib.request import Request, urlopen
+from urllib.request import HTTPRedirectHandler, Request, build_opener
 
 from filelock import FileLock
 
@@ -24,6 +26,7 @@ from elmo_framework.common.plural import plural
 
 _OFFLINE, _MIRRORS = "ELMO_OFFLINE", "ELMO_MIRROR"
 _CHUNK = 1 << 18
+_CONTENT_RANGE = re.compile(r"bytes (\d+)-(\d+)/(\d+)")
 _TIMEOUT = 60.0
 """Seconds without a byte."""
 
@@ -86,7 +89,7 @@ def _check(url: str, path: Path) -> None:
         write_text(record, f"{found}  {path.name}\n")
         say(f"{path}: from {url}; its SHA-256 {found} is recorded and will be checked")
         return
-    recorded = record.read_text(encoding="utf-8").split()[:1]
+    recorded = record.read_text(encoding="utf-8", errors="replace").split()[:1]
     if recorded != [found]:
         raise DataError(
             f"the file has changed since it was downloaded from {url}: its SHA-256 was "
@@ -123,16 +126,22 @@ def _fetch(url: str, partial: Path) -> None:
     """Download into `partial`; what it holds is kept if the server still has the same version."""
     version = _beside(partial, "version")
     try:
-        response = urlopen(_request(url, partial, version), timeout=_TIMEOUT)
+        response = _open(_request(url, partial, version))
     except HTTPError as error:
         if error.code != HTTPStatus.REQUESTED_RANGE_NOT_SATISFIABLE:
             raise
         error.close()
         # Nothing is missing, yet the last attempt ended before the file got its name.
         remove(partial)
-        response = urlopen(Request(url), timeout=_TIMEOUT)
+        response = _open(Request(url))
+    if _is_other_part(response, partial):
+        response.close()
+        remove(partial)
+        response = _open(Request(url))
     with response:
         if response.status == HTTPStatus.PARTIAL_CONTENT:
+            if _is_other_part(response, partial):
+                raise HTTPException("the server gives another part of the file than was asked for")
             start = partial.stat().st_size
         else:
             start = 0
@@ -143,12 +152,45 @@ def _fetch(url: str, partial: Path) -> None:
 
 def _request(url: str, partial: Path, version: Path) -> Request:
     request = Request(url)
-    written = version.read_text(encoding="utf-8") if version.exists() else ""
+    written = version.read_text(encoding="utf-8", errors="replace") if version.exists() else ""
     place, _, known = written.partition("\n")
     if place == url and known and partial.exists():
         request.add_header("Range", f"bytes={partial.stat().st_size}-")
         request.add_header("If-Range", known)
     return request
+
+
+def _open(request: Request) -> HTTPResponse:
+    response: HTTPResponse = build_opener(_Redirects).open(request, timeout=_TIMEOUT)
+    return response
+
+
+class _Redirects(HTTPRedirectHandler):
+    """Follows no server from https to an address that others can read and change on the way."""
+
+    def redirect_request(
+        self, req: Request, fp: IO[bytes], code: int, msg: str, headers: HTTPMessage, newurl: str
+    ) -> Request | None:
+        """Return the request that follows a redirect."""
+        scheme = urlsplit(newurl).scheme
+        if scheme not in ("https", req.type):
+            fp.close()
+            raise HTTPException(
+                f"the server redirects from {req.type} to {newurl}, which is unsafe"
+            )
+        return super().redirect_request(req, fp, code, msg, headers, newurl)
+
+
+def _is_other_part(response: HTTPResponse, partial: Path) -> bool:
+    """Tell whether a server gives a part that does not go on where `partial` ends."""
+    if response.status != HTTPStatus.PARTIAL_CONTENT:
+        return False
+    size = partial.stat().st_size if partial.exists() else 0
+    match = _CONTENT_RANGE.fullmatch(response.headers.get("Content-Range", ""))
+    if match is None:
+        return True
+    first, last, total = (int(number) for number in match.groups())
+    return (first, last) != (size, total - 1) or response.length not in (None, total - size)
 
 
 def _version(response: HTTPResponse) -> str:
@@ -158,8 +200,7 @@ def _version(response: HTTPResponse) -> str:
 
 
 def _append(response: HTTPResponse, partial: Path, start: int) -> None:
-    length = response.headers.get("Content-Length")
-    total = None if length is None else start + int(length)
+    total = None if response.length is None else start + response.length
     name = partial.name.removesuffix(".partial").partition("-")[2]
     with (
         partial.open("ab") as file,

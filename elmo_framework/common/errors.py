@@ -3,12 +3,18 @@
 from __future__ import annotations
 
 import difflib
+import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 TOP_LEVEL = "(top level)"
-_SHOWN = 100
+_SHOWN, _QUOTED = 100, 200
+_LONG_QUOTATION = re.compile(
+    rf"""(?:(?<!\w)|(?<=\bb))(?:'(?:[^'\\]|\\.){{{_QUOTED},}}+'|"(?:[^"\\]|\\.){{{_QUOTED},}}+")""",
+    re.DOTALL,
+)
+"""A string as `repr` writes it."""
 
 
 class ElmoFrameworkError(Exception):
@@ -56,11 +62,15 @@ class BuildError(ElmoFrameworkError):
 
 
 class DataError(ElmoFrameworkError):
-    """A file, or a line of it, that cannot be used as it is."""
+    """A file, or a line of it, that cannot be used as it is.
+
+    The message quotes at most 200 characters of a text.
+    """
 
     def __init__(self, message: str, *, path: Path | None = None, line: int | None = None) -> None:
         self.path, self.line = path, line
         where = [str(part) for part in (path, line) if part is not None]
+        message = _LONG_QUOTATION.sub(lambda match: f"{match[0][:_QUOTED]}...", message)
         super().__init__(": ".join([":".join(where), message]) if where else message)
 
 

@@ -83,6 +83,24 @@ def replacing(path: Path) -> Iterator[Path]:
     _settle(replaced, path)
 
 
+def require_file_size(path: Path, num_bytes: int) -> None:
+    """Refuse a file that is larger than the system lets this process write (`ulimit -f`).
+
+    Python gets an error there, but HDF5 ends the process.
+
+    Raises:
+        OSError: it is.
+    """
+    if os.name != "posix":
+        return
+    from resource import RLIM_INFINITY, RLIMIT_FSIZE, getrlimit
+
+    limit, _ = getrlimit(RLIMIT_FSIZE)
+    if limit != RLIM_INFINITY and num_bytes > limit:
+        reason = f"it needs {num_bytes:,} bytes, and `ulimit -f` allows {limit:,}"
+        raise OSError(errno.EFBIG, reason, str(path))
+
+
 @contextmanager
 def naming(path: Path) -> Iterator[None]:
     """Let an error of the disk, which by itself names no file, name this one."""

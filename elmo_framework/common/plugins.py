@@ -13,7 +13,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from types import TracebackType
 
-from elmo_framework.common.errors import PluginError
+from elmo_framework.common.errors import PluginError, shown
 from elmo_framework.common.search_path import (
     append_current_folder,
     current_folder,
@@ -44,6 +44,33 @@ def load_plugins(names: Iterable[str], *, asked_by: str = "plugins") -> None:
         append_current_folder()
         _require_one_place(name, asked_by)
         _import(name, asked_by=asked_by)
+
+
+def named_plugins(written: object, *, source: Path) -> list[str]:
+    """Return the plugins that a file of a run or of a biLM names.
+
+    Such a folder may come from someone else. So it does not bring its own code along: none of the
+    modules lies in it.
+
+    Args:
+        written: the value of `plugins` in the file.
+        source: the file.
+
+    Raises:
+        PluginError: it is no list of names, or a module is in the folder of the file and has not
+            been imported yet.
+    """
+    if not (isinstance(written, list) and all(isinstance(name, str) for name in written)):
+        raise PluginError(f"{source}: plugins is {shown(written)}; expected a list of strings")
+    folder = source.parent.resolve()
+    for name in written:
+        for path in plugin_paths(name) if name not in sys.modules else ():
+            if path.resolve().is_relative_to(folder):
+                raise PluginError(
+                    f"{source}: the plugin {name!r} would be imported from {path}, beside the "
+                    f"file that names it; pass --include-package {name} if you trust it"
+                )
+    return written
 
 
 def plugin_paths(name: str) -> list[Path]:

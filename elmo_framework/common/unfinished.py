@@ -17,6 +17,13 @@ from elmo_framework.common.files import remove_folder, write_text
 _PARTIAL = ".partial"
 
 
+def damaged(path: Path, reason: Exception) -> RunError:
+    """Return the error of a file that an interrupted job left and that cannot be read."""
+    return RunError(
+        f"{path}: this file is damaged ({reason}); pass --force without --resume to begin anew"
+    )
+
+
 @final
 class UnfinishedFolder:
     """The folder `OUT.partial` beside a result `OUT`.
@@ -107,7 +114,10 @@ class UnfinishedFolder:
         return any(journal.stat().st_size for journal in self.path.glob("done*"))
 
     def _require_same(self, settings: Mapping[str, Any]) -> None:
-        begun = json.loads(self._settings.read_text(encoding="utf-8"))
+        try:
+            begun = dict(json.loads(self._settings.read_text(encoding="utf-8")))
+        except (OSError, ValueError, TypeError) as error:
+            raise damaged(self._settings, error) from error
         others = [
             f"{name} was {begun.get(name)!r} and is {value!r}"
             for name, value in settings.items()

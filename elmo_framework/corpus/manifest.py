@@ -6,11 +6,11 @@ import hashlib
 import json
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from types import TracebackType
 from typing import Any, final
 
-from elmo_framework.common.errors import DataError
+from elmo_framework.common.errors import DataError, shown
 from elmo_framework.common.files import digest
 from elmo_framework.common.plural import plural
 
@@ -32,6 +32,16 @@ class Entry:
     name: str
     num_bytes: int
     sha256: str
+
+
+def _entry(written: object, path: Path) -> Entry:
+    match written:
+        case {"name": str(name), "num_bytes": int(num_bytes), "sha256": str(sha256)}:
+            place = PurePosixPath(name)
+            if not (place.is_absolute() or ".." in place.parts):
+                return Entry(name, num_bytes, sha256)
+    message = f"expected the name, size and digest of a file in this folder, found {shown(written)}"
+    raise DataError(message, path=path)
 
 
 @final
@@ -115,8 +125,10 @@ class Manifest:
             ) from error
         if not isinstance(held, dict) or held.get("format") != FORMAT:
             raise DataError(f"this is no {FORMAT!r}; prepare the text again", path=path)
-        entries = tuple(Entry(**entry) for entry in held["files"])
-        return cls(held["settings"], held["counts"], entries)
+        match held:
+            case {"settings": dict(settings), "counts": dict(counts), "files": list(files)}:
+                return cls(settings, counts, tuple(_entry(each, path) for each in files))
+        raise DataError("settings, counts or files are damaged; prepare the text again", path=path)
 
     def entries(self, prefix: str) -> list[Entry]:
         """Return the files whose name begins so."""

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from elmo_framework.common.errors import DataError, allowed
 from elmo_framework.corpus.manifest import Manifest
-from elmo_framework.corpus.parts import OFFSET, OFFSETS, PARTS, TOKEN
+from elmo_framework.corpus.parts import BEGIN_ID, END_ID, OFFSET, OFFSETS, PARTS, TOKEN
 from elmo_framework.corpus.tables import (
     CHARACTER,
     CHARACTERS,
@@ -25,6 +25,7 @@ from elmo_framework.corpus.tables import (
     WORDS,
 )
 from elmo_framework.corpus.vocabulary_file import as_counts, read_vocabulary_file
+from elmo_framework.data.characters import IN_WORD_PADDING_ID
 
 
 @final
@@ -41,6 +42,10 @@ class Shards:
 
     def __len__(self) -> int:
         return int(self._starts[-1])
+
+    def are_below(self, limit: int) -> bool:
+        """Tell whether all tokens are from 0 to below a limit."""
+        return all(int(shard.min()) >= 0 and int(shard.max()) < limit for shard in self._shards)
 
     def __getitem__(self, places: NDArray[np.int64]) -> NDArray[np.int32]:
         """Return the tokens at some places."""
@@ -97,9 +102,34 @@ class PreparedPart:
         manifest.verify(root, [entry for entry in manifest.files if "/" not in entry.name])
         manifest.verify(root, own)
         shards = sorted(root / entry.name for entry in own if not entry.name.endswith(OFFSETS))
-        words = (root / WORDS).read_bytes().decode().split("\n")[:-1]
-        offsets = _mapped(path / OFFSETS, OFFSET)
-        return cls(manifest, root, tuple(words), Shards(shards), offsets)
+        try:
+            words = (root / WORDS).read_bytes().decode().split("\n")[:-1]
+            offsets = _mapped(path / OFFSETS, OFFSET)
+            loaded = cls(manifest, root, tuple(words), Shards(shards), offsets)
+            loaded._check()
+        except (ValueError, KeyError) as error:
+            reason = f"{error} is not in {WORDS}" if isinstance(error, KeyError) else error
+            message = f"the files contradict each other ({reason}); prepare the text again"
+            raise DataError(message, path=path) from error
+        return loaded
+
+    def _check(self) -> None:
+        """Refuse numbers that no `elmo prepare` has written, though their digests are right.
+
+        Raises:
+            ValueError: there are some.
+            KeyError: a word of the vocabulary is not in the table.
+        """
+        if len(self.counts) != len(self.words):
+            raise ValueError(f"{COUNTS} has {len(self.counts)} words, {WORDS} {len(self.words)}")
+        if self.characters.max() > IN_WORD_PADDING_ID:
+            raise ValueError(f"{CHARACTERS} has an id above {IN_WORD_PADDING_ID}")
+        if not self.ids.are_below(len(self.words)):
+            raise ValueError(f"a token is none of the {len(self.words)} words")
+        is_sound = self.offsets[0] == 0 and self.offsets[-1] == len(self.ids)
+        if not is_sound or (np.diff(self.offsets) < len((BEGIN_ID, END_ID))).any():
+            raise ValueError(f"{OFFSETS} does not cover the tokens")
+        _ = self.vocabulary
 
     @property
     def characters(self) -> NDArray[np.uint16]:
@@ -120,7 +150,7 @@ class PreparedPart:
         words that are not in this text.
         """
         words = read_vocabulary_file(self.root / VOCABULARY)
-        if self.manifest.settings["vocabulary"] is not None:
+        if self.manifest.settings.get("vocabulary") is not None:
             return as_counts(words)
         counts = dict(zip(self.words, self.counts.tolist(), strict=True))
         return Counter({word: counts[word] for word in words})

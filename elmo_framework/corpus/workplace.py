@@ -11,7 +11,7 @@ from typing import Any, final
 
 from elmo_framework.common.errors import RunError
 from elmo_framework.common.files import remove_folder, replacing, write_bytes, write_text
-from elmo_framework.common.unfinished import UnfinishedFolder
+from elmo_framework.common.unfinished import UnfinishedFolder, damaged
 from elmo_framework.corpus.drafting import Drafted
 from elmo_framework.corpus.manifest import FORMAT, MANIFEST, Manifest
 
@@ -84,8 +84,11 @@ class Workplace:
         """Return the blocks whose drafts are whole, by their number."""
         if not self._journal.exists():
             return {}
-        lines = self._journal.read_text(encoding="utf-8").splitlines()
-        notes = [Drafted(**json.loads(line)) for line in lines]
+        try:
+            lines = self._journal.read_text(encoding="utf-8").splitlines()
+            notes = [Drafted(**json.loads(line)) for line in lines]
+        except (ValueError, TypeError) as error:
+            raise damaged(self._journal, error) from error
         return {note.number: note for note in notes if self.draft(note.number).exists()}
 
     def note(self, drafted: Drafted) -> None:
@@ -112,5 +115,5 @@ class Workplace:
 def _require_corpus(output: Path) -> None:
     """Refuse to remove what is no corpus: `--force` is for those."""
     manifest = output / MANIFEST
-    if not (manifest.is_file() and FORMAT in manifest.read_text(encoding="utf-8")):
+    if not (manifest.is_file() and FORMAT.encode() in manifest.read_bytes()):
         raise RunError(f"{output} is no prepared corpus; --force leaves it alone")

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import bz2
 import gzip
+import io
 import lzma
+import os
+import stat
 import sys
 import zlib
 from collections.abc import Callable, Iterator
@@ -26,13 +29,83 @@ _OPEN: dict[str, Callable[..., Any]] = {
     ".zst": zstd.open,
 }
 SUFFIXES = tuple(_OPEN)
+_HARMLESS, _LARGEST_RATIO = 1 << 30, 200
+"""Text is seldom compressed to less than a twentieth; so many bytes are read in any case."""
+_BUFFER = 1 << 17
 _ERRORS = (OSError, EOFError, zlib.error, lzma.LZMAError, zstd.ZstdError)
 
 
 def decompressed(file: BinaryIO, path: Path) -> BinaryIO:
-    """Return what is in an open file, decompressed as the end of its name asks for."""
+    """Return what is in an open file, decompressed as the end of its name asks for.
+
+    Reading it raises a DataError where it is a bomb; see `limited`.
+    """
     open_compressed = _OPEN.get(path.suffix)
-    return cast(BinaryIO, open_compressed(file, "rb")) if open_compressed else file
+    if open_compressed is None:
+        return file
+    return limited(cast(BinaryIO, open_compressed(file, "rb")), file, path)
+
+
+def limited(content: BinaryIO, file: BinaryIO, path: Path) -> BinaryIO:
+    """Let no more be read of what is packed in a file than a text could make of it.
+
+    Reading further raises a DataError: a few kilobytes can hold a line that fills all memory.
+
+    Args:
+        content: what is read.
+        file: the packed file, opened. Of pipes, and of files in an archive, the size is not known,
+            and `content` is returned as it is.
+        path: what messages call it.
+    """
+    try:
+        status = os.fstat(file.fileno())
+    except (OSError, AttributeError):
+        return content
+    if not stat.S_ISREG(status.st_mode):
+        return content
+    most = max(_HARMLESS, _LARGEST_RATIO * status.st_size)
+    return cast(BinaryIO, io.BufferedReader(_Limited(content, most, path), _BUFFER))
+
+
+class _Limited(io.RawIOBase):
+    """Bytes up to a limit."""
+
+    def __init__(self, content: BinaryIO, most: int, path: Path) -> None:
+        self._content, self._most, self._path = content, most, path
+
+    def readable(self) -> bool:
+        return True
+
+    def seekable(self) -> bool:
+        return self._content.seekable()
+
+    def readinto(self, buffer: Any) -> int:
+        part = self._content.read(len(buffer))
+        buffer[: len(part)] = part
+        self._require_below(self._content.tell())
+        return len(part)
+
+    def seek(self, offset: int, whence: int = io.SEEK_SET) -> int:
+        if whence == io.SEEK_END:
+            raise io.UnsupportedOperation("the end is not known before all is decompressed")
+        target = offset if whence == io.SEEK_SET else self._content.tell() + offset
+        self._require_below(target)
+        return self._content.seek(target)
+
+    def tell(self) -> int:
+        return self._content.tell()
+
+    def close(self) -> None:
+        self._content.close()
+        super().close()
+
+    def _require_below(self, position: int) -> None:
+        if position > self._most:
+            raise DataError(
+                f"more than {self._most:,} bytes are packed in this file, which is no text then; "
+                "unpack it yourself if it is one",
+                path=self._path,
+            )
 
 
 def data_suffix(path: Path) -> str:

@@ -12,7 +12,7 @@ from typing import BinaryIO, cast
 from elmo_framework.common.archive_path import archive_path
 from elmo_framework.common.errors import DataError, allowed
 from elmo_framework.common.plural import plural
-from elmo_framework.data.compressed import SUFFIXES, decompressed, reading
+from elmo_framework.data.compressed import SUFFIXES, decompressed, limited, reading
 
 _TAR_ENDINGS = (".tar", ".tgz", *(f".tar{suffix}" for suffix in SUFFIXES))
 
@@ -42,7 +42,8 @@ def open_packed(path: Path) -> Iterator[tuple[str, BinaryIO]]:
             elif inner is not None:
                 raise DataError(f"this is no archive, so no {inner!r} is in it", path=place)
             name = source.stem if source.suffix in SUFFIXES else source.name
-            yield name, decompressed(held, source)
+            content = decompressed(held, source)
+            yield name, content if held is file else limited(content, file, place)
     except (zipfile.BadZipFile, tarfile.TarError) as error:
         raise DataError(f"cannot be read: {error}", path=place) from error
 

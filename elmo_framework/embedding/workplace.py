@@ -13,11 +13,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from elmo_framework.common.errors import RunError
-from elmo_framework.common.files import remove, remove_folder, repairable
+from elmo_framework.common.files import remove, remove_folder, repairable, require_file_size
 from elmo_framework.common.logs import show_size
-from elmo_framework.common.unfinished import UnfinishedFolder
+from elmo_framework.common.unfinished import UnfinishedFolder, damaged
 from elmo_framework.embedding.corpus import Line, Survey
 from elmo_framework.embedding.layout import FORMAT, HEADER, Layout
+
+_HDF5_HEADER = 1 << 16
+"""More bytes than an HDF5 file without vectors has."""
 
 
 @final
@@ -64,6 +67,8 @@ class Workplace:
         is_named = resume and self.is_named()
         if not is_named:
             num_bytes = layout.num_bytes(survey) + 8 * survey.num_lines
+            # HDF5 needs somewhat more than is foreseen, and would end the process.
+            require_file_size(self.output, num_bytes * 5 // 4 + _HDF5_HEADER)
             self._require_room(num_bytes - _allocated(self.path))
         is_made = is_named or self.result.exists()
         with _resumable(self.path):
@@ -77,8 +82,11 @@ class Workplace:
     def done(self) -> set[int]:
         """Return the pools that are written."""
         files = self.path.glob("done-*.txt")
-        lines = [line for file in files for line in file.read_text().splitlines(keepends=True)]
-        return {int(line) for line in lines if line.endswith("\n")}
+        lines = [line for file in files for line in file.read_bytes().splitlines(keepends=True)]
+        try:
+            return {int(line) for line in lines if line.endswith(b"\n")}
+        except ValueError as error:
+            raise damaged(self.path, error) from error
 
     def writer(self, layout: Layout, rank: int) -> VectorWriter:
         """Return what writes the vectors of one process."""

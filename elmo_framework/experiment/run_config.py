@@ -10,7 +10,7 @@ from elmo_framework.common.build import parse
 from elmo_framework.common.component import Lazy
 from elmo_framework.common.errors import RunError
 from elmo_framework.common.plugin_packages import naming_packages
-from elmo_framework.common.plugins import load_plugins
+from elmo_framework.common.plugins import load_plugins, named_plugins
 from elmo_framework.experiment.experiment import Experiment
 from elmo_framework.experiment.references import BiLmPaths, external_models, locate
 from elmo_framework.experiment.run_directory import RunDirectory
@@ -56,6 +56,9 @@ def read_experiment(run: RunDirectory, packages: Sequence[str] = ()) -> Lazy[Exp
     raw = run.read_config()
     components.load()
     run_name = f"the run {run.path}"
+    # First those that the user names: a run must not import what lies in its own folder otherwise.
+    load_plugins(packages, asked_by="--include-package")
+    plugins = named_plugins(raw.get("plugins", []), source=run.config)
     with naming_packages(run.read_metadata().get("plugins"), needed_by=run_name):
-        load_plugins([*raw.get("plugins", []), *packages], asked_by=run_name)
+        load_plugins(plugins, asked_by=run_name)
         return parse(Experiment, raw, source=str(run.config))

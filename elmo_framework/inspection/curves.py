@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -10,7 +9,7 @@ from pathlib import Path
 from typing import TypeAlias
 
 from elmo_framework.metrics.metric import is_of_one_type
-from elmo_framework.training.observer import METRICS_LOG, STEPS_LOG
+from elmo_framework.training.observer import METRICS_LOG, STEPS_LOG, read_log
 
 _Line: TypeAlias = Mapping[str, float]
 """A line of a log: `step`, `seconds` and figures by their names."""
@@ -82,14 +81,8 @@ def read_panels(run: Path) -> list[Panel]:
 
 
 def _read(path: Path) -> list[_Line]:
-    """Read a log; a line that is being written just now is passed over."""
-    found = []
-    for text in path.read_text(encoding="utf-8").splitlines() if path.exists() else []:
-        try:
-            found.append(json.loads(text))
-        except ValueError:
-            continue
-    return found
+    """Read a log, if there is one."""
+    return [] if not path.exists() else [line for _, line in read_log(path)]
 
 
 def _names(lines: Sequence[_Line]) -> list[str]:
@@ -132,5 +125,5 @@ def _curves(lines: Sequence[_Line], names: Sequence[str]) -> tuple[Curve, ...]:
 
 def _points(lines: Sequence[_Line], name: str) -> Iterator[tuple[float, float]]:
     for line in lines:
-        if name in line and math.isfinite(line[name]):
+        if isinstance(line.get(name), int | float) and math.isfinite(line[name]):
             yield line["step"], line[name]

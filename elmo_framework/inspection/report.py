@@ -82,10 +82,12 @@ def _report(run: RunDirectory, comparison: Comparison | None) -> Report:
 
 
 def _facts(config: Mapping[str, Any], metadata: Mapping[str, Any]) -> dict[str, str]:
-    found = {"model": config.get("model", {}).get("type")}
+    model = config.get("model")
+    found = {"model": model.get("type") if isinstance(model, dict) else model}
     found |= {name: config.get(name) for name in _FROM_CONFIG}
     found |= {name: metadata.get(name) for name in _FROM_METADATA}
-    found["command"] = " ".join(metadata.get("command", []))
+    command = metadata.get("command")
+    found["command"] = " ".join(map(str, command)) if isinstance(command, list) else command
     return {name: str(value) for name, value in found.items() if value not in (None, "")}
 
 

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import json
 from abc import ABC
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any, final
 
 from annotated_types import Gt
 
 from elmo_framework.common.component import Injected
+from elmo_framework.common.errors import DataError
 from elmo_framework.common.files import naming, write_text
 from elmo_framework.common.registry import Registrable
 from elmo_framework.training.progress import Progress, StepReport
@@ -87,8 +88,8 @@ class RunLog(Observer):
         """Cut off what was written after the step that training starts from."""
         # An evaluation before the first update may have no checkpoint yet, and will come again.
         for path, most in ((self._evaluations, len(progress.scores)), (self._steps, None)):
-            lines = path.read_text().splitlines() if path.exists() else []
-            kept = [line for line in lines if _step(line) <= progress.step][:most]
+            lines = read_log(path) if path.exists() else ()
+            kept = [text for text, line in lines if line["step"] <= progress.step][:most]
             path.parent.mkdir(parents=True, exist_ok=True)
             write_text(path, "".join(f"{line}\n" for line in kept))
 
@@ -151,9 +152,23 @@ def _add_line(path: Path, step: int, seconds: float, figures: Mapping[str, float
         file.write(json.dumps({"step": step, "seconds": round(seconds, 3), **figures}) + "\n")
 
 
-def _step(line: str) -> float:
-    """Return the step of a line; one that was cut in the middle belongs to no step."""
-    try:
-        return float(json.loads(line)["step"])
-    except ValueError:
-        return float("inf")
+def read_log(path: Path) -> Iterator[tuple[str, dict[str, Any]]]:
+    """Yield the lines of a log, as text and as objects with a `step`.
+
+    The last line may be cut: while it is being written, or where the process was killed. It is
+    left out then.
+
+    Raises:
+        DataError: another line is damaged.
+    """
+    lines = path.read_bytes().splitlines()
+    for number, content in enumerate(lines, start=1):
+        try:
+            text = content.decode()
+            line = json.loads(text)
+        except ValueError:
+            text, line = "", None
+        if isinstance(line, dict) and isinstance(line.get("step"), int | float):
+            yield text, line
+        elif number < len(lines):
+            raise DataError("this line is damaged; remove it", path=path, line=number)

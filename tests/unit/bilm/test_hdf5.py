@@ -1,6 +1,9 @@
 import json
 import logging
+import random
+from contextlib import suppress
 from pathlib import Path
+from resource import RLIMIT_FSIZE, getrlimit, setrlimit
 
 import h5py
 import numpy as np
@@ -296,3 +299,66 @@ def test_a_failed_write_leaves_the_old_file(bilm, folder: Path, monkeypatch) -> 
         write(bilm, folder)
     assert (folder / "weights.hdf5").read_bytes() == before
     assert not list(folder.glob(".*"))
+
+
+def test_weights_of_another_file_are_not_read(folder: Path, tmp_path: Path) -> None:
+    """A folder of someone else must not make a file of this machine a part of a model."""
+    weights, other = folder / "weights.hdf5", tmp_path / "other.hdf5"
+    weights.rename(other)
+    with h5py.File(weights, "w") as file, h5py.File(other, "r") as source:
+        for name in source:
+            file[name] = h5py.ExternalLink(str(other), name)
+    with pytest.raises(DataError, match=r"dataset 'CNN_proj/W_proj' is kept in another file$"):
+        read(folder)
+    raw = tmp_path / "raw"
+    raw.write_bytes(bytes(10**6))
+    with h5py.File(other, "r") as source, h5py.File(weights, "w") as file:
+        for name in source:
+            source.copy(name, file)
+        shape = file["char_embed"].shape
+        del file["char_embed"]
+        file.create_dataset("char_embed", shape, "f4", external=[(str(raw), 0, 10**6)])
+    with pytest.raises(DataError, match=r"dataset 'char_embed' is kept in another file$"):
+        read(folder)
+
+
+@pytest.mark.parametrize("error", [RuntimeError, OSError, KeyError])
+def test_a_damaged_structure_is_named(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, error: type[Exception]
+) -> None:
+    def fail(*_: object, **__: object) -> None:
+        raise error("wrong B-tree signature")
+
+    monkeypatch.setattr(h5py.Group, "get", fail)
+    monkeypatch.setattr(h5py.Group, "visititems", fail)
+    for use in (lambda: read(folder), lambda: list_datasets(folder / "weights.hdf5")):
+        with pytest.raises(DataError, match=r"cannot be read: .*wrong B-tree signature"):
+            use()
+
+
+def test_no_damaged_byte_ends_in_another_error(folder: Path) -> None:
+    weights = folder / "weights.hdf5"
+    content = weights.read_bytes()
+    for seed in range(12):
+        chance = random.Random(seed)
+        damaged = bytearray(content)
+        for place in chance.choices(range(len(content) // 2), k=8):
+            damaged[place] = chance.choice([0, 255])
+        weights.write_bytes(damaged)
+        with suppress(DataError):
+            read(folder)
+        with suppress(DataError):
+            list_datasets(weights)
+
+
+def test_a_file_that_may_not_be_so_large_is_an_error(folder: Path, tmp_path: Path) -> None:
+    """HDF5 would end the process."""
+    bilm, before = read(folder), getrlimit(RLIMIT_FSIZE)
+    (tmp_path / "copy").mkdir()
+    setrlimit(RLIMIT_FSIZE, (4096, before[1]))
+    try:
+        with pytest.raises(OSError, match="File too large"):
+            write(bilm, tmp_path / "copy")
+    finally:
+        setrlimit(RLIMIT_FSIZE, before)
+    assert list((tmp_path / "copy").iterdir()) == []

@@ -63,3 +63,21 @@ def test_an_empty_cache_says_so(cache: Path, capsys) -> None:
 def test_what_makes_no_sense_is_refused(cache: Path, capsys, arguments, message) -> None:
     assert main(["cache", *arguments]) == 2
     assert capsys.readouterr().err == message.format(cache=cache)
+
+
+@pytest.mark.parametrize(
+    "about", [b"\xff", b"[]", b"3", b'{"digest": 3, "source": [], "dtype": null}']
+)
+def test_a_damaged_note_does_not_hide_the_others(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    about: bytes,
+) -> None:
+    monkeypatch.setenv("ELMO_CACHE_ROOT", str(tmp_path))
+    (tmp_path / "layers" / "0123").mkdir(parents=True)
+    (tmp_path / "layers" / "0123" / "about.json").write_bytes(about)
+    assert main(["cache"]) == 0
+    assert "0123" in capsys.readouterr().out
+    assert main(["cache", "clear"]) == 0
+    assert not (tmp_path / "layers" / "0123").exists()

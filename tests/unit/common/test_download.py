@@ -1,28 +1,39 @@
 import hashlib
+import io
 import os
+import pwd
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
+from email.message import Message
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
+from urllib.request import HTTPSHandler, Request
+from urllib.response import addinfourl
 
 import pytest
 
 from elmo_framework.common.cache_root import cache_root
 from elmo_framework.common.download import cached_path, local_file, offline
-from elmo_framework.common.errors import DataError
+from elmo_framework.common.errors import DataError, RunError
 
 CONTENT = bytes(range(256)) * 4000
 
 
 class Server(ThreadingHTTPServer):
-    """Serves `content`, and breaks off after `limit` bytes of an answer."""
+    """Serves `content`, and breaks off after `limit` bytes of an answer.
+
+    Where `length` is set it stands for the true length of an answer, and `range_start` for the byte
+    that a part was asked to begin with.
+    """
 
     def __init__(self) -> None:
         super().__init__(("127.0.0.1", 0), Handler)
         self.content, self.etag, self.limit = CONTENT, '"one"', len(CONTENT)
         self.ranges: list[str | None] = []
         self.paths: list[str] = []
+        self.length: str | None = None
+        self.range_start: int | None = None
 
     @property
     def url(self) -> str:
@@ -42,8 +53,14 @@ class Handler(BaseHTTPRequestHandler):
         if "missing" in self.path or (wanted and start >= len(held.content)):
             self.send_error(404 if "missing" in self.path else 416)
             return
+        length = str(len(held.content) - start)
+        if start and held.range_start is not None:
+            start = held.range_start
         self.send_response(206 if start else 200)
-        self.send_header("Content-Length", str(len(held.content) - start))
+        self.send_header("Content-Length", held.length or length)
+        if start:
+            last = len(held.content) - 1
+            self.send_header("Content-Range", f"bytes {start}-{last}/{last + 1}")
         if held.etag:
             self.send_header("ETag", held.etag)
         self.end_headers()
@@ -244,3 +261,105 @@ def test_two_who_ask_at_once_download_once(server: Server) -> None:
     for thread in threads:
         thread.join()
     assert server.ranges == [None]
+
+
+@pytest.mark.parametrize("start", [1, 299_999, 300_001])
+def test_a_part_that_begins_elsewhere_is_not_appended(server: Server, start: int) -> None:
+    stop_in_the_middle(server)
+    server.range_start = start
+    assert local_file(server.url).read_bytes() == CONTENT
+    assert server.ranges == [None, "bytes=300000-", None]
+
+
+def test_a_part_that_nobody_asked_for_is_refused(
+    server: Server, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def give_part(handler: Handler) -> None:
+        handler.send_response(206)
+        handler.send_header("Content-Range", "bytes 5-9/10")
+        handler.send_header("Content-Length", "5")
+        handler.end_headers()
+        handler.wfile.write(b"12345")
+
+    monkeypatch.setattr(Handler, "do_GET", give_part)
+    with pytest.raises(DataError, match="another part of the file than was asked for"):
+        local_file(server.url)
+    assert not cached_path(server.url).exists()
+
+
+def test_a_file_that_is_shorter_than_was_said_is_no_file(server: Server) -> None:
+    server.length = str(len(CONTENT) + 5)
+    with pytest.raises(DataError, match="ended after 1,024,000 of 1,024,005 bytes"):
+        local_file(server.url)
+    assert not cached_path(server.url).exists()
+
+
+def test_a_length_that_is_no_number_is_not_counted_on(server: Server) -> None:
+    server.length = "many"
+    assert local_file(server.url).read_bytes() == CONTENT
+
+
+def redirected(server: Server, monkeypatch: pytest.MonkeyPatch, address: str) -> str:
+    """Let an address of https answer that its file is elsewhere; return what is said of that."""
+
+    def answer(handler: HTTPSHandler, request: Request) -> addinfourl:
+        headers = Message()
+        headers["Location"] = address
+        response = addinfourl(io.BytesIO(), headers, request.full_url, 302)
+        response.msg = "Found"  # type: ignore[attr-defined]
+        return response
+
+    monkeypatch.setattr(HTTPSHandler, "https_open", answer)
+    with pytest.raises(DataError) as caught:
+        local_file("https://models.example/weights.hdf5")
+    return str(caught.value)
+
+
+@pytest.mark.parametrize("scheme", ["http", "ftp"])
+def test_a_redirect_from_https_to_an_open_connection_is_not_followed(
+    server: Server, monkeypatch: pytest.MonkeyPatch, scheme: str
+) -> None:
+    address = server.url.replace("http", scheme)
+    said = redirected(server, monkeypatch, address)
+    assert f"the server redirects from https to {address}, which is unsafe" in said
+    assert server.paths == []
+
+
+def test_a_redirect_within_http_is_followed(
+    server: Server, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    answer = Handler.do_GET
+
+    def redirect(handler: Handler) -> None:
+        if "moved" in handler.path:
+            answer(handler)
+            return
+        handler.send_response(302)
+        handler.send_header("Location", f"{server.url}-moved")
+        handler.end_headers()
+
+    monkeypatch.setattr(Handler, "do_GET", redirect)
+    assert local_file(server.url).read_bytes() == CONTENT
+
+
+def no_home(patch: pytest.MonkeyPatch) -> None:
+    def unknown(_: object) -> None:
+        raise KeyError("no such user")
+
+    patch.delenv("HOME", raising=False)
+    patch.setattr(pwd, "getpwuid", unknown)
+
+
+def test_without_a_home_folder_the_variable_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("ELMO_CACHE_ROOT")
+    no_home(monkeypatch)
+    with pytest.raises(RunError) as caught:
+        cache_root()
+    expected = "set the environment variable ELMO_CACHE_ROOT to the folder of the cache: you have"
+    assert str(caught.value).startswith(expected)
+
+
+def test_an_unknown_user_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("ELMO_CACHE_ROOT", "~no-such-user/x")
+    with pytest.raises(RunError, match=r"it is '~no-such-user/x', of a user who is not known$"):
+        cache_root()

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from elmo_framework.common.errors import PluginError
-from elmo_framework.common.plugins import load_plugins, plugin_paths
+from elmo_framework.common.plugins import load_plugins, named_plugins, plugin_paths
 
 
 @pytest.fixture
@@ -194,3 +194,25 @@ def test_an_installed_plugin_that_fails_is_named_by_its_package(
     installed_entry(tmp_path_factory.mktemp("site"), "no_such_plugin:thing")
     with pytest.raises(PluginError, match=r"^the installed package 'its_name': there is no module"):
         load_plugins([])
+
+
+def test_a_folder_of_a_model_brings_no_code_along(here: Path) -> None:
+    model = here / "model" / "bilm.json"
+    model.parent.mkdir()
+    (model.parent / "evil_plugin.py").write_text("raise AssertionError('imported')")
+    (here / "own_plugin.py").write_text("")
+    with pytest.raises(PluginError, match=r"pass --include-package model\.evil_plugin if"):
+        named_plugins(["model.evil_plugin"], source=model)
+    assert named_plugins(["own_plugin"], source=model) == ["own_plugin"]
+
+
+def test_a_plugin_in_the_folder_of_a_model_can_be_trusted(here: Path) -> None:
+    (here / "trusted_plugin.py").write_text("")
+    load_plugins(["trusted_plugin"], asked_by="--include-package")
+    assert named_plugins(["trusted_plugin"], source=here / "bilm.json") == ["trusted_plugin"]
+
+
+@pytest.mark.parametrize("written", [None, 3, "name", [3], {}])
+def test_plugins_that_are_no_list_of_names_are_refused(here: Path, written: object) -> None:
+    with pytest.raises(PluginError, match=r"bilm.json: plugins is .*; expected a list of strings"):
+        named_plugins(written, source=here / "bilm.json")

@@ -1,12 +1,15 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 
 from elmo_framework.common.errors import DataError
+from elmo_framework.common.files import digest
 from elmo_framework.corpus import parts
 from elmo_framework.corpus.prepared import PreparedPart, Shards
 from elmo_framework.data.characters import ElmoCharacterIndexer
@@ -75,3 +78,85 @@ def test_a_corpus_of_another_form_is_refused(make: Make) -> None:
     (corpus / "corpus.json").write_text(json.dumps({**held, "format": "something else"}))
     with pytest.raises(DataError, match="prepare the text again"):
         read(corpus / "training")
+
+
+def changed(corpus: Path, change: Callable[[dict[str, Any]], object]) -> Path:
+    """Change what the manifest says."""
+    path = corpus / "corpus.json"
+    written = json.loads(path.read_text())
+    change(written)
+    path.write_text(json.dumps(written))
+    return path
+
+
+ENTRY = {"name": "x", "num_bytes": 1, "sha256": "0"}
+
+
+@pytest.mark.parametrize(
+    "entry",
+    [
+        3,
+        {},
+        {"name": "x"},
+        {**ENTRY, "num_bytes": "1"},
+        {**ENTRY, "name": "training/../../outside.txt"},
+        {**ENTRY, "name": "/etc/hostname"},
+    ],
+)
+def test_an_entry_that_is_no_file_of_the_corpus_is_named(make: Make, entry: object) -> None:
+    path = changed(make(), lambda written: written["files"].append(entry))
+    with pytest.raises(DataError) as caught:
+        PreparedPart.load(path.parent / "training")
+    expected = "expected the name, size and digest of a file in this folder, found "
+    assert str(caught.value) == f"{path}: {expected}{entry!r}"
+
+
+@pytest.mark.parametrize("key", ["settings", "counts", "files"])
+@pytest.mark.parametrize("value", [None, 3, "x"])
+def test_a_manifest_without_its_parts_is_refused(make: Make, key: str, value: object) -> None:
+    path = changed(make(), lambda written: written.update({key: value}))
+    with pytest.raises(DataError, match="settings, counts or files are damaged; prepare the text"):
+        PreparedPart.load(path.parent / "training")
+
+
+def forged(corpus: Path, name: str, content: bytes) -> Path:
+    """Replace a file, with its size and digest in the manifest."""
+    (corpus / name).write_bytes(content)
+    entry = {"num_bytes": len(content), "sha256": digest([corpus / name])}
+
+    def forge(written: dict[str, Any]) -> None:
+        next(held for held in written["files"] if held["name"] == name).update(entry)
+
+    changed(corpus, forge)
+    return corpus / "training"
+
+
+TOKENS = "training/tokens-00000.bin"
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "said"),
+    [
+        (TOKENS, np.array([0, 10**6, 1], "<i4").tobytes(), "a token is none of the 8 words"),
+        (TOKENS, np.array([0, -1, 1], "<i4").tobytes(), "a token is none of the 8 words"),
+        (TOKENS, b"", ""),
+        (TOKENS, b"123", ""),
+        ("training/offsets.bin", np.array([0, 10**9], "<i8").tobytes(), "does not cover"),
+        ("training/offsets.bin", np.array([5, 3, 23], "<i8").tobytes(), "does not cover"),
+        ("words.txt", b"\xff\n", ""),
+        ("words.txt", b"one\n", "counts.bin has 8 words, words.txt 1"),
+        ("characters.bin", np.full(400, 999, "<u2").tobytes(), "characters.bin has an id above"),
+        ("characters.bin", b"12", ""),
+        ("vocabulary.txt", b"<S>\n</S>\n<UNK>\nunicorn\n", "'unicorn' is not in words.txt"),
+    ],
+)
+def test_files_that_contradict_each_other_are_refused(
+    make: Make, name: str, content: bytes, said: str
+) -> None:
+    """The digests are right: of a corpus that someone else has made."""
+    part = forged(make(), name, content)
+    with pytest.raises(
+        DataError, match=r"the files contradict each other \(.*prepare the text"
+    ) as caught:
+        PreparedPart.load(part)
+    assert said in str(caught.value)

@@ -15,7 +15,9 @@ else:
     from backports import zstd
 
 from elmo_framework.common.errors import DataError
+from elmo_framework.data import compressed
 from elmo_framework.data.packed_files import open_packed
+from elmo_framework.data.paths import read_lines
 
 CONTENT = b"the 1 2\nof 3 4\n"
 
@@ -146,3 +148,73 @@ def test_the_name_is_that_of_what_is_inside(tmp_path, path, name):
 
     with open_packed(tmp_path / path) as (found, file):
         assert (found, file.read()) == (name, CONTENT)
+
+
+@pytest.fixture
+def small_limit(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(compressed, "_HARMLESS", 1 << 16)
+
+
+BOMB = bytes(1 << 20)
+
+
+@pytest.mark.parametrize(
+    ("ending", "pack"),
+    [
+        ("gz", gzip.compress),
+        ("bz2", bz2.compress),
+        ("xz", lzma.compress),
+        ("zst", zstd.compress),
+    ],
+)
+@pytest.mark.usefixtures("small_limit")
+def test_a_line_that_fills_the_memory_is_not_unpacked(tmp_path, ending, pack):
+    path = tmp_path / f"text.{ending}"
+    path.write_bytes(pack(BOMB))
+    expected = f"{path}: more than {max(1 << 16, 200 * path.stat().st_size):,} bytes are packed in"
+    assert message(path).startswith(expected)
+    with pytest.raises(DataError, match="bytes are packed in this file"):
+        list(read_lines(path))
+
+
+@pytest.mark.parametrize("name", ["bomb.zip", "bomb.tar.gz", "bomb.tar.xz"])
+@pytest.mark.usefixtures("small_limit")
+def test_an_archive_of_more_than_a_text_is_not_unpacked(tmp_path, name):
+    path = packed(tmp_path, name, {"vectors.txt": BOMB})
+    if name.endswith(".zip"):
+        with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
+            archive.writestr("vectors.txt", BOMB)
+    assert message(path).startswith(f"{path}: more than ")
+
+
+@pytest.mark.usefixtures("small_limit")
+def test_a_member_behind_a_bomb_is_not_looked_for(tmp_path):
+    path = packed(tmp_path, "bomb.tar.gz", {"bomb": BOMB, "vectors.txt": CONTENT})
+    assert "bytes are packed in this file" in message(tmp_path / f"({path.name})#vectors.txt")
+
+
+@pytest.mark.usefixtures("small_limit")
+def test_a_text_that_is_packed_well_is_unpacked(tmp_path):
+    path = tmp_path / "text.xz"
+    path.write_bytes(lzma.compress(CONTENT * 3000))
+    assert content(path) == CONTENT * 3000
+
+
+@pytest.mark.parametrize("name", ["a.zip", "a.tar"])
+@pytest.mark.parametrize("inner", ["../outside.txt", "/tmp/outside.txt"])
+def test_a_member_outside_is_read_and_written_nowhere(tmp_path, name, inner):
+    (tmp_path / "folder").mkdir()
+    path = packed(tmp_path / "folder", name, {inner: CONTENT, "other": b""})
+    before = sorted(tmp_path.rglob("*"))
+    assert content(path.parent / f"({name})#{inner}") == CONTENT
+    assert sorted(tmp_path.rglob("*")) == before
+
+
+def test_a_link_in_an_archive_leads_nowhere(tmp_path):
+    (tmp_path / "secret.txt").write_bytes(CONTENT)
+    path = tmp_path / "a.tar"
+    with tarfile.open(path, "w") as archive:
+        entry = tarfile.TarInfo("vectors.txt")
+        entry.type, entry.linkname = tarfile.SYMTYPE, str(tmp_path / "secret.txt")
+        archive.addfile(entry)
+    assert "no 'vectors.txt' is in this archive" in message(tmp_path / "(a.tar)#vectors.txt")

@@ -10,6 +10,7 @@ import resource
 import shutil
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from resource import RLIMIT_FSIZE, getrlimit, setrlimit
 from typing import Any
 
 import h5py
@@ -394,3 +395,15 @@ def test_unreadable_text_is_named(
 def test_unknown_layers_are_refused(job: Jobs) -> None:
     with pytest.raises(RunError, match=r"--layers 'tops' is no choice of layers; .*'top'\?"):
         embed(job(layers="tops"))
+
+
+def test_a_result_above_the_limit_of_files_is_refused_before_the_work(job: Jobs) -> None:
+    before = getrlimit(RLIMIT_FSIZE)
+    setrlimit(RLIMIT_FSIZE, (4096, before[1]))
+    try:
+        with pytest.raises(OSError, match="`ulimit -f` allows 4,096") as caught:
+            embed(job())
+    finally:
+        setrlimit(RLIMIT_FSIZE, before)
+    assert caught.value.filename == str(job().output)
+    embed(job())

@@ -5,6 +5,9 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+import pytest
+
+from elmo_framework.common.errors import DataError
 from elmo_framework.inspection.curves import Curve, Panel, read_panels
 
 
@@ -97,3 +100,11 @@ def test_scores_and_weights_between_0_and_1_have_a_linear_axis(tmp_path: Path) -
     assert linear == ["Validation scores", "mix"]
     write(tmp_path / "metrics.jsonl", {"step": 1, "seconds": 1.0, "f1": 90.0})
     assert not read_panels(tmp_path)[0].is_linear
+
+
+@pytest.mark.parametrize("line", [b"\xff", b"[1]", b"3", b'{"loss": 1}', b'{"step": "x"}'])
+def test_a_damaged_line_is_named(tmp_path: Path, line: bytes) -> None:
+    path = tmp_path / "steps.jsonl"
+    path.write_bytes(line + b'\n{"step": 2, "loss": 1.0}\n')
+    with pytest.raises(DataError, match=f"^{path}:1: this line is damaged; remove it$"):
+        read_panels(tmp_path)

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import re
+import shutil
 from html.parser import HTMLParser
 from pathlib import Path
 
@@ -141,3 +143,53 @@ def test_a_page_that_cannot_be_written_is_refused_before_neighbors_are_looked_fo
     absent = tmp_path / "absent"
     assert main(["report", str(run), "--output-file", str(absent / "page.html"), *search]) == 2
     assert capsys.readouterr().err == f"error: {absent}: No such file or directory\n"
+
+
+HOSTILE = "<script>alert(1)</script><img src=x onerror='alert(1)'>\"><b>"
+
+
+def test_what_a_run_holds_is_text_and_no_html(
+    tmp_path: Path, run: Path, bilm: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    hostile = tmp_path / HOSTILE.replace("/", "|")
+    run.rename(hostile)
+    (hostile / "metadata.json").write_text(json.dumps({"command": [HOSTILE], HOSTILE: HOSTILE}))
+    (hostile / "metrics.json").write_text(json.dumps({HOSTILE: HOSTILE, f"f1-{HOSTILE}": 1.0}))
+    scores = {"step": 5, f"f1-{HOSTILE}": 0.5, f"{HOSTILE}.s_0": 0.5}
+    (hostile / "metrics.jsonl").write_text(json.dumps(scores) + "\n")
+    shutil.copytree(bilm, hostile / "bilm")
+    corpus = tmp_path / "corpus.txt"
+    word = HOSTILE.replace(" ", "_")
+    corpus.write_text(f"the {word} of {word}\n")
+    search = ["--corpus", str(corpus), "--query", f"a {word} .", "--word", word]
+    assert report(hostile, *search, "--before", str(bilm)) == 0, capsys.readouterr().err
+    text = checked(tmp_path / "page.html")
+    for shown in (HOSTILE.replace("/", "|"), f"f1-{HOSTILE} 0.5", word):
+        assert shown in text
+    tags = re.findall(r"<(\w+)", (tmp_path / "page.html").read_text())
+    assert not {"script", "img", "b"} & set(tags)
+
+
+def test_a_damaged_log_is_named_with_its_line(
+    run: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    log = run / "steps.jsonl"
+    log.write_bytes(b'{"step": 1, "loss": 2.0}\n\xff\xfe\n{"step": 2, "loss": 1.0}\n')
+    assert report(run) == 2
+    assert capsys.readouterr().err == f"error: {log}:2: this line is damaged; remove it\n"
+
+
+@pytest.mark.parametrize(
+    ("name", "content"),
+    [
+        ("metadata.json", '{"command": 3, "device": ["x"]}'),
+        ("filled_config.json", '{"model": 3}'),
+        ("metrics.json", '{"training_duration": "x", "f1": {"a": [1]}}'),
+        ("metrics.jsonl", '{"step": 1, "f1": "x", "loss": null, "mix.s_0": [1]}\n'),
+        ("steps.jsonl", '{"step": 1, "loss": "x"}\n'),
+    ],
+)
+def test_values_of_another_kind_are_shown_or_left_out(run: Path, name: str, content: str) -> None:
+    (run / name).write_text(content)
+    assert report(run) == 0
+    checked(run.parent / "page.html")

@@ -10,6 +10,7 @@ import pytest
 import torch
 from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
 
+from elmo_framework.common.errors import DataError
 from elmo_framework.training.observer import RunLog, TensorBoard
 from elmo_framework.training.progress import Progress, StepReport
 
@@ -129,3 +130,15 @@ def test_tensorboard_drops_what_came_after_the_checkpoint(tmp_path: Path) -> Non
     second.step(report(3, loss=5))
     second.close()
     assert scalars(tmp_path)["training/loss"] == [(1, 1.0), (2, 1.0), (3, 5.0)]
+
+
+def test_a_log_that_was_damaged_is_not_written_again(tmp_path: Path) -> None:
+    for name in ("metrics.jsonl", "steps.jsonl"):
+        content = b'{"step": 1}\n\xff\xfe\n{"step": 2}\n'
+        (tmp_path / name).write_bytes(content)
+        with pytest.raises(DataError, match=rf"{name}:2: this line is damaged; remove it$"):
+            RunLog(tmp_path).start(Progress(step=2, scores=(0.1, 0.2)))
+        assert (tmp_path / name).read_bytes() == content
+        (tmp_path / name).write_bytes(b'{"step": 1}\n{"st\xff')
+        RunLog(tmp_path).start(Progress(step=2, scores=(0.1, 0.2)))
+        assert (tmp_path / name).read_text() == '{"step": 1}\n'

@@ -1,0 +1,108 @@
+"""Commands whose standard streams are closed, or have another encoding than UTF-8."""
+
+from __future__ import annotations
+
+import io
+import os
+import sys
+from argparse import ArgumentParser, Namespace
+from pathlib import Path
+from typing import final
+
+import pytest
+
+from elmo_framework.commands import main as module
+from elmo_framework.commands.command import Command
+from elmo_framework.commands.main import main
+from tests.experiment.jobs import run_python
+
+
+@final
+class Echo(Command):
+    """Prints what it is given, or what it reads."""
+
+    name = "echo"
+    help = "a command of this test"
+    epilog = "examples:\n  elmo echo\n"
+
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        parser.add_argument("text", nargs="?")
+
+    def run(self, arguments: Namespace) -> int:
+        sys.stdout.write(f"{arguments.text or sys.stdin.buffer.read().decode()}\n")
+        return 0
+
+
+@pytest.fixture(autouse=True)
+def echo(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "COMMANDS", (Echo(),))
+
+
+def test_a_closed_output_is_an_error(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(sys, "stdout", None)
+    assert main(["echo", "x"]) == 2
+    said = "error: standard output is closed; send it to /dev/null if it is not wanted\n"
+    assert capsys.readouterr().err == said
+
+
+def test_a_closed_input_is_an_error_when_it_is_read(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(sys, "stdin", None)
+    assert main(["echo", "x"]) == 0
+    assert main(["echo"]) == 2
+    said = "error: standard input: it is closed; give a file, or a pipe\n"
+    assert capsys.readouterr().err == said
+
+
+def test_with_closed_errors_the_work_is_done(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(sys, "stderr", None)
+    assert main(["echo", "x"]) == 0
+    assert capsys.readouterr().out == "x\n"
+    assert main(["echo", "--no-such-flag"]) == 2
+
+
+@pytest.mark.parametrize(("encoding", "text"), [("ascii", "Zürich"), ("latin-1", "Łódź")])
+def test_what_the_output_cannot_hold_is_an_error(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], encoding: str, text: str
+) -> None:
+    stream = io.TextIOWrapper(io.BytesIO(), encoding=encoding)
+    with monkeypatch.context() as patch:
+        patch.setattr(sys, "stdout", stream)
+        assert main(["echo", text]) == 2
+    said = capsys.readouterr().err
+    assert said.startswith(f"error: standard output has the encoding '{encoding}', which has no ")
+    assert said.endswith("; set PYTHONIOENCODING=utf-8\n")
+
+
+@pytest.mark.parametrize("encoding", ["ascii", "utf-8"])
+def test_the_name_of_a_file_that_is_no_text_is_printed(
+    monkeypatch: pytest.MonkeyPatch, encoding: str
+) -> None:
+    stream = io.TextIOWrapper(io.BytesIO(), encoding=encoding)
+    monkeypatch.setattr(sys, "stdout", stream)
+    assert main(["echo", os.fsdecode(b"caf\xe9.html")]) == 0
+    assert stream.buffer.getvalue() == b"caf\xe9.html\n"  # type: ignore[attr-defined]
+
+
+@pytest.mark.parametrize(
+    ("words", "code", "said"),
+    [
+        ("--version 2>&-", 0, ""),
+        ("cache >&-", 2, "error: standard output is closed; send it to /dev/null if it is not"),
+        ("cache <&- >&- 2>&-", 2, ""),
+    ],
+)
+def test_streams_that_a_shell_has_closed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, words: str, code: int, said: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    shell = "import os, sys; os.execv('/bin/sh', ['sh', '-c', sys.argv[1]])"
+    done = run_python("-c", shell, f"{sys.executable} -m elmo_framework {words}")
+    last = done.stderr.rpartition("error: ")
+    assert (done.returncode, "Traceback" in done.stderr) == (code, False)
+    assert "".join(last[1:]).startswith(said)
