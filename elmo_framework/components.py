@@ -23,6 +23,8 @@ MODULES = (
     "elmo_framework.encoders.max",
     "elmo_framework.encoders.pass_through",
     "elmo_framework.encoders.self_attentive",
+    "elmo_framework.model.initializer",
+    "elmo_framework.model.regularizer",
     "elmo_framework.tasks.classification.basic_classifier",
     "elmo_framework.tasks.classification.bcn",
     "elmo_framework.tasks.classification.folder_reader",

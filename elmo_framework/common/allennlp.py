@@ -17,6 +17,10 @@ _ALL_SCORES = "remove it: every score of a task is always there"
 _ATTENTION = "remove it: the attention of each head is that of its paper"
 _ELMO = "use `elmo_token_embedder` in `embedder`, as `output_embedder`, or both, not `elmo`"
 _LENGTH = "remove it: the trainer knows how long training is"
+_RULES = (
+    "write the list of `regexes` itself: [[regex, {type: ...}], ...]; "
+    "[regex, 'prevent'] at its beginning does what `prevent_regexes` do"
+)
 _MAXOUT = "add `type`: 'maxout' beside it"
 
 _ANYWHERE = {
@@ -57,9 +61,6 @@ _UNDER = {
         "ignore_span_metric": _ALL_SCORES,
         "calculate_span_f1": _ALL_SCORES,
         "verbose_metrics": _ALL_SCORES,
-        "regularizer": "use `l2` of a `mix` for the weights of layers, and the optimizer's "
-        "`weight_decay` for others",
-        "initializer": "remove it: each component starts from the weights of its paper",
     },
     "dataset_reader": {
         "lazy": "remove it: readers always stream",
@@ -148,10 +149,16 @@ def _advice(held: Mapping[str, Any], key: str, parent: str) -> str | None:
         return "use `mix`: {type: 'scalar_mix', scalar_mix_parameters: [...]}"
     if key in ("options_file", "weight_file") and str(held[key]).startswith("http"):
         return "use `bilm`: 'original' or another name, or the folder of both files"
+    if key in ("initializer", "regularizer") and "regexes" in _object(held[key]):
+        return _RULES
     if key == "num_layers" and parent == "output_layer" and "output_dims" in held:
         return "remove it: `output_dims` has a number for each layer"
     advice = _ANYWHERE.get(key) or _UNDER.get(parent, {}).get(key)
     return None if advice is None or _has(held.get("type"), key) else advice
+
+
+def _object(value: object) -> Mapping[str, Any]:
+    return value if isinstance(value, dict) else {}
 
 
 def _has(name: object, key: str) -> bool:

@@ -12,7 +12,7 @@ from elmo_framework.common import plain
 from elmo_framework.common.component import Component, Default, Lazy
 from elmo_framework.common.errors import ConfigError, Problem, allowed, dotted, shown
 from elmo_framework.common.registry import default_member, members
-from elmo_framework.common.shapes import Many, Maybe, Named, One, Options, Plain, Shape
+from elmo_framework.common.shapes import Fixed, Many, Maybe, Named, One, Options, Plain, Shape
 from elmo_framework.common.signature import Parameter, configurable, parameters
 
 ComponentT = TypeVar("ComponentT", bound=Component)
@@ -79,6 +79,10 @@ class _Parser:
                 value = self.value(item, raw, path)
             case (Many(item), list()):
                 value = [self.value(item, raw[i], dotted(path, i)) for i in range(len(raw))]
+            case (Fixed(items), list()) if len(items) == len(raw):
+                value = tuple(
+                    self.value(item, raw[i], dotted(path, i)) for i, item in enumerate(items)
+                )
             case (Named(item), dict()):
                 value = {key: self.value(item, raw[key], dotted(path, key)) for key in raw}
             case (Plain(hint), _):

@@ -138,6 +138,8 @@ def _hand_down(value: Any, tree: Mapping[str, Any]) -> Any:
             return child if child.is_kept else child.build()
         case list():
             return [_hand_down(item, tree) for item in value]
+        case tuple() if any(isinstance(item, Lazy) for item in value):
+            return tuple(_hand_down(item, tree) for item in value)
         case dict():
             return {key: _hand_down(item, tree) for key, item in value.items()}
         case _:

@@ -9,7 +9,7 @@ from typing import Any, TypeVar, cast
 
 from elmo_framework.common import plain
 from elmo_framework.common.component import Default, Lazy
-from elmo_framework.common.shapes import Many, Maybe, Named, Options, Plain, Shape
+from elmo_framework.common.shapes import Fixed, Many, Maybe, Named, Options, Plain, Shape
 from elmo_framework.common.signature import configurable
 
 ValueT = TypeVar("ValueT")
@@ -38,6 +38,8 @@ def as_json(shape: Shape, value: Any) -> Any:
             written = as_json(item, value)
         case (Many(item), _):
             written = [as_json(item, held) for held in value]
+        case (Fixed(items), _):
+            written = [as_json(item, held) for item, held in zip(items, value, strict=True)]
         case (Named(item), _):
             written = {key: as_json(item, held) for key, held in value.items()}
         case (Plain(hint), _):

@@ -9,7 +9,7 @@ from elmo_framework.common.component import Component
 from elmo_framework.common.describe import documented
 from elmo_framework.common.filled import as_json
 from elmo_framework.common.registry import default_member, members
-from elmo_framework.common.shapes import Many, Maybe, Named, One, Options, Plain, Shape
+from elmo_framework.common.shapes import Fixed, Many, Maybe, Named, One, Options, Plain, Shape
 from elmo_framework.common.signature import Parameter, configurable
 
 
@@ -37,6 +37,10 @@ class _Writer:
                 return {"anyOf": [self.shape(item), {"type": "null"}]}
             case Many(item):
                 return {"type": "array", "items": self.shape(item)}
+            case Fixed(items):
+                inner = [self.shape(item) for item in items]
+                bounds = {"minItems": len(inner), "maxItems": len(inner)}
+                return {"type": "array", "prefixItems": inner, **bounds}
             case Named(item):
                 return {"type": "object", "additionalProperties": self.shape(item)}
             case Plain(hint):

@@ -52,6 +52,16 @@ class Many:
 
 
 @dataclass(frozen=True)
+class Fixed:
+    """A list of a fixed length, each item with a shape of its own."""
+
+    items: tuple[Shape, ...]
+
+    def __str__(self) -> str:
+        return f"[{', '.join(map(str, self.items))}]"
+
+
+@dataclass(frozen=True)
 class Named:
     """A dict by name."""
 
@@ -71,7 +81,7 @@ class Maybe:
         return f"{self.item} | None"
 
 
-Shape: TypeAlias = Plain | Options | One | Many | Named | Maybe
+Shape: TypeAlias = Plain | Options | One | Many | Fixed | Named | Maybe
 
 
 def shape_of(hint: Any) -> Shape:
@@ -92,7 +102,12 @@ def shape_of(hint: Any) -> Shape:
 
 
 def leaf(shape: Shape) -> Plain | Options | One:
-    """Return what stands inside the lists, dicts and `| None` of a shape."""
+    """Return what stands inside the lists, dicts and `| None` of a shape.
+
+    Of a list of a fixed length it is the first item that is not plain.
+    """
+    if isinstance(shape, Fixed):
+        return next(inner for inner in map(leaf, shape.items) if not isinstance(inner, Plain))
     return leaf(shape.item) if isinstance(shape, Many | Named | Maybe) else shape
 
 
@@ -101,13 +116,15 @@ def _container(hint: Any) -> Shape:
     rest = [argument for argument in arguments if argument is not types.NoneType]
     if origin is list:
         return Many(shape_of(*arguments))
+    if origin is tuple and Ellipsis not in arguments:
+        return Fixed(tuple(map(shape_of, arguments)))
     if origin is dict and arguments[0] is str:
         return Named(shape_of(arguments[1]))
     if is_union(hint) and len(rest) == 1:
         return Maybe(shape_of(rest[0]))
     raise TypeError(
-        f"{show(hint)}: a component or a dataclass stands alone, in list[...], in dict[str, ...] "
-        "or with `| None`; Lazy[...] goes around a component only"
+        f"{show(hint)}: a component or a dataclass stands alone, in list[...], in dict[str, ...], "
+        "in tuple[A, B] or with `| None`; Lazy[...] goes around a component only"
     )
 
 

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 
-from elmo_framework.common.errors import Problem, dotted
+from elmo_framework.common.errors import ConfigError, Problem, dotted
 
 _path: ContextVar[str] = ContextVar("path of the component being built", default="")
 _collected: ContextVar[list[Problem] | None] = ContextVar("size problems", default=None)
@@ -35,6 +35,25 @@ def require_size(key: str, stated: int | None, *, inferred: int) -> None:
     if problems is None:
         raise ValueError(f"{key} {message}")
     problems.append(Problem(dotted(_path.get(), key), message))
+
+
+def refuse(problems: Sequence[Problem], *, source: str) -> None:
+    """Refuse a configuration for what only its built parts could show.
+
+    Inside `collecting_size_problems` the problems are noted, and building goes on.
+
+    Args:
+        problems: each at its dotted path; without any nothing happens.
+        source: the file of the configuration.
+
+    Raises:
+        ConfigError: there are problems.
+    """
+    collected = _collected.get()
+    if collected is not None:
+        collected += problems
+    elif problems:
+        raise ConfigError(source, problems)
 
 
 @contextmanager

@@ -9,7 +9,7 @@ from typing import Any
 
 from elmo_framework.common.component import Lazy
 from elmo_framework.common.errors import dotted
-from elmo_framework.common.shapes import Many, Maybe, Named, Options, Plain, Shape
+from elmo_framework.common.shapes import Fixed, Many, Maybe, Named, Options, Plain, Shape
 from elmo_framework.common.signature import configurable
 
 
@@ -56,6 +56,9 @@ def _held(shape: Shape, value: Any, path: str) -> Iterator[tuple[Shape, Any, str
             yield item, value, path
         case Many(item):
             yield from ((item, held, dotted(path, index)) for index, held in enumerate(value))
+        case Fixed(items):
+            for index, (item, held) in enumerate(zip(items, value, strict=True)):
+                yield item, held, dotted(path, index)
         case Named(item):
             yield from ((item, held, dotted(path, key)) for key, held in value.items())
         case Options(factory):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from pickle import UnpicklingError
 from typing import Annotated, Literal, final
@@ -84,6 +84,10 @@ class CoveTokenEmbedder(TokenEmbedder):
             self._load(_read_state(model_file), model_file)
         self.output_dim = 2 * hidden_size * (2 if layers == "both" else 1)
         self.output_dim += embedding_dim if residual_embeddings else 0
+
+    def parameters_from_file(self) -> Iterable[Tensor]:
+        """Return all of them."""
+        return self.parameters()
 
     @torch.no_grad()
     def forward(self, text: TextBatch) -> Float[Tensor, "batch tokens dim"]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Literal, final
 
@@ -108,6 +108,10 @@ class ElmoTokenEmbedder(TokenEmbedder):
         held = self.bilm if self._frozen is None else self._frozen.bilm
         assert held is not None
         return held
+
+    def parameters_from_file(self) -> Iterable[Tensor]:
+        """Return those of the biLM, where it is trained with the task."""
+        return () if self.bilm is None else self.bilm.parameters()
 
     def prepare(self, sentences: Sequence[Sequence[str]], device: torch.device) -> None:
         """Compute the layers of sentences that will be read, where they are kept."""

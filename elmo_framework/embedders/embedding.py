@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import math
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
@@ -125,6 +125,7 @@ class EmbeddingTokenEmbedder(TokenEmbedder):
         self.embedding = nn.Embedding(len(vocabulary), embedding_dim, padding_idx=0)
         self.embedding.weight.requires_grad_(trainable)
         self._known: frozenset[int] | None = None
+        self._is_from_file = pretrained_file is not None
         unseen: Vectors = {}
         if not weights_follow:
             _fill_evenly(self.embedding.weight)
@@ -151,6 +152,10 @@ class EmbeddingTokenEmbedder(TokenEmbedder):
             f"{pretrained_file}:{max_unseen_words}",
         )
         self.indexers = [self.indexer]
+
+    def parameters_from_file(self) -> Iterable[Tensor]:
+        """Return the table, if a file has vectors for it."""
+        return [self.embedding.weight] if self._is_from_file else []
 
     def knows(self, word: str) -> bool | None:
         """Tell whether a word has its vector from the file here; None where none was read."""

@@ -19,6 +19,7 @@ _OF_STEPS = {
     "tokens_per_second": "Tokens a second",
     "learning_rate": "Learning rate",
     "gradient_norm": "Gradient norm",
+    "penalty": "Penalty added to the loss",
 }
 
 _UNBOUNDED = {"perplexity": "Validation perplexity", "loss": "Validation loss"}

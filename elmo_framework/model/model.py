@@ -15,6 +15,9 @@ from torch import Tensor, nn
 
 from elmo_framework.common.registry import Registrable
 from elmo_framework.data.text import Indexer
+from elmo_framework.model.initializer import Initializers
+from elmo_framework.model.parameter_rules import Penalty, initialize, penalties, total_penalty
+from elmo_framework.model.regularizer import Regularizers
 from elmo_framework.model.task import Task
 
 BatchT = TypeVar("BatchT")
@@ -116,11 +119,32 @@ class Reference:
 class Model(nn.Module, Registrable, ABC, Generic[BatchT]):
     """A network for one task, pretraining included.
 
+    The last statement of a member's constructor is `self.initialize(initializer, regularizer)`.
+
+    Args:
+        initializer: fills parameters after the model is built: `[[regex, {type: ...}], ...]`. The
+            first expression that is found in a parameter's name decides; other parameters keep
+            what their component gives them, and so do those that are read from a file.
+        regularizer: what parameters add to the training loss, in the same form: `l1` or `l2`.
+
     Attributes:
         task: what it solves.
     """
 
     task: ClassVar[Task[Any, Any]]
+    _penalties: Sequence[Penalty] = ()
+
+    def initialize(
+        self, initializer: Initializers | None, regularizer: Regularizers | None
+    ) -> None:
+        """Fill the parameters, and note what penalizes them, as a configuration says.
+
+        Raises:
+            ConfigError: an expression is found in no parameter's name, or a parameter has a shape
+                that its initializer cannot fill.
+        """
+        initialize(self, initializer)
+        self._penalties = penalties(self, regularizer)
 
     @abstractmethod
     def forward(self, batch: BatchT) -> Output:
@@ -170,9 +194,10 @@ class Model(nn.Module, Registrable, ABC, Generic[BatchT]):
         """Write what others read from a finished run, beside its weights."""
 
     def penalty(self) -> Tensor | None:
-        """Return what the modules add to the training loss, if anything."""
-        penalties = [part.penalty() for _, part in self._parts() if isinstance(part, Penalized)]
-        return sum(penalties[1:], penalties[0]) if penalties else None
+        """Return what the modules and the regularizer add to the training loss, if anything."""
+        parts = [part.penalty() for _, part in self._parts() if isinstance(part, Penalized)]
+        parts += total_penalty(self._penalties)
+        return sum(parts[1:], parts[0]) if parts else None
 
     def gauges(self) -> dict[str, float]:
         """Return the figures of all modules, by the module's name and their own."""

@@ -16,6 +16,7 @@ from torch import Tensor, nn
 from torch.autograd.function import once_differentiable
 from torch.nn import functional
 
+from elmo_framework.nn.gates import Gates
 from elmo_framework.nn.highway_step import highway_step, highway_step_backward
 from elmo_framework.nn.product import linear, prepared, product, rounded_up, weight_gradient
 
@@ -105,6 +106,19 @@ class HighwayLstm(nn.Module):
             )
             return outputs
         return _read(words, weights, mask, path)[0]
+
+    def gates(self, name: str) -> Gates | None:
+        """Return the gates of a parameter: i, j, f, o, or those of the highway."""
+        match name:
+            case "input_weight" | "recurrent_weight":
+                return Gates(4, forget=2)
+            case "bias":
+                return Gates(4, forget=2, is_bias=True)
+            case "highway_weight":
+                return Gates(2, forget=None)
+            case "highway_bias" if self.highway_bias is not None:
+                return Gates(len(self.highway_bias), forget=None, is_bias=True)
+        return Gates(1, forget=None)
 
     def _weights(self) -> _Weights:
         bias = self.bias.flatten()

@@ -10,6 +10,7 @@ from jaxtyping import Float
 from torch import Tensor, nn
 from torch.nn import functional
 
+from elmo_framework.nn.gates import Gates
 from elmo_framework.nn.lstm_layer import Clips, LayerProducts, LstmState, read_layer, train_layer
 from elmo_framework.nn.product import Precision, linear, prepared
 
@@ -61,6 +62,12 @@ class ProjectedLstm(nn.Module):
         nn.init.uniform_(self.recurrent_weight, -bound, bound)
         if self.projection_weight is not None:
             nn.init.xavier_uniform_(self.projection_weight)
+
+    def gates(self, name: str) -> Gates | None:
+        """Return the gates of a parameter: i, j, f, o; f is given its 1 outside of b."""
+        if name == "projection_weight":
+            return None
+        return Gates(4, forget=2, is_bias=name == "bias", forget_bias=1.0)
 
     def zero_state(self, num_rows: int) -> LstmState:
         """Return the state before the first step."""

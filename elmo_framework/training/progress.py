@@ -103,6 +103,7 @@ class StepReport:
         seconds: time spent so far.
         update_seconds: time since the update before, without evaluations and checkpoints.
         title: what a message calls its last batch.
+        penalty: what regularization added to the loss; on the device. None without any.
     """
 
     step: int
@@ -115,3 +116,4 @@ class StepReport:
     seconds: float
     update_seconds: float
     title: str
+    penalty: Tensor | None = None

@@ -37,11 +37,15 @@ class StepFigures:
         self._interval, self._rate = interval, Rate()
 
     def of(self, report: StepReport) -> dict[str, float] | None:
-        """Return loss, gradient norm, learning rate and tokens a second where they are due."""
+        """Return loss, gradient norm, learning rate and tokens a second where they are due.
+
+        With a regularizer there is a `penalty` too, which `loss` does not hold.
+        """
         self._rate.count(report)
         if report.step % self._interval:
             return None
-        figures = {
+        figures = {} if report.penalty is None else {"penalty": float(report.penalty)}
+        figures |= {
             "loss": float(report.loss),
             "gradient_norm": float(report.gradient_norm),
             "learning_rate": report.learning_rate,

@@ -155,21 +155,21 @@ class Trainer:
                 self.source.batches(), self.options.num_gradient_accumulation_steps
             ):
                 rate = self._set_rate()
-                loss = self._accumulate_gradients(batches)
+                loss, penalty = self._accumulate_gradients(batches)
                 gradient_norm = self._update()
                 self.progress = self.progress.after_step(
                     seconds=self._seconds(), is_epoch_end=self.source.is_at_epoch_end
                 )
                 self._is_finished = self._is_at_limit()
-                report = self._report(batches, loss, gradient_norm, rate)
+                report = self._report(batches, loss, penalty, gradient_norm, rate)
                 self._update_began = self.progress.seconds
                 yield report
                 if self._is_finished or self._is_out_of_patience():
                     return
 
-    def _accumulate_gradients(self, batches: Sequence[Any]) -> Tensor:
-        """Differentiate the mean loss of some batches; return it."""
-        losses = []
+    def _accumulate_gradients(self, batches: Sequence[Any]) -> tuple[Tensor, Tensor | None]:
+        """Differentiate the mean loss of some batches; return it and the penalty added to it."""
+        losses, penalty = [], None
         for index, held in enumerate(batches):
             batch = to_device(held, self.device)
             is_last = index == len(batches) - 1
@@ -179,7 +179,7 @@ class Trainer:
                 total = loss if penalty is None else loss + penalty
                 torch.autograd.backward(total / len(batches))
             losses.append(loss.detach())
-        return torch.stack(losses).mean()
+        return torch.stack(losses).mean(), None if penalty is None else penalty.detach()
 
     def _loss(self, batch: Any) -> Tensor:
         with autocast(self.device, self.options.precision):
@@ -216,7 +216,12 @@ class Trainer:
         return self._rates[0] * multiplier
 
     def _report(
-        self, batches: Sequence[Any], loss: Tensor, gradient_norm: Tensor, rate: float
+        self,
+        batches: Sequence[Any],
+        loss: Tensor,
+        penalty: Tensor | None,
+        gradient_norm: Tensor,
+        rate: float,
     ) -> StepReport:
         is_epoch_end = self.source.is_at_epoch_end
         report = StepReport(
@@ -230,6 +235,7 @@ class Trainer:
             seconds=self.progress.seconds,
             update_seconds=self.progress.seconds - self._update_began,
             title=batches[-1].title,
+            penalty=penalty,
         )
         if self._is_look_due:
             self._require_sound(report)

@@ -4,6 +4,8 @@
 local feedforward = { num_layers: 2, hidden_dims: 150, activations: 'relu', dropout: 0.2 };  // both
 // The vectors of words that a file has are brought to the length 1, those of others are zero.
 local vectors = { type: 'embedding', trainable: false, normalize: true, missing: 'zeros' };
+// What TensorFlow gives a bias of n numbers when it is told nothing.
+local glorot(n) = { type: 'uniform', a: -std.sqrt(3 / n), b: std.sqrt(3 / n) };
 {
   dataset_reader: { type: 'coref' },
   train_data_path: 'data/conll2012/train.english.v4_gold_conll',
@@ -31,7 +33,8 @@ local vectors = { type: 'embedding', trainable: false, normalize: true, missing:
       },
     },
     // e2e-coref: each sentence by itself; AllenNLP the document as one sequence ('document'). The
-    // gates of e2e-coref's cell are coupled and a fifth of h is dropped; not so in this one.
+    // gates of e2e-coref's cell are coupled, a fifth of h is dropped, and it begins a sentence from a
+    // state that is learned; not so in this one, which is PyTorch's.
     encoder: { type: 'lstm', hidden_size: 200, bidirectional: true },
     encoder_reads: 'sentence',
     mention_feedforward: feedforward,
@@ -45,6 +48,19 @@ local vectors = { type: 'embedding', trainable: false, normalize: true, missing:
     max_training_sentences: 50,  // e2e-coref
     lexical_dropout: 0.5,  // both
     dropout: 0.2,  // both
+    // e2e-coref: TensorFlow's default for all but the encoder, whose gates are orthonormal. There
+    // each gate is one matrix for the word and h together, here it is two. AllenNLP has
+    // xavier_normal for the layers and weight_ih, orthogonal for weight_hh.
+    initializer: [
+      ['encoder.lstm.weight', 'block_orthogonal'],
+      ['encoder.lstm.bias_ih', glorot(600)],  // of three gates there
+      ['encoder.lstm.bias_hh', 'zero'],  // which has one bias
+      ['(token_characters.|_)embedding', 'xavier_uniform'],
+      ['(convolutions|linear_layers).*weight|(score|attention).weight', 'xavier_uniform'],
+      ['convolutions.*bias', glorot(50)],
+      ['linear_layers.*bias', glorot(150)],
+      ['(score|attention).bias', glorot(1)],
+    ],
   },
   data_loader: { batch_size: 1 },  // both
   trainer: {

@@ -34,6 +34,9 @@
     },
     // AllenNLP; the paper has 200 units in the first layer and 100 in the second.
     encoder: { type: 'lstm', hidden_size: 200, num_layers: 2, bidirectional: true, dropout: 0.5 },
+    // AllenNLP, whose other parameters start as PyTorch's do, and so do they here; the paper is
+    // silent.
+    initializer: [['token_characters.embedding', 'xavier_uniform']],
   },
   data_loader: { batch_size: 64 },  // AllenNLP; part of the learning rate, as the loss is a sum
   trainer: {

@@ -26,6 +26,15 @@ local lstm = { type: 'lstm', hidden_size: 300, num_layers: 1, bidirectional: tru
     // Both; Chen et al. have tanh, which the paper replaces.
     output_feedforward: { num_layers: 1, hidden_dims: 300, activations: 'relu', dropout: 0.5 },
     dropout: 0.5,  // both
+    // AllenNLP; the paper is silent.
+    initializer: [
+      ['(linear_layers.*|output_logit.)weight', 'xavier_uniform'],
+      ['(linear_layers.*|output_logit.)bias', 'zero'],
+      ['weight_ih', 'xavier_uniform'],
+      ['weight_hh', 'orthogonal'],
+      ['bias_ih', 'zero'],
+      ['bias_hh', 'lstm_hidden_bias'],
+    ],
   },
   data_loader: { batch_size: 32, bucketing: true },  // both
   trainer: {

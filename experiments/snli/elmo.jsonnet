@@ -7,8 +7,12 @@ local elmo = import '../lib/elmo.libsonnet';
   mix: { type: 'scalar_mix', layer_norm: true, l2: 0.001 },  // paper; AllenNLP has neither
   dropout: 0.5,  // paper; AllenNLP 0, as its own dropout follows at once
 }) + {
-  model+: { attention_dropout: 0.5 },  // paper, with ELMo only
-  // Paper, with ELMo only: an L2 penalty on the recurrent and the feed-forward weights; here on all
-  // that is trained, which is little more: biases and the two mixes.
-  trainer+: { optimizer+: { weight_decay: 0.0001 } },
+  model+: {
+    attention_dropout: 0.5,  // paper, with ELMo only
+    // Paper, with ELMo only: an L2 penalty of 0.0001 on the recurrent and the feed-forward weight
+    // matrices; half of it here, as TensorFlow's penalty is half the sum of squares.
+    regularizer: [
+      ['lstm.weight|(linear_layers.*|output_logit.)weight', { type: 'l2', alpha: 0.00005 }],
+    ],
+  },
 }

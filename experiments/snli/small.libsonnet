@@ -24,6 +24,7 @@
     output_feedforward+: { hidden_dims: 100, dropout: 0.2 },
     dropout: 0.2,
     attention_dropout: 0.0,
+    regularizer: null,
   },
-  trainer+: { optimizer+: { lr: 0.001, weight_decay: 0.0 }, num_epochs: 8, patience: 3 },
+  trainer+: { optimizer+: { lr: 0.001 }, num_epochs: 8, patience: 3 },
 }

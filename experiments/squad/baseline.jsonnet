@@ -1,6 +1,7 @@
 // SQuAD 1.1 without ELMo: bi-attention and self-attention, the model of Clark and Gardner (2018)
 // that the paper starts from. Each number is that of its code (allenai/document-qa), which says
-// the same as the paper, or another as the comment beside it says.
+// the same as the paper, or another as the comment beside it says. So is how parameters start.
+local uniform(bound) = { type: 'uniform', a: -bound, b: bound };
 {
   dataset_reader: { type: 'squad' },
   train_data_path: 'data/squad/train-*.json',
@@ -40,6 +41,17 @@
     projection_dim: 180,
     dropout: 0.2,
     max_span_length: 17,
+    initializer: [
+      ['token_characters.embedding', uniform(0.05)],
+      ['convolutions.*weight', 'xavier_uniform'],
+      ['convolutions.*bias', uniform(std.sqrt(3 / 100))],
+      ['gru.weight', { type: 'truncated_normal', std: 0.05 }],
+      ['gru.bias', 'zero'],
+      // The three vectors of a score: each evenly from +-sqrt(3 / their width).
+      ['score.weight', { type: 'kaiming_uniform', nonlinearity: 'linear' }],
+      ['(_projection|^start|^end).weight', 'xavier_uniform'],
+      ['_projection.bias', 'zero'],
+    ],
   },
   data_loader: { batch_size: 45, bucketing: true },
   trainer: {

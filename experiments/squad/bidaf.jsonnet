@@ -36,6 +36,14 @@
     span_end_encoder: { type: 'lstm', hidden_size: 100, bidirectional: true },
     dropout: 0.2,
     max_span_length: null,
+    // As the parts of AllenNLP start; the others start as PyTorch's do, here and there.
+    initializer: [
+      ['token_characters.embedding', 'xavier_uniform'],
+      ['highway.*weight', { type: 'kaiming_uniform', a: std.sqrt(5) }],  // PyTorch's for layers
+      ['highway.*transform.bias', { type: 'uniform', a: -std.sqrt(1 / 200), b: std.sqrt(1 / 200) }],
+      // There the bias of what is carried is 1; here it is that of the rest.
+      ['highway.*carry.bias', { type: 'constant', val: -1 }],
+    ],
   },
   data_loader: { batch_size: 40, bucketing: true },
   trainer: {

@@ -33,6 +33,12 @@
       use_highway: true,
       use_input_projection_bias: false,
     },
+    // Code of He et al.; AllenNLP has an orthogonal projection, which is what it is without this.
+    // The encoder starts as in both: each gate orthonormal, biases 0, that of the forget gate 1.
+    initializer: [
+      ['^predicate_embedding|^projection.weight', { type: 'normal', std: 0.01 }],
+      ['^projection.bias', 'zero'],
+    ],
   },
   data_loader: { batch_size: 80, bucketing: true },  // paper and AllenNLP
   trainer: {

@@ -5,12 +5,15 @@ from __future__ import annotations
 import ast
 import inspect
 import re
+import textwrap
 from pathlib import Path
 
+from elmo_framework import components
 from elmo_framework.common.component import Component
 from elmo_framework.common.describe import documented
 from elmo_framework.common.registry import families, members
 from elmo_framework.common.signature import parameters
+from elmo_framework.model.model import Model
 
 ROOT = Path(__file__).parents[2]
 PACKAGE = ROOT / "elmo_framework"
@@ -72,6 +75,18 @@ def test_a_registered_class_is_final() -> None:
         if not getattr(member, "__final__", False) or inspect.isabstract(member)
     ]
     assert open_classes == []
+
+
+def test_every_model_applies_its_initializer_and_regularizer_last() -> None:
+    components.load()
+    models = [model for model in members(Model).values() if model in registered()]
+    assert len(models) >= 10
+    for model in models:
+        assert {"initializer", "regularizer"} <= parameters(model).keys()
+        constructor = ast.parse(textwrap.dedent(inspect.getsource(model.__init__))).body[0]
+        assert isinstance(constructor, ast.FunctionDef)
+        last = ast.unparse(constructor.body[-1])
+        assert last == "self.initialize(initializer, regularizer)", model
 
 
 def test_no_pickle_is_loaded() -> None:

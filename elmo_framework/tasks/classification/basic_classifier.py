@@ -18,6 +18,8 @@ from elmo_framework.encoders.feedforward import FeedForwardOptions
 from elmo_framework.encoders.pooler import Pooler
 from elmo_framework.model.classifier import Classifier
 from elmo_framework.model.head import Head
+from elmo_framework.model.initializer import Initializers
+from elmo_framework.model.regularizer import Regularizers
 from elmo_framework.tasks.classification.batch import ClassificationBatch
 from elmo_framework.tasks.classification.task import TextClassificationTask
 
@@ -51,6 +53,8 @@ class BasicClassifier(Classifier[ClassificationBatch]):
         output_embedder: TokenEmbedder | None = None,
         feedforward: FeedForwardOptions | None = None,
         dropout: Annotated[float, Ge(0), Lt(1)] = 0.0,
+        initializer: Initializers | None = None,
+        regularizer: Regularizers | None = None,
     ) -> None:
         super().__init__(vocabularies)
         self.embedder = embedder
@@ -62,6 +66,7 @@ class BasicClassifier(Classifier[ClassificationBatch]):
         self.feedforward = None if feedforward is None else feedforward.build(input_dim=pooled_dim)
         hidden_dim = pooled_dim if self.feedforward is None else self.feedforward.output_dim
         self.projection = nn.Linear(hidden_dim, self.num_labels)
+        self.initialize(initializer, regularizer)
 
     def logits(self, batch: ClassificationBatch) -> Float[Tensor, "batch labels"]:
         """Score the labels of each text."""

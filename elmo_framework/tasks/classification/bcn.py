@@ -19,6 +19,8 @@ from elmo_framework.encoders.feedforward import FeedForwardOptions
 from elmo_framework.encoders.self_attentive import SelfAttentivePooler
 from elmo_framework.model.classifier import Classifier
 from elmo_framework.model.head import Head
+from elmo_framework.model.initializer import Initializers
+from elmo_framework.model.regularizer import Regularizers
 from elmo_framework.nn.masking import masked_max, masked_mean, masked_min
 from elmo_framework.nn.soft_alignment import self_alignment
 from elmo_framework.tasks.classification.batch import ClassificationBatch
@@ -62,6 +64,8 @@ class BiattentiveClassifier(Classifier[ClassificationBatch]):
         pre_encode_feedforward: FeedForwardOptions | None = None,
         embedding_dropout: Annotated[float, Ge(0), Lt(1)] = 0.0,
         integrator_dropout: Annotated[float, Ge(0), Lt(1)] = 0.0,
+        initializer: Initializers | None = None,
+        regularizer: Regularizers | None = None,
     ) -> None:
         super().__init__(vocabularies)
         dim = embedder.output_dim
@@ -81,6 +85,7 @@ class BiattentiveClassifier(Classifier[ClassificationBatch]):
         self.output_layer = output_layer.build(
             input_dim=_NUM_POOLS * integrated_dim, num_labels=self.num_labels
         )
+        self.initialize(initializer, regularizer)
 
     def logits(self, batch: ClassificationBatch) -> Float[Tensor, "batch labels"]:
         """Score the labels of each text."""

@@ -23,6 +23,8 @@ from elmo_framework.encoders.encoder import Encoder
 from elmo_framework.encoders.feedforward import FeedForwardOptions
 from elmo_framework.metrics.coreference import Resolution
 from elmo_framework.model.head import Head, HeadOutput
+from elmo_framework.model.initializer import Initializers
+from elmo_framework.model.regularizer import Regularizers
 from elmo_framework.tasks.coreference.antecedents import AntecedentScorer
 from elmo_framework.tasks.coreference.batch import CoreferenceBatch
 from elmo_framework.tasks.coreference.choices import antecedent_loss, resolved, with_dummy
@@ -109,6 +111,8 @@ class SpanRanker(Head[CoreferenceBatch]):
         max_training_sentences: Annotated[int, Gt(0)] | None = 50,
         lexical_dropout: Annotated[float, Ge(0), Lt(1)] = 0.5,
         dropout: Annotated[float, Ge(0), Lt(1)] = 0.2,
+        initializer: Initializers | None = None,
+        regularizer: Regularizers | None = None,
     ) -> None:
         super().__init__()
         self._max_training_sentences = max_training_sentences
@@ -135,6 +139,7 @@ class SpanRanker(Head[CoreferenceBatch]):
             use_speakers=use_speakers,
             genres=vocabularies.words("genres") if use_genre else None,
         )
+        self.initialize(initializer, regularizer)
 
     def forward(self, batch: CoreferenceBatch) -> CoreferenceOutput:
         """Rank the antecedents of the spans of each document."""

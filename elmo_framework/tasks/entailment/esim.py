@@ -18,6 +18,8 @@ from elmo_framework.encoders.encoder import Encoder
 from elmo_framework.encoders.feedforward import FeedForwardOptions
 from elmo_framework.model.classifier import Classifier
 from elmo_framework.model.head import Head
+from elmo_framework.model.initializer import Initializers
+from elmo_framework.model.regularizer import Regularizers
 from elmo_framework.nn.masking import masked_max, masked_mean
 from elmo_framework.nn.packing import Packing
 from elmo_framework.nn.soft_alignment import soft_alignment
@@ -64,6 +66,8 @@ class Esim(Classifier[EntailmentBatch]):
         output_embedder: TokenEmbedder | None = None,
         dropout: Annotated[float, Ge(0), Lt(1)] = 0.5,
         attention_dropout: Annotated[float, Ge(0), Lt(1)] = 0.0,
+        initializer: Initializers | None = None,
+        regularizer: Regularizers | None = None,
     ) -> None:
         super().__init__(vocabularies)
         self.embedder, self.output_embedder = embedder, output_embedder
@@ -79,6 +83,7 @@ class Esim(Classifier[EntailmentBatch]):
         self.variational_dropout = VariationalDropout(dropout)
         self.dropout = nn.Dropout(dropout)
         self.attention_dropout = nn.Dropout(attention_dropout)
+        self.initialize(initializer, regularizer)
 
     def logits(self, batch: EntailmentBatch) -> Float[Tensor, "batch labels"]:
         """Score the labels of each pair."""

@@ -32,7 +32,9 @@ from elmo_framework.data.text import Indexer
 from elmo_framework.data.vocabulary import Vocabularies
 from elmo_framework.metrics.perplexity import perplexity
 from elmo_framework.metrics.shares import share
+from elmo_framework.model.initializer import Initializers
 from elmo_framework.model.model import Model, Output
+from elmo_framework.model.regularizer import Regularizers
 from elmo_framework.model.tensor_files import load_tensors, save_tensors
 from elmo_framework.nn.sampled_softmax import SampledSoftmax
 from elmo_framework.tasks.language_modeling.batch import Window, WindowBatch
@@ -100,6 +102,8 @@ class BiLanguageModel(Model[WindowBatch]):
         max_vocabulary_size: Annotated[int, Gt(0)] | None = None,
         min_count: Annotated[int, Gt(0)] = 1,
         weights_follow: Injected[bool] = False,
+        initializer: Initializers | None = None,
+        regularizer: Regularizers | None = None,
     ) -> None:
         super().__init__()
         self.bilm = BiLm(token_encoder=token_encoder, context_layers=context_layers)
@@ -115,6 +119,7 @@ class BiLanguageModel(Model[WindowBatch]):
                 *(num_samples, len(self._vocabulary)),
             )
         self._states: dict[Direction, State] = {}
+        self.initialize(initializer, regularizer)
 
     @property
     def indexers(self) -> Sequence[Indexer]:

@@ -15,6 +15,8 @@ from elmo_framework.embedders.text_embedder import TextEmbedder
 from elmo_framework.embedders.token_embedder import TokenEmbedder
 from elmo_framework.encoders.encoder import Encoder
 from elmo_framework.model.head import Head
+from elmo_framework.model.initializer import Initializers
+from elmo_framework.model.regularizer import Regularizers
 from elmo_framework.nn.highway import Highway
 from elmo_framework.nn.soft_alignment import masked_softmax
 from elmo_framework.nn.trilinear_attention import BiAttention
@@ -49,6 +51,8 @@ class Bidaf(AnswerHead):
         output_embedder: TokenEmbedder | None = None,
         dropout: Annotated[float, Ge(0), Lt(1)] = 0.2,
         max_span_length: Annotated[int, Gt(0)] | None = None,
+        initializer: Initializers | None = None,
+        regularizer: Regularizers | None = None,
     ) -> None:
         super().__init__(embedder, output_embedder, max_span_length)
         self.dropout = nn.Dropout(dropout)
@@ -62,6 +66,7 @@ class Bidaf(AnswerHead):
         self.start = nn.Linear(attended_dim + modeled_dim, 1, bias=False)
         self.span_end_encoder = span_end_encoder.build(input_dim=attended_dim + 3 * modeled_dim)
         self.end = nn.Linear(attended_dim + self.span_end_encoder.output_dim, 1, bias=False)
+        self.initialize(initializer, regularizer)
 
     def encode(
         self, vectors: Float[Tensor, "batch tokens dim"], mask: Bool[Tensor, "batch tokens"]

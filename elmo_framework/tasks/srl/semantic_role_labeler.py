@@ -20,6 +20,8 @@ from elmo_framework.embedders.text_embedder import TextEmbedder
 from elmo_framework.embedders.token_embedder import TokenEmbedder
 from elmo_framework.encoders.encoder import Encoder
 from elmo_framework.model.head import Head, HeadOutput
+from elmo_framework.model.initializer import Initializers
+from elmo_framework.model.regularizer import Regularizers
 from elmo_framework.nn.crf import Constraints, best_sequences, penalties
 from elmo_framework.tasks.srl.batch import UNCOUNTED, SrlBatch
 from elmo_framework.tasks.srl.example import Proposition
@@ -72,6 +74,8 @@ class SemanticRoleLabeler(Head[SrlBatch]):
         output_embedder: TokenEmbedder | None = None,
         binary_feature_dim: Annotated[int, Gt(0)] = 100,
         embedding_dropout: Annotated[float, Ge(0), Lt(1)] = 0.0,
+        initializer: Initializers | None = None,
+        regularizer: Regularizers | None = None,
     ) -> None:
         super().__init__()
         self._labels = vocabularies.required_labels()
@@ -88,6 +92,7 @@ class SemanticRoleLabeler(Head[SrlBatch]):
         )
         for name, added in penalties(constraints, len(self._labels)).items():
             self.register_buffer(name, added, persistent=False)
+        self.initialize(initializer, regularizer)
 
     def forward(self, batch: SrlBatch) -> SrlOutput:
         """Score the tags of each word for each predicate."""

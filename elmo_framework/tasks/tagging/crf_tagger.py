@@ -14,6 +14,8 @@ from elmo_framework.embedders.text_embedder import TextEmbedder
 from elmo_framework.embedders.token_embedder import TokenEmbedder
 from elmo_framework.encoders.encoder import Encoder
 from elmo_framework.model.head import Head
+from elmo_framework.model.initializer import Initializers
+from elmo_framework.model.regularizer import Regularizers
 from elmo_framework.tasks.tagging.tagger import Tagger, tag_crf
 
 _log = logging.getLogger(__name__)
@@ -47,6 +49,8 @@ class CrfTagger(Tagger):
         include_start_end_transitions: bool = False,
         constrain_transitions: bool = True,
         label_encoding: Scheme | None = None,
+        initializer: Initializers | None = None,
+        regularizer: Regularizers | None = None,
     ) -> None:
         super().__init__(
             embedder=embedder,
@@ -63,3 +67,4 @@ class CrfTagger(Tagger):
             self._scheme if constrain_transitions else None,
             include_start_end_transitions=include_start_end_transitions,
         )
+        self.initialize(initializer, regularizer)

@@ -12,6 +12,8 @@ from elmo_framework.embedders.text_embedder import TextEmbedder
 from elmo_framework.embedders.token_embedder import TokenEmbedder
 from elmo_framework.encoders.encoder import Encoder
 from elmo_framework.model.head import Head
+from elmo_framework.model.initializer import Initializers
+from elmo_framework.model.regularizer import Regularizers
 from elmo_framework.tasks.tagging.tagger import Tagger, tag_crf
 
 
@@ -40,6 +42,8 @@ class SimpleTagger(Tagger):
         output_encoder: Lazy[Encoder] | None = None,
         dropout: Annotated[float, Ge(0), Lt(1)] = 0.0,
         decoder: Literal["softmax", "crf"] = "softmax",
+        initializer: Initializers | None = None,
+        regularizer: Regularizers | None = None,
     ) -> None:
         super().__init__(
             embedder=embedder,
@@ -50,3 +54,4 @@ class SimpleTagger(Tagger):
             dropout=dropout,
         )
         self.crf = tag_crf(self._labels, self._scheme) if decoder == "crf" else None
+        self.initialize(initializer, regularizer)

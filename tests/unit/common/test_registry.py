@@ -43,13 +43,13 @@ def refusal(hint: Any, default: Any = ...) -> str:
     return str(caught.value).removeprefix("refusal.<locals>.")
 
 
-WHERE = "a component or a dataclass stands alone, in list[...], in dict[str, ...]"
+WHERE = "a component or a dataclass stands alone, in list[...], in dict[str, ...], in tuple[A, B]"
 
 
 @pytest.mark.parametrize(
     ("hint", "shown"),
     [
-        (tuple[Encoder, Encoder], "tuple[Encoder, Encoder]"),
+        (tuple[Encoder, ...], "tuple[Encoder, Ellipsis]"),
         (Encoder | LayerMix, "Encoder | LayerMix"),
         (Lazy[Encoder] | Lazy[LayerMix] | None, "Lazy[Encoder] | Lazy[LayerMix] | None"),
         (Encoder | str, "Encoder | str"),

@@ -167,6 +167,14 @@ def test_a_trained_bilm_is_a_part_of_the_module_and_of_its_weights(folder: Path)
     assert embedder.num_frozen_parameters == 0
 
 
+def test_the_weights_of_a_trained_bilm_count_as_read_from_a_file(folder: Path) -> None:
+    tuned, frozen = build(bilm=str(folder), requires_grad=True), build(bilm=str(folder))
+    assert tuned.bilm is not None
+    found = {id(parameter) for parameter in tuned.parameters_from_file()}
+    assert found == {id(parameter) for parameter in tuned.bilm.parameters()} != set()
+    assert list(frozen.parameters_from_file()) == []
+
+
 def test_a_trained_bilm_gives_what_a_frozen_one_gives(folder: Path) -> None:
     trained = build(bilm=folder, requires_grad=True).eval()
     frozen = build(bilm=folder, cache_dtype="float32").eval()

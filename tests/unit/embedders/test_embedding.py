@@ -105,6 +105,13 @@ def test_vectors_start_from_a_file(file, caplog):
     assert caplog.messages == [f"{file}: vectors for 2 of 3 words (66.7 %), and for 1 unseen one"]
 
 
+def test_only_a_table_with_a_file_counts_as_read_from_one(file):
+    with_file, without = embedder(pretrained_file=file), embedder()
+
+    assert [p is with_file.embedding.weight for p in with_file.parameters_from_file()] == [True]
+    assert list(without.parameters_from_file()) == []
+
+
 def test_words_that_the_file_lacks_start_from_zeros(file):
     [[ran, unknown]] = vectors(embedder(pretrained_file=file, missing="zeros"), "ran mouse")
 

@@ -7,12 +7,26 @@ import pytest
 from elmo_framework import components
 from elmo_framework.common.build import parse
 from elmo_framework.common.component import Lazy
+from elmo_framework.common.config import Config
 from elmo_framework.common.errors import ConfigError
+from elmo_framework.common.filled import filled
 from elmo_framework.experiment.experiment import Experiment
-from elmo_framework.experiment.model_report import ModelReport, Width, inspect_model
+from elmo_framework.experiment.model_report import (
+    ModelReport,
+    Width,
+    inspect_model,
+    model_problems,
+)
 from elmo_framework.experiment.parameter_counts import amount_as_json
 
 components.load()
+
+EXPERIMENTS = Path(__file__).parents[3] / "experiments"
+WITHOUT_BILM = [
+    *EXPERIMENTS.glob("*/baseline.jsonnet"),
+    EXPERIMENTS / "squad/bidaf.jsonnet",
+    EXPERIMENTS / "pretrain/tiny.jsonnet",
+]
 
 
 @pytest.fixture
@@ -129,3 +143,32 @@ def test_scores_of_the_task_of_the_head_and_of_types_pass(data: Path, metric: st
 def test_a_size_near_that_of_a_placeholder_is_still_a_number(data: Path, hidden_size: int) -> None:
     report = inspect_model(experiment(data, {"hidden_size": hidden_size}), reads_data=False)
     assert parts(report)["encoder"] == 4 * hidden_size * (50 + hidden_size + 2)
+
+
+@pytest.mark.parametrize("path", WITHOUT_BILM, ids=lambda path: f"{path.parent.name}-{path.stem}")
+def test_the_rules_of_a_shipped_config_fit_its_parameters(path: Path) -> None:
+    raw = Config.load(path).raw
+    model: Lazy[Any] = parse(Experiment, raw, source="job").arguments["model"]
+    assert model_problems(model) == []
+
+    rules = [*(raw["model"].get("initializer") or []), ["no_such_parameter", "zero"]]
+    raw["model"] |= {"initializer": rules, "regularizer": [["neither_this", "l2"]]}
+    model = parse(Experiment, raw, source="job").arguments["model"]
+    assert [problem.path for problem in model_problems(model)] == [
+        f"model.initializer[{len(rules) - 1}][0]",
+        "model.regularizer[0][0]",
+    ]
+
+
+def test_an_initializer_that_cannot_fill_is_reported_with_wrong_sizes(data: Path) -> None:
+    job = experiment(data, encoder={"input_size": 7})
+    model = {**filled(job)["model"], "initializer": [["bias_hh", "orthogonal"]]}
+    raw = {**filled(job), "model": model}
+
+    with pytest.raises(ConfigError) as caught:
+        inspect_model(parse(Experiment, raw, source="job"), reads_data=False)
+
+    assert [problem.path for problem in caught.value.problems] == [
+        "model.encoder.input_size",
+        "model.initializer[0][1]",
+    ]

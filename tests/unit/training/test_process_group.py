@@ -64,8 +64,12 @@ def work(rank: int, directory: Path) -> None:
         trainable.zero_grad()
         with local_gradients(trainable):
             own = gradient(model, lambda: trainable(rows[:1]).square().mean()).clone()
-        both = gradient(model, lambda: trainable(rows[1:]).square().mean())
-        torch.save([joint, own, both], directory / f"{rank}.pt")
+        both = gradient(model, lambda: trainable(rows[1:]).square().mean()).clone()
+        trainable.zero_grad()
+        penalized = gradient(
+            model, lambda: trainable(rows).square().mean() + 0.5 * model.weight.square().sum()
+        )
+        torch.save([joint, own, both, penalized], directory / f"{rank}.pt")
         group.wait()
 
 
@@ -75,7 +79,7 @@ def mean_square(model: nn.Linear, *rows: int) -> Callable[[], Tensor]:
 
 @pytest.fixture(scope="module")
 def gradients_of_two(tmp_path_factory: pytest.TempPathFactory) -> list[list[Tensor]]:
-    """What each of two processes found: a joint gradient, then one of its own, then both."""
+    """What each of two processes found: a joint gradient, one of its own, both, a penalized one."""
     directory = tmp_path_factory.mktemp("two")
     assert in_two_processes(partial(work, directory=directory)) == [0, 0]
     return [torch.load(directory / f"{rank}.pt", weights_only=True) for rank in range(2)]
@@ -86,8 +90,14 @@ def test_two_processes_have_the_gradient_of_the_joint_batch(
 ) -> None:
     model = new_model()
     expected = gradient(model, mean_square(model, 0, 1, 2, 3))
-    for joint, _, _ in gradients_of_two:
+    for joint, *_ in gradients_of_two:
         torch.testing.assert_close(joint, expected)
+
+
+def test_a_penalty_counts_once_for_two_processes(gradients_of_two: list[list[Tensor]]) -> None:
+    weight = new_model().weight.detach()
+    for joint, _, _, penalized in gradients_of_two:
+        torch.testing.assert_close(penalized, joint + weight)
 
 
 def test_gradients_of_all_but_the_last_batch_wait_for_that_one(
@@ -95,7 +105,7 @@ def test_gradients_of_all_but_the_last_batch_wait_for_that_one(
 ) -> None:
     model = new_model()
     expected = gradient(model, mean_square(model, 0, 2), mean_square(model, 1, 3))
-    for rank, (_, own, both) in enumerate(gradients_of_two):
+    for rank, (_, own, both, _) in enumerate(gradients_of_two):
         alone = new_model()
         torch.testing.assert_close(own, gradient(alone, mean_square(alone, 2 * rank)))
         torch.testing.assert_close(both, expected)

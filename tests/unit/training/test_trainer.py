@@ -15,7 +15,9 @@ import pytest
 import torch
 from torch import nn
 
+from elmo_framework.common.build import parse
 from elmo_framework.common.errors import RunError, StoppedError
+from elmo_framework.model.regularizer import Regularizer
 from elmo_framework.training import trainer as trainer_module
 from elmo_framework.training.checkpointer import Checkpointer, Snapshot
 from elmo_framework.training.observer import Observer
@@ -258,6 +260,38 @@ def test_penalties_are_added_to_the_loss_once_an_update(
     start = torch.cat([parameter.detach().flatten() for parameter in toy.model.parameters()])
     torch.testing.assert_close(weight_changes(toy), change - 0.1 * start, atol=1e-6, rtol=1e-5)
     assert told.losses == free.losses
+
+
+@pytest.mark.parametrize("num_accumulated", [1, 2])
+def test_regularization_is_in_the_gradient_and_in_no_score(
+    tmp_path: Path, num_accumulated: int
+) -> None:
+    options: dict[str, Any] = {
+        "num_steps": 1,
+        "num_gradient_accumulation_steps": num_accumulated,
+        "optimizer": {"type": "sgd", "lr": 0.1},
+    }
+    free, told = Recorder(), Recorder()
+    unregularized = Toy(tmp_path / "a", observers=[free], **options)
+    change = weight_changes(unregularized)
+    toy = Toy(tmp_path / "b", observers=[told], **options)
+    l2 = parse(Regularizer, {"type": "l2", "alpha": 0.5}, source="toy")
+    toy.model.initialize(None, [(".*weight", l2)])
+    weights = [p.detach().clone() for n, p in toy.model.named_parameters() if "weight" in n]
+    decay = torch.cat(
+        [
+            (p.detach() if "weight" in name else torch.zeros_like(p)).flatten()
+            for name, p in toy.model.named_parameters()
+        ]
+    )
+    torch.testing.assert_close(weight_changes(toy), change - 0.1 * decay, atol=1e-6, rtol=1e-5)
+    assert told.losses == free.losses
+    (report,) = told.reports
+    assert float(report.penalty) == pytest.approx(sum(float(w.square().sum()) / 2 for w in weights))
+    assert free.reports[0].penalty is None
+    scores = toy.trainer.progress.last_scores
+    toy.model.initialize(None, None)
+    assert toy.trainer.evaluator.scores(toy.model) == scores
 
 
 def test_the_gradient_norm_is_that_before_clipping(tmp_path: Path) -> None:

@@ -11,7 +11,10 @@ def test_the_config_with_elmo_is_the_baseline_elmo_and_the_papers_regularization
     assert first == second
     assert first["mix"] == {"type": "scalar_mix", "layer_norm": True, "l2": 0.001}
     assert elmo["model"].pop("attention_dropout") == 0.5
-    assert elmo["trainer"]["optimizer"].pop("weight_decay") == 0.0001
+    ((names, penalty),) = elmo["model"].pop("regularizer")
+    assert penalty == {"type": "l2", "alpha": 0.0001 / 2}
+    assert "weight" in names
+    assert "bias" not in names
     assert elmo == baseline
 
 

@@ -1,0 +1,132 @@
+"""Applies initializers and regularizers to the parameters whose names they are given for."""
+
+from __future__ import annotations
+
+import logging
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any, NamedTuple, Protocol, TypeVar, runtime_checkable
+
+import torch
+from torch import Tensor, nn
+
+from elmo_framework.common.component import Component, Lazy
+from elmo_framework.common.errors import Problem
+from elmo_framework.common.patterns import no_match
+from elmo_framework.common.sizes import refuse
+from elmo_framework.model.initializer import Initializers, Prevent
+from elmo_framework.model.regularizer import Regularizer, Regularizers
+from elmo_framework.nn.gates import gates_of
+
+ComponentT = TypeVar("ComponentT", bound=Component)
+
+_log = logging.getLogger(__name__)
+
+
+@runtime_checkable
+class ReadsWeights(Protocol):
+    """A module some of whose parameters are read from a file when it is built."""
+
+    def parameters_from_file(self) -> Iterable[Tensor]:
+        """Return them."""
+
+
+class Penalty(NamedTuple):
+    """A parameter and what penalizes it."""
+
+    parameter: nn.Parameter
+    regularizer: Regularizer
+
+
+def initialize(model: nn.Module, rules: Initializers | None) -> None:
+    """Fill the parameters of a model; those that no rule is for stay as they are.
+
+    What was read from a file stays too: pretrained vectors, a biLM that is trained with the task.
+    So does the vector of padding, which is zero.
+
+    Raises:
+        ConfigError: an expression is found in no name, or an initializer cannot fill a parameter;
+            with all such problems.
+    """
+    if not rules:
+        return
+    from_file = {id(parameter) for parameter in _parameters_from_file(model)}
+    problems: list[Problem] = []
+    for lazy, names in _assigned(model, rules, problems):
+        initializer = lazy.build()
+        if isinstance(initializer, Prevent):
+            continue
+        kept = [name for name in names if id(model.get_parameter(name)) in from_file]
+        if names and kept == names:
+            problems.append(Problem(lazy.path, f"every match is read from a file: {_first(kept)}"))
+        for name in names:
+            if name not in kept:
+                try:
+                    _fill(model, name, initializer)
+                except ValueError as error:
+                    problems.append(Problem(lazy.path, f"cannot fill {name!r}: {error}"))
+                    break
+    refuse(problems, source=rules[0][1].source)
+
+
+def penalties(model: nn.Module, rules: Regularizers | None) -> list[Penalty]:
+    """Return what penalizes the parameters of a model.
+
+    Raises:
+        ConfigError: an expression is found in no name.
+    """
+    if not rules:
+        return []
+    problems: list[Problem] = []
+    found = [
+        Penalty(model.get_parameter(name), regularizer)
+        for lazy, names in _assigned(model, rules, problems)
+        for regularizer in [lazy.build()]
+        for name in names
+    ]
+    refuse(problems, source=rules[0][1].source)
+    return found
+
+
+def total_penalty(penalties: Iterable[Penalty]) -> Iterator[Tensor]:
+    """Yield the penalty of each parameter that is trained."""
+    for parameter, regularizer in penalties:
+        if parameter.requires_grad:
+            yield regularizer.penalty(parameter)
+
+
+def _assigned(
+    model: nn.Module, rules: Sequence[tuple[str, Lazy[ComponentT]]], problems: list[Problem]
+) -> list[tuple[Lazy[ComponentT], list[str]]]:
+    """Return the names of the parameters that each rule is the first for; note idle rules."""
+    names = [name for name, _ in model.named_parameters()]
+    assigned: list[tuple[Lazy[ComponentT], list[str]]] = []
+    taken: set[str] = set()
+    for pattern, lazy in rules:
+        matches = [name for name in names if re.search(pattern, name)]
+        if not matches:
+            path = lazy.path.removesuffix("[1]") + "[0]"
+            problems.append(Problem(path, no_match(pattern, names)))
+        assigned.append((lazy, [name for name in matches if name not in taken]))
+        taken.update(matches)
+    return assigned
+
+
+def _parameters_from_file(model: nn.Module) -> Iterator[Tensor]:
+    for module in model.modules():
+        if isinstance(module, ReadsWeights):
+            yield from module.parameters_from_file()
+
+
+@torch.no_grad()
+def _fill(model: nn.Module, name: str, initializer: Any) -> None:
+    path, _, own_name = name.rpartition(".")
+    module, parameter = model.get_submodule(path), model.get_parameter(name)
+    initializer.fill(parameter, gates_of(module, own_name))
+    padding = module.padding_idx if isinstance(module, nn.Embedding) else None
+    if padding is not None and own_name == "weight":
+        parameter[padding] = 0
+
+
+def _first(names: Sequence[str]) -> str:
+    return ", ".join(map(repr, names[:3])) + (", ..." if len(names) > 3 else "")

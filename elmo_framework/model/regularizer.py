@@ -1,0 +1,64 @@
+"""The family of regularizers: what a parameter adds to the training loss."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from typing import Annotated, TypeAlias, final
+
+from annotated_types import Ge
+from torch import Tensor
+
+from elmo_framework.common.component import Lazy
+from elmo_framework.common.patterns import Regex
+from elmo_framework.common.registry import Registrable
+
+
+class Regularizer(Registrable, ABC):
+    """Penalizes a parameter."""
+
+    default_member = "l2"
+
+    @abstractmethod
+    def penalty(self, parameter: Tensor) -> Tensor:
+        """Return what a parameter adds to the training loss: one number."""
+
+
+Regularizers: TypeAlias = list[tuple[Regex, Lazy[Regularizer]]]
+"""Which parameters are penalized how: the first expression that is found in a name decides."""
+
+
+@final
+@Regularizer.register("l1")
+@dataclass(frozen=True)
+class L1(Regularizer):
+    """alpha * sum |w|.
+
+    Args:
+        alpha: weight of the penalty.
+    """
+
+    alpha: Annotated[float, Ge(0)] = 0.01
+
+    def penalty(self, parameter: Tensor) -> Tensor:
+        """Return the penalty."""
+        return self.alpha * parameter.abs().sum()
+
+
+@final
+@Regularizer.register("l2")
+@dataclass(frozen=True)
+class L2(Regularizer):
+    """alpha * sum w^2.
+
+    An optimizer's `weight_decay` of 2 * alpha has the same gradient.
+
+    Args:
+        alpha: weight of the penalty.
+    """
+
+    alpha: Annotated[float, Ge(0)] = 0.01
+
+    def penalty(self, parameter: Tensor) -> Tensor:
+        """Return the penalty."""
+        return self.alpha * parameter.square().sum()
