@@ -1,7 +1,8 @@
 # Every job of this project. `make help` lists them; PIP_ARGS reaches pip.
 PYTHON ?= python3
 PIP_ARGS ?=
-VENV := .venv
+# Another interpreter has an environment of its own: `make test PYTHON=python3.13`.
+VENV := .venv$(patsubst %,-%,$(filter-out python3,$(notdir $(PYTHON))))
 RUN := $(VENV)/bin/python -m
 STAMP := $(VENV)/installed
 # Models this small gain nothing from threads, and lose much where cores are shared.
@@ -11,7 +12,7 @@ TEST_ENVIRONMENT := $(ONE_THREAD) CUDA_VISIBLE_DEVICES=
 TWO_AT_ONCE := -n 2 --dist loadfile
 
 .DEFAULT_GOAL := help
-.PHONY: help install demo test lint types layers tests coverage format golden same-loss mutants crash-campaign random-bilm bench clean
+.PHONY: help install demo test lint types layers tests coverage format golden same-loss mutants crash-campaign random-bilm fuzz bench clean
 
 help:  ## list the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | sort | expand -t 18
@@ -69,8 +70,11 @@ random-bilm: install  ## write a biLM before training (BILM=mini OUT=runs/mini-r
 	$(VENV)/bin/python benchmarks/random_bilm.py $(or $(BILM),mini) \
 		--output-dir $(or $(OUT),runs/$(notdir $(or $(BILM),mini))-random) --seed $(or $(SEED),13370)
 
+fuzz: install  ## use N mutated configs, data, weights, runs and corpora each (N=1000, TARGETS=...)
+	$(TEST_ENVIRONMENT) $(RUN) tests.fuzz $(TARGETS) --number $(or $(N),1000)
+
 bench: install  ## compare our speed with that of others (PEERS=DIR SCRIPTS=DIR ARGS=...)
 	$(VENV)/bin/python benchmarks/compare.py --peers '$(PEERS)' --scripts '$(SCRIPTS)' $(ARGS)
 
 clean:  ## remove the environment and what the demo made
-	rm -rf $(VENV) runs/demo
+	rm -rf .venv .venv-* runs/demo

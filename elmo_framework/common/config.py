@@ -118,6 +118,9 @@ class _Importer:
 
 
 def _evaluate(source: str, text: str, variables: Mapping[str, str], importer: _Importer) -> Any:
+    if "\0" in text:
+        line = text[: text.index("\0")].count("\n") + 1
+        _refuse(f"{source}:{line}", "is not text: it contains a null character")
     try:
         written = _jsonnet.evaluate_snippet(
             source, text, ext_vars=variables, import_callback=importer

@@ -108,6 +108,13 @@ def test_bytes_that_are_not_utf8_are_named_with_their_line(file: Path) -> None:
     assert refusal(file) == f"{file}:2: is not UTF-8: byte 0xff"
 
 
+def test_null_character_is_named_with_its_line(tmp_path: Path) -> None:
+    path = tmp_path / "config.jsonnet"
+    path.write_bytes(b"{\n a: 1,\0\n}")
+    with pytest.raises(ConfigError, match=r"config\.jsonnet:2: is not text: it contains a null"):
+        Config.load(path)
+
+
 def test_an_override_in_bad_jsonnet_names_the_place(file: Path) -> None:
     file.write_text("{}")
     with pytest.raises(ConfigError, match=r"--overrides:1:7: "):

@@ -1,0 +1,1 @@
+"""Fuzzers: mutated configs, data, weights, runs and corpora (`make fuzz N=1000`)."""

@@ -1,0 +1,345 @@
+"""What is fuzzed: each target makes valid input once, mutates it, and uses it as a user would."""
+
+from __future__ import annotations
+
+import io
+import json
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from contextlib import chdir, redirect_stderr, redirect_stdout
+from pathlib import Path
+from random import Random
+from shutil import copytree, rmtree
+from typing import Any, ClassVar, final
+
+from elmo_framework import load_bilm
+from elmo_framework.commands.main import main
+from elmo_framework.common.build import parse
+from elmo_framework.common.config import Config
+from elmo_framework.common.errors import DataError, ElmoFrameworkError
+from elmo_framework.common.registry import members
+from elmo_framework.data.reader import DatasetReader
+from elmo_framework.model.model import Model
+from tests.experiment.jobs import DATA, PRETRAINING, ROOT, arguments, pretrain, tagging_with
+from tests.fuzz.mutation import mutated_bytes, mutated_json, mutated_text
+from tests.fuzz.samples import SAMPLES
+from tests.numpy_bilm import NumpyBiLm
+
+_LONGEST_MESSAGE = 4000
+_TWICE = 5
+"""Each case of so many is tried a second time."""
+_Use = Callable[[], str]
+
+
+class FuzzError(Exception):
+    """What no input may cause."""
+
+
+class Target(ABC):
+    """One kind of input.
+
+    Attributes:
+        name: what the command line calls it.
+
+    Args:
+        folder: for the valid input and the cases.
+    """
+
+    name: ClassVar[str]
+
+    def __init__(self, folder: Path) -> None:
+        self.folder, self.case_folder = folder / "valid", folder / "case"
+        self.folder.mkdir(parents=True, exist_ok=True)
+        self.prepare()
+
+    def attempt(self, number: int, *, seed: int = 0) -> str:
+        """Use the mutated input of a number, every fifth twice; return what came out.
+
+        Raises:
+            FuzzError: a message without the form of one, or two uses that differ.
+            Exception: a traceback that a user would see.
+        """
+        outcomes = []
+        for _ in range(1 if number % _TWICE else 2):
+            rmtree(self.case_folder, ignore_errors=True)
+            self.case_folder.mkdir()
+            use = self.mutate(Random(f"{self.name} {seed} {number}"))
+            outcomes.append(use())
+        if outcomes[0] != outcomes[-1]:
+            raise FuzzError(f"differs: {outcomes[0]!r} and then {outcomes[-1]!r}")
+        return outcomes[0]
+
+    @abstractmethod
+    def prepare(self) -> None:
+        """Make the valid input."""
+
+    @abstractmethod
+    def mutate(self, chance: Random) -> _Use:
+        """Write mutated input into the folder of the case, and return what uses it."""
+
+    def mutate_file_of(self, valid: Path, chance: Random) -> Path:
+        """Copy a folder into that of the case, and in nine of ten cases mutate one of its files."""
+        folder = self.case_folder / valid.name
+        copytree(valid, folder)
+        files = sorted(path for path in folder.rglob("*") if path.is_file())
+        if chance.random() < 0.1:
+            return folder
+        file = chance.choice(files)
+        mutate = chance.choice([mutated_bytes, mutated_text, _mutated_json_file])
+        file.write_bytes(mutate(file.read_bytes(), chance))
+        return folder
+
+
+@final
+class Configs(Target):
+    """The shipped configs; `elmo check` and `elmo train` must report the same problems."""
+
+    name = "configs"
+
+    def prepare(self) -> None:
+        """Evaluate them; where a case is trained, its data do not exist, so that nothing is."""
+        paths = sorted((ROOT / "experiments").rglob("*.jsonnet"))
+        self._configs = [_without_files(Config.load(path).raw) for path in paths]
+        for config in self._configs:
+            config |= {key: "data.txt" for key in config if key.endswith("_data_path")}
+
+    def mutate(self, chance: Random) -> _Use:
+        """Mutate values, and sometimes the text that they are written as."""
+        raw = mutated_json(chance.choice(self._configs), chance)
+        text = json.dumps(raw, indent=1).encode()
+        if chance.random() < 0.2:
+            text = mutated_text(text, chance)
+        (self.case_folder / "config.jsonnet").write_bytes(text)
+        with_training = chance.random() < 0.1
+        if not with_training:
+            (self.case_folder / "data.txt").touch()
+        return lambda: self._check(with_training=with_training)
+
+    def _check(self, *, with_training: bool) -> str:
+        with chdir(self.case_folder):
+            outcome = elmo("check", "config.jsonnet")
+            if with_training:
+                trained = elmo("train", "config.jsonnet", "-s", "run")
+                if _error_of(trained) != _error_of(outcome):
+                    raise FuzzError(f"check and train differ: {outcome} {trained}")
+        return outcome
+
+
+@final
+class Data(Target):
+    """Files of every registered reader."""
+
+    name = "data"
+
+    def prepare(self) -> None:
+        """Find the readers, and the task of each."""
+        tasks = {model.task.example_type: model.task for model in members(Model).values()}
+        self._readers = {
+            name: parse(DatasetReader, {"type": name}, source="fuzz").build() for name in SAMPLES
+        }
+        self._samples = [
+            (name, tasks[reader.example_type], *sample)
+            for name, reader in self._readers.items()
+            for sample in SAMPLES[name]
+        ]
+
+    def mutate(self, chance: Random) -> _Use:
+        """Mutate lines and cells, the values of JSON, or bytes."""
+        reader, task, name, content = chance.choice(self._samples)
+        choices = [mutated_text, mutated_text, mutated_bytes]
+        if name.endswith(("json", "jsonl", "jsonlines")):
+            choices.append(_mutated_json_file)
+        path = self.case_folder / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(chance.choice(choices)(content, chance))
+        place = self.case_folder / Path(name).parts[0]
+        return lambda: self._read(reader, task, place)
+
+    def _read(self, name: str, task: Any, path: Path) -> str:
+        try:
+            examples = list(self._readers[name].read(path))
+            counts = task.count(examples)
+            lengths = [task.num_tokens(example) for example in examples]
+        except DataError as error:
+            message = str(error)
+            if not message.startswith(str(path)) or len(message) > _LONGEST_MESSAGE:
+                raise FuzzError(
+                    f"{name}: message without its file, or too long: {message}"
+                ) from error
+            return f"{name}: refused: {message}"
+        if min(lengths, default=0) <= 0:
+            raise FuzzError(f"{name}: an example without words, or none")
+        return f"{name}: {examples} {counts}"
+
+
+@final
+class Weights(Target):
+    """The two files of a biLM."""
+
+    name = "weights"
+
+    def prepare(self) -> None:
+        """Write a small biLM."""
+        self._bilm = NumpyBiLm.random().save(self.folder / "bilm")
+
+    def mutate(self, chance: Random) -> _Use:
+        """Mutate the options or the weights."""
+        folder = self.mutate_file_of(self._bilm, chance)
+        return lambda: self._load(folder)
+
+    def _load(self, folder: Path) -> str:
+        report = elmo("check-weights", str(folder))
+        try:
+            layers = load_bilm(folder).embed([["A", "sentence", "."]])
+        except ElmoFrameworkError as error:
+            return f"{report} {error}"
+        return f"{report} {layers[0].tolist()}"
+
+
+@final
+class Runs(Target):
+    """Runs of a biLM and of a tagger on it: every command that reads a run.
+
+    Args:
+        folder: for the cases.
+        bilm: the run of a biLM, if there is one already.
+        tagger: the run of a tagger on it.
+    """
+
+    name = "runs"
+
+    def __init__(
+        self, folder: Path, *, bilm: Path | None = None, tagger: Path | None = None
+    ) -> None:
+        self._bilm, self._tagger = bilm, tagger
+        super().__init__(folder)
+
+    def prepare(self) -> None:
+        """Train both where they are missing."""
+        self._ner = "experiments/ner/elmo.jsonnet"
+        if self._bilm is None or self._tagger is None:
+            self._bilm, self._tagger = self.folder / "bilm", self.folder / "tagger"
+            if not (self._tagger / "metrics.json").exists():
+                pretrain(self._bilm)
+                elmo(*arguments(self._ner, self._tagger, tagging_with(self._bilm)))
+        self._text = self.folder / "text.txt"
+        self._text.write_text("Anna Kovacs moved to Lisbon .\nIt rained .\n")
+
+    def mutate(self, chance: Random) -> _Use:
+        """Mutate one file of one of the runs."""
+        assert self._bilm
+        assert self._tagger
+        is_bilm = chance.random() < 0.4
+        folder = self.mutate_file_of(self._bilm if is_bilm else self._tagger, chance)
+        run, out = str(folder), str(self.case_folder / "out")
+        bilm, text = str(self._bilm), str(self._text)
+        config = "experiments/pretrain/demo.jsonnet" if is_bilm else self._ner
+        changes = PRETRAINING if is_bilm else tagging_with(self._bilm)
+        words = chance.choice(
+            [
+                ["export", run, "--output-dir", out],
+                ["embed", run, text, "--output-file", out],
+                ["evaluate", run, str(DATA / "lm_valid.txt")],
+                ["report", run, "--output-file", out],
+                arguments(config, folder, changes, "--recover"),
+            ]
+            if is_bilm
+            else [
+                ["evaluate", run, str(DATA / "valid.txt"), "--format", "json"],
+                ["predict", run, text],
+                ["report", run, "--output-file", out],
+                ["embed", bilm, text, "--output-file", out, "--layers", f"mixed({run})"],
+                arguments(config, folder, changes, "--recover"),
+            ]
+        )
+        return lambda: elmo(*words)
+
+
+@final
+class Corpora(Target):
+    """What `elmo prepare` has made, read by a training of one update."""
+
+    name = "corpora"
+
+    def prepare(self) -> None:
+        """Make a small corpus."""
+        self._corpus = self.folder / "corpus"
+        if not self._corpus.exists():
+            text = self.folder / "text.txt"
+            text.write_bytes(b"".join((DATA / "lm_train.txt").read_bytes().splitlines(True)[:200]))
+            elmo("prepare", str(text), "--output-dir", str(self._corpus), "--held-out", "0.1")
+
+    def mutate(self, chance: Random) -> _Use:
+        """Mutate one file of the corpus."""
+        corpus = self.mutate_file_of(self._corpus, chance)
+        changes = {
+            **PRETRAINING,
+            "dataset_reader": "prepared_corpus",
+            "train_data_path": str(corpus / "training"),
+            "validation_data_path": str(corpus / "held_out"),
+            "trainer.num_epochs": None,
+            "trainer.num_steps": 1,
+        }
+        changes.pop("dataset_reader.max_instances")
+        run = self.case_folder / "run"
+        return lambda: elmo(*arguments("experiments/pretrain/demo.jsonnet", run, changes))
+
+
+TARGETS: dict[str, type[Target]] = {
+    target.name: target for target in (Configs, Data, Weights, Runs, Corpora)
+}
+
+
+def elmo(*words: str) -> str:
+    """Run a command of `elmo` in this process; return its exit code, output and error.
+
+    Raises:
+        FuzzError: the code is neither 0 nor 2, or the error is no message.
+    """
+    output, errors = io.StringIO(), io.StringIO()
+    with redirect_stdout(output), redirect_stderr(errors):
+        code = main(words)
+    message = errors.getvalue()
+    start = message.rfind("error: ")
+    if code not in (0, 2) or "Traceback" in message or (code == 2) != (start >= 0):
+        raise FuzzError(f"exit code {code}: {message[-_LONGEST_MESSAGE:]}")
+    return f"{code} {_without_times(output.getvalue())}{message[start:] if code else ''}"
+
+
+def _error_of(outcome: str) -> str:
+    return outcome[outcome.find("error: ") :]
+
+
+def _without_files(value: Any) -> Any:
+    """Replace what a config reads, so that only data have to exist."""
+    match value:
+        case dict():
+            return {
+                key: None if key == "pretrained_file" else _without_files(value[key])
+                for key in value
+            }
+        case list():
+            return [_without_files(item) for item in value]
+        case "runs/bilm" | "runs/mini":
+            return "mini"
+        case _:
+            return value
+
+
+def _without_times(output: str) -> str:
+    return "\n".join(line for line in output.splitlines() if "seconds" not in line)
+
+
+def _mutated_json_file(content: bytes, chance: Random) -> bytes:
+    """Mutate a value of a file of JSON, or of one line of a file of JSON lines."""
+    try:
+        return json.dumps(mutated_json(json.loads(content), chance)).encode()
+    except ValueError:
+        lines = content.splitlines(keepends=True)
+    for place in chance.sample(range(len(lines)), len(lines)):
+        try:
+            lines[place] = json.dumps(mutated_json(json.loads(lines[place]), chance)).encode()
+        except ValueError:
+            continue
+        return b"".join([*lines[: place + 1], b"\n", *lines[place + 1 :]])
+    return mutated_text(content, chance)
