@@ -463,3 +463,20 @@ def test_the_draft_of_a_block_without_words_can_be_read(tmp_path: Path) -> None:
     empty.save(tmp_path / "draft.npz")
     assert Draft.load(tmp_path / "draft.npz").words == []
     assert len(draft.load_hashes(tmp_path / "draft.npz")) == 0
+
+
+@pytest.mark.usefixtures("small_blocks")
+@pytest.mark.parametrize("name", ["settings.json", "done.jsonl"])
+@pytest.mark.parametrize("content", [b"\xff", b"[3]\n", b"3\n", b'{"number": 0}\n'])
+def test_damaged_notes_of_an_interrupted_job_are_named(
+    make: Make, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, name: str, content: bytes
+) -> None:
+    with monkeypatch.context() as patch:
+        Failing(patch, 1, KeyboardInterrupt())
+        with pytest.raises(StoppedError):
+            make(many_sentences(100))
+    (tmp_path / "corpus.partial" / name).write_bytes(content)
+    with pytest.raises(RunError) as caught:
+        make(many_sentences(100), resume=True)
+    assert str(caught.value).startswith(f"{tmp_path / 'corpus.partial'}")
+    make(many_sentences(100), force=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 import sys
 from collections.abc import Callable
@@ -191,3 +192,24 @@ def test_no_pickle_is_read(tmp_path: Path) -> None:
     with pytest.raises(RunError, match="cannot be read"):
         toy.run()
     assert not (tmp_path / "executed").exists()
+
+
+class Payload:
+    """What runs a command where a pickle is loaded without care."""
+
+    def __init__(self, trace: Path) -> None:
+        self.trace = trace
+
+    def __reduce__(self) -> tuple[Callable[[str], None], tuple[str]]:
+        return os.mkdir, (str(self.trace),)
+
+
+@pytest.mark.parametrize("name", ["training.pt", "process-0.pt"])
+def test_a_checkpoint_of_someone_else_runs_no_code(tmp_path: Path, name: str) -> None:
+    toy = Toy(tmp_path / "run", num_steps=2)
+    toy.run()
+    for folder in toy.checkpointer.folders().values():
+        torch.save({"optimizer": Payload(tmp_path / "ran")}, folder / name)
+    with pytest.raises(RunError, match="this checkpoint cannot be read"):
+        toy.checkpointer.restore()
+    assert not (tmp_path / "ran").exists()
