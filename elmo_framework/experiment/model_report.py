@@ -13,6 +13,7 @@ from torch import nn
 
 from elmo_framework.common.component import Component, Lazy
 from elmo_framework.common.errors import BuildError, ConfigError, Problem, dotted
+from elmo_framework.common.patterns import no_match
 from elmo_framework.common.sizes import collecting_size_problems
 from elmo_framework.data.vocabulary import Vocabularies
 from elmo_framework.experiment.data_sets import count_vocabularies
@@ -135,8 +136,7 @@ def _idle_patterns(patterns: Sequence[str], model: nn.Module) -> Iterator[Proble
     names = [name for name, _ in model.named_parameters()]
     for index, pattern in enumerate(patterns):
         if not any(re.search(pattern, name) for name in names):
-            message = f"{pattern!r} matches no parameter's name"
-            yield Problem(dotted("trainer.no_grad", index), message)
+            yield Problem(dotted("trainer.no_grad", index), no_match(pattern, names))
 
 
 def _metric_problems(experiment: Experiment, model: Model[Any]) -> Iterator[Problem]:

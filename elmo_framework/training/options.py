@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from abc import ABC
 from dataclasses import dataclass
 from typing import Annotated, Literal, final
@@ -10,6 +9,7 @@ from typing import Annotated, Literal, final
 from annotated_types import Ge, Gt, Lt
 
 from elmo_framework.common.component import Default, Lazy
+from elmo_framework.common.patterns import Regex
 from elmo_framework.common.registry import Registrable
 from elmo_framework.training.observer import Observer
 from elmo_framework.training.optimizer import Optimizer
@@ -110,7 +110,7 @@ class GradientDescent(TrainerOptions):
     moving_average: MovingAverage | None = None
     device: Literal["auto", "cpu", "cuda"] = "auto"
     precision: Literal["float32", "bfloat16"] = "float32"
-    no_grad: Annotated[list[str], Default([])]
+    no_grad: Annotated[list[Regex], Default([])]
 
     @property
     def averaged_decay(self) -> float | None:
@@ -128,12 +128,3 @@ class GradientDescent(TrainerOptions):
         is_endless = self.num_epochs is None and self.num_steps is None
         if is_endless and self.learning_rate_scheduler.needs_num_steps:
             raise ValueError("this learning_rate_scheduler needs num_epochs or num_steps")
-        for pattern in self.no_grad:
-            _require_expression(pattern)
-
-
-def _require_expression(pattern: str) -> None:
-    try:
-        re.compile(pattern)
-    except re.error as error:
-        raise ValueError(f"no_grad: {pattern!r} is no regular expression: {error}") from error

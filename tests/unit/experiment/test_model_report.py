@@ -172,3 +172,10 @@ def test_an_initializer_that_cannot_fill_is_reported_with_wrong_sizes(data: Path
         "model.encoder.input_size",
         "model.initializer[0][1]",
     ]
+
+
+def test_an_expression_of_frozen_parameters_is_checked_where_it_is_read(data: Path) -> None:
+    with pytest.raises(ConfigError, match=r"trainer\.no_grad\[1\]: Input should be a regular exp"):
+        experiment(data, no_grad=["encoder", "(embedder"])
+    with pytest.raises(ConfigError, match=r"matches no .* the nearest are 'encoder\.lstm\.weigh"):
+        inspect_model(experiment(data, no_grad=["encodr.weight"]), reads_data=False)
