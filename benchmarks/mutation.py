@@ -282,6 +282,8 @@ class _Finder(ast.NodeVisitor):
     def visit_Call(self, node: ast.Call) -> None:
         if _MESSAGES.match(self._text(node)):
             return
+        # `strict` is an assertion.
+        node.keywords = [keyword for keyword in node.keywords if keyword.arg != "strict"]
         for keyword in node.keywords:
             if keyword.arg is not None and isinstance(keyword.value, ast.Constant):
                 self._drop_keyword(keyword)

@@ -3,7 +3,7 @@ import pytest
 import torch
 
 from elmo_framework.bilm.bilm import BiLm
-from elmo_framework.bilm.token_encoder import TokenEncoder
+from elmo_framework.bilm.token_encoder import CharCnnTokenEncoder, TokenEncoder
 from elmo_framework.common.build import parse
 from elmo_framework.common.errors import BuildError, ConfigError
 from elmo_framework.common.filled import filled
@@ -58,3 +58,12 @@ def test_a_filter_wider_than_a_word_is_refused() -> None:
 def test_malformed_filters_are_refused(filters) -> None:
     with pytest.raises(ConfigError, match="filters"):
         parse(TokenEncoder, {"type": "char_cnn", "filters": filters}, source="test")
+
+
+def test_projection_starts_with_small_weights_and_no_bias() -> None:
+    """Normal with the variance of one over the inputs, as in bilm-tf."""
+    torch.manual_seed(0)
+    encoder = CharCnnTokenEncoder(filters=[(1, 200), (2, 200)], projection_dim=300)
+    assert encoder.projection is not None
+    assert (encoder.projection.bias == 0).all()
+    assert encoder.projection.weight.std().item() == pytest.approx(400**-0.5, rel=0.02)

@@ -73,3 +73,31 @@ def test_a_rehearsal_makes_every_batch_and_holds_but_two(
 def test_a_process_without_a_batch_has_nothing_to_rehearse(model: ToyModel) -> None:
     context = SourceContext(collate, lambda number: 1, seed=0, is_training=False, share=Share(1, 2))
     evaluator_of(Batches(batch_size=9).source([0.5], context)).rehearse(model)
+
+
+def test_carried_state_is_put_aside_for_the_scores(model: ToyModel) -> None:
+    fresh = evaluator_of(source()).scores(model)
+    model.load_carried_state({"carried": torch.tensor(50.0)})
+    assert evaluator_of(source()).scores(model) == fresh
+    assert model.carried == 50
+
+
+class OneOfThree(ProcessGroup):
+    """The first of three processes, the others of which have sums of 1."""
+
+    def gather(self, value: Any) -> list[Any]:
+        return [value, *[dict.fromkeys(value, 1.0)] * 2]
+
+
+def test_sums_are_those_of_all_processes(model: ToyModel) -> None:
+    group = OneOfThree(Share(0, 3))
+    found = Evaluator(source(), group=group, device=torch.device("cpu")).sums(model)
+    alone = evaluator_of(source()).sums(model)
+    assert found == {name: value + 2 for name, value in alone.items()}
+
+
+def test_model_is_in_training_again_after_the_scores(model: ToyModel) -> None:
+    for is_training in (True, False):
+        model.train(is_training)
+        evaluator_of(source()).scores(model)
+        assert model.training == is_training

@@ -499,6 +499,21 @@ def test_the_moving_average_is_what_is_scored_and_kept(tmp_path: Path) -> None:
     assert progress.best_scores == toy.trainer.evaluator.scores(toy.model) != of_last
 
 
+def test_the_moving_average_takes_in_every_update(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    recorder = Recorder()
+    toy = Toy(tmp_path, observers=[recorder], num_steps=3, moving_average={"decay": 0.75})
+    weight = toy.model.network[0].weight
+    expected = [weight.detach().clone()]
+    monkeypatch.setattr(
+        recorder, "step", lambda report: expected.append(0.75 * expected[-1] + 0.25 * weight)
+    )
+    toy.run()
+    assert len(expected) == 4
+    torch.testing.assert_close(toy.trainer.average.state_dict()["network.0.weight"], expected[-1])
+
+
 def test_grouped_gives_what_is_left_at_the_end() -> None:
     assert list(grouped(range(5), 2)) == [[0, 1], [2, 3], [4]]
 

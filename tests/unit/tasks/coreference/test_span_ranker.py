@@ -1,5 +1,6 @@
 from collections import Counter
 from collections.abc import Sequence
+from inspect import signature
 from pathlib import Path
 from typing import Any
 
@@ -368,6 +369,24 @@ def test_a_context_embedder_is_read_by_the_encoder_and_is_no_part_of_spans(reads
     assert len(wider.indexers) == 2
     assert seen[0].embedded.equal(seen[1].embedded)
     assert not seen[0].encoded.allclose(seen[1].encoded)
+
+
+def test_defaults_are_those_of_the_paper():
+    """Lee et al. 2017, section 8."""
+    expected = {
+        "feature_size": 20,
+        "max_span_width": 10,
+        "spans_per_word": 0.4,
+        "max_antecedents": 250,
+        "use_speakers": True,
+        "use_genre": True,
+        "max_training_sentences": 50,
+        "lexical_dropout": 0.5,
+        "dropout": 0.2,
+    }
+    parameters = signature(SpanRanker).parameters
+
+    assert {name: parameters[name].default for name in expected} == expected
 
 
 def test_it_can_be_built_without_memory_for_its_weights():

@@ -317,6 +317,12 @@ def test_vectors_at_the_output_stand_behind_those_of_the_first_encoder(kind):
     assert len(head(kind, output_embedder=WORDS).indexers) == 1
 
 
+def test_words_are_scored_without_a_constant(kind):
+    """It would change no distribution over words, and learn nothing."""
+    model = head(kind)
+    assert model.start.bias is model.end.bias is None
+
+
 def test_dropout_acts_in_training_alone(kind):
     model = head(kind, dropout=0.5)
     batch = batch_of(model)
