@@ -166,11 +166,13 @@ class Trial:
         """End the process, take the fault out and return what came of it."""
         end(self.process)
         self.copy.restore()
-        code = self.process.exitcode
-        verdict = "error" if code in (4, 5) else "killed" if code else "survived"
+        code, log = self.process.exitcode, self.log.read_text(errors="replace")
+        verdict = "killed" if code else "survived"
+        if code in (4, 5) and "ERROR collecting" not in log:
+            verdict = "error"
         if code == -signal.SIGXCPU or self.is_over_time:
             verdict = "timeout"
-        failed = re.search(r"^(?:FAILED|ERROR) (\S+)", self.log.read_text(errors="replace"), re.M)
+        failed = re.search(r"^(?:FAILED|ERROR) (\S+)", log, re.M)
         seconds = time.monotonic() - self.began
         return Result(self.mutant, verdict, failed[1] if failed else "", seconds)
 

@@ -131,10 +131,10 @@ class _Linear(torch.autograd.Function):
 
 def weight_gradient(gradient: Tensor, rows: Tensor) -> Tensor:
     """Return `gradient^T rows`, the gradient of a weight, as one product."""
-    # oneDNN compiles code for the number of rows here too, and one of the two must be turned round.
-    if not (has_onednn(gradient) and rows.dtype == gradient.dtype) or rounded_up(len(rows)) != len(
-        rows
-    ):
+    # oneDNN compiles code for the number of rows here too, and one of the two must be turned round;
+    # it has no product over no rows.
+    is_served = has_onednn(gradient) and rows.dtype == gradient.dtype and len(rows) > 0
+    if not is_served or rounded_up(len(rows)) != len(rows):
         return gradient.T @ rows
     if gradient.shape[1] < rows.shape[1]:
         return _multiplied(gradient.T.contiguous(), rows.T, None)
