@@ -5,5 +5,5 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 EQUIVALENT: Mapping[str, str] = {
-    "933055c2c2": "nn/row_product.py: other numbers of many sizes tell two orders of a sum apart too",
+    "933055c2c2": "row_product.py: other numbers of many sizes tell orders of a sum apart too",
 }
