@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import os
+import select
 import signal
 import subprocess
 import sys
@@ -10,7 +11,10 @@ import pytest
 from children import Children, ending_children
 
 BENCHMARKS = Path(__file__).parents[3] / "benchmarks"
-CHILD = "import os, signal; os.write(1, b'ready'); signal.pause()"
+CHILD = "import os, signal; os.write(1, b'%9d' % os.getpid()); signal.pause()"
+_SECONDS = 60.0
+"""Far more than a process needs to end."""
+
 PARENT = f"""
 import sys
 from concurrent.futures import ThreadPoolExecutor
@@ -40,11 +44,16 @@ def test_children_end_with_their_parent(name: str, code: int) -> None:
         [sys.executable, "-c", PARENT], stdout=write, stderr=subprocess.DEVNULL, cwd=BENCHMARKS
     ) as parent:
         os.close(write)
-        assert os.read(read, 5) == b"ready"
+        child = int(os.read(read, 9))
         parent.send_signal(signal.Signals[name])
         # The end of the pipe is the end of all that could write to it; no second child has.
-        assert os.read(read, 5) == b""
+        has_ended, *_ = select.select([read], [], [], _SECONDS)
+        if not has_ended:
+            os.kill(child, signal.SIGKILL)
+        written = os.read(read, 9)
     os.close(read)
+    assert has_ended
+    assert written == b""
     assert parent.returncode == code
 
 
