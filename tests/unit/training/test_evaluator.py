@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import weakref
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import pytest
@@ -11,7 +11,7 @@ import torch
 
 from elmo_framework.data.batches import Batches
 from elmo_framework.data.source import BatchSource, Share, SourceContext
-from elmo_framework.training.evaluator import Evaluator
+from elmo_framework.training.evaluator import Evaluator, metric_problem
 from elmo_framework.training.process_group import ProcessGroup
 from tests.unit.training.toy import ToyBatch, ToyModel, collate
 
@@ -101,3 +101,29 @@ def test_model_is_in_training_again_after_the_scores(model: ToyModel) -> None:
         model.train(is_training)
         evaluator_of(source()).scores(model)
         assert model.training == is_training
+
+
+class Scored(ToyModel):
+    """Has scores of both signs, and one whose sign only its author knows."""
+
+    def scores(self, sums: Mapping[str, float]) -> dict[str, float]:
+        return dict.fromkeys(("loss", "accuracy", "f1-measure-overall", "own"), 0.0)
+
+
+@pytest.mark.parametrize(
+    "metric", ["-loss", "+accuracy", "+f1-measure-overall", "+f1-measure-PER", "+own", "-own"]
+)
+def test_metric_with_its_own_sign_is_no_problem(metric: str) -> None:
+    assert metric_problem(metric, Scored()) is None
+
+
+@pytest.mark.parametrize(
+    ("metric", "message"),
+    [
+        ("+loss", "'+loss' would keep the worst weights: smaller is better; write '-loss'"),
+        ("-accuracy", "larger is better; write '+accuracy'"),
+        ("+acuracy", "'+acuracy' is no score of this model"),
+    ],
+)
+def test_metric_with_the_other_sign_is_a_problem(metric: str, message: str) -> None:
+    assert message in (metric_problem(metric, Scored()) or "")

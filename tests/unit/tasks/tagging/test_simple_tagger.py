@@ -185,3 +185,9 @@ def test_training_data_without_tags_is_refused():
 
     with pytest.raises(BuildError, match="SimpleTagger: the training data has no labels"):
         lazy.build(vocabularies=Vocabularies({}))
+
+
+def test_field_of_the_decoder_scores_transitions_alone() -> None:
+    """The first and the last tag have scores of their own in `crf_tagger` only, where asked."""
+    names = {name for name, _ in tagger(decoder="crf").named_parameters() if "crf" in name}
+    assert names == {"crf.transitions"}
