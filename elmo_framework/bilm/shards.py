@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from hashlib import blake2b
+from pathlib import Path
 from typing import Any, TypeAlias, final
 
 import numpy as np
@@ -15,6 +16,8 @@ from torch import Tensor
 
 from elmo_framework.bilm.bilm import NUM_BOUNDARIES, BiLmOutput, framed_mask
 from elmo_framework.bilm.layer_reader import LayerReader
+from elmo_framework.bilm.verified_blocks import VerifiedBlocks, verify_blocks
+from elmo_framework.common.logs import say
 from elmo_framework.data.text import TextBatch
 
 Words: TypeAlias = Sequence[str]
@@ -32,10 +35,23 @@ class Shard:
     Attributes:
         entries: of type `ENTRY`, one a sentence.
         vectors: those of a sentence stand together: "layers steps", `<S>` and `</S>` among them.
+        blocks: of the file that the vectors are mapped from; None for those in memory.
     """
 
     entries: NDArray[Any]
     vectors: Float[Tensor, "vectors dim"]
+    blocks: VerifiedBlocks | None = None
+
+    def pending(
+        self, entries: NDArray[Any], num_layers: int
+    ) -> list[tuple[VerifiedBlocks, list[int]]]:
+        """Return the blocks of some of its entries that are not verified yet."""
+        if self.blocks is None:
+            return []
+        vector_bytes = self.vectors.shape[1] * self.vectors.element_size()
+        begins = entries["offset"] * vector_bytes
+        ends = begins + entries["num_steps"] * num_layers * vector_bytes
+        return [(self.blocks, self.blocks.pending(begins, ends))]
 
 
 def digests(sentences: Iterable[Words]) -> NDArray[Any]:
@@ -104,14 +120,20 @@ def compute_shard(
 class Shards:
     """Several shards as one.
 
+    A shard whose content has changed is left out, and a message names it.
+
     Args:
         num_layers: of each sentence.
         shards: to begin with.
+
+    Attributes:
+        damaged: the folders of the shards that were left out.
     """
 
     def __init__(self, num_layers: int, shards: Iterable[Shard] = ()) -> None:
         self._num_layers = num_layers
         self._shards = list(shards)
+        self.damaged: list[Path] = []
         self._arrange()
 
     def __len__(self) -> int:
@@ -128,11 +150,15 @@ class Shards:
         is_there, _ = self._find(sentences)
         return [words for words, found in zip(sentences, is_there, strict=True) if not found]
 
+    def verify(self, sentences: Sequence[Words]) -> None:
+        """Verify now what will be read of some sentences."""
+        self._locate(sentences)
+
     def read(self, text: TextBatch) -> BiLmOutput | None:
         """Return the layers of a batch, on its device; None when a sentence is in no shard."""
         sentences, device = text.words, text.mask.device
         rows = [row for row, words in enumerate(sentences) if words]
-        is_there, places = self._find([sentences[row] for row in rows])
+        is_there, places = self._locate([sentences[row] for row in rows])
         if not len(self) or not is_there.all():
             return None
         dtype = self._shards[0].vectors.dtype
@@ -154,6 +180,37 @@ class Shards:
         own: Tensor = vectors[start : start + num_steps * self._num_layers]
         return own.view(self._num_layers, num_steps, vectors.shape[1])
 
+    def _locate(self, sentences: Sequence[Words]) -> tuple[NDArray[np.bool_], NDArray[np.int64]]:
+        """Find sentences as `_find` does, in shards that are verified as far as they are read."""
+        while True:
+            is_there, places = self._find(sentences)
+            wanted = places[is_there]
+            if self._are_whole(wanted[~self._is_verified[wanted]]):
+                return is_there, places
+
+    def _are_whole(self, places: NDArray[np.int64]) -> bool:
+        """Verify some entries; where blocks have changed, leave out their shards."""
+        if not len(places):
+            return True
+        pending = []
+        for owner in np.unique(self._owners[places]).tolist():
+            own = self._entries[places[self._owners[places] == owner]]
+            pending += self._shards[owner].pending(own, self._num_layers)
+        damage = verify_blocks(pending)
+        for path, reason in damage.items():
+            say(f"{path.parent}: damaged: {reason}; its sentences are computed again")
+            self.damaged.append(path.parent)
+        if damage:
+            self._shards = [
+                shard
+                for shard in self._shards
+                if shard.blocks is None or shard.blocks.path not in damage
+            ]
+            self._arrange()
+            return False
+        self._is_verified[places] = True
+        return True
+
     def _arrange(self) -> None:
         """Sort the entries of all shards by their digests."""
         entries = [np.zeros(0, ENTRY), *(shard.entries for shard in self._shards)]
@@ -164,6 +221,8 @@ class Shards:
         order = np.argsort(joined["high"], kind="stable")
         self._entries, self._owners = joined[order], owners[order]
         self._high = np.ascontiguousarray(self._entries["high"])
+        in_memory = np.array([shard.blocks is None for shard in self._shards], dtype=bool)
+        self._is_verified = in_memory[self._owners]
 
     def _find(self, sentences: Sequence[Words]) -> tuple[NDArray[np.bool_], NDArray[np.int64]]:
         """Return which sentences are there, and the places of their entries."""

@@ -6,20 +6,20 @@ import errno
 import json
 import os
 import re
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from hashlib import blake2b
 from pathlib import Path
 from shutil import disk_usage
-from typing import Any, final
+from typing import final
 
-import numpy as np
 import torch
 from filelock import FileLock, Timeout
-from numpy.typing import NDArray
 
-from elmo_framework.bilm.shards import ENTRY, Shard
+from elmo_framework.bilm.shard_files import open_shard, read_entries, write_shard
+from elmo_framework.bilm.shards import Shard
+from elmo_framework.bilm.verified_blocks import DamagedShardError
 from elmo_framework.common.cache_root import cache_root
 from elmo_framework.common.errors import RunError, allowed
 from elmo_framework.common.files import remove_folder, replacing, write_text
@@ -28,7 +28,7 @@ from elmo_framework.common.logs import say, show_size
 DTYPES = {"float16": torch.float16, "float32": torch.float32}
 
 _FORMAT = 1
-_ABOUT, _ENTRIES, _VECTORS = "about.json", "entries.npy", "vectors.bin"
+_ABOUT = "about.json"
 _LIMIT, _DEFAULT_LIMIT = "ELMO_CACHE_LIMIT", "100GB"
 _UNITS = {"": 1, "KB": 10**3, "MB": 10**6, "GB": 10**9, "TB": 10**12}
 _SIZE = re.compile(r"(\d+(?:\.\d+)?) *([KMGT]B|)", re.IGNORECASE)
@@ -105,17 +105,26 @@ class LayerStore:
         read = [self._read(path) for path in _shard_folders(self._folder)]
         return [shard for shard in read if shard is not None]
 
-    def remove_damaged(self) -> None:
-        """Remove the shards that cannot be read; to be called under the lock."""
+    def remove_damaged(self, suspects: Collection[Path]) -> None:
+        """Remove the shards that cannot be read; to be called under the lock.
+
+        Args:
+            suspects: those whose whole content is verified. Another process may have put a sound
+                shard into the place of a damaged one meanwhile.
+        """
         for path in _shard_folders(self._folder):
-            if not _is_whole(path, self._contents):
+            try:
+                shard = self._open(path)
+                if path in suspects and shard.blocks is not None:
+                    shard.blocks.verify(range(len(shard.blocks)))
+            except DamagedShardError:
                 remove_folder(path)
 
     def write(self, shard: Shard) -> Shard:
         """Keep a shard and return it as it is read from the disk; to be called under the lock.
 
         Raises:
-            OSError: there is no room.
+            OSError: there is no room, or the disk gives back something else.
         """
         if not (self._folder / _ABOUT).exists():
             about = {**asdict(self._contents), "source": str(self._source)}
@@ -123,11 +132,11 @@ class LayerStore:
         numbers = [int(path.name) for path in _shard_folders(self._folder)]
         path = self._folder / f"{max(numbers, default=-1) + 1:05}"
         with replacing(path) as aside:
-            aside.mkdir()
-            np.save(aside / _ENTRIES, shard.entries)
-            with (aside / _VECTORS).open("wb") as file:
-                file.write(shard.vectors.numpy().data.cast("B"))
-        return _opened(path, self._contents)
+            write_shard(shard, aside)
+        try:
+            return self._open(path)
+        except DamagedShardError as error:
+            raise OSError(errno.EIO, f"not as it was written: {error}", str(path)) from error
 
     def require_room(self, size: int) -> None:
         """Refuse to build what would not fit.
@@ -147,10 +156,17 @@ class LayerStore:
             )
 
     def _read(self, path: Path) -> Shard | None:
-        if _is_whole(path, self._contents):
-            return _opened(path, self._contents)
-        say(f"{path}: damaged; the layers of its sentences are computed again")
-        return None
+        try:
+            return self._open(path)
+        except DamagedShardError as error:
+            say(f"{path}: damaged: {error}; its sentences are computed again")
+            return None
+
+    def _open(self, path: Path) -> Shard:
+        contents = self._contents
+        return open_shard(
+            path, num_layers=contents.num_layers, dim=contents.dim, dtype=contents.dtype
+        )
 
     def _note_use(self) -> None:
         """Leave the time, for `elmo cache`; a folder that is only read stays as it is."""
@@ -245,13 +261,12 @@ def _report(folder: Path) -> StoreReport:
         about = None
     if not isinstance(about, dict):
         about = {}
-    entries = [_entries(path) for path in _shard_folders(folder)]
     return StoreReport(
         key=folder.name,
         source=str(about.get("source", "unknown")),
         digest=str(about.get("digest", "unknown")),
         dtype=str(about.get("dtype", "unknown")),
-        num_sentences=sum(len(held) for held in entries if held is not None),
+        num_sentences=sum(map(_num_sentences, _shard_folders(folder))),
         num_bytes=size_of(folder),
         last_used=folder.stat().st_mtime,
     )
@@ -270,24 +285,8 @@ def _lock(folder: Path) -> FileLock:
     return FileLock(folder.with_name(f".{folder.name}.lock"))
 
 
-def _entries(path: Path) -> NDArray[Any] | None:
+def _num_sentences(path: Path) -> int:
     try:
-        entries = np.load(path / _ENTRIES, allow_pickle=False)
-    except (OSError, ValueError, EOFError):
-        return None
-    return entries if entries.dtype == ENTRY else None
-
-
-def _is_whole(path: Path, contents: Contents) -> bool:
-    entries = _entries(path)
-    vectors = path / _VECTORS
-    if entries is None or not len(entries) or not vectors.is_file():
-        return False
-    expected = int(entries["num_steps"].sum()) * contents.num_layers * contents.vector_bytes
-    return vectors.stat().st_size == expected
-
-
-def _opened(path: Path, contents: Contents) -> Shard:
-    # Copy on write: torch wants arrays that can be written, and the file must stay as it is.
-    vectors = np.memmap(path / _VECTORS, dtype=contents.dtype, mode="c").reshape(-1, contents.dim)
-    return Shard(np.load(path / _ENTRIES, allow_pickle=False), torch.from_numpy(vectors))
+        return len(read_entries(path))
+    except DamagedShardError:
+        return 0

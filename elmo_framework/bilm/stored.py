@@ -127,6 +127,7 @@ class StoredBiLm:
             device: where the layers are computed.
         """
         wanted = distinct(sentences)
+        self._shards.verify(wanted)
         if not self._shards.missing(wanted):
             return
         if self._in_memory:
@@ -140,7 +141,7 @@ class StoredBiLm:
     def _build_on_disk(self, wanted: Sequence[Words], device: torch.device) -> None:
         store = self._store
         with store.locked():
-            store.remove_damaged()
+            store.remove_damaged(self._shards.damaged)
             # While this process waited for the lock, another may have built what it needs.
             self._shards = Shards(self.shape.num_layers, store.shards())
             missing = self._shards.missing(wanted)

@@ -48,6 +48,23 @@ def metrics_of(run: Path, folder: Path, **keys) -> list[dict[str, float]]:
     return evaluations(run)
 
 
+def test_a_changed_store_changes_no_training(
+    folder: Path, tmp_path: Path, cache: Path, passes, capsys: pytest.CaptureFixture[str]
+) -> None:
+    first = metrics_of(tmp_path / "first", folder)
+    (vectors,) = cache.glob("*/0*/vectors.bin")
+    content = bytearray(vectors.read_bytes())
+    content[::64] = bytes(255 - byte for byte in content[::64])
+    vectors.write_bytes(content)
+    passes.clear()
+    capsys.readouterr()
+    assert metrics_of(tmp_path / "second", folder) == first
+    assert passes
+    assert f"{vectors.parent}: damaged: block 0 of vectors.bin has changed" in (
+        capsys.readouterr().err
+    )
+
+
 def test_a_second_run_makes_no_call_of_the_bilm(folder: Path, tmp_path: Path, passes) -> None:
     first = metrics_of(tmp_path / "first", folder)
     assert passes

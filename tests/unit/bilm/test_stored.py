@@ -1,14 +1,17 @@
 import errno
 import multiprocessing
 import os
+import re
 from pathlib import Path
 
+import numpy as np
 import pytest
 import torch
 from filelock import FileLock
 
 from elmo_framework.bilm import store as store_module
 from elmo_framework.bilm import stored as stored_module
+from elmo_framework.bilm import verified_blocks
 from elmo_framework.bilm.frozen import FrozenBiLm, frozen_bilm
 from elmo_framework.bilm.load import bilm_files, reference
 from elmo_framework.bilm.stored import StoredBiLm
@@ -180,11 +183,99 @@ def test_a_truncated_shard_is_built_again(folder: Path, cache, capsys, computed,
     found = stored.read(collate_text(SENTENCES)).layers
     assert len(computed) == 1
     said = capsys.readouterr().err
-    assert f"{damaged}: damaged; the layers of its sentences are computed again" in said
+    assert re.search(f"{damaged}: damaged: {name} .*; its sentences are computed again", said)
     torch.testing.assert_close(found, plain(folder).layers, rtol=0, atol=1e-5)
     computed.clear()
     prepared(folder)
     assert computed == []
+
+
+def changed(path: Path, *, at: int = -1) -> Path:
+    """Flip the bits of one byte of a file."""
+    content = bytearray(path.read_bytes())
+    content[at] ^= 255
+    path.write_bytes(content)
+    return path
+
+
+@pytest.mark.parametrize("name", ["vectors.bin", "entries.npy", "checksums.npy"])
+def test_a_shard_with_a_changed_byte_is_built_again(
+    folder: Path, cache, capsys, computed, name
+) -> None:
+    before = prepared(folder).read(collate_text(SENTENCES)).layers
+    damaged = shard_of(cache)
+    changed(damaged / name)
+    computed.clear()
+    assert torch.equal(prepared(folder).read(collate_text(SENTENCES)).layers, before)
+    assert len(computed) == 1
+    said = capsys.readouterr().err
+    assert re.search(f"{damaged}: damaged: .* has changed; its sentences are computed again", said)
+    computed.clear()
+    prepared(folder)
+    assert computed == []
+    assert capsys.readouterr().err == ""
+
+
+def test_a_shard_without_checksums_is_built_again(folder, cache, capsys, computed) -> None:
+    prepared(folder)
+    (shard_of(cache) / "checksums.npy").unlink()
+    computed.clear()
+    prepared(folder)
+    assert "an earlier version wrote it without checksums; its sentences are" in (
+        capsys.readouterr().err
+    )
+    assert len(computed) == 1
+
+
+def test_reading_alone_computes_what_a_damaged_shard_held(folder, cache, capsys, computed) -> None:
+    prepared(folder)
+    damaged = changed(shard_of(cache) / "vectors.bin")
+    computed.clear()
+    stored, content = opened(folder), damaged.read_bytes()
+    found = [stored.read(collate_text([words])).layers for words in (["a"], ["a"])]
+    expected = plain(folder, [["a"]]).layers
+    assert all(torch.equal(layers, expected) for layers in found)
+    assert len(computed) == 3
+    assert capsys.readouterr().err.count("block 0 of vectors.bin has changed; its sentences") == 1
+    assert damaged.read_bytes() == content
+
+
+def test_only_the_blocks_that_are_read_are_verified(folder, cache, monkeypatch, capsys) -> None:
+    monkeypatch.setattr(verified_blocks, "BLOCK_BYTES", 64)
+    prepared(folder)  # the longest sentence first
+    changed(shard_of(cache) / "vectors.bin", at=0)
+    stored = prepared(folder, [["a"]])
+    assert stored.read(collate_text([["a"]])) is not None
+    assert "damaged" not in capsys.readouterr().err
+    stored.prepare(SENTENCES, CPU)
+    assert "block 0 of vectors.bin has changed" in capsys.readouterr().err
+
+
+def test_blocks_are_verified_once(folder, monkeypatch) -> None:
+    prepared(folder)
+    sums, crc32 = [], verified_blocks.crc32
+    monkeypatch.setattr(verified_blocks, "crc32", lambda data: sums.append(1) or crc32(data))
+    stored = prepared(folder)
+    assert len(sums) == 1
+    for _ in range(3):
+        stored.read(collate_text(SENTENCES))
+    assert len(sums) == 1
+
+
+def test_a_sound_shard_in_the_place_of_a_damaged_one_stays(folder, cache, computed) -> None:
+    prepared(folder)
+    shard = shard_of(cache)
+    sound = (shard / "vectors.bin").read_bytes()
+    changed(shard / "vectors.bin")
+    late = opened(folder)
+    late._shards.verify([["a"]])
+    assert late._shards.damaged == [shard]
+    # Another process has repaired the store in the meantime.
+    (shard / "vectors.bin").write_bytes(sound)
+    computed.clear()
+    late.prepare(SENTENCES, CPU)
+    assert computed == []
+    assert shard.exists()
 
 
 def test_what_a_killed_builder_leaves_is_removed_by_the_next(folder, cache, computed) -> None:
@@ -219,7 +310,7 @@ def test_a_full_disk_falls_back_to_computing(folder, cache, capsys, monkeypatch)
     def full(*_: object) -> None:
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), "vectors.bin")
 
-    monkeypatch.setattr(store_module.np, "save", full)
+    monkeypatch.setattr(np, "save", full)
     stored = prepared(folder)
     said = capsys.readouterr().err
     assert "No space left on device: 'vectors.bin'; layers that are not stored are" in said
