@@ -12,7 +12,7 @@ from typing import Any
 from elmo_framework.bilm.bilm import BiLm
 from elmo_framework.common.build import parse
 from elmo_framework.common.component import Lazy
-from elmo_framework.common.errors import DataError
+from elmo_framework.common.errors import DataError, shown
 from elmo_framework.data.characters import NUM_CHARACTERS
 
 _LOG = logging.getLogger(__name__)
@@ -38,9 +38,12 @@ class BiLmTfOptions:
             DataError: it is no JSON object, or it is that of a language model in one direction.
         """
         try:
-            options = cls(path, json.loads(path.read_text(encoding="utf-8")))
+            content = json.loads(path.read_text(encoding="utf-8"))
         except (OSError, ValueError) as error:
             raise DataError(f"no options of a biLM: {error}", path=path) from error
+        if not isinstance(content, dict):
+            raise DataError(f"no options of a biLM: {shown(content)} is not an object", path=path)
+        options = cls(path, content)
         options._check()
         return options
 

@@ -26,6 +26,8 @@ from tests.fuzz.samples import SAMPLES
 from tests.numpy_bilm import NumpyBiLm
 
 _LONGEST_MESSAGE = 4000
+_LEFT_VALID = 10
+"""Of so many cases of files one is left valid, and must be accepted."""
 _TWICE = 5
 """Each case of so many is tried a second time."""
 _Use = Callable[[], str]
@@ -59,7 +61,7 @@ class Target(ABC):
             FuzzError: a message without the form of one, or two uses that differ.
             Exception: a traceback that a user would see.
         """
-        outcomes = []
+        self.is_left_valid, outcomes = number % _LEFT_VALID == 0, []
         for _ in range(1 if number % _TWICE else 2):
             rmtree(self.case_folder, ignore_errors=True)
             self.case_folder.mkdir()
@@ -78,11 +80,11 @@ class Target(ABC):
         """Write mutated input into the folder of the case, and return what uses it."""
 
     def mutate_file_of(self, valid: Path, chance: Random) -> Path:
-        """Copy a folder into that of the case, and in nine of ten cases mutate one of its files."""
+        """Copy a folder into that of the case, and mutate a file of it, except in some cases."""
         folder = self.case_folder / valid.name
         copytree(valid, folder)
         files = sorted(path for path in folder.rglob("*") if path.is_file())
-        if chance.random() < 0.1:
+        if self.is_left_valid:
             return folder
         file = chance.choice(files)
         mutate = chance.choice([mutated_bytes, mutated_text, _mutated_json_file])

@@ -250,7 +250,7 @@ def test_a_missing_weight_file_is_refused(folder: Path) -> None:
     assert message(folder).startswith("weights.hdf5: no HDF5 file, or a damaged one: ")
 
 
-@pytest.mark.parametrize("content", [b"{", b"\xff", b""])
+@pytest.mark.parametrize("content", [b"{", b"\xff", b"", b"[1]", b"Infinity"])
 def test_options_that_are_no_json_are_refused(folder: Path, content: bytes) -> None:
     (folder / "options.json").write_bytes(content)
     assert message(folder).startswith("options.json: no options of a biLM: ")

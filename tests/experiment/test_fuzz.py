@@ -1,0 +1,49 @@
+"""A fixed sample of what `make fuzz` tries by the thousand."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from elmo_framework.common.config import Config
+from elmo_framework.common.registry import members
+from elmo_framework.data.reader import DatasetReader
+from tests.fuzz.samples import SAMPLES
+from tests.fuzz.targets import Configs, Corpora, Data, FuzzError, Runs, Target, Weights, elmo
+
+SAMPLE = {Configs: 15, Data: 120, Weights: 25, Runs: 8, Corpora: 8}
+WITHOUT_SAMPLE = {"prepared_corpus"}
+"""Corpora are a target of their own."""
+
+
+@pytest.mark.parametrize("target", SAMPLE, ids=lambda target: target.name)
+def test_mutated_input_is_used_or_refused(
+    target: type[Target], bilm: Path, tagger: Path, tmp_path: Path
+) -> None:
+    fuzzed = Runs(tmp_path, bilm=bilm, tagger=tagger) if target is Runs else target(tmp_path)
+    outcomes = [fuzzed.attempt(number) for number in range(SAMPLE[target])]
+    refused = [text.startswith("2 ") or ": refused: " in text for text in outcomes]
+    assert set(refused) == {True, False}
+
+
+def test_every_reader_has_a_sample() -> None:
+    readers = {
+        name
+        for name, reader in members(DatasetReader).items()
+        if reader.__module__.startswith("elmo_framework.")
+    }
+    assert readers == {*SAMPLES, *WITHOUT_SAMPLE}
+
+
+def test_a_traceback_is_a_finding(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setattr(Config, "load", lambda *_, **__: 1 / 0)
+    with pytest.raises(ZeroDivisionError):
+        elmo("check", str(tmp_path))
+
+
+def test_different_outcomes_are_a_finding(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    outcomes = iter(["0 a", "0 b"])
+    monkeypatch.setattr(Data, "_read", lambda *_: next(outcomes))
+    with pytest.raises(FuzzError, match="differs"):
+        Data(tmp_path).attempt(0)
