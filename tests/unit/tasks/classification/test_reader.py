@@ -6,6 +6,7 @@ import pytest
 from elmo_framework.common.build import parse
 from elmo_framework.common.errors import DataError
 from elmo_framework.data.reader import DatasetReader
+from elmo_framework.data.records import Record
 from elmo_framework.tasks.classification.example import ClassifiedText
 from elmo_framework.tasks.classification.reader import TextClassificationReader
 
@@ -56,3 +57,10 @@ def test_a_text_without_words_is_refused(tmp_path: Path):
         list(reader().read(path))
 
     assert str(raised.value) == f"{path}:1: 'text' holds no word; remove the line"
+
+
+@pytest.mark.parametrize(("text", "words"), [("", ()), ("Stir the soup.", ("Stir", "the"))])
+def test_text_to_predict_may_be_empty_and_is_cut(text: str, words: tuple[str, ...]):
+    found = reader(max_sequence_length=2).unlabeled(Record({"text": text}))
+
+    assert found == ClassifiedText(words, None)
