@@ -126,11 +126,9 @@ def add_resume_arguments(parser: ArgumentParser, *, result: str) -> None:
         result: what its help calls the result.
     """
     parser.add_argument(
-        "-f", "--force", action="store_true", help=f"replace {result} if it is there"
+        "-f", "--force", action="store_true", help=f"overwrite {result} if it exists"
     )
-    parser.add_argument(
-        "--resume", action="store_true", help="go on with a job that was interrupted"
-    )
+    parser.add_argument("--resume", action="store_true", help="continue an interrupted job")
 
 
 def add_force_argument(parser: ArgumentParser, *, result: str) -> None:

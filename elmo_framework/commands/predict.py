@@ -5,27 +5,27 @@ from __future__ import annotations
 import sys
 from argparse import ArgumentParser, Namespace
 from collections.abc import Iterable, Sequence
+from contextlib import AbstractContextManager, ExitStack, nullcontext
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TextIO, final
+from typing import TYPE_CHECKING, Any, BinaryIO, TextIO, final
 
 from elmo_framework.commands.command import (
     Command,
     above_zero,
     add_device_argument,
-    add_force_argument,
     add_include_package,
     add_predictions_format_argument,
+    add_resume_arguments,
     add_run_bilm_argument,
     component,
-    output_files,
 )
 from elmo_framework.commands.inputs import run_bilm_inputs, run_inputs
-from elmo_framework.common.outputs import Input, Output
+from elmo_framework.common.outputs import Input, Output, is_stream
 
 if TYPE_CHECKING:
-    from elmo_framework.data.inputs import PredictionInput
     from elmo_framework.experiment.loaded_run import LoadedRun
     from elmo_framework.experiment.prediction_inputs import InputForm
+    from elmo_framework.experiment.prediction_job import Predicted, PredictionJob
     from elmo_framework.model.task import HeadTask
 
 
@@ -44,6 +44,7 @@ examples:
   elmo predict runs/ner new.conll                  as training data, labels or none
   elmo predict runs/topics reviews.csv             other columns are copied to the output
   elmo predict runs/ner new.csv --reader tagging_table
+  elmo predict runs/ner long.txt --output-file tags.jsonl --resume      after an interruption
 
 A suffix such as .csv, .tsv, .jsonl, .conll or .conllu, or the first lines, show that a file is
 data. Then the dataset reader of the run reads it; labels may be missing, and may be any. JSON
@@ -68,7 +69,7 @@ prediction has a "label" itself.
         parser.add_argument(
             "--output-file", type=Path, metavar="FILE", help="write there, not to standard output"
         )
-        add_force_argument(parser, result="the output file")
+        add_resume_arguments(parser, result="the output file")
         form = parser.add_mutually_exclusive_group()
         add_predictions_format_argument(form)
         form.add_argument(
@@ -95,7 +96,8 @@ prediction has a "label" itself.
 
     def outputs(self, arguments: Namespace) -> Sequence[Output]:
         """Return the file of the predictions."""
-        return output_files(arguments, "--output-file")
+        path: Path | None = arguments.output_file
+        return [] if path is None else [Output(path, "--output-file")]
 
     def inputs(self, arguments: Namespace) -> Sequence[Input]:
         """Return the run and the sentences."""
@@ -104,42 +106,125 @@ prediction has a "label" itself.
 
     def run(self, arguments: Namespace) -> int:
         """Predict and write."""
-        from elmo_framework.common.files import writing
-        from elmo_framework.experiment.loaded_run import load
-
-        run = load(
-            arguments.run,
-            device=arguments.device,
-            packages=arguments.include_package,
-            bilm=arguments.bilms,
-        )
-        if arguments.output_file is None:
-            _write(run, arguments, sys.stdout)
-            return 0
-        with writing(arguments.output_file) as output:
-            _write(run, arguments, output)
+        path: Path | None = arguments.output_file
+        if path is None:
+            _check_no_file_flags(arguments)
+            _predict_to(sys.stdout, arguments)
+        elif is_stream(path):
+            with path.open("w", encoding="utf-8") as stream:
+                _predict_to(stream, arguments)
+        else:
+            _predict_to_file(path, arguments)
         return 0
 
 
-def _write(run: LoadedRun, arguments: Namespace, output: TextIO) -> None:
+def _predict_to(stream: TextIO, arguments: Namespace) -> None:
+    from elmo_framework.experiment.prediction_job import predict_to_stream
+
+    with _piped(arguments.file) as piped:
+        job = _job(_load(arguments), arguments, piped)
+        # What is piped can be read once; a terminal shows how far the work is.
+        is_counted = piped is None and not stream.isatty()
+        predict_to_stream(job, stream, total=job.num_inputs() if is_counted else None)
+
+
+def _predict_to_file(path: Path, arguments: Namespace) -> None:
+    from elmo_framework.common.resumable_output import ResumableOutput
+    from elmo_framework.data.paths import spooled
+    from elmo_framework.experiment.prediction_job import predict_to_file
+
+    # Of a link, the file that it leads to is replaced.
+    target = path.resolve() if path.is_symlink() else path
+    output = ResumableOutput(target, flag="--output-file")
+    with output.locked(), _piped(arguments.file) as piped, ExitStack() as copies:
+        if not (arguments.resume and output.is_named()):
+            output.check_overwritable(resume=arguments.resume, force=arguments.force)
+        run = _load(arguments)
+        copy = None if piped is None else copies.enter_context(spooled(piped))
+        settings = _settings(run, arguments, copy)
+        predict_to_file(_job(run, arguments, copy), output, settings, resume=arguments.resume)
+
+
+def _load(arguments: Namespace) -> LoadedRun:
+    from elmo_framework.experiment.loaded_run import load
+
+    return load(
+        arguments.run,
+        device=arguments.device,
+        packages=arguments.include_package,
+        bilm=arguments.bilms,
+    )
+
+
+def _job(run: LoadedRun, arguments: Namespace, piped: BinaryIO | None) -> PredictionJob:
+    from dataclasses import replace
+
+    from elmo_framework.data.paths import STANDARD_INPUT
     from elmo_framework.experiment.prediction_formats import input_format
+    from elmo_framework.experiment.prediction_job import PredictionJob
 
     task = run.head().task
-    written = input_format(task, arguments.predictions_format)
+    pieces = input_format(task, arguments.predictions_format)
     reader = run.input_reader(reader=arguments.reader, tokenizer=arguments.tokenizer)
-    inputs = reader.read(arguments.file, _form(arguments))
-    predictions = run.predictions(inputs, batch_size=arguments.batch_size)
-    if arguments.pretty:
-        _print_pretty(task, predictions, output)
-        return
-    for piece in written(predictions):
-        output.write(piece)
+    path = arguments.file if piped is None else STANDARD_INPUT
+    reader = replace(reader, standard_input=None if piped is sys.stdin.buffer else piped)
+
+    def write(predictions: Iterable[Predicted], file: TextIO) -> None:
+        if arguments.pretty:
+            _print_pretty(task, predictions, file)
+        else:
+            file.writelines(pieces(predictions))
+
+    return PredictionJob(
+        run,
+        lambda: reader.read(path, _form(arguments)),
+        write,
+        arguments.batch_size,
+    )
+
+
+def _settings(run: LoadedRun, arguments: Namespace, piped: BinaryIO | None) -> dict[str, Any]:
+    """Return what predictions depend on; the format that they are written in may change."""
+    from elmo_framework.experiment.prediction_job import (
+        digest_of_files,
+        digest_of_stream,
+        fingerprint,
+    )
+
+    return {
+        "weights": fingerprint(run.model),
+        "input": digest_of_files(arguments.file) if piped is None else digest_of_stream(piped),
+        "form": _form(arguments),
+        "reader": arguments.reader,
+        "tokenizer": arguments.tokenizer,
+        "batch_size": arguments.batch_size,
+    }
+
+
+def _piped(file: Path) -> AbstractContextManager[BinaryIO | None]:
+    """Return the input where it is standard input or a pipe; None where it is a file."""
+    from elmo_framework.data.paths import STANDARD_INPUT
+
+    if file == STANDARD_INPUT:
+        return nullcontext(sys.stdin.buffer)
+    return file.open("rb") if is_stream(file) else nullcontext()
+
+
+def _check_no_file_flags(arguments: Namespace) -> None:
+    """Refuse the flags of an output file where none is written.
+
+    Raises:
+        RunError: there is one.
+    """
+    from elmo_framework.common.errors import RunError
+
+    for flag in ("force", "resume"):
+        if getattr(arguments, flag):
+            raise RunError(f"--{flag} needs --output-file")
 
 
 def _print_pretty(
-    task: HeadTask[Any, Any],
-    predictions: Iterable[tuple[Any, PredictionInput[Any]]],
-    output: TextIO,
+    task: HeadTask[Any, Any], predictions: Iterable[Predicted], output: TextIO
 ) -> None:
     from rich.console import Console
 

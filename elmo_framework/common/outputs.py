@@ -143,7 +143,7 @@ def check_outputs(outputs: Sequence[Output], inputs: Iterable[Input]) -> None:
             is a part of a run, a biLM, a corpus, a folder of vectors or the cache; two outputs are
             the same file; or a file exists and `force` is false.
     """
-    checked = [output for output in outputs if not _is_stream(output.path)]
+    checked = [output for output in outputs if not is_stream(output.path)]
     if not checked:
         return
     sources = [source for named in inputs for source in _matching(named)]
@@ -258,8 +258,8 @@ def _is_same(path: Path, other: Path) -> bool:
     return is_one or _resolved(path) == _resolved(other)
 
 
-def _is_stream(path: Path) -> bool:
-    """Tell whether something is there that is neither a file nor a folder."""
+def is_stream(path: Path) -> bool:
+    """Tell whether a path is a device or a pipe: something that is neither a file nor a folder."""
     try:
         return not path.is_file() and not path.is_dir() and path.exists()
     except (OSError, ValueError):  # refused by the file system; whoever opens it says so

@@ -72,7 +72,7 @@ def prepare(job: PreparationJob) -> None:
         files = text_files(job.texts)
         recipe = SplitterRecipe(job.tokenizer, job.sentence_splitter or job.tokenizer, job.packages)
         settings = _settings(job, files, recipe)
-        workplace.require_free(settings, resume=job.resume, force=job.force)
+        workplace.check_overwritable(settings, resume=job.resume, force=job.force)
         # What is wrong with these is found before anything is written.
         recipe.build()
         selection = _selection(job)
@@ -134,7 +134,7 @@ def _draft(
         drafting = _Drafting(workplace, progress)
         tasks = drafting.tasks(read_blocks(files, BLOCK_BYTES))
         for drafted in draft_blocks(tasks, recipe, num_processes):
-            workplace.note(drafted)
+            workplace.mark_done(drafted)
             drafting.count(drafted)
     return drafting.drafts()
 

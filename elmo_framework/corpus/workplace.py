@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import Any, final
 
 from elmo_framework.common.errors import RunError
-from elmo_framework.common.files import remove_folder, replacing, write_bytes, write_text
-from elmo_framework.common.unfinished import UnfinishedFolder, damaged
+from elmo_framework.common.files import remove_folder, replacing, write_bytes
+from elmo_framework.common.resumable_output import ResumableOutput
 from elmo_framework.corpus.drafting import Drafted
 from elmo_framework.corpus.manifest import FORMAT, MANIFEST, Manifest
 
@@ -40,28 +40,25 @@ class Workplace:
             raise RunError(
                 f"--output-dir {output}: a corpus is a folder of its own; name a new one"
             )
-        folder = UnfinishedFolder(output, flag="--output-dir", require_ours=_require_corpus)
-        self.output, self.path = output, folder.path
-        self.locked, self.begin, self._require_free = (
-            folder.locked,
-            folder.begin,
-            folder.require_free,
+        self._resumable = ResumableOutput(
+            output, flag="--output-dir", check_replaceable=_check_corpus
         )
-        self._journal = self.path / "done.jsonl"
+        self.output, self.path = output, self._resumable.path
+        self.locked, self.begin = self._resumable.locked, self._resumable.begin
 
-    def require_free(self, settings: Mapping[str, Any], *, resume: bool, force: bool) -> None:
-        """Refuse a place where something is that the user may want to keep.
+    def check_overwritable(self, settings: Mapping[str, Any], *, resume: bool, force: bool) -> None:
+        """Refuse to replace what the user may want to keep.
 
         Args:
             settings: what the corpus is made of and how.
-            resume: whether the user wants to go on with what an interrupted job has left.
-            force: whether the user gives up what is there.
+            resume: whether to continue an interrupted job.
+            force: whether to give up what is there.
 
         Raises:
-            RunError: there is.
+            RunError: there is something.
         """
         if not (resume and self.finished(settings)):
-            self._require_free(resume=resume, force=force)
+            self._resumable.check_overwritable(resume=resume, force=force)
 
     def finished(self, settings: Mapping[str, Any]) -> Manifest | None:
         """Return the manifest of the corpus, where a job ended between naming it and tidying up.
@@ -82,19 +79,13 @@ class Workplace:
 
     def done(self) -> dict[int, Drafted]:
         """Return the blocks whose drafts are whole, by their number."""
-        if not self._journal.exists():
-            return {}
-        try:
-            lines = self._journal.read_text(encoding="utf-8").splitlines()
-            notes = [Drafted(**json.loads(line)) for line in lines]
-        except (ValueError, TypeError) as error:
-            raise damaged(self._journal, error) from error
+        notes = self._resumable.done(lambda line: Drafted(**json.loads(line)))
         return {note.number: note for note in notes if self.draft(note.number).exists()}
 
-    def note(self, drafted: Drafted) -> None:
+    def mark_done(self, drafted: Drafted) -> None:
         """Note a block whose draft is whole."""
-        notes = [*self.done().values(), drafted]
-        write_text(self._journal, "".join(f"{json.dumps(asdict(note))}\n" for note in notes))
+        with self._resumable.journal("done.jsonl") as journal:
+            journal.mark_done(json.dumps(asdict(drafted)))
 
     @contextmanager
     def result(self) -> Iterator[Path]:
@@ -112,7 +103,7 @@ class Workplace:
         remove_folder(self.path)
 
 
-def _require_corpus(output: Path) -> None:
+def _check_corpus(output: Path) -> None:
     """Refuse to remove what is no corpus: `--force` is for those."""
     manifest = output / MANIFEST
     if not (manifest.is_file() and FORMAT.encode() in manifest.read_bytes()):

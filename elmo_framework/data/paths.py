@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from tempfile import TemporaryFile
 from typing import BinaryIO, TypeVar
 
 from elmo_framework.common.errors import DataError
@@ -116,6 +118,14 @@ def parsed_lines(path: Path, parse: Callable[[str], ParsedT]) -> Iterator[Parsed
         with placed(path, number):
             held = parse(line)
         yield held
+
+
+@contextmanager
+def spooled(stream: BinaryIO) -> Iterator[BinaryIO]:
+    """Copy a stream to a temporary file, so that it can be read more than once."""
+    with TemporaryFile() as copy:
+        shutil.copyfileobj(stream, copy)
+        yield copy
 
 
 @contextmanager

@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import shutil
 from array import array
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
 from hashlib import blake2b
 from pathlib import Path
-from tempfile import TemporaryFile
 from typing import BinaryIO, final
 
 import numpy as np
@@ -46,7 +43,7 @@ class Corpus:
         paths: files, those that end with `.gz`, `.bz2`, `.xz` or `.zst` compressed; `-` is
             standard input.
         tokenizer: what splits a line into words.
-        standard_input: its content, where it is among the paths; see `spooled`.
+        standard_input: its content, where it is among the paths; see `data.paths.spooled`.
     """
 
     def __init__(
@@ -107,14 +104,6 @@ class Corpus:
             yield from decoded_lines(self._standard_input, path)
         else:
             yield from read_lines(path)
-
-
-@contextmanager
-def spooled(stream: BinaryIO) -> Iterator[BinaryIO]:
-    """Copy a stream to a temporary file, so that it can be read more than once."""
-    with TemporaryFile() as copy:
-        shutil.copyfileobj(stream, copy)
-        yield copy
 
 
 @dataclass(frozen=True)

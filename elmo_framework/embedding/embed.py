@@ -10,10 +10,10 @@ from typing import Any, BinaryIO, NamedTuple
 import numpy as np
 import torch
 
-from elmo_framework.common.errors import StoppedError
 from elmo_framework.common.logs import Progress, say, show_size
 from elmo_framework.common.outputs import Input, Output, check_outputs
 from elmo_framework.common.plural import plural
+from elmo_framework.common.resumable_output import stoppable
 from elmo_framework.data.source import Share
 from elmo_framework.embedding.corpus import Corpus, Survey
 from elmo_framework.embedding.job import (
@@ -30,7 +30,7 @@ from elmo_framework.embedding.layout import (
     NpyLayout,
     VectorForm,
 )
-from elmo_framework.embedding.workplace import VectorWriter, Workplace
+from elmo_framework.embedding.vector_output import VectorOutput, VectorWriter
 from elmo_framework.experiment.loaded_run import build_tokenizer
 from elmo_framework.experiment.slow_path import say_if_slow
 from elmo_framework.training.process_group import ProcessGroup, choose_device, process_group
@@ -62,20 +62,20 @@ def embed(job: EmbeddingJob) -> None:
 
 
 def _embed(job: EmbeddingJob, device: torch.device, group: ProcessGroup) -> None:
-    workplace = Workplace(job.output)
+    output = VectorOutput(job.output)
     with ExitStack() as held:
         if group.is_first:
-            held.enter_context(workplace.locked())
-            _require_output(job, workplace)
+            held.enter_context(output.resumable.locked())
+            _check_output(job, output)
         parts = _parts(job, device, held.enter_context(standard_input(job, group.share)))
         if group.is_first:
-            _prepare(job, parts, workplace)
+            _prepare(job, parts, output)
         say_if_slow(device, group)
         group.wait()
-        _compute(parts, workplace, group.share)
+        _compute(parts, output, group.share)
         group.wait()
         if group.is_first:
-            workplace.finish(parts.layout, parts.survey)
+            output.finish(parts.layout, parts.survey)
             say(f"written: {job.output}")
 
 
@@ -143,42 +143,39 @@ def _layout(job: EmbeddingJob, form: VectorForm) -> Layout:
     )
 
 
-def _require_output(job: EmbeddingJob, workplace: Workplace) -> None:
+def _check_output(job: EmbeddingJob, output: VectorOutput) -> None:
     inputs = [Input(path, "a file of sentences") for path in job.sentences]
     check_outputs([Output(job.output, "--output-file")], inputs)
-    if not (job.resume and workplace.is_named()):
-        workplace.require_free(resume=job.resume, force=job.force)
+    output.check_overwritable(resume=job.resume, force=job.force)
 
 
-def _prepare(job: EmbeddingJob, parts: _Parts, workplace: Workplace) -> None:
+def _prepare(job: EmbeddingJob, parts: _Parts, output: VectorOutput) -> None:
     survey = parts.survey
     say(
         f"{plural(survey.num_lines, 'sentence')}, {int(survey.is_first.sum()):,} of them "
         f"different, with {plural(survey.num_words, 'word')}: "
         f"{show_size(parts.layout.num_bytes(survey))} for {job.output}"
     )
-    workplace.prepare(parts.settings, parts.layout, survey, parts.corpus.lines, resume=job.resume)
+    output.prepare(parts.settings, parts.layout, survey, parts.corpus.lines, resume=job.resume)
 
 
-def _compute(parts: _Parts, workplace: Workplace, share: Share) -> None:
+def _compute(parts: _Parts, output: VectorOutput, share: Share) -> None:
     """Compute and write the pools of this process that are not done."""
-    done = workplace.done()
+    done = output.done()
     todo = [pool for pool in parts.pools()[share.rank :: share.world_size] if pool not in done]
     if not todo:
         return
-    places = workplace.places()
+    places = output.places()
     total = parts.num_words(todo)
     description = "embedding" if share.world_size == 1 else f"embedding, process {share.rank}"
     with (
+        stoppable(),
         Progress(description, total=total, unit="token") as progress,
-        workplace.writer(parts.layout, share.rank) as writer,
+        output.writer(parts.layout, share.rank) as writer,
     ):
-        try:
-            for pool, sentences in _pools(parts, frozenset(todo)):
-                _embed_pool(parts, sentences, places, writer, progress)
-                writer.note(pool)
-        except KeyboardInterrupt as error:
-            raise StoppedError("interrupted; --resume goes on from here") from error
+        for pool, sentences in _pools(parts, frozenset(todo)):
+            _embed_pool(parts, sentences, places, writer, progress)
+            writer.mark_done(pool)
 
 
 def _embed_pool(

@@ -17,9 +17,9 @@ from elmo_framework.bilm.layer_reader import LayerReader
 from elmo_framework.bilm.load import reference
 from elmo_framework.bilm.published import find_bilm
 from elmo_framework.common.errors import RunError
-from elmo_framework.data.paths import STANDARD_INPUT
+from elmo_framework.common.outputs import is_stream
+from elmo_framework.data.paths import STANDARD_INPUT, spooled
 from elmo_framework.data.source import Share
-from elmo_framework.embedding.corpus import spooled
 from elmo_framework.embedding.layout import VectorForm
 from elmo_framework.embedding.selection import MixOrigin, selection
 from elmo_framework.experiment.run_tokenizer import TokenizerConfig
@@ -118,8 +118,11 @@ def standard_input(
     """Return standard input as a file, if it is embedded.
 
     Raises:
-        RunError: several processes would read it.
+        RunError: several processes would read it, or one of the files is a pipe.
     """
+    for path in job.sentences:
+        if is_stream(path):
+            raise RunError(f"{path} is a pipe, which can be read once only; name a file, or -")
     if STANDARD_INPUT not in job.sentences:
         return nullcontext()
     if share.world_size > 1:

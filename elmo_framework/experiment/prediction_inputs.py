@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from glob import has_magic
 from itertools import chain, islice
 from pathlib import Path
-from typing import Any, Literal, TypeAlias
+from typing import Any, BinaryIO, Literal, TypeAlias
 
 from elmo_framework.common.build import parse
 from elmo_framework.common.errors import DataError, RunError, allowed, shown
@@ -47,11 +47,14 @@ class InputReader:
         task: of the run.
         reader: of data files.
         tokenizer: splits raw text that the reader does not read.
+        standard_input: what `-` stands for, read from its beginning if it can be; by default
+            standard input as it is.
     """
 
     task: HeadTask[Any, Any]
     reader: DatasetReader[Any]
     tokenizer: Tokenizer
+    standard_input: BinaryIO | None = None
     _seen: set[str] = field(default_factory=set)
 
     def of(self, value: object) -> PredictionInput[Any]:
@@ -87,11 +90,17 @@ class InputReader:
         if form == "dataset" or _is_collection(path):
             return iter(self.reader.read_inputs(path))
         if form == "sentences":
-            return self._sentences(path, _piped_lines() if is_piped else read_lines(path))
+            return self._sentences(path, self._piped_lines() if is_piped else read_lines(path))
         return self._read_piped() if is_piped else self._read_file(FileSample.of(path))
 
+    def _piped_lines(self) -> Iterator[tuple[int, str]]:
+        stream = self.standard_input
+        if stream is not None and stream.seekable():
+            stream.seek(0)
+        return decoded_lines(stream or sys.stdin.buffer, STANDARD_INPUT)
+
     def _read_piped(self) -> Iterator[PredictionInput[Any]]:
-        lines = _piped_lines()
+        lines = self._piped_lines()
         first = list(islice(lines, NUM_SAMPLED_LINES))
         formats = formats_of_lines([line for _, line in first])
         if formats and FileFormat.JSON_LINES not in formats:
@@ -216,7 +225,3 @@ def _described(formats: Collection[FileFormat]) -> str:
 
 def _is_collection(path: Path) -> bool:
     return path.is_dir() or (has_magic(str(path)) and not path.exists())
-
-
-def _piped_lines() -> Iterator[tuple[int, str]]:
-    return decoded_lines(sys.stdin.buffer, STANDARD_INPUT)

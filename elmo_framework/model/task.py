@@ -116,7 +116,11 @@ class HeadTask(Task[ExampleT, BatchT]):
 
     @abstractmethod
     def to_json(self, prediction: Any, example: ExampleT) -> dict[str, Any]:
-        """Return a prediction as JSON types, with what is needed to read it."""
+        """Return a prediction as JSON types, with what is needed to read it.
+
+        The annotation of `prediction` in a task is the type of its predictions, as pydantic
+        restores it from JSON: `elmo predict` keeps predictions so until all are there.
+        """
 
     def pretty(self, prediction: Any, example: ExampleT) -> Text:
         """Return a prediction for a reader at a terminal; as indented JSON unless told."""

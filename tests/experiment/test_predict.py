@@ -2,15 +2,24 @@
 
 from __future__ import annotations
 
+import io
 import json
+import os
 import shutil
+import signal
+from collections.abc import Iterable, Iterator
 from pathlib import Path
+from threading import Thread
 from typing import Any
 
 import pytest
 
 from elmo_framework import load
 from elmo_framework.commands.main import main
+from elmo_framework.common.errors import DataError
+from elmo_framework.common.resumable_output import Journal
+from elmo_framework.experiment.prediction_job import PredictionJob
+from elmo_framework.tasks.tagging.task import TaggingTask
 from tests.experiment.conftest import NER
 from tests.experiment.jobs import DATA, ROOT, tagging_with, train
 from tests.experiment.test_text_configs import TOPICS
@@ -204,3 +213,178 @@ def test_a_config_names_the_tokenizer_of_raw_text(bilm: Path, tmp_path: Path) ->
     assert train(NER, tmp_path / "run", tagging_with(bilm, **changes)) == 0
 
     assert load(tmp_path / "run").predict(["Am 3. Mai."])[0]["words"][1] == "3."
+
+
+LONG = 10
+"""How many sentences the tests of interrupted jobs predict for, two at a time."""
+
+
+@pytest.fixture
+def long_text(tmp_path: Path) -> Path:
+    path = tmp_path / "long.txt"
+    path.write_text("".join(f"Anna Kovacs moved {'far ' * i}away .\n" for i in range(LONG)))
+    return path
+
+
+class Killed(BaseException):
+    """Stands for a signal that no one can catch."""
+
+
+def interrupt(monkeypatch: pytest.MonkeyPatch, after: int, how: object) -> None:
+    """Raise an error, or send a signal, after so many batches are done."""
+    mark_done, left = Journal.mark_done, [after]
+
+    def interrupting(self: Journal, *lines: str) -> None:
+        mark_done(self, *lines)
+        left[0] -= 1
+        if not left[0]:
+            if isinstance(how, signal.Signals):
+                os.kill(os.getpid(), how)
+            raise Killed
+
+    monkeypatch.setattr(Journal, "mark_done", interrupting)
+
+
+def predict_long(tagger: Path, text: Path, output: Path, *flags: str) -> int:
+    words = ["--output-file", str(output), "--batch-size", "2", "--tokenizer", "whitespace"]
+    return main(["predict", str(tagger), str(text), *words, *flags])
+
+
+@pytest.mark.parametrize("after", [1, 4])
+@pytest.mark.parametrize("form", ["jsonl", "conll"])
+def test_a_killed_job_resumes_to_the_same_bytes(
+    tagger: Path,
+    long_text: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    after: int,
+    form: str,
+) -> None:
+    flags = ("--predictions-format", form)
+    assert predict_long(tagger, long_text, tmp_path / "whole", *flags) == 0
+    with monkeypatch.context() as patch:
+        interrupt(patch, after, None)
+        with pytest.raises(Killed):
+            predict_long(tagger, long_text, tmp_path / "out", *flags)
+    assert not (tmp_path / "out").exists()
+    with (tmp_path / "out.partial/done.jsonl").open("a") as journal:
+        journal.write('[["O", "B-')  # half a line
+    predicted = list[int]()
+    batches = PredictionJob.batches
+
+    def spied(self: PredictionJob, inputs: Iterable[Any]) -> Iterator[list[Any]]:
+        for batch in batches(self, inputs):
+            predicted.append(len(batch))
+            yield batch
+
+    monkeypatch.setattr(PredictionJob, "batches", spied)
+    assert predict_long(tagger, long_text, tmp_path / "out", "--resume", *flags) == 0
+    assert sum(predicted) == LONG - 2 * after
+    assert (tmp_path / "out").read_bytes() == (tmp_path / "whole").read_bytes()
+    assert not (tmp_path / "out.partial").exists()
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_signal_keeps_predictions_for_any_format(
+    tagger: Path,
+    long_text: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    number: signal.Signals,
+) -> None:
+    with monkeypatch.context() as patch:
+        interrupt(patch, 3, number)
+        assert predict_long(tagger, long_text, tmp_path / "out") == 130
+    assert capsys.readouterr().err.endswith("interrupted; --resume continues from here\n")
+    assert predict_long(tagger, long_text, tmp_path / "out") == 2
+    assert "continue it with --resume, or start over with --force" in capsys.readouterr().err
+    flags = ("--predictions-format", "conll")
+    assert predict_long(tagger, long_text, tmp_path / "out", "--resume", *flags) == 0
+    assert "6 of 10 inputs predicted before" in capsys.readouterr().err
+    assert predict_long(tagger, long_text, tmp_path / "whole", *flags) == 0
+    assert (tmp_path / "out").read_bytes() == (tmp_path / "whole").read_bytes()
+
+
+def test_a_job_for_another_input_does_not_continue(
+    tagger: Path,
+    long_text: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    with monkeypatch.context() as patch:
+        interrupt(patch, 1, signal.SIGTERM)
+        assert predict_long(tagger, long_text, tmp_path / "out") == 130
+    before = (tmp_path / "out.partial/done.jsonl").read_bytes()
+    long_text.write_text(long_text.read_text() + "One more .\n")
+    assert predict_long(tagger, long_text, tmp_path / "out", "--resume") == 2
+    assert "the interrupted job does something else: input was " in capsys.readouterr().err
+    assert (tmp_path / "out.partial/done.jsonl").read_bytes() == before
+
+
+def test_a_wrong_last_line_is_found_before_the_work(
+    tagger: Path, long_text: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    long_text.write_text(long_text.read_text() + '{"tokens": 3}\n')
+    assert predict_long(tagger, long_text, tmp_path / "out") == 2
+    assert f"{long_text}:{LONG + 1}: 'tokens' is 3" in capsys.readouterr().err
+    assert [path.name for path in tmp_path.iterdir()] == ["long.txt"]
+
+
+def test_predictions_that_a_format_refuses_are_kept(
+    tagger: Path,
+    long_text: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    def refused(predictions: object) -> Iterator[str]:
+        yield "half"
+        raise DataError("two examples have one id")
+
+    monkeypatch.setitem(TaggingTask.formats, "conll", refused)
+    flags = ("--predictions-format", "conll")
+    assert predict_long(tagger, long_text, tmp_path / "out", *flags) == 2
+    assert "two examples have one id" in capsys.readouterr().err
+    monkeypatch.setattr(PredictionJob, "batches", lambda *_: iter(()))
+    assert predict_long(tagger, long_text, tmp_path / "out", "--resume") == 0
+    assert len((tmp_path / "out").read_text().splitlines()) == LONG
+
+
+def test_standard_input_is_resumed_too(
+    tagger: Path, long_text: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def piped() -> None:
+        stream = io.TextIOWrapper(io.BytesIO(long_text.read_bytes()))
+        monkeypatch.setattr("sys.stdin", stream)
+
+    assert predict_long(tagger, long_text, tmp_path / "whole") == 0
+    with monkeypatch.context() as patch:
+        interrupt(patch, 2, signal.SIGTERM)
+        piped()
+        assert predict_long(tagger, Path("-"), tmp_path / "out") == 130
+    piped()
+    assert predict_long(tagger, Path("-"), tmp_path / "out", "--resume") == 0
+    assert (tmp_path / "out").read_bytes() == (tmp_path / "whole").read_bytes()
+
+
+def test_a_pipe_is_predicted_once(
+    tagger: Path, long_text: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    os.mkfifo(tmp_path / "pipe")
+    for flags in ((), ("--output-file", str(tmp_path / "out"))):
+        writer = Thread(target=(tmp_path / "pipe").write_bytes, args=(long_text.read_bytes(),))
+        writer.start()
+        assert main(["predict", str(tagger), str(tmp_path / "pipe"), *flags]) == 0
+        writer.join()
+    assert len(capsys.readouterr().out.splitlines()) == LONG
+    assert len((tmp_path / "out").read_text().splitlines()) == LONG
+
+
+def test_resume_and_force_need_an_output_file(
+    tagger: Path, long_text: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for flag in ("--resume", "--force"):
+        assert main(["predict", str(tagger), str(long_text), flag]) == 2
+        assert f"{flag} needs --output-file" in capsys.readouterr().err

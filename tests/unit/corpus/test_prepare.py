@@ -229,7 +229,7 @@ def test_an_interrupted_job_goes_on_and_cuts_no_block_again(
         with pytest.raises(raised, match="--resume goes on from here"):
             make(text)
     assert not (tmp_path / "corpus").exists()
-    with pytest.raises(RunError, match="holds the work of an interrupted job; pass --resume"):
+    with pytest.raises(RunError, match="interrupted job; continue it with --resume"):
         make(text)
     counter = Failing(monkeypatch, 1000, error)
     make(text, resume=True)
@@ -331,7 +331,7 @@ def test_a_finished_corpus_is_not_made_again_for_what_was_left(
 ) -> None:
     partial = finished.with_name("corpus.partial")
     assert partial.exists()
-    with pytest.raises(RunError, match="is there already; pass --force to replace it"):
+    with pytest.raises(RunError, match="already exists; pass --force to overwrite it"):
         make()
     capsys.readouterr()
     monkeypatch.setattr(module, "assemble", None)
@@ -342,7 +342,7 @@ def test_a_finished_corpus_is_not_made_again_for_what_was_left(
 
 
 def test_a_finished_corpus_does_not_stand_for_another(finished: Path, make: Make) -> None:
-    with pytest.raises(RunError, match="is there already; pass --force to replace it"):
+    with pytest.raises(RunError, match="already exists; pass --force to overwrite it"):
         make(min_count=2, resume=True)
     with pytest.raises(RunError, match="the text is not the one that the interrupted job read"):
         make("another text\n", resume=True)
@@ -360,7 +360,7 @@ def test_work_on_a_corpus_that_is_there_is_not_taken_for_finished(
         Failing(patch, 1, KeyboardInterrupt())
         with pytest.raises(StoppedError):
             make(many_sentences(200), force=True)
-    with pytest.raises(RunError, match="is there already; pass --force to replace it"):
+    with pytest.raises(RunError, match="already exists; pass --force to overwrite it"):
         make(many_sentences(200), resume=True)
     make(many_sentences(200), resume=True, force=True)
     assert len(sentences(corpus / "training")) == 200
@@ -376,7 +376,7 @@ def test_a_link_to_a_corpus_is_replaced_by_the_corpus(make: Make, tmp_path: Path
 
 def test_a_corpus_is_replaced_by_force_only(make: Make) -> None:
     corpus = make()
-    with pytest.raises(RunError, match="is there already; pass --force to replace it"):
+    with pytest.raises(RunError, match="already exists; pass --force to overwrite it"):
         make("b\n")
     make("b\n", force=True)
     assert sentences(corpus / "training") == ["b"]
@@ -467,7 +467,7 @@ def test_the_draft_of_a_block_without_words_can_be_read(tmp_path: Path) -> None:
 
 @pytest.mark.usefixtures("small_blocks")
 @pytest.mark.parametrize("name", ["settings.json", "done.jsonl"])
-@pytest.mark.parametrize("content", [b"\xff", b"[3]\n", b"3\n", b'{"number": 0}\n'])
+@pytest.mark.parametrize("content", [b"\xff\n", b"[3]\n", b"3\n", b'{"number": 0}\n'])
 def test_damaged_notes_of_an_interrupted_job_are_named(
     make: Make, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, name: str, content: bytes
 ) -> None:

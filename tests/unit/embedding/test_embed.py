@@ -8,6 +8,7 @@ import json
 import os
 import resource
 import shutil
+import signal
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from resource import RLIMIT_FSIZE, getrlimit, setrlimit
@@ -20,14 +21,15 @@ import pytest
 from elmo_framework.bilm.frozen import FrozenBiLm
 from elmo_framework.bilm.layer_reader import LayerReader
 from elmo_framework.bilm.load import bilm_files, read_bilm
-from elmo_framework.common.errors import DataError, RunError
+from elmo_framework.common import resumable_output
+from elmo_framework.common.errors import DataError, RunError, StoppedError
 from elmo_framework.common.outputs import Output, check_outputs
+from elmo_framework.common.resumable_output import ResumableOutput
 from elmo_framework.embedding import embed as embedding
-from elmo_framework.embedding import workplace
 from elmo_framework.embedding.embed import embed
 from elmo_framework.embedding.job import EmbeddingJob
 from elmo_framework.embedding.layout import Hdf5Layout
-from elmo_framework.embedding.workplace import VectorWriter, Workplace
+from elmo_framework.embedding.vector_output import VectorOutput, VectorWriter
 from elmo_framework.experiment import slow_path
 from tests.unit.embedding.conftest import TEXT
 
@@ -235,7 +237,7 @@ def killed_at(owner: object, name: str, job: EmbeddingJob, patch: pytest.MonkeyP
 
 
 def interrupted(job: EmbeddingJob, monkeypatch: pytest.MonkeyPatch) -> None:
-    killed_at(Workplace, "finish", job, monkeypatch)
+    killed_at(VectorOutput, "finish", job, monkeypatch)
 
 
 def test_another_job_does_not_go_on(job: Jobs, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -244,7 +246,7 @@ def test_another_job_does_not_go_on(job: Jobs, monkeypatch: pytest.MonkeyPatch) 
         RunError, match="layers was 'all' and is 'average', dtype was 'float32' and is"
     ):
         embed(job(resume=True, layers="average", dtype="float16"))
-    with pytest.raises(RunError, match="--resume to go on with it, or --force to begin anew"):
+    with pytest.raises(RunError, match="continue it with --resume, or start over with --force"):
         embed(job())
 
 
@@ -261,10 +263,17 @@ def test_a_job_that_has_computed_nothing_is_not_gone_on_with(
 def test_a_finished_result_is_not_computed_again_for_what_was_left(
     job: Jobs, monkeypatch: pytest.MonkeyPatch, form: str, force: bool
 ) -> None:
-    killed_at(workplace, "remove_folder", job(format=form), monkeypatch)
+    def killing(folder: Path) -> None:
+        if any(folder.glob("done*")):
+            raise Killed
+
+    with monkeypatch.context() as patch:
+        patch.setattr(resumable_output, "remove_folder", killing)
+        with pytest.raises(Killed):
+            embed(job(format=form))
     before = contents(job().output)
     assert job().output.with_name("out.hdf5.partial").exists()
-    with pytest.raises(RunError, match="is there already; pass --force to replace it"):
+    with pytest.raises(RunError, match="already exists; pass --force to overwrite it"):
         embed(job(format=form))
     with pytest.raises(RunError, match="layers was 'all' and is '2'"):
         embed(job(format=form, layers="top", resume=True, force=force))
@@ -282,10 +291,36 @@ def test_what_makes_the_work_slow_is_said_once(
     assert capsys.readouterr().err.count("which is slower: install a compiler\n") == 1
 
 
+def test_a_sigterm_ends_a_job_that_resumes_to_the_same_bytes(
+    job: Jobs, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(embedding, "_BATCHES_A_POOL", 1)
+    embed(job(output=tmp_path / "whole", max_tokens=3))
+    mark_done = VectorWriter.mark_done
+
+    def stopping(self: VectorWriter, pool: int) -> None:
+        mark_done(self, pool)
+        os.kill(os.getpid(), signal.SIGTERM)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(VectorWriter, "mark_done", stopping)
+        with pytest.raises(StoppedError, match="interrupted; --resume continues from here"):
+            embed(job(max_tokens=3))
+    assert job().output.with_name("out.hdf5.partial").exists()
+    embed(job(max_tokens=3, resume=True))
+    assert contents(job().output) == contents(tmp_path / "whole")
+
+
+def test_a_pipe_is_refused_as_it_is_read_twice(job: Jobs, tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe")
+    with pytest.raises(RunError, match="is a pipe, which can be read once only"):
+        embed(job(sentences=[tmp_path / "pipe"]))
+
+
 def test_a_running_job_is_told_of_first(job: Jobs, monkeypatch: pytest.MonkeyPatch) -> None:
     interrupted(job(), monkeypatch)
     with (
-        Workplace(job().output).locked(),
+        VectorOutput(job().output).resumable.locked(),
         pytest.raises(RunError, match="another job is writing here; wait for it"),
     ):
         embed(job())
@@ -302,7 +337,7 @@ def test_a_link_to_a_result_is_replaced_by_the_result(job: Jobs, tmp_path: Path)
 
 def test_a_result_is_replaced_by_force_alone(job: Jobs) -> None:
     embed(job())
-    with pytest.raises(RunError, match="is there already; pass --force to replace it"):
+    with pytest.raises(RunError, match="already exists; pass --force to overwrite it"):
         embed(job())
     embed(job(force=True, layers="top"))
     assert hdf5(job().output)[0].ndim == 2
@@ -333,7 +368,7 @@ def test_a_disk_that_fills_late_names_the_file_and_how_to_go_on(
     embed(job(output=job().output.with_name("whole"), format="npy"))
     with monkeypatch.context() as patch:
         patch.setattr(os, "fsync", full)
-        with pytest.raises(RunError, match=r"vectors.npy: No space left .* --resume goes on"):
+        with pytest.raises(RunError, match=r"vectors.npy: No space left .* --resume continues"):
             embed(job(format="npy"))
     embed(job(format="npy", resume=True))
     assert contents(job().output) == contents(job().output.with_name("whole"))
@@ -341,15 +376,17 @@ def test_a_disk_that_fills_late_names_the_file_and_how_to_go_on(
 
 def test_a_note_that_cannot_be_written_is_told_of_once(tmp_path: Path) -> None:
     (tmp_path / "vectors").touch()
+    (tmp_path / "out.partial").mkdir()
+    output = ResumableOutput(tmp_path / "out", flag="--output-file")
     before = resource.getrlimit(resource.RLIMIT_FSIZE)
-    with VectorWriter(tmp_path / "vectors", tmp_path / "done-0.txt") as writer:
+    with VectorWriter(output, tmp_path / "vectors", 0) as writer:
         resource.setrlimit(resource.RLIMIT_FSIZE, (0, before[1]))
         try:
-            with pytest.raises(RunError, match=r"vectors: File too large; .* --resume goes on"):
-                writer.note(3)
+            with pytest.raises(RunError, match=r"vectors: File too large; .* --resume continues"):
+                writer.mark_done(3)
         finally:
             resource.setrlimit(resource.RLIMIT_FSIZE, before)
-    assert not (tmp_path / "done-0.txt").read_bytes()
+    assert not (tmp_path / "out.partial/done-0.txt").read_bytes()
 
 
 def test_a_disk_that_fills_before_any_vector_names_the_folder(
@@ -359,7 +396,7 @@ def test_a_disk_that_fills_before_any_vector_names_the_folder(
         raise full_disk()
 
     monkeypatch.setattr(Hdf5Layout, "create", full)
-    with pytest.raises(RunError, match=r"out.hdf5.partial: No space left .* --resume goes on"):
+    with pytest.raises(RunError, match=r"out.hdf5.partial: No space left .* --resume continues"):
         embed(job())
 
 

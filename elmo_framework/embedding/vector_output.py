@@ -1,0 +1,163 @@
+"""The resumable output of `elmo embed`: a file of vectors, and which of them are written."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Callable, Iterable, Mapping
+from pathlib import Path
+from typing import Any, final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from elmo_framework.common.errors import RunError
+from elmo_framework.common.files import require_file_size
+from elmo_framework.common.logs import show_size
+from elmo_framework.common.resumable_output import ResumableOutput, check_file
+from elmo_framework.embedding.corpus import Line, Survey
+from elmo_framework.embedding.layout import FORMAT, HEADER, Layout
+
+_HDF5_HEADER = 1 << 16
+"""More bytes than an HDF5 file without vectors has."""
+
+
+@final
+class VectorOutput:
+    """A file of vectors that is made whole first and filled then, in a `ResumableOutput`.
+
+    Beside the files of that class its folder holds `places.bin`, the byte of each line's vectors in
+    the result, int64. `done-R.txt` are the pools whose vectors process R has written.
+
+    Args:
+        output: the result.
+    """
+
+    def __init__(self, output: Path) -> None:
+        self.resumable = ResumableOutput(
+            output, flag="--output-file", check_replaceable=_check_replaceable
+        )
+        self._places = self.resumable.path / "places.bin"
+
+    def check_overwritable(self, *, resume: bool, force: bool) -> None:
+        """Refuse to replace what the user may want to keep; see `ResumableOutput`."""
+        if not (resume and self.resumable.is_named()):
+            self.resumable.check_overwritable(resume=resume, force=force)
+
+    def prepare(
+        self,
+        settings: Mapping[str, Any],
+        layout: Layout,
+        survey: Survey,
+        lines: Callable[[], Iterable[Line]],
+        *,
+        resume: bool,
+    ) -> None:
+        """Make the result without its vectors, unless an interrupted job has made the same.
+
+        Raises:
+            RunError: the interrupted job computes something else, or the disk is too small.
+        """
+        result, path = self.resumable.result, self.resumable.path
+        is_named = resume and self.resumable.is_named()
+        if not is_named:
+            num_bytes = layout.num_bytes(survey) + 8 * survey.num_lines
+            # HDF5 needs somewhat more than is foreseen, and would end the process.
+            require_file_size(self.resumable.output, num_bytes * 5 // 4 + _HDF5_HEADER)
+            self._require_space(num_bytes - _allocated(path))
+        is_made = is_named or result.exists()
+        with self.resumable.repairable():
+            if not self.resumable.begin(settings, resume=resume and is_made):
+                self._places.write_bytes(layout.create(result, survey, lines).data)
+
+    def places(self) -> NDArray[np.int64]:
+        """Return the byte of each line's vectors."""
+        return np.fromfile(self._places, dtype=np.int64)
+
+    def done(self) -> set[int]:
+        """Return the pools that are written."""
+        return set(self.resumable.done(int))
+
+    def writer(self, layout: Layout, rank: int) -> VectorWriter:
+        """Return what writes the vectors of one process."""
+        return VectorWriter(self.resumable, layout.file(self.resumable.result), rank)
+
+    def finish(self, layout: Layout, survey: Survey) -> None:
+        """Give the result its name.
+
+        Raises:
+            RunError: the disk is full, or damaged.
+        """
+        result = self.resumable.result
+        with self.resumable.repairable():
+            if result.exists():
+                layout.complete(result, survey, self.places())
+            self.resumable.finish()
+
+    def _require_space(self, num_bytes: int) -> None:
+        output = self.resumable.output
+        free = shutil.disk_usage(output.parent).free
+        if num_bytes > free:
+            raise RunError(
+                f"{output}: the result needs {show_size(num_bytes)} more, and the disk has "
+                f"{show_size(free)}; choose another disk, --dtype float16, or fewer --layers"
+            )
+
+
+@final
+class VectorWriter:
+    """Writes what one process computes.
+
+    Args:
+        resumable: the output.
+        file: of the vectors.
+        rank: of the process.
+    """
+
+    def __init__(self, resumable: ResumableOutput, file: Path, rank: int) -> None:
+        self._resumable, self._path = resumable, file
+        self._file = os.open(file, os.O_WRONLY)
+        self._journal = resumable.journal(f"done-{rank}.txt")
+
+    def __enter__(self) -> VectorWriter:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        os.close(self._file)
+        self._journal.close()
+
+    def write(self, vectors: NDArray[Any], place: int) -> None:
+        """Write a sentence.
+
+        Raises:
+            RunError: the disk is full, or damaged.
+        """
+        content = memoryview(vectors.tobytes())
+        with self._resumable.repairable(self._path):
+            while content:
+                written = os.pwrite(self._file, content, place)
+                content, place = content[written:], place + written
+
+    def mark_done(self, pool: int) -> None:
+        """Note a pool whose vectors have been written; they are on the disk before the note.
+
+        Raises:
+            RunError: the disk is full, or damaged.
+        """
+        with self._resumable.repairable(self._path):
+            os.fsync(self._file)
+            self._journal.mark_done(str(pool))
+
+
+def _check_replaceable(output: Path) -> None:
+    """Refuse to remove what is no file of vectors: `--force` is for those."""
+    if not output.is_dir():
+        check_file(output)
+        return
+    header = output / HEADER
+    if not (header.is_file() and FORMAT in header.read_text(encoding="utf-8", errors="replace")):
+        raise RunError(f"{output} is a folder with something else in it; --force leaves it alone")
+
+
+def _allocated(folder: Path) -> int:
+    return sum(held.stat().st_blocks for held in folder.rglob("*")) * 512

@@ -1,0 +1,202 @@
+"""The job of `elmo predict`: predictions of a long input are kept until all are written."""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from hashlib import sha256
+from itertools import chain, islice
+from pathlib import Path
+from typing import Any, BinaryIO, TextIO, TypeAlias, final, get_type_hints
+
+import torch
+from pydantic import TypeAdapter
+
+from elmo_framework.common.files import digest
+from elmo_framework.common.logs import Progress, say
+from elmo_framework.common.plural import plural
+from elmo_framework.common.resumable_output import ResumableOutput, stoppable
+from elmo_framework.data.inputs import PredictionInput
+from elmo_framework.data.paths import matches
+from elmo_framework.experiment.loaded_run import LoadedRun
+from elmo_framework.model.model import Model
+from elmo_framework.model.task import HeadTask
+from elmo_framework.training.trainer import grouped
+
+Predicted: TypeAlias = tuple[Any, PredictionInput[Any]]
+"""A prediction as the task knows it, and what it is for."""
+
+_SECONDS_WITHOUT_PROGRESS = 5.0
+_CHUNK = 1 << 20
+
+
+@dataclass(frozen=True)
+class PredictionJob:
+    """What is predicted, and how it is written.
+
+    Attributes:
+        run: predicts.
+        read: returns the inputs from their beginning, each time the same.
+        write: writes predictions to a file.
+        batch_size: how many inputs go through the model together.
+    """
+
+    run: LoadedRun
+    read: Callable[[], Iterator[PredictionInput[Any]]]
+    write: Callable[[Iterable[Predicted], TextIO], None]
+    batch_size: int
+
+    def num_inputs(self) -> int:
+        """Read all inputs once and count them.
+
+        Raises:
+            DataError: an input is wrong; known before hours of work rather than after.
+        """
+        with _progress("reading", None) as progress:
+            return sum(_counted(self.read(), progress))
+
+    def batches(self, inputs: Iterable[PredictionInput[Any]]) -> Iterator[list[Predicted]]:
+        """Yield the predictions of inputs, a batch at a time."""
+        predictions = self.run.predictions(inputs, batch_size=self.batch_size)
+        return grouped(predictions, self.batch_size)
+
+
+def predict_to_stream(job: PredictionJob, stream: TextIO, *, total: int | None) -> None:
+    """Write each batch as soon as it is predicted.
+
+    Args:
+        job: what is predicted.
+        stream: where predictions are written to.
+        total: the number of inputs, for the remaining time; None where it is not known.
+
+    Raises:
+        DataError: an input is wrong.
+    """
+    delay = math.inf if stream.isatty() else _SECONDS_WITHOUT_PROGRESS  # nothing between the lines
+    with _progress("predicting", total, delay) as progress:
+        job.write(_flushed(job, stream, progress), stream)
+
+
+def predict_to_file(
+    job: PredictionJob, output: ResumableOutput, settings: Mapping[str, Any], *, resume: bool
+) -> None:
+    """Predict, and write the result once all predictions are there.
+
+    The predictions themselves are kept, one line of a journal per batch, and not what is written of
+    them. So every format can be continued, and an interrupted job may change the format.
+
+    Args:
+        job: what is predicted.
+        output: of the result; locked.
+        settings: what predictions depend on; a job with others is not continued.
+        resume: whether to continue an interrupted job.
+
+    Raises:
+        DataError: an input is wrong, or the format refuses the predictions, which are kept.
+        RunError: the interrupted job did something else, or the disk is full.
+        StoppedError: the user interrupted; what is done is kept.
+    """
+    total = job.num_inputs()
+    with stoppable(), output.repairable():
+        if not output.begin(settings, resume=resume):
+            output.result.touch()
+        _predict(job, output, total)
+        with output.result.open("w", encoding="utf-8") as file:
+            job.write(_stored(job, output), file)
+            file.flush()
+            os.fsync(file.fileno())
+        output.finish()
+
+
+def _predict(job: PredictionJob, output: ResumableOutput, total: int) -> None:
+    """Predict for the inputs that have no prediction yet."""
+    codec = PredictionCodec(job.run.head().task)
+    done = min(total, job.batch_size * sum(1 for _ in output.done(json.loads)))
+    if done:
+        say(f"{done:,} of {plural(total, 'input')} predicted before")
+    batches = job.batches(islice(job.read(), done, None))
+    with _progress("predicting", total - done) as progress, output.journal("done.jsonl") as journal:
+        for batch in batches:
+            journal.mark_done(codec.dump([prediction for prediction, _ in batch]))
+            progress.advance(len(batch))
+
+
+def _stored(job: PredictionJob, output: ResumableOutput) -> Iterator[Predicted]:
+    codec = PredictionCodec(job.run.head().task)
+    predictions = chain.from_iterable(output.done(codec.load))
+    return zip(predictions, job.read(), strict=True)
+
+
+def _flushed(job: PredictionJob, stream: TextIO, progress: Progress) -> Iterator[Predicted]:
+    """Yield predictions; what was written of a batch is flushed before the next one."""
+    for batch in job.batches(job.read()):
+        yield from batch
+        stream.flush()
+        progress.advance(len(batch))
+
+
+@final
+class PredictionCodec:
+    """Writes the predictions of a batch as JSON, and reads them again.
+
+    Their type is that of the parameter `prediction` of the task's `to_json`.
+
+    Args:
+        task: whose predictions they are.
+    """
+
+    def __init__(self, task: HeadTask[Any, Any]) -> None:
+        kind = get_type_hints(type(task).to_json).get("prediction", Any)
+        self._adapter: TypeAdapter[list[Any]] = TypeAdapter(list[kind])  # type: ignore[valid-type]
+
+    def dump(self, predictions: Sequence[Any]) -> str:
+        """Return one line of JSON; floats are exact, NaN is kept."""
+        plain = self._adapter.dump_python(list(predictions), mode="json")
+        return json.dumps(plain, ensure_ascii=False)
+
+    def load(self, line: str) -> list[Any]:
+        """Return equal predictions; those whose type is a sequence, as lists."""
+        return self._adapter.validate_json(line)
+
+
+def fingerprint(model: Model[Any]) -> str:
+    """Return the SHA-256 of the weights of a model, and of the frozen biLMs that it reads."""
+    total = sha256()
+    for name, tensor in sorted(model.state_dict().items()):
+        total.update(name.encode())
+        total.update(tensor.detach().cpu().contiguous().view(-1).view(torch.uint8).numpy().data)
+    for name, reference in sorted(model.references().items()):
+        total.update(f"{name} {reference.digest}".encode())
+    return total.hexdigest()
+
+
+def digest_of_files(path: Path) -> str:
+    """Return the SHA-256 of the content of a file, a folder, or the files of a pattern."""
+    if path.is_file():
+        return digest([path])
+    found = path.rglob("*") if path.is_dir() else matches(path)
+    return digest(sorted(file for file in found if file.is_file()))
+
+
+def digest_of_stream(stream: BinaryIO) -> str:
+    """Return the SHA-256 of what is in a stream, from its beginning."""
+    stream.seek(0)
+    total = sha256()
+    while chunk := stream.read(_CHUNK):
+        total.update(chunk)
+    return total.hexdigest()
+
+
+def _progress(
+    description: str, total: int | None, delay: float = _SECONDS_WITHOUT_PROGRESS
+) -> Progress:
+    return Progress(description, total=total, unit="input", delay=delay)
+
+
+def _counted(inputs: Iterable[object], progress: Progress) -> Iterator[int]:
+    for _ in inputs:
+        progress.advance(1)
+        yield 1

@@ -1,0 +1,95 @@
+"""What an interrupted `elmo predict` keeps."""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+
+from elmo_framework.data.labels import Classification
+from elmo_framework.experiment.prediction_job import (
+    PredictionCodec,
+    digest_of_files,
+    digest_of_stream,
+    fingerprint,
+)
+from elmo_framework.metrics.coreference import Resolution
+from elmo_framework.tasks.classification.task import TextClassificationTask
+from elmo_framework.tasks.coreference.task import CoreferenceTask
+from elmo_framework.tasks.entailment.task import EntailmentTask
+from elmo_framework.tasks.question_answering.example import Answer
+from elmo_framework.tasks.question_answering.task import QuestionAnsweringTask
+from elmo_framework.tasks.srl.example import Proposition
+from elmo_framework.tasks.srl.task import SrlTask
+from elmo_framework.tasks.tagging.task import TaggingTask
+
+LABEL = Classification("b\u2028\n", {"a": 0.1 + 0.2, "b\u2028\n": 1 / 3})
+
+
+@pytest.mark.parametrize(
+    ("task", "prediction"),
+    [
+        (TextClassificationTask, LABEL),
+        (EntailmentTask, LABEL),
+        (TaggingTask, ["O", "B-PER"]),
+        (SrlTask, [Proposition(None, ("O",)), Proposition(1, ("B-A0", "B-V"))]),
+        (QuestionAnsweringTask, Answer("in 1842", 3, 10)),
+        (CoreferenceTask, Resolution((((0, 1), (3, 4)),), ((0, 1), (2, 2), (3, 4)))),
+    ],
+)
+def test_predictions_are_restored_as_they_were(task: type[Any], prediction: object) -> None:
+    codec = PredictionCodec(task.__new__(task))
+    line = codec.dump([prediction, prediction])
+    assert "\n" not in line
+    assert codec.load(line) == [prediction, prediction]
+
+
+def test_numbers_that_are_not_finite_are_restored() -> None:
+    codec = PredictionCodec(TextClassificationTask())
+    (restored,) = codec.load(codec.dump([Classification("a", {"a": math.nan, "b": math.inf})]))
+    assert math.isnan(restored.probabilities["a"])
+    assert restored.probabilities["b"] == math.inf
+
+
+def test_a_task_without_annotations_keeps_plain_predictions() -> None:
+    class Plain:
+        def to_json(self, prediction, example):  # type: ignore[no-untyped-def]
+            return prediction
+
+    codec = PredictionCodec(Plain())  # type: ignore[arg-type]
+    assert codec.load(codec.dump([{"a": [1, None]}])) == [{"a": [1, None]}]
+
+
+def test_a_fingerprint_is_of_all_weights_and_types() -> None:
+    class Weighted(torch.nn.Module):
+        def __init__(self, *values: float, dtype: torch.dtype = torch.float32) -> None:
+            super().__init__()
+            self.register_buffer("a", torch.tensor(values, dtype=dtype))
+            self.register_buffer("scalar", torch.tensor(3))
+
+        def references(self) -> dict[str, Any]:
+            return {}
+
+    found = {
+        fingerprint(model)  # type: ignore[arg-type]
+        for model in (Weighted(1, 2), Weighted(1, 3), Weighted(1, 2, dtype=torch.bfloat16))
+    }
+    assert len(found) == 3
+    assert fingerprint(Weighted(1, 2)) in found  # type: ignore[arg-type]
+
+
+def test_the_content_of_all_files_counts(tmp_path: Path) -> None:
+    for name, content in {"a.txt": "1", "inner/b.txt": "2"}.items():
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_text(content)
+    whole = digest_of_files(tmp_path)
+    assert digest_of_files(tmp_path / "**/*.txt") == whole
+    assert digest_of_files(tmp_path / "a.txt") != whole
+    with (tmp_path / "a.txt").open("rb") as stream:
+        stream.read()
+        assert digest_of_stream(stream) == digest_of_files(tmp_path / "a.txt")
+    (tmp_path / "inner/b.txt").write_text("3")
+    assert digest_of_files(tmp_path) != whole
