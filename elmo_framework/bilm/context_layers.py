@@ -10,6 +10,7 @@ from annotated_types import Ge, Gt, Lt
 from jaxtyping import Bool, Float
 from torch import Tensor, nn
 
+from elmo_framework.common.bounds import Dim, NumLayers
 from elmo_framework.common.component import Local
 from elmo_framework.common.registry import Registrable
 from elmo_framework.nn.elmo_lstm import ElmoLstm
@@ -92,9 +93,9 @@ class ElmoLstmContextLayers(ContextLayers):
         self,
         *,
         input_dim: Local[int],
-        cell_size: Annotated[int, Gt(0)] = 4096,
-        projection_dim: Annotated[int, Gt(0)] | None = 512,
-        num_layers: Annotated[int, Gt(0)] = 2,
+        cell_size: Dim = 4096,
+        projection_dim: Dim | None = 512,
+        num_layers: NumLayers = 2,
         cell_clip: Annotated[float, Gt(0)] | None = 3.0,
         projection_clip: Annotated[float, Gt(0)] | None = 3.0,
         use_skip_connections: bool = True,

@@ -6,17 +6,18 @@ from abc import ABC, abstractmethod
 from math import sqrt
 from typing import Annotated, TypeAlias, final
 
-from annotated_types import Ge, Gt, MinLen
+from annotated_types import Ge, Le, Len
 from jaxtyping import Float, Int
 from torch import Tensor, nn
 
+from elmo_framework.common.bounds import MAX_LAYERS, MAX_WIDTH, Dim, NumLayersOrZero, Width
 from elmo_framework.common.registry import Registrable
 from elmo_framework.data.characters import NUM_CHARACTERS, ElmoCharacterIndexer
 from elmo_framework.nn.char_cnn import CharCnn, CharCnnActivation
 from elmo_framework.nn.highway import Highway
 from elmo_framework.nn.linear import Linear
 
-Filter: TypeAlias = tuple[Annotated[int, Gt(0)], Annotated[int, Gt(0)]]
+Filter: TypeAlias = tuple[Width, Dim]
 """The width of a convolution, in characters, and its number of filters."""
 
 _PUBLISHED_FILTERS = [(1, 32), (2, 32), (3, 64), (4, 128), (5, 256), (6, 512), (7, 1024)]
@@ -60,12 +61,12 @@ class CharCnnTokenEncoder(TokenEncoder):
     def __init__(
         self,
         *,
-        embedding_dim: Annotated[int, Gt(0)] = 16,
-        filters: Annotated[list[Filter], MinLen(1)] = _PUBLISHED_FILTERS,
-        num_highway: Annotated[int, Ge(0)] = 2,
-        projection_dim: Annotated[int, Gt(0)] | None = 512,
+        embedding_dim: Dim = 16,
+        filters: Annotated[list[Filter], Len(1, MAX_LAYERS)] = _PUBLISHED_FILTERS,
+        num_highway: NumLayersOrZero = 2,
+        projection_dim: Dim | None = 512,
         activation: CharCnnActivation = "relu",
-        max_characters_per_token: Annotated[int, Ge(3)] = 50,
+        max_characters_per_token: Annotated[int, Ge(3), Le(MAX_WIDTH)] = 50,
     ) -> None:
         super().__init__()
         _require_room(filters, max_characters_per_token)

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import cycle, islice
 from math import ceil, inf
-from typing import Annotated, Any, TypeVar, final
+from typing import Any, TypeVar, final
 
 import numpy as np
-from annotated_types import Gt
 
+from elmo_framework.common.bounds import Count
 from elmo_framework.common.errors import DataError
 from elmo_framework.data.source import BatchSource, DataLoader, SourceContext
 
@@ -34,8 +34,8 @@ class Batches(DataLoader):
 
     def __init__(
         self,
-        batch_size: Annotated[int, Gt(0)] = 32,
-        max_tokens: Annotated[int, Gt(0)] | None = None,
+        batch_size: Count = 32,
+        max_tokens: Count | None = None,
         shuffle: bool | None = None,
         bucketing: bool = False,
     ) -> None:

@@ -6,12 +6,12 @@ from abc import ABC, abstractmethod
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from itertools import chain, islice
 from pathlib import Path
-from typing import Annotated, Any, ClassVar, Generic, Protocol, TypeVar, runtime_checkable
+from typing import Any, ClassVar, Generic, Protocol, TypeVar, runtime_checkable
 
 import numpy as np
-from annotated_types import Gt
 from numpy.typing import NDArray
 
+from elmo_framework.common.bounds import Count
 from elmo_framework.common.registry import Registrable, members
 from elmo_framework.data.file_formats import FileFormat, FileSample
 from elmo_framework.data.inputs import PredictionInput
@@ -98,7 +98,7 @@ class FileReader(DatasetReader[ExampleT]):
 
     all_left_out: ClassVar[str] = "all that stands here is left out by the reader"
 
-    def __init__(self, max_instances: Annotated[int, Gt(0)] | None = None) -> None:
+    def __init__(self, max_instances: Count | None = None) -> None:
         self.max_instances = max_instances
 
     def read(self, path: Path) -> Iterator[ExampleT]:

@@ -6,11 +6,12 @@ from dataclasses import dataclass
 from typing import Annotated, NamedTuple, final
 
 import torch
-from annotated_types import Ge, Gt, Lt
+from annotated_types import Ge, Le, Lt
 from jaxtyping import Float, Int
 from torch import Tensor, nn
 from torch.nn import functional as F
 
+from elmo_framework.common.bounds import MAX_WIDTH, Dim
 from elmo_framework.common.component import Lazy
 from elmo_framework.data.bytes import NUM_BYTE_IDS, ByteIndexer
 from elmo_framework.data.text import TextBatch
@@ -26,7 +27,7 @@ class CharacterEmbeddingOptions:
         embedding_dim: their width.
     """
 
-    embedding_dim: Annotated[int, Gt(0)]
+    embedding_dim: Dim
 
 
 @final
@@ -46,7 +47,7 @@ class CharacterEncodingTokenEmbedder(TokenEmbedder):
         embedding: CharacterEmbeddingOptions,
         encoder: Lazy[Pooler],
         dropout: Annotated[float, Ge(0), Lt(1)] = 0.0,
-        max_characters_per_token: Annotated[int, Ge(3)] = 50,
+        max_characters_per_token: Annotated[int, Ge(3), Le(MAX_WIDTH)] = 50,
     ) -> None:
         super().__init__()
         self.indexer = ByteIndexer(max_characters_per_token)

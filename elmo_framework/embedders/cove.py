@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from pickle import UnpicklingError
-from typing import Annotated, Literal, final
+from typing import Literal, final
 
 import torch
-from annotated_types import Ge, Gt
 from jaxtyping import Float
 from torch import Tensor, nn
 
+from elmo_framework.common.bounds import CountOrZero, Dim
 from elmo_framework.common.component import ExistingPath, Injected
 from elmo_framework.common.errors import DataError
 from elmo_framework.data.text import TextBatch
@@ -55,11 +55,11 @@ class CoveTokenEmbedder(TokenEmbedder):
         pretrained_file: ExistingPath,
         vocabularies: Injected[Vocabularies],
         pretrained_format: VectorFormat | None = None,
-        max_unseen_words: Annotated[int, Ge(0)] | None = 100_000,
+        max_unseen_words: CountOrZero | None = 100_000,
         layers: _Layers = "layer1",
         residual_embeddings: bool = False,
-        embedding_dim: Annotated[int, Gt(0)] = 300,
-        hidden_size: Annotated[int, Gt(0)] = 300,
+        embedding_dim: Dim = 300,
+        hidden_size: Dim = 300,
         weights_follow: Injected[bool] = False,
     ) -> None:
         super().__init__()

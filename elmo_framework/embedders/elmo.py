@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Annotated, Literal, final
 
 import torch
-from annotated_types import Ge, Gt, Lt
+from annotated_types import Ge, Lt
 from jaxtyping import Float
 from torch import Tensor, nn
 
@@ -18,6 +18,7 @@ from elmo_framework.bilm.layer_mix import LayerMix
 from elmo_framework.bilm.load import BiLmFiles, read_bilm, reference
 from elmo_framework.bilm.published import BiLmPlace, find_bilm
 from elmo_framework.bilm.stored import CacheDtype, StoredBiLm, stored_bilm
+from elmo_framework.common.bounds import Dim
 from elmo_framework.common.component import Default, Lazy, ReferencedPath
 from elmo_framework.data.text import TextBatch
 from elmo_framework.embedders.token_embedder import TokenEmbedder
@@ -70,7 +71,7 @@ class ElmoTokenEmbedder(TokenEmbedder):
         cache: Literal["disk", "memory", "none"] = "disk",
         cache_dtype: CacheDtype = "float16",
         precision: Precision = "float32",
-        projection_dim: Annotated[int, Gt(0)] | None = None,
+        projection_dim: Dim | None = None,
     ) -> None:
         super().__init__()
         files = _files(bilm, options_file, weight_file)

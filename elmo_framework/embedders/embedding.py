@@ -9,14 +9,14 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
-from typing import Annotated, Literal, TypeAlias, final
+from typing import Literal, TypeAlias, final
 
 import numpy as np
 import torch
-from annotated_types import Ge, Gt
 from jaxtyping import Float, Float32, Int64
 from torch import Tensor, nn
 
+from elmo_framework.common.bounds import Count, CountOrZero, Dim
 from elmo_framework.common.component import ExistingPath, Injected
 from elmo_framework.common.plural import plural
 from elmo_framework.data.text import Indexer, TextBatch
@@ -106,16 +106,16 @@ class EmbeddingTokenEmbedder(TokenEmbedder):
 
     def __init__(
         self,
-        embedding_dim: Annotated[int, Gt(0)],
+        embedding_dim: Dim,
         vocabularies: Injected[Vocabularies],
         pretrained_file: ExistingPath | None = None,
         pretrained_format: VectorFormat | None = None,
         trainable: bool = True,
         lowercase: bool = False,
-        min_count: Annotated[int, Gt(0)] = 1,
+        min_count: Count = 1,
         case_fallback: bool = False,
         normalize: bool = False,
-        max_unseen_words: Annotated[int, Ge(0)] | None = 100_000,
+        max_unseen_words: CountOrZero | None = 100_000,
         missing: MissingVectors = "normal",
         weights_follow: Injected[bool] = False,
     ) -> None:

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from typing import Annotated, final
 
-from annotated_types import Ge, Gt, Lt
+from annotated_types import Ge, Lt
 from jaxtyping import Bool, Float
 from torch import Tensor, nn
 
+from elmo_framework.common.bounds import Dim, NumLayers
 from elmo_framework.common.component import Local
 from elmo_framework.common.sizes import require_size
 from elmo_framework.encoders.encoder import Encoder
@@ -35,8 +36,8 @@ class AlternatingLstm(Encoder):
     def __init__(
         self,
         input_dim: Local[int],
-        hidden_size: Annotated[int, Gt(0)],
-        num_layers: Annotated[int, Gt(0)],
+        hidden_size: Dim,
+        num_layers: NumLayers,
         recurrent_dropout_probability: Annotated[float, Ge(0), Lt(1)] = 0.0,
         use_highway: bool = True,
         use_input_projection_bias: bool = True,

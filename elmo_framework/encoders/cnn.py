@@ -5,11 +5,12 @@ from __future__ import annotations
 from typing import Annotated, final
 
 import torch
-from annotated_types import Gt, MinLen
+from annotated_types import Len
 from jaxtyping import Bool, Float
 from torch import Tensor, nn
 from torch.nn import functional as F
 
+from elmo_framework.common.bounds import MAX_LAYERS, Dim, Width
 from elmo_framework.common.component import Local
 from elmo_framework.common.sizes import require_size
 from elmo_framework.encoders.pooler import Pooler
@@ -35,10 +36,10 @@ class CnnPooler(Pooler):
     def __init__(
         self,
         input_dim: Local[int],
-        num_filters: Annotated[int, Gt(0)],
-        ngram_filter_sizes: Annotated[tuple[Annotated[int, Gt(0)], ...], MinLen(1)] = (2, 3, 4, 5),
+        num_filters: Dim,
+        ngram_filter_sizes: Annotated[tuple[Width, ...], Len(1, MAX_LAYERS)] = (2, 3, 4, 5),
         conv_layer_activation: Activation = "relu",
-        output_dim: Annotated[int, Gt(0)] | None = None,
+        output_dim: Dim | None = None,
         embedding_dim: int | None = None,
     ) -> None:
         super().__init__()

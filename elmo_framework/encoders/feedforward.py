@@ -5,10 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Annotated, TypeVar, final
 
-from annotated_types import Ge, Gt, Le, Lt
+from annotated_types import Ge, Lt
 from jaxtyping import Bool, Float
 from torch import Tensor
 
+from elmo_framework.common.bounds import Dim, NumLayers
 from elmo_framework.common.component import Local
 from elmo_framework.common.plural import plural
 from elmo_framework.common.sizes import require_size
@@ -31,8 +32,8 @@ class FeedForwardOptions:
         input_dim: checked against the width that arrives, when it is stated.
     """
 
-    num_layers: Annotated[int, Gt(0), Le(1000)]
-    hidden_dims: Annotated[int, Gt(0)] | list[Annotated[int, Gt(0)]]
+    num_layers: NumLayers
+    hidden_dims: Dim | list[Dim]
     activations: Activation | list[Activation]
     dropout: Annotated[float, Ge(0), Lt(1)] | list[Annotated[float, Ge(0), Lt(1)]] = 0.0
     input_dim: int | None = None

@@ -5,10 +5,11 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from typing import Annotated
 
-from annotated_types import Ge, Gt, Lt
+from annotated_types import Ge, Lt
 from jaxtyping import Bool, Float
 from torch import Tensor, nn
 
+from elmo_framework.common.bounds import Dim, NumLayers
 from elmo_framework.common.component import Local
 from elmo_framework.common.sizes import require_size
 from elmo_framework.encoders.encoder import Encoder
@@ -42,8 +43,8 @@ class Recurrent(nn.Module, ABC):
     def __init__(
         self,
         input_dim: Local[int],
-        hidden_size: Annotated[int, Gt(0)],
-        num_layers: Annotated[int, Gt(0)] = 1,
+        hidden_size: Dim,
+        num_layers: NumLayers = 1,
         bidirectional: bool = False,
         dropout: Annotated[float, Ge(0), Lt(1)] = 0.0,
         input_size: int | None = None,

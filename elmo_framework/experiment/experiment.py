@@ -11,6 +11,7 @@ from typing import Annotated, Any, Literal, TypeAlias, final
 from annotated_types import Ge, Gt, Le, Lt
 
 from elmo_framework.bilm.published import BiLmPlace
+from elmo_framework.common.bounds import Count
 from elmo_framework.common.component import Default, ExistingPath, Lazy
 from elmo_framework.common.registry import Registrable
 from elmo_framework.data.reader import DatasetReader
@@ -35,8 +36,8 @@ class VocabularyOptions:
             counting is then not needed (`datasets_for_vocab_creation: []`).
     """
 
-    min_count: Annotated[dict[str, Annotated[int, Gt(0)]], Default({})]
-    max_vocab_size: Annotated[dict[str, Annotated[int, Gt(0)]], Default({})]
+    min_count: Annotated[dict[str, Count], Default({})]
+    max_vocab_size: Annotated[dict[str, Count], Default({})]
     directory: ExistingPath | None = None
     words_file: ExistingPath | None = None
 

@@ -16,6 +16,7 @@ from elmo_framework.common.errors import BuildError, ConfigError, Problem, dotte
 from elmo_framework.common.patterns import no_match
 from elmo_framework.common.sizes import collecting_size_problems
 from elmo_framework.data.vocabulary import Vocabularies
+from elmo_framework.experiment.budget import size_budget
 from elmo_framework.experiment.data_sets import count_vocabularies
 from elmo_framework.experiment.experiment import Experiment
 from elmo_framework.experiment.parameter_counts import (
@@ -120,7 +121,7 @@ def _trials(lazy: Lazy[Model[Any]], model: Model[Any], vocabularies: Vocabularie
 
 
 def _on_meta(lazy: Lazy[Model[Any]], vocabularies: Vocabularies) -> Model[Any]:
-    with torch.device("meta"):
+    with torch.device("meta"), size_budget():
         return lazy.build(vocabularies=vocabularies, weights_follow=True)
 
 

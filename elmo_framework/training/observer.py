@@ -6,10 +6,9 @@ import json
 from abc import ABC
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Annotated, Any, final
+from typing import Any, final
 
-from annotated_types import Gt
-
+from elmo_framework.common.bounds import Count
 from elmo_framework.common.component import Injected
 from elmo_framework.common.errors import DataError
 from elmo_framework.common.files import naming, write_text
@@ -117,9 +116,7 @@ class TensorBoard(Observer):
         summary_interval: steps between two entries for steps.
     """
 
-    def __init__(
-        self, directory: Injected[Path], summary_interval: Annotated[int, Gt(0)] = 10
-    ) -> None:
+    def __init__(self, directory: Injected[Path], summary_interval: Count = 10) -> None:
         self._directory = directory / "log"
         self._figures = StepFigures(summary_interval)
         self._writer: Any = None

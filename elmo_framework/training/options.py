@@ -6,8 +6,9 @@ from abc import ABC
 from dataclasses import dataclass
 from typing import Annotated, Literal, final
 
-from annotated_types import Ge, Gt, Lt
+from annotated_types import Gt, Lt
 
+from elmo_framework.common.bounds import Count, CountOrZero
 from elmo_framework.common.component import Default, Lazy
 from elmo_framework.common.patterns import Regex
 from elmo_framework.common.registry import Registrable
@@ -15,7 +16,6 @@ from elmo_framework.training.observer import Observer
 from elmo_framework.training.optimizer import Optimizer
 from elmo_framework.training.schedule import Schedule
 
-Count = Annotated[int, Gt(0)]
 Minutes = Annotated[float, Gt(0)]
 
 
@@ -101,7 +101,7 @@ class GradientDescent(TrainerOptions):
     num_epochs: Count | None = 20
     num_steps: Count | None = None
     max_minutes: Minutes | None = None
-    patience: Annotated[int, Ge(0)] | None = None
+    patience: CountOrZero | None = None
     validation_metric: str = "-loss"
     evaluate_at_start: bool = False
     grad_norm: Annotated[float, Gt(0)] | None = None

@@ -15,9 +15,8 @@ from typing import Annotated, final
 
 from annotated_types import Ge, Gt, Lt
 
+from elmo_framework.common.bounds import Count, CountOrZero, Dim
 from elmo_framework.common.registry import Registrable
-
-Count = Annotated[int, Gt(0)]
 
 
 @dataclass(frozen=True)
@@ -76,7 +75,7 @@ class LinearWithWarmupSchedule(Schedule):
 
     needs_num_steps = True
 
-    warmup_steps: Annotated[int, Ge(0)] = 0
+    warmup_steps: CountOrZero = 0
 
     def multiplier(self, moment: Moment) -> float:
         """Return the factor of the triangle."""
@@ -97,7 +96,7 @@ class ConstantWithWarmupSchedule(Schedule):
         warmup_steps: updates until the full rate is reached.
     """
 
-    warmup_steps: Annotated[int, Ge(0)] = 0
+    warmup_steps: CountOrZero = 0
 
     def multiplier(self, moment: Moment) -> float:
         """Return the share of the warm-up that is done."""
@@ -116,7 +115,7 @@ class CosineWithWarmupSchedule(Schedule):
 
     needs_num_steps = True
 
-    warmup_steps: Annotated[int, Ge(0)] = 0
+    warmup_steps: CountOrZero = 0
 
     def multiplier(self, moment: Moment) -> float:
         """Return the factor of the curve."""
@@ -139,7 +138,7 @@ class NoamSchedule(Schedule):
         factor: multiplies the whole.
     """
 
-    model_size: Count
+    model_size: Dim
     warmup_steps: Count
     factor: Annotated[float, Gt(0)] = 1.0
 
@@ -182,7 +181,7 @@ class ReduceOnPlateauSchedule(Schedule):
     needs_scores = True
 
     factor: Annotated[float, Gt(0), Lt(1)] = 0.1
-    patience: Annotated[int, Ge(0)] = 10
+    patience: CountOrZero = 10
     threshold: Annotated[float, Ge(0)] = 1e-4
 
     def multiplier(self, moment: Moment) -> float:
@@ -210,7 +209,7 @@ class SlantedTriangularSchedule(Schedule):
     needs_num_steps = True
 
     cut_frac: Annotated[float, Gt(0), Lt(1)] = 0.1
-    ratio: Annotated[int, Gt(1)] = 32
+    ratio: Annotated[int, Gt(1), Lt(2**53)] = 32
 
     def multiplier(self, moment: Moment) -> float:
         """Return the factor of the equation."""

@@ -9,8 +9,7 @@ from itertools import chain, islice, zip_longest
 from pathlib import Path
 from typing import Annotated, ClassVar, NamedTuple, final
 
-from annotated_types import Gt
-
+from elmo_framework.common.bounds import Count
 from elmo_framework.common.component import Default
 from elmo_framework.common.errors import DataError, allowed
 from elmo_framework.data.compressed import decompressed, reading
@@ -54,8 +53,8 @@ class FolderTextClassificationReader(DatasetReader[ClassifiedText]):
         tokenizer: Annotated[Tokenizer, Default("spacy")],
         labels: list[str] | None = None,
         encoding: str = "utf-8",
-        max_sequence_length: Annotated[int, Gt(0)] | None = None,
-        max_instances: Annotated[int, Gt(0)] | None = None,
+        max_sequence_length: Count | None = None,
+        max_instances: Count | None = None,
     ) -> None:
         try:
             codecs.lookup(encoding)

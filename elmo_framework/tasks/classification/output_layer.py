@@ -5,10 +5,11 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from typing import Annotated, TypeAlias, final
 
-from annotated_types import Ge, Gt, Lt
+from annotated_types import Ge, Gt, Le, Lt
 from jaxtyping import Float
 from torch import Tensor, nn
 
+from elmo_framework.common.bounds import MAX_WIDTH, Dim, NumLayers
 from elmo_framework.common.component import Local
 from elmo_framework.common.plural import plural
 from elmo_framework.common.registry import Registrable
@@ -16,7 +17,6 @@ from elmo_framework.encoders.feedforward import FeedForwardOptions
 from elmo_framework.nn.activation import Activation
 from elmo_framework.nn.maxout import Maxout, MaxoutLayer
 
-Width: TypeAlias = Annotated[int, Gt(0)]
 Share: TypeAlias = Annotated[float, Ge(0), Lt(1)]
 
 
@@ -50,8 +50,8 @@ class FeedForwardOutputLayer(OutputLayer):
         self,
         input_dim: Local[int],
         num_labels: Local[int],
-        num_layers: Annotated[int, Gt(0)],
-        hidden_dims: Width | list[Width],
+        num_layers: NumLayers,
+        hidden_dims: Dim | list[Dim],
         activations: Activation | list[Activation],
         dropout: Share | list[Share] = 0.0,
     ) -> None:
@@ -88,8 +88,8 @@ class MaxoutOutputLayer(OutputLayer):
         self,
         input_dim: Local[int],
         num_labels: Local[int],
-        output_dims: list[Width],
-        pool_sizes: Annotated[int, Gt(1)] = 4,
+        output_dims: list[Dim],
+        pool_sizes: Annotated[int, Gt(1), Le(MAX_WIDTH)] = 4,
         dropout: Share | list[Share] = 0.0,
     ) -> None:
         super().__init__()

@@ -6,8 +6,7 @@ from collections.abc import Collection, Iterator, Sequence
 from pathlib import Path
 from typing import Annotated, ClassVar, final
 
-from annotated_types import Gt
-
+from elmo_framework.common.bounds import Count
 from elmo_framework.common.component import Default
 from elmo_framework.common.errors import DataError
 from elmo_framework.data.file_formats import FileFormat
@@ -42,8 +41,8 @@ class TextClassificationReader(RecordReader[ClassifiedText]):
         tokenizer: Annotated[Tokenizer, Default("spacy")],
         text_key: str = "text",
         label_key: str = "label",
-        max_sequence_length: Annotated[int, Gt(0)] | None = None,
-        max_instances: Annotated[int, Gt(0)] | None = None,
+        max_sequence_length: Count | None = None,
+        max_instances: Count | None = None,
     ) -> None:
         super().__init__(max_instances)
         self.tokenizer: Tokenizer = tokenizer

@@ -5,10 +5,9 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Iterator
 from pathlib import Path
-from typing import Annotated, ClassVar, Literal, NamedTuple, final
+from typing import ClassVar, Literal, NamedTuple, final
 
-from annotated_types import Gt
-
+from elmo_framework.common.bounds import Count
 from elmo_framework.common.errors import DataError, shown
 from elmo_framework.common.plural import plural
 from elmo_framework.data.file_formats import FileFormat
@@ -64,8 +63,8 @@ class SstReader(FileReader[ClassifiedText]):
         self,
         granularity: Literal["5-class", "3-class", "2-class"] = "5-class",
         use_subtrees: bool = False,
-        min_phrase_length: Annotated[int, Gt(0)] = 1,
-        max_instances: Annotated[int, Gt(0)] | None = None,
+        min_phrase_length: Count = 1,
+        max_instances: Count | None = None,
     ) -> None:
         super().__init__(max_instances)
         self._labels = _LABELS[granularity]

@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Annotated, Any, ClassVar, final
+from typing import Any, ClassVar, final
 
-from annotated_types import Gt
-
+from elmo_framework.common.bounds import Count
 from elmo_framework.common.errors import DataError
 from elmo_framework.data.file_formats import FileFormat
 from elmo_framework.data.paths import placed
@@ -40,11 +39,11 @@ class JsonCoreferenceReader(RecordReader[Document], CoreferenceReader):
 
     def __init__(
         self,
-        max_sentences: Annotated[int, Gt(0)] | None = None,
+        max_sentences: Count | None = None,
         remove_singletons: bool = False,
         genre_pattern: str | None = ONTONOTES,
         key_has_part: bool = False,
-        max_instances: Annotated[int, Gt(0)] | None = None,
+        max_instances: Count | None = None,
     ) -> None:
         super().__init__(max_sentences, remove_singletons, genre_pattern, max_instances)
         self._key_has_part = key_has_part

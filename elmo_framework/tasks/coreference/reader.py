@@ -5,10 +5,8 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Annotated
 
-from annotated_types import Gt
-
+from elmo_framework.common.bounds import Count
 from elmo_framework.data.reader import FileReader
 from elmo_framework.tasks.coreference.example import Document
 from elmo_framework.tasks.coreference.genres import ONTONOTES, GenrePattern
@@ -32,10 +30,10 @@ class CoreferenceReader(FileReader[Document]):
 
     def __init__(
         self,
-        max_sentences: Annotated[int, Gt(0)] | None = None,
+        max_sentences: Count | None = None,
         remove_singletons: bool = False,
         genre_pattern: str | None = ONTONOTES,
-        max_instances: Annotated[int, Gt(0)] | None = None,
+        max_instances: Count | None = None,
     ) -> None:
         super().__init__(max_instances)
         self.genres = GenrePattern(genre_pattern)

@@ -13,6 +13,7 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 from torch.nn.utils.rnn import pad_sequence
 
+from elmo_framework.common.bounds import Count, Dim, Width
 from elmo_framework.common.component import Injected, Lazy
 from elmo_framework.data.text import TextBatch
 from elmo_framework.data.vocabulary import Vocabularies
@@ -102,13 +103,13 @@ class SpanRanker(Head[CoreferenceBatch]):
         context_embedder: TokenEmbedder | None = None,
         output_embedder: TokenEmbedder | None = None,
         encoder_reads: Literal["sentence", "document"] = "sentence",
-        feature_size: Annotated[int, Gt(0)] = 20,
-        max_span_width: Annotated[int, Gt(0)] = 10,
+        feature_size: Dim = 20,
+        max_span_width: Width = 10,
         spans_per_word: Annotated[float, Gt(0)] = 0.4,
-        max_antecedents: Annotated[int, Gt(0)] = 250,
+        max_antecedents: Count = 250,
         use_speakers: bool = True,
         use_genre: bool = True,
-        max_training_sentences: Annotated[int, Gt(0)] | None = 50,
+        max_training_sentences: Count | None = 50,
         lexical_dropout: Annotated[float, Ge(0), Lt(1)] = 0.5,
         dropout: Annotated[float, Ge(0), Lt(1)] = 0.2,
         initializer: Initializers | None = None,

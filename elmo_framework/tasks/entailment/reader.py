@@ -8,8 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, ClassVar, final
 
-from annotated_types import Gt
-
+from elmo_framework.common.bounds import Count
 from elmo_framework.common.component import Default
 from elmo_framework.common.plural import plural
 from elmo_framework.data.file_formats import FileFormat
@@ -58,7 +57,7 @@ class SnliReader(RecordReader[SentencePair]):
         premise_key: str = "sentence1",
         hypothesis_key: str = "sentence2",
         label_key: str = "gold_label",
-        max_instances: Annotated[int, Gt(0)] | None = None,
+        max_instances: Count | None = None,
     ) -> None:
         super().__init__(max_instances)
         self.tokenizer: Tokenizer = tokenizer

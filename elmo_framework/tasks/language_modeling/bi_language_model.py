@@ -10,7 +10,7 @@ from typing import Annotated, Any, ClassVar, final
 
 import torch
 import torch.nn.functional as F
-from annotated_types import Ge, Gt, Le, Lt
+from annotated_types import Ge, Le, Lt
 from jaxtyping import Float
 from torch import Tensor, nn
 
@@ -19,6 +19,7 @@ from elmo_framework.bilm.carried_state import named_states, states_by_name
 from elmo_framework.bilm.context_layers import ContextLayers, Direction, State
 from elmo_framework.bilm.load import SOFTMAX, BiLmFiles, bilm_files, read_bilm, save_bilm
 from elmo_framework.bilm.token_encoder import TokenEncoder
+from elmo_framework.common.bounds import Count
 from elmo_framework.common.component import Default, Injected, Lazy
 from elmo_framework.common.errors import RunError
 from elmo_framework.common.files import write_text
@@ -98,9 +99,9 @@ class BiLanguageModel(Model[WindowBatch]):
         vocabularies: Injected[Vocabularies],
         dropout: Annotated[float, Ge(0), Lt(1)] = 0.1,
         state_reset_rate: Annotated[float, Ge(0), Le(1)] = 0.0,
-        num_samples: Annotated[int, Gt(0)] | None = 8192,
-        max_vocabulary_size: Annotated[int, Gt(0)] | None = None,
-        min_count: Annotated[int, Gt(0)] = 1,
+        num_samples: Count | None = 8192,
+        max_vocabulary_size: Count | None = None,
+        min_count: Count = 1,
         weights_follow: Injected[bool] = False,
         initializer: Initializers | None = None,
         regularizer: Regularizers | None = None,

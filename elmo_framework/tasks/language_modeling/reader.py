@@ -6,8 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Annotated, final
 
-from annotated_types import Gt
-
+from elmo_framework.common.bounds import Count
 from elmo_framework.common.component import Default
 from elmo_framework.corpus.prepared import PreparedPart
 from elmo_framework.data.paths import at_least_one, read_lines
@@ -37,7 +36,7 @@ class LanguageModelingReader(FileReader[LanguageModelingExample]):
         self,
         *,
         tokenizer: Annotated[Tokenizer, Default("whitespace")],
-        max_instances: Annotated[int, Gt(0)] | None = None,
+        max_instances: Count | None = None,
     ) -> None:
         super().__init__(max_instances)
         self.tokenizer: Tokenizer = tokenizer
@@ -72,7 +71,7 @@ class PreparedCorpusReader(DatasetReader[LanguageModelingExample]):
 
     example_type = LanguageModelingExample
 
-    def __init__(self, *, max_instances: Annotated[int, Gt(0)] | None = None) -> None:
+    def __init__(self, *, max_instances: Count | None = None) -> None:
         self.max_instances = max_instances
 
     def read(self, path: Path) -> Corpus:

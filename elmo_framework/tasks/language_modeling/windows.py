@@ -5,12 +5,12 @@ from __future__ import annotations
 import logging
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import Annotated, Any, final
+from typing import Any, final
 
 import numpy as np
-from annotated_types import Gt
 
 from elmo_framework.bilm.context_layers import Direction
+from elmo_framework.common.bounds import Count
 from elmo_framework.common.errors import BuildError, DataError, RunError
 from elmo_framework.common.plural import plural
 from elmo_framework.data.source import BatchSource, DataLoader, Share, SourceContext
@@ -57,10 +57,10 @@ class WindowLoader(DataLoader):
     def __init__(
         self,
         *,
-        batch_size: Annotated[int, Gt(0)],
-        unroll_steps: Annotated[int, Gt(0)],
+        batch_size: Count,
+        unroll_steps: Count,
         aligned: bool = False,
-        num_train_tokens: Annotated[int, Gt(0)] | None = None,
+        num_train_tokens: Count | None = None,
     ) -> None:
         self.batch_size, self.unroll_steps, self.aligned = batch_size, unroll_steps, aligned
         self.num_train_tokens = num_train_tokens

@@ -5,10 +5,11 @@ from __future__ import annotations
 from typing import Annotated, final
 
 import torch
-from annotated_types import Ge, Gt, Lt
+from annotated_types import Ge, Lt
 from jaxtyping import Bool, Float
 from torch import Tensor, nn
 
+from elmo_framework.common.bounds import Count, NumLayersOrZero
 from elmo_framework.common.component import Lazy
 from elmo_framework.embedders.placement import joined_dim
 from elmo_framework.embedders.text_embedder import TextEmbedder
@@ -47,10 +48,10 @@ class Bidaf(AnswerHead):
         encoder: Lazy[Encoder],
         modeling_layer: Lazy[Encoder],
         span_end_encoder: Lazy[Encoder],
-        num_highway_layers: Annotated[int, Ge(0)] = 2,
+        num_highway_layers: NumLayersOrZero = 2,
         output_embedder: TokenEmbedder | None = None,
         dropout: Annotated[float, Ge(0), Lt(1)] = 0.2,
-        max_span_length: Annotated[int, Gt(0)] | None = None,
+        max_span_length: Count | None = None,
         initializer: Initializers | None = None,
         regularizer: Regularizers | None = None,
     ) -> None:

@@ -5,10 +5,11 @@ from __future__ import annotations
 from typing import Annotated, final
 
 import torch
-from annotated_types import Ge, Gt, Lt
+from annotated_types import Ge, Lt
 from jaxtyping import Bool, Float
 from torch import Tensor, nn
 
+from elmo_framework.common.bounds import Count, Dim
 from elmo_framework.common.component import Lazy
 from elmo_framework.embedders.placement import joined_dim
 from elmo_framework.embedders.text_embedder import TextEmbedder
@@ -48,10 +49,10 @@ class BidafSelfAttention(AnswerHead):
         residual_encoder: Lazy[Encoder],
         span_start_encoder: Lazy[Encoder],
         span_end_encoder: Lazy[Encoder],
-        projection_dim: Annotated[int, Gt(0)],
+        projection_dim: Dim,
         output_embedder: TokenEmbedder | None = None,
         dropout: Annotated[float, Ge(0), Lt(1)] = 0.2,
-        max_span_length: Annotated[int, Gt(0)] | None = 17,
+        max_span_length: Count | None = 17,
         initializer: Initializers | None = None,
         regularizer: Regularizers | None = None,
     ) -> None:

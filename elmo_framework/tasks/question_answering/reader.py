@@ -10,8 +10,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, TypeVar, final
 
-from annotated_types import Gt
-
+from elmo_framework.common.bounds import Count
 from elmo_framework.common.component import Default
 from elmo_framework.common.errors import DataError, shown
 from elmo_framework.common.plural import plural
@@ -52,8 +51,8 @@ class SquadReader(FileReader[PassageQuestion]):
     def __init__(
         self,
         tokenizer: Annotated[Tokenizer, Default("spacy")],
-        passage_length_limit: Annotated[int, Gt(0)] | None = None,
-        max_instances: Annotated[int, Gt(0)] | None = None,
+        passage_length_limit: Count | None = None,
+        max_instances: Count | None = None,
     ) -> None:
         super().__init__(max_instances)
         self.tokenizer: Tokenizer = tokenizer

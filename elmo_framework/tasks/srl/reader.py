@@ -7,10 +7,9 @@ from abc import abstractmethod
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from math import inf
 from pathlib import Path
-from typing import Annotated, Any, ClassVar, NamedTuple, final
+from typing import Any, ClassVar, NamedTuple, final
 
-from annotated_types import Ge, Gt
-
+from elmo_framework.common.bounds import Count
 from elmo_framework.common.plural import plural
 from elmo_framework.data.columns import read_blocks, split_cells
 from elmo_framework.data.conll2012 import read_conll2012
@@ -64,8 +63,8 @@ class PropositionReader(FileReader[SrlExample]):
     def __init__(
         self,
         skip_sentences_without_predicates: bool = False,
-        max_sentence_length: Annotated[int, Gt(0)] | None = None,
-        max_instances: Annotated[int, Gt(0)] | None = None,
+        max_sentence_length: Count | None = None,
+        max_instances: Count | None = None,
     ) -> None:
         super().__init__(max_instances)
         self.skip_sentences_without_predicates = skip_sentences_without_predicates
@@ -153,10 +152,10 @@ class Conll2005Reader(PropositionReader):
 
     def __init__(
         self,
-        target_column: Annotated[int, Ge(1)] = 7,
+        target_column: Count = 7,
         skip_sentences_without_predicates: bool = False,
-        max_sentence_length: Annotated[int, Gt(0)] | None = None,
-        max_instances: Annotated[int, Gt(0)] | None = None,
+        max_sentence_length: Count | None = None,
+        max_instances: Count | None = None,
     ) -> None:
         super().__init__(skip_sentences_without_predicates, max_sentence_length, max_instances)
         self.target_column = target_column

@@ -7,11 +7,12 @@ from dataclasses import dataclass
 from typing import Annotated, final
 
 import torch
-from annotated_types import Ge, Gt, Lt
+from annotated_types import Ge, Lt
 from jaxtyping import Float
 from torch import Tensor, nn
 from torch.nn import functional
 
+from elmo_framework.common.bounds import Dim
 from elmo_framework.common.component import Injected, Lazy
 from elmo_framework.data.tagging import allowed_transitions
 from elmo_framework.data.vocabulary import Vocabularies
@@ -72,7 +73,7 @@ class SemanticRoleLabeler(Head[SrlBatch]):
         encoder: Lazy[Encoder],
         vocabularies: Injected[Vocabularies],
         output_embedder: TokenEmbedder | None = None,
-        binary_feature_dim: Annotated[int, Gt(0)] = 100,
+        binary_feature_dim: Dim = 100,
         embedding_dropout: Annotated[float, Ge(0), Lt(1)] = 0.0,
         initializer: Initializers | None = None,
         regularizer: Regularizers | None = None,

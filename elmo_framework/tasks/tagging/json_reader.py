@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Sequence
 from pathlib import Path
-from typing import Annotated, ClassVar, final
+from typing import ClassVar, final
 
-from annotated_types import Gt
-
+from elmo_framework.common.bounds import Count
 from elmo_framework.data.file_formats import FileFormat
 from elmo_framework.data.paths import placed
 from elmo_framework.data.reader import DatasetReader
@@ -41,7 +40,7 @@ class JsonTaggingReader(RecordReader[TaggedSentence]):
         tokens_key: str = "tokens",
         tags_key: str = "tags",
         coding_scheme: Scheme | None = None,
-        max_instances: Annotated[int, Gt(0)] | None = None,
+        max_instances: Count | None = None,
     ) -> None:
         super().__init__(max_instances)
         self._tokens_key, self._tags_key = tokens_key, tags_key

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping
 from pathlib import Path
-from typing import Annotated, ClassVar, Literal, final
+from typing import ClassVar, Literal, final
 
-from annotated_types import Gt
-
+from elmo_framework.common.bounds import Count
 from elmo_framework.common.errors import DataError
 from elmo_framework.common.plural import plural
 from elmo_framework.data.columns import Row, read_sentences
@@ -42,7 +41,7 @@ class ConllReader(FileReader[TaggedSentence]):
         self,
         tag_label: str,
         coding_scheme: Scheme | None,
-        max_instances: Annotated[int, Gt(0)] | None,
+        max_instances: Count | None,
     ) -> None:
         if tag_label == "pos" and coding_scheme is not None:
             raise ValueError(
@@ -118,7 +117,7 @@ class Conll2003Reader(ConllReader):
         self,
         tag_label: Literal["ner", "pos", "chunk"] = "ner",
         coding_scheme: Scheme | None = None,
-        max_instances: Annotated[int, Gt(0)] | None = None,
+        max_instances: Count | None = None,
     ) -> None:
         super().__init__(tag_label, coding_scheme, max_instances)
 
@@ -135,6 +134,6 @@ class Conll2000Reader(ConllReader):
         self,
         tag_label: Literal["chunk", "pos"] = "chunk",
         coding_scheme: Scheme | None = None,
-        max_instances: Annotated[int, Gt(0)] | None = None,
+        max_instances: Count | None = None,
     ) -> None:
         super().__init__(tag_label, coding_scheme, max_instances)

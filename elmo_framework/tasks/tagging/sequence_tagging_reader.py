@@ -6,8 +6,9 @@ from collections.abc import Collection, Iterator, Sequence
 from pathlib import Path
 from typing import Annotated, ClassVar, final
 
-from annotated_types import Gt, MinLen
+from annotated_types import MinLen
 
+from elmo_framework.common.bounds import Count
 from elmo_framework.common.errors import DataError
 from elmo_framework.data.columns import split_cells
 from elmo_framework.data.file_formats import FileFormat, FileSample
@@ -39,7 +40,7 @@ class SequenceTaggingReader(FileReader[TaggedSentence]):
         word_tag_delimiter: Annotated[str, MinLen(1)] = "###",
         token_delimiter: Annotated[str, MinLen(1)] | None = None,
         coding_scheme: Scheme | None = None,
-        max_instances: Annotated[int, Gt(0)] | None = None,
+        max_instances: Count | None = None,
     ) -> None:
         super().__init__(max_instances)
         self._word_tag_delimiter, self._token_delimiter = word_tag_delimiter, token_delimiter

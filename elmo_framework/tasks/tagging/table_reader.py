@@ -7,10 +7,9 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 from itertools import chain, groupby
 from operator import itemgetter
 from pathlib import Path
-from typing import Annotated, ClassVar, TypeAlias, final
+from typing import ClassVar, TypeAlias, final
 
-from annotated_types import Gt
-
+from elmo_framework.common.bounds import Count
 from elmo_framework.common.errors import DataError, allowed
 from elmo_framework.data.columns import Row
 from elmo_framework.data.file_formats import FileFormat
@@ -60,7 +59,7 @@ class TableTaggingReader(FileReader[TaggedSentence]):
         sentence_column: Column | None = None,
         separator: Separator | None = None,
         coding_scheme: Scheme | None = None,
-        max_instances: Annotated[int, Gt(0)] | None = None,
+        max_instances: Count | None = None,
     ) -> None:
         super().__init__(max_instances)
         self._word, self._tag, self._mark = word_column, tag_column, sentence_column

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator
 from pathlib import Path
-from typing import Annotated, ClassVar, final
+from typing import ClassVar, final
 
-from annotated_types import Gt
-
+from elmo_framework.common.bounds import Count
 from elmo_framework.data.columns import conllu_metadata, read_conllu
 from elmo_framework.data.file_formats import FileFormat
 from elmo_framework.data.inputs import PredictionInput, other_fields
@@ -37,7 +36,7 @@ class UniversalDependenciesPosReader(FileReader[TaggedSentence]):
     def __init__(
         self,
         use_language_specific_pos: bool = False,
-        max_instances: Annotated[int, Gt(0)] | None = None,
+        max_instances: Count | None = None,
     ) -> None:
         super().__init__(max_instances)
         self._column = _XPOS if use_language_specific_pos else _UPOS
