@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from typing import Annotated, TypeAlias
 
-from annotated_types import Ge, Gt, Le, Lt
+from annotated_types import Ge, Gt, Le
 
-MAX_LAYERS, MAX_WIDTH = 100, 1000
+MAX_LAYERS, MAX_WIDTH, MAX_COUNT = 100, 1000, 10**12
 
 Dim: TypeAlias = Annotated[int, Gt(0), Le(65_536)]
 """The width of a vector, or a number of filters."""
@@ -24,8 +24,8 @@ NumLayersOrZero: TypeAlias = Annotated[int, Ge(0), Le(MAX_LAYERS)]
 Width: TypeAlias = Annotated[int, Gt(0), Le(MAX_WIDTH)]
 """How many words or characters a convolution or a span covers."""
 
-Count: TypeAlias = Annotated[int, Gt(0), Lt(2**53)]
-"""How many examples, words or updates; those that JavaScript's and jsonnet's numbers hold."""
+Count: TypeAlias = Annotated[int, Gt(0), Le(MAX_COUNT)]
+"""How many examples, words or updates."""
 
-CountOrZero: TypeAlias = Annotated[int, Ge(0), Lt(2**53)]
+CountOrZero: TypeAlias = Annotated[int, Ge(0), Le(MAX_COUNT)]
 """How many examples, words or updates, if any."""

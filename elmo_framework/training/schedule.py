@@ -13,9 +13,9 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import Annotated, final
 
-from annotated_types import Ge, Gt, Lt
+from annotated_types import Ge, Gt, Le, Lt
 
-from elmo_framework.common.bounds import Count, CountOrZero, Dim
+from elmo_framework.common.bounds import MAX_COUNT, Count, CountOrZero, Dim
 from elmo_framework.common.registry import Registrable
 
 
@@ -209,7 +209,7 @@ class SlantedTriangularSchedule(Schedule):
     needs_num_steps = True
 
     cut_frac: Annotated[float, Gt(0), Lt(1)] = 0.1
-    ratio: Annotated[int, Gt(1), Lt(2**53)] = 32
+    ratio: Annotated[int, Gt(1), Le(MAX_COUNT)] = 32
 
     def multiplier(self, moment: Moment) -> float:
         """Return the factor of the equation."""

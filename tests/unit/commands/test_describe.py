@@ -31,7 +31,8 @@ def test_the_keys_of_a_member_are_shown_with_their_meaning(
     monkeypatch.setenv("COLUMNS", "80")
     shown = described("encoder", "lstm", capsys=capsys)
     lines = shown.splitlines()
-    assert any(line.split()[:5] == ["hidden_size", "int", ">", "0", "required"] for line in lines)
+    row = ["hidden_size", "int", ">", "0,", "<=", "65,536", "required"]
+    assert any(line.split()[:7] == row for line in lines)
     assert "supplied by the framework, never by a config:\n  input_dim: " in shown
     assert "class: elmo_framework.encoders.lstm.LstmEncoder" in lines
 
