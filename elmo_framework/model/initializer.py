@@ -12,6 +12,7 @@ import torch
 from annotated_types import Ge, Gt, Lt
 from torch import Tensor, nn
 
+from elmo_framework.common.bounds import Dim
 from elmo_framework.common.component import Lazy
 from elmo_framework.common.patterns import Regex
 from elmo_framework.common.registry import Registrable
@@ -313,7 +314,7 @@ class BlockOrthogonal(Initializer):
         gain: factor of all numbers.
     """
 
-    split_sizes: list[Annotated[int, Gt(0)]] | None = None
+    split_sizes: list[Dim] | None = None
     gain: Gain = 1.0
 
     def fill(self, parameter: Tensor, gates: Gates | None) -> None:
