@@ -55,7 +55,7 @@ def test_bad_columns_name_file_and_line(
     [
         (b"", "{path}: "),
         (b"It rained .\nCaf\xe9 .\n", "{path}:2: "),
-        (b"It rained .\n", "the text has 3 words in 1 sentences"),
+        (b"It rained .\n", "the text has 3 words in 1 sentence"),
     ],
 )
 def test_bad_text_names_file_and_line(
