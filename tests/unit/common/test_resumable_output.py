@@ -77,9 +77,7 @@ def test_half_a_line_of_a_journal_is_dropped(output: ResumableOutput) -> None:
 def test_a_damaged_journal_is_named(output: ResumableOutput, content: bytes) -> None:
     begun(output)
     (output.path / "done.txt").write_bytes(content)
-    with pytest.raises(
-        RunError, match=r"done\.txt: this file is damaged .*start over"
-    ):
+    with pytest.raises(RunError, match=r"done\.txt: this file is damaged .*start over"):
         list(output.done(int))
 
 
