@@ -1,0 +1,48 @@
+"""Readers of files: one file after the other, up to a limit, and never nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from elmo_framework.common.errors import DataError
+from elmo_framework.data.reader import FileReader
+
+
+class Lines(FileReader[str]):
+    """Reads lines, and leaves out those that begin with a `#`."""
+
+    example_type = str
+
+    def examples(self, file: Path) -> Iterator[str]:
+        return (line for line in file.read_text().splitlines() if not line.startswith("#"))
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    (tmp_path / "a.txt").write_text("first\n# note\nsecond\n")
+    (tmp_path / "b.txt").write_text("third\n")
+    return tmp_path
+
+
+@pytest.mark.parametrize(("limit", "number"), [(None, 3), (2, 2), (9, 3)])
+def test_files_are_read_one_after_the_other_up_to_a_limit(
+    folder: Path, limit: int | None, number: int
+) -> None:
+    assert list(Lines(limit).read(folder)) == ["first", "second", "third"][:number]
+
+
+def test_no_limit_leaves_out_what_is_predicted_for(folder: Path) -> None:
+    inputs = list(Lines(1).read_inputs(folder))
+    assert [each.example for each in inputs] == ["first", "second", "third"]
+
+
+def test_data_without_an_example_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "a.txt"
+    path.write_text("# note\n")
+    with pytest.raises(DataError, match="all that stands here is left out by the reader"):
+        list(Lines().read(path))
+    with pytest.raises(DataError, match="there is no example"):
+        list(Lines().read_inputs(path))
