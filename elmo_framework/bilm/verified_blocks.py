@@ -98,7 +98,7 @@ def verify_blocks(pending: Sequence[tuple[VerifiedBlocks, Sequence[int]]]) -> di
     damage: dict[Path, str] = {}
     total = sum(len(numbers) for _, numbers in chunks)
     progress = Progress(
-        "verifying stored layers", total=total, unit="blocks", delay=_SECONDS_UNTIL_SHOWN
+        "verifying stored layers", total=total, unit="block", delay=_SECONDS_UNTIL_SHOWN
     )
     with progress, ThreadPoolExecutor(torch.get_num_threads()) as pool:
         for (blocks, numbers), reason in zip(chunks, pool.map(_damage, chunks), strict=True):

@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from elmo_framework.common.errors import DataError, allowed
+from elmo_framework.common.plural import plural
 from elmo_framework.corpus.manifest import Manifest
 from elmo_framework.corpus.parts import BEGIN_ID, END_ID, OFFSET, OFFSETS, PARTS, TOKEN
 from elmo_framework.corpus.tables import (
@@ -121,11 +122,12 @@ class PreparedPart:
             KeyError: a word of the vocabulary is not in the table.
         """
         if len(self.counts) != len(self.words):
-            raise ValueError(f"{COUNTS} has {len(self.counts)} words, {WORDS} {len(self.words)}")
+            counts = plural(len(self.counts), "word")
+            raise ValueError(f"{COUNTS} has {counts}, {WORDS} {len(self.words)}")
         if self.characters.max() > IN_WORD_PADDING_ID:
             raise ValueError(f"{CHARACTERS} has an id above {IN_WORD_PADDING_ID}")
         if not self.ids.are_below(len(self.words)):
-            raise ValueError(f"a token is none of the {len(self.words)} words")
+            raise ValueError(f"a token is none of the {plural(len(self.words), 'word')}")
         is_sound = self.offsets[0] == 0 and self.offsets[-1] == len(self.ids)
         if not is_sound or (np.diff(self.offsets) < len((BEGIN_ID, END_ID))).any():
             raise ValueError(f"{OFFSETS} does not cover the tokens")

@@ -36,7 +36,7 @@ A process that has died is seen by its connection, or by `torchrun`, and not by 
 _LONGEST_JOIN = timedelta(minutes=10)
 """So long the processes wait for each other when they start."""
 
-_LONGEST_JOIN_OF_TORCHRUN = timedelta(minutes=1)
+_LONGEST_JOIN_OF_TORCHRUN = timedelta(seconds=30)
 """The same where `torchrun` has the place to meet at: it is there before the processes are."""
 
 _SECONDS_TO_END = 3.0

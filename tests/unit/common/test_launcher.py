@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import os
+import signal
 import subprocess
 import sys
 import threading
+from pathlib import Path
 
 import pytest
 
+from elmo_framework.common import launcher
 from elmo_framework.common.launcher import end_with_launcher
 
 LAUNCHER = """
@@ -29,6 +32,12 @@ HANGING = """
 launcher._SECONDS_TO_STOP = 0.01
 signal.signal(signal.SIGTERM, signal.SIG_IGN)
 """
+ORPHANED = """
+import os, pathlib
+launcher._FIRST_COMMAND = pathlib.Path("a missing file")
+os.getppid = lambda: 1
+launcher.end_with_launcher()
+"""
 WAITING = """
 print("ready", flush=True)
 while True:
@@ -45,11 +54,11 @@ def words_of_worker(code: str) -> str:
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
         text=True,
-    ) as launcher:
-        assert launcher.stdout is not None
-        assert launcher.stdout.readline() == "ready\n"
-        launcher.kill()
-        return launcher.stdout.read()
+    ) as process:
+        assert process.stdout is not None
+        assert process.stdout.readline() == "ready\n"
+        process.kill()
+        return process.stdout.read()
 
 
 def test_a_worker_stops_as_by_sigterm() -> None:
@@ -58,6 +67,26 @@ def test_a_worker_stops_as_by_sigterm() -> None:
 
 def test_a_worker_that_cannot_stop_is_killed() -> None:
     assert words_of_worker(HANGING) == ""
+
+
+def test_a_worker_whose_launcher_has_ended_before_does_not_begin() -> None:
+    worker = subprocess.run(
+        [sys.executable, "-c", WORKER + ORPHANED + WAITING],
+        env={**os.environ, "TORCHELASTIC_RUN_ID": "a run"},
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        check=False,
+    )
+    assert (worker.returncode, worker.stdout) == (-signal.SIGTERM, b"")
+
+
+def test_a_launcher_can_be_the_first_process(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    command = tmp_path / "cmdline"
+    command.write_bytes(b"/usr/bin/python3\0/usr/bin/torchrun\0")
+    monkeypatch.setattr(launcher, "_FIRST_COMMAND", command)
+    assert not launcher._is_orphan(1)
 
 
 def test_other_launchers_are_not_watched(monkeypatch: pytest.MonkeyPatch) -> None:
