@@ -3,9 +3,11 @@
 //   (import 'elmo.jsonnet') + (import 'small.libsonnet')
 //
 // Half of the layers at half of the width, GloVe's smallest vectors, and Adam, which needs a fraction
-// of Adadelta's epochs.
+// of Adadelta's epochs. In so few updates the small weights that He et al. start from cost four points:
+// the projection starts orthogonal here, as in AllenNLP.
 {
   model+: {
+    initializer: null,
     embedder+: {
       token_embedders+: {
         tokens+: {
