@@ -138,7 +138,8 @@ def test_a_label_that_training_did_not_show_is_named(
 @pytest.mark.parametrize(
     ("words", "expected"),
     [
-        (["evaluate", "nowhere", "data.txt"], "nowhere: no run is here"),
+        (["evaluate", "no/where", "data.txt"], "no/where: no run is here"),
+        (["evaluate", "nowhere", "data.txt"], "'nowhere' is neither the folder of a run or a biLM"),
         (["predict", "nowhere"], "nowhere: no run is here"),
         (["check", "nowhere.jsonnet"], "nowhere.jsonnet: there is no such file"),
         (["describe", "encodr"], "Did you mean 'encoder'?"),

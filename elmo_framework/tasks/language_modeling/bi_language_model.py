@@ -26,9 +26,11 @@ from elmo_framework.common.files import write_text
 from elmo_framework.common.plural import plural
 from elmo_framework.corpus.vocabulary_file import (
     SPECIAL_WORDS,
+    UNKNOWN_WORD,
     read_vocabulary_file,
     vocabulary_text,
 )
+from elmo_framework.data.characters import END_SENTENCE
 from elmo_framework.data.text import Indexer
 from elmo_framework.data.vocabulary import Vocabularies
 from elmo_framework.metrics.perplexity import perplexity
@@ -70,8 +72,9 @@ class BiLanguageModel(Model[WindowBatch]):
     from batch to batch; the gradient stops between them.
 
     Scores: `forward_perplexity` and `backward_perplexity`, sentence ends counted; `perplexity`,
-    their geometric mean; `loss`, its logarithm. They come from the full softmax; what the sampled
-    softmax gives in training is called `sampled_loss`.
+    their geometric mean; `loss`, its logarithm; `unknown_word_rate`, the fraction of the words,
+    sentence ends not counted, that the softmax does not know. They come from the full softmax;
+    what the sampled softmax gives in training is called `sampled_loss`.
 
     Args:
         token_encoder: what makes a vector of each word by itself.
@@ -150,10 +153,14 @@ class BiLanguageModel(Model[WindowBatch]):
         )
 
     def sums(self, output: Output, batch: WindowBatch) -> Mapping[str, float]:
-        """Return the losses and the number of predictions of each direction."""
+        """Return the losses and the number of predictions of each direction.
+
+        In evaluation also the number of words, and of those that are predicted as `<UNK>`.
+        """
         assert isinstance(output, LanguageModelOutput), output
         prefix = "sampled_" if output.is_sampled else ""
-        return {
+        counts = {} if self.training else _word_counts(batch.forward)
+        return counts | {
             f"{prefix}{direction}/{name}": value
             for direction, loss in zip(_DIRECTIONS, output.sums.tolist(), strict=True)
             for name, value in (("loss", loss), ("num_predictions", float(batch.num_tokens)))
@@ -173,6 +180,7 @@ class BiLanguageModel(Model[WindowBatch]):
             "forward_perplexity": perplexity(forward),
             "backward_perplexity": perplexity(backward),
             "num_predictions": sums.get("forward/num_predictions", 0.0),
+            "unknown_word_rate": share(sums.get("unknown_words", 0.0), sums.get("words", 0.0)),
         }
 
     def gauges(self) -> dict[str, float]:
@@ -256,6 +264,14 @@ class BiLanguageModel(Model[WindowBatch]):
         self._states[direction] = tuple(tensor.detach() for tensor in reading.state)
         top: Tensor = self.dropout(reading.layers[-1])
         return top
+
+
+def _word_counts(window: Window) -> dict[str, float]:
+    """Count the targets that are words, and those among them that the softmax does not know."""
+    targets = window.targets[window.mask.to(window.targets.device)]
+    is_word = targets != SPECIAL_WORDS.index(END_SENTENCE)
+    is_unknown = targets == SPECIAL_WORDS.index(UNKNOWN_WORD)
+    return {"words": float(is_word.sum()), "unknown_words": float(is_unknown.sum())}
 
 
 def _differences(before: Mapping[str, Any], now: Mapping[str, Any]) -> Iterator[str]:

@@ -112,6 +112,12 @@ def negative_log_likelihoods(model: BiLanguageModel, direction: Direction) -> Ar
     return losses
 
 
+def unknown_word_rate(model: BiLanguageModel) -> float:
+    _, targets = model.indexers
+    words = [word for sentence in TEXT for word in sentence.split()]
+    return float(np.mean(targets.ids(words) == targets.ids(["<UNK>"])))
+
+
 @pytest.mark.parametrize("unroll_steps", [1, 3, 7, 100])
 def test_perplexity_equals_the_brute_force_average_over_the_whole_text(unroll_steps: int) -> None:
     model = model_of()
@@ -123,6 +129,7 @@ def test_perplexity_equals_the_brute_force_average_over_the_whole_text(unroll_st
             "forward_perplexity": np.exp(forward),
             "backward_perplexity": np.exp(backward),
             "num_predictions": sum(len(sentence.split()) + 1 for sentence in TEXT),
+            "unknown_word_rate": unknown_word_rate(model),
         }
     )
 

@@ -1,0 +1,164 @@
+"""Score a biLM on text, without a run: its perplexities, by the softmax that is kept next to it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from elmo_framework import components
+from elmo_framework.bilm.load import BiLmFiles, bilm_files, read_bilm
+from elmo_framework.bilm.published import PACKAGED, PUBLISHED, find_bilm
+from elmo_framework.common.build import parse
+from elmo_framework.common.errors import DataError, RunError, allowed
+from elmo_framework.common.plugins import load_plugins
+from elmo_framework.corpus.manifest import MANIFEST
+from elmo_framework.corpus.parts import PARTS
+from elmo_framework.corpus.vocabulary_file import as_counts, read_vocabulary_file
+from elmo_framework.data.reader import DatasetReader
+from elmo_framework.data.source import DataLoader, Share, SourceContext
+from elmo_framework.data.vocabulary import Vocabularies
+from elmo_framework.experiment.beginning import Pretrainable
+from elmo_framework.experiment.run_directory import RunDirectory
+from elmo_framework.experiment.run_tokenizer import TokenizerConfig
+from elmo_framework.metrics.metric import Table
+from elmo_framework.model.model import Model
+from elmo_framework.training.evaluator import Evaluator
+from elmo_framework.training.process_group import ProcessGroup, choose_device
+
+NUM_ROWS, _NUM_STEPS = 16, 20
+"""Of a batch: `fine_tune.jsonnet`'s, and what the model card of `mini` was scored with."""
+
+
+@dataclass(frozen=True)
+class BiLmScorer:
+    """A biLM with its softmax, which scores text.
+
+    Attributes:
+        model: the language model.
+        vocabularies: the words of its softmax.
+        loader: makes windows of text.
+        reader: reads plain text.
+        device: where the model is.
+    """
+
+    model: Model[Any]
+    vocabularies: Vocabularies
+    loader: DataLoader
+    reader: DatasetReader[Any]
+    device: torch.device
+
+    def sums(
+        self, path: Path, *, note: Callable[[Any, Any], None] | None = None
+    ) -> Mapping[str, float]:
+        """Return what the scores of the model are made of.
+
+        Args:
+            path: text, one sentence per line, or a part of a corpus that `elmo prepare` made.
+            note: told each batch and its output.
+
+        Raises:
+            DataError: the text cannot be read, or has no sentence.
+        """
+        task = self.model.task
+        context = SourceContext(
+            collate=task.collator(self.vocabularies, self.model.indexers),
+            num_tokens=task.num_tokens,
+            seed=0,  # evaluation reads in order
+            is_training=False,
+        )
+        is_prepared = path.name in PARTS and (path.parent / MANIFEST).is_file()
+        reader = _reader("prepared_corpus") if is_prepared else self.reader
+        source = self.loader.source(reader.read(path), context)
+        evaluator = Evaluator(source, group=ProcessGroup(Share()), device=self.device)
+        return evaluator.sums(self.model, note)
+
+    def tables(self, sums: Mapping[str, float]) -> Mapping[str, Table]:
+        """Return no tables, as a run of pretraining has none."""
+        return {}
+
+
+def is_bilm(place: str) -> bool:
+    """Tell whether a place is the folder or the name of a biLM, and not the folder of a run.
+
+    Raises:
+        RunError: it could be a name, and is none.
+    """
+    path, names = Path(place), (*PACKAGED, *PUBLISHED)
+    if path.exists():
+        return not RunDirectory(path).config.is_file() and _holds_bilm(path)
+    if path.name == place and place not in names:
+        raise RunError(
+            f"{place!r} is neither the folder of a run or a biLM nor the name of a biLM; "
+            f"{allowed(place, names)}"
+        )
+    return place in names
+
+
+def _holds_bilm(folder: Path) -> bool:
+    try:
+        bilm_files(folder)
+    except DataError:
+        return False
+    return True
+
+
+def load_bilm_scorer(
+    place: str,
+    *,
+    device: str = "auto",
+    num_rows: int = NUM_ROWS,
+    tokenizer: TokenizerConfig = "whitespace",
+    packages: Sequence[str] = (),
+) -> BiLmScorer:
+    """Load a biLM with its softmax.
+
+    Args:
+        place: its folder or its name.
+        device: `auto`, `cpu` or `cuda`.
+        num_rows: of text that are read at the same time. Each starts from zeros once, and then
+            continues from sentence to sentence.
+        tokenizer: splits lines into words, as those of the vocabulary are.
+        packages: plugins that hold parts of it.
+
+    Raises:
+        DataError: there is no such biLM, no softmax next to it, or a file is damaged.
+        RunError: there is no such device.
+        ConfigError: there is no such tokenizer.
+    """
+    chosen = choose_device(device)
+    components.load()
+    load_plugins(packages, asked_by="--include-package")
+    reader = _reader("language_modeling", tokenizer=tokenizer)
+    files = find_bilm(place)
+    vocabularies = _softmax_words(files)
+    with torch.device("meta"):
+        description = read_bilm(files).description
+    raw = {"type": "bilm", **description}
+    model = parse(Model, raw, source=str(files.options)).build(
+        vocabularies=vocabularies, weights_follow=True
+    )
+    assert isinstance(model, Pretrainable)
+    model.load_files(files)
+    windows = {"type": "windows", "batch_size": num_rows, "unroll_steps": _NUM_STEPS}
+    loader = parse(DataLoader, windows, source="data_loader").build()
+    return BiLmScorer(model.to(chosen).eval(), vocabularies, loader, reader, chosen)
+
+
+def _reader(name: str, **keys: Any) -> DatasetReader[Any]:
+    return parse(DatasetReader, {"type": name, **keys}, source="dataset_reader").build()
+
+
+def _softmax_words(files: BiLmFiles) -> Vocabularies:
+    missing = [path.name for path in (files.softmax, files.vocabulary) if not path.is_file()]
+    if missing:
+        raise DataError(
+            f"this biLM has no {' and no '.join(missing)}, and a perplexity needs its softmax and "
+            "the words of it; pretraining writes both next to the biLM, and `elmo export` copies "
+            "them",
+            path=files.weights.parent,
+        )
+    return Vocabularies({"words": as_counts(read_vocabulary_file(files.vocabulary))})
