@@ -37,7 +37,7 @@ def _seeded() -> None:
     torch.manual_seed(0)
 
 
-def model_of(*, weights_follow: bool = False, **keys: Any) -> BiLanguageModel:
+def model_of(*, weights_follow: bool | None = None, **keys: Any) -> BiLanguageModel:
     raw = {
         "type": "bilm",
         "token_encoder": {"embedding_dim": 4, "filters": [[1, 8], [2, 8]], "num_highway": 1}
@@ -47,7 +47,8 @@ def model_of(*, weights_follow: bool = False, **keys: Any) -> BiLanguageModel:
         "num_samples": None,
     }
     lazy = parse(Model, {**raw, **keys}, source="test.jsonnet")
-    built = lazy.build(vocabularies=vocabularies(), weights_follow=weights_follow)
+    given = {} if weights_follow is None else {"weights_follow": weights_follow}
+    built = lazy.build(vocabularies=vocabularies(), **given)
     assert isinstance(built, BiLanguageModel)
     return built.double()
 
