@@ -26,6 +26,7 @@ for ids, before in zip(batches, expected):
 """
 
 
+@pytest.mark.slow
 def test_compiled_elmo_gives_the_same_vectors(folder: Path) -> None:
     # In a process of its own: the compiler cannot trace the checks of shapes that tests have.
     files = folder / "options.json", folder / "weights.hdf5"
