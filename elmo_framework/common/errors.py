@@ -100,12 +100,15 @@ def _listed(name: str, names: Iterable[str]) -> str:
     known = sorted(names)
     nearest = difflib.get_close_matches(name, known, n=1)
     hint = f" Did you mean {nearest[0]!r}?" if nearest else ""
-    return f"{', '.join(known) or '(none)'}.{hint}"
+    return f"{', '.join(map(_cut, known)) or '(none)'}.{hint}"
 
 
 def shown(value: object) -> str:
     """Write a value as given, cut when it is long."""
-    text = repr(value)
+    return _cut(repr(value))
+
+
+def _cut(text: str) -> str:
     return text if len(text) <= _SHOWN else f"{text[:_SHOWN]}..."
 
 

@@ -2,7 +2,7 @@ from pathlib import Path
 
 import pytest
 
-from elmo_framework.common.errors import DataError
+from elmo_framework.common.errors import DataError, found
 
 
 @pytest.mark.parametrize("text", ["x" * 10**5, "it's " * 500, '"' * 999, "'\"\\" * 500, "é" * 300])
@@ -18,3 +18,7 @@ def test_a_long_text_is_cut_where_it_is_quoted(text: str, encode) -> None:
 def test_a_long_message_is_not_cut() -> None:
     message = f"the reader's columns are {', '.join(f'{n!r}' for n in map(str, range(200)))} here's"
     assert str(DataError(message)) == message
+
+
+def test_long_names_are_cut_where_they_are_listed() -> None:
+    assert found("label", ["text", "x" * 5000]) == f"found: text, {'x' * 100}...."

@@ -53,8 +53,16 @@ def test_each_huge_number_of_a_config_is_refused(path: Path) -> None:
 
 
 def registered() -> list[tuple[str, Parameter]]:
-    """The registered names with each of their parameters, options of a dataclass included."""
-    asked = [(name, member) for family in families().values() for name, member in named(family)]
+    """The registered names with each of their parameters, options of a dataclass included.
+
+    Those of other tests are left out.
+    """
+    asked = [
+        (name, member)
+        for family in families().values()
+        for name, member in named(family)
+        if member.__module__.startswith("elmo_framework.")
+    ]
     rows = [(name, parameter) for name, member in asked for parameter in configurable(member)]
     for name, parameter in rows:
         inner = leaf(parameter.shape)
