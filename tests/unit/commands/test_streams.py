@@ -7,6 +7,7 @@ import os
 import sys
 from argparse import ArgumentParser, Namespace
 from pathlib import Path
+from shlex import quote
 from typing import final
 
 import pytest
@@ -102,7 +103,7 @@ def test_streams_that_a_shell_has_closed(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     shell = "import os, sys; os.execv('/bin/sh', ['sh', '-c', sys.argv[1]])"
-    done = run_python("-c", shell, f"{sys.executable} -m elmo_framework {words}")
+    done = run_python("-c", shell, f"{quote(sys.executable)} -m elmo_framework {words}")
     last = done.stderr.rpartition("error: ")
     assert (done.returncode, "Traceback" in done.stderr) == (code, False)
     assert "".join(last[1:]).startswith(said)
