@@ -141,5 +141,5 @@ def test_a_recurrent_encoder_may_hold_other_modules():
 
 
 def test_a_recurrent_network_is_of_some_kind():
-    with pytest.raises(TypeError, match=r"abstract.* kind"):
+    with pytest.raises(TypeError, match=r"abstract.*kind"):
         RecurrentEncoder(INPUT_DIM, 2)
