@@ -5,12 +5,12 @@ from __future__ import annotations
 import difflib
 import logging
 import sys
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from glob import has_magic
 from itertools import chain, islice
 from pathlib import Path
-from typing import Any, BinaryIO, Literal, TypeAlias
+from typing import Any, BinaryIO, Literal, TypeAlias, TypeVar
 
 from elmo_framework.common.build import parse
 from elmo_framework.common.errors import DataError, RunError, allowed, shown
@@ -30,6 +30,8 @@ from elmo_framework.data.tokenizer import Tokenizer
 from elmo_framework.model.task import HeadTask
 
 _log = logging.getLogger(__name__)
+
+ValueT = TypeVar("ValueT")
 
 InputForm: TypeAlias = Literal["auto", "dataset", "sentences"]
 """How a file is read: as its suffix and its first lines suggest; by the dataset reader; or as plain
@@ -90,7 +92,8 @@ class InputReader:
         if form == "dataset" or _is_collection(path):
             return iter(self.reader.read_inputs(path))
         if form == "sentences":
-            return self._sentences(path, self._piped_lines() if is_piped else read_lines(path))
+            lines = self._piped_lines() if is_piped else read_lines(path)
+            return _placed_inputs(path, _not_blank(lines), self._of_sentence)
         return self._read_piped() if is_piped else self._read_file(FileSample.of(path))
 
     def _piped_lines(self) -> Iterator[tuple[int, str]]:
@@ -132,31 +135,21 @@ class InputReader:
         return any(key in names for key in self.task.input_keys)
 
     def _records(self, path: Path) -> Iterator[PredictionInput[Any]]:
-        for record in read_records(path, table=True):
-            with placed(path, record.line):
-                found = self.of(record.values)
-            yield found
+        records = read_records(path, table=True)
+        return _placed_inputs(path, ((each.line, each.values) for each in records), self.of)
 
     def _lines(
         self, path: Path, lines: Iterable[tuple[int, str]]
     ) -> Iterator[PredictionInput[Any]]:
-        """Yield an input of each line that is not blank: an object, or a sentence."""
-        for number, line in lines:
-            text = line.strip()
-            if text:
-                with placed(path, number):
-                    found = self.of(json_object(line) if text.startswith("{") else text)
-                yield found
+        return _placed_inputs(path, _not_blank(lines), self._of_line)
 
-    def _sentences(
-        self, path: Path, lines: Iterable[tuple[int, str]]
-    ) -> Iterator[PredictionInput[Any]]:
-        for number, line in lines:
-            text = line.strip()
-            if text:
-                with placed(path, number):
-                    example = self.task.example({"sentence": text}, self.tokenizer)
-                yield PredictionInput(example, {})
+    def _of_line(self, line: str) -> PredictionInput[Any]:
+        """Make an input of a line: of an object, or of a sentence."""
+        text = line.strip()
+        return self.of(json_object(line) if text.startswith("{") else text)
+
+    def _of_sentence(self, line: str) -> PredictionInput[Any]:
+        return PredictionInput(self.task.example({"sentence": line.strip()}, self.tokenizer), {})
 
     def _unknown_data(self, path: Path, formats: Collection[FileFormat]) -> DataError:
         """Say what a file looks like, and how it can be read nevertheless."""
@@ -225,3 +218,19 @@ def _described(formats: Collection[FileFormat]) -> str:
 
 def _is_collection(path: Path) -> bool:
     return path.is_dir() or (has_magic(str(path)) and not path.exists())
+
+
+def _placed_inputs(
+    path: Path,
+    numbered: Iterable[tuple[int | None, ValueT]],
+    make: Callable[[ValueT], PredictionInput[Any]],
+) -> Iterator[PredictionInput[Any]]:
+    """Yield what is made of each value; an error names its file and line."""
+    for number, value in numbered:
+        with placed(path, number):
+            made = make(value)
+        yield made
+
+
+def _not_blank(lines: Iterable[tuple[int, str]]) -> Iterator[tuple[int, str]]:
+    return ((number, line) for number, line in lines if line.strip())

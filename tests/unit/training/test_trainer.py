@@ -244,15 +244,20 @@ class Decay(nn.Module):
         return sum((p.square().sum() / 2 for p in self.decayed[0]), torch.zeros(()))
 
 
-@pytest.mark.parametrize("num_accumulated", [1, 2])
-def test_penalties_are_added_to_the_loss_once_an_update(
-    tmp_path: Path, num_accumulated: int
-) -> None:
-    options: dict[str, Any] = {
+def one_update(num_accumulated: int) -> dict[str, Any]:
+    """The options of a single update by plain gradient descent."""
+    return {
         "num_steps": 1,
         "num_gradient_accumulation_steps": num_accumulated,
         "optimizer": {"type": "sgd", "lr": 0.1},
     }
+
+
+@pytest.mark.parametrize("num_accumulated", [1, 2])
+def test_penalties_are_added_to_the_loss_once_an_update(
+    tmp_path: Path, num_accumulated: int
+) -> None:
+    options = one_update(num_accumulated)
     free, told = Recorder(), Recorder()
     change = weight_changes(Toy(tmp_path / "a", observers=[free], **options))
     toy = Toy(tmp_path / "b", observers=[told], **options)
@@ -266,11 +271,7 @@ def test_penalties_are_added_to_the_loss_once_an_update(
 def test_regularization_is_in_the_gradient_and_in_no_score(
     tmp_path: Path, num_accumulated: int
 ) -> None:
-    options: dict[str, Any] = {
-        "num_steps": 1,
-        "num_gradient_accumulation_steps": num_accumulated,
-        "optimizer": {"type": "sgd", "lr": 0.1},
-    }
+    options = one_update(num_accumulated)
     free, told = Recorder(), Recorder()
     unregularized = Toy(tmp_path / "a", observers=[free], **options)
     change = weight_changes(unregularized)
