@@ -43,9 +43,10 @@ def test_a_path_that_names_nothing_is_refused(folder: Path, name: str) -> None:
     assert str(caught.value) == f"{folder / name}: this is no file, folder or pattern of files"
 
 
-def test_what_is_no_pattern_is_refused(folder: Path) -> None:
-    with pytest.raises(DataError, match=r"a\*\*: this is no pattern: Invalid pattern"):
-        data_files(folder / "a**")
+@pytest.mark.parametrize("name", ["a**", "**a", "inner/a**b/*"])
+def test_two_stars_beside_letters_are_refused(folder: Path, name: str) -> None:
+    with pytest.raises(DataError, match=r"invalid pattern: '.*'; '\*\*' must be a whole part"):
+        data_files(folder / name)
 
 
 def test_a_folder_without_files_is_refused(folder: Path) -> None:
