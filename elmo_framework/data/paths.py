@@ -71,7 +71,10 @@ def matches(pattern: Path) -> Iterator[Path]:
             f"invalid pattern: {part!r}; '**' must be a whole part of the path, as in 'a/**/b'"
         )
         raise DataError(message, path=pattern)
-    yield from Path(pattern.anchor).glob(str(pattern.relative_to(pattern.anchor)))
+    try:
+        yield from Path(pattern.anchor).glob(str(pattern.relative_to(pattern.anchor)))
+    except ValueError as error:  # as of a null character, on Python 3.13
+        raise DataError(f"invalid pattern: {error}", path=pattern) from error
 
 
 def read_lines(path: Path) -> Iterator[tuple[int, str]]:
