@@ -91,6 +91,8 @@ def bilm_files(path: Path) -> BiLmFiles:
                 return files
     looked_for = f"{_BILM_TF[0]} or {_GENERIC[0]}"
     message = f"no folder of a biLM: neither it nor a folder bilm in it holds {looked_for}"
+    if (path / "checkpoints").is_dir():
+        message += "; for the best weights of a pretraining that has not ended, use `elmo export`"
     raise DataError(message, path=path)
 
 

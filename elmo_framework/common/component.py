@@ -16,7 +16,7 @@ from enum import Enum
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, Generic, TypeVar
 
-from elmo_framework.common.errors import TOP_LEVEL, BuildError, ElmoFrameworkError
+from elmo_framework.common.errors import TOP_LEVEL, BuildError, DataError, ElmoFrameworkError
 from elmo_framework.common.sizes import building
 
 T = TypeVar("T")
@@ -114,6 +114,9 @@ class Lazy(Generic[T_co]):
         try:
             with building(self.path):
                 return self.factory(**arguments)
+        except DataError as error:
+            error.config_path = error.config_path or self.path  # that of the innermost component
+            raise
         except ElmoFrameworkError:
             raise
         except ValueError as error:

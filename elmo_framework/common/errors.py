@@ -65,10 +65,15 @@ class DataError(ElmoFrameworkError):
     """A file, or a line of it, that cannot be used as it is.
 
     The message quotes at most 200 characters of a text.
+
+    Attributes:
+        path: the file; None where none is known.
+        line: its line, from 1; None for the whole file.
+        config_path: the dotted path of the component that read it while it was built, if any.
     """
 
     def __init__(self, message: str, *, path: Path | None = None, line: int | None = None) -> None:
-        self.path, self.line = path, line
+        self.path, self.line, self.config_path = path, line, ""
         where = [str(part) for part in (path, line) if part is not None]
         message = _LONG_QUOTATION.sub(lambda match: f"{match[0][:_QUOTED]}...", message)
         super().__init__(": ".join([":".join(where), message]) if where else message)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from elmo_framework.common import build
@@ -51,7 +52,7 @@ def check_config(config: Config, *, reads_data: bool = False) -> CheckResult:
         reads_data: whether the vocabularies are counted in the data.
 
     Raises:
-        DataError: the data, or a biLM, cannot be read although it exists.
+        DataError: the data cannot be read although it exists.
     """
     parsed = build.check(Experiment, config.raw, source=config.source)
     experiment = parsed.component
@@ -65,11 +66,20 @@ def check_config(config: Config, *, reads_data: bool = False) -> CheckResult:
         else:
             report = inspect_model(experiment, reads_data=reads_data and not outside)
     except ConfigError as error:
-        problems += error.problems
+        problems += _not_explained(error.problems, outside)
     except DataError:
         if not problems:
             raise
     return CheckResult(config.source, tuple(problems), experiment, report)
+
+
+def _not_explained(problems: Sequence[Problem], outside: Sequence[Problem]) -> list[Problem]:
+    """Leave out components that cannot be built because one of their files is missing."""
+    return [
+        problem
+        for problem in problems
+        if not any(cause.path.startswith(f"{problem.path}.") for cause in outside)
+    ]
 
 
 def _sound_model_problems(

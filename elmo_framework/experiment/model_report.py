@@ -12,7 +12,7 @@ import torch
 from torch import nn
 
 from elmo_framework.common.component import Component, Lazy
-from elmo_framework.common.errors import BuildError, ConfigError, Problem, dotted
+from elmo_framework.common.errors import BuildError, ConfigError, DataError, Problem, dotted
 from elmo_framework.common.patterns import no_match
 from elmo_framework.common.sizes import collecting_size_problems
 from elmo_framework.data.vocabulary import Vocabularies
@@ -130,7 +130,11 @@ def _attempt(build: Callable[[], BuiltT], problems: list[Problem]) -> BuiltT | N
         return build()
     except BuildError as error:
         problems.append(error.problem)
-        return None
+    except DataError as error:
+        if not error.config_path:
+            raise
+        problems.append(Problem(error.config_path, str(error)))
+    return None
 
 
 def _idle_patterns(patterns: Sequence[str], model: nn.Module) -> Iterator[Problem]:

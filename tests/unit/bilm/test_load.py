@@ -152,6 +152,12 @@ def test_a_folder_without_a_bilm_is_refused(tmp_path: Path) -> None:
     )
 
 
+def test_unfinished_run_is_refused_with_the_way_out(tmp_path: Path) -> None:
+    (tmp_path / "checkpoints").mkdir()
+    with pytest.raises(DataError, match=r"that has not ended, use `elmo export`$"):
+        load(tmp_path)
+
+
 def test_missing_weights_are_refused(numpy_bilm, tmp_path: Path) -> None:
     folder = numpy_bilm.save(tmp_path)
     (folder / "weights.hdf5").unlink()

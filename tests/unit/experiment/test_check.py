@@ -15,6 +15,11 @@ LSTM: dict[str, Any] = {"type": "lstm", "hidden_size": 3}
 WRONG_SIZE = {"model.encoder.input_size": 9}
 SIZE_PATH = "model.encoder.input_size"
 
+
+def elmo(bilm: str) -> dict[str, Any]:
+    return {"token_embedders": {"elmo": {"type": "elmo_token_embedder", "bilm": bilm}}}
+
+
 BROKEN: list[tuple[dict[str, Any], list[str]]] = [
     ({"train_data_path": "none.txt", **WRONG_SIZE}, ["train_data_path", SIZE_PATH]),
     ({"sed": 1, **WRONG_SIZE}, ["sed", SIZE_PATH]),
@@ -38,14 +43,21 @@ BROKEN: list[tuple[dict[str, Any], list[str]]] = [
         {"vocabulary": {"min_count": {"tokens": 2}}, "model.embedder": 3, "train_data_path": "no"},
         ["model.embedder", "train_data_path", "vocabulary.min_count.tokens"],
     ),
+    (
+        {"model.embedder": elmo("empty"), "validation_data_path": "none.txt"},
+        ["validation_data_path", "model.embedder.token_embedders.elmo"],
+    ),
+    ({"model.embedder": elmo("empty")}, ["model.embedder.token_embedders.elmo"]),
+    ({"model.embedder": elmo("none")}, ["model.embedder.token_embedders.elmo.bilm"]),
 ]
 
 
 @pytest.fixture(autouse=True)
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A current folder with training data."""
+    """A current folder with training data and an empty folder."""
     monkeypatch.chdir(tmp_path)
     (tmp_path / "train.txt").write_text("Anna B-PER\nleft O\n")
+    (tmp_path / "empty").mkdir()
     return tmp_path
 
 
