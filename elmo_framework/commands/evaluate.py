@@ -88,7 +88,11 @@ one sentence per line, with spaces between words, or a part of a corpus of `elmo
         """Score and print."""
         import json
 
+        from elmo_framework.data.paths import require_data
+
         _require_file_for_format(arguments)
+        for path in arguments.files:
+            require_data(path)
         run = _loaded(arguments)
         written = _prediction_format(arguments, run)
         found: list[tuple[Any, Any]] = []

@@ -42,6 +42,16 @@ def data_files(path: Path) -> list[Path]:
     return files
 
 
+def require_data(path: Path) -> None:
+    """Refuse a data path that stands for nothing, before any work is done for others.
+
+    Raises:
+        DataError: it is no file or folder, and no file matches it.
+    """
+    if not path.exists() and not any(matches(path)):
+        raise DataError(f"this is {_without_files(path)}", path=path)
+
+
 def _without_files(path: Path) -> str:
     if not path.is_dir():
         return "no file, folder or pattern of files"

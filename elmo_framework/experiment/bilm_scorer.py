@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +12,8 @@ import torch
 
 from elmo_framework import components
 from elmo_framework.bilm.load import BiLmFiles, bilm_files, read_bilm
-from elmo_framework.bilm.published import PACKAGED, PUBLISHED, find_bilm
+from elmo_framework.bilm.published import PACKAGED, PUBLISHED, find_bilm, script_check
+from elmo_framework.bilm.scripts import ScriptCheck
 from elmo_framework.common.build import parse
 from elmo_framework.common.errors import DataError, RunError, allowed
 from elmo_framework.common.plugins import load_plugins
@@ -32,6 +34,9 @@ from elmo_framework.training.process_group import ProcessGroup, choose_device
 NUM_ROWS, _NUM_STEPS = 16, 20
 """Of a batch: `fine_tune.jsonnet`'s, and what the model card of `mini` was scored with."""
 
+_NUM_CHECKED = 1_000
+"""Sentences of a text whose script is looked at."""
+
 
 @dataclass(frozen=True)
 class BiLmScorer:
@@ -43,6 +48,7 @@ class BiLmScorer:
         loader: makes windows of text.
         reader: reads plain text.
         device: where the model is.
+        scripts: warns of text in another script than that of the vocabulary.
     """
 
     model: Model[Any]
@@ -50,6 +56,7 @@ class BiLmScorer:
     loader: DataLoader
     reader: DatasetReader[Any]
     device: torch.device
+    scripts: ScriptCheck
 
     def sums(
         self, path: Path, *, note: Callable[[Any, Any], None] | None = None
@@ -70,8 +77,12 @@ class BiLmScorer:
             seed=0,  # evaluation reads in order
             is_training=False,
         )
+        if (path / MANIFEST).is_file():
+            parts = " or ".join(str(path / part) for part in PARTS)
+            raise DataError(f"this is a whole corpus; evaluate {parts}", path=path)
         is_prepared = path.name in PARTS and (path.parent / MANIFEST).is_file()
         reader = _reader("prepared_corpus") if is_prepared else self.reader
+        self.scripts.read(example.words for example in islice(reader.read(path), _NUM_CHECKED))
         source = self.loader.source(reader.read(path), context)
         evaluator = Evaluator(source, group=ProcessGroup(Share()), device=self.device)
         return evaluator.sums(self.model, note)
@@ -145,7 +156,8 @@ def load_bilm_scorer(
     model.load_files(files)
     windows = {"type": "windows", "batch_size": num_rows, "unroll_steps": _NUM_STEPS}
     loader = parse(DataLoader, windows, source="data_loader").build()
-    return BiLmScorer(model.to(chosen).eval(), vocabularies, loader, reader, chosen)
+    model.to(chosen).eval()
+    return BiLmScorer(model, vocabularies, loader, reader, chosen, script_check(files))
 
 
 def _reader(name: str, **keys: Any) -> DatasetReader[Any]:

@@ -55,18 +55,18 @@ class _Axis:
 
 
 def _axis_across(steps: Sequence[float]) -> _Axis:
-    """Return an axis that ends with the last step."""
+    """Return an axis that ends with the last step; its ticks are whole numbers."""
     last = max(steps) or 1  # before the first update there is nothing but step 0
-    ticks = [tick for tick in _round_numbers(0, last) if tick <= last]
+    ticks = [tick for tick in _round_numbers(0, last, smallest_width=1) if tick <= last]
     return _Axis(ticks, _places(float, 0, last, _LEFT, _WIDTH - _RIGHT))
 
 
 def _axis_up(values: Sequence[float], *, is_linear: bool) -> _Axis:
-    """Return an axis that ends with round numbers around all values."""
+    """Return an axis that ends with round numbers around all values; linear ones are in [0, 1]."""
     low, high = min(values), max(values)
     is_logarithmic = not is_linear and low > 0 and high / low >= _LOGARITHMIC_FROM
     if low == high:
-        low, high = sorted((0.0, 2 * high or 1.0))
+        low, high = (0.0, 1.0) if is_linear else sorted((0.0, 2 * high or 1.0))
     scale: Callable[[float], float] = math.log10 if is_logarithmic else float
     ticks = _decades(low, high) if is_logarithmic else _round_numbers(low, high)
     first, last = scale(min(low, ticks[0])), scale(max(high, ticks[-1]))
@@ -84,13 +84,14 @@ def _places(
     return place
 
 
-def _round_numbers(low: float, high: float) -> list[float]:
+def _round_numbers(low: float, high: float, *, smallest_width: float = 0.0) -> list[float]:
     """Return about five multiples of 1, 2 or 5 times a power of ten, from below `low` on."""
     rough = (high - low) / 4
     power = 10.0 ** math.floor(math.log10(rough))
     width = next(
         factor * power for factor in (1, 2, 5, 10) if factor * power > rough - _ROUNDING * power
     )
+    width = max(width, smallest_width)
     first, last = math.floor(low / width + _ROUNDING), math.ceil(high / width - _ROUNDING)
     return [number * width for number in range(first, last + 1)]
 

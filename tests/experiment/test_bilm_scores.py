@@ -102,3 +102,24 @@ def test_a_misspelt_name_is_answered_with_the_nearest(capsys) -> None:
         "'minni' is neither the folder of a run or a biLM nor the name of a biLM; allowed: medium, "
         "mini, original, original-5.5b, small. Did you mean 'mini'?"
     )
+
+
+def test_text_in_another_script_is_reported(folder: Path, tmp_path: Path, caplog) -> None:
+    text = tmp_path / "text.txt"
+    text.write_text("Она увидела собаку и пошла домой .\n" * 2)
+    assert main(["evaluate", str(folder), str(text)]) == 0
+    assert "100 % of the letters are not Latin" in caplog.text
+
+
+def test_whole_corpus_is_refused_with_its_parts(folder: Path, tmp_path: Path, capsys) -> None:
+    corpus = tmp_path / "corpus"
+    assert main(["prepare", str(TEXT), "--output-dir", str(corpus), "--held-out", "20"]) == 0
+    capsys.readouterr()
+    assert f"evaluate {corpus / 'training'} or {corpus / 'held_out'}" in error(
+        capsys, str(folder), str(corpus)
+    )
+
+
+def test_missing_file_is_found_before_others_are_scored(folder: Path, capsys) -> None:
+    message = error(capsys, str(folder), str(TEXT), "none.txt")
+    assert message == "none.txt: this is no file, folder or pattern of files"

@@ -72,6 +72,19 @@ def test_a_linear_panel_has_no_logarithmic_axis() -> None:
     assert list(labels(chart, "end")) == ["0", "0.5", "1"]
 
 
+@pytest.mark.parametrize("score", [0.0, 0.75, 1.0])
+def test_axis_of_a_constant_score_ends_at_one(score: float) -> None:
+    panel = Panel("Scores", (curve(score, score),), is_linear=True)
+    chart = ElementTree.fromstring(line_chart(panel))
+    ticks = [float(tick) for tick in labels(chart, "end")]
+    assert (ticks[0], ticks[-1]) == (0, 1)
+
+
+def test_ticks_of_steps_are_whole_numbers() -> None:
+    few = Curve("loss", ((1, 0.5), (2, 0.4)))
+    assert list(labels(drawn(few), "middle")) == ["0", "1", "2"]
+
+
 @pytest.mark.parametrize(
     ("value", "ticks"),
     [
