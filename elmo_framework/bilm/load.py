@@ -91,9 +91,16 @@ def bilm_files(path: Path) -> BiLmFiles:
                 return files
     looked_for = f"{_BILM_TF[0]} or {_GENERIC[0]}"
     message = f"no folder of a biLM: neither it nor a folder bilm in it holds {looked_for}"
-    if (path / "checkpoints").is_dir():
-        message += "; for the best weights of a pretraining that has not ended, use `elmo export`"
-    raise DataError(message, path=path)
+    raise DataError(message + _hint(path), path=path)
+
+
+def _hint(folder: Path) -> str:
+    """Return what to do about the folder of a run that holds no biLM; nothing for others."""
+    if not (folder / "checkpoints").is_dir():
+        return ""
+    if (folder / "metrics.json").is_file():
+        return "; a finished run without one is that of a head: name the biLM that the head reads"
+    return "; for the best weights of a pretraining that has not ended, use `elmo export`"
 
 
 def read_bilm(files: BiLmFiles, *, requires_grad: bool = False) -> BiLm:

@@ -156,6 +156,9 @@ def test_unfinished_run_is_refused_with_the_way_out(tmp_path: Path) -> None:
     (tmp_path / "checkpoints").mkdir()
     with pytest.raises(DataError, match=r"that has not ended, use `elmo export`$"):
         load(tmp_path)
+    (tmp_path / "metrics.json").touch()
+    with pytest.raises(DataError, match=r"that of a head: name the biLM that the head reads$"):
+        load(tmp_path)
 
 
 def test_missing_weights_are_refused(numpy_bilm, tmp_path: Path) -> None:
