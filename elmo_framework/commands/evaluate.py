@@ -91,9 +91,9 @@ one sentence per line, with spaces between words, or a part of a corpus of `elmo
         from elmo_framework.data.paths import require_data
 
         _require_file_for_format(arguments)
+        run = _loaded(arguments)
         for path in arguments.files:
             require_data(path)
-        run = _loaded(arguments)
         written = _prediction_format(arguments, run)
         found: list[tuple[Any, Any]] = []
         with _opened(arguments.predictions_file) as predictions:
