@@ -41,7 +41,7 @@ class Command(ABC):
         return ()
 
     def inputs(self, arguments: Namespace) -> Sequence[Input]:
-        """Return what the command reads besides plugins; asked for where it has outputs."""
+        """Return what the command reads besides plugins; none by default."""
         return ()
 
     @abstractmethod

@@ -28,7 +28,7 @@ from elmo_framework.common.download import offline
 from elmo_framework.common.environment import variable
 from elmo_framework.common.errors import ElmoFrameworkError, StoppedError, allowed
 from elmo_framework.common.launcher import end_with_launcher
-from elmo_framework.common.outputs import check_outputs
+from elmo_framework.common.outputs import check_outputs, check_standard_output
 from elmo_framework.common.streams import open_streams, unwritable
 from elmo_framework.version import VERSION
 
@@ -150,9 +150,11 @@ def _run(arguments: Namespace) -> int:
 
 def _check_files(command: Command, arguments: Namespace) -> None:
     """Refuse outputs that would replace inputs, or parts of other work."""
+    inputs = command.inputs(arguments)
+    check_standard_output(inputs)
     if outputs := command.outputs(arguments):
         plugins = plugin_inputs(arguments.include_package, "--include-package")
-        check_outputs(outputs, [*command.inputs(arguments), *plugins])
+        check_outputs(outputs, [*inputs, *plugins])
 
 
 def _message(error: Exception) -> str:

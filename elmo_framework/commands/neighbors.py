@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from argparse import ArgumentParser, Namespace
+from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, final
@@ -18,6 +19,8 @@ from elmo_framework.commands.command import (
     component,
     register_components,
 )
+from elmo_framework.commands.inputs import bilm_inputs
+from elmo_framework.common.outputs import Input
 from elmo_framework.common.plural import plural
 
 if TYPE_CHECKING:
@@ -46,6 +49,11 @@ between the vectors that a layer gives them; with --any-word, occurrences of all
         add_search_arguments(parser, required=True)
         add_include_package(parser)
         add_format_argument(parser)
+
+    def inputs(self, arguments: Namespace) -> Sequence[Input]:
+        """Return the biLM and the corpus."""
+        corpus = [Input(path, "--corpus") for path in arguments.corpus]
+        return [*bilm_inputs(arguments.bilm, "BILM"), *corpus]
 
     def run(self, arguments: Namespace) -> int:
         """Search and print."""

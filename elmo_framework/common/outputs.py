@@ -160,9 +160,39 @@ def check_outputs(outputs: Sequence[Output], inputs: Iterable[Input]) -> None:
             )
 
 
+def check_standard_output(inputs: Iterable[Input]) -> None:
+    """Refuse to write to standard output where that is a file which is read, as after `>> FILE`.
+
+    The command would read what it has written, without an end.
+
+    Raises:
+        RunError: standard output is an input, or a file in a folder of data that is read.
+    """
+    identity = _stream_identity(1)
+    if identity is None:
+        return
+    for named in inputs:
+        for source in _matching(named):
+            if identity in _identities_read(source.path):
+                raise RunError(
+                    f"standard output is also an input ({source.name} {source.path}); send it to "
+                    "another file"
+                )
+
+
+def _identities_read(path: Path) -> Iterator[tuple[int, int] | None]:
+    """Yield what identifies the files that are read where a path is an input."""
+    if path == _STANDARD_INPUT:
+        yield _stream_identity(0)
+    elif not path.is_dir():
+        yield _identity(path)
+    elif not any(_kinds(path)):  # people keep other files in folders that a command has made
+        yield from map(_identity, _files(path))
+
+
 def _check_input(output: Output, source: Input) -> None:
     if source.path == _STANDARD_INPUT:
-        identity = _standard_input()
+        identity = _stream_identity(0)
         if identity is not None and identity == _identity(output.path):
             raise _conflict(output, "is also the standard input")
         return
@@ -278,10 +308,10 @@ def _identity(path: Path) -> tuple[int, int] | None:
         return None
 
 
-def _standard_input() -> tuple[int, int] | None:
-    """Return the identity of the file that standard input is redirected from, if it is one."""
+def _stream_identity(descriptor: int) -> tuple[int, int] | None:
+    """Return the identity of the file that a standard stream is redirected to, if it is one."""
     try:
-        return _as_identity(os.fstat(0))
+        return _as_identity(os.fstat(descriptor))
     except OSError:  # closed
         return None
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import logging
+import math
 import re
 from collections.abc import Callable, Iterator, Sequence
 from copy import deepcopy
@@ -69,7 +70,7 @@ def _pairs(override: str, evaluate: Callable[[str], Any]) -> Iterator[tuple[str,
 
 def _value(text: str) -> Any:
     try:
-        return json.loads(text, parse_constant=_no_constant)
+        return json.loads(text, parse_constant=_no_constant, parse_float=_finite)
     except ValueError:
         return text
 
@@ -77,6 +78,14 @@ def _value(text: str) -> Any:
 def _no_constant(name: str) -> NoReturn:
     """Take NaN and Infinity as strings: they are not JSON."""
     raise ValueError(name)
+
+
+def _finite(text: str) -> float:
+    """Take a number beyond the largest float, as 1e400, as a string too."""
+    number = float(text)
+    if math.isinf(number):
+        raise ValueError(text)
+    return number
 
 
 def _apply(raw: dict[str, Any], key: str, value: Any) -> None:

@@ -46,6 +46,7 @@ _SUFFIXES: dict[str, frozenset[FileFormat]] = {
     ".iob2": frozenset({FileFormat.COLUMNS}),
     ".bio": frozenset({FileFormat.COLUMNS}),
 }
+_JSON = frozenset({FileFormat.JSON_LINES, FileFormat.JSON})
 _COLUMNS_SUFFIX = re.compile(r"\.\w*_conll")  # `.gold_conll` of OntoNotes
 
 _TREE = re.compile(r"\([0-4] .*\)\s*")
@@ -94,6 +95,10 @@ class FileSample:
         separator = "," if data_suffix(self.path) == ".csv" else "\t"
         first = next(iter(self.filled_lines), "")
         return [cell.strip().strip('"') for cell in first.split(separator)]
+
+    def is_json_by_name(self) -> bool:
+        """Tell whether the suffix promises JSON, so that no line can be a plain sentence."""
+        return not _JSON.isdisjoint(_SUFFIXES.get(data_suffix(self.path), ()))
 
     def formats(self) -> frozenset[FileFormat]:
         """Return the formats that the file may have: none of plain text."""

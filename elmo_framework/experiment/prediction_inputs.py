@@ -75,7 +75,7 @@ class InputReader:
         try:
             example = self.task.example(values, self.tokenizer)
         except DataError as error:
-            raise DataError(f"{error}{self._reader_keys()}") from error
+            raise DataError(self._with_reader_keys(str(error))) from error
         fields = other_fields(values, self.task.input_keys)
         self._warn_of_similar(fields, values)
         return PredictionInput(example, fields)
@@ -117,8 +117,10 @@ class InputReader:
         if FileFormat.JSON_LINES in formats:
             is_document = is_for_reader and FileFormat.JSON_LINES not in self.reader.formats
             if not is_document:
-                return self._lines(path, read_lines(path))
+                of_line = self._of_object if sample.is_json_by_name() else self._of_line
+                return _placed_inputs(path, _not_blank(read_lines(path)), of_line)
         elif FileFormat.TABLE in formats and self._has_columns_of_inputs(sample, is_for_reader):
+            self._check_columns(sample)
             return self._records(path)
         elif not formats and not is_for_reader:
             return self._lines(path, read_lines(path))
@@ -134,6 +136,26 @@ class InputReader:
         names = sample.column_names()
         return any(key in names for key in self.task.input_keys)
 
+    def _check_columns(self, sample: FileSample) -> None:
+        """Refuse a table without any column that is read; maybe it is text with tabs.
+
+        Raises:
+            DataError: it is one.
+        """
+        names = sample.column_names()
+        known = list(self.task.input_keys)
+        if isinstance(self.reader, RecordReader):
+            known = list(dict.fromkeys([*self.reader.input_keys, *known]))
+        if len(names) == 1 or not set(known).isdisjoint(names):
+            return  # one column: the separator may be another, which the reader of tables reports
+        similar = next((name for name in names if difflib.get_close_matches(name, known)), "")
+        raise DataError(
+            f"this looks like a table without a column of texts: found {shown(names)}, "
+            f"{allowed(similar, known)} Name a dataset reader with --reader NAME, or pass "
+            "--sentences if each line is a sentence",
+            path=sample.path,
+        )
+
     def _records(self, path: Path) -> Iterator[PredictionInput[Any]]:
         records = read_records(path, table=True)
         return _placed_inputs(path, ((each.line, each.values) for each in records), self.of)
@@ -147,6 +169,15 @@ class InputReader:
         """Make an input of a line: of an object, or of a sentence."""
         text = line.strip()
         return self.of(json_object(line) if text.startswith("{") else text)
+
+    def _of_object(self, line: str) -> PredictionInput[Any]:
+        """Make an input of a line of a file that should hold JSON objects alone."""
+        if not line.lstrip().startswith("{"):
+            raise DataError(
+                f"expected a JSON object, found {shown(line.strip())}; pass --sentences if each "
+                "line is a sentence"
+            )
+        return self.of(json_object(line))
 
     def _of_sentence(self, line: str) -> PredictionInput[Any]:
         return PredictionInput(self.task.example({"sentence": line.strip()}, self.tokenizer), {})
@@ -167,13 +198,14 @@ class InputReader:
             path=path,
         )
 
-    def _reader_keys(self) -> str:
-        """Say which keys the dataset reader takes, where those of the task are missing."""
+    def _with_reader_keys(self, message: str) -> str:
+        """Add which keys the dataset reader takes to a message about keys of the task."""
         if not isinstance(self.reader, RecordReader):
-            return ""
+            return message
         keys = [key for key in self.reader.input_keys if key not in self.task.input_keys]
         listed = ", ".join(map(repr, self.reader.input_keys))
-        return f" The run's dataset reader takes {listed}." if keys else ""
+        ended = message if message.endswith((".", "?")) else f"{message}."
+        return f"{ended} The run's dataset reader takes {listed}." if keys else message
 
     def _warn_of_similar(self, fields: Mapping[str, Any], values: Mapping[str, Any]) -> None:
         """Warn once of a key that is copied to the output and may be a mistyped one of the task."""

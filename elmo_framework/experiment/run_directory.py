@@ -127,7 +127,11 @@ class RunDirectory:
         lock = FileLock(self.path / _LOCK)
         try:
             with lock.acquire(timeout=0):
-                yield
+                try:
+                    yield
+                finally:
+                    if not self.config.exists():  # a folder that has not become a run
+                        Path(lock.lock_file).unlink(missing_ok=True)
         except Timeout as error:
             raise RunError(
                 f"{self.path}: another process is training here; wait for it to end, or choose "

@@ -12,6 +12,7 @@ import pytest
 from elmo_framework.commands.command import Command
 from elmo_framework.commands.main import COMMANDS, main
 from elmo_framework.common.outputs import BILM_PARTS
+from tests.redirection import standard_output_to
 
 WRITING = [command for command in COMMANDS if type(command).outputs is not Command.outputs]
 
@@ -120,6 +121,24 @@ def test_no_command_replaces_what_it_reads(
     assert error.startswith("error: --")
     assert error.endswith("choose another path\n")
     assert {path: path.read_bytes() for path in place.rglob("*") if path.is_file()} == before
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "predict run s.txt",
+        "evaluate run s.txt",
+        "embed bilm s.txt",
+        "neighbors bilm --corpus s.txt --query a --word a",
+    ],
+)
+def test_no_command_appends_to_what_it_reads(
+    line: str, place: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with standard_output_to(place / "s.txt"):
+        assert main(line.split()) == 2
+    assert capsys.readouterr().err.startswith("error: standard output is also an input (")
+    assert (place / "s.txt").read_text() == "text"
 
 
 @pytest.mark.parametrize("command", ["evaluate run s.txt", "predict run s.txt", "report run"])

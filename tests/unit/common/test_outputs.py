@@ -8,7 +8,13 @@ from pathlib import Path
 import pytest
 
 from elmo_framework.common.errors import RunError
-from elmo_framework.common.outputs import Input, Output, check_outputs
+from elmo_framework.common.outputs import (
+    Input,
+    Output,
+    check_outputs,
+    check_standard_output,
+)
+from tests.redirection import standard_output_to
 
 
 def refused(output: Output, *inputs: Path) -> str:
@@ -180,3 +186,18 @@ def test_two_outputs_are_two_files(tmp_path: Path) -> None:
 
 def test_devices_are_accepted() -> None:
     accept(file(Path(os.devnull), force=False), Path(os.devnull))
+
+
+@pytest.mark.parametrize("name", ["text.txt", "hard", "*.txt", "."])
+def test_input_that_standard_output_appends_to_is_refused(text: Path, name: str) -> None:
+    os.link(text, text.with_name("hard"))
+    with (
+        standard_output_to(text),
+        pytest.raises(RunError, match=r"^standard output is also an input \(FILE "),
+    ):
+        check_standard_output([Input(text.parent / name, "FILE")])
+
+
+def test_standard_output_may_be_a_file_next_to_the_inputs(text: Path, run: Path) -> None:
+    with standard_output_to(run / "predictions.jsonl"):
+        check_standard_output([Input(text, "FILE"), Input(run, "RUN"), Input(Path("-"), "FILE")])

@@ -37,6 +37,7 @@ def refusal(*overrides: str) -> list[str]:
         ("data/a=b.txt", "data/a=b.txt"),
         ("", ""),
         ("NaN", "NaN"),
+        ("1e400", "1e400"),
         ("True", "True"),
     ],
 )

@@ -247,8 +247,42 @@ def test_a_folder_and_a_pattern_are_read_by_the_reader(tmp_path):
             {"type": "text_classification_json", "text_key": "body"},
             "a.csv",
             "id,bodies\n7,Ann\n",
-            "{path}:2: expected one key that holds a text, found 'id', 'bodies'; allowed: "
-            "sentence, text, tokens, words. The run's dataset reader takes 'body'.",
+            "{path}: this looks like a table without a column of texts: found ['id', 'bodies'], "
+            "allowed: body, sentence, text, tokens, words. Did you mean 'body'? Name a dataset "
+            "reader with --reader NAME, or pass --sentences if each line is a sentence",
+        ),
+        (
+            "text_classification_json",
+            "a.txt",
+            "Ann\tfed\nBob\tran\n",
+            "{path}: this looks like a t",
+        ),
+        (
+            "text_classification_json",
+            "a.csv",
+            "id;text\n",
+            "{path}:1: found 1 column, called 'id;t",
+        ),
+        (
+            "tagging_json",
+            "a.jsonl",
+            '["Ann"]\n',
+            "{path}:1: expected a JSON object, found '[\"Ann\"]'; pass --sentences if each line ",
+        ),
+        ("conll2003", "a.json", '{"tokens": ["Ann"]}\nAnn fed\n', "{path}:2: expected a JSON obj"),
+        (
+            {"type": "text_classification_json", "text_key": "body"},
+            "a.jsonl",
+            '{"bodies": "Ann"}\n',
+            "{path}:1: expected one key that holds a text, found 'bodies'; allowed: sentence, "
+            "text, tokens, words. The run's dataset reader takes 'body'.",
+        ),
+        (
+            "snli",
+            "a.txt",
+            "Ann fed\n",
+            '{path}:1: a plain sentence is not enough; give {{"premise": "...", "hypothesis": '
+            "\"...\"}}. The run's dataset reader takes 'sentence1', 'sentence2'.",
         ),
         ("conll2003", "a.conll", "a b c d e\n", "{path}:1: found 5 columns, expected 1 to 4 to "),
         ("tagging_table", "a.csv", "Ann,O\n ,O\n", "{path}:2: a word is missing"),
@@ -259,6 +293,12 @@ def test_other_data_is_refused_with_both_ways(tmp_path, config, name, content, e
         read(tmp_path, config, name, content)
 
     assert str(raised.value).startswith(expected.format(path=tmp_path / name))
+
+
+def test_text_may_have_objects_and_sentences(tmp_path):
+    objects = read(tmp_path, "conll2003", "a.txt", '{"tokens": ["Ann"]}\nAnn fed\n')
+
+    assert [example.words for example, _ in objects] == [("Ann",), ("Ann", "fed")]
 
 
 def test_forms_can_be_forced(tmp_path):

@@ -1,0 +1,28 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from elmo_framework.common.errors import RunError
+from elmo_framework.experiment.run_directory import RunDirectory
+
+
+def test_refused_folder_keeps_no_lock(tmp_path: Path) -> None:
+    (tmp_path / "dear.txt").write_text("...")
+    run = RunDirectory(tmp_path)
+    with (
+        pytest.raises(RunError, match=r"it holds something else \(dear\.txt, "),
+        run.locked(),
+    ):
+        run.prepare(force=True, recover=False)
+    assert [path.name for path in tmp_path.iterdir()] == ["dear.txt"]
+
+
+def test_folder_in_use_is_refused(tmp_path: Path) -> None:
+    with (
+        RunDirectory(tmp_path).locked(),
+        pytest.raises(RunError, match="another process is training here"),
+        RunDirectory(tmp_path).locked(),
+    ):
+        pass
