@@ -45,9 +45,9 @@ from elmo_framework.experiment.data_sets import count_vocabularies
 from elmo_framework.experiment.train import build_model, build_trainer
 from elmo_framework.nn import sampled_softmax
 from elmo_framework.nn.sampled_softmax import Candidates, SampledSoftmax, draw_candidates
-from elmo_framework.training.process_group import ProcessGroup, choose_device
+from elmo_framework.training.process_group import SYNC_INTERVAL, ProcessGroup, choose_device
 from elmo_framework.training.seeds import seed_everything
-from elmo_framework.training.trainer import STEPS_BETWEEN_LOOKS, Trainer
+from elmo_framework.training.trainer import Trainer
 
 Changes = Mapping[str, Any]
 
@@ -133,11 +133,11 @@ def _look_for_waiting(arguments: Namespace) -> bool:
     trainer = _trainer(arguments, {"trainer.precision": "bfloat16"}, device=arguments.device)
     steps = trainer.steps()
     # The first updates compile, measure and fill caches.
-    for _ in range(STEPS_BETWEEN_LOOKS):
+    for _ in range(SYNC_INTERVAL):
         next(steps)
     started, num_tokens = now(trainer.device), 0
     with _refusing_to_wait(trainer.device):
-        for _ in range(STEPS_BETWEEN_LOOKS - 1):
+        for _ in range(SYNC_INTERVAL - 1):
             num_tokens += next(steps).num_tokens
     seconds = now(trainer.device) - started
     rate = round(num_tokens / seconds, 1)

@@ -30,6 +30,7 @@ from elmo_framework.common.errors import ElmoFrameworkError, StoppedError, allow
 from elmo_framework.common.launcher import end_with_launcher
 from elmo_framework.common.outputs import check_outputs, check_standard_output
 from elmo_framework.common.streams import open_streams, unwritable
+from elmo_framework.common.termination import terminable_command
 from elmo_framework.version import VERSION
 
 COMMANDS: tuple[Command, ...] = (
@@ -127,7 +128,11 @@ def _run(arguments: Namespace) -> int:
     command: Command = arguments.command
     try:
         # A process that this one starts does not look for modules in the current folder either.
-        with variable("PYTHONSAFEPATH", "1"), offline() if arguments.offline else nullcontext():
+        with (
+            variable("PYTHONSAFEPATH", "1"),
+            offline() if arguments.offline else nullcontext(),
+            terminable_command(),
+        ):
             _check_files(command, arguments)
             code = command.run(arguments)
         sys.stdout.flush()

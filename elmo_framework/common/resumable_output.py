@@ -4,23 +4,22 @@ from __future__ import annotations
 
 import json
 import os
-import signal
-import threading
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
-from types import FrameType
 from typing import Any, TypeVar, final
 
 from filelock import FileLock, Timeout
 
 from elmo_framework.common.errors import RunError, StoppedError
 from elmo_framework.common.files import remove, remove_folder, repairable, write_text
+from elmo_framework.common.termination import terminable
 
 PartT = TypeVar("PartT")
 
 _PARTIAL = ".partial"
-_RESUME = "--resume continues from here"
+RESUME = "--resume continues from here"
+"""What a message says of a job that was interrupted."""
 
 
 @final
@@ -157,7 +156,7 @@ class ResumableOutput:
 
     def repairable(self, path: Path | None = None) -> AbstractContextManager[None]:
         """Say of an error of the disk how the job continues; see `files.repairable`."""
-        return repairable(path or self.path, to_go_on=_RESUME)
+        return repairable(path or self.path, to_go_on=RESUME)
 
     def _journals(self) -> list[Path]:
         return sorted(self.path.glob("done*"))
@@ -256,21 +255,11 @@ def stoppable() -> Iterator[None]:
     Raises:
         StoppedError: there was one of the signals.
     """
-    is_main = threading.current_thread() is threading.main_thread()
-    before = signal.signal(signal.SIGTERM, _stop) if is_main else None
-    try:
-        yield
-    except KeyboardInterrupt as error:
-        raise StoppedError(f"interrupted; {_RESUME}") from error
-    finally:
-        if is_main:
-            signal.signal(signal.SIGTERM, before or signal.SIG_DFL)
-
-
-def _stop(number: int, frame: FrameType | None) -> None:
-    # A scheduler sends it to every process of a job, and torchrun sends it again.
-    signal.signal(number, signal.SIG_IGN)
-    raise KeyboardInterrupt
+    with terminable():
+        try:
+            yield
+        except KeyboardInterrupt as error:
+            raise StoppedError(f"interrupted; {RESUME}") from error
 
 
 def _end_of_last_line(path: Path) -> int:

@@ -15,6 +15,7 @@ from typing import Any, final
 
 from elmo_framework.common.errors import RunError
 from elmo_framework.common.plugins import load_plugins
+from elmo_framework.common.resumable_output import RESUME
 from elmo_framework.corpus.blocks import Block
 from elmo_framework.corpus.draft import Draft, Splitter
 
@@ -91,8 +92,8 @@ def draft_blocks(
             yield from _results(pool, tasks, _BLOCKS_A_PROCESS * num_processes)
         except BrokenProcessPool as error:
             raise RunError(
-                "a process that cut text was killed, perhaps for want of memory; --resume goes on "
-                "from here, with fewer --processes"
+                "a process that cut text was killed, perhaps for want of memory; "
+                f"{RESUME}, with fewer --processes"
             ) from error
         finally:
             pool.shutdown(cancel_futures=True)

@@ -7,10 +7,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, final
 
-from elmo_framework.common.errors import RunError, StoppedError
+from elmo_framework.common.errors import RunError
 from elmo_framework.common.files import repairable, write_text
 from elmo_framework.common.logs import Progress, say
 from elmo_framework.common.plural import plural
+from elmo_framework.common.resumable_output import RESUME, stoppable
 from elmo_framework.corpus.assemble import Selection, assemble
 from elmo_framework.corpus.blocks import Block, read_blocks, size_on_disk, text_files
 from elmo_framework.corpus.drafting import Drafted, SplitterRecipe, draft_blocks
@@ -76,17 +77,13 @@ def prepare(job: PreparationJob) -> None:
         # What is wrong with these is found before anything is written.
         recipe.build()
         selection = _selection(job)
-        to_go_on = "--resume goes on from here"
-        try:
-            with repairable(workplace.path, to_go_on=to_go_on):
-                workplace.begin(_cutting(recipe), resume=job.resume)
-                drafts = _draft(job, files, recipe, workplace)
-                manifest = workplace.finished(settings)
-                if manifest is None:
-                    manifest = _assembled(drafts, selection, settings, workplace)
-                workplace.remove()
-        except KeyboardInterrupt as error:
-            raise StoppedError(f"interrupted; {to_go_on}") from error
+        with stoppable(), repairable(workplace.path, to_go_on=RESUME):
+            workplace.begin(_cutting(recipe), resume=job.resume)
+            drafts = _draft(job, files, recipe, workplace)
+            manifest = workplace.finished(settings)
+            if manifest is None:
+                manifest = _assembled(drafts, selection, settings, workplace)
+            workplace.remove()
     report(job.output, manifest)
 
 

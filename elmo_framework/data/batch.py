@@ -1,15 +1,17 @@
-"""Moving a batch, whatever its task, to a device."""
+"""Batches, whatever their task: moved to a device, put together."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import fields, is_dataclass, replace
+from itertools import islice
 from typing import Any, Protocol, TypeVar, cast
 
 import torch
 from torch import Tensor
 
 BatchT = TypeVar("BatchT")
+ItemT = TypeVar("ItemT")
 
 
 def to_device(batch: BatchT, device: torch.device) -> BatchT:
@@ -43,3 +45,10 @@ class Batch(Protocol):
     @property
     def title(self) -> str:
         """What a message calls this batch."""
+
+
+def grouped(items: Iterable[ItemT], size: int) -> Iterator[list[ItemT]]:
+    """Yield the items in lists of `size`; the last list may be shorter."""
+    remaining = iter(items)
+    while group := list(islice(remaining, size)):
+        yield group

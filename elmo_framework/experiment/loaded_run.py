@@ -14,7 +14,7 @@ import torch
 from elmo_framework.common.build import parse
 from elmo_framework.common.errors import DataError, RunError, allowed, shown
 from elmo_framework.common.registry import members
-from elmo_framework.data.batch import to_device
+from elmo_framework.data.batch import grouped, to_device
 from elmo_framework.data.inputs import PredictionInput
 from elmo_framework.data.reader import DatasetReader
 from elmo_framework.data.source import Share
@@ -34,7 +34,6 @@ from elmo_framework.model.task import HeadTask
 from elmo_framework.model.weights import load_weights
 from elmo_framework.training.evaluator import Evaluator, autocast, inference
 from elmo_framework.training.process_group import ProcessGroup, choose_device
-from elmo_framework.training.trainer import grouped
 
 Note = Callable[[Any, Any], None]
 

@@ -19,12 +19,12 @@ from elmo_framework.common.files import digest
 from elmo_framework.common.logs import Progress, say
 from elmo_framework.common.plural import plural
 from elmo_framework.common.resumable_output import ResumableOutput, stoppable
+from elmo_framework.data.batch import grouped
 from elmo_framework.data.inputs import PredictionInput
 from elmo_framework.data.paths import matches
 from elmo_framework.experiment.loaded_run import LoadedRun
 from elmo_framework.model.model import Model
 from elmo_framework.model.task import HeadTask
-from elmo_framework.training.trainer import grouped
 
 Predicted: TypeAlias = tuple[Any, PredictionInput[Any]]
 """A prediction as the task knows it, and what it is for."""

@@ -12,7 +12,7 @@ import torch
 
 from elmo_framework.common.component import Lazy
 from elmo_framework.common.config import Config
-from elmo_framework.common.errors import DataError, RunError
+from elmo_framework.common.errors import DataError, RunError, StoppedError
 from elmo_framework.common.files import repairable
 from elmo_framework.common.filled import filled, with_absolute_paths
 from elmo_framework.common.logs import say
@@ -32,7 +32,7 @@ from elmo_framework.training.checkpointer import Best, Checkpointer
 from elmo_framework.training.console import Console
 from elmo_framework.training.estimate import Estimate
 from elmo_framework.training.evaluator import Evaluator, metric_problem
-from elmo_framework.training.interrupt import interrupts
+from elmo_framework.training.interrupt import Interrupt, StopRequestedError, interrupts
 from elmo_framework.training.moving_average import AveragedWeights
 from elmo_framework.training.observer import Observer, Observers, RunLog
 from elmo_framework.training.process_group import ProcessGroup, choose_device, process_group
@@ -105,14 +105,16 @@ def _train(job: TrainingJob) -> dict[str, Any]:
     )
     if beginning is not None:
         _begin(job, beginning, best, trainer.optimizer)
-    with (
-        interrupts() as interrupt,
-        closing(_observers(job, trainer)) as observers,
-        repairable(job.run.path, to_go_on=_TO_GO_ON),
-    ):
-        result = trainer.run(checkpointer, observers, interrupt)
-    model.load_state_dict(checkpointer.best_weights(result.progress))
-    return _finish(job, model, result, test_evaluator)
+    with interrupts() as interrupt:
+        with (
+            closing(_observers(job, trainer)) as observers,
+            repairable(job.run.path, to_go_on=_TO_GO_ON),
+        ):
+            result = trainer.run(checkpointer, observers, interrupt)
+        model.load_state_dict(checkpointer.best_weights(result.progress))
+        metrics = _metrics(model, result) | _test_scores(test_evaluator, model, interrupt)
+        _finish(job, model, metrics)
+    return metrics
 
 
 def build_model(
@@ -226,23 +228,33 @@ def _observers(job: TrainingJob, trainer: Trainer) -> Observers:
     return Observers([*own, *configured])
 
 
-def _finish(
-    job: TrainingJob,
-    model: Model[Any],
-    result: TrainingResult,
-    test_evaluator: Evaluator | None,
-) -> dict[str, Any]:
-    """Keep the best weights and score them on the test data; return the metrics of the run."""
-    metrics = _metrics(model, result)
-    if test_evaluator is not None:
-        scores = test_evaluator.scores(model)
-        metrics |= {f"test_{name}": value for name, value in scores.items()}
+def _test_scores(
+    evaluator: Evaluator | None, model: Model[Any], interrupt: Interrupt
+) -> dict[str, float]:
+    """Score the best weights on the test data, if that is wanted.
+
+    Raises:
+        StoppedError: the user asked for a stop; `--recover` scores them again.
+    """
+    if evaluator is None:
+        return {}
+    try:
+        scores = evaluator.scores(model, interrupt)
+    except StopRequestedError as stop:
+        raise StoppedError(
+            f"stopped by {stop.signal_name} during the evaluation on the test data; --recover "
+            "repeats it"
+        ) from None
+    return {f"test_{name}": value for name, value in scores.items()}
+
+
+def _finish(job: TrainingJob, model: Model[Any], metrics: dict[str, Any]) -> None:
+    """Keep the best weights and the metrics of the run."""
     if job.group.is_first:
         model.save_extras(job.run.path)
         job.run.write_json(job.run.metrics, metrics)
         job.run.save_weights(model.state_dict())
     job.group.wait()
-    return metrics
 
 
 def _metrics(model: Model[Any], result: TrainingResult) -> dict[str, Any]:

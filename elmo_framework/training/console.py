@@ -28,13 +28,14 @@ class Console(Observer):
         self._trainer, self._figures = trainer, StepFigures(_STEPS_BETWEEN_NOTES)
         self._shown = dict.fromkeys(["loss", trainer.options.validation_metric[1:]])
         self._bar: ProgressBar | None = None
-        self._note = ""
+        self._note, self._first_step = "", 0
 
     def start(self, progress: Progress) -> None:
         """Show the bar, from where training goes on."""
         num_steps = self._trainer.num_steps
         left = None if num_steps is None else max(0, num_steps - progress.step)
         again = f" on from step {progress.step}" if progress.step else ""
+        self._first_step = progress.step
         self._bar = ProgressBar(f"training{again}", total=left, unit="step")
         self._bar.__enter__()
 
@@ -55,7 +56,7 @@ class Console(Observer):
         figures = ", ".join(f"{name} {scores[name]:.4g}" for name in shown)
         best = " (best so far)" if progress.is_best else ""
         say(f"step {progress.step}: {figures}{best}")
-        if self._bar is not None and not progress.step:
+        if self._bar is not None and progress.step == self._first_step:
             self._bar.restart_clock()
 
     def close(self) -> None:

@@ -6,6 +6,7 @@ import re
 from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import contextmanager
+from itertools import islice
 from typing import Any
 
 import torch
@@ -15,7 +16,8 @@ from elmo_framework.data.batch import to_device
 from elmo_framework.data.source import BatchSource
 from elmo_framework.metrics.metric import is_of_one_type
 from elmo_framework.model.model import Model
-from elmo_framework.training.process_group import ProcessGroup
+from elmo_framework.training.interrupt import Interrupt, StopRequestedError
+from elmo_framework.training.process_group import SYNC_INTERVAL, ProcessGroup
 
 _BETTER = {
     "-": (re.compile(r"(.*_)?(loss|perplexity)"), "smaller"),
@@ -45,24 +47,52 @@ class Evaluator:
         self._source, self._group = source, group
         self._device, self._precision = device, precision
 
-    def scores(self, model: Model[Any]) -> dict[str, float]:
-        """Return the scores over all batches of all processes."""
-        return model.scores(self.sums(model))
+    def scores(self, model: Model[Any], interrupt: Interrupt | None = None) -> dict[str, float]:
+        """Return the scores over all batches of all processes; see `sums`."""
+        return model.scores(self.sums(model, interrupt=interrupt))
 
     def sums(
-        self, model: Model[Any], note: Callable[[Any, Any], None] | None = None
+        self,
+        model: Model[Any],
+        note: Callable[[Any, Any], None] | None = None,
+        interrupt: Interrupt | None = None,
     ) -> Mapping[str, float]:
         """Return the sums over all batches of all processes, which scores are made of.
 
         Args:
             model: called without gradients and without dropout, its carried state put aside.
             note: told each batch and its output, on the process that computes them.
+            interrupt: tells when the user wants to stop.
+
+        Raises:
+            StopRequestedError: a process was asked to stop; all raise it, between two batches.
         """
         sums: Counter[str] = Counter()
         with inference(model), model.fresh_state():
-            for held in self._source.batches():
-                sums.update(self._sums(model, held, note))
+            for batch in self._batches(interrupt or Interrupt()):
+                sums.update(self._sums(model, batch, note))
         return self._group.sum(sums)
+
+    def _batches(self, interrupt: Interrupt) -> Iterator[Any]:
+        """Yield the batches of this process, until all processes have had theirs.
+
+        Raises:
+            StopRequestedError: one of them was asked to stop.
+        """
+        size = 1 if self._group.is_alone or self._device.type == "cpu" else SYNC_INTERVAL
+        batches, is_done = self._source.batches(), False
+        while True:
+            # A process with fewer batches than the others still answers each of their looks.
+            looks = self._group.gather((interrupt.signal_name, is_done))
+            for signal_name, _ in looks:
+                if signal_name is not None:
+                    raise StopRequestedError(signal_name)
+            if all(is_done for _, is_done in looks):
+                return
+            is_done = True
+            for number, batch in enumerate(islice(batches, size), start=1):
+                is_done = number < size
+                yield batch
 
     def rehearse(self, model: Model[Any]) -> None:
         """Make every batch and score the first, so that what would fail later fails now.

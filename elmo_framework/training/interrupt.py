@@ -1,4 +1,4 @@
-"""A clean stop: Ctrl-C and SIGTERM are noted, and obeyed after the update under way."""
+"""A clean stop: Ctrl-C and SIGTERM are noted, and obeyed between two batches."""
 
 from __future__ import annotations
 
@@ -12,6 +12,18 @@ from types import FrameType
 _SAME_REQUEST = 1.0
 """Seconds in which a second SIGINT is the first one again: `torchrun` sends it on to its workers.
 """
+
+
+class StopRequestedError(Exception):
+    """Work was abandoned, since one of the processes was asked to stop.
+
+    Attributes:
+        signal_name: of the signal that asked.
+    """
+
+    def __init__(self, signal_name: str) -> None:
+        self.signal_name = signal_name
+        super().__init__(signal_name)
 
 
 class Interrupt:

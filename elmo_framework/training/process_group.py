@@ -27,6 +27,12 @@ from elmo_framework.common.errors import RunError, StoppedError, allowed
 from elmo_framework.data.source import Share
 from elmo_framework.training.interrupt import ignore_termination
 
+SYNC_INTERVAL = 20
+"""Updates, or batches of an evaluation, between two looks at what would make a GPU wait.
+
+On a CPU there is a look after each.
+"""
+
 _LONGEST_WAIT = timedelta(hours=2)
 """So long the others may wait while the first counts the words of a large text, or fills a store.
 

@@ -25,6 +25,8 @@ class Progress:
         last_evaluation: seconds at the last evaluation.
         step_offset: added to `step` where the learning rate follows the epochs. It is not 0 after
             the number of processes has changed, and with it the number of updates in an epoch.
+        is_evaluation_due: whether the evaluation after the last update was stopped, so that
+            training continues with it.
     """
 
     step: int = 0
@@ -36,6 +38,7 @@ class Progress:
     last_scores: Mapping[str, float] | None = None
     last_evaluation: float = 0.0
     step_offset: int = 0
+    is_evaluation_due: bool = False
 
     @property
     def is_best(self) -> bool:
@@ -69,6 +72,7 @@ class Progress:
             last_scores=dict(scores),
             seconds=seconds,
             last_evaluation=seconds,
+            is_evaluation_due=False,
         )
         if self.scores and score <= max(self.scores):
             return after

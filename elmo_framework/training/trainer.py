@@ -4,27 +4,26 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, replace
-from itertools import islice
-from typing import Any, TypeVar
+from typing import Any
 
 import torch
 from torch import Tensor, nn
 
 from elmo_framework.common.errors import RunError, StoppedError
-from elmo_framework.data.batch import to_device
+from elmo_framework.data.batch import grouped, to_device
 from elmo_framework.data.source import BatchSource
 from elmo_framework.model.model import Model
 from elmo_framework.model.weights import load_weights
 from elmo_framework.training.checkpointer import Checkpointer, Snapshot
 from elmo_framework.training.evaluator import Evaluator, autocast, require_score
-from elmo_framework.training.interrupt import Interrupt
+from elmo_framework.training.interrupt import Interrupt, StopRequestedError
 from elmo_framework.training.moving_average import AveragedWeights
 from elmo_framework.training.observer import Observers
 from elmo_framework.training.options import Every, GradientDescent
-from elmo_framework.training.process_group import ProcessGroup, local_gradients
+from elmo_framework.training.process_group import SYNC_INTERVAL, ProcessGroup, local_gradients
 from elmo_framework.training.progress import Progress, StepReport
 from elmo_framework.training.schedule import Moment
 from elmo_framework.training.seeds import generator_states, load_generator_states
@@ -33,11 +32,6 @@ from elmo_framework.training.sparse_gradients import (
     clip_norm,
     clip_values,
 )
-
-ItemT = TypeVar("ItemT")
-
-STEPS_BETWEEN_LOOKS = 20
-"""How often what would make a GPU wait is looked at; on a processor it is at every update."""
 
 
 @dataclass(frozen=True)
@@ -127,7 +121,7 @@ class Trainer:
         self._restore(checkpointer)
         observers.start(self.progress)
         if self._is_evaluation_due_at_start:
-            self._evaluate(observers)
+            self._evaluate(checkpointer, observers, interrupt)
             self._save(checkpointer)
         for report in self.steps():
             observers.step(report)
@@ -137,7 +131,7 @@ class Trainer:
                 self._require_sound(report)
                 began = self._seconds()
                 if is_evaluated:
-                    self._evaluate(observers)
+                    self._evaluate(checkpointer, observers, interrupt)
                 self._save(checkpointer)
                 self._update_began += self._seconds() - began
             self._obey(interrupt, checkpointer, is_saved=is_saved)
@@ -244,7 +238,7 @@ class Trainer:
     @property
     def _is_look_due(self) -> bool:
         """Whether to ask now for what a GPU would have to be waited for."""
-        return self.device.type == "cpu" or self.progress.step % STEPS_BETWEEN_LOOKS == 0
+        return self.device.type == "cpu" or self.progress.step % SYNC_INTERVAL == 0
 
     def _require_sound(self, report: StepReport) -> None:
         """Stop at a loss or a gradient that is no number, before anything of it is saved."""
@@ -255,13 +249,26 @@ class Trainer:
                     f" on this batch: {report.title}; try a smaller learning rate or grad_norm"
                 )
 
-    def _evaluate(self, observers: Observers) -> None:
-        """Score the model on the validation data and tell the observers."""
+    def _evaluate(
+        self, checkpointer: Checkpointer, observers: Observers, interrupt: Interrupt
+    ) -> None:
+        """Score the model on the validation data and tell the observers.
+
+        Raises:
+            StoppedError: the user asked for a stop; the checkpoint records that this is due.
+        """
         self._evaluated_at = self._seconds()
         if self.evaluator is None:
             return
-        with self.average.in_place():
-            scores = self.evaluator.scores(self.model)
+        generators = generator_states()
+        try:
+            with self.average.in_place():
+                scores = self.evaluator.scores(self.model, interrupt)
+        except StopRequestedError as stop:
+            load_generator_states(generators)
+            self.progress = replace(self.progress, is_evaluation_due=True)
+            self._save(checkpointer)
+            raise self._stopped(stop.signal_name) from None
         metric = self.options.validation_metric
         require_score(metric, scores)
         if not math.isfinite(scores[metric[1:]]):
@@ -286,8 +293,9 @@ class Trainer:
 
     @property
     def _is_evaluation_due_at_start(self) -> bool:
-        is_wanted = self.options.evaluate_at_start and self.evaluator is not None
-        return is_wanted and not self.progress.step and not self.progress.scores
+        progress = self.progress
+        is_first = self.options.evaluate_at_start and not (progress.step or progress.scores)
+        return self.evaluator is not None and (is_first or progress.is_evaluation_due)
 
     def _is_evaluation_due(self, report: StepReport) -> bool:
         return self._is_due(self.options.evaluate_every, report, self._evaluated_at)
@@ -327,10 +335,16 @@ class Trainer:
         if asked is not None:
             if not is_saved:
                 self._save(checkpointer)
-            raise StoppedError(
-                f"stopped by {asked} after step {self.progress.step}; a checkpoint is written, "
-                "and --recover goes on from it"
-            )
+            raise self._stopped(asked)
+
+    def _stopped(self, signal_name: str) -> StoppedError:
+        """Return the error of a training that the user has stopped and that has been saved."""
+        step = self.progress.step
+        how = "repeats the evaluation" if self.progress.is_evaluation_due else "continues from it"
+        return StoppedError(
+            f"stopped by {signal_name} after step {step}; a checkpoint is written, and --recover "
+            f"{how}"
+        )
 
     def _seconds(self) -> float:
         """Return the time spent, that of earlier processes included."""
@@ -381,10 +395,3 @@ class Trainer:
         of_epoch = self._num_updates(self.source.num_batches)
         left_of_epoch = self._num_updates(self.source.num_left) or of_epoch
         return (self.progress.epochs + 1) * of_epoch - left_of_epoch - self.progress.step
-
-
-def grouped(items: Iterable[ItemT], size: int) -> Iterator[list[ItemT]]:
-    """Yield the items in lists of `size`; the last list may be shorter."""
-    remaining = iter(items)
-    while group := list(islice(remaining, size)):
-        yield group

@@ -167,13 +167,15 @@ def test_a_scheduler_stops_all_processes_with_a_checkpoint(tmp_path: Path) -> No
     changes = {
         **bilm_changes(rows=4),
         "trainer.num_epochs": 1000,
-        "trainer.evaluate_every": {"epochs": 1000},
+        "trainer.evaluate_every": {"steps": 3},
         "trainer.callbacks": [{"type": "terminate_job", "step": 3}],
     }
     done = train_in_two(PRETRAIN, directory, changes)
     assert done.returncode != 0
     stops = set(re.findall(r"stopped by SIGTERM after step (\d+); a checkpoint is", done.stderr))
     assert done.stderr.count("stopped by SIGTERM") == 2
+    assert done.stderr.count("--recover repeats the evaluation\n") == 2
+    assert not (directory / "metrics.jsonl").read_text(), "an evaluation was waited for"
     assert {f"step-{int(step):09d}" for step in stops} == {
         path.name for path in (directory / "checkpoints").iterdir()
     }

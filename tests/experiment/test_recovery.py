@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import json
+import os
 import random
 import shutil
+import signal
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -12,7 +15,10 @@ from filelock import FileLock
 from safetensors.torch import load_file
 
 from elmo_framework.commands.main import main
+from elmo_framework.training.interrupt import Interrupt
+from elmo_framework.training.trainer import Trainer, TrainingResult
 from tests.experiment.jobs import (
+    DATA,
     PRETRAINING,
     ROOT,
     arguments,
@@ -83,6 +89,35 @@ def test_a_stopped_run_ends_as_an_uninterrupted_one(
     assert train(job.config, run, stopped, "--recover") == 0
     assert same_weights(run, job.whole)
     assert evaluations(run) == evaluations(job.whole)
+
+
+def test_a_stop_in_the_test_evaluation_is_repeated(
+    bilm: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    tested = {"test_data_path": str(DATA / "valid.txt"), "evaluate_on_test": True}
+    changes = tagging_with(bilm, **tested, **{"trainer.num_epochs": 1})
+    run = Trainer.run
+
+    def stopped_after(
+        self: Trainer, checkpointer: Any, observers: Any, interrupt: Interrupt
+    ) -> TrainingResult:
+        result = run(self, checkpointer, observers, interrupt)
+        os.kill(os.getpid(), signal.SIGTERM)
+        return result
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Trainer, "run", stopped_after)
+        assert train(NER, tmp_path / "run", changes) == 130
+    assert capsys.readouterr().err.endswith(
+        "stopped by SIGTERM during the evaluation on the test data; --recover repeats it\n"
+    )
+    assert not (tmp_path / "run/metrics.json").exists()
+    assert train(NER, tmp_path / "run", changes, "--recover") == 0
+    metrics = json.loads((tmp_path / "run/metrics.json").read_text())
+    assert metrics["test_loss"] == metrics["best_validation_loss"]
 
 
 def test_recovering_a_finished_run_changes_nothing(tagger: Path, bilm: Path) -> None:

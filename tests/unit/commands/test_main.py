@@ -1,4 +1,5 @@
 import os
+import signal
 import subprocess
 import sys
 from argparse import ArgumentParser, Namespace
@@ -27,11 +28,14 @@ class Raising(Command):
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         parser.add_argument("--code", type=int, default=0)
+        parser.add_argument("--terminate", action="store_true")
 
     def run(self, arguments: Namespace) -> int:
         self.offline = os.environ.get("ELMO_OFFLINE")
         if self.error is not None:
             raise self.error
+        if arguments.terminate:
+            os.kill(os.getpid(), signal.SIGTERM)
         return int(arguments.code)
 
 
@@ -97,6 +101,15 @@ def test_an_interrupt_has_its_own_code(
 ) -> None:
     assert run(monkeypatch, KeyboardInterrupt(), "raising") == 130
     assert capsys.readouterr().err == "interrupted\n"
+
+
+def test_a_sigterm_ends_a_command_as_ctrl_c_does(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    before = signal.getsignal(signal.SIGTERM)
+    assert run(monkeypatch, None, "raising", "--terminate") == 130
+    assert capsys.readouterr().err == "interrupted\n"
+    assert signal.getsignal(signal.SIGTERM) == before
 
 
 def test_an_unknown_command_is_answered_with_the_nearest(

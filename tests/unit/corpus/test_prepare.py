@@ -4,6 +4,8 @@ import errno
 import fcntl
 import io
 import json
+import os
+import signal
 import sys
 from pathlib import Path
 from types import SimpleNamespace
@@ -198,15 +200,22 @@ def test_an_error_in_another_process_is_told_as_one_here(tmp_path: Path) -> None
 
 
 class Failing:
-    """Cuts a number of blocks, and then fails."""
+    """Cuts a number of blocks, and then fails or gets a signal."""
 
-    def __init__(self, monkeypatch: pytest.MonkeyPatch, after: int, error: BaseException) -> None:
+    def __init__(
+        self,
+        monkeypatch: pytest.MonkeyPatch,
+        after: int,
+        error: BaseException | signal.Signals,
+    ) -> None:
         self.left, self.error, self.cut = after, error, Draft.of
         monkeypatch.setattr(drafting, "Draft", SimpleNamespace(of=self.of))
 
     def of(self, *arguments: Any) -> Draft:
-        if not self.left:
+        if not self.left and isinstance(self.error, BaseException):
             raise self.error
+        if not self.left:
+            os.kill(os.getpid(), self.error)
         self.left -= 1
         return self.cut(*arguments)
 
@@ -214,19 +223,23 @@ class Failing:
 @pytest.mark.usefixtures("small_blocks")
 @pytest.mark.parametrize(
     ("error", "raised"),
-    [(KeyboardInterrupt(), StoppedError), (OSError(errno.ENOSPC, "disk full"), RunError)],
+    [
+        (signal.SIGINT, StoppedError),
+        (signal.SIGTERM, StoppedError),
+        (OSError(errno.ENOSPC, "disk full"), RunError),
+    ],
 )
 def test_an_interrupted_job_goes_on_and_cuts_no_block_again(
     make: Make,
     monkeypatch: pytest.MonkeyPatch,
     tmp_path: Path,
-    error: BaseException,
+    error: OSError | signal.Signals,
     raised: type[Exception],
 ) -> None:
     text = many_sentences(300)
     with monkeypatch.context() as patch:
         Failing(patch, 3, error)
-        with pytest.raises(raised, match="--resume goes on from here"):
+        with pytest.raises(raised, match="--resume continues from here"):
             make(text)
     assert not (tmp_path / "corpus").exists()
     with pytest.raises(RunError, match="interrupted job; continue it with --resume"):
@@ -258,7 +271,7 @@ def test_a_text_that_is_gone_is_not_said_to_be_written(
     make: Make, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     Failing(monkeypatch, 0, FileNotFoundError(errno.ENOENT, "No such file", "a.txt"))
-    with pytest.raises(RunError, match=r"^a\.txt: No such file; repair it, and --resume goes on"):
+    with pytest.raises(RunError, match=r"^a\.txt: No such file; repair it, and --resume continues"):
         make()
 
 

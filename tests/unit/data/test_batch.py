@@ -4,7 +4,7 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
-from elmo_framework.data.batch import to_device
+from elmo_framework.data.batch import grouped, to_device
 
 
 class Pair(NamedTuple):
@@ -31,3 +31,7 @@ def test_every_tensor_is_moved_and_all_else_is_kept():
     assert {tensor.device.type for tensor in tensors} == {"meta"}
     assert (moved.pair.second, type(moved.pair)) == ("b", Pair)
     assert moved.words is held.words
+
+
+def test_the_last_group_may_be_shorter() -> None:
+    assert list(grouped(range(5), 2)) == [[0, 1], [2, 3], [4]]

@@ -40,16 +40,17 @@ def test_a_training_that_goes_on_counts_what_is_left(
     assert capsys.readouterr().err.startswith("training on from step 15: 5 steps ...")
 
 
+@pytest.mark.parametrize("first", [0, 4])
 def test_the_evaluation_at_the_start_is_left_out_of_the_remaining_time(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, first: int
 ) -> None:
     now = 0.0
     monkeypatch.setattr(logs.time, "monotonic", lambda: now)
-    console = Console(Toy(tmp_path, num_steps=20).trainer)
-    console.start(Progress())
+    console = Console(Toy(tmp_path, num_steps=first + 20).trainer)
+    console.start(Progress(step=first))
     now = 3600.0
-    console.scores(Progress(), {"loss": 0.25})
+    console.scores(Progress(step=first), {"loss": 0.25})
     now = 3610.0
-    console.step(report(1))
+    console.step(report(first + 1))
     assert "0:03:10 left" in capsys.readouterr().err
     console.close()

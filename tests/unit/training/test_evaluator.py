@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 import weakref
 from collections.abc import Iterator, Mapping
 from typing import Any
@@ -12,6 +13,7 @@ import torch
 from elmo_framework.data.batches import Batches
 from elmo_framework.data.source import BatchSource, Share, SourceContext
 from elmo_framework.training.evaluator import Evaluator, metric_problem
+from elmo_framework.training.interrupt import Interrupt, StopRequestedError
 from elmo_framework.training.process_group import ProcessGroup
 from tests.unit.training.toy import ToyBatch, ToyModel, collate
 
@@ -127,3 +129,51 @@ def test_metric_with_its_own_sign_is_no_problem(metric: str) -> None:
 )
 def test_metric_with_the_other_sign_is_a_problem(metric: str, message: str) -> None:
     assert message in (metric_problem(metric, Scored()) or "")
+
+
+class Looking(ProcessGroup):
+    """One of two processes, the other of which has more batches and may be asked to stop.
+
+    Attributes:
+        looks: what this one told the other.
+    """
+
+    def __init__(self, *others: tuple[str | None, bool]) -> None:
+        super().__init__(Share(0, 2))
+        self.others, self.looks = iter(others), list[Any]()
+
+    def gather(self, value: Any) -> list[Any]:
+        self.looks.append(value)
+        return [value, next(self.others)]
+
+
+def numbers_read(device: str, group: ProcessGroup, num_batches: int) -> Iterator[int]:
+    """The numbers of the batches that an evaluation reads."""
+    batches = source()
+    batches.batches = lambda: iter(range(num_batches))  # type: ignore[method-assign]
+    evaluator = Evaluator(batches, group=group, device=torch.device(device))
+    return evaluator._batches(Interrupt())
+
+
+@pytest.mark.parametrize(("device", "size"), [("cpu", 1), ("cuda", 20)])
+def test_processes_look_at_each_other_between_batches(device: str, size: int) -> None:
+    group = Looking(*[(None, False)] * 5, (None, True))
+    assert list(numbers_read(device, group, 2 * size)) == list(range(2 * size))
+    assert group.looks == [(None, False)] * 3 + [(None, True)] * 3
+
+
+def test_another_process_that_is_asked_to_stop_stops_this_one() -> None:
+    read = numbers_read("cpu", Looking((None, False), ("SIGTERM", False)), 5)
+    assert next(read) == 0
+    with pytest.raises(StopRequestedError, match="SIGTERM"):
+        next(read)
+
+
+def test_a_process_alone_can_stop_after_each_batch() -> None:
+    interrupt = Interrupt()
+    evaluator = Evaluator(source(), group=ProcessGroup(Share()), device=torch.device("cuda"))
+    batches = evaluator._batches(interrupt)
+    next(batches)
+    interrupt.request(signal.SIGINT)
+    with pytest.raises(StopRequestedError, match="SIGINT"):
+        next(batches)

@@ -5,8 +5,9 @@ from __future__ import annotations
 import copy
 import json
 import signal
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
+from functools import partial
 from itertools import islice
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -21,8 +22,9 @@ from elmo_framework.model.regularizer import Regularizer
 from elmo_framework.training import trainer as trainer_module
 from elmo_framework.training.checkpointer import Checkpointer, Snapshot
 from elmo_framework.training.observer import Observer
+from elmo_framework.training.process_group import process_group
 from elmo_framework.training.progress import Progress, StepReport
-from elmo_framework.training.trainer import grouped
+from tests.two_processes import in_two_processes
 from tests.unit.training.toy import Toy
 
 
@@ -449,6 +451,160 @@ def test_several_processes_stop_after_any_update_on_a_processor(tmp_path: Path) 
     stopped_after(2, tmp_path, num_processes=2)
 
 
+EVALUATED: dict[str, Any] = {
+    "moving_average": {"decay": 0.9},
+    "learning_rate_scheduler": {"type": "reduce_on_plateau", "factor": 0.5, "patience": 0},
+    "evaluate_at_start": True,
+    "evaluate_every": {"steps": 4, "epochs": 1},
+    "patience": 5,
+}
+NUM_BATCHES = 3
+"""In the validation data of the toy."""
+
+
+class StopInEvaluation:
+    """Asks a toy to stop after a batch of an evaluation; its evaluations draw random numbers.
+
+    Attributes:
+        num_batches: evaluated since the last update.
+    """
+
+    def __init__(self, toy: Toy, *, step: int | None = None, batch: int | None = None) -> None:
+        self.toy, self.place, self.num_batches = toy, (step, batch), 0
+        toy.model.register_forward_hook(self.after_batch)
+
+    def after_batch(self, model: nn.Module, *_: object) -> None:
+        if model.training:
+            self.num_batches = 0
+            return
+        torch.rand(())
+        self.num_batches += 1
+        if (self.toy.trainer.progress.step, self.num_batches) == self.place:
+            self.toy.interrupt.request(signal.SIGTERM)
+
+
+class Evaluated(NamedTuple):
+    """What is left of a training in which evaluations draw random numbers."""
+
+    losses: list[float]
+    rates: list[float]
+    weights: list[dict[str, Any]]
+    figures: list[dict[str, float]]
+    checkpoints: list[int]
+    progress: Progress
+
+    @classmethod
+    def of(cls, directory: Path, told: Sequence[Recorder]) -> Evaluated:
+        toy = told[-1].toy
+        assert toy is not None
+        progress = replace(toy.trainer.progress, seconds=0.0, last_evaluation=0.0)
+        best = toy.checkpointer.best_weights(progress)
+        return cls(
+            [loss for recorder in told for loss in recorder.losses],
+            [rate for recorder in told for rate in recorder.rates],
+            [final_weights(toy), {name: value.tolist() for name, value in best.items()}],
+            figures(directory),
+            sorted(toy.checkpointer.folders()),
+            progress,
+        )
+
+
+def evaluated(directory: Path, **options: Any) -> Recorder:
+    """What is told of such a training to its end."""
+    recorder = Recorder()
+    recorder.toy = Toy(directory, observers=[recorder], **EVALUATED, **options)
+    StopInEvaluation(recorder.toy)
+    recorder.toy.run()
+    return recorder
+
+
+def stopped_in_evaluation(directory: Path, *, step: int, batch: int, **options: Any) -> Recorder:
+    """What is told of such a training until it is stopped after a batch of an evaluation."""
+    recorder = Recorder()
+    recorder.toy = Toy(directory, observers=[recorder], **EVALUATED, **options)
+    stop = StopInEvaluation(recorder.toy, step=step, batch=batch)
+    said = f"stopped by SIGTERM after step {step}; .* --recover repeats the evaluation"
+    with pytest.raises(StoppedError, match=said):
+        recorder.toy.run()
+    assert stop.num_batches == batch, "the evaluation went on"
+    return recorder
+
+
+@pytest.fixture(scope="module", params=["-loss", "+loss"])
+def undisturbed(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+) -> tuple[Evaluated, dict[str, Any]]:
+    """A training that nothing stopped, whose best step is the last or the first, and its options.
+
+    The latter runs out of patience at step 16.
+    """
+    directory, options = tmp_path_factory.mktemp("whole"), {"validation_metric": request.param}
+    whole = Evaluated.of(directory, [evaluated(directory, **options)])
+    ends = {"-loss": (24, 24), "+loss": (16, 0)}
+    assert (whole.progress.step, whole.progress.best_step) == ends[request.param]
+    return whole, options
+
+
+@pytest.mark.parametrize("batch", [1, NUM_BATCHES])
+@pytest.mark.parametrize("step", [0, 4, 6, 12, 16])
+def test_a_stop_in_an_evaluation_changes_nothing(
+    tmp_path: Path, undisturbed: tuple[Evaluated, dict[str, Any]], step: int, batch: int
+) -> None:
+    expected, options = undisturbed
+    first = stopped_in_evaluation(tmp_path, step=step, batch=batch, **options)
+    assert first.toy is not None
+    assert max(first.toy.checkpointer.folders()) == step
+    second = evaluated(tmp_path, **options)
+    assert Evaluated.of(tmp_path, [first, second]) == expected
+
+
+def test_an_evaluation_can_be_stopped_twice(
+    tmp_path: Path, undisturbed: tuple[Evaluated, dict[str, Any]]
+) -> None:
+    expected, options = undisturbed
+    told = [
+        stopped_in_evaluation(tmp_path, step=step, batch=1, **options) for step in (6, 6, 8, 16)
+    ]
+    assert Evaluated.of(tmp_path, [*told, evaluated(tmp_path, **options)]) == expected
+
+
+def test_the_last_evaluation_by_the_clock_is_repeated(tmp_path: Path) -> None:
+    options: dict[str, Any] = {"num_epochs": None, "max_minutes": 1e-9}
+    stopped_in_evaluation(tmp_path, step=1, batch=1, **options)
+    assert figures(tmp_path)[-1]["step"] == 0
+    told = evaluated(tmp_path, **options)
+    assert told.losses == []
+    assert [line["step"] for line in figures(tmp_path)] == [0, 1]
+
+
+def stop_one_of_two(rank: int, directory: Path) -> None:
+    """What each of two processes does: the second, with fewer batches to evaluate, is stopped."""
+    with process_group(torch.device("cpu"), to_go_on="") as group:
+        whole = evaluated(directory / "whole", group=group)
+        first = Recorder()
+        first.toy = Toy(directory / "parts", observers=[first], group=group, **EVALUATED)
+        StopInEvaluation(first.toy, step=6, batch=1 if rank == 1 else None)
+        with pytest.raises(StoppedError, match="stopped by SIGTERM after step 6;"):
+            first.toy.run()
+        second = evaluated(directory / "parts", group=group)
+        assert Evaluated.of(directory / "parts", [first, second]) == Evaluated.of(
+            directory / "whole", [whole]
+        )
+
+
+def test_processes_stop_in_an_evaluation_together(tmp_path: Path) -> None:
+    assert in_two_processes(partial(stop_one_of_two, directory=tmp_path)) == [0, 0]
+
+
+def test_a_stop_before_an_evaluation_does_not_wait_for_it(tmp_path: Path) -> None:
+    recorder = Recorder()
+    recorder.toy, recorder.stop_at = Toy(tmp_path, observers=[recorder]), 6
+    seen = StopInEvaluation(recorder.toy)
+    with pytest.raises(StoppedError, match=r"after step 6; .* repeats the evaluation"):
+        recorder.toy.run()
+    assert seen.num_batches == 0
+
+
 LINEAR = {"learning_rate_scheduler": {"type": "linear_with_warmup", "warmup_steps": 2}}
 
 
@@ -513,10 +669,6 @@ def test_the_moving_average_takes_in_every_update(
     toy.run()
     assert len(expected) == 4
     torch.testing.assert_close(toy.trainer.average.state_dict()["network.0.weight"], expected[-1])
-
-
-def test_grouped_gives_what_is_left_at_the_end() -> None:
-    assert list(grouped(range(5), 2)) == [[0, 1], [2, 3], [4]]
 
 
 def test_the_clock_that_runs_out_between_two_looks_loses_no_step(

@@ -118,7 +118,16 @@ class Alike(ProcessGroup):
 
 
 class Toy:
-    """A training of the toy model in a folder; made anew it stands for a new process."""
+    """A training of the toy model in a folder; made anew it stands for a new process.
+
+    Args:
+        directory: of the run.
+        examples: of both data sets.
+        observers: besides the log of the run.
+        num_processes: how many there seem to be.
+        group: of the processes that there are.
+        options: of the trainer.
+    """
 
     def __init__(
         self,
@@ -127,21 +136,24 @@ class Toy:
         examples: Sequence[float] = tuple(x / 10 for x in range(21)),
         observers: Sequence[Observer] = (),
         num_processes: int = 1,
+        group: ProcessGroup | None = None,
         **options: Any,
     ) -> None:
         raw = {"callbacks": [], "num_epochs": 4, "optimizer": {"type": "adam", "lr": 0.05}}
         chosen = parse(TrainerOptions, {**raw, **options}, source="toy").build()
         assert isinstance(chosen, GradientDescent)
         seed_everything(7)
-        share = Share(0, num_processes)
-        group = Alike(share)
+        share = Share(0, num_processes) if group is None else group.share
+        scored = Share() if group is None else share
+        group = group or Alike(share)
         self.model = ToyModel()
         self.checkpointer = Checkpointer(
             directory / "checkpoints",
             keep=chosen.checkpointer.keep_most_recent_by_count,
             group=group,
         )
-        self.observers = Observers([RunLog(directory), *observers])
+        logs = [RunLog(directory)] if group.is_first else []
+        self.observers = Observers([*logs, *observers])
         self.interrupt = Interrupt()
         self.trainer = Trainer(
             options=chosen,
@@ -149,7 +161,7 @@ class Toy:
             optimizer=chosen.optimizer.create(self.model.parameters()),
             source=Batches(batch_size=4).source(examples, context(is_training=True, share=share)),
             evaluator=Evaluator(
-                Batches(batch_size=8).source(examples, context(is_training=False)),
+                Batches(batch_size=8).source(examples, context(is_training=False, share=scored)),
                 group=group,
                 device=CPU,
             ),
