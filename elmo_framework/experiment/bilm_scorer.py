@@ -13,7 +13,6 @@ import torch
 from elmo_framework import components
 from elmo_framework.bilm.load import BiLmFiles, bilm_files, read_bilm
 from elmo_framework.bilm.published import PACKAGED, PUBLISHED, find_bilm, script_check
-from elmo_framework.bilm.scripts import ScriptCheck
 from elmo_framework.common.build import parse
 from elmo_framework.common.errors import DataError, RunError, allowed
 from elmo_framework.common.plugins import load_plugins
@@ -48,7 +47,7 @@ class BiLmScorer:
         loader: makes windows of text.
         reader: reads plain text.
         device: where the model is.
-        scripts: warns of text in another script than that of the vocabulary.
+        files: those of the biLM.
     """
 
     model: Model[Any]
@@ -56,7 +55,7 @@ class BiLmScorer:
     loader: DataLoader
     reader: DatasetReader[Any]
     device: torch.device
-    scripts: ScriptCheck
+    files: BiLmFiles
 
     def sums(
         self, path: Path, *, note: Callable[[Any, Any], None] | None = None
@@ -82,7 +81,8 @@ class BiLmScorer:
             raise DataError(f"this is a whole corpus; evaluate {parts}", path=path)
         is_prepared = path.name in PARTS and (path.parent / MANIFEST).is_file()
         reader = _reader("prepared_corpus") if is_prepared else self.reader
-        self.scripts.read(example.words for example in islice(reader.read(path), _NUM_CHECKED))
+        first = islice(reader.read(path), _NUM_CHECKED)
+        script_check(self.files).read(example.words for example in first)
         source = self.loader.source(reader.read(path), context)
         evaluator = Evaluator(source, group=ProcessGroup(Share()), device=self.device)
         return evaluator.sums(self.model, note)
@@ -144,6 +144,8 @@ def load_bilm_scorer(
     components.load()
     load_plugins(packages, asked_by="--include-package")
     reader = _reader("language_modeling", tokenizer=tokenizer)
+    if place in PUBLISHED and not Path(place).is_dir():
+        raise DataError(f"the softmax of {place!r} was not published, and a perplexity needs it")
     files = find_bilm(place)
     vocabularies = _softmax_words(files)
     with torch.device("meta"):
@@ -157,7 +159,7 @@ def load_bilm_scorer(
     windows = {"type": "windows", "batch_size": num_rows, "unroll_steps": _NUM_STEPS}
     loader = parse(DataLoader, windows, source="data_loader").build()
     model.to(chosen).eval()
-    return BiLmScorer(model, vocabularies, loader, reader, chosen, script_check(files))
+    return BiLmScorer(model, vocabularies, loader, reader, chosen, files)
 
 
 def _reader(name: str, **keys: Any) -> DatasetReader[Any]:

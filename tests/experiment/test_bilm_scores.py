@@ -107,7 +107,7 @@ def test_a_misspelt_name_is_answered_with_the_nearest(capsys) -> None:
 def test_text_in_another_script_is_reported(folder: Path, tmp_path: Path, caplog) -> None:
     text = tmp_path / "text.txt"
     text.write_text("Она увидела собаку и пошла домой .\n" * 2)
-    assert main(["evaluate", str(folder), str(text)]) == 0
+    assert main(["evaluate", str(folder), str(TEXT), str(text)]) == 0
     assert "100 % of the letters are not Latin" in caplog.text
 
 
@@ -117,6 +117,13 @@ def test_whole_corpus_is_refused_with_its_parts(folder: Path, tmp_path: Path, ca
     capsys.readouterr()
     assert f"evaluate {corpus / 'training'} or {corpus / 'held_out'}" in error(
         capsys, str(folder), str(corpus)
+    )
+
+
+def test_published_bilm_is_refused_before_its_download(capsys, monkeypatch) -> None:
+    monkeypatch.setenv("ELMO_MIRROR", "http://127.0.0.1:9")  # nothing listens there
+    assert error(capsys, "original", str(TEXT)) == (
+        "the softmax of 'original' was not published, and a perplexity needs it"
     )
 
 
