@@ -37,12 +37,15 @@ _TRAINING = [
         (">= max(1, patience)", "> max(1, patience)"),
         ('"carried": self.model.carried_state(),', '"carried": {},'),
         ("self._parameters, self.options.grad_clipping)", "self._parameters, 1.0)"),
+        ("            load_generator_states(generators)\n", ""),
+        ("(is_first or progress.is_evaluation_due)", "is_first"),
     ),
     *_faults("training/moving_average.py", ("1 - self._decay", "self._decay")),
     *_faults(
         "training/progress.py",
         ("score <= max(self.scores)", "score < max(self.scores)"),
         ("scores[metric[1:]] if metric[0] == ", "-scores[metric[1:]] if metric[0] == "),
+        ("            is_evaluation_due=False,\n", ""),
     ),
     *_faults(
         "training/evaluator.py",
@@ -52,6 +55,7 @@ _TRAINING = [
             "with inference(model):\n            for",
         ),
         ("return self._group.sum(sums)", "return sums"),
+        ("if all(is_done for _, is_done in looks):", "if is_done:"),
     ),
     *_faults(
         "training/sparse_gradients.py",
