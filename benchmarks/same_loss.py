@@ -10,17 +10,15 @@ from __future__ import annotations
 import json
 import math
 import os
-import platform
-import subprocess
 import sys
 import tempfile
 from argparse import ArgumentParser
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from shutil import which
 from typing import Any, final
 
 import torch
+from circumstances import circumstances
 from measuring import say
 from small_jobs import Job, pretraining, tagging
 
@@ -64,13 +62,13 @@ def main() -> int:
     parser.add_argument("--write", action="store_true", help=f"record them in {_RECORD.name}")
     is_written = parser.parse_args().write
     torch.set_num_threads(1)
-    losses, circumstances = _losses(), _circumstances()
+    losses, now = _losses(), circumstances()
     if is_written:
-        recorded = {"circumstances": circumstances, "losses": losses}
+        recorded = {"circumstances": now, "losses": losses}
         _RECORD.write_text(json.dumps(recorded, indent=2) + "\n")
         say(f"recorded in {_RECORD}")
         return 0
-    return compare(losses, circumstances, json.loads(_RECORD.read_text()))
+    return compare(losses, now, json.loads(_RECORD.read_text()))
 
 
 def _losses() -> Losses:
@@ -92,21 +90,19 @@ def _trained(job: Job, directory: Path) -> list[float]:
     return losses
 
 
-def compare(losses: Losses, circumstances: Mapping[str, Any], recorded: Mapping[str, Any]) -> int:
+def compare(losses: Losses, now: Mapping[str, Any], recorded: Mapping[str, Any]) -> int:
     """Print where losses differ from the recorded ones; return the exit code.
 
     Args:
         losses: of now, by the name of the job.
-        circumstances: of now.
-        recorded: both as they were: `losses` and `circumstances`.
+        now: the present circumstances.
+        recorded: `losses` and `circumstances` as they were.
     """
     before = recorded["circumstances"]
-    changed = sorted(
-        name for name in {*circumstances, *before} if circumstances.get(name) != before.get(name)
-    )
+    changed = sorted(name for name in {*now, *before} if now.get(name) != before.get(name))
     for name in changed:
         say(
-            f"{name} was {before.get(name)!r} and is {circumstances.get(name)!r}: losses are "
+            f"{name} was {before.get(name)!r} and is {now.get(name)!r}: losses are "
             f"compared within a relative {_TOLERANCE:g}"
         )
     differences = list(_differences(losses, recorded["losses"], _TOLERANCE if changed else 0.0))
@@ -126,43 +122,6 @@ def _differences(losses: Losses, before: Losses, tolerance: float) -> Iterator[s
         for step, (loss, old) in enumerate(zip(values, recorded, strict=False), 1):
             if not math.isclose(loss, old, rel_tol=tolerance):
                 yield f"{name}, step {step}: {loss!r}, recorded {old!r}"
-
-
-def _circumstances() -> dict[str, Any]:
-    """Return what decides in which order a machine adds up."""
-    return {
-        "processor": processor(Path("/proc/cpuinfo")),
-        "instructions": torch.backends.cpu.get_cpu_capability(),
-        "compiler": _compiler(),
-        "torch": torch.__version__,
-        "threads": torch.get_num_threads(),
-    }
-
-
-def processor(described: Path) -> str:
-    """Return the type of the CPU: its maker, family and model, as Linux describes them.
-
-    Virtual machines often hide the name that it is sold under, but not these numbers.
-    """
-    lines = described.read_text().splitlines() if described.exists() else []
-    fields = {
-        key.strip(): value.strip() for key, _, value in (line.partition(":") for line in lines)
-    }
-    if "vendor_id" not in fields:
-        return platform.processor() or platform.machine()
-    return (
-        f"{fields['vendor_id']} family {fields.get('cpu family')} model {fields.get('model')} "
-        f"({fields.get('model name')})"
-    )
-
-
-def _compiler() -> str | None:
-    """Return the version of the C compiler that the fast paths are compiled with."""
-    path = which(os.environ.get("CC", "cc"))
-    if path is None:
-        return None
-    told = subprocess.run([path, "--version"], capture_output=True, text=True, check=False)
-    return told.stdout.partition("\n")[0]
 
 
 if __name__ == "__main__":

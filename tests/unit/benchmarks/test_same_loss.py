@@ -6,6 +6,7 @@ import json
 from pathlib import Path
 from typing import Any
 
+import circumstances
 import pytest
 import same_loss
 
@@ -43,12 +44,12 @@ def test_the_type_of_a_cpu_is_its_maker_family_and_model(tmp_path: Path) -> None
         "processor\t: 0\nvendor_id\t: AuthenticAMD\ncpu family\t: 25\nmodel\t\t: 17\n"
         "model name\t: AMD EPYC\n\n"
     )
-    assert same_loss.processor(described) == "AuthenticAMD family 25 model 17 (AMD EPYC)"
-    assert same_loss.processor(tmp_path / "none")
+    assert circumstances.processor(described) == "AuthenticAMD family 25 model 17 (AMD EPYC)"
+    assert circumstances.processor(tmp_path / "none")
 
 
 def test_the_record_says_on_which_type_of_cpu_it_was_made() -> None:
     path = Path(same_loss.__file__).with_suffix(".json")
     recorded = json.loads(path.read_text(encoding="utf-8"))
-    assert set(recorded["circumstances"]) == set(same_loss._circumstances())
+    assert set(recorded["circumstances"]) == set(circumstances.circumstances())
     assert {len(values) for values in recorded["losses"].values()} == {20}
