@@ -15,8 +15,10 @@ CHILD = "import os, signal; os.write(1, b'%9d' % os.getpid()); signal.pause()"
 _SECONDS = 60.0
 """Far more than a process needs to end."""
 
+# A job that a shell put into the background ignores SIGINT, and so do its children.
 PARENT = f"""
-import sys
+import signal, sys
+signal.signal(signal.SIGINT, signal.default_int_handler)
 from concurrent.futures import ThreadPoolExecutor
 from children import ending_children
 command = [sys.executable, "-c", {CHILD!r}]
@@ -49,6 +51,7 @@ def test_children_end_with_their_parent(name: str, code: int) -> None:
         # The end of the pipe is the end of all that could write to it; no second child has.
         has_ended, *_ = select.select([read], [], [], _SECONDS)
         if not has_ended:
+            parent.kill()
             os.kill(child, signal.SIGKILL)
         written = os.read(read, 9)
     os.close(read)
