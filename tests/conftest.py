@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -22,6 +23,9 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 def pytest_sessionstart() -> None:
     """Register the components before any test module defines families of its own."""
     components.load()
+    # A shell starts background jobs with Ctrl-C ignored, and the tests' child processes inherit it.
+    if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 @pytest.fixture(scope="session", autouse=True)

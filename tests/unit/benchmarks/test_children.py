@@ -15,10 +15,8 @@ CHILD = "import os, signal; os.write(1, b'%9d' % os.getpid()); signal.pause()"
 _SECONDS = 60.0
 """Far more than a process needs to end."""
 
-# A job that a shell put into the background ignores SIGINT, and so do its children.
 PARENT = f"""
-import signal, sys
-signal.signal(signal.SIGINT, signal.default_int_handler)
+import sys
 from concurrent.futures import ThreadPoolExecutor
 from children import ending_children
 command = [sys.executable, "-c", {CHILD!r}]
