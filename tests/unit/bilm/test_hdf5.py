@@ -320,6 +320,13 @@ def test_weights_of_another_file_are_not_read(folder: Path, tmp_path: Path) -> N
         file.create_dataset("char_embed", shape, "f4", external=[(str(raw), 0, 10**6)])
     with pytest.raises(DataError, match=r"dataset 'char_embed' is kept in another file$"):
         read(folder)
+    with h5py.File(weights, "r+") as file:
+        layout = h5py.VirtualLayout(shape, "f4")
+        layout[:] = h5py.VirtualSource(str(other), "char_embed", shape)
+        del file["char_embed"]
+        file.create_virtual_dataset("char_embed", layout)
+    with pytest.raises(DataError, match=r"dataset 'char_embed' is kept in another file$"):
+        read(folder)
 
 
 @pytest.mark.parametrize("error", [RuntimeError, OSError, KeyError])
