@@ -30,11 +30,11 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from elmo_framework.bilm.bilm import BiLm
-from elmo_framework.bilm.frozen import FrozenBiLm
-from elmo_framework.bilm.layer_reader import LayerReader
-from elmo_framework.bilm.load import bilm_files, read_bilm
-from elmo_framework.common.memory import keep_freed_memory
+from elmo_framework.bilm.files.load import bilm_files, read_bilm
 from elmo_framework.data.text import collate_text
+from elmo_framework.io.process import keep_freed_memory
+from elmo_framework.layers.frozen import FrozenBiLm
+from elmo_framework.layers.layer_encoder import LayerReader
 
 _PRECISIONS = ("float32", "bfloat16", "int8")
 _BEST = "best"

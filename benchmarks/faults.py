@@ -42,7 +42,7 @@ _TRAINING = [
     ),
     *_faults("training/moving_average.py", ("1 - self._decay", "self._decay")),
     *_faults(
-        "training/progress.py",
+        "training/state.py",
         ("score <= max(self.scores)", "score < max(self.scores)"),
         ("scores[metric[1:]] if metric[0] == ", "-scores[metric[1:]] if metric[0] == "),
         ("            is_evaluation_due=False,\n", ""),
@@ -65,7 +65,7 @@ _TRAINING = [
 ]
 _NN = [
     *_faults(
-        "nn/lstm_step.c",
+        "kernels/lstm_step.c",
         ("            d = fabsf(c1[k]) >= limit ? 0.0f : d;\n", ""),
         ("dc[k] = d * f;", "dc[k] = d;"),
         ("d * i * (1.0f - j * j)", "d * i * (1.0f - j)"),
@@ -73,7 +73,7 @@ _NN = [
         ("clipped(f * c0[k] + i * j, limit)", "f * c0[k] + i * j"),
     ),
     *_faults(
-        "nn/highway_step.c",
+        "kernels/highway_step.c",
         ("of_memory[k] = d * f;", "of_memory[k] = d;"),
         ("(o * outer - carried[k])", "(o * outer)"),
         ("of_output[k] - of_cell;", "of_output[k];"),
@@ -82,9 +82,9 @@ _NN = [
             "out[k] += mask ? of_hidden[at + k] :",
         ),
     ),
-    *_faults("nn/row_product.c", ("total += sum;", "total = sum;")),
+    *_faults("kernels/row_product.c", ("total += sum;", "total = sum;")),
     *_faults(
-        "nn/lstm_step.py",
+        "kernels/lstm_step.py",
         ("inner = inner.masked_fill(after.abs() >= cell_clip, 0)", "pass"),
         ("of_memory.copy_(inner * f)", "of_memory.copy_(inner)"),
     ),
@@ -155,7 +155,7 @@ _METRICS = [
         ("for name in _AVERAGED) / 3", "for name in _AVERAGED) / 2"),
         ("2 * size / (len(cluster) + len(response[other]))", "size / len(cluster)"),
     ),
-    *_faults("metrics/shares.py", ("2 * precision * recall", "precision * recall")),
+    *_faults("metrics/ratios.py", ("2 * precision * recall", "precision * recall")),
     *_faults("metrics/squad.py", ("max(_overlap(", "min(_overlap(")),
     *_faults("metrics/srl.py", ('frozenset({"V"})', "frozenset()")),
 ]

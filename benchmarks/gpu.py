@@ -37,9 +37,9 @@ from torch import Tensor
 
 from elmo_framework import components
 from elmo_framework.commands.main import main as elmo
-from elmo_framework.common.config import Config
-from elmo_framework.common.errors import allowed
+from elmo_framework.config.load import Config
 from elmo_framework.data.source import Share
+from elmo_framework.errors import allowed
 from elmo_framework.experiment.check import check_config
 from elmo_framework.experiment.data_sets import count_vocabularies
 from elmo_framework.experiment.train import build_model, build_trainer

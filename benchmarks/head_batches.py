@@ -17,8 +17,8 @@ from typing import Any
 
 from pydantic import TypeAdapter
 
-from elmo_framework.common.build import parse
-from elmo_framework.common.config import Config
+from elmo_framework.config.load import Config
+from elmo_framework.config.parse import parse
 from elmo_framework.data.reader import DatasetReader
 from elmo_framework.experiment.check import check_config
 from elmo_framework.experiment.experiment import Experiment

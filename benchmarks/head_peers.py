@@ -29,9 +29,9 @@ from measurements import Command
 from measuring import add_threads_argument, report, say, update_times
 
 from elmo_framework import components
-from elmo_framework.common.memory import keep_freed_memory
 from elmo_framework.data.vocabulary import Vocabularies
 from elmo_framework.experiment.train import build_model
+from elmo_framework.io.process import keep_freed_memory
 
 _HERE = Path(__file__).parent
 _DEVICE = torch.device("cpu")

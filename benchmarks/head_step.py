@@ -23,8 +23,8 @@ from measuring import add_threads_argument, report
 from numpy.typing import NDArray
 
 from elmo_framework import components
-from elmo_framework.common.config import Config
-from elmo_framework.common.plugins import load_plugins
+from elmo_framework.config.load import Config
+from elmo_framework.config.plugins import load_plugins
 from elmo_framework.data.batch import to_device
 from elmo_framework.data.source import Share
 from elmo_framework.experiment.check import check_config

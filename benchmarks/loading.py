@@ -17,7 +17,7 @@ def main() -> int:
     add_threads_argument(parser)
     arguments = parser.parse_args()
     # By name, because an import statement at the top could not be timed.
-    load, import_seconds = timed(lambda: import_module("elmo_framework.bilm.load"))
+    load, import_seconds = timed(lambda: import_module("elmo_framework.bilm.files.load"))
     torch = import_module("torch")
     torch.set_num_threads(arguments.threads)
     _, load_seconds = timed(lambda: load.read_bilm(load.bilm_files(arguments.model)))

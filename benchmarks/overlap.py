@@ -38,10 +38,10 @@ from typing import NamedTuple, final
 
 from measuring import say
 
-from elmo_framework.data.columns import read_sentences
-from elmo_framework.data.conll2012 import read_conll2012
-from elmo_framework.data.paths import read_lines
-from elmo_framework.data.records import read_records
+from elmo_framework.data.formats.columns import read_sentences
+from elmo_framework.data.formats.conll2012 import read_conll2012
+from elmo_framework.data.formats.records import read_records
+from elmo_framework.data.formats.text_files import read_lines
 from elmo_framework.tasks.language_modeling.reader import PreparedCorpusReader
 from elmo_framework.tasks.tagging.universal_dependencies_reader import (
     UniversalDependenciesPosReader,

@@ -8,9 +8,9 @@ from typing import Any
 import torch
 
 from elmo_framework.bilm.bilm import BiLm
-from elmo_framework.bilm.load import save_bilm
-from elmo_framework.common.build import parse
-from elmo_framework.common.config import Config
+from elmo_framework.bilm.files.load import save_bilm
+from elmo_framework.config.load import Config
+from elmo_framework.config.parse import parse
 
 SIZES = ("original", "medium", "small")
 _FILE = Path(__file__).parents[1] / "experiments/lib/bilm_sizes.libsonnet"

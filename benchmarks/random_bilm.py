@@ -15,10 +15,10 @@ from measuring import say
 
 from elmo_framework import components
 from elmo_framework.bilm.bilm import BiLm
-from elmo_framework.bilm.load import read_bilm, save_bilm
-from elmo_framework.bilm.published import find_bilm
-from elmo_framework.common.build import parse
-from elmo_framework.common.errors import ElmoFrameworkError
+from elmo_framework.bilm.files.load import read_bilm, save_bilm
+from elmo_framework.bilm.files.published import find_bilm
+from elmo_framework.config.parse import parse
+from elmo_framework.errors import ElmoFrameworkError
 from elmo_framework.training.seeds import seed_everything
 
 _SEED = 13370

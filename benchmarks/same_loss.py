@@ -23,9 +23,9 @@ from measuring import say
 from small_jobs import Job, pretraining, tagging
 
 from elmo_framework.commands.main import main as elmo
-from elmo_framework.common.component import Injected
-from elmo_framework.training.observer import Observer
-from elmo_framework.training.progress import StepReport
+from elmo_framework.config.types import Injected
+from elmo_framework.training.callback import Observer
+from elmo_framework.training.state import StepReport
 
 _RECORD = Path(__file__).with_name("same_loss.json")
 _TOLERANCE = 1e-4

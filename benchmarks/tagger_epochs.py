@@ -32,11 +32,11 @@ from torch.nn.modules.module import (
 
 from elmo_framework.bilm.layer_mix import LayerMix
 from elmo_framework.commands.main import main as elmo
-from elmo_framework.common.component import Injected
+from elmo_framework.config.types import Injected
 from elmo_framework.embedders.elmo import ElmoTokenEmbedder
 from elmo_framework.encoders.encoder import Encoder
-from elmo_framework.training.observer import Observer
-from elmo_framework.training.progress import StepReport
+from elmo_framework.training.callback import Observer
+from elmo_framework.training.state import StepReport
 
 _TIMED = (ElmoTokenEmbedder, LayerMix, Encoder)
 _TAGS = ("O", "I-PER", "I-LOC", "I-ORG", "I-MISC")

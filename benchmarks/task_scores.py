@@ -26,9 +26,9 @@ from typing import Any, NamedTuple
 from children import Children, ending_children
 from measuring import say
 
-from elmo_framework.common.config import Config
-from elmo_framework.common.files import write_text
+from elmo_framework.config.load import Config
 from elmo_framework.experiment.training_job import differences
+from elmo_framework.io.files import write_text
 
 _EXPERIMENTS = Path(__file__).parents[1] / "experiments"
 _ALL = 1.0

@@ -20,11 +20,11 @@ from measuring import add_threads_argument, report
 from numpy.typing import NDArray
 from published_sizes import SIZES, published_size
 
-from elmo_framework.common.build import parse
-from elmo_framework.common.memory import keep_freed_memory
+from elmo_framework.config.parse import parse
 from elmo_framework.data.batch import to_device
 from elmo_framework.data.characters import ElmoCharacterIndexer
 from elmo_framework.data.vocabulary import Vocabularies
+from elmo_framework.io.process import keep_freed_memory
 from elmo_framework.tasks.language_modeling.batch import (
     CharacterTable,
     WindowBatch,

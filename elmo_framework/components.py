@@ -52,7 +52,7 @@ MODULES = (
     "elmo_framework.tasks.tagging.simple_tagger",
     "elmo_framework.tasks.tagging.table_reader",
     "elmo_framework.tasks.tagging.universal_dependencies_reader",
-    "elmo_framework.training.observer",
+    "elmo_framework.training.callback",
     "elmo_framework.training.optimizer",
     "elmo_framework.training.options",
     "elmo_framework.training.schedule",

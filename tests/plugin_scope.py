@@ -10,7 +10,7 @@ from contextlib import contextmanager
 import pytest
 
 from elmo_framework import components
-from elmo_framework.common import registry
+from elmo_framework.config import registry
 
 
 @contextmanager

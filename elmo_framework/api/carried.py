@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Literal
 
-from elmo_framework.bilm.carried_state import CarriedState
-from elmo_framework.common.errors import allowed
+from elmo_framework.errors import allowed
+from elmo_framework.layers.carried_state import CarriedState
 
 _STATES = ("reset", "carry")
 

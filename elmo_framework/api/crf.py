@@ -8,7 +8,7 @@ import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 
-from elmo_framework.common.errors import allowed
+from elmo_framework.errors import allowed
 from elmo_framework.nn.crf import ConditionalRandomField
 
 _REDUCTIONS = ("none", "sum", "mean", "token_mean")

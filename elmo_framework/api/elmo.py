@@ -14,12 +14,12 @@ from elmo_framework.api.carried import carried_for, require_carried
 from elmo_framework.api.sentences import require_sentences
 from elmo_framework.api.word_cache import WordCache
 from elmo_framework.bilm.bilm import BiLm, BiLmOutput, without_boundaries
-from elmo_framework.bilm.frozen import FrozenBiLm, frozen_bilm
+from elmo_framework.bilm.files.load import BiLmFiles, read_bilm, reference
+from elmo_framework.bilm.files.published import options_place, weights_place
 from elmo_framework.bilm.layer_mix import ScalarMix
-from elmo_framework.bilm.load import BiLmFiles, read_bilm, reference
-from elmo_framework.bilm.published import options_place, weights_place
-from elmo_framework.common.download import local_file
 from elmo_framework.data.text import collate_text
+from elmo_framework.io.download import local_file
+from elmo_framework.layers.frozen import FrozenBiLm, frozen_bilm
 from elmo_framework.nn.eager import eager, refuse_export
 
 _ALLENNLP_BILM = "_elmo_lstm."

@@ -13,16 +13,16 @@ from numpy.typing import NDArray
 from elmo_framework.api.carried import carried_for, require_carried
 from elmo_framework.api.sentences import require_list, require_words
 from elmo_framework.bilm.bilm import NUM_BOUNDARIES
-from elmo_framework.bilm.carried_state import CarriedState
-from elmo_framework.bilm.frozen import FrozenBiLm, frozen_bilm
-from elmo_framework.bilm.layer_reader import LayerReader
-from elmo_framework.bilm.load import reference
-from elmo_framework.bilm.published import find_bilm
-from elmo_framework.common.errors import allowed
+from elmo_framework.bilm.files.load import reference
+from elmo_framework.bilm.files.published import find_bilm
 from elmo_framework.data.batch import to_device
 from elmo_framework.data.batches import padded_batches
 from elmo_framework.data.text import collate_text
-from elmo_framework.nn.product import Precision
+from elmo_framework.errors import allowed
+from elmo_framework.kernels.product import Precision
+from elmo_framework.layers.carried_state import CarriedState
+from elmo_framework.layers.frozen import FrozenBiLm, frozen_bilm
+from elmo_framework.layers.layer_encoder import LayerReader
 
 _POOL = 32
 """How many full batches of sentences `embed_iter` reads ahead, to sort them by length."""

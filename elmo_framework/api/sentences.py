@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from elmo_framework.common.errors import shown
+from elmo_framework.errors import shown
 
 
 def require_words(sentence: Sequence[str], *, name: str = "a sentence") -> Sequence[str]:

@@ -13,9 +13,9 @@ from torch.nn import functional
 
 from elmo_framework.bilm.context_layers import ContextLayers, Direction, State
 from elmo_framework.bilm.token_encoder import TokenEncoder
-from elmo_framework.common.component import Lazy
-from elmo_framework.common.filled import filled
-from elmo_framework.common.registry import Registrable
+from elmo_framework.config.registry import Registrable
+from elmo_framework.config.resolve import filled
+from elmo_framework.config.types import Lazy
 from elmo_framework.data.characters import BEGIN_SENTENCE, END_SENTENCE, PADDING_ID, character_row
 from elmo_framework.nn.eager import eager, refuse_export
 from elmo_framework.nn.packing import reversed_rows

@@ -10,9 +10,8 @@ from annotated_types import Ge, Gt, Lt
 from jaxtyping import Bool, Float
 from torch import Tensor, nn
 
-from elmo_framework.common.bounds import Dim, NumLayers
-from elmo_framework.common.component import Local
-from elmo_framework.common.registry import Registrable
+from elmo_framework.config.registry import Registrable
+from elmo_framework.config.types import Dim, Local, NumLayers
 from elmo_framework.nn.elmo_lstm import ElmoLstm
 from elmo_framework.nn.lstm_layer import LstmState
 

@@ -10,9 +10,9 @@ from annotated_types import Ge
 from jaxtyping import Bool, Float
 from torch import Tensor, nn
 
-from elmo_framework.common.component import Local
-from elmo_framework.common.plural import plural
-from elmo_framework.common.registry import Registrable
+from elmo_framework.config.registry import Registrable
+from elmo_framework.config.types import Local
+from elmo_framework.console import plural
 from elmo_framework.nn.scalar_mix import mix_layers, normalize_layers
 
 

@@ -10,8 +10,8 @@ from annotated_types import Ge, Le, Len
 from jaxtyping import Float, Int
 from torch import Tensor, nn
 
-from elmo_framework.common.bounds import MAX_LAYERS, MAX_WIDTH, Dim, NumLayersOrZero, Width
-from elmo_framework.common.registry import Registrable
+from elmo_framework.config.registry import Registrable
+from elmo_framework.config.types import MAX_LAYERS, MAX_WIDTH, Dim, NumLayersOrZero, Width
 from elmo_framework.data.characters import NUM_CHARACTERS, ElmoCharacterIndexer
 from elmo_framework.nn.char_cnn import CharCnn, CharCnnActivation
 from elmo_framework.nn.highway import Highway

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, final
 from elmo_framework.commands.command import Command, add_format_argument
 
 if TYPE_CHECKING:
-    from elmo_framework.bilm.store import StoreReport
+    from elmo_framework.layers.cache.store import StoreReport
 
 
 @final
@@ -32,7 +32,7 @@ examples:
 
     def run(self, arguments: Namespace) -> int:
         """List or clear."""
-        from elmo_framework.common.errors import RunError
+        from elmo_framework.errors import RunError
 
         if arguments.action == "clear":
             return _clear(arguments.keys)
@@ -42,8 +42,8 @@ examples:
 
 
 def _clear(keys: list[str]) -> int:
-    from elmo_framework.bilm.store import clear, reports
-    from elmo_framework.common.logs import show_size
+    from elmo_framework.console import show_size
+    from elmo_framework.layers.cache.store import clear, reports
 
     for key in keys or [report.key for report in reports()]:
         print(f"{key}: removed, {show_size(clear(key))}")
@@ -54,8 +54,8 @@ def _list(*, as_json: bool) -> int:
     import json
     from dataclasses import asdict
 
-    from elmo_framework.bilm.store import reports, stores_folder
-    from elmo_framework.common.logs import render_table
+    from elmo_framework.console import render_table
+    from elmo_framework.layers.cache.store import reports, stores_folder
 
     found = reports()
     if as_json:
@@ -71,7 +71,7 @@ def _list(*, as_json: bool) -> int:
 def _row(report: StoreReport) -> list[str]:
     from datetime import datetime
 
-    from elmo_framework.common.logs import show_size
+    from elmo_framework.console import show_size
 
     return [
         report.key,

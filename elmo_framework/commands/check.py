@@ -12,7 +12,7 @@ from elmo_framework.commands.command import (
     add_format_argument,
     read_config,
 )
-from elmo_framework.common.errors import ConfigError, ElmoFrameworkError, Problem
+from elmo_framework.errors import ConfigError, ElmoFrameworkError, Problem
 
 if TYPE_CHECKING:
     from elmo_framework.experiment.check import CheckResult
@@ -81,7 +81,7 @@ def _checked_as_json(arguments: Namespace) -> dict[str, Any]:
 
 
 def _as_text(report: ModelReport) -> str:
-    from elmo_framework.common.logs import render_table
+    from elmo_framework.console import render_table
     from elmo_framework.experiment.parameter_counts import show_amount, total_of
 
     widths = [

@@ -16,7 +16,7 @@ from elmo_framework.commands.command import (
 )
 
 if TYPE_CHECKING:
-    from elmo_framework.bilm.weights_report import WeightsReport
+    from elmo_framework.bilm.files.weights_report import WeightsReport
 
 
 @final
@@ -39,8 +39,8 @@ examples:
 
     def run(self, arguments: Namespace) -> int:
         """Check and print."""
-        from elmo_framework.bilm.published import find_bilm
-        from elmo_framework.bilm.weights_report import inspect_weights
+        from elmo_framework.bilm.files.published import find_bilm
+        from elmo_framework.bilm.files.weights_report import inspect_weights
 
         register_components(arguments.include_package)
         files = find_bilm(arguments.bilm)
@@ -53,7 +53,7 @@ examples:
 
 
 def _as_text(report: WeightsReport) -> str:
-    from elmo_framework.common.logs import render_table
+    from elmo_framework.console import render_table
 
     tensors = [
         (held.name, " \N{MULTIPLICATION SIGN} ".join(map(str, held.shape)), _use(held.is_read))

@@ -13,10 +13,10 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, ClassVar
 
-from elmo_framework.common.allennlp import refuse_allennlp_keys
-from elmo_framework.common.config import Config
-from elmo_framework.common.errors import PluginError, Problem
-from elmo_framework.common.outputs import Input, Output
+from elmo_framework.config.allennlp import refuse_allennlp_keys
+from elmo_framework.config.load import Config
+from elmo_framework.errors import PluginError, Problem
+from elmo_framework.io.outputs import Input, Output
 
 
 class Command(ABC):
@@ -189,7 +189,7 @@ def register_components(packages: list[str], *, config: Config | None = None) ->
         ElmoFrameworkError: a plugin cannot be imported.
     """
     from elmo_framework import components
-    from elmo_framework.common.plugins import load_plugins
+    from elmo_framework.config.plugins import load_plugins
 
     components.load()
     load_plugins(packages, asked_by="--include-package")

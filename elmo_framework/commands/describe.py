@@ -15,7 +15,7 @@ from elmo_framework.commands.command import (
 )
 
 if TYPE_CHECKING:
-    from elmo_framework.common.component import Component
+    from elmo_framework.config.types import Component
 
 
 @final
@@ -52,8 +52,8 @@ class Describe(Command):
 
 def _described(family: str | None, name: str | None) -> dict[str, Any]:
     import elmo_framework.experiment.experiment  # noqa: F401  (registers the top of a config)
-    from elmo_framework.common.describe import find_family, find_member
-    from elmo_framework.common.registry import families, members
+    from elmo_framework.config.introspect import find_family, find_member
+    from elmo_framework.config.registry import families, members
 
     if family is None:
         return {"families": {each: _family(cls) for each, cls in families().items()}}
@@ -64,8 +64,8 @@ def _described(family: str | None, name: str | None) -> dict[str, Any]:
 
 
 def _family(family: type[Component]) -> dict[str, Any]:
-    from elmo_framework.common.describe import summary
-    from elmo_framework.common.registry import default_member, members
+    from elmo_framework.config.introspect import summary
+    from elmo_framework.config.registry import default_member, members
 
     default = default_member(family)
     return {
@@ -78,7 +78,7 @@ def _family(family: type[Component]) -> dict[str, Any]:
 def _component(component: type[Component], name: str | None) -> dict[str, Any]:
     from dataclasses import asdict
 
-    from elmo_framework.common.describe import describe, explanation, supplied
+    from elmo_framework.config.introspect import describe, explanation, supplied
 
     return {
         "type": name,
@@ -108,7 +108,7 @@ def _family_as_text(family: dict[str, Any]) -> str:
 
 
 def _component_as_text(component: dict[str, Any]) -> str:
-    from elmo_framework.common.logs import render_table
+    from elmo_framework.console import render_table
 
     paragraphs = [component["explanation"], f"class: {component['class']}"]
     if component["keys"]:

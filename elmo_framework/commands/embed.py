@@ -19,7 +19,7 @@ from elmo_framework.commands.command import (
     register_components,
 )
 from elmo_framework.commands.inputs import bilm_inputs, run_bilm_inputs, run_inputs
-from elmo_framework.common.outputs import Input, Output
+from elmo_framework.io.outputs import Input, Output
 
 _HDF5_SUFFIXES, _NPY_SUFFIX, _JSON_SUFFIXES = (".hdf5", ".h5"), ".npy", (".json", ".jsonl")
 
@@ -85,7 +85,7 @@ with --layers other than all there is no axis of layers.
 
     def inputs(self, arguments: Namespace) -> Sequence[Input]:
         """Return the biLM, the sentences, and the run of a mix."""
-        from elmo_framework.embedding.selection import mixed_target
+        from elmo_framework.embedding.layer_selector import mixed_target
 
         mixed = mixed_target(arguments.layers)
         return [
@@ -99,9 +99,9 @@ with --layers other than all there is no axis of layers.
         """Embed."""
         register_components(arguments.include_package)
 
-        from elmo_framework.common.memory import keep_freed_memory
         from elmo_framework.embedding.embed import embed
         from elmo_framework.embedding.job import STANDARD_OUTPUT, EmbeddingJob
+        from elmo_framework.io.process import keep_freed_memory
 
         _check_output(arguments)
         keep_freed_memory()
@@ -191,7 +191,7 @@ def _check_output(arguments: Namespace) -> None:
     Raises:
         RunError: there are some.
     """
-    from elmo_framework.common.errors import RunError
+    from elmo_framework.errors import RunError
 
     path: Path | None = arguments.output_file
     if path is not None and path.suffix in _JSON_SUFFIXES:

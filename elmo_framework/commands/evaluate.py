@@ -21,7 +21,7 @@ from elmo_framework.commands.command import (
     output_files,
 )
 from elmo_framework.commands.inputs import run_bilm_inputs, run_inputs
-from elmo_framework.common.outputs import Input, Output
+from elmo_framework.io.outputs import Input, Output
 
 if TYPE_CHECKING:
     from elmo_framework.experiment.bilm_scorer import BiLmScorer
@@ -88,7 +88,7 @@ one sentence per line, with spaces between words, or a part of a corpus of `elmo
         """Score and print."""
         import json
 
-        from elmo_framework.data.paths import require_data
+        from elmo_framework.data.formats.text_files import require_data
 
         _require_file_for_format(arguments)
         run = _loaded(arguments)
@@ -136,7 +136,7 @@ def _loaded(arguments: Namespace) -> LoadedRun | BiLmScorer:
     Raises:
         RunError: it cannot be loaded, or a flag is for the other of the two.
     """
-    from elmo_framework.common.errors import RunError
+    from elmo_framework.errors import RunError
     from elmo_framework.experiment.bilm_scorer import NUM_ROWS, is_bilm, load_bilm_scorer
     from elmo_framework.experiment.loaded_run import load
 
@@ -180,7 +180,7 @@ def _require_file_for_format(arguments: Namespace) -> None:
     Raises:
         RunError: they are not.
     """
-    from elmo_framework.common.errors import RunError
+    from elmo_framework.errors import RunError
 
     if arguments.predictions_file is None and arguments.predictions_format != "jsonl":
         raise RunError(
@@ -191,7 +191,7 @@ def _require_file_for_format(arguments: Namespace) -> None:
 
 def _opened(path: Path | None) -> AbstractContextManager[TextIO | None]:
     """Open a file that may be named; it has its place when the block ends well."""
-    from elmo_framework.common.files import writing
+    from elmo_framework.io.files import writing
 
     return nullcontext() if path is None else writing(path)
 
@@ -200,7 +200,7 @@ def _sums(
     run: LoadedRun | BiLmScorer, path: Path, predictions: list[tuple[Any, Any]] | None
 ) -> Mapping[str, float]:
     """Count what a run gets right on a file; add to `predictions` if there are any to keep."""
-    from elmo_framework.common.logs import Progress
+    from elmo_framework.console import Progress
     from elmo_framework.experiment.loaded_run import LoadedRun
 
     with Progress(f"evaluating {path.name}", total=None, unit="batch") as progress:
@@ -217,7 +217,7 @@ def _sums(
 
 def _text(scores: Mapping[str, Mapping[str, Any]]) -> str:
     """Write the scores of all files beside each other, and below them their tables."""
-    from elmo_framework.common.logs import render_table
+    from elmo_framework.console import render_table
 
     figures = {
         path: {name: f"{value:.6g}" for name, value in held.items() if not _is_table(value)}
@@ -239,7 +239,7 @@ def _is_table(value: object) -> bool:
 
 
 def _grid(table: Mapping[str, Mapping[str, int]]) -> str:
-    from elmo_framework.common.logs import render_table
+    from elmo_framework.console import render_table
 
     columns = list(next(iter(table.values())))
     rows = [[name, *(str(row[column]) for column in columns)] for name, row in table.items()]

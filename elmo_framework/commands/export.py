@@ -14,7 +14,7 @@ from elmo_framework.commands.command import (
     register_components,
 )
 from elmo_framework.commands.inputs import bilm_inputs, run_bilm_inputs, run_inputs
-from elmo_framework.common.outputs import BILM_PARTS, Input, Output
+from elmo_framework.io.outputs import BILM_PARTS, Input, Output
 
 
 @final

@@ -7,8 +7,8 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
-from elmo_framework.common.outputs import Input
-from elmo_framework.common.plugins import plugin_paths
+from elmo_framework.config.plugins import plugin_paths
+from elmo_framework.io.outputs import Input
 
 _LOADED = ("model", "dataset_reader", "validation_dataset_reader")
 """The keys of a run's config that are built again to use it; training data is not read again."""

@@ -24,13 +24,11 @@ from elmo_framework.commands.prepare import Prepare
 from elmo_framework.commands.report import ShowReport
 from elmo_framework.commands.schema import Schema
 from elmo_framework.commands.train import Train
-from elmo_framework.common.download import offline
-from elmo_framework.common.environment import variable
-from elmo_framework.common.errors import ElmoFrameworkError, StoppedError, allowed
-from elmo_framework.common.launcher import end_with_launcher
-from elmo_framework.common.outputs import check_outputs, check_standard_output
-from elmo_framework.common.streams import open_streams, unwritable
-from elmo_framework.common.termination import terminable_command
+from elmo_framework.errors import ElmoFrameworkError, StoppedError, allowed
+from elmo_framework.io.download import offline
+from elmo_framework.io.launcher import end_with_launcher
+from elmo_framework.io.outputs import check_outputs, check_standard_output
+from elmo_framework.io.process import open_streams, terminable_command, unwritable, variable
 from elmo_framework.version import VERSION
 
 COMMANDS: tuple[Command, ...] = (

@@ -20,11 +20,11 @@ from elmo_framework.commands.command import (
     register_components,
 )
 from elmo_framework.commands.inputs import bilm_inputs
-from elmo_framework.common.outputs import Input
-from elmo_framework.common.plural import plural
+from elmo_framework.console import plural
+from elmo_framework.io.outputs import Input
 
 if TYPE_CHECKING:
-    from elmo_framework.inspection.neighbors import Neighbors, NeighborSearch
+    from elmo_framework.analysis.neighbors import Neighbors, NeighborSearch
 
 
 @final
@@ -57,7 +57,7 @@ between the vectors that a layer gives them; with --any-word, occurrences of all
 
     def run(self, arguments: Namespace) -> int:
         """Search and print."""
-        from elmo_framework.inspection.neighbors import find_neighbors
+        from elmo_framework.analysis.neighbors import find_neighbors
 
         register_components(arguments.include_package)
         found = find_neighbors(arguments.bilm, search(arguments))
@@ -110,7 +110,7 @@ def add_search_arguments(parser: ArgumentParser, *, required: bool) -> None:
 
 def search(arguments: Namespace) -> NeighborSearch:
     """Return what `add_search_arguments` asked for."""
-    from elmo_framework.inspection.neighbors import NeighborSearch
+    from elmo_framework.analysis.neighbors import NeighborSearch
 
     return NeighborSearch(
         arguments.query,

@@ -20,7 +20,7 @@ from elmo_framework.commands.command import (
     component,
 )
 from elmo_framework.commands.inputs import run_bilm_inputs, run_inputs
-from elmo_framework.common.outputs import Input, Output, is_stream
+from elmo_framework.io.outputs import Input, Output, is_stream
 
 if TYPE_CHECKING:
     from elmo_framework.experiment.loaded_run import LoadedRun
@@ -129,9 +129,9 @@ def _predict_to(stream: TextIO, arguments: Namespace) -> None:
 
 
 def _predict_to_file(path: Path, arguments: Namespace) -> None:
-    from elmo_framework.common.resumable_output import ResumableOutput
-    from elmo_framework.data.paths import spooled
+    from elmo_framework.data.formats.text_files import spooled
     from elmo_framework.experiment.prediction_job import predict_to_file
+    from elmo_framework.io.resumable_output import ResumableOutput
 
     # Of a link, the file that it leads to is replaced.
     target = path.resolve() if path.is_symlink() else path
@@ -159,7 +159,7 @@ def _load(arguments: Namespace) -> LoadedRun:
 def _job(run: LoadedRun, arguments: Namespace, piped: BinaryIO | None) -> PredictionJob:
     from dataclasses import replace
 
-    from elmo_framework.data.paths import STANDARD_INPUT
+    from elmo_framework.data.formats.text_files import STANDARD_INPUT
     from elmo_framework.experiment.prediction_formats import input_format
     from elmo_framework.experiment.prediction_job import PredictionJob
 
@@ -203,7 +203,7 @@ def _settings(run: LoadedRun, arguments: Namespace, piped: BinaryIO | None) -> d
 
 def _piped(file: Path) -> AbstractContextManager[BinaryIO | None]:
     """Return the input where it is standard input or a pipe; None where it is a file."""
-    from elmo_framework.data.paths import STANDARD_INPUT
+    from elmo_framework.data.formats.text_files import STANDARD_INPUT
 
     if file == STANDARD_INPUT:
         return nullcontext(sys.stdin.buffer)
@@ -216,7 +216,7 @@ def _check_no_file_flags(arguments: Namespace) -> None:
     Raises:
         RunError: there is one.
     """
-    from elmo_framework.common.errors import RunError
+    from elmo_framework.errors import RunError
 
     for flag in ("force", "resume"):
         if getattr(arguments, flag):

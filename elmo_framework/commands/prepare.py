@@ -15,7 +15,7 @@ from elmo_framework.commands.command import (
     add_resume_arguments,
     component,
 )
-from elmo_framework.common.outputs import Input, Output
+from elmo_framework.io.outputs import Input, Output
 
 
 @final

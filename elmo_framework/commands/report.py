@@ -17,10 +17,10 @@ from elmo_framework.commands.command import (
 )
 from elmo_framework.commands.inputs import bilm_inputs, run_bilm_inputs, run_inputs
 from elmo_framework.commands.neighbors import add_search_arguments, search
-from elmo_framework.common.outputs import Input, Output
+from elmo_framework.io.outputs import Input, Output
 
 if TYPE_CHECKING:
-    from elmo_framework.inspection.report import Comparison
+    from elmo_framework.analysis.report import Comparison
 
 
 @final
@@ -69,7 +69,7 @@ nearest neighbours of a word too, by the biLM that the run trained or reads and 
 
     def run(self, arguments: Namespace) -> int:
         """Write the page and say where it is."""
-        from elmo_framework.inspection.report import write_report
+        from elmo_framework.analysis.report import write_report
 
         register_components(arguments.include_package)
         write_report(arguments.run, arguments.output_file, comparison=_comparison(arguments))
@@ -78,8 +78,8 @@ nearest neighbours of a word too, by the biLM that the run trained or reads and 
 
 
 def _comparison(arguments: Namespace) -> Comparison | None:
-    from elmo_framework.common.errors import RunError
-    from elmo_framework.inspection.report import Comparison
+    from elmo_framework.analysis.report import Comparison
+    from elmo_framework.errors import RunError
 
     needed = ("corpus", "query", "word")
     missing = [f"--{name}" for name in needed if getattr(arguments, name) is None]

@@ -15,7 +15,7 @@ from elmo_framework.commands.command import (
     output_files,
     register_components,
 )
-from elmo_framework.common.outputs import Output
+from elmo_framework.io.outputs import Output
 
 
 @final
@@ -44,9 +44,9 @@ class Schema(Command):
     def run(self, arguments: Namespace) -> int:
         """Write or print the schema."""
         register_components(arguments.include_package)
-        from elmo_framework.common.files import writing
-        from elmo_framework.common.schema import schema
+        from elmo_framework.config.introspect import schema
         from elmo_framework.experiment.experiment import Experiment
+        from elmo_framework.io.files import writing
 
         written = json.dumps(schema(Experiment), indent=2, ensure_ascii=False) + "\n"
         if arguments.output_file is None:

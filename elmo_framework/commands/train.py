@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import Any, final
 
 from elmo_framework.commands.command import Command, add_config_arguments, read_config
-from elmo_framework.common.outputs import Input, Output
-from elmo_framework.common.plural import plural
+from elmo_framework.console import plural
+from elmo_framework.io.outputs import Input, Output
 
 
 @final
@@ -56,10 +56,10 @@ examples:
 
     def run(self, arguments: Namespace) -> int:
         """Check the config, then train."""
-        from elmo_framework.common.logs import say
-        from elmo_framework.common.memory import keep_freed_memory
+        from elmo_framework.console import say
         from elmo_framework.experiment.check import check_config
         from elmo_framework.experiment.train import train
+        from elmo_framework.io.process import keep_freed_memory
 
         keep_freed_memory()
         config = read_config(arguments)

@@ -12,13 +12,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from elmo_framework.common.errors import DataError
-from elmo_framework.corpus.draft import Draft, load_hashes
 from elmo_framework.corpus.held_out import hash_limit
 from elmo_framework.corpus.manifest import Entry
 from elmo_framework.corpus.parts import PARTS, Part, PartWriter
 from elmo_framework.corpus.tables import WordTable
+from elmo_framework.corpus.tokenize import Draft, load_hashes
 from elmo_framework.corpus.vocabulary_file import SPECIAL_WORDS
+from elmo_framework.errors import DataError
 
 
 @dataclass(frozen=True)

@@ -9,8 +9,8 @@ from hashlib import sha256
 from pathlib import Path
 from typing import BinaryIO, final
 
-from elmo_framework.data.compressed import decompressed, reading
-from elmo_framework.data.paths import STANDARD_INPUT, data_files
+from elmo_framework.data.formats.compressed import decompressed, reading
+from elmo_framework.data.formats.text_files import STANDARD_INPUT, data_files
 
 
 @dataclass(frozen=True)

@@ -13,11 +13,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, final
 
-from elmo_framework.common.errors import RunError
-from elmo_framework.common.plugins import load_plugins
-from elmo_framework.common.resumable_output import RESUME
+from elmo_framework.config.plugins import load_plugins
 from elmo_framework.corpus.blocks import Block
-from elmo_framework.corpus.draft import Draft, Splitter
+from elmo_framework.corpus.tokenize import Draft, Splitter
+from elmo_framework.errors import RunError
+from elmo_framework.io.resumable_output import RESUME
 
 _BLOCKS_A_PROCESS = 2
 """How many blocks are read ahead for each process, so that none has to wait."""

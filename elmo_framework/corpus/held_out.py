@@ -7,8 +7,8 @@ from collections.abc import Iterable
 import numpy as np
 from numpy.typing import NDArray
 
-from elmo_framework.common.errors import DataError
-from elmo_framework.common.plural import plural
+from elmo_framework.console import plural
+from elmo_framework.errors import DataError
 
 _NUM_HASHES = 2**64
 

@@ -10,9 +10,9 @@ from pathlib import Path, PurePosixPath
 from types import TracebackType
 from typing import Any, final
 
-from elmo_framework.common.errors import DataError, shown
-from elmo_framework.common.files import digest
-from elmo_framework.common.plural import plural
+from elmo_framework.console import plural
+from elmo_framework.errors import DataError, shown
+from elmo_framework.io.files import digest
 
 MANIFEST = "corpus.json"
 FORMAT = "elmo_framework corpus 1"

@@ -7,11 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, final
 
-from elmo_framework.common.errors import RunError
-from elmo_framework.common.files import repairable, write_text
-from elmo_framework.common.logs import Progress, say
-from elmo_framework.common.plural import plural
-from elmo_framework.common.resumable_output import RESUME, stoppable
+from elmo_framework.console import Progress, plural, say
 from elmo_framework.corpus.assemble import Selection, assemble
 from elmo_framework.corpus.blocks import Block, read_blocks, size_on_disk, text_files
 from elmo_framework.corpus.drafting import Drafted, SplitterRecipe, draft_blocks
@@ -19,7 +15,10 @@ from elmo_framework.corpus.manifest import MANIFEST, Manifest
 from elmo_framework.corpus.report import report
 from elmo_framework.corpus.vocabulary_file import read_vocabulary_file
 from elmo_framework.corpus.workplace import Workplace
-from elmo_framework.data.paths import STANDARD_INPUT
+from elmo_framework.data.formats.text_files import STANDARD_INPUT
+from elmo_framework.errors import RunError
+from elmo_framework.io.files import repairable, write_text
+from elmo_framework.io.resumable_output import RESUME, stoppable
 
 BLOCK_BYTES = 8 << 20
 """The text that one process cuts at a time, and that is lost when it is killed."""

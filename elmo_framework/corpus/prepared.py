@@ -12,8 +12,7 @@ from typing import Any, final
 import numpy as np
 from numpy.typing import NDArray
 
-from elmo_framework.common.errors import DataError, allowed
-from elmo_framework.common.plural import plural
+from elmo_framework.console import plural
 from elmo_framework.corpus.manifest import Manifest
 from elmo_framework.corpus.parts import BEGIN_ID, END_ID, OFFSET, OFFSETS, PARTS, TOKEN
 from elmo_framework.corpus.tables import (
@@ -27,6 +26,7 @@ from elmo_framework.corpus.tables import (
 )
 from elmo_framework.corpus.vocabulary_file import as_counts, read_vocabulary_file
 from elmo_framework.data.characters import IN_WORD_PADDING_ID
+from elmo_framework.errors import DataError, allowed
 
 
 @final

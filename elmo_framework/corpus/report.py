@@ -6,8 +6,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from elmo_framework.common.logs import say
-from elmo_framework.common.plural import plural
+from elmo_framework.console import plural, say
 from elmo_framework.corpus.manifest import Manifest
 from elmo_framework.corpus.parts import PARTS
 from elmo_framework.corpus.tables import LONGEST_WORD

@@ -6,9 +6,9 @@ from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 
-from elmo_framework.common.errors import DataError, shown
 from elmo_framework.data.characters import BEGIN_SENTENCE, END_SENTENCE
-from elmo_framework.data.paths import read_lines
+from elmo_framework.data.formats.text_files import read_lines
+from elmo_framework.errors import DataError, shown
 
 UNKNOWN_WORD = "<UNK>"
 SPECIAL_WORDS = (BEGIN_SENTENCE, END_SENTENCE, UNKNOWN_WORD)

@@ -9,11 +9,11 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any, final
 
-from elmo_framework.common.errors import RunError
-from elmo_framework.common.files import remove_folder, replacing, write_bytes
-from elmo_framework.common.resumable_output import ResumableOutput
 from elmo_framework.corpus.drafting import Drafted
 from elmo_framework.corpus.manifest import FORMAT, MANIFEST, Manifest
+from elmo_framework.errors import RunError
+from elmo_framework.io.files import remove_folder, replacing, write_bytes
+from elmo_framework.io.resumable_output import ResumableOutput
 
 
 @final

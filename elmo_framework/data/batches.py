@@ -9,9 +9,9 @@ from typing import Any, TypeVar, final
 
 import numpy as np
 
-from elmo_framework.common.bounds import Count
-from elmo_framework.common.errors import DataError
+from elmo_framework.config.types import Count
 from elmo_framework.data.source import BatchSource, DataLoader, SourceContext
+from elmo_framework.errors import DataError
 
 ItemT = TypeVar("ItemT")
 

@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from difflib import get_close_matches
 from typing import Any, Generic, TypeVar
 
-from elmo_framework.common.errors import DataError, allowed, shown
-from elmo_framework.data.records import is_words, value_of
+from elmo_framework.data.formats.records import is_words, value_of
 from elmo_framework.data.tokenizer import Tokenizer
+from elmo_framework.errors import DataError, allowed, shown
 
 ExampleT = TypeVar("ExampleT")
 

@@ -12,8 +12,8 @@ from jaxtyping import Float, Int
 from rich.text import Text
 from torch import Tensor
 
-from elmo_framework.common.errors import DataError
 from elmo_framework.data.vocabulary import Vocabulary
+from elmo_framework.errors import DataError
 
 _SHOWN = 100
 

@@ -11,11 +11,11 @@ from typing import Any, ClassVar, Generic, Protocol, TypeVar, runtime_checkable
 import numpy as np
 from numpy.typing import NDArray
 
-from elmo_framework.common.bounds import Count
-from elmo_framework.common.registry import Registrable, members
-from elmo_framework.data.file_formats import FileFormat, FileSample
+from elmo_framework.config.registry import Registrable, members
+from elmo_framework.config.types import Count
+from elmo_framework.data.formats.file_format import FileFormat, FileSample
+from elmo_framework.data.formats.text_files import NO_EXAMPLE, at_least_one, data_files
 from elmo_framework.data.inputs import PredictionInput
-from elmo_framework.data.paths import NO_EXAMPLE, at_least_one, data_files
 from elmo_framework.data.tokenizer import Tokenizer
 
 ExampleT = TypeVar("ExampleT")

@@ -7,9 +7,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, ClassVar, TypeVar
 
+from elmo_framework.data.formats.records import Record, read_records
 from elmo_framework.data.inputs import PredictionInput, other_fields
 from elmo_framework.data.reader import FileReader
-from elmo_framework.data.records import Record, read_records
 
 ExampleT = TypeVar("ExampleT")
 

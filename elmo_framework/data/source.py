@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 
-from elmo_framework.common.registry import Registrable
+from elmo_framework.config.registry import Registrable
 
 BatchT = TypeVar("BatchT")
 

@@ -7,8 +7,8 @@ import sys
 from abc import ABC, abstractmethod
 from typing import TYPE_CHECKING, final
 
-from elmo_framework.common.errors import DataError, allowed, shown
-from elmo_framework.common.registry import Registrable
+from elmo_framework.config.registry import Registrable
+from elmo_framework.errors import DataError, allowed, shown
 
 if TYPE_CHECKING:
     from spacy.language import Language

@@ -11,9 +11,9 @@ from typing import TypeAlias, final
 import numpy as np
 from numpy.typing import NDArray
 
-from elmo_framework.common.errors import DataError, allowed, shown
-from elmo_framework.common.files import write_text
-from elmo_framework.data.paths import read_lines
+from elmo_framework.data.formats.text_files import read_lines
+from elmo_framework.errors import DataError, allowed, shown
+from elmo_framework.io.files import write_text
 
 Counts: TypeAlias = Mapping[str, Counter[str]]
 """How often each item was seen, by the name of its vocabulary: "words", "labels", ..."""

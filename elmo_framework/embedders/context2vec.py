@@ -8,8 +8,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from elmo_framework.common.component import ReferencedPath
-from elmo_framework.common.files import digest
+from elmo_framework.config.types import ReferencedPath
 from elmo_framework.data.text import TextBatch
 from elmo_framework.embedders.context2vec_network import (
     Context2vecNetwork,
@@ -17,6 +16,7 @@ from elmo_framework.embedders.context2vec_network import (
     read_network,
 )
 from elmo_framework.embedders.token_embedder import TokenEmbedder
+from elmo_framework.io.files import digest
 from elmo_framework.model.model import Reference
 
 

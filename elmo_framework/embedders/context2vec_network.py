@@ -14,11 +14,11 @@ from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 from torch.nn import functional
 
-from elmo_framework.common.errors import DataError
-from elmo_framework.common.plural import plural
-from elmo_framework.data.paths import read_lines
+from elmo_framework.console import plural
+from elmo_framework.data.formats.text_files import read_lines
+from elmo_framework.data.formats.word_vector_files import parse_vector
 from elmo_framework.data.text import TextBatch
-from elmo_framework.data.word_vectors import parse_vector
+from elmo_framework.errors import DataError
 from elmo_framework.nn.packing import reversed_rows
 from elmo_framework.nn.recurrent import read_rows
 

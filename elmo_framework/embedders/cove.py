@@ -11,14 +11,13 @@ import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 
-from elmo_framework.common.bounds import CountOrZero, Dim
-from elmo_framework.common.component import ExistingPath, Injected
-from elmo_framework.common.errors import DataError
+from elmo_framework.config.types import CountOrZero, Dim, ExistingPath, Injected
+from elmo_framework.data.formats.word_vector_files import VectorFormat
 from elmo_framework.data.text import TextBatch
 from elmo_framework.data.vocabulary import Vocabularies
-from elmo_framework.data.word_vectors import VectorFormat
 from elmo_framework.embedders.embedding import EmbeddingTokenEmbedder
 from elmo_framework.embedders.token_embedder import TokenEmbedder
+from elmo_framework.errors import DataError
 from elmo_framework.nn.recurrent import read_rows
 
 _Layers = Literal["layer1", "layer0", "both"]

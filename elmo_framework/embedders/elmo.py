@@ -12,18 +12,17 @@ from jaxtyping import Float
 from torch import Tensor, nn
 
 from elmo_framework.bilm.bilm import BiLm, BiLmOutput, without_boundaries
-from elmo_framework.bilm.carried_state import CarriedState
-from elmo_framework.bilm.frozen import FrozenBiLm, frozen_bilm
+from elmo_framework.bilm.files.load import BiLmFiles, read_bilm, reference
+from elmo_framework.bilm.files.published import BiLmPlace, find_bilm
 from elmo_framework.bilm.layer_mix import LayerMix
-from elmo_framework.bilm.load import BiLmFiles, read_bilm, reference
-from elmo_framework.bilm.published import BiLmPlace, find_bilm
-from elmo_framework.bilm.stored import CacheDtype, StoredBiLm, stored_bilm
-from elmo_framework.common.bounds import Dim
-from elmo_framework.common.component import Default, Lazy, ReferencedPath
+from elmo_framework.config.types import Default, Dim, Lazy, ReferencedPath
 from elmo_framework.data.text import TextBatch
 from elmo_framework.embedders.token_embedder import TokenEmbedder
+from elmo_framework.kernels.product import Precision
+from elmo_framework.layers.cache.cached_bilm import CacheDtype, StoredBiLm, stored_bilm
+from elmo_framework.layers.carried_state import CarriedState
+from elmo_framework.layers.frozen import FrozenBiLm, frozen_bilm
 from elmo_framework.nn.eager import eager, refuse_export
-from elmo_framework.nn.product import Precision
 
 
 @final

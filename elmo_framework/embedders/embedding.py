@@ -16,14 +16,13 @@ import torch
 from jaxtyping import Float, Float32, Int64
 from torch import Tensor, nn
 
-from elmo_framework.common.bounds import Count, CountOrZero, Dim
-from elmo_framework.common.component import ExistingPath, Injected
-from elmo_framework.common.plural import plural
+from elmo_framework.config.types import Count, CountOrZero, Dim, ExistingPath, Injected
+from elmo_framework.console import plural
+from elmo_framework.data.formats.word_vector_files import VectorFormat, Vectors, read_vectors
 from elmo_framework.data.text import Indexer, TextBatch
 from elmo_framework.data.vocabulary import UNKNOWN, Vocabularies, Vocabulary
-from elmo_framework.data.word_vectors import VectorFormat, Vectors, read_vectors
+from elmo_framework.embedders.oov import UnseenWords
 from elmo_framework.embedders.token_embedder import TokenEmbedder
-from elmo_framework.embedders.unseen_words import UnseenWords
 
 MissingVectors: TypeAlias = Literal["normal", "zeros", "mean", "random"]
 

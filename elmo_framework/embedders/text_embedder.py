@@ -9,7 +9,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 
-from elmo_framework.common.registry import Registrable
+from elmo_framework.config.registry import Registrable
 from elmo_framework.data.text import Indexer, TextBatch
 from elmo_framework.embedders.token_embedder import TokenEmbedder
 

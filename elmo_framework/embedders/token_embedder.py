@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from jaxtyping import Float
 from torch import Tensor, nn
 
-from elmo_framework.common.registry import Registrable
+from elmo_framework.config.registry import Registrable
 from elmo_framework.data.text import Indexer, TextBatch
 
 

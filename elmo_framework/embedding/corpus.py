@@ -13,9 +13,9 @@ from typing import BinaryIO, final
 import numpy as np
 from numpy.typing import NDArray
 
-from elmo_framework.common.errors import DataError
-from elmo_framework.data.paths import STANDARD_INPUT, decoded_lines, read_lines
+from elmo_framework.data.formats.text_files import STANDARD_INPUT, decoded_lines, read_lines
 from elmo_framework.data.tokenizer import Tokenizer
+from elmo_framework.errors import DataError
 
 _DIGEST_BYTES = 16
 

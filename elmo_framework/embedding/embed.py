@@ -10,10 +10,7 @@ from typing import Any, BinaryIO, NamedTuple
 import numpy as np
 import torch
 
-from elmo_framework.common.logs import Progress, say, show_size
-from elmo_framework.common.outputs import Input, Output, check_outputs
-from elmo_framework.common.plural import plural
-from elmo_framework.common.resumable_output import stoppable
+from elmo_framework.console import Progress, plural, say, show_size
 from elmo_framework.data.source import Share
 from elmo_framework.embedding.corpus import Corpus, Survey
 from elmo_framework.embedding.job import (
@@ -23,7 +20,7 @@ from elmo_framework.embedding.job import (
     standard_input,
 )
 from elmo_framework.embedding.json_lines import write_json_lines
-from elmo_framework.embedding.layout import (
+from elmo_framework.embedding.vector_file_format import (
     Hdf5Layout,
     Layout,
     NpyFileLayout,
@@ -33,6 +30,8 @@ from elmo_framework.embedding.layout import (
 from elmo_framework.embedding.vector_output import VectorOutput, VectorWriter
 from elmo_framework.experiment.loaded_run import build_tokenizer
 from elmo_framework.experiment.slow_path import say_if_slow
+from elmo_framework.io.outputs import Input, Output, check_outputs
+from elmo_framework.io.resumable_output import stoppable
 from elmo_framework.training.process_group import ProcessGroup, choose_device, process_group
 
 MAX_KEPT_SENTENCES = 1_000_000

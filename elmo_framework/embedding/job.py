@@ -12,18 +12,18 @@ from typing import Any, BinaryIO, Literal, final
 import torch
 from numpy.typing import NDArray
 
-from elmo_framework.bilm.frozen import frozen_bilm
-from elmo_framework.bilm.layer_reader import LayerReader
-from elmo_framework.bilm.load import reference
-from elmo_framework.bilm.published import find_bilm
-from elmo_framework.common.errors import RunError
-from elmo_framework.common.outputs import is_stream
-from elmo_framework.data.paths import STANDARD_INPUT, spooled
+from elmo_framework.bilm.files.load import reference
+from elmo_framework.bilm.files.published import find_bilm
+from elmo_framework.data.formats.text_files import STANDARD_INPUT, spooled
 from elmo_framework.data.source import Share
-from elmo_framework.embedding.layout import VectorForm
-from elmo_framework.embedding.selection import MixOrigin, selection
+from elmo_framework.embedding.layer_selector import MixOrigin, selection
+from elmo_framework.embedding.vector_file_format import VectorForm
+from elmo_framework.errors import RunError
 from elmo_framework.experiment.run_tokenizer import TokenizerConfig
-from elmo_framework.nn.product import Precision
+from elmo_framework.io.outputs import is_stream
+from elmo_framework.kernels.product import Precision
+from elmo_framework.layers.frozen import frozen_bilm
+from elmo_framework.layers.layer_encoder import LayerReader
 
 STANDARD_OUTPUT = Path("-")
 """The output that stands for standard output, which JSON lines are written to."""

@@ -11,11 +11,11 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from elmo_framework.common.errors import DataError, RunError
-from elmo_framework.common.logs import Progress
+from elmo_framework.console import Progress
 from elmo_framework.data.source import Share
 from elmo_framework.embedding.corpus import Corpus
 from elmo_framework.embedding.job import EmbeddingJob, VectorReader, standard_input
+from elmo_framework.errors import DataError, RunError
 from elmo_framework.experiment.loaded_run import build_tokenizer
 
 _WORDS = 8192

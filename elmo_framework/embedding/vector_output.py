@@ -11,12 +11,12 @@ from typing import Any, final
 import numpy as np
 from numpy.typing import NDArray
 
-from elmo_framework.common.errors import RunError
-from elmo_framework.common.files import require_file_size
-from elmo_framework.common.logs import show_size
-from elmo_framework.common.resumable_output import ResumableOutput, check_file
+from elmo_framework.console import show_size
 from elmo_framework.embedding.corpus import Line, Survey
-from elmo_framework.embedding.layout import FORMAT, HEADER, Layout
+from elmo_framework.embedding.vector_file_format import FORMAT, HEADER, Layout
+from elmo_framework.errors import RunError
+from elmo_framework.io.files import require_file_size
+from elmo_framework.io.resumable_output import ResumableOutput, check_file
 
 _HDF5_HEADER = 1 << 16
 """More bytes than an HDF5 file without vectors has."""

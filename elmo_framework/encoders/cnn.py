@@ -10,9 +10,7 @@ from jaxtyping import Bool, Float
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from elmo_framework.common.bounds import MAX_LAYERS, Dim, Width
-from elmo_framework.common.component import Local
-from elmo_framework.common.sizes import require_size
+from elmo_framework.config.types import MAX_LAYERS, Dim, Local, Width, require_size
 from elmo_framework.encoders.pooler import Pooler
 from elmo_framework.nn.activation import Activation, activate
 from elmo_framework.nn.masking import masked_max

@@ -7,7 +7,7 @@ from typing import final
 from jaxtyping import Bool, Float
 from torch import Tensor, nn
 
-from elmo_framework.common.component import Lazy, Local
+from elmo_framework.config.types import Lazy, Local
 from elmo_framework.encoders.encoder import Encoder
 
 

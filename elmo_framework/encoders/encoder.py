@@ -7,7 +7,7 @@ from abc import ABC, abstractmethod
 from jaxtyping import Bool, Float
 from torch import Tensor, nn
 
-from elmo_framework.common.registry import Registrable
+from elmo_framework.config.registry import Registrable
 
 
 class Encoder(nn.Module, Registrable, ABC):

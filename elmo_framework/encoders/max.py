@@ -7,7 +7,7 @@ from typing import final
 from jaxtyping import Bool, Float
 from torch import Tensor
 
-from elmo_framework.common.component import Local
+from elmo_framework.config.types import Local
 from elmo_framework.encoders.pooler import Pooler
 from elmo_framework.nn.masking import masked_max
 

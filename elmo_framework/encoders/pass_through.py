@@ -7,8 +7,7 @@ from typing import final
 from jaxtyping import Bool, Float
 from torch import Tensor
 
-from elmo_framework.common.component import Local
-from elmo_framework.common.sizes import require_size
+from elmo_framework.config.types import Local, require_size
 from elmo_framework.encoders.encoder import Encoder
 
 

@@ -9,9 +9,7 @@ from annotated_types import Ge, Lt
 from jaxtyping import Bool, Float
 from torch import Tensor, nn
 
-from elmo_framework.common.bounds import Dim, NumLayers
-from elmo_framework.common.component import Local
-from elmo_framework.common.sizes import require_size
+from elmo_framework.config.types import Dim, Local, NumLayers, require_size
 from elmo_framework.encoders.encoder import Encoder
 from elmo_framework.nn.recurrent import Reading, read_rows
 

@@ -8,7 +8,7 @@ import torch
 from jaxtyping import Bool, Float
 from torch import Tensor, nn
 
-from elmo_framework.common.component import Local
+from elmo_framework.config.types import Local
 from elmo_framework.encoders.pooler import Pooler
 from elmo_framework.nn.soft_alignment import masked_softmax
 

@@ -11,18 +11,18 @@ from typing import Any
 import torch
 
 from elmo_framework import components
-from elmo_framework.bilm.load import BiLmFiles, bilm_files, read_bilm
-from elmo_framework.bilm.published import PACKAGED, PUBLISHED, find_bilm, script_check
-from elmo_framework.common.build import parse
-from elmo_framework.common.errors import DataError, RunError, allowed
-from elmo_framework.common.plugins import load_plugins
+from elmo_framework.bilm.files.load import BiLmFiles, bilm_files, read_bilm
+from elmo_framework.bilm.files.published import PACKAGED, PUBLISHED, find_bilm, script_check
+from elmo_framework.config.parse import parse
+from elmo_framework.config.plugins import load_plugins
 from elmo_framework.corpus.manifest import MANIFEST
 from elmo_framework.corpus.parts import PARTS
 from elmo_framework.corpus.vocabulary_file import as_counts, read_vocabulary_file
 from elmo_framework.data.reader import DatasetReader
 from elmo_framework.data.source import DataLoader, Share, SourceContext
 from elmo_framework.data.vocabulary import Vocabularies
-from elmo_framework.experiment.beginning import Pretrainable
+from elmo_framework.errors import DataError, RunError, allowed
+from elmo_framework.experiment.init_from import Pretrainable
 from elmo_framework.experiment.run_directory import RunDirectory
 from elmo_framework.experiment.run_tokenizer import TokenizerConfig
 from elmo_framework.metrics.metric import Table

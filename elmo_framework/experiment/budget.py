@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from torch import nn
 from torch.nn.modules.module import register_module_parameter_registration_hook
 
-from elmo_framework.common.plural import plural
+from elmo_framework.console import plural
 
 _MOST_TENSORS = 5000
 """More than ten times what the largest model of the papers has; they take about a second."""

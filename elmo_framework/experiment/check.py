@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from elmo_framework.common import build
-from elmo_framework.common.component import Lazy
-from elmo_framework.common.config import Config
-from elmo_framework.common.errors import ConfigError, DataError, Problem
+from elmo_framework.config import parse
+from elmo_framework.config.load import Config
+from elmo_framework.config.types import Lazy
+from elmo_framework.errors import ConfigError, DataError, Problem
 from elmo_framework.experiment.experiment import Experiment
 from elmo_framework.experiment.model_report import ModelReport, inspect_model, model_problems
 from elmo_framework.experiment.preflight import preflight
@@ -54,7 +54,7 @@ def check_config(config: Config, *, reads_data: bool = False) -> CheckResult:
     Raises:
         DataError: the data cannot be read although it exists.
     """
-    parsed = build.check(Experiment, config.raw, source=config.source)
+    parsed = parse.check(Experiment, config.raw, source=config.source)
     experiment = parsed.component
     if experiment is None:
         return CheckResult(config.source, parsed.problems, None, None)

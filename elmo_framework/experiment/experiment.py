@@ -10,14 +10,13 @@ from typing import Annotated, Any, Literal, TypeAlias, final
 
 from annotated_types import Ge, Gt, Le, Lt
 
-from elmo_framework.bilm.published import BiLmPlace
-from elmo_framework.common.bounds import Count
-from elmo_framework.common.component import Default, ExistingPath, Lazy
-from elmo_framework.common.registry import Registrable
+from elmo_framework.bilm.files.published import BiLmPlace
+from elmo_framework.config.registry import Registrable
+from elmo_framework.config.types import Count, Default, ExistingPath, Lazy
 from elmo_framework.data.reader import DatasetReader
 from elmo_framework.data.source import DataLoader
+from elmo_framework.data.subsample import training_share
 from elmo_framework.data.tokenizer import Tokenizer
-from elmo_framework.experiment.training_share import training_share
 from elmo_framework.model.model import Model
 from elmo_framework.training.options import GradientDescent
 

@@ -12,8 +12,7 @@ import torch
 from torch import Tensor
 
 from elmo_framework.bilm.bilm import BiLm
-from elmo_framework.bilm.hdf5 import has_bilm_tf_parts
-from elmo_framework.bilm.load import (
+from elmo_framework.bilm.files.load import (
     FILE_NAMES,
     SOFTMAX,
     VOCABULARY,
@@ -22,11 +21,12 @@ from elmo_framework.bilm.load import (
     read_bilm,
     save_bilm,
 )
-from elmo_framework.bilm.published import find_bilm
-from elmo_framework.common.errors import DataError, RunError
-from elmo_framework.common.files import remove, write_bytes
+from elmo_framework.bilm.files.published import find_bilm
+from elmo_framework.bilm.files.weights_hdf5 import has_bilm_tf_parts
+from elmo_framework.errors import DataError, RunError
 from elmo_framework.experiment.loaded_run import load
 from elmo_framework.experiment.run_directory import RunDirectory
+from elmo_framework.io.files import remove, write_bytes
 from elmo_framework.model.model import Model
 from elmo_framework.model.tensor_files import converted, load_tensors, save_tensors
 

@@ -11,15 +11,15 @@ from typing import Any
 
 import torch
 
-from elmo_framework.common.build import parse
-from elmo_framework.common.errors import DataError, RunError, allowed, shown
-from elmo_framework.common.registry import members
+from elmo_framework.config.parse import parse
+from elmo_framework.config.registry import members
 from elmo_framework.data.batch import grouped, to_device
 from elmo_framework.data.inputs import PredictionInput
 from elmo_framework.data.reader import DatasetReader
 from elmo_framework.data.source import Share
 from elmo_framework.data.tokenizer import Tokenizer
 from elmo_framework.data.vocabulary import Vocabularies
+from elmo_framework.errors import DataError, RunError, allowed, shown
 from elmo_framework.experiment.data_sets import evaluation_source
 from elmo_framework.experiment.experiment import Experiment
 from elmo_framework.experiment.prediction_inputs import InputForm, InputReader, dataset_reader

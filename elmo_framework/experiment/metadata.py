@@ -17,8 +17,8 @@ from typing import Any
 import torch
 
 import elmo_framework
-from elmo_framework.common.files import digest
-from elmo_framework.common.plugin_packages import plugin_packages
+from elmo_framework.config.plugins import plugin_packages
+from elmo_framework.io.files import digest
 from elmo_framework.version import VERSION
 
 _LIBRARIES = ("torch", "numpy", "h5py", "safetensors", "pydantic", "jsonnet", "spacy")

@@ -11,11 +11,10 @@ from typing import Any, TypeVar
 import torch
 from torch import nn
 
-from elmo_framework.common.component import Component, Lazy
-from elmo_framework.common.errors import BuildError, ConfigError, DataError, Problem, dotted
-from elmo_framework.common.patterns import no_match
-from elmo_framework.common.sizes import collecting_size_problems
+from elmo_framework.config.patterns import no_match
+from elmo_framework.config.types import Component, Lazy, collecting_size_problems
 from elmo_framework.data.vocabulary import Vocabularies
+from elmo_framework.errors import BuildError, ConfigError, DataError, Problem, dotted
 from elmo_framework.experiment.budget import size_budget
 from elmo_framework.experiment.data_sets import count_vocabularies
 from elmo_framework.experiment.experiment import Experiment

@@ -7,8 +7,8 @@ from collections.abc import Callable, Iterable, Iterator
 from functools import partial
 from typing import Any, TypeAlias
 
-from elmo_framework.common.errors import RunError, allowed
 from elmo_framework.data.inputs import PredictionInput
+from elmo_framework.errors import RunError, allowed
 from elmo_framework.model.task import HeadTask, PredictionFormat
 
 InputFormat: TypeAlias = Callable[[Iterable[tuple[Any, PredictionInput[Any]]]], Iterator[str]]

@@ -12,21 +12,21 @@ from itertools import chain, islice
 from pathlib import Path
 from typing import Any, BinaryIO, Literal, TypeAlias, TypeVar
 
-from elmo_framework.common.build import parse
-from elmo_framework.common.errors import DataError, RunError, allowed, shown
-from elmo_framework.common.registry import members
-from elmo_framework.data.file_formats import (
+from elmo_framework.config.parse import parse
+from elmo_framework.config.registry import members
+from elmo_framework.data.formats.file_format import (
     NUM_SAMPLED_LINES,
     FileFormat,
     FileSample,
     formats_of_lines,
 )
+from elmo_framework.data.formats.records import Record, json_object, read_records
+from elmo_framework.data.formats.text_files import STANDARD_INPUT, decoded_lines, placed, read_lines
 from elmo_framework.data.inputs import PredictionInput, other_fields
-from elmo_framework.data.paths import STANDARD_INPUT, decoded_lines, placed, read_lines
 from elmo_framework.data.reader import DatasetReader, readers_of
 from elmo_framework.data.record_reader import RecordReader
-from elmo_framework.data.records import Record, json_object, read_records
 from elmo_framework.data.tokenizer import Tokenizer
+from elmo_framework.errors import DataError, RunError, allowed, shown
 from elmo_framework.model.task import HeadTask
 
 _log = logging.getLogger(__name__)

@@ -15,14 +15,13 @@ from typing import Any, BinaryIO, TextIO, TypeAlias, final, get_type_hints
 import torch
 from pydantic import TypeAdapter
 
-from elmo_framework.common.files import digest
-from elmo_framework.common.logs import Progress, say
-from elmo_framework.common.plural import plural
-from elmo_framework.common.resumable_output import ResumableOutput, stoppable
+from elmo_framework.console import Progress, plural, say
 from elmo_framework.data.batch import grouped
+from elmo_framework.data.formats.text_files import matches
 from elmo_framework.data.inputs import PredictionInput
-from elmo_framework.data.paths import matches
 from elmo_framework.experiment.loaded_run import LoadedRun
+from elmo_framework.io.files import digest
+from elmo_framework.io.resumable_output import ResumableOutput, stoppable
 from elmo_framework.model.model import Model
 from elmo_framework.model.task import HeadTask
 

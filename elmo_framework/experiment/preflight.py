@@ -11,14 +11,14 @@ from typing import Any
 
 import torch
 
-from elmo_framework.common.archive_path import archive_path
-from elmo_framework.common.component import Lazy, MustExist
-from elmo_framework.common.errors import DataError, Problem, allowed, dotted
-from elmo_framework.common.hints import literals, marks, parts
-from elmo_framework.common.walk import leaves
-from elmo_framework.data.paths import matches
+from elmo_framework.config.resolve import leaves
+from elmo_framework.config.signature import literals, marks, parts
+from elmo_framework.config.types import Lazy, MustExist
+from elmo_framework.data.formats.text_files import matches
 from elmo_framework.data.reader import readers_of
+from elmo_framework.errors import DataError, Problem, allowed, dotted
 from elmo_framework.experiment.experiment import Experiment, VocabularyOptions
+from elmo_framework.io.files import archive_path
 
 _ADDRESS = re.compile(r"(https?|s3|gs|ftp):/+")
 """What is left of the beginning of a URL that was read as a path, its two slashes made one."""

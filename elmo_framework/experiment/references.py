@@ -13,13 +13,12 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, TypeAlias, get_args
 
-from elmo_framework.bilm.load import BiLmFiles, reference
-from elmo_framework.bilm.published import BiLmName, find_bilm
-from elmo_framework.common.component import Lazy, MustExist
-from elmo_framework.common.errors import DataError, RunError
-from elmo_framework.common.filled import with_arguments
-from elmo_framework.common.hints import marks, parts
-from elmo_framework.common.walk import Leaf, leaves
+from elmo_framework.bilm.files.load import BiLmFiles, reference
+from elmo_framework.bilm.files.published import BiLmName, find_bilm
+from elmo_framework.config.resolve import Leaf, leaves, with_arguments
+from elmo_framework.config.signature import marks, parts
+from elmo_framework.config.types import Lazy, MustExist
+from elmo_framework.errors import DataError, RunError
 from elmo_framework.experiment.experiment import Experiment
 from elmo_framework.experiment.run_directory import RecordedModel, RecordedPath, RunDirectory
 from elmo_framework.model.model import Model, Reference

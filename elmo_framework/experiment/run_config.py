@@ -6,11 +6,10 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from elmo_framework import components
-from elmo_framework.common.build import parse
-from elmo_framework.common.component import Lazy
-from elmo_framework.common.errors import RunError
-from elmo_framework.common.plugin_packages import naming_packages
-from elmo_framework.common.plugins import load_plugins, named_plugins
+from elmo_framework.config.parse import parse
+from elmo_framework.config.plugins import load_plugins, named_plugins, naming_packages
+from elmo_framework.config.types import Lazy
+from elmo_framework.errors import RunError
 from elmo_framework.experiment.experiment import Experiment
 from elmo_framework.experiment.references import BiLmPaths, external_models, locate
 from elmo_framework.experiment.run_directory import RunDirectory

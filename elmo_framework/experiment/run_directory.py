@@ -15,10 +15,10 @@ from filelock import FileLock, Timeout
 from pydantic import ValidationError
 from torch import Tensor
 
-from elmo_framework.common import plain
-from elmo_framework.common.errors import RunError
-from elmo_framework.common.files import write_text
+from elmo_framework.config import plain
 from elmo_framework.data.source import Share
+from elmo_framework.errors import RunError
+from elmo_framework.io.files import write_text
 from elmo_framework.model.tensor_files import load_tensors, save_tensors
 from elmo_framework.training.checkpointer import Best, Checkpointer
 from elmo_framework.training.process_group import ProcessGroup

@@ -7,8 +7,8 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, TypeAlias
 
-from elmo_framework.common.errors import DataError
 from elmo_framework.corpus.manifest import Manifest
+from elmo_framework.errors import DataError
 
 TokenizerConfig: TypeAlias = str | dict[str, Any]
 """A tokenizer by its registered name, or with keys, as in a config."""

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import torch
 
-from elmo_framework.common.logs import say
-from elmo_framework.nn.compiled import slow_path_reason
+from elmo_framework.console import say
+from elmo_framework.kernels.compiler import slow_path_reason
 from elmo_framework.training.process_group import ProcessGroup
 
 

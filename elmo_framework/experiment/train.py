@@ -10,31 +10,31 @@ from typing import Any
 
 import torch
 
-from elmo_framework.common.component import Lazy
-from elmo_framework.common.config import Config
-from elmo_framework.common.errors import DataError, RunError, StoppedError
-from elmo_framework.common.files import repairable
-from elmo_framework.common.filled import filled, with_absolute_paths
-from elmo_framework.common.logs import say
+from elmo_framework.config.load import Config
+from elmo_framework.config.resolve import filled, with_absolute_paths
+from elmo_framework.config.types import Lazy
+from elmo_framework.console import say
 from elmo_framework.data.vocabulary import Vocabularies
-from elmo_framework.experiment.beginning import load_first_optimizer, load_first_weights
+from elmo_framework.errors import DataError, RunError, StoppedError
 from elmo_framework.experiment.data_sets import (
     evaluation_source,
     prepare_model,
     training_source,
 )
 from elmo_framework.experiment.experiment import Beginning, Experiment, Split
+from elmo_framework.experiment.init_from import load_first_optimizer, load_first_weights
 from elmo_framework.experiment.run_directory import RunDirectory
 from elmo_framework.experiment.slow_path import say_if_slow
 from elmo_framework.experiment.training_job import TrainingJob
+from elmo_framework.io.files import repairable
 from elmo_framework.model.model import Model
+from elmo_framework.training.callback import Observer, Observers, RunLog
 from elmo_framework.training.checkpointer import Best, Checkpointer
 from elmo_framework.training.console import Console
 from elmo_framework.training.estimate import Estimate
 from elmo_framework.training.evaluator import Evaluator, metric_problem
 from elmo_framework.training.interrupt import Interrupt, StopRequestedError, interrupts
 from elmo_framework.training.moving_average import AveragedWeights
-from elmo_framework.training.observer import Observer, Observers, RunLog
 from elmo_framework.training.process_group import ProcessGroup, choose_device, process_group
 from elmo_framework.training.seeds import seed_everything
 from elmo_framework.training.trainer import Trainer, TrainingResult

@@ -9,18 +9,16 @@ from typing import Any, NamedTuple
 
 import torch
 
-from elmo_framework.common.component import Lazy
-from elmo_framework.common.config import Config
-from elmo_framework.common.errors import RunError, dotted
-from elmo_framework.common.files import replacing, write_text
-from elmo_framework.common.outputs import Input, Output, check_outputs
-from elmo_framework.common.plugins import plugin_paths
-from elmo_framework.common.walk import leaves
+from elmo_framework.config.load import Config
+from elmo_framework.config.plugins import plugin_paths
+from elmo_framework.config.resolve import leaves
+from elmo_framework.config.types import Lazy
 from elmo_framework.data.vocabulary import Vocabularies
-from elmo_framework.experiment.beginning import first_vocabularies
+from elmo_framework.errors import RunError, dotted
 from elmo_framework.experiment.coverage import word_coverage
 from elmo_framework.experiment.data_sets import count_vocabularies
 from elmo_framework.experiment.experiment import Experiment
+from elmo_framework.experiment.init_from import first_vocabularies
 from elmo_framework.experiment.metadata import (
     describe_environment,
     digest_of_config,
@@ -33,6 +31,8 @@ from elmo_framework.experiment.references import (
 )
 from elmo_framework.experiment.run_directory import RecordedModel, RunDirectory
 from elmo_framework.experiment.run_tokenizer import run_tokenizer
+from elmo_framework.io.files import replacing, write_text
+from elmo_framework.io.outputs import Input, Output, check_outputs
 from elmo_framework.model.model import Model
 from elmo_framework.training.process_group import ProcessGroup
 

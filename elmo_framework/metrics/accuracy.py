@@ -7,7 +7,7 @@ from heapq import nlargest
 from typing import Protocol, final
 
 from elmo_framework.metrics.metric import Metric
-from elmo_framework.metrics.shares import share
+from elmo_framework.metrics.ratios import share
 
 
 @final

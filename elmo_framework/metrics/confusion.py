@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import Protocol, final
 
 from elmo_framework.metrics.metric import Metric, Table
-from elmo_framework.metrics.shares import share
+from elmo_framework.metrics.ratios import share
 
 
 class Labelled(Protocol):

@@ -10,7 +10,7 @@ import numpy as np
 from scipy.optimize import linear_sum_assignment  # type: ignore[import-untyped]
 
 from elmo_framework.metrics.metric import Metric
-from elmo_framework.metrics.shares import harmonic_mean, share
+from elmo_framework.metrics.ratios import harmonic_mean, share
 
 Span: TypeAlias = tuple[int, int]
 """The first and the last word of a mention."""

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TypeAlias, final
 
 from elmo_framework.metrics.metric import Metric
-from elmo_framework.metrics.shares import label_counts, label_scores, share
+from elmo_framework.metrics.ratios import label_counts, label_scores, share
 
 TagReader: TypeAlias = Callable[[Sequence[str]], Sequence[str]]
 """Returns the tags of a sentence as the scorer reads them."""

@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, final
 
 from elmo_framework.metrics.metric import Metric
-from elmo_framework.metrics.shares import harmonic_mean, share
+from elmo_framework.metrics.ratios import harmonic_mean, share
 
 _ARTICLES = re.compile(r"\b(a|an|the)\b")
 # Of ASCII alone: the official scorer leaves a dash or a quotation mark of Unicode in place.

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import TypeAlias, final
 
 from elmo_framework.metrics.metric import Metric
-from elmo_framework.metrics.shares import label_counts, label_scores
+from elmo_framework.metrics.ratios import label_counts, label_scores
 from elmo_framework.metrics.span_f1 import SpanReader
 
 Frame: TypeAlias = tuple[int | None, Sequence[str]]

@@ -12,10 +12,9 @@ import torch
 from annotated_types import Ge, Gt, Lt
 from torch import Tensor, nn
 
-from elmo_framework.common.bounds import Dim
-from elmo_framework.common.component import Lazy
-from elmo_framework.common.patterns import Regex
-from elmo_framework.common.registry import Registrable
+from elmo_framework.config.patterns import Regex
+from elmo_framework.config.registry import Registrable
+from elmo_framework.config.types import Dim, Lazy
 from elmo_framework.nn.gates import Gates
 
 Nonlinearity: TypeAlias = Literal["linear", "sigmoid", "tanh", "relu", "leaky_relu", "selu"]

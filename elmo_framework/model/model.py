@@ -13,7 +13,7 @@ from typing import Any, ClassVar, Generic, Protocol, TypeVar, runtime_checkable
 import torch
 from torch import Tensor, nn
 
-from elmo_framework.common.registry import Registrable
+from elmo_framework.config.registry import Registrable
 from elmo_framework.data.text import Indexer
 from elmo_framework.model.initializer import Initializers
 from elmo_framework.model.parameter_rules import Penalty, initialize, penalties, total_penalty

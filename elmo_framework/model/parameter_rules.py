@@ -10,10 +10,9 @@ from typing import Any, NamedTuple, Protocol, TypeVar, runtime_checkable
 import torch
 from torch import Tensor, nn
 
-from elmo_framework.common.component import Component, Lazy
-from elmo_framework.common.errors import Problem
-from elmo_framework.common.patterns import no_match
-from elmo_framework.common.sizes import refuse
+from elmo_framework.config.patterns import no_match
+from elmo_framework.config.types import Component, Lazy, refuse
+from elmo_framework.errors import Problem
 from elmo_framework.model.initializer import Initializers, Prevent
 from elmo_framework.model.regularizer import Regularizer, Regularizers
 from elmo_framework.nn.gates import gates_of

@@ -9,9 +9,9 @@ from typing import Annotated, TypeAlias, final
 from annotated_types import Ge
 from torch import Tensor
 
-from elmo_framework.common.component import Lazy
-from elmo_framework.common.patterns import Regex
-from elmo_framework.common.registry import Registrable
+from elmo_framework.config.patterns import Regex
+from elmo_framework.config.registry import Registrable
+from elmo_framework.config.types import Lazy
 
 
 class Regularizer(Registrable, ABC):

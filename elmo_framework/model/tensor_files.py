@@ -11,8 +11,8 @@ from safetensors.torch import load_file
 from safetensors.torch import save as to_bytes
 from torch import Tensor
 
-from elmo_framework.common.errors import DataError
-from elmo_framework.common.files import write_bytes
+from elmo_framework.errors import DataError
+from elmo_framework.io.files import write_bytes
 
 
 def save_tensors(tensors: Mapping[str, Tensor], path: Path) -> None:

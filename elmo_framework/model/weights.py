@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from torch import Tensor, nn
 
-from elmo_framework.common.errors import RunError
+from elmo_framework.errors import RunError
 
 _MOST_NAMES = 3
 

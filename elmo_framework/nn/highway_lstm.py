@@ -16,9 +16,9 @@ from torch import Tensor, nn
 from torch.autograd.function import once_differentiable
 from torch.nn import functional
 
+from elmo_framework.kernels.highway_step import highway_step, highway_step_backward
+from elmo_framework.kernels.product import linear, prepared, product, rounded_up, weight_gradient
 from elmo_framework.nn.gates import Gates
-from elmo_framework.nn.highway_step import highway_step, highway_step_backward
-from elmo_framework.nn.product import linear, prepared, product, rounded_up, weight_gradient
 
 
 class Path(NamedTuple):

@@ -8,7 +8,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 
-from elmo_framework.nn.product import Precision, Product, linear, prepared
+from elmo_framework.kernels.product import Precision, Product, linear, prepared
 
 
 class Linear(nn.Linear):

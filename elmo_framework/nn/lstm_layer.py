@@ -13,8 +13,8 @@ import torch
 from torch import Tensor
 from torch.autograd.function import once_differentiable
 
-from elmo_framework.nn.lstm_step import step, step_backward
-from elmo_framework.nn.product import Precision, Product, prepared, product, weight_gradient
+from elmo_framework.kernels.lstm_step import step, step_backward
+from elmo_framework.kernels.product import Precision, Product, prepared, product, weight_gradient
 
 # So many words' gates are held at a time, whatever the length of the rows.
 _WORDS_AT_ONCE = 512

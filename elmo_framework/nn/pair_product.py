@@ -9,7 +9,7 @@ from jaxtyping import Float
 from torch import Tensor
 from torch.autograd.function import once_differentiable
 
-from elmo_framework.nn.product import product
+from elmo_framework.kernels.product import product
 
 
 def pair_products(

@@ -10,9 +10,9 @@ from jaxtyping import Float
 from torch import Tensor, nn
 from torch.nn import functional
 
+from elmo_framework.kernels.product import Precision, linear, prepared
 from elmo_framework.nn.gates import Gates
 from elmo_framework.nn.lstm_layer import Clips, LayerProducts, LstmState, read_layer, train_layer
-from elmo_framework.nn.product import Precision, linear, prepared
 
 
 class ProjectedLstm(nn.Module):

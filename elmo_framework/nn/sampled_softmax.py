@@ -13,7 +13,7 @@ from torch import Tensor, nn
 from torch.autograd.function import once_differentiable
 from torch.utils.checkpoint import checkpoint
 
-from elmo_framework.nn.product import product, weight_gradient
+from elmo_framework.kernels.product import product, weight_gradient
 
 _MAX_LOGITS = 1 << 26
 """How many logits the full softmax holds at a time: 256 MiB of float32."""

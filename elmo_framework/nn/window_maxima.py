@@ -10,7 +10,7 @@ from torch import Tensor
 from torch.autograd.function import once_differentiable
 from torch.nn import functional
 
-from elmo_framework.nn.product import product
+from elmo_framework.kernels.product import product
 
 _WINDOWS_AT_ONCE = 4096
 """Of rows together, without gradients: what they give is larger than any cache by far."""

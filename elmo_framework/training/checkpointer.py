@@ -15,11 +15,11 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from elmo_framework.common.errors import DataError, RunError
-from elmo_framework.common.files import remove, remove_folder, replacing, write_text
+from elmo_framework.errors import DataError, RunError
+from elmo_framework.io.files import remove, remove_folder, replacing, write_text
 from elmo_framework.model.tensor_files import load_tensors, save_tensors
 from elmo_framework.training.process_group import ProcessGroup
-from elmo_framework.training.progress import Progress
+from elmo_framework.training.state import Progress
 
 _LOG = logging.getLogger(__name__)
 _WEIGHTS, _NUM_PROCESSES = "model.safetensors", "num_processes"

@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import final
 
-from elmo_framework.common.logs import Progress as ProgressBar
-from elmo_framework.common.logs import say
-from elmo_framework.training.observer import Observer
-from elmo_framework.training.progress import Progress, StepReport
-from elmo_framework.training.step_figures import StepFigures
+from elmo_framework.console import Progress as ProgressBar
+from elmo_framework.console import say
+from elmo_framework.training.callback import Observer
+from elmo_framework.training.state import Progress, StepFigures, StepReport
 from elmo_framework.training.trainer import Trainer
 
 _STEPS_BETWEEN_NOTES = 10

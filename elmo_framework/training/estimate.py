@@ -8,12 +8,10 @@ from typing import final
 import torch
 from torch import Tensor, nn
 
-from elmo_framework.common.logs import say, show_size
-from elmo_framework.common.plural import plural
-from elmo_framework.training.observer import Observer
+from elmo_framework.console import plural, say, show_size
+from elmo_framework.training.callback import Observer
 from elmo_framework.training.optimizer import Optimizer
-from elmo_framework.training.progress import Progress, StepReport
-from elmo_framework.training.step_figures import Rate
+from elmo_framework.training.state import Progress, Rate, StepReport
 from elmo_framework.training.trainer import Trainer
 
 _WARM_UP, _MEASURED = 5, 20

@@ -11,9 +11,9 @@ from typing import Any
 
 import torch
 
-from elmo_framework.common.errors import RunError, allowed
 from elmo_framework.data.batch import to_device
 from elmo_framework.data.source import BatchSource
+from elmo_framework.errors import RunError, allowed
 from elmo_framework.metrics.metric import is_of_one_type
 from elmo_framework.model.model import Model
 from elmo_framework.training.interrupt import Interrupt, StopRequestedError

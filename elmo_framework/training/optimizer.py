@@ -12,7 +12,7 @@ from annotated_types import Ge, Gt, Lt
 from torch import nn
 from torch.torch_version import TorchVersion
 
-from elmo_framework.common.registry import Registrable
+from elmo_framework.config.registry import Registrable
 from elmo_framework.training.sparse_gradients import RowAdagrad
 
 _FUSED_ON_GPUS = "2.13"

@@ -8,11 +8,10 @@ from typing import Annotated, Literal, final
 
 from annotated_types import Gt, Lt
 
-from elmo_framework.common.bounds import Count, CountOrZero
-from elmo_framework.common.component import Default, Lazy
-from elmo_framework.common.patterns import Regex
-from elmo_framework.common.registry import Registrable
-from elmo_framework.training.observer import Observer
+from elmo_framework.config.patterns import Regex
+from elmo_framework.config.registry import Registrable
+from elmo_framework.config.types import Count, CountOrZero, Default, Lazy
+from elmo_framework.training.callback import Observer
 from elmo_framework.training.optimizer import Optimizer
 from elmo_framework.training.schedule import Schedule
 

@@ -23,8 +23,8 @@ from torch import nn
 from torch.distributed.rendezvous import rendezvous
 from torch.nn.parallel import DistributedDataParallel
 
-from elmo_framework.common.errors import RunError, StoppedError, allowed
 from elmo_framework.data.source import Share
+from elmo_framework.errors import RunError, StoppedError, allowed
 from elmo_framework.training.interrupt import ignore_termination
 
 SYNC_INTERVAL = 20

@@ -15,8 +15,8 @@ from typing import Annotated, final
 
 from annotated_types import Ge, Gt, Le, Lt
 
-from elmo_framework.common.bounds import MAX_COUNT, Count, CountOrZero, Dim
-from elmo_framework.common.registry import Registrable
+from elmo_framework.config.registry import Registrable
+from elmo_framework.config.types import MAX_COUNT, Count, CountOrZero, Dim
 
 
 @dataclass(frozen=True)

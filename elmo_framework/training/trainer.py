@@ -12,19 +12,18 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from elmo_framework.common.errors import RunError, StoppedError
 from elmo_framework.data.batch import grouped, to_device
 from elmo_framework.data.source import BatchSource
+from elmo_framework.errors import RunError, StoppedError
 from elmo_framework.model.model import Model
 from elmo_framework.model.weights import load_weights
+from elmo_framework.training.callback import Observers
 from elmo_framework.training.checkpointer import Checkpointer, Snapshot
 from elmo_framework.training.evaluator import Evaluator, autocast, require_score
 from elmo_framework.training.interrupt import Interrupt, StopRequestedError
 from elmo_framework.training.moving_average import AveragedWeights
-from elmo_framework.training.observer import Observers
 from elmo_framework.training.options import Every, GradientDescent
 from elmo_framework.training.process_group import SYNC_INTERVAL, ProcessGroup, local_gradients
-from elmo_framework.training.progress import Progress, StepReport
 from elmo_framework.training.schedule import Moment
 from elmo_framework.training.seeds import generator_states, load_generator_states
 from elmo_framework.training.sparse_gradients import (
@@ -32,6 +31,7 @@ from elmo_framework.training.sparse_gradients import (
     clip_norm,
     clip_values,
 )
+from elmo_framework.training.state import Progress, StepReport
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,7 @@ from annotated_types import Ge, Lt
 from jaxtyping import Float
 from torch import Tensor, nn
 
-from elmo_framework.common.component import Default, Injected, Lazy
+from elmo_framework.config.types import Default, Injected, Lazy
 from elmo_framework.data.vocabulary import Vocabularies
 from elmo_framework.embedders.text_embedder import TextEmbedder
 from elmo_framework.encoders.feedforward import FeedForwardOptions

@@ -8,10 +8,10 @@ from typing import Annotated, ClassVar, final
 
 from annotated_types import Gt
 
-from elmo_framework.common.component import Default
-from elmo_framework.data.file_formats import FileFormat
+from elmo_framework.config.types import Default
+from elmo_framework.data.formats.file_format import FileFormat
+from elmo_framework.data.formats.text_files import at_least_one, filled_lines, placed
 from elmo_framework.data.inputs import PredictionInput
-from elmo_framework.data.paths import at_least_one, filled_lines, placed
 from elmo_framework.data.reader import DatasetReader, FileReader
 from elmo_framework.data.tokenizer import Tokenizer
 

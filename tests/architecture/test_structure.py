@@ -9,10 +9,10 @@ import textwrap
 from pathlib import Path
 
 from elmo_framework import components
-from elmo_framework.common.component import Component
-from elmo_framework.common.describe import documented
-from elmo_framework.common.registry import families, members
-from elmo_framework.common.signature import parameters
+from elmo_framework.config.introspect import documented
+from elmo_framework.config.registry import families, members
+from elmo_framework.config.signature import parameters
+from elmo_framework.config.types import Component
 from elmo_framework.model.model import Model
 
 ROOT = Path(__file__).parents[2]

@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 from elmo_framework.bilm.bilm import BiLm
-from elmo_framework.bilm.load import save_bilm
+from elmo_framework.bilm.files.load import save_bilm
 from elmo_framework.commands.main import main
-from elmo_framework.common.build import parse
+from elmo_framework.config.parse import parse
 from elmo_framework.experiment.loaded_run import load
 from tests.docs.page import run_page
 from tests.plugin_scope import without_plugins

@@ -11,9 +11,9 @@ from pathlib import Path
 from typing import Any, final
 
 from elmo_framework.commands.main import main
-from elmo_framework.common.component import Injected
-from elmo_framework.training.observer import Observer
-from elmo_framework.training.progress import StepReport
+from elmo_framework.config.types import Injected
+from elmo_framework.training.callback import Observer
+from elmo_framework.training.state import StepReport
 
 ROOT = Path(__file__).parents[2]
 DATA = ROOT / "experiments/demo"

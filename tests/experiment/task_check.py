@@ -14,8 +14,8 @@ import pytest
 from safetensors.torch import load_file
 
 from elmo_framework.commands.main import main
-from elmo_framework.common.config import Config
-from elmo_framework.common.errors import dotted
+from elmo_framework.config.load import Config
+from elmo_framework.errors import dotted
 from elmo_framework.experiment.loaded_run import LoadedRun, load
 from tests.experiment.jobs import ROOT, evaluations, train
 

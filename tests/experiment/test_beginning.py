@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 import torch
 
-from elmo_framework.common.errors import RunError
-from elmo_framework.experiment.beginning import load_first_weights
+from elmo_framework.errors import RunError
 from elmo_framework.experiment.experiment import Beginning
+from elmo_framework.experiment.init_from import load_first_weights
 from tests.experiment.jobs import PRETRAINING, evaluations, train
 from tests.unit.training.toy import ToyModel
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from elmo_framework.bilm.published import PACKAGED
+from elmo_framework.bilm.files.published import PACKAGED
 from elmo_framework.commands.main import main
 from tests.experiment.jobs import DATA
 

@@ -13,11 +13,11 @@ import pytest
 import torch
 
 from elmo_framework import load
-from elmo_framework.bilm.frozen import FrozenBiLm
-from elmo_framework.bilm.layer_reader import LayerReader
-from elmo_framework.bilm.load import bilm_files, read_bilm
+from elmo_framework.bilm.files.load import bilm_files, read_bilm
 from elmo_framework.commands.main import main
 from elmo_framework.embedders.elmo import ElmoTokenEmbedder
+from elmo_framework.layers.frozen import FrozenBiLm
+from elmo_framework.layers.layer_encoder import LayerReader
 from tests.experiment.jobs import DATA
 from tests.numpy_bilm import NumpyBiLm
 from tests.two_processes import in_two_processes

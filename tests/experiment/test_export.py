@@ -11,11 +11,11 @@ import torch
 from safetensors.torch import load_file, save_file
 
 from elmo_framework.bilm.bilm import BiLm
-from elmo_framework.bilm.load import bilm_files, read_bilm, save_bilm
+from elmo_framework.bilm.files.load import bilm_files, read_bilm, save_bilm
 from elmo_framework.commands.main import main
-from elmo_framework.common.build import parse
-from elmo_framework.common.errors import DataError, RunError
-from elmo_framework.common.plugins import load_plugins
+from elmo_framework.config.parse import parse
+from elmo_framework.config.plugins import load_plugins
+from elmo_framework.errors import DataError, RunError
 from elmo_framework.experiment.export import export_bilm
 from elmo_framework.experiment.loaded_run import load
 from tests.experiment.jobs import ROOT

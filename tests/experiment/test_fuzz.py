@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from elmo_framework.common.config import Config
-from elmo_framework.common.registry import members
+from elmo_framework.config.load import Config
+from elmo_framework.config.registry import members
 from elmo_framework.data.reader import DatasetReader
 from tests.fuzz.samples import SAMPLES
 from tests.fuzz.targets import Configs, Corpora, Data, FuzzError, Runs, Target, Weights, elmo

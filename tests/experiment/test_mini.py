@@ -12,8 +12,8 @@ import numpy as np
 import pytest
 
 from elmo_framework import load_bilm
-from elmo_framework.bilm.hdf5 import list_datasets
-from elmo_framework.bilm.published import PACKAGED
+from elmo_framework.bilm.files.published import PACKAGED
+from elmo_framework.bilm.files.weights_hdf5 import list_datasets
 from tests.experiment.jobs import DATA, train
 from tests.numpy_bilm import NumpyBiLm
 

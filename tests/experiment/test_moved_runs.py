@@ -12,10 +12,10 @@ import numpy as np
 import pytest
 
 from elmo_framework import load
-from elmo_framework.bilm.load import bilm_files
+from elmo_framework.bilm.files.load import bilm_files
 from elmo_framework.commands.main import main
-from elmo_framework.common.errors import RunError
-from elmo_framework.common.files import digest
+from elmo_framework.errors import RunError
+from elmo_framework.io.files import digest
 from tests.experiment.jobs import DATA, tagging_with, train
 from tests.numpy_bilm import NumpyBiLm
 

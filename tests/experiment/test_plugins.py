@@ -13,9 +13,9 @@ import pytest
 from safetensors.torch import load_file
 
 from elmo_framework.commands.main import main
-from elmo_framework.common import plugins
-from elmo_framework.common.files import digest
+from elmo_framework.config import plugins
 from elmo_framework.experiment.loaded_run import load
+from elmo_framework.io.files import digest
 from tests.experiment.jobs import run_python
 from tests.plugin_scope import without_plugins
 

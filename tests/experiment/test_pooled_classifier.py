@@ -14,14 +14,14 @@ import jsonschema
 import pytest
 
 from elmo_framework.bilm.bilm import BiLm
-from elmo_framework.bilm.load import save_bilm
+from elmo_framework.bilm.files.load import save_bilm
 from elmo_framework.commands.main import main
-from elmo_framework.common.build import parse
-from elmo_framework.common.config import Config
-from elmo_framework.common.errors import DataError
-from elmo_framework.common.plugins import load_plugins
-from elmo_framework.common.schema import schema
+from elmo_framework.config.introspect import schema
+from elmo_framework.config.load import Config
+from elmo_framework.config.parse import parse
+from elmo_framework.config.plugins import load_plugins
 from elmo_framework.data.reader import DatasetReader
+from elmo_framework.errors import DataError
 from elmo_framework.experiment.experiment import Experiment
 from elmo_framework.experiment.loaded_run import LoadedRun, load
 from tests.plugin_scope import without_plugins

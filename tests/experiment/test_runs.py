@@ -16,11 +16,11 @@ from safetensors.torch import load_file
 
 from elmo_framework import load
 from elmo_framework.commands.main import main
-from elmo_framework.common.errors import DataError, RunError
-from elmo_framework.common.files import digest
-from elmo_framework.common.outputs import Output, check_outputs
 from elmo_framework.data.batches import Batches
 from elmo_framework.data.tokenizer import WhitespaceTokenizer
+from elmo_framework.errors import DataError, RunError
+from elmo_framework.io.files import digest
+from elmo_framework.io.outputs import Output, check_outputs
 from elmo_framework.tasks.tagging.task import TaggingTask
 from tests.experiment.jobs import (
     DATA,

@@ -8,12 +8,12 @@ from pathlib import Path
 import jsonschema
 import pytest
 
-from elmo_framework.common.build import check
-from elmo_framework.common.config import Config
-from elmo_framework.common.schema import schema
+from elmo_framework.config.introspect import schema
+from elmo_framework.config.load import Config
+from elmo_framework.config.parse import check
 from elmo_framework.experiment.experiment import Experiment
-from tests.damage import damaged
 from tests.experiment.jobs import ROOT
+from tests.fault_injection import damaged
 
 CONFIGS = sorted((ROOT / "experiments").rglob("*.jsonnet"))
 NUM_DAMAGED = 50

@@ -14,7 +14,7 @@ import torch
 
 from elmo_framework import load
 from elmo_framework.commands.main import main
-from elmo_framework.common.errors import DataError, RunError
+from elmo_framework.errors import DataError, RunError
 from elmo_framework.experiment import slow_path
 from elmo_framework.training import checkpointer
 from tests.experiment.jobs import DATA, PRETRAINING, ROOT, tagging_with, train

@@ -14,11 +14,11 @@ from typing import Any, ClassVar, final
 
 from elmo_framework import load_bilm
 from elmo_framework.commands.main import main
-from elmo_framework.common.build import parse
-from elmo_framework.common.config import Config
-from elmo_framework.common.errors import DataError, ElmoFrameworkError
-from elmo_framework.common.registry import members
+from elmo_framework.config.load import Config
+from elmo_framework.config.parse import parse
+from elmo_framework.config.registry import members
 from elmo_framework.data.reader import DatasetReader
+from elmo_framework.errors import DataError, ElmoFrameworkError
 from elmo_framework.model.model import Model
 from tests.experiment.jobs import DATA, PRETRAINING, ROOT, arguments, pretrain, tagging_with
 from tests.fuzz.mutation import mutated_bytes, mutated_json, mutated_text

@@ -9,9 +9,9 @@ from annotated_types import Ge, Lt
 from jaxtyping import Bool, Float
 from torch import Tensor, nn
 
-from elmo_framework.common.component import Injected, Lazy
+from elmo_framework.config.types import Injected, Lazy
 from elmo_framework.data.vocabulary import Vocabularies
-from elmo_framework.embedders.placement import joined, joined_dim
+from elmo_framework.embedders.concat import joined, joined_dim
 from elmo_framework.embedders.text_embedder import TextEmbedder
 from elmo_framework.embedders.token_embedder import TokenEmbedder
 from elmo_framework.encoders.encoder import Encoder

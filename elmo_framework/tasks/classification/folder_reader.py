@@ -9,15 +9,14 @@ from itertools import chain, islice, zip_longest
 from pathlib import Path
 from typing import Annotated, ClassVar, NamedTuple, final
 
-from elmo_framework.common.bounds import Count
-from elmo_framework.common.component import Default
-from elmo_framework.common.errors import DataError, allowed
-from elmo_framework.data.compressed import decompressed, reading
-from elmo_framework.data.file_formats import FileFormat
+from elmo_framework.config.types import Count, Default
+from elmo_framework.data.formats.compressed import decompressed, reading
+from elmo_framework.data.formats.file_format import FileFormat
+from elmo_framework.data.formats.text_files import data_files, is_visible
 from elmo_framework.data.inputs import PredictionInput
-from elmo_framework.data.paths import data_files, is_visible
 from elmo_framework.data.reader import DatasetReader
 from elmo_framework.data.tokenizer import Tokenizer
+from elmo_framework.errors import DataError, allowed
 from elmo_framework.tasks.classification.example import ClassifiedText
 
 _log = logging.getLogger(__name__)

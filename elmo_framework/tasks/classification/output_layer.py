@@ -9,10 +9,9 @@ from annotated_types import Ge, Gt, Le, Lt
 from jaxtyping import Float
 from torch import Tensor, nn
 
-from elmo_framework.common.bounds import MAX_WIDTH, Dim, NumLayers
-from elmo_framework.common.component import Local
-from elmo_framework.common.plural import plural
-from elmo_framework.common.registry import Registrable
+from elmo_framework.config.registry import Registrable
+from elmo_framework.config.types import MAX_WIDTH, Dim, Local, NumLayers
+from elmo_framework.console import plural
 from elmo_framework.encoders.feedforward import FeedForwardOptions
 from elmo_framework.nn.activation import Activation
 from elmo_framework.nn.maxout import Maxout, MaxoutLayer

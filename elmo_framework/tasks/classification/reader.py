@@ -6,14 +6,13 @@ from collections.abc import Collection, Iterator, Sequence
 from pathlib import Path
 from typing import Annotated, ClassVar, final
 
-from elmo_framework.common.bounds import Count
-from elmo_framework.common.component import Default
-from elmo_framework.common.errors import DataError
-from elmo_framework.data.file_formats import FileFormat
+from elmo_framework.config.types import Count, Default
+from elmo_framework.data.formats.file_format import FileFormat
+from elmo_framework.data.formats.records import Record
 from elmo_framework.data.reader import DatasetReader
 from elmo_framework.data.record_reader import RecordReader
-from elmo_framework.data.records import Record
 from elmo_framework.data.tokenizer import Tokenizer
+from elmo_framework.errors import DataError
 from elmo_framework.tasks.classification.example import ClassifiedText
 from elmo_framework.tasks.classification.folder_reader import has_label_folders
 

@@ -7,13 +7,13 @@ from collections.abc import Collection, Iterator
 from pathlib import Path
 from typing import ClassVar, Literal, NamedTuple, final
 
-from elmo_framework.common.bounds import Count
-from elmo_framework.common.errors import DataError, shown
-from elmo_framework.common.plural import plural
-from elmo_framework.data.file_formats import FileFormat
+from elmo_framework.config.types import Count
+from elmo_framework.console import plural
+from elmo_framework.data.formats.file_format import FileFormat
+from elmo_framework.data.formats.text_files import parsed_lines
 from elmo_framework.data.inputs import PredictionInput
-from elmo_framework.data.paths import parsed_lines
 from elmo_framework.data.reader import DatasetReader, FileReader
+from elmo_framework.errors import DataError, shown
 from elmo_framework.tasks.classification.example import ClassifiedText
 
 _PIECE = re.compile(r"\(([0-4])(?=[ (])|(\))|([^ ()]+)")

@@ -10,8 +10,8 @@ from torch import Tensor, nn
 
 from elmo_framework.data.vocabulary import Vocabulary
 from elmo_framework.encoders.feedforward import FeedForwardOptions
+from elmo_framework.kernels.product import linear
 from elmo_framework.nn.pair_product import pair_products
-from elmo_framework.nn.product import linear
 from elmo_framework.tasks.coreference.mentions import Spans
 
 # Distances 1, 2, 3, 4, 5-7, 8-15, 16-31, 32-63 and 64 or more (Lee et al. 2017, section 4).

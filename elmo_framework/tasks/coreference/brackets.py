@@ -7,7 +7,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
-from elmo_framework.data.columns import CellError
+from elmo_framework.data.formats.columns import CellError
 
 # OntoNotes writes '-', and the official scorer knows '_'; LitBank leaves the cell empty.
 _NOTHING = ("-", "_", "")

@@ -9,9 +9,9 @@ from itertools import groupby
 from pathlib import Path
 from typing import ClassVar, final
 
-from elmo_framework.data.columns import placed_cells
-from elmo_framework.data.conll2012 import Conll2012Sentence, read_conll2012
-from elmo_framework.data.file_formats import FileFormat
+from elmo_framework.data.formats.columns import placed_cells
+from elmo_framework.data.formats.conll2012 import Conll2012Sentence, read_conll2012
+from elmo_framework.data.formats.file_format import FileFormat
 from elmo_framework.data.inputs import PredictionInput
 from elmo_framework.data.reader import DatasetReader
 from elmo_framework.tasks.coreference.brackets import decode

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from itertools import chain
 from typing import NamedTuple, TypeAlias
 
-from elmo_framework.common.plural import plural
+from elmo_framework.console import plural
 
 
 class Mention(NamedTuple):

@@ -10,9 +10,9 @@ from itertools import accumulate
 
 from rich.text import Text
 
-from elmo_framework.common.errors import DataError
-from elmo_framework.data.colours import COLOURS
-from elmo_framework.data.columns import one_cell
+from elmo_framework.data.formats.columns import one_cell
+from elmo_framework.data.highlighting import COLOURS
+from elmo_framework.errors import DataError
 from elmo_framework.metrics.coreference import Resolution
 from elmo_framework.tasks.coreference.brackets import Bracketed, encode
 from elmo_framework.tasks.coreference.example import Document, lengths

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-from elmo_framework.common.plural import plural
+from elmo_framework.console import plural
 
 ONTONOTES = "^(bc|bn|mz|nw|pt|tc|wb)/"
 """The folders of OntoNotes: broadcast conversation and news, magazines, newswire, pivot texts,

@@ -7,16 +7,16 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, ClassVar, final
 
-from elmo_framework.common.bounds import Count
-from elmo_framework.common.errors import DataError
-from elmo_framework.data.file_formats import FileFormat
-from elmo_framework.data.paths import placed
+from elmo_framework.config.types import Count
+from elmo_framework.data.formats.file_format import FileFormat
+from elmo_framework.data.formats.records import Record, read_objects, string_of
+from elmo_framework.data.formats.text_files import placed
 from elmo_framework.data.reader import DatasetReader
 from elmo_framework.data.record_reader import RecordReader
-from elmo_framework.data.records import Record, read_objects, string_of
+from elmo_framework.errors import DataError
 from elmo_framework.tasks.coreference.example import Document
-from elmo_framework.tasks.coreference.fields import clusters, word_lists
 from elmo_framework.tasks.coreference.genres import ONTONOTES
+from elmo_framework.tasks.coreference.json_fields import clusters, word_lists
 from elmo_framework.tasks.coreference.reader import CoreferenceReader
 
 

@@ -11,7 +11,7 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from elmo_framework.encoders.feedforward import FeedForwardOptions
-from elmo_framework.nn.product import linear
+from elmo_framework.kernels.product import linear
 from elmo_framework.nn.span_pooling import SpanWindows, span_attention, weighted_windows
 from elmo_framework.nn.span_pruning import non_crossing_spans
 

@@ -6,7 +6,7 @@ from abc import abstractmethod
 from collections.abc import Iterator
 from pathlib import Path
 
-from elmo_framework.common.bounds import Count
+from elmo_framework.config.types import Count
 from elmo_framework.data.reader import FileReader
 from elmo_framework.tasks.coreference.example import Document
 from elmo_framework.tasks.coreference.genres import ONTONOTES, GenrePattern

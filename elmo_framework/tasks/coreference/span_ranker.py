@@ -13,11 +13,10 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 from torch.nn.utils.rnn import pad_sequence
 
-from elmo_framework.common.bounds import Count, Dim, Width
-from elmo_framework.common.component import Injected, Lazy
+from elmo_framework.config.types import Count, Dim, Injected, Lazy, Width
 from elmo_framework.data.text import TextBatch
 from elmo_framework.data.vocabulary import Vocabularies
-from elmo_framework.embedders.placement import joined, joined_dim
+from elmo_framework.embedders.concat import joined, joined_dim
 from elmo_framework.embedders.text_embedder import TextEmbedder
 from elmo_framework.embedders.token_embedder import TokenEmbedder
 from elmo_framework.encoders.encoder import Encoder
@@ -26,9 +25,9 @@ from elmo_framework.metrics.coreference import Resolution
 from elmo_framework.model.head import Head, HeadOutput
 from elmo_framework.model.initializer import Initializers
 from elmo_framework.model.regularizer import Regularizers
+from elmo_framework.tasks.coreference.antecedent_loss import antecedent_loss, resolved, with_dummy
 from elmo_framework.tasks.coreference.antecedents import AntecedentScorer
 from elmo_framework.tasks.coreference.batch import CoreferenceBatch
-from elmo_framework.tasks.coreference.choices import antecedent_loss, resolved, with_dummy
 from elmo_framework.tasks.coreference.mentions import MentionRanker, Spans, Words
 from elmo_framework.tasks.coreference.packed_words import PackedWords, gold_clusters
 from elmo_framework.tasks.coreference.task import CoreferenceTask

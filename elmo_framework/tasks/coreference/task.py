@@ -8,20 +8,20 @@ from typing import Any, ClassVar, final
 
 from rich.text import Text
 
-from elmo_framework.common.errors import DataError
+from elmo_framework.data.formats.records import string_of
 from elmo_framework.data.inputs import only_key
 from elmo_framework.data.labels import excerpt
-from elmo_framework.data.records import string_of
 from elmo_framework.data.text import Indexer
 from elmo_framework.data.tokenizer import Tokenizer
 from elmo_framework.data.vocabulary import Counts, Vocabularies
+from elmo_framework.errors import DataError
 from elmo_framework.metrics.coreference import ConllCoref, MentionRecall, Resolution
 from elmo_framework.metrics.metric import Metric
 from elmo_framework.model.task import Collator, HeadTask, PredictionFormat
 from elmo_framework.tasks.coreference.batch import CoreferenceBatch, CoreferenceCollator
 from elmo_framework.tasks.coreference.example import Cluster, Document
-from elmo_framework.tasks.coreference.fields import word_lists
 from elmo_framework.tasks.coreference.formats import coloured, conll2012
+from elmo_framework.tasks.coreference.json_fields import word_lists
 
 _KEYS = ("document", "sentence", "sentences")
 

@@ -8,13 +8,12 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, ClassVar, final
 
-from elmo_framework.common.bounds import Count
-from elmo_framework.common.component import Default
-from elmo_framework.common.plural import plural
-from elmo_framework.data.file_formats import FileFormat
+from elmo_framework.config.types import Count, Default
+from elmo_framework.console import plural
+from elmo_framework.data.formats.file_format import FileFormat
+from elmo_framework.data.formats.records import Record
 from elmo_framework.data.reader import DatasetReader
 from elmo_framework.data.record_reader import RecordReader
-from elmo_framework.data.records import Record
 from elmo_framework.data.tokenizer import Tokenizer
 from elmo_framework.tasks.entailment.example import SentencePair
 

@@ -7,7 +7,6 @@ from typing import Any, ClassVar, final
 
 from rich.text import Text
 
-from elmo_framework.common.errors import DataError
 from elmo_framework.data.inputs import given_words, require_object
 from elmo_framework.data.labels import (
     Classification,
@@ -18,6 +17,7 @@ from elmo_framework.data.labels import (
 from elmo_framework.data.text import Indexer
 from elmo_framework.data.tokenizer import Tokenizer
 from elmo_framework.data.vocabulary import Vocabularies
+from elmo_framework.errors import DataError
 from elmo_framework.metrics.confusion import Confusion
 from elmo_framework.metrics.metric import Metric
 from elmo_framework.model.task import Collator, HeadTask, PredictionFormat

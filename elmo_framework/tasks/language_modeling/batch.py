@@ -12,10 +12,10 @@ from jaxtyping import Bool, Int
 from numpy.typing import NDArray
 from torch import Tensor
 
-from elmo_framework.common.errors import BuildError
-from elmo_framework.common.plural import plural
+from elmo_framework.console import plural
 from elmo_framework.corpus.vocabulary_file import UNKNOWN_WORD
 from elmo_framework.data.text import Indexer
+from elmo_framework.errors import BuildError
 from elmo_framework.tasks.language_modeling.corpus import Corpus
 
 

@@ -15,15 +15,11 @@ from jaxtyping import Float
 from torch import Tensor, nn
 
 from elmo_framework.bilm.bilm import BiLm
-from elmo_framework.bilm.carried_state import named_states, states_by_name
 from elmo_framework.bilm.context_layers import ContextLayers, Direction, State
-from elmo_framework.bilm.load import SOFTMAX, BiLmFiles, bilm_files, read_bilm, save_bilm
+from elmo_framework.bilm.files.load import SOFTMAX, BiLmFiles, bilm_files, read_bilm, save_bilm
 from elmo_framework.bilm.token_encoder import TokenEncoder
-from elmo_framework.common.bounds import Count
-from elmo_framework.common.component import Default, Injected, Lazy
-from elmo_framework.common.errors import RunError
-from elmo_framework.common.files import write_text
-from elmo_framework.common.plural import plural
+from elmo_framework.config.types import Count, Default, Injected, Lazy
+from elmo_framework.console import plural
 from elmo_framework.corpus.vocabulary_file import (
     SPECIAL_WORDS,
     UNKNOWN_WORD,
@@ -33,8 +29,11 @@ from elmo_framework.corpus.vocabulary_file import (
 from elmo_framework.data.characters import END_SENTENCE
 from elmo_framework.data.text import Indexer
 from elmo_framework.data.vocabulary import Vocabularies
+from elmo_framework.errors import RunError
+from elmo_framework.io.files import write_text
+from elmo_framework.layers.carried_state import named_states, states_by_name
 from elmo_framework.metrics.perplexity import perplexity
-from elmo_framework.metrics.shares import share
+from elmo_framework.metrics.ratios import share
 from elmo_framework.model.initializer import Initializers
 from elmo_framework.model.model import Model, Output
 from elmo_framework.model.regularizer import Regularizers

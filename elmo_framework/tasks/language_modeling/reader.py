@@ -6,10 +6,9 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Annotated, final
 
-from elmo_framework.common.bounds import Count
-from elmo_framework.common.component import Default
+from elmo_framework.config.types import Count, Default
 from elmo_framework.corpus.prepared import PreparedPart
-from elmo_framework.data.paths import at_least_one, read_lines
+from elmo_framework.data.formats.text_files import at_least_one, read_lines
 from elmo_framework.data.reader import DatasetReader, FileReader
 from elmo_framework.data.tokenizer import Tokenizer
 from elmo_framework.tasks.language_modeling.corpus import Corpus

@@ -10,10 +10,10 @@ from typing import Any, final
 import numpy as np
 
 from elmo_framework.bilm.context_layers import Direction
-from elmo_framework.common.bounds import Count
-from elmo_framework.common.errors import BuildError, DataError, RunError
-from elmo_framework.common.plural import plural
+from elmo_framework.config.types import Count
+from elmo_framework.console import plural
 from elmo_framework.data.source import BatchSource, DataLoader, Share, SourceContext
+from elmo_framework.errors import BuildError, DataError, RunError
 from elmo_framework.tasks.language_modeling.batch import (
     WindowBatch,
     WindowCollator,
@@ -22,7 +22,6 @@ from elmo_framework.tasks.language_modeling.batch import (
 )
 from elmo_framework.tasks.language_modeling.corpus import Corpus
 from elmo_framework.tasks.language_modeling.example import LanguageModelingExample
-from elmo_framework.tasks.language_modeling.fit import require_fit
 from elmo_framework.tasks.language_modeling.rows import (
     OrderedSentences,
     Rows,
@@ -30,6 +29,7 @@ from elmo_framework.tasks.language_modeling.rows import (
     SentenceStream,
     ShuffledSentences,
 )
+from elmo_framework.tasks.language_modeling.vocabulary_check import require_fit
 
 _LOG = logging.getLogger(__name__)
 

@@ -12,10 +12,10 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from elmo_framework.data.text import TextBatch
-from elmo_framework.embedders.placement import joined
+from elmo_framework.embedders.concat import joined
 from elmo_framework.embedders.text_embedder import TextEmbedder
 from elmo_framework.embedders.token_embedder import TokenEmbedder
-from elmo_framework.metrics.shares import share
+from elmo_framework.metrics.ratios import share
 from elmo_framework.model.head import Head, HeadOutput
 from elmo_framework.model.model import Output
 from elmo_framework.tasks.question_answering.batch import QuestionBatch

@@ -9,9 +9,8 @@ from annotated_types import Ge, Lt
 from jaxtyping import Bool, Float
 from torch import Tensor, nn
 
-from elmo_framework.common.bounds import Count, NumLayersOrZero
-from elmo_framework.common.component import Lazy
-from elmo_framework.embedders.placement import joined_dim
+from elmo_framework.config.types import Count, Lazy, NumLayersOrZero
+from elmo_framework.embedders.concat import joined_dim
 from elmo_framework.embedders.text_embedder import TextEmbedder
 from elmo_framework.embedders.token_embedder import TokenEmbedder
 from elmo_framework.encoders.encoder import Encoder

@@ -10,16 +10,15 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, TypeVar, final
 
-from elmo_framework.common.bounds import Count
-from elmo_framework.common.component import Default
-from elmo_framework.common.errors import DataError, shown
-from elmo_framework.common.plural import plural
-from elmo_framework.data.compressed import decompressed, reading
-from elmo_framework.data.file_formats import FileFormat, FileSample
+from elmo_framework.config.types import Count, Default
+from elmo_framework.console import plural
+from elmo_framework.data.formats.compressed import decompressed, reading
+from elmo_framework.data.formats.file_format import FileFormat, FileSample
+from elmo_framework.data.formats.records import require_characters, value_of
 from elmo_framework.data.inputs import PredictionInput, other_fields
 from elmo_framework.data.reader import DatasetReader, FileReader
-from elmo_framework.data.records import require_characters, value_of
 from elmo_framework.data.tokenizer import Tokenizer
+from elmo_framework.errors import DataError, shown
 from elmo_framework.tasks.question_answering.example import PassageQuestion, Span, TokenizedText
 
 _log = logging.getLogger(__name__)

@@ -10,12 +10,12 @@ from typing import Any, ClassVar, final
 
 from rich.text import Text
 
-from elmo_framework.common.errors import DataError, shown
+from elmo_framework.data.formats.records import string_of
 from elmo_framework.data.inputs import require_object
-from elmo_framework.data.records import string_of
 from elmo_framework.data.text import Indexer
 from elmo_framework.data.tokenizer import Tokenizer
 from elmo_framework.data.vocabulary import Counts, Vocabularies
+from elmo_framework.errors import DataError, shown
 from elmo_framework.metrics.metric import Metric
 from elmo_framework.metrics.squad import SquadScores
 from elmo_framework.model.task import Collator, HeadTask, PredictionFormat

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from elmo_framework.data.columns import CellError
+from elmo_framework.data.formats.columns import CellError
 from elmo_framework.data.tagging import spans
 
 _CELL = re.compile(r"(?:\(([^()*]+))?\*(\)?)")

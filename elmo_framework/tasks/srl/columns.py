@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from elmo_framework.common.errors import DataError
-from elmo_framework.common.plural import plural
-from elmo_framework.data.columns import placed_cells
+from elmo_framework.console import plural
+from elmo_framework.data.formats.columns import placed_cells
+from elmo_framework.errors import DataError
 from elmo_framework.tasks.srl.brackets import tags_of
 from elmo_framework.tasks.srl.example import Proposition
 

@@ -8,13 +8,13 @@ from itertools import combinations
 from pathlib import Path
 from typing import ClassVar, NamedTuple, final
 
-from elmo_framework.common.errors import DataError, allowed
-from elmo_framework.data.columns import Block, Row, conllu_metadata, read_conllu
-from elmo_framework.data.file_formats import FileFormat
+from elmo_framework.data.formats.columns import Block, Row, conllu_metadata, read_conllu
+from elmo_framework.data.formats.file_format import FileFormat
+from elmo_framework.data.formats.text_files import placed, read_lines
 from elmo_framework.data.inputs import other_fields
-from elmo_framework.data.paths import placed, read_lines
 from elmo_framework.data.reader import DatasetReader
 from elmo_framework.data.tagging import Span
+from elmo_framework.errors import DataError, allowed
 from elmo_framework.tasks.srl.example import Proposition, SrlSentence
 from elmo_framework.tasks.srl.reader import PropositionReader, UnlabeledSentence
 

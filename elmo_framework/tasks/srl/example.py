@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from elmo_framework.common.plural import plural
+from elmo_framework.console import plural
 
 
 class Proposition(NamedTuple):

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 
-from elmo_framework.common.errors import DataError
-from elmo_framework.data.columns import one_cell
+from elmo_framework.data.formats.columns import one_cell
 from elmo_framework.data.labels import excerpt
+from elmo_framework.errors import DataError
 from elmo_framework.tasks.srl.brackets import cells_of
 from elmo_framework.tasks.srl.example import Proposition, SrlExample
 

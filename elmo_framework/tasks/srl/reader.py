@@ -9,13 +9,13 @@ from math import inf
 from pathlib import Path
 from typing import Any, ClassVar, NamedTuple, final
 
-from elmo_framework.common.bounds import Count
-from elmo_framework.common.plural import plural
-from elmo_framework.data.columns import read_blocks, split_cells
-from elmo_framework.data.conll2012 import read_conll2012
-from elmo_framework.data.file_formats import FileFormat
+from elmo_framework.config.types import Count
+from elmo_framework.console import plural
+from elmo_framework.data.formats.columns import read_blocks, split_cells
+from elmo_framework.data.formats.conll2012 import read_conll2012
+from elmo_framework.data.formats.file_format import FileFormat
+from elmo_framework.data.formats.text_files import parsed_lines
 from elmo_framework.data.inputs import PredictionInput
-from elmo_framework.data.paths import parsed_lines
 from elmo_framework.data.reader import DatasetReader, FileReader
 from elmo_framework.data.tagging import parse_tag
 from elmo_framework.tasks.srl.columns import propositions_of

@@ -12,11 +12,10 @@ from jaxtyping import Float
 from torch import Tensor, nn
 from torch.nn import functional
 
-from elmo_framework.common.bounds import Dim
-from elmo_framework.common.component import Injected, Lazy
+from elmo_framework.config.types import Dim, Injected, Lazy
 from elmo_framework.data.tagging import allowed_transitions
 from elmo_framework.data.vocabulary import Vocabularies
-from elmo_framework.embedders.placement import joined_dim
+from elmo_framework.embedders.concat import joined_dim
 from elmo_framework.embedders.text_embedder import TextEmbedder
 from elmo_framework.embedders.token_embedder import TokenEmbedder
 from elmo_framework.encoders.encoder import Encoder

@@ -8,13 +8,13 @@ from typing import Any, ClassVar, final
 
 from rich.text import Text
 
-from elmo_framework.common.errors import DataError
-from elmo_framework.data.colours import bracketed, colour_of
+from elmo_framework.data.highlighting import bracketed, colour_of
 from elmo_framework.data.inputs import given_words, only_key
 from elmo_framework.data.tagging import all_tags, span_objects, spans
 from elmo_framework.data.text import Indexer
 from elmo_framework.data.tokenizer import Tokenizer
 from elmo_framework.data.vocabulary import Counts, Vocabularies
+from elmo_framework.errors import DataError
 from elmo_framework.metrics.metric import Metric
 from elmo_framework.metrics.srl import SrlEval
 from elmo_framework.model.task import Collator, HeadTask, PredictionFormat

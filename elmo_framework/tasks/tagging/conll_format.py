@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 
-from elmo_framework.data.columns import one_cell
+from elmo_framework.data.formats.columns import one_cell
 from elmo_framework.data.tagging import conlleval_tags
 from elmo_framework.tasks.tagging.example import TaggedSentence
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from elmo_framework.common.plural import plural
+from elmo_framework.console import plural
 
 
 @dataclass(frozen=True, slots=True)

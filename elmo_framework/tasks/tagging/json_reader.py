@@ -6,12 +6,12 @@ from collections.abc import Collection, Iterator, Sequence
 from pathlib import Path
 from typing import ClassVar, final
 
-from elmo_framework.common.bounds import Count
-from elmo_framework.data.file_formats import FileFormat
-from elmo_framework.data.paths import placed
+from elmo_framework.config.types import Count
+from elmo_framework.data.formats.file_format import FileFormat
+from elmo_framework.data.formats.records import Record, read_objects, words_of
+from elmo_framework.data.formats.text_files import placed
 from elmo_framework.data.reader import DatasetReader
 from elmo_framework.data.record_reader import RecordReader
-from elmo_framework.data.records import Record, read_objects, words_of
 from elmo_framework.data.tagging import Scheme
 from elmo_framework.tasks.tagging.example import TaggedSentence
 from elmo_framework.tasks.tagging.span_tags import tags_in_scheme

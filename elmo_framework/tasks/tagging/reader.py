@@ -6,14 +6,14 @@ from collections.abc import Collection, Iterator, Mapping
 from pathlib import Path
 from typing import ClassVar, Literal, final
 
-from elmo_framework.common.bounds import Count
-from elmo_framework.common.errors import DataError
-from elmo_framework.common.plural import plural
-from elmo_framework.data.columns import Row, read_sentences
-from elmo_framework.data.file_formats import FileFormat
+from elmo_framework.config.types import Count
+from elmo_framework.console import plural
+from elmo_framework.data.formats.columns import Row, read_sentences
+from elmo_framework.data.formats.file_format import FileFormat
 from elmo_framework.data.inputs import PredictionInput
 from elmo_framework.data.reader import DatasetReader, FileReader
 from elmo_framework.data.tagging import Scheme
+from elmo_framework.errors import DataError
 from elmo_framework.tasks.tagging.example import TaggedSentence
 from elmo_framework.tasks.tagging.span_tags import tags_of_lines
 

@@ -8,14 +8,14 @@ from typing import Annotated, ClassVar, final
 
 from annotated_types import MinLen
 
-from elmo_framework.common.bounds import Count
-from elmo_framework.common.errors import DataError
-from elmo_framework.data.columns import split_cells
-from elmo_framework.data.file_formats import FileFormat, FileSample
+from elmo_framework.config.types import Count
+from elmo_framework.data.formats.columns import split_cells
+from elmo_framework.data.formats.file_format import FileFormat, FileSample
+from elmo_framework.data.formats.text_files import parsed_lines
 from elmo_framework.data.inputs import PredictionInput
-from elmo_framework.data.paths import parsed_lines
 from elmo_framework.data.reader import DatasetReader, FileReader
 from elmo_framework.data.tagging import Scheme
+from elmo_framework.errors import DataError
 from elmo_framework.tasks.tagging.example import TaggedSentence
 from elmo_framework.tasks.tagging.span_tags import tags_in_scheme
 

@@ -6,7 +6,7 @@ from typing import Annotated, Literal, final
 
 from annotated_types import Ge, Lt
 
-from elmo_framework.common.component import Injected, Lazy
+from elmo_framework.config.types import Injected, Lazy
 from elmo_framework.data.vocabulary import Vocabularies
 from elmo_framework.embedders.text_embedder import TextEmbedder
 from elmo_framework.embedders.token_embedder import TokenEmbedder

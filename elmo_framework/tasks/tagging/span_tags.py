@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from elmo_framework.common.errors import DataError
-from elmo_framework.data.columns import CellError
+from elmo_framework.data.formats.columns import CellError
 from elmo_framework.data.tagging import Scheme, beginnings, convert, parse_tag
+from elmo_framework.errors import DataError
 
 
 def tags_in_scheme(

@@ -9,15 +9,15 @@ from operator import itemgetter
 from pathlib import Path
 from typing import ClassVar, TypeAlias, final
 
-from elmo_framework.common.bounds import Count
-from elmo_framework.common.errors import DataError, allowed
-from elmo_framework.data.columns import Row
-from elmo_framework.data.file_formats import FileFormat
+from elmo_framework.config.types import Count
+from elmo_framework.data.formats.columns import Row
+from elmo_framework.data.formats.file_format import FileFormat
+from elmo_framework.data.formats.records import Separator, column_names, read_cells
+from elmo_framework.data.formats.text_files import at_least_one
 from elmo_framework.data.inputs import PredictionInput
-from elmo_framework.data.paths import at_least_one
 from elmo_framework.data.reader import DatasetReader, FileReader
-from elmo_framework.data.records import Separator, column_names, read_cells
 from elmo_framework.data.tagging import Scheme
+from elmo_framework.errors import DataError, allowed
 from elmo_framework.tasks.tagging.example import TaggedSentence
 from elmo_framework.tasks.tagging.span_tags import tags_of_lines
 

@@ -11,15 +11,15 @@ from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 from torch.nn import functional
 
-from elmo_framework.common.component import Lazy
+from elmo_framework.config.types import Lazy
 from elmo_framework.data.tagging import Scheme, allowed_transitions, scheme_of, spans
 from elmo_framework.data.text import TextBatch
 from elmo_framework.data.vocabulary import Vocabularies, Vocabulary
-from elmo_framework.embedders.placement import joined, joined_dim
+from elmo_framework.embedders.concat import joined, joined_dim
 from elmo_framework.embedders.text_embedder import TextEmbedder
 from elmo_framework.embedders.token_embedder import TokenEmbedder
 from elmo_framework.encoders.encoder import Encoder
-from elmo_framework.metrics.shares import share
+from elmo_framework.metrics.ratios import share
 from elmo_framework.model.head import Head, HeadOutput
 from elmo_framework.model.model import Output
 from elmo_framework.nn.crf import ConditionalRandomField, Constraints

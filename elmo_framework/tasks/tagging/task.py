@@ -9,7 +9,6 @@ from typing import Any, ClassVar, final
 
 from rich.text import Text
 
-from elmo_framework.common.errors import DataError
 from elmo_framework.data.inputs import given_words, only_key
 from elmo_framework.data.labels import excerpt
 from elmo_framework.data.tagging import (
@@ -25,13 +24,14 @@ from elmo_framework.data.tagging import (
 from elmo_framework.data.text import Indexer
 from elmo_framework.data.tokenizer import Tokenizer
 from elmo_framework.data.vocabulary import Counts, Vocabularies
+from elmo_framework.errors import DataError
 from elmo_framework.metrics.metric import Metric
 from elmo_framework.metrics.span_f1 import SpanF1
 from elmo_framework.model.task import Collator, HeadTask, PredictionFormat
 from elmo_framework.tasks.tagging.batch import TaggingBatch, TaggingCollator
-from elmo_framework.tasks.tagging.colours import coloured
 from elmo_framework.tasks.tagging.conll_format import conll_columns
 from elmo_framework.tasks.tagging.example import TaggedSentence
+from elmo_framework.tasks.tagging.highlighting import coloured
 
 _log = logging.getLogger(__name__)
 

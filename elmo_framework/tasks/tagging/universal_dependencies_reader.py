@@ -6,9 +6,9 @@ from collections.abc import Collection, Iterator
 from pathlib import Path
 from typing import ClassVar, final
 
-from elmo_framework.common.bounds import Count
-from elmo_framework.data.columns import conllu_metadata, read_conllu
-from elmo_framework.data.file_formats import FileFormat
+from elmo_framework.config.types import Count
+from elmo_framework.data.formats.columns import conllu_metadata, read_conllu
+from elmo_framework.data.formats.file_format import FileFormat
 from elmo_framework.data.inputs import PredictionInput, other_fields
 from elmo_framework.data.reader import DatasetReader, FileReader
 from elmo_framework.tasks.tagging.example import TaggedSentence

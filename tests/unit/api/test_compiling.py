@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from elmo_framework import Elmo, batch_to_ids
-from elmo_framework.bilm.load import bilm_files, read_bilm
+from elmo_framework.bilm.files.load import bilm_files, read_bilm
 
 REFUSED = "a biLM cannot be exported or traced"
 COMPILE = """

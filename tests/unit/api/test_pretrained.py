@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from elmo_framework import load_bilm
-from elmo_framework.common.errors import DataError
+from elmo_framework.errors import DataError
 from tests.numpy_bilm import NumpyBiLm
 
 SENTENCES = [["Wörter", "are", "words"], [], ["a"], ["are", "many", "!"], ["a"]]

@@ -8,10 +8,10 @@ import torch
 from random_bilm import main, write_random_bilm
 
 from elmo_framework.bilm.bilm import BiLm
-from elmo_framework.bilm.load import bilm_files, read_bilm
-from elmo_framework.common.build import parse
-from elmo_framework.common.errors import ElmoFrameworkError
+from elmo_framework.bilm.files.load import bilm_files, read_bilm
+from elmo_framework.config.parse import parse
 from elmo_framework.data.vocabulary import Vocabularies
+from elmo_framework.errors import ElmoFrameworkError
 from elmo_framework.model.model import Model
 from elmo_framework.training.seeds import seed_everything
 from tests.numpy_bilm import NumpyBiLm

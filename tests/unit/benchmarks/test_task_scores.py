@@ -9,8 +9,8 @@ from children import Children
 from task_scores import Run
 
 from elmo_framework import components
-from elmo_framework.common import build
-from elmo_framework.common.config import Config
+from elmo_framework.config import parse
+from elmo_framework.config.load import Config
 from elmo_framework.experiment.experiment import Experiment
 
 
@@ -86,6 +86,6 @@ def test_every_run_has_a_configuration_without_errors_but_missing_data(
     overrides = [arguments[at + 1] for at, word in enumerate(arguments) if word == "-o"]
     components.load()
     config = Config.load(Path(arguments[4]), overrides=overrides)
-    problems = build.check(Experiment, config.raw, source=config.source).problems
+    problems = parse.check(Experiment, config.raw, source=config.source).problems
     assert {problem.path.rpartition(".")[2] for problem in problems} <= {"pretrained_file"}
     assert config.raw["train_fraction"] == share

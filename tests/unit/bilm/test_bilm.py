@@ -5,12 +5,12 @@ import pytest
 import torch
 
 from elmo_framework.bilm.bilm import BiLm, BiLmOutput, without_boundaries
-from elmo_framework.bilm.load import bilm_files, read_bilm
-from elmo_framework.common.build import parse
-from elmo_framework.common.errors import BuildError
+from elmo_framework.bilm.files.load import bilm_files, read_bilm
+from elmo_framework.config.parse import parse
 from elmo_framework.data.text import collate_text
+from elmo_framework.errors import BuildError
 from tests.numpy_bilm import NumpyBiLm
-from tests.unit.bilm.conftest import SENTENCES
+from tests.unit.conftest import SENTENCES
 
 SETTINGS = [
     {},

@@ -3,8 +3,8 @@ import torch
 
 from elmo_framework.bilm.bilm import BiLm
 from elmo_framework.bilm.context_layers import ContextLayers
-from elmo_framework.common.build import parse
-from elmo_framework.common.filled import filled
+from elmo_framework.config.parse import parse
+from elmo_framework.config.resolve import filled
 
 MASK = torch.tensor([[True] * 3, [True, False, False], [False] * 3])
 

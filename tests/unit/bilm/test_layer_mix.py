@@ -2,8 +2,8 @@ import pytest
 import torch
 
 from elmo_framework.bilm.layer_mix import LayerMix
-from elmo_framework.common.build import parse
-from elmo_framework.common.errors import BuildError
+from elmo_framework.config.parse import parse
+from elmo_framework.errors import BuildError
 from elmo_framework.model.model import Gauged, Penalized
 from elmo_framework.nn.scalar_mix import normalize_layers
 

@@ -4,9 +4,9 @@ import torch
 
 from elmo_framework.bilm.bilm import BiLm
 from elmo_framework.bilm.token_encoder import CharCnnTokenEncoder, TokenEncoder
-from elmo_framework.common.build import parse
-from elmo_framework.common.errors import BuildError, ConfigError
-from elmo_framework.common.filled import filled
+from elmo_framework.config.parse import parse
+from elmo_framework.config.resolve import filled
+from elmo_framework.errors import BuildError, ConfigError
 from tests.numpy_bilm import NumpyBiLm
 
 WORDS = ["", "a", "<S>", "characters-and-more", "Wörter"]

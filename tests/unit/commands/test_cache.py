@@ -4,9 +4,9 @@ from pathlib import Path
 import pytest
 import torch
 
-from elmo_framework.bilm.load import bilm_files, reference
-from elmo_framework.bilm.stored import StoredBiLm
+from elmo_framework.bilm.files.load import bilm_files, reference
 from elmo_framework.commands.main import main
+from elmo_framework.layers.cache.cached_bilm import StoredBiLm
 from tests.numpy_bilm import NumpyBiLm
 
 

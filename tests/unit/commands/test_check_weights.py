@@ -3,7 +3,7 @@ from pathlib import Path
 
 import pytest
 
-from elmo_framework.bilm.load import bilm_files, reference
+from elmo_framework.bilm.files.load import bilm_files, reference
 from elmo_framework.commands.main import main
 from tests.numpy_bilm import NumpyBiLm
 

@@ -11,7 +11,7 @@ import pytest
 
 from elmo_framework.commands.command import Command
 from elmo_framework.commands.main import COMMANDS, main
-from elmo_framework.common.outputs import BILM_PARTS
+from elmo_framework.io.outputs import BILM_PARTS
 from tests.redirection import standard_output_to
 
 WRITING = [command for command in COMMANDS if type(command).outputs is not Command.outputs]

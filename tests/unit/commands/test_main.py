@@ -10,7 +10,7 @@ import pytest
 from elmo_framework.commands import main as module
 from elmo_framework.commands.command import Command
 from elmo_framework.commands.main import COMMANDS, main
-from elmo_framework.common.errors import DataError
+from elmo_framework.errors import DataError
 from elmo_framework.version import VERSION
 
 

@@ -7,8 +7,8 @@ from jsonschema import Draft202012Validator
 
 from elmo_framework import components
 from elmo_framework.commands.main import main
-from elmo_framework.common import registry
-from elmo_framework.common.registry import members
+from elmo_framework.config import registry
+from elmo_framework.config.registry import members
 from elmo_framework.data.tokenizer import Tokenizer
 
 CONFIG = {

@@ -3,7 +3,7 @@ from pathlib import Path
 import pytest
 
 from elmo_framework.commands.main import main
-from elmo_framework.common.component import Lazy
+from elmo_framework.config.types import Lazy
 from elmo_framework.experiment import check
 from elmo_framework.experiment import train as training
 from elmo_framework.experiment.check import CheckResult

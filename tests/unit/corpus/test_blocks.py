@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from elmo_framework.common.errors import DataError
 from elmo_framework.corpus.blocks import Block, read_blocks, text_files
+from elmo_framework.errors import DataError
 
 LINES = [f"line {number}\n" for number in range(40)]
 

@@ -3,8 +3,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from elmo_framework.common.errors import DataError
 from elmo_framework.corpus.held_out import hash_limit
+from elmo_framework.errors import DataError
 
 PARTS = [np.array([9, 3, 3], np.uint64), np.array([], np.uint64), np.array([5, 7], np.uint64)]
 

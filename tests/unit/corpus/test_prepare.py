@@ -15,14 +15,14 @@ import pytest
 from filelock import FileLock
 
 from elmo_framework.commands.main import main
-from elmo_framework.common.errors import DataError, RunError, StoppedError
-from elmo_framework.common.outputs import Output, check_outputs
-from elmo_framework.corpus import draft, drafting, manifest
+from elmo_framework.corpus import drafting, manifest, tokenize
 from elmo_framework.corpus import prepare as module
-from elmo_framework.corpus.draft import Draft
 from elmo_framework.corpus.manifest import Manifest
 from elmo_framework.corpus.prepare import PreparationJob, prepare
+from elmo_framework.corpus.tokenize import Draft
 from elmo_framework.corpus.workplace import Workplace
+from elmo_framework.errors import DataError, RunError, StoppedError
+from elmo_framework.io.outputs import Output, check_outputs
 from elmo_framework.tasks.language_modeling.task import LanguageModelingTask
 from tests.unit.corpus.conftest import TEXT, Make, contents, many_sentences, read, sentences
 
@@ -475,7 +475,7 @@ def test_the_draft_of_a_block_without_words_can_be_read(tmp_path: Path) -> None:
     empty = Draft.of(drafting.Block(0, (), 0), drafting.Splitter("whitespace", "whitespace"))
     empty.save(tmp_path / "draft.npz")
     assert Draft.load(tmp_path / "draft.npz").words == []
-    assert len(draft.load_hashes(tmp_path / "draft.npz")) == 0
+    assert len(tokenize.load_hashes(tmp_path / "draft.npz")) == 0
 
 
 @pytest.mark.usefixtures("small_blocks")

@@ -8,11 +8,11 @@ from typing import Any
 import numpy as np
 import pytest
 
-from elmo_framework.common.errors import DataError
-from elmo_framework.common.files import digest
 from elmo_framework.corpus import parts
 from elmo_framework.corpus.prepared import PreparedPart, Shards
 from elmo_framework.data.characters import ElmoCharacterIndexer
+from elmo_framework.errors import DataError
+from elmo_framework.io.files import digest
 from tests.unit.corpus.conftest import Make, many_sentences, read
 
 

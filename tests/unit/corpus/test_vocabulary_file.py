@@ -4,13 +4,13 @@ from pathlib import Path
 
 import pytest
 
-from elmo_framework.common.errors import DataError
 from elmo_framework.corpus.vocabulary_file import (
     as_counts,
     read_vocabulary_file,
     vocabulary_text,
 )
 from elmo_framework.data.vocabulary import Vocabularies
+from elmo_framework.errors import DataError
 from elmo_framework.tasks.language_modeling.vocabulary import target_vocabulary
 
 SPECIAL = "<S>\n</S>\n<UNK>\n"

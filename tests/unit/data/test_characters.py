@@ -2,10 +2,12 @@ import pickle
 
 import numpy as np
 import pytest
+import torch
 
 from elmo_framework.data.characters import (
     NUM_CHARACTERS,
     PADDING_ID,
+    ByteIndexer,
     ElmoCharacterIndexer,
     character_row,
 )
@@ -88,3 +90,34 @@ def test_as_many_characters_as_ids_with_that_of_padding() -> None:
     longest = "".join(map(chr, range(0x100)))
     ids = {PADDING_ID, *ElmoCharacterIndexer(600).ids([longest, "<S>", "</S>"]).flatten().tolist()}
     assert max(ids) == NUM_CHARACTERS - 1
+
+
+def test_a_word_is_its_utf8_bytes_between_two_marks():
+    assert ByteIndexer(50).ids(["aé", "b"]).tolist() == [
+        [257, 98, 196, 170, 258],
+        [257, 99, 258, 0, 0],
+    ]
+
+
+def test_a_long_word_loses_its_last_bytes_and_keeps_its_marks():
+    assert ByteIndexer(4).ids(["abc"]).tolist() == [[257, 98, 99, 258]]
+
+
+def test_a_word_without_bytes_is_its_marks():
+    assert ByteIndexer(50).ids(["", "\ud800"]).tolist() == [[257, 258], [257, 258]]
+
+
+def test_a_batch_is_as_wide_as_its_longest_word():
+    indexer = ByteIndexer(50)
+
+    ids = collate_text([["a"], ["abc", "de"], []], [indexer]).ids[indexer.key]
+
+    assert ids.shape == (3, 2, 5)
+    assert ids[0].tolist() == [[257, 98, 258, 0, 0], [0] * 5]
+    assert torch.equal(ids[2], torch.zeros(2, 5, dtype=torch.long))
+
+
+def test_a_byte_indexer_can_be_sent_to_another_process():
+    indexer = ByteIndexer(7)
+
+    assert pickle.loads(pickle.dumps(indexer)).key == indexer.key == "bytes:max_characters=7"

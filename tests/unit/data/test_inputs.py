@@ -1,8 +1,8 @@
 import pytest
 
-from elmo_framework.common.errors import DataError
 from elmo_framework.data.inputs import PredictionInput, given_words, only_key, other_fields
 from elmo_framework.data.tokenizer import WhitespaceTokenizer
+from elmo_framework.errors import DataError
 
 TOKENIZER = WhitespaceTokenizer()
 

@@ -1,7 +1,6 @@
 import pytest
 import torch
 
-from elmo_framework.common.errors import DataError
 from elmo_framework.data.labels import (
     Classification,
     classifications,
@@ -11,6 +10,7 @@ from elmo_framework.data.labels import (
     required_label,
 )
 from elmo_framework.data.vocabulary import Vocabulary
+from elmo_framework.errors import DataError
 
 LABELS = Vocabulary(["no", "yes"], name="labels")
 

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from elmo_framework.common.errors import DataError
 from elmo_framework.data.reader import FileReader
+from elmo_framework.errors import DataError
 
 
 class Lines(FileReader[str]):

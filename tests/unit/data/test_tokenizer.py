@@ -4,14 +4,14 @@ from itertools import pairwise
 
 import pytest
 
-from elmo_framework.common.build import parse
-from elmo_framework.common.errors import BuildError, DataError
+from elmo_framework.config.parse import parse
 from elmo_framework.data.tokenizer import (
     CharacterTokenizer,
     SpacyTokenizer,
     Tokenizer,
     WhitespaceTokenizer,
 )
+from elmo_framework.errors import BuildError, DataError
 
 
 def test_whitespace_separates_words_and_lines_are_sentences():

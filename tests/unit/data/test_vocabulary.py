@@ -3,8 +3,8 @@ from pathlib import Path
 
 import pytest
 
-from elmo_framework.common.errors import DataError
 from elmo_framework.data.vocabulary import Vocabularies
+from elmo_framework.errors import DataError
 
 
 def test_what_is_saved_is_loaded(tmp_path: Path):

@@ -5,7 +5,7 @@ from torch import Tensor, nn
 import elmo_framework.encoders.bag_of_embeddings
 import elmo_framework.encoders.cnn
 import elmo_framework.encoders.lstm  # noqa: F401
-from elmo_framework.common.build import parse
+from elmo_framework.config.parse import parse
 from elmo_framework.data.text import collate_text
 from elmo_framework.embedders.character_encoding import CharacterEncodingTokenEmbedder
 from elmo_framework.embedders.token_embedder import TokenEmbedder

@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 import torch
 
-from elmo_framework.common.build import parse
-from elmo_framework.common.errors import DataError
+from elmo_framework.config.parse import parse
 from elmo_framework.data.text import collate_text
 from elmo_framework.embedders.context2vec import Context2vecTokenEmbedder
 from elmo_framework.embedders.token_embedder import TokenEmbedder
+from elmo_framework.errors import DataError
 from tests.unit.embedders.published_files import (
     CONTEXT2VEC_UNIT,
     CONTEXT2VEC_WORDS,

@@ -7,12 +7,12 @@ import pytest
 import torch
 
 from elmo_framework.bilm.bilm import BiLm
-from elmo_framework.bilm.published import PACKAGED
-from elmo_framework.common.build import parse
-from elmo_framework.common.errors import BuildError, DataError
+from elmo_framework.bilm.files.published import PACKAGED
+from elmo_framework.config.parse import parse
 from elmo_framework.data.text import TextBatch, collate_text
 from elmo_framework.embedders.elmo import ElmoTokenEmbedder
 from elmo_framework.embedders.token_embedder import TokenEmbedder
+from elmo_framework.errors import BuildError, DataError
 from elmo_framework.model.model import Carrying, Reference
 from tests.numpy_bilm import NumpyBiLm
 

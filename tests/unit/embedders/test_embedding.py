@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 import torch
 
-from elmo_framework.common.build import parse
+from elmo_framework.config.parse import parse
 from elmo_framework.data.text import TextBatch, collate_text
 from elmo_framework.data.vocabulary import Vocabularies
 from elmo_framework.embedders.embedding import EmbeddingTokenEmbedder

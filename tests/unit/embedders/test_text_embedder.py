@@ -4,11 +4,11 @@ import pytest
 import torch
 
 import elmo_framework.embedders.embedding  # noqa: F401
-from elmo_framework.common.build import parse
-from elmo_framework.common.errors import BuildError
+from elmo_framework.config.parse import parse
 from elmo_framework.data.text import collate_text
 from elmo_framework.data.vocabulary import Vocabularies
 from elmo_framework.embedders.text_embedder import TextEmbedder
+from elmo_framework.errors import BuildError
 
 WORDS = Vocabularies({"words": Counter(["the", "dog"])})
 

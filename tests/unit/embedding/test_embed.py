@@ -18,19 +18,19 @@ import h5py
 import numpy as np
 import pytest
 
-from elmo_framework.bilm.frozen import FrozenBiLm
-from elmo_framework.bilm.layer_reader import LayerReader
-from elmo_framework.bilm.load import bilm_files, read_bilm
-from elmo_framework.common import resumable_output
-from elmo_framework.common.errors import DataError, RunError, StoppedError
-from elmo_framework.common.outputs import Output, check_outputs
-from elmo_framework.common.resumable_output import ResumableOutput
+from elmo_framework.bilm.files.load import bilm_files, read_bilm
 from elmo_framework.embedding import embed as embedding
 from elmo_framework.embedding.embed import embed
 from elmo_framework.embedding.job import EmbeddingJob
-from elmo_framework.embedding.layout import Hdf5Layout
+from elmo_framework.embedding.vector_file_format import Hdf5Layout
 from elmo_framework.embedding.vector_output import VectorOutput, VectorWriter
+from elmo_framework.errors import DataError, RunError, StoppedError
 from elmo_framework.experiment import slow_path
+from elmo_framework.io import resumable_output
+from elmo_framework.io.outputs import Output, check_outputs
+from elmo_framework.io.resumable_output import ResumableOutput
+from elmo_framework.layers.frozen import FrozenBiLm
+from elmo_framework.layers.layer_encoder import LayerReader
 from tests.unit.embedding.conftest import TEXT
 
 Jobs = Callable[..., EmbeddingJob]

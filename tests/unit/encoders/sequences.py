@@ -5,7 +5,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from elmo_framework.common.build import parse
+from elmo_framework.config.parse import parse
 from elmo_framework.encoders.encoder import Encoder
 from elmo_framework.encoders.pooler import Pooler
 

@@ -7,8 +7,8 @@ import elmo_framework.encoders.feedforward
 import elmo_framework.encoders.gru
 import elmo_framework.encoders.lstm
 import elmo_framework.encoders.pass_through  # noqa: F401
-from elmo_framework.common.errors import BuildError, ConfigError
 from elmo_framework.encoders.recurrent import RecurrentEncoder
+from elmo_framework.errors import BuildError, ConfigError
 from tests.unit.encoders import sequences
 from tests.unit.encoders.sequences import INPUT_DIM, LENGTHS, MASK
 

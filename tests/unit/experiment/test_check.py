@@ -6,7 +6,7 @@ import pytest
 
 from elmo_framework import components
 from elmo_framework.commands.main import main
-from elmo_framework.common.config import Config
+from elmo_framework.config.load import Config
 from elmo_framework.experiment.check import CheckResult, check_config
 from elmo_framework.experiment.experiment import Experiment
 

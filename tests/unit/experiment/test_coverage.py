@@ -3,7 +3,7 @@ from pathlib import Path
 from typing import Any
 
 from elmo_framework import components
-from elmo_framework.common.build import parse
+from elmo_framework.config.parse import parse
 from elmo_framework.experiment.coverage import word_coverage
 from elmo_framework.experiment.data_sets import count_vocabularies
 from elmo_framework.experiment.experiment import Experiment

@@ -4,7 +4,7 @@ from typing import Any
 import pytest
 
 from elmo_framework import components
-from elmo_framework.common.build import parse
+from elmo_framework.config.parse import parse
 from elmo_framework.corpus.prepare import PreparationJob, prepare
 from elmo_framework.data.source import Share
 from elmo_framework.data.vocabulary import Vocabularies

@@ -5,11 +5,11 @@ from typing import Any
 import pytest
 
 from elmo_framework import components
-from elmo_framework.common.build import parse
-from elmo_framework.common.component import Lazy
-from elmo_framework.common.config import Config
-from elmo_framework.common.errors import ConfigError
-from elmo_framework.common.filled import filled
+from elmo_framework.config.load import Config
+from elmo_framework.config.parse import parse
+from elmo_framework.config.resolve import filled
+from elmo_framework.config.types import Lazy
+from elmo_framework.errors import ConfigError
 from elmo_framework.experiment.experiment import Experiment
 from elmo_framework.experiment.model_report import (
     ModelReport,

@@ -6,7 +6,7 @@ import torch
 from torch import nn
 
 from elmo_framework import components
-from elmo_framework.common.build import parse
+from elmo_framework.config.parse import parse
 from elmo_framework.experiment.parameter_counts import (
     Amount,
     PlaceholderVocabularies,

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from elmo_framework.common.errors import RunError
+from elmo_framework.errors import RunError
 from elmo_framework.experiment.prediction_formats import prediction_format
 from elmo_framework.model.task import HeadTask
 from elmo_framework.tasks.tagging.example import TaggedSentence

@@ -10,10 +10,10 @@ from typing import Any
 
 import pytest
 
-from elmo_framework.common.build import parse
-from elmo_framework.common.errors import DataError, RunError
+from elmo_framework.config.parse import parse
 from elmo_framework.data.reader import DatasetReader
 from elmo_framework.data.tokenizer import WhitespaceTokenizer
+from elmo_framework.errors import DataError, RunError
 from elmo_framework.experiment.prediction_inputs import InputForm, InputReader, dataset_reader
 from elmo_framework.tasks.classification.task import TextClassificationTask
 from elmo_framework.tasks.coreference.task import CoreferenceTask

@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from elmo_framework import components
-from elmo_framework.common import build
+from elmo_framework.config import parse
 from elmo_framework.experiment.experiment import Experiment
 from elmo_framework.experiment.preflight import preflight
 
@@ -42,7 +42,7 @@ def tagger(token_embedder: dict[str, Any]) -> dict[str, Any]:
 
 
 def problems(**changes: object) -> list[str]:
-    checked = build.check(Experiment, raw(**changes), source="ner.jsonnet")
+    checked = parse.check(Experiment, raw(**changes), source="ner.jsonnet")
     assert checked.component is not None
     return list(map(str, preflight(checked.component)))
 

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from elmo_framework.common.errors import RunError
+from elmo_framework.errors import RunError
 from elmo_framework.experiment.run_directory import RunDirectory
 
 

@@ -12,13 +12,11 @@ import torch
 from pydantic import ValidationError
 from torch import nn
 
-from elmo_framework.common import plain
-from elmo_framework.common.config import Config
-from elmo_framework.common.errors import dotted
-from elmo_framework.common.hints import parts
-from elmo_framework.common.registry import families, members
-from elmo_framework.common.shapes import Options, Plain, leaf
-from elmo_framework.common.signature import Parameter, configurable
+from elmo_framework.config import plain
+from elmo_framework.config.load import Config
+from elmo_framework.config.registry import families, members
+from elmo_framework.config.signature import Options, Parameter, Plain, configurable, leaf, parts
+from elmo_framework.errors import dotted
 from elmo_framework.experiment import budget
 from elmo_framework.experiment.budget import size_budget
 from elmo_framework.experiment.check import check_config

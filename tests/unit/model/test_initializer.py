@@ -6,8 +6,8 @@ import pytest
 import torch
 from torch import Tensor, nn
 
-from elmo_framework.common.build import parse
-from elmo_framework.common.registry import members
+from elmo_framework.config.parse import parse
+from elmo_framework.config.registry import members
 from elmo_framework.model.initializer import Initializer
 from elmo_framework.nn.gates import Gates
 

@@ -2,7 +2,7 @@ from typing import Any
 
 import pytest
 
-from elmo_framework.common.build import parse
+from elmo_framework.config.parse import parse
 from elmo_framework.data.vocabulary import Vocabularies
 from elmo_framework.embedders.text_embedder import TextEmbedder
 from elmo_framework.embedders.token_embedder import TokenEmbedder

@@ -4,11 +4,10 @@ import pytest
 import torch
 from torch import nn
 
-from elmo_framework.common.build import parse
-from elmo_framework.common.component import Lazy
-from elmo_framework.common.errors import ConfigError
-from elmo_framework.common.registry import Registrable
-from elmo_framework.common.sizes import collecting_size_problems
+from elmo_framework.config.parse import parse
+from elmo_framework.config.registry import Registrable
+from elmo_framework.config.types import Lazy, collecting_size_problems
+from elmo_framework.errors import ConfigError
 from elmo_framework.model.initializer import Initializers
 from elmo_framework.model.parameter_rules import initialize, penalties, total_penalty
 from elmo_framework.model.regularizer import Regularizers

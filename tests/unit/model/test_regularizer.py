@@ -1,7 +1,7 @@
 import pytest
 import torch
 
-from elmo_framework.common.build import parse
+from elmo_framework.config.parse import parse
 from elmo_framework.model.regularizer import Regularizer
 
 WEIGHT = torch.tensor([[3.0, -4.0], [0.0, 1.0]], requires_grad=True)

@@ -5,8 +5,8 @@ import torch
 from safetensors.torch import load_file, save_file
 from torch import nn
 
-from elmo_framework.common import files
-from elmo_framework.common.errors import DataError
+from elmo_framework.errors import DataError
+from elmo_framework.io import files
 from elmo_framework.model.tensor_files import converted, load_tensors, save_tensors
 
 

@@ -2,7 +2,7 @@ import pytest
 import torch
 from torch import nn
 
-from elmo_framework.common.errors import RunError
+from elmo_framework.errors import RunError
 from elmo_framework.model.weights import load_weights
 
 

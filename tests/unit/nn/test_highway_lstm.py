@@ -5,7 +5,7 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
-from elmo_framework.nn import highway_step
+from elmo_framework.kernels import highway_step
 from elmo_framework.nn.highway_lstm import HighwayLstm
 
 SIZES = [4, 3, 3, 1]

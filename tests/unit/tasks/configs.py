@@ -8,7 +8,7 @@ from typing import Any
 
 import _jsonnet
 
-from elmo_framework.common.build import parse
+from elmo_framework.config.parse import parse
 from elmo_framework.experiment.experiment import Experiment
 
 EXPERIMENTS = Path(__file__).parents[3] / "experiments"

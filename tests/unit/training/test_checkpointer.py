@@ -13,9 +13,9 @@ from typing import Any, TypeAlias
 import pytest
 import torch
 
-from elmo_framework.common import files
-from elmo_framework.common.errors import RunError
 from elmo_framework.data.source import Share
+from elmo_framework.errors import RunError
+from elmo_framework.io import files
 from elmo_framework.training import checkpointer as checkpointing
 from elmo_framework.training.checkpointer import Checkpointer
 from elmo_framework.training.process_group import ProcessGroup

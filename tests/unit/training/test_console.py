@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from elmo_framework.common import logs
+from elmo_framework import console as terminal
 from elmo_framework.training.console import Console
-from elmo_framework.training.progress import Progress
+from elmo_framework.training.state import Progress
 from tests.unit.training.test_estimate import report
 from tests.unit.training.toy import Toy
 
@@ -45,7 +45,7 @@ def test_the_evaluation_at_the_start_is_left_out_of_the_remaining_time(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, first: int
 ) -> None:
     now = 0.0
-    monkeypatch.setattr(logs.time, "monotonic", lambda: now)
+    monkeypatch.setattr(terminal.time, "monotonic", lambda: now)
     console = Console(Toy(tmp_path, num_steps=first + 20).trainer)
     console.start(Progress(step=first))
     now = 3600.0

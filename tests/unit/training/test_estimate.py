@@ -10,7 +10,7 @@ import pytest
 import torch
 
 from elmo_framework.training.estimate import Estimate
-from elmo_framework.training.progress import Progress, StepReport
+from elmo_framework.training.state import Progress, StepReport
 from tests.unit.training.toy import Toy
 
 BYTES_OF_WEIGHTS = 4 * (2 * 4 + 4 + 1)

@@ -8,8 +8,8 @@ import pytest
 import torch
 from torch import nn
 
-from elmo_framework.common.build import parse
-from elmo_framework.common.errors import BuildError
+from elmo_framework.config.parse import parse
+from elmo_framework.errors import BuildError
 from elmo_framework.training.optimizer import Optimizer
 
 

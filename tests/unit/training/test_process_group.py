@@ -17,8 +17,8 @@ import torch
 import torch.distributed as dist
 from torch import Tensor, nn
 
-from elmo_framework.common.errors import RunError, StoppedError
 from elmo_framework.data.source import Share
+from elmo_framework.errors import RunError, StoppedError
 from elmo_framework.training import process_group as processes
 from elmo_framework.training.process_group import (
     Peer,

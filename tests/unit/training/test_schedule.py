@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from elmo_framework.common.build import parse
-from elmo_framework.common.errors import ConfigError
+from elmo_framework.config.parse import parse
+from elmo_framework.errors import ConfigError
 from elmo_framework.training.options import TrainerOptions
 from elmo_framework.training.schedule import Moment, Schedule
 

@@ -16,14 +16,14 @@ import pytest
 import torch
 from torch import nn
 
-from elmo_framework.common.build import parse
-from elmo_framework.common.errors import RunError, StoppedError
+from elmo_framework.config.parse import parse
+from elmo_framework.errors import RunError, StoppedError
 from elmo_framework.model.regularizer import Regularizer
 from elmo_framework.training import trainer as trainer_module
+from elmo_framework.training.callback import Observer
 from elmo_framework.training.checkpointer import Checkpointer, Snapshot
-from elmo_framework.training.observer import Observer
 from elmo_framework.training.process_group import process_group
-from elmo_framework.training.progress import Progress, StepReport
+from elmo_framework.training.state import Progress, StepReport
 from tests.two_processes import in_two_processes
 from tests.unit.training.toy import Toy
 

@@ -11,7 +11,7 @@ from typing import Any, ClassVar
 import torch
 from torch import Tensor, nn
 
-from elmo_framework.common.build import parse
+from elmo_framework.config.parse import parse
 from elmo_framework.data.batches import Batches
 from elmo_framework.data.source import Share, SourceContext
 from elmo_framework.data.text import Indexer
@@ -19,11 +19,11 @@ from elmo_framework.data.vocabulary import Counts, Vocabularies
 from elmo_framework.model.model import Model, Output
 from elmo_framework.model.task import Task
 from elmo_framework.training import optimizer, schedule  # noqa: F401
+from elmo_framework.training.callback import Observer, Observers, RunLog
 from elmo_framework.training.checkpointer import Checkpointer
 from elmo_framework.training.evaluator import Evaluator
 from elmo_framework.training.interrupt import Interrupt
 from elmo_framework.training.moving_average import AveragedWeights
-from elmo_framework.training.observer import Observer, Observers, RunLog
 from elmo_framework.training.options import GradientDescent, TrainerOptions
 from elmo_framework.training.process_group import ProcessGroup
 from elmo_framework.training.seeds import seed_everything

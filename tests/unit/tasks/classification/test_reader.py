@@ -3,10 +3,10 @@ from typing import Any
 
 import pytest
 
-from elmo_framework.common.build import parse
-from elmo_framework.common.errors import DataError
+from elmo_framework.config.parse import parse
+from elmo_framework.data.formats.records import Record
 from elmo_framework.data.reader import DatasetReader
-from elmo_framework.data.records import Record
+from elmo_framework.errors import DataError
 from elmo_framework.tasks.classification.example import ClassifiedText
 from elmo_framework.tasks.classification.reader import TextClassificationReader
 

@@ -3,7 +3,7 @@ from typing import Any
 
 import pytest
 
-from elmo_framework.common.errors import DataError
+from elmo_framework.errors import DataError
 from elmo_framework.tasks.classification.example import ClassifiedText
 from elmo_framework.tasks.classification.sst_reader import Phrase, SstReader, read_tree
 

@@ -2,9 +2,9 @@ from typing import Any
 
 import pytest
 
-from elmo_framework.common.errors import DataError
 from elmo_framework.data.labels import Classification
 from elmo_framework.data.tokenizer import WhitespaceTokenizer
+from elmo_framework.errors import DataError
 from elmo_framework.tasks.classification.example import ClassifiedText
 from elmo_framework.tasks.classification.task import TextClassificationTask
 

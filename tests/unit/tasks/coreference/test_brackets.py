@@ -1,6 +1,6 @@
 import pytest
 
-from elmo_framework.data.columns import CellError
+from elmo_framework.data.formats.columns import CellError
 from elmo_framework.tasks.coreference.brackets import Bracketed, decode, encode
 
 

@@ -2,7 +2,7 @@ from pathlib import Path
 
 import pytest
 
-from elmo_framework.common.errors import DataError
+from elmo_framework.errors import DataError
 from elmo_framework.metrics.coreference import Resolution
 from elmo_framework.tasks.coreference.conll_reader import ConllCoreferenceReader
 from elmo_framework.tasks.coreference.example import Document

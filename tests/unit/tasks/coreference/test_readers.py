@@ -4,9 +4,9 @@ from typing import Any
 
 import pytest
 
-from elmo_framework.common.build import parse
-from elmo_framework.common.errors import BuildError, DataError
+from elmo_framework.config.parse import parse
 from elmo_framework.data.reader import DatasetReader
+from elmo_framework.errors import BuildError, DataError
 from elmo_framework.tasks.coreference.example import Document
 
 FIXTURES = Path(__file__).parents[3] / "fixtures/coreference"

@@ -9,7 +9,7 @@ import torch
 from torch import Tensor, nn
 
 from elmo_framework import components
-from elmo_framework.common.build import parse
+from elmo_framework.config.parse import parse
 from elmo_framework.data.vocabulary import Vocabularies
 from elmo_framework.model.model import Model
 from elmo_framework.tasks.coreference.batch import CoreferenceBatch

@@ -5,10 +5,10 @@ import numpy as np
 import pytest
 import torch
 
-from elmo_framework.common.build import parse
-from elmo_framework.common.errors import BuildError, DataError
+from elmo_framework.config.parse import parse
 from elmo_framework.data.tokenizer import WhitespaceTokenizer
 from elmo_framework.data.vocabulary import Vocabularies
+from elmo_framework.errors import BuildError, DataError
 from elmo_framework.model.model import Model
 from elmo_framework.tasks.entailment.example import SentencePair
 from elmo_framework.tasks.entailment.reader import SnliReader

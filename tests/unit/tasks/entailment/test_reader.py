@@ -4,9 +4,9 @@ from typing import Any
 
 import pytest
 
-from elmo_framework.common.build import parse
-from elmo_framework.common.errors import DataError
+from elmo_framework.config.parse import parse
 from elmo_framework.data.reader import DatasetReader
+from elmo_framework.errors import DataError
 from elmo_framework.tasks.entailment.example import SentencePair
 from elmo_framework.tasks.entailment.reader import SnliReader
 

@@ -1,8 +1,8 @@
 import pytest
 
-from elmo_framework.common.errors import DataError
 from elmo_framework.data.labels import Classification
 from elmo_framework.data.tokenizer import WhitespaceTokenizer
+from elmo_framework.errors import DataError
 from elmo_framework.tasks.entailment.example import SentencePair
 from elmo_framework.tasks.entailment.task import EntailmentTask
 

@@ -14,11 +14,11 @@ from safetensors.torch import load_file
 from torch import Tensor
 
 from elmo_framework.bilm.context_layers import Direction
-from elmo_framework.bilm.load import bilm_files, read_bilm
-from elmo_framework.common.build import parse
-from elmo_framework.common.errors import DataError, RunError
+from elmo_framework.bilm.files.load import bilm_files, read_bilm
+from elmo_framework.config.parse import parse
 from elmo_framework.data.source import BatchSource, SourceContext
 from elmo_framework.data.vocabulary import Vocabularies
+from elmo_framework.errors import DataError, RunError
 from elmo_framework.model.model import Model
 from elmo_framework.model.tensor_files import save_tensors
 from elmo_framework.tasks.language_modeling.batch import Window, WindowBatch

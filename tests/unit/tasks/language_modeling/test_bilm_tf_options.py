@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 
-from elmo_framework.common.build import parse
-from elmo_framework.common.config import Config
-from elmo_framework.common.errors import ElmoFrameworkError
-from elmo_framework.common.filled import filled
+from elmo_framework.config.load import Config
+from elmo_framework.config.parse import parse
+from elmo_framework.config.resolve import filled
+from elmo_framework.errors import ElmoFrameworkError
 from elmo_framework.experiment.experiment import Experiment
 
 ROOT = Path(__file__).parents[4]

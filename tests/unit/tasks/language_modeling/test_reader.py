@@ -5,11 +5,11 @@ from pathlib import Path
 
 import pytest
 
-from elmo_framework.common.build import parse
-from elmo_framework.common.errors import DataError
+from elmo_framework.config.parse import parse
 from elmo_framework.corpus.prepare import PreparationJob, prepare
 from elmo_framework.corpus.tables import INDEXER
 from elmo_framework.data.reader import DatasetReader
+from elmo_framework.errors import DataError
 from elmo_framework.tasks.language_modeling.example import LanguageModelingExample
 from elmo_framework.tasks.language_modeling.reader import (
     LanguageModelingReader,

@@ -11,9 +11,9 @@ import numpy as np
 import pytest
 import torch
 
-from elmo_framework.common.errors import BuildError, DataError, RunError
 from elmo_framework.data.batches import Batches
 from elmo_framework.data.source import Share, SourceContext
+from elmo_framework.errors import BuildError, DataError, RunError
 from elmo_framework.tasks.language_modeling.batch import (
     CharacterTable,
     Window,

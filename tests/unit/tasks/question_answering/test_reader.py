@@ -11,8 +11,8 @@ from typing import Any
 
 import pytest
 
-from elmo_framework.common.errors import DataError
 from elmo_framework.data.tokenizer import SpacyTokenizer, Tokenizer
+from elmo_framework.errors import DataError
 from elmo_framework.tasks.question_answering.example import PassageQuestion, Span
 from elmo_framework.tasks.question_answering.reader import SquadReader
 

@@ -10,8 +10,8 @@ from dataclasses import replace
 import pytest
 from rich.text import Text
 
-from elmo_framework.common.errors import DataError
 from elmo_framework.data.tokenizer import WhitespaceTokenizer
+from elmo_framework.errors import DataError
 from elmo_framework.tasks.question_answering.example import Answer
 from elmo_framework.tasks.question_answering.task import QuestionAnsweringTask
 from tests.unit.tasks.question_answering.toy import COUNTS, EXAMPLES

@@ -8,7 +8,7 @@ from typing import Any
 
 import torch
 
-from elmo_framework.common.build import parse
+from elmo_framework.config.parse import parse
 from elmo_framework.data.tokenizer import SpacyTokenizer
 from elmo_framework.data.vocabulary import Vocabularies
 from elmo_framework.model.model import Model

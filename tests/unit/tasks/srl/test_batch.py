@@ -3,7 +3,7 @@ import pickle
 import pytest
 import torch
 
-from elmo_framework.data.bytes import ByteIndexer
+from elmo_framework.data.characters import ByteIndexer
 from elmo_framework.data.vocabulary import Vocabularies
 from elmo_framework.tasks.srl.batch import UNCOUNTED
 from elmo_framework.tasks.srl.example import Proposition, SrlExample

@@ -1,6 +1,6 @@
 import pytest
 
-from elmo_framework.data.columns import CellError
+from elmo_framework.data.formats.columns import CellError
 from elmo_framework.tasks.srl.brackets import cells_of, tags_of
 
 COLUMN = ["(ARG0*", "*", "*)", "(V*)", "*", "(C-ARG0*)", "(ARGM-TMP*", "*)"]

@@ -2,7 +2,7 @@ from pathlib import Path
 
 import pytest
 
-from elmo_framework.common.errors import DataError
+from elmo_framework.errors import DataError
 from elmo_framework.tasks.srl.conllu_plus import ConlluPlusSrlReader
 from elmo_framework.tasks.srl.example import Proposition, SrlExample
 

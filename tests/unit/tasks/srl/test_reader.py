@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from elmo_framework.common.errors import DataError
+from elmo_framework.errors import DataError
 from elmo_framework.tasks.srl.example import Proposition, SrlExample
 from elmo_framework.tasks.srl.reader import Conll2005Reader, DeepSrlReader, SrlReader
 

@@ -8,10 +8,10 @@ import pytest
 import torch
 from torch import Tensor
 
-from elmo_framework.common.build import parse
-from elmo_framework.common.errors import BuildError
+from elmo_framework.config.parse import parse
 from elmo_framework.data.vocabulary import Vocabularies
 from elmo_framework.embedders.text_embedder import TextEmbedder
+from elmo_framework.errors import BuildError
 from elmo_framework.model.model import Model
 from elmo_framework.tasks.srl.batch import SrlBatch
 from elmo_framework.tasks.srl.example import Proposition, SrlExample

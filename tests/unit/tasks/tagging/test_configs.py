@@ -5,7 +5,7 @@ import _jsonnet
 import pytest
 
 from elmo_framework import components
-from elmo_framework.common.build import parse
+from elmo_framework.config.parse import parse
 from elmo_framework.data.reader import DatasetReader
 from elmo_framework.tasks.tagging.reader import Conll2003Reader
 from tests.unit.tasks.configs import EXPERIMENTS, shipped

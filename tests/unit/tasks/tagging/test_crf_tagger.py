@@ -7,9 +7,9 @@ import pytest
 import torch
 
 from elmo_framework import components
-from elmo_framework.common.build import parse
-from elmo_framework.common.errors import BuildError, RunError
+from elmo_framework.config.parse import parse
 from elmo_framework.data.vocabulary import Vocabularies
+from elmo_framework.errors import BuildError, RunError
 from elmo_framework.model.model import Model
 from elmo_framework.tasks.tagging.batch import TaggingBatch
 from elmo_framework.tasks.tagging.crf_tagger import CrfTagger

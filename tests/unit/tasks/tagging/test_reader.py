@@ -3,10 +3,10 @@ from pathlib import Path
 
 import pytest
 
-from elmo_framework.common.build import parse
-from elmo_framework.common.errors import BuildError, DataError
-from elmo_framework.common.plural import plural
+from elmo_framework.config.parse import parse
+from elmo_framework.console import plural
 from elmo_framework.data.reader import DatasetReader
+from elmo_framework.errors import BuildError, DataError
 from elmo_framework.tasks.tagging.example import TaggedSentence
 from elmo_framework.tasks.tagging.reader import Conll2003Reader
 

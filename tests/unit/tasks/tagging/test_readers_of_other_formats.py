@@ -6,9 +6,9 @@ from typing import Any
 import pytest
 
 from elmo_framework import components
-from elmo_framework.common.build import parse
-from elmo_framework.common.errors import BuildError, DataError
+from elmo_framework.config.parse import parse
 from elmo_framework.data.reader import DatasetReader
+from elmo_framework.errors import BuildError, DataError
 from elmo_framework.tasks.tagging.example import TaggedSentence
 
 components.load()

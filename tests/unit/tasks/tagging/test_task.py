@@ -5,10 +5,10 @@ from collections import Counter
 import pytest
 import torch
 
-from elmo_framework.common.errors import DataError
 from elmo_framework.data.tagging import scheme_of
 from elmo_framework.data.tokenizer import WhitespaceTokenizer
 from elmo_framework.data.vocabulary import Vocabularies
+from elmo_framework.errors import DataError
 from elmo_framework.tasks.tagging.example import TaggedSentence
 from elmo_framework.tasks.tagging.task import TaggingTask
 

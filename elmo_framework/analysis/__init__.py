@@ -1,0 +1,1 @@
+"""`elmo report` and `elmo neighbors`."""

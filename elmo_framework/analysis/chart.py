@@ -1,0 +1,139 @@
+"""Line charts as SVG, drawn from nothing but numbers."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from html import escape
+
+from elmo_framework.analysis.curves import Curve, Panel
+
+_WIDTH, _HEIGHT = 460, 230
+_LEFT, _RIGHT, _TOP, _BOTTOM = 62, 14, 10, 26
+"""Room for what stands around the curves."""
+
+_MOST_POINTS, _MOST_DOTS = 300, 40
+_ROUNDING = 1e-9
+"""How far a tick may be off, so that no other one is added for it."""
+_LOGARITHMIC_FROM = 20.0
+"""The ratio of the largest to the smallest value from which an axis is logarithmic."""
+
+
+def line_chart(panel: Panel) -> str:
+    """Draw the curves of a panel; the colours are those of the classes `curve-0`, `curve-1`, ..."""
+    curves = [_thinned(curve) for curve in panel.curves]
+    steps = [step for curve in curves for step, _ in curve.points]
+    values = [value for curve in curves for _, value in curve.points]
+    across, up = _axis_across([0, *steps]), _axis_up(values, is_linear=panel.is_linear)
+    drawn = [*_across_ticks(across), *_up_ticks(up)]
+    for number, curve in enumerate(curves):
+        drawn += _drawn(curve, number, across.place, up.place)
+    label = escape(f"{panel.title} by steps of training", quote=True)
+    return (
+        f'<svg viewBox="0 0 {_WIDTH} {_HEIGHT}" role="img" aria-label="{label}" '
+        f'xmlns="http://www.w3.org/2000/svg">{"".join(drawn)}</svg>'
+    )
+
+
+def show_figure(value: float) -> str:
+    """Write a figure for people: four digits that count."""
+    return f"{value:,.0f}" if 10_000 <= abs(value) < 1e7 else f"{value:.4g}"
+
+
+@dataclass(frozen=True)
+class _Axis:
+    """Where values stand.
+
+    Attributes:
+        ticks: the values that are written beside it, from end to end.
+        place: gives the coordinate of a value.
+    """
+
+    ticks: Sequence[float]
+    place: Callable[[float], float]
+
+
+def _axis_across(steps: Sequence[float]) -> _Axis:
+    """Return an axis that ends with the last step; its ticks are whole numbers."""
+    last = max(steps) or 1  # before the first update there is nothing but step 0
+    ticks = [tick for tick in _round_numbers(0, last, smallest_width=1) if tick <= last]
+    return _Axis(ticks, _places(float, 0, last, _LEFT, _WIDTH - _RIGHT))
+
+
+def _axis_up(values: Sequence[float], *, is_linear: bool) -> _Axis:
+    """Return an axis that ends with round numbers around all values; linear ones are in [0, 1]."""
+    low, high = min(values), max(values)
+    is_logarithmic = not is_linear and low > 0 and high / low >= _LOGARITHMIC_FROM
+    if low == high:
+        low, high = (0.0, 1.0) if is_linear else sorted((0.0, 2 * high or 1.0))
+    scale: Callable[[float], float] = math.log10 if is_logarithmic else float
+    ticks = _decades(low, high) if is_logarithmic else _round_numbers(low, high)
+    first, last = scale(min(low, ticks[0])), scale(max(high, ticks[-1]))
+    return _Axis(ticks, _places(scale, first, last, _HEIGHT - _BOTTOM, _TOP))
+
+
+def _places(
+    scale: Callable[[float], float], first: float, last: float, start: float, end: float
+) -> Callable[[float], float]:
+    """Return what gives the coordinate of a value: `first` on the scale is at `start`."""
+
+    def place(value: float) -> float:
+        return start + (scale(value) - first) / (last - first) * (end - start)
+
+    return place
+
+
+def _round_numbers(low: float, high: float, *, smallest_width: float = 0.0) -> list[float]:
+    """Return about five multiples of 1, 2 or 5 times a power of ten, from below `low` on."""
+    rough = (high - low) / 4
+    power = 10.0 ** math.floor(math.log10(rough))
+    width = next(
+        factor * power for factor in (1, 2, 5, 10) if factor * power > rough - _ROUNDING * power
+    )
+    width = max(width, smallest_width)
+    first, last = math.floor(low / width + _ROUNDING), math.ceil(high / width - _ROUNDING)
+    return [number * width for number in range(first, last + 1)]
+
+
+def _decades(low: float, high: float) -> list[float]:
+    """Return powers of ten around the values, at most seven of them."""
+    first, last = math.floor(math.log10(low)), math.ceil(math.log10(high))
+    return [10.0**power for power in range(first, last + 1, 1 + (last - first) // 7)]
+
+
+def _across_ticks(axis: _Axis) -> Iterator[str]:
+    y = _HEIGHT - _BOTTOM
+    for tick in axis.ticks:
+        x = axis.place(tick)
+        yield f'<line class="tick" x1="{x:.1f}" x2="{x:.1f}" y1="{y}" y2="{y + 4}"/>'
+        yield f'<text x="{x:.1f}" y="{y + 16}" text-anchor="middle">{show_figure(tick)}</text>'
+
+
+def _up_ticks(axis: _Axis) -> Iterator[str]:
+    for tick in axis.ticks:
+        x, y, shown = _LEFT - 6, axis.place(tick), show_figure(tick)
+        yield f'<line class="grid" x1="{_LEFT}" x2="{_WIDTH - _RIGHT}" y1="{y:.1f}" y2="{y:.1f}"/>'
+        yield f'<text x="{x}" y="{y + 3.5:.1f}" text-anchor="end">{shown}</text>'
+
+
+def _drawn(
+    curve: Curve, number: int, across: Callable[[float], float], up: Callable[[float], float]
+) -> Iterator[str]:
+    places = [(across(step), up(value)) for step, value in curve.points]
+    corners = " ".join(f"{x:.1f},{y:.1f}" for x, y in places)
+    yield f'<polyline class="curve curve-{number}" points="{corners}"/>'
+    if len(places) > _MOST_DOTS:
+        return
+    for (x, y), (step, value) in zip(places, curve.points, strict=True):
+        told = escape(f"{curve.name}: {show_figure(value)} at step {step:,.0f}")
+        yield f'<circle class="dot curve-{number}" cx="{x:.1f}" cy="{y:.1f}" r="2.2">'
+        yield f"<title>{told}</title></circle>"
+
+
+def _thinned(curve: Curve) -> Curve:
+    """Return a curve of as many points as can be seen, each the mean of its neighbours."""
+    size = -(-len(curve.points) // _MOST_POINTS)
+    groups = [curve.points[start : start + size] for start in range(0, len(curve.points), size)]
+    means = (tuple(sum(held) / len(group) for held in zip(*group, strict=True)) for group in groups)
+    return Curve(curve.name, tuple((step, value) for step, value in means))

@@ -1,0 +1,130 @@
+"""The curves of a run, read from its logs and put together by what they show."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TypeAlias
+
+from elmo_framework.metrics.metric import is_of_one_type
+from elmo_framework.training.callback import METRICS_LOG, STEPS_LOG, read_log
+
+_Line: TypeAlias = Mapping[str, float]
+"""A line of a log: `step`, `seconds` and figures by their names."""
+
+_OF_STEPS = {
+    "loss": "Training loss",
+    "tokens_per_second": "Tokens a second",
+    "learning_rate": "Learning rate",
+    "gradient_norm": "Gradient norm",
+    "penalty": "Penalty added to the loss",
+}
+
+_UNBOUNDED = {"perplexity": "Validation perplexity", "loss": "Validation loss"}
+"""The figures of evaluations that have no largest value, by a part of their names."""
+
+_CLIP_RATES = "Share of the numbers at a clip"
+"""Rates of several sizes, of which small ones count too."""
+
+_LARGEST_PANEL = 6
+"""So many curves can still be told apart."""
+
+
+@dataclass(frozen=True)
+class Curve:
+    """How a figure went.
+
+    Attributes:
+        name: of the figure.
+        points: its values by steps of training; all are finite.
+    """
+
+    name: str
+    points: tuple[tuple[float, float], ...]
+
+
+@dataclass(frozen=True)
+class Panel:
+    """Curves that share their axes.
+
+    Attributes:
+        title: what they show.
+        curves: one or more.
+        is_linear: whether the axis of values is linear, however much they span; otherwise a wide
+            span of positive values takes a logarithmic one.
+    """
+
+    title: str
+    curves: tuple[Curve, ...]
+    is_linear: bool = False
+
+
+def read_panels(run: Path) -> list[Panel]:
+    """Return the curves of a run, also of one that is not finished.
+
+    First come the scores, then the figures of parts of the model, such as the weights of a layer
+    mix, then those of updates. Where there is a score over all types (`f1-measure-overall`),
+    those of single types are left out.
+    """
+    evaluations, updates = _read(run / METRICS_LOG), _read(run / STEPS_LOG)
+    groups: dict[str, list[str]] = {}
+    for name in _names(evaluations):
+        groups.setdefault(_title(name), []).append(name)
+    found = [
+        _panel(title, _curves(evaluations, names[start : start + _LARGEST_PANEL]))
+        for title, names in groups.items()
+        for start in range(0, len(names), _LARGEST_PANEL)
+    ]
+    found += [Panel(title, _curves(updates, [name])) for name, title in _OF_STEPS.items()]
+    return [panel for panel in found if panel.curves]
+
+
+def _read(path: Path) -> list[_Line]:
+    """Read a log, if there is one."""
+    return [] if not path.exists() else [line for _, line in read_log(path)]
+
+
+def _names(lines: Sequence[_Line]) -> list[str]:
+    """Return the names of the figures that are shown, scores first."""
+    names = list(dict.fromkeys(name for line in lines for name in line))
+    shown = [
+        name
+        for name in names
+        if name not in ("step", "seconds")
+        and not name.startswith("num_")
+        and not is_of_one_type(name, names)
+    ]
+    return sorted(shown, key=lambda name: "." in name)
+
+
+def _title(name: str) -> str:
+    """Return the title of the panel that shows a figure of evaluations."""
+    part, _, figure = name.rpartition(".")
+    if part == "clip_rate":
+        return _CLIP_RATES
+    if part:
+        return f"{part}: gamma" if figure == "gamma" else part
+    for kind, title in _UNBOUNDED.items():
+        if kind in name:
+            return title
+    return "Validation scores"
+
+
+def _panel(title: str, curves: tuple[Curve, ...]) -> Panel:
+    """Return a panel of evaluations; scores and weights in [0, 1] have a linear axis."""
+    may_span = title in (*_UNBOUNDED.values(), _CLIP_RATES)
+    values = [value for curve in curves for _, value in curve.points]
+    return Panel(title, curves, not may_span and all(0 <= value <= 1 for value in values))
+
+
+def _curves(lines: Sequence[_Line], names: Sequence[str]) -> tuple[Curve, ...]:
+    curves = [Curve(name.rpartition(".")[2], tuple(_points(lines, name))) for name in names]
+    return tuple(curve for curve in curves if curve.points)
+
+
+def _points(lines: Sequence[_Line], name: str) -> Iterator[tuple[float, float]]:
+    for line in lines:
+        if isinstance(line.get(name), int | float) and math.isfinite(line[name]):
+            yield line["step"], line[name]

@@ -1,0 +1,238 @@
+"""The words of a corpus that a biLM sees as a word of a query is seen (Table 4 of the paper)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from heapq import heappush, heappushpop
+from pathlib import Path
+from typing import final
+
+import torch
+from jaxtyping import Float
+from torch import Tensor
+from torch.nn import functional
+
+from elmo_framework.bilm.files.load import reference
+from elmo_framework.bilm.files.published import find_bilm
+from elmo_framework.console import Progress
+from elmo_framework.data.formats.text_files import STANDARD_INPUT
+from elmo_framework.embedding.corpus import Corpus, Line
+from elmo_framework.errors import DataError, RunError, allowed
+from elmo_framework.experiment.loaded_run import build_tokenizer
+from elmo_framework.experiment.run_tokenizer import TokenizerConfig
+from elmo_framework.layers.frozen import frozen_bilm
+from elmo_framework.layers.layer_encoder import LayerReader
+from elmo_framework.training.process_group import choose_device
+
+_POOL_WORDS = 1 << 17
+"""So many words are held at a time, sorted by the length of their sentences."""
+
+
+@dataclass(frozen=True)
+class NeighborSearch:
+    """What is looked for, and where.
+
+    Attributes:
+        query: a sentence.
+        word: one of its words, of which the first occurrence counts.
+        corpus: text files with a sentence a line, `.gz` ones too.
+        num_neighbors: how many are wanted of each layer.
+        layers: which layers are compared, 0 being that of the token encoder. None means all; but
+            occurrences of one word are all the same to layer 0, and it is left out for them.
+        any_word: whether every word of the corpus may be a neighbour, not `word` alone.
+        tokenizer: what splits the query and the lines into words.
+        device: `auto`, `cpu` or `cuda`.
+    """
+
+    query: str
+    word: str
+    corpus: Sequence[Path]
+    num_neighbors: int = 10
+    layers: Sequence[int] | None = None
+    any_word: bool = False
+    tokenizer: TokenizerConfig = "whitespace"
+    device: str = "auto"
+
+
+@dataclass(frozen=True)
+class Occurrence:
+    """A word in its sentence.
+
+    Attributes:
+        words: of the sentence.
+        position: of the word among them, from 0.
+    """
+
+    words: tuple[str, ...]
+    position: int
+
+    @property
+    def parts(self) -> tuple[str, str, str]:
+        """What stands before the word, the word, and what stands after it."""
+        before, after = self.words[: self.position], self.words[self.position + 1 :]
+        return " ".join(before), self.words[self.position], " ".join(after)
+
+    def __str__(self) -> str:
+        before, word, after = self.parts
+        return f"{before} [{word}] {after}".strip()
+
+
+@dataclass(frozen=True)
+class Neighbor:
+    """An occurrence that is near to that of the query.
+
+    Attributes:
+        similarity: the cosine between the two.
+        occurrence: where the word stands.
+        place: the file and the line of its sentence.
+    """
+
+    similarity: float
+    occurrence: Occurrence
+    place: str
+
+
+@dataclass(frozen=True)
+class Neighbors:
+    """What a search has found.
+
+    Attributes:
+        query: the word in its sentence.
+        by_layer: the nearest occurrences first, each occurrence once.
+        num_compared: how many occurrences there were; equal sentences counted.
+    """
+
+    query: Occurrence
+    by_layer: dict[int, list[Neighbor]]
+    num_compared: int
+
+
+def find_neighbors(bilm: Path | str, search: NeighborSearch) -> Neighbors:
+    """Compare a word of a query with the words of a corpus, layer by layer.
+
+    Memory grows neither with the corpus nor with the number of occurrences in it. The query
+    itself, where it stands in the corpus, is passed over.
+
+    Args:
+        bilm: the folder of a biLM, or of the run that trained it, or the name of one.
+        search: what is looked for.
+
+    Raises:
+        DataError: there is no such biLM, a file cannot be read, or the word is not in it.
+        RunError: the word is not in the query, there is no such layer, or the corpus is no file.
+    """
+    if STANDARD_INPUT in search.corpus:
+        raise RunError("--corpus -: neighbours are looked for in files, not in standard input")
+    files, tokenizer = find_bilm(bilm), build_tokenizer(search.tokenizer)
+    query = _occurrence(search, tokenizer.words(search.query))
+    frozen = frozen_bilm(files, digest=reference(files).digest)
+    layers = _layers(search, frozen.bilm.num_layers)
+    reader = LayerReader(frozen, device=choose_device(search.device))
+    (read,) = reader.read([query.words])
+    directions = functional.normalize(read.without_boundaries()[:, query.position], dim=-1)
+    nearest = {layer: _Nearest(search.num_neighbors) for layer in layers}
+    num_compared = 0
+    with Progress("reading", unit="occurrence") as progress:
+        for candidates in _pools(search, query, Corpus(search.corpus, tokenizer=tokenizer)):
+            for found in reader.read([candidate.words for candidate in candidates]):
+                candidate = candidates[found.sentence]
+                vectors = found.without_boundaries()[:, candidate.positions]
+                similarities = _cosines(vectors, directions)
+                for layer in layers:
+                    nearest[layer].offer(candidate, similarities[layer].tolist())
+                num_compared += len(candidate.positions)
+                progress.advance(len(candidate.positions))
+    if not num_compared:
+        what = "no words" if search.any_word else f"no sentence with {search.word!r}"
+        raise DataError(f"there is {what} besides the query", path=search.corpus[0])
+    by_layer = {layer: nearest[layer].sorted() for layer in layers}
+    return Neighbors(query, by_layer, num_compared)
+
+
+def _cosines(
+    vectors: Float[Tensor, "layers occurrences dim"], directions: Float[Tensor, "layers dim"]
+) -> Float[Tensor, "layers occurrences"]:
+    return torch.einsum("lod,ld->lo", functional.normalize(vectors, dim=-1), directions)
+
+
+@dataclass(frozen=True)
+class _Candidate:
+    """A sentence of the corpus, and which of its words are compared.
+
+    Attributes:
+        number: among all sentences, for the order of equal similarities.
+        line: where it stands.
+        words: of the sentence.
+        positions: of the words that are compared.
+    """
+
+    number: int
+    line: Line
+    words: tuple[str, ...]
+    positions: list[int]
+
+
+@final
+class _Nearest:
+    """Keeps the nearest occurrences of those that are offered, each once.
+
+    Args:
+        size: how many are kept.
+    """
+
+    def __init__(self, size: int) -> None:
+        self._size = size
+        self._heap: list[tuple[float, int, int, Neighbor]] = []
+
+    def offer(self, candidate: _Candidate, similarities: Sequence[float]) -> None:
+        for position, similarity in zip(candidate.positions, similarities, strict=True):
+            if len(self._heap) == self._size and similarity <= self._heap[0][0]:
+                continue
+            occurrence = Occurrence(candidate.words, position)
+            if any(held.occurrence == occurrence for *_, held in self._heap):
+                continue
+            place = f"{candidate.line.path}:{candidate.line.number}"
+            neighbor = Neighbor(similarity, occurrence, place)
+            item = similarity, -candidate.number, -position, neighbor
+            if len(self._heap) < self._size:
+                heappush(self._heap, item)
+            else:
+                heappushpop(self._heap, item)
+
+    def sorted(self) -> list[Neighbor]:
+        return [neighbor for *_, neighbor in sorted(self._heap, reverse=True)]
+
+
+def _occurrence(search: NeighborSearch, words: Sequence[str]) -> Occurrence:
+    if search.word not in words:
+        raise RunError(
+            f"--word {search.word!r} is not a word of the query; {allowed(search.word, {*words})}"
+        )
+    return Occurrence(tuple(words), words.index(search.word))
+
+
+def _layers(search: NeighborSearch, num_layers: int) -> Sequence[int]:
+    first = 0 if search.any_word else 1
+    chosen = range(first, num_layers) if search.layers is None else sorted({*search.layers})
+    for layer in chosen:
+        if layer not in range(num_layers):
+            raise RunError(f"--layer {layer}: the biLM has the layers 0 to {num_layers - 1}")
+    return chosen
+
+
+def _pools(search: NeighborSearch, query: Occurrence, corpus: Corpus) -> Iterator[list[_Candidate]]:
+    """Yield the sentences that have words to compare, many at a time."""
+    pool, num_words = list[_Candidate](), 0
+    for number, line in enumerate(corpus.lines()):
+        words = tuple(corpus.words(line))
+        positions = [i for i, word in enumerate(words) if search.any_word or word == search.word]
+        if not positions or words == query.words:
+            continue
+        pool.append(_Candidate(number, line, words, positions))
+        num_words += len(words)
+        if num_words >= _POOL_WORDS:
+            yield pool
+            pool, num_words = [], 0
+    if pool:
+        yield pool

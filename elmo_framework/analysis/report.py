@@ -1,0 +1,115 @@
+"""The job behind `elmo report`: what a run was, and how it went."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+from elmo_framework.analysis.chart import show_figure
+from elmo_framework.analysis.curves import read_panels
+from elmo_framework.analysis.neighbors import Neighbors, NeighborSearch, find_neighbors
+from elmo_framework.analysis.page import Report, render
+from elmo_framework.experiment.run_config import bilm_of
+from elmo_framework.experiment.run_directory import RunDirectory
+from elmo_framework.io.files import writing
+
+_FROM_CONFIG = ("train_data_path", "validation_data_path", "random_seed")
+_FROM_METADATA = (
+    "started",
+    "device",
+    "num_cpus",
+    "num_threads",
+    "git_commit",
+    "git_changed",
+    "elmo_framework",
+)
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """Neighbours that the page shows beside the curves.
+
+    Attributes:
+        search: what is looked for, with the biLM that the run trained, or reads.
+        before: another biLM that it is looked for with too: its folder, or its name.
+        bilms: where a biLM is that the run reads, if it was moved.
+        packages: plugins that the run needs besides its own.
+    """
+
+    search: NeighborSearch
+    before: str | None = None
+    bilms: Sequence[Path | str] = ()
+    packages: Sequence[str] = ()
+
+
+def write_report(run: Path, output: Path, *, comparison: Comparison | None = None) -> None:
+    """Write a page about a run, also about one that is not finished.
+
+    Args:
+        run: its folder.
+        output: where the page goes.
+        comparison: neighbours to show; none unless given.
+
+    Raises:
+        RunError: there is no run, or neighbours are wanted and its biLM is not found.
+        DataError: neighbours are wanted, and there is no biLM, or nothing is found.
+        OSError: the page cannot be written.
+    """
+    held = RunDirectory.begun(run)
+    # Where it goes is looked at before neighbours are, which takes long.
+    with writing(output) as file:
+        file.write(render(_report(held, comparison)))
+
+
+def _report(run: RunDirectory, comparison: Comparison | None) -> Report:
+    config, metadata, metrics = run.read_config(), run.read_metadata(), run.read_metrics()
+    return Report(
+        title=run.path.resolve().name,
+        facts=_facts(config, metadata),
+        figures=_figures(metrics),
+        panels=read_panels(run.path),
+        neighbors={} if comparison is None else _neighbors(run.path, comparison),
+        documents={
+            "All figures": json.dumps(metrics, indent=2),
+            "Configuration, every default written out": json.dumps(config, indent=2),
+            "Versions, machine and digests": json.dumps(metadata, indent=2),
+        },
+    )
+
+
+def _facts(config: Mapping[str, Any], metadata: Mapping[str, Any]) -> dict[str, str]:
+    model = config.get("model")
+    found = {"model": model.get("type") if isinstance(model, dict) else model}
+    found |= {name: config.get(name) for name in _FROM_CONFIG}
+    found |= {name: metadata.get(name) for name in _FROM_METADATA}
+    command = metadata.get("command")
+    found["command"] = " ".join(map(str, command)) if isinstance(command, list) else command
+    return {name: str(value) for name, value in found.items() if value not in (None, "")}
+
+
+def _figures(metrics: Mapping[str, Any]) -> dict[str, str]:
+    """Return the figures without those of the last evaluation, which the curves show."""
+    names = [name for name in metrics if f"best_{name}" not in metrics]
+    return {name: _shown(name, metrics[name]) for name in names}
+
+
+def _shown(name: str, value: object) -> str:
+    if name == "training_duration" and isinstance(value, float):
+        return str(timedelta(seconds=round(value)))
+    if isinstance(value, int):
+        return f"{value:,}"
+    return show_figure(value) if isinstance(value, float) else str(value)
+
+
+def _neighbors(run: Path, comparison: Comparison) -> dict[str, Neighbors]:
+    found = {}
+    if comparison.before is not None:
+        found[f"before: {comparison.before}"] = find_neighbors(comparison.before, comparison.search)
+    if (run / "bilm").is_dir() and not comparison.bilms:
+        return {**found, f"after: {run}": find_neighbors(run, comparison.search)}
+    place = bilm_of(RunDirectory(run), packages=comparison.packages, bilms=comparison.bilms)
+    return {**found, f"biLM of {run}: {place}": find_neighbors(place, comparison.search)}

@@ -1,0 +1,1 @@
+"""Files of biLMs: bilm-tf's HDF5, our own, and published models."""

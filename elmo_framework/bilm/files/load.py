@@ -1,0 +1,167 @@
+"""Saving a biLM in a folder, and loading it from there."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from pathlib import Path
+
+import torch
+
+from elmo_framework.bilm.bilm import BiLm
+from elmo_framework.bilm.files.weights_hdf5 import has_bilm_tf_parts, read_bilm_tf, write_bilm_tf
+from elmo_framework.config.parse import parse
+from elmo_framework.config.plugins import load_plugins, named_plugins, naming_packages, packages_of
+from elmo_framework.config.registry import Registrable
+from elmo_framework.errors import DataError
+from elmo_framework.io.files import digest, remove, write_text
+from elmo_framework.model.model import Reference
+from elmo_framework.model.tensor_files import load_tensors, save_tensors
+
+_BILM_TF = ("options.json", "weights.hdf5")
+_GENERIC = ("bilm.json", "weights.safetensors")
+FILE_NAMES = (*_BILM_TF, *_GENERIC)
+"""Every name that a file of a biLM can have; `save_bilm` writes two of them and removes the rest.
+"""
+
+SOFTMAX, VOCABULARY = "softmax.safetensors", "vocabulary.txt"
+"""What pretraining leaves beside a biLM: weights of its softmax, and the words by their ids."""
+
+
+@dataclass(frozen=True)
+class BiLmFiles:
+    """The two files of a biLM.
+
+    Attributes:
+        options: bilm-tf's `options.json`, or `bilm.json` with the configuration of other parts.
+        weights: its weights: HDF5 beside the first, safetensors beside the second.
+    """
+
+    options: Path
+    weights: Path
+
+    @property
+    def softmax(self) -> Path:
+        """Where the weights of its softmax are, if they were kept."""
+        return self.weights.with_name(SOFTMAX)
+
+    @property
+    def vocabulary(self) -> Path:
+        """Where the words of its softmax are, if they were kept."""
+        return self.weights.with_name(VOCABULARY)
+
+    @property
+    def is_generic(self) -> bool:
+        """Whether the biLM has parts that bilm-tf does not know."""
+        return self.weights.suffix == ".safetensors"
+
+
+def save_bilm(bilm: BiLm, directory: Path, *, dtype: torch.dtype = torch.float32) -> None:
+    """Write a biLM: in bilm-tf's format if that can hold it, else as `bilm.json` and safetensors.
+
+    Each file is replaced at once, the weights first.
+
+    Args:
+        bilm: what is written.
+        directory: where the files go; it is made if it is not there.
+        dtype: of the weights in bilm-tf's format.
+    """
+    directory.mkdir(parents=True, exist_ok=True)
+    if has_bilm_tf_parts(bilm):
+        files, others = _files(directory, _BILM_TF), _files(directory, _GENERIC)
+        write_bilm_tf(bilm, options_file=files.options, weight_file=files.weights, dtype=dtype)
+    else:
+        files, others = _files(directory, _GENERIC), _files(directory, _BILM_TF)
+        _write_generic(bilm, files)
+    for stale in (others.options, others.weights):
+        remove(stale)
+
+
+def bilm_files(path: Path) -> BiLmFiles:
+    """Return the files of the biLM in a folder.
+
+    Raises:
+        DataError: there is none.
+    """
+    for folder in (path, path / "bilm"):
+        for names in (_BILM_TF, _GENERIC):
+            files = _files(folder, names)
+            if files.options.is_file():
+                return files
+    looked_for = f"{_BILM_TF[0]} or {_GENERIC[0]}"
+    message = f"no folder of a biLM: neither it nor a folder bilm in it holds {looked_for}"
+    raise DataError(message + _hint(path), path=path)
+
+
+def _hint(folder: Path) -> str:
+    """Return what to do about the folder of a run that holds no biLM; nothing for others."""
+    if not (folder / "checkpoints").is_dir():
+        return ""
+    if (folder / "metrics.json").is_file():
+        return "; a finished run without one is that of a head: name the biLM that the head reads"
+    return "; for the best weights of a pretraining that has not ended, use `elmo export`"
+
+
+def read_bilm(files: BiLmFiles, *, requires_grad: bool = False) -> BiLm:
+    """Load a biLM from two files; it is in `eval()`.
+
+    Under the device `meta` the weights are not read.
+
+    Raises:
+        DataError: a file cannot be read, or the two do not fit.
+    """
+    if files.is_generic:
+        bilm = _read_generic(files)
+    else:
+        bilm = read_bilm_tf(options_file=files.options, weight_file=files.weights)
+    return bilm.eval().requires_grad_(requires_grad)
+
+
+def reference(files: BiLmFiles) -> Reference:
+    """Return which biLM two files hold; under the device `meta`, by its options alone.
+
+    Raises:
+        DataError: a file cannot be read.
+    """
+    paths = [files.options] if _is_meta() else [files.options, files.weights]
+    try:
+        return Reference(files.weights.absolute(), digest(paths))
+    except OSError as error:
+        raise DataError(f"no file of a biLM: {error}", path=files.weights) from error
+
+
+def _files(folder: Path, names: tuple[str, str]) -> BiLmFiles:
+    return BiLmFiles(*(folder / name for name in names))
+
+
+def _is_meta() -> bool:
+    return torch.get_default_device().type == "meta"
+
+
+def _write_generic(bilm: BiLm, files: BiLmFiles) -> None:
+    modules = {type(m).__module__ for m in bilm.modules() if isinstance(m, Registrable)}
+    plugins = sorted(name for name in modules if not name.startswith("elmo_framework."))
+    packages = {"packages": found} if (found := packages_of(plugins)) else {}
+    description = {"plugins": plugins, **packages, **bilm.description}
+    save_tensors(bilm.state_dict(), files.weights)
+    write_text(files.options, json.dumps(description, indent=2) + "\n")
+
+
+def _read_generic(files: BiLmFiles) -> BiLm:
+    try:
+        raw = dict(json.loads(files.options.read_text(encoding="utf-8")))
+    except (OSError, ValueError, TypeError) as error:
+        raise DataError(f"no description of a biLM: {error}", path=files.options) from error
+    plugins = named_plugins(raw.pop("plugins", []), source=files.options)
+    with naming_packages(raw.pop("packages", None), needed_by=f"the biLM {files.options}"):
+        load_plugins(plugins, asked_by=str(files.options))
+        bilm = parse(BiLm, raw, source=str(files.options)).build()
+    if not _is_meta():
+        weights = load_tensors(files.weights)
+        try:
+            bilm.load_state_dict(weights)
+        except RuntimeError as error:
+            # PyTorch lists every parameter that does not fit; one is enough to see what is wrong.
+            reason = " ".join(str(error).split("\n\t")[:2])
+            raise DataError(f"no weights of this biLM: {reason}", path=files.weights) from error
+    return bilm

@@ -1,0 +1,83 @@
+"""The biLMs that have a name: ours, which is in the package, and those of the authors of ELMo."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Literal, TypeAlias
+
+import torch
+
+from elmo_framework.bilm.files.load import BiLmFiles, bilm_files
+from elmo_framework.config.types import ReferencedPath
+from elmo_framework.data.scripts import ScriptCheck, vocabulary_scripts
+from elmo_framework.errors import DataError, allowed
+from elmo_framework.io.download import local_file, local_path
+
+BiLmName: TypeAlias = Literal["mini", "small", "medium", "original", "original-5.5b"]
+BiLmPlace: TypeAlias = BiLmName | ReferencedPath
+"""How a config names a biLM: by its name, or by the folder of it or of the run that trained it."""
+
+PACKAGED: dict[str, Path] = {"mini": Path(__file__).parents[1] / "mini"}
+"""The folders of the biLMs that need no download."""
+
+PUBLISHED: dict[str, str] = {
+    "small": "2x1024_128_2048cnn_1xhighway",
+    "medium": "2x2048_256_2048cnn_1xhighway",
+    "original": "2x4096_512_2048cnn_2xhighway",
+    "original-5.5b": "2x4096_512_2048cnn_2xhighway_5.5B",
+}
+"""The English models published with the paper: the names that stand for them here, and their own.
+"""
+
+_PREFIX = "https://allennlp.s3.amazonaws.com/models/elmo"
+
+
+def options_place(place: str | Path) -> str | Path:
+    """Return the path or the URL of the options of a biLM with a name; a place as it is."""
+    return _place(place, "options.json")
+
+
+def weights_place(place: str | Path) -> str | Path:
+    """Return the path or the URL of the weights of a biLM with a name; a place as it is."""
+    return _place(place, "weights.hdf5")
+
+
+def find_bilm(place: str | Path) -> BiLmFiles:
+    """Return the files of a biLM, downloaded if they must be.
+
+    Args:
+        place: the folder of a biLM, or of the run that trained it, or the name of one: `mini`,
+            which is part of the package, or a published one. A folder goes before a name.
+
+    Raises:
+        DataError: there is none, or it cannot be downloaded.
+    """
+    if isinstance(place, Path) or Path(place).is_dir():
+        return bilm_files(Path(place))
+    if place not in (*PACKAGED, *PUBLISHED):
+        raise DataError(
+            f"{place!r} is neither a folder nor the name of a biLM; "
+            f"{allowed(place, [*PACKAGED, *PUBLISHED])}"
+        )
+    options, weights = options_place(place), weights_place(place)
+    # On the device `meta` no weights are read, so that sizes are known before a long download.
+    is_read = torch.get_default_device().type != "meta"
+    return BiLmFiles(local_file(options), local_file(weights) if is_read else local_path(weights))
+
+
+def script_check(files: BiLmFiles) -> ScriptCheck:
+    """Return what warns of text that a biLM was not trained on, as far as its files tell."""
+    weights = {f"elmo_{name}_weights.hdf5" for name in PUBLISHED.values()}
+    is_english = files.weights.name in weights
+    known = frozenset({"Latin"}) if is_english else vocabulary_scripts(files.vocabulary)
+    return ScriptCheck(known, str(files.weights.parent))
+
+
+def _place(place: str | Path, kind: str) -> str | Path:
+    name = str(place)
+    # A file of this name goes before it, as a folder does in `find_bilm`.
+    if name not in (*PACKAGED, *PUBLISHED) or Path(place).exists():
+        return place
+    if name in PACKAGED:
+        return PACKAGED[name] / kind
+    return f"{_PREFIX}/{PUBLISHED[name]}/elmo_{PUBLISHED[name]}_{kind}"

@@ -1,0 +1,240 @@
+"""bilm-tf's `weights.hdf5` and the `options.json` beside it, both ways."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from itertools import product
+from pathlib import Path
+from typing import Any
+
+import h5py  # type: ignore[import-untyped]
+import numpy as np
+import torch
+from torch import Tensor, nn
+from torch.overrides import TorchFunctionMode
+
+from elmo_framework.bilm.bilm import BiLm
+from elmo_framework.bilm.context_layers import ElmoLstmContextLayers
+from elmo_framework.bilm.files.options import BiLmTfOptions, options_of
+from elmo_framework.bilm.token_encoder import CharCnnTokenEncoder
+from elmo_framework.config.types import Lazy
+from elmo_framework.errors import DataError
+from elmo_framework.io.files import write_bytes, write_text
+from elmo_framework.nn.elmo_lstm import ElmoLstm
+
+# What bilm-tf leaves out of the names of a model with one layer, and its own reader asks for.
+_ONLY_CELL = "MultiRNNCell/Cell0/"
+
+# AllenNLP adds the 1 of the forget gates to this dataset in the dataset's own type. In float16 the
+# sum is rounded, which moves the vectors of a small biLM by 3.4e-4.
+_LSTM_BIAS = "LSTMCell/B"
+
+
+def has_bilm_tf_parts(bilm: BiLm) -> bool:
+    """Tell whether the files of bilm-tf can hold a biLM."""
+    return isinstance(bilm.token_encoder, CharCnnTokenEncoder) and isinstance(
+        bilm.context_layers, ElmoLstmContextLayers
+    )
+
+
+def write_bilm_tf(
+    bilm: BiLm, *, options_file: Path, weight_file: Path, dtype: torch.dtype = torch.float32
+) -> None:
+    """Write a biLM of which `has_bilm_tf_parts` is true; each file is replaced at once.
+
+    Args:
+        bilm: what is written.
+        options_file: where its options go.
+        weight_file: where its weights go.
+        dtype: of the weights in the file: float32 as bilm-tf has it, or float16. The biases of
+            the LSTMs are float32 always.
+
+    Raises:
+        DataError: a weight is too large for the type.
+    """
+    # In memory: where the disk is full, or a file too large, HDF5 itself ends the process.
+    with h5py.File("weights", "w", driver="core", backing_store=False) as file:
+        for name, blocks in _datasets(bilm).items():
+            kept = torch.float32 if name.endswith(_LSTM_BIAS) else dtype
+            rows = torch.cat([block.detach().to("cpu", kept).contiguous() for block in blocks])
+            if not rows.isfinite().all():
+                message = f"dataset {name!r} holds numbers that {kept} cannot hold"
+                raise DataError(message, path=weight_file)
+            file.create_dataset(name, data=rows.numpy())
+        file.flush()
+        write_bytes(weight_file, file.id.get_file_image())
+    write_text(options_file, json.dumps(options_of(bilm), indent=2) + "\n")
+
+
+def read_bilm_tf(*, options_file: Path, weight_file: Path) -> BiLm:
+    """Read a biLM in the default type and onto the default device.
+
+    Under the device `meta` the options are read and the weights are not.
+
+    Raises:
+        DataError: a file cannot be read, or the two do not fit.
+        ConfigError: the options hold a value of the wrong kind.
+    """
+    options, device = BiLmTfOptions.read(options_file), torch.get_default_device()
+    if device.type == "meta":
+        return _without_weights(options.bilm(has_projection=not options.fills_projection))
+    with _opened(weight_file) as file:
+        is_projected = _found(file, "CNN_proj/W_proj", weight_file) is not None
+        has_projection = is_projected or not options.fills_projection
+        bilm = _without_weights(options.bilm(has_projection=has_projection)).to_empty(device=device)
+        datasets = _datasets(bilm)
+        largest = max(block.numel() for blocks in datasets.values() for block in blocks)
+        buffer = torch.empty(largest, dtype=torch.float32, device="cpu")
+        for name, blocks in datasets.items():
+            _fill(blocks, _dataset(file, name, blocks, weight_file), buffer)
+    return bilm
+
+
+def list_datasets(weight_file: Path) -> dict[str, tuple[int, ...]]:
+    """Return the shape of each dataset in a file by its name.
+
+    Raises:
+        DataError: it is no HDF5 file.
+    """
+    shapes: dict[str, tuple[int, ...]] = {}
+
+    def note(name: str, held: h5py.Dataset | h5py.Group) -> None:
+        if isinstance(held, h5py.Dataset):
+            shapes[name] = held.shape
+
+    with _opened(weight_file) as file, _readable("the file", weight_file):
+        file.visititems(note)
+    return shapes
+
+
+def names_read(bilm: BiLm) -> set[str]:
+    """Return the names of datasets under which the weights of a biLM are looked for."""
+    names = _datasets(bilm).keys()
+    return {*names, *(name.replace(_ONLY_CELL, "") for name in names)}
+
+
+def _datasets(bilm: BiLm) -> dict[str, list[Tensor]]:
+    """Return the parameters as they lie in a file: views, stacked along the first dimension."""
+    assert isinstance(bilm.token_encoder, CharCnnTokenEncoder)
+    assert isinstance(bilm.context_layers, ElmoLstmContextLayers)
+    both = bilm.context_layers.forward_lstm, bilm.context_layers.backward_lstm
+    named = dict(_token_datasets(bilm.token_encoder))
+    for direction, lstm in enumerate(both):
+        named |= dict(_lstm_datasets(lstm, f"RNN_{direction}/RNN/MultiRNNCell"))
+    return named
+
+
+def _token_datasets(encoder: CharCnnTokenEncoder) -> Iterator[tuple[str, list[Tensor]]]:
+    held = dict(encoder.named_parameters())
+    yield "char_embed", [held["char_cnn.table"]]
+    for k in range(len(encoder.char_cnn.convolutions)):
+        ours = f"char_cnn.convolutions.{k}"
+        yield f"CNN/W_cnn_{k}", [held[f"{ours}.weight"].permute(2, 1, 0)[None]]
+        yield f"CNN/b_cnn_{k}", [held[f"{ours}.bias"]]
+    for k, kind in product(range(len(encoder.highway.layers)), ("carry", "transform")):
+        ours = f"highway.layers.{k}.{kind}"
+        yield f"CNN_high_{k}/W_{kind}", [held[f"{ours}.weight"].T]
+        yield f"CNN_high_{k}/b_{kind}", [held[f"{ours}.bias"]]
+    if encoder.projection is not None:
+        yield "CNN_proj/W_proj", [encoder.projection.weight.T]
+        yield "CNN_proj/b_proj", [encoder.projection.bias]
+
+
+def _lstm_datasets(lstm: ElmoLstm, prefix: str) -> Iterator[tuple[str, list[Tensor]]]:
+    held = dict(lstm.named_parameters())
+    for layer in range(lstm.num_layers):
+        ours, theirs = f"cells.{layer}", f"{prefix}/Cell{layer}/LSTMCell"
+        weights = held[f"{ours}.input_weight"], held[f"{ours}.recurrent_weight"]
+        yield f"{theirs}/W_0", [weight.T for weight in weights]
+        yield f"{theirs}/B", [held[f"{ours}.bias"]]
+        if f"{ours}.projection_weight" in held:
+            yield f"{theirs}/W_P_0", [held[f"{ours}.projection_weight"].T]
+
+
+class _NoNormalNumbers(TorchFunctionMode):
+    """Leaves weights as they are where they would be drawn from a normal distribution.
+
+    On the device `meta` the draw takes a second: PyTorch imports its compiler for it.
+    """
+
+    def __torch_function__(
+        self, func: Any, types: Any, args: Any = (), kwargs: Mapping[str, Any] | None = None
+    ) -> Any:
+        named = kwargs or {}
+        return named["tensor"] if func is nn.init.normal_ else func(*args, **named)
+
+
+def _without_weights(lazy: Lazy[BiLm]) -> BiLm:
+    with torch.device("meta"), _NoNormalNumbers():
+        return lazy.build()
+
+
+@contextmanager
+def _opened(path: Path) -> Iterator[h5py.File]:
+    try:
+        file = h5py.File(path, "r")
+    except OSError as error:
+        raise DataError(f"no HDF5 file, or a damaged one: {error}", path=path) from error
+    with file:
+        yield file
+
+
+@contextmanager
+def _readable(what: str, path: Path) -> Iterator[None]:
+    """Turn what HDF5 says of a damaged file into an error that names it."""
+    try:
+        yield
+    except (OSError, RuntimeError, KeyError, TypeError, ValueError) as error:
+        raise DataError(f"{what} cannot be read: {error}", path=path) from error
+
+
+def _found(file: h5py.File, name: str, path: Path) -> h5py.Dataset | None:
+    """Return a dataset; None where there is none.
+
+    Raises:
+        DataError: the file is damaged, or the numbers are in another file, which may be any of
+            this machine.
+    """
+    with _readable(f"dataset {name!r}", path):
+        found = file.get(name)
+        if not isinstance(found, h5py.Dataset):
+            return None
+        is_elsewhere = found.file.filename != file.filename or found.external or found.is_virtual
+    if is_elsewhere:
+        raise DataError(f"dataset {name!r} is kept in another file", path=path)
+    return found
+
+
+def _dataset(file: h5py.File, name: str, blocks: list[Tensor], path: Path) -> h5py.Dataset:
+    """Return the dataset that holds some blocks.
+
+    Raises:
+        DataError: it is missing, or of another shape.
+    """
+    found = _found(file, name, path) or _found(file, name.replace(_ONLY_CELL, ""), path)
+    if found is None:
+        raise DataError(f"dataset {name!r} is missing", path=path)
+    shape = (sum(len(block) for block in blocks), *blocks[0].shape[1:])
+    if found.shape != shape:
+        message = f"dataset {name!r} has the shape {found.shape}; the options ask for {shape}"
+        raise DataError(message, path=path)
+    return found
+
+
+def _fill(blocks: list[Tensor], dataset: h5py.Dataset, buffer: Tensor) -> None:
+    """Copy the rows of a dataset into blocks, through a buffer that has room for each of them."""
+    path, name, start = Path(dataset.file.filename), str(dataset.name)[1:], 0
+    for block in blocks:
+        part = buffer[: block.numel()].view(block.shape)
+        with _readable(f"dataset {name!r}", path):
+            dataset.read_direct(part.numpy(), np.s_[start : start + len(block)])
+        # The extremes are NaN where one number is, and need one pass and no memory.
+        if not torch.stack(torch.aminmax(part)).isfinite().all():
+            raise DataError(f"dataset {name!r} holds numbers that are not finite", path=path)
+        with torch.no_grad():
+            # Blocks are transposed views of parameters: seen from the parameter, PyTorch copies
+            # the same numbers three times faster.
+            block.transpose(0, -1).copy_(part.transpose(0, -1))
+        start += len(block)

@@ -1,0 +1,1 @@
+"""From a config file to objects: signatures, checks, building, plugins."""

@@ -1,0 +1,215 @@
+"""What a configuration may say: the families, their members, and the keys of each."""
+
+from __future__ import annotations
+
+import inspect
+import json
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from typing import Any
+
+from elmo_framework.config import plain
+from elmo_framework.config.registry import default_member, families, members, snake_case
+from elmo_framework.config.resolve import as_json
+from elmo_framework.config.signature import (
+    Fixed,
+    Many,
+    Maybe,
+    Named,
+    One,
+    Options,
+    Parameter,
+    Plain,
+    Shape,
+    configurable,
+    leaf,
+    parameters,
+)
+from elmo_framework.config.types import Component
+from elmo_framework.errors import ElmoFrameworkError, allowed
+
+
+class UnknownNameError(ElmoFrameworkError):
+    """A family or a member that is not registered."""
+
+
+@dataclass(frozen=True)
+class Row:
+    """One key: what it takes, its default as JSON (or "required"), what it means."""
+
+    key: str
+    type: str
+    default: str
+    text: str
+
+
+def find_family(name: str) -> type[Component]:
+    """Return a family, or a class that stands alone, by its name in either form.
+
+    Raises:
+        UnknownNameError: there is none.
+    """
+    known, asked = families(), snake_case(name)
+    if asked not in known:
+        raise UnknownNameError(f"{name!r} is no family; {allowed(asked, known)}")
+    return known[asked]
+
+
+def find_member(family: type[Component], name: str) -> type[Component]:
+    """Return a member of a family by its registered name.
+
+    Raises:
+        UnknownNameError: there is none.
+    """
+    known = members(family)
+    if name not in known:
+        message = f"{name!r} is no {snake_case(family.__name__)}; {allowed(name, known)}"
+        raise UnknownNameError(message)
+    return known[name]
+
+
+def describe(component: type) -> list[Row]:
+    """Return a row for each key; those of a dataclass of options follow it as `key.option`."""
+    return list(_rows(component))
+
+
+def summary(component: type) -> str:
+    """Return the first paragraph of the docstring."""
+    return " ".join(explanation(component).partition("\n\n")[0].split())
+
+
+def explanation(component: type) -> str:
+    """Return the docstring without what it says about parameters and attributes."""
+    return re.split(r"^(?:Args|Attributes):\n", _docstring(component), flags=re.MULTILINE)[
+        0
+    ].strip()
+
+
+def supplied(component: type) -> dict[str, str]:
+    """Return what the framework supplies, never a configuration: the meaning by name."""
+    text = documented(component)
+    held = parameters(component).values()
+    return {each.name: text.get(each.name, "") for each in held if each.supply is not None}
+
+
+def documented(component: type) -> dict[str, str]:
+    """Return what `Args:` (or `Attributes:`) says about each parameter, here or in a base class."""
+    entries: dict[str, str] = {}
+    for each in reversed(component.__mro__):
+        entries |= _entries(_docstring(each))
+    return entries
+
+
+def _entries(docstring: str) -> dict[str, str]:
+    pattern = r"^(?:Args|Attributes):\n((?:[ ].*\n?|\n)*)"
+    sections = re.findall(pattern, docstring, re.MULTILINE)
+    entries = re.findall(r"^ {4}(\w+): (.*(?:\n {5,}.*)*)", "\n".join(sections), re.MULTILINE)
+    return {name: " ".join(said.split()) for name, said in entries}
+
+
+def _docstring(component: type) -> str:
+    return inspect.cleandoc(vars(component).get("__doc__") or "")
+
+
+def _rows(component: type) -> Iterator[Row]:
+    text = documented(component)
+    for parameter in configurable(component):
+        name, inner = parameter.name, leaf(parameter.shape)
+        yield Row(name, str(parameter.shape), _default(parameter), text.get(name, ""))
+        if isinstance(inner, Options):
+            for row in _rows(inner.factory):
+                yield replace(row, key=f"{name}.{row.key}")
+
+
+def _default(parameter: Parameter) -> str:
+    if parameter.is_required:
+        return "required"
+    return json.dumps(as_json(parameter.shape, parameter.default))
+
+
+def schema(family: type[Component]) -> dict[str, Any]:
+    """Return the JSON Schema (draft 2020-12) of what `parse(family, ...)` accepts."""
+    writer = _Writer()
+    top = writer.shape(One(family, is_lazy=True))
+    return {
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        "title": family.__name__,
+        **top,
+        "$defs": writer.definitions,
+    }
+
+
+class _Writer:
+    """Collects one definition for each family and each dataclass of options."""
+
+    def __init__(self) -> None:
+        self.definitions: dict[str, Any] = {}
+
+    def shape(self, shape: Shape) -> dict[str, Any]:
+        match shape:
+            case Maybe(item):
+                return {"anyOf": [self.shape(item), {"type": "null"}]}
+            case Many(item):
+                return {"type": "array", "items": self.shape(item)}
+            case Fixed(items):
+                inner = [self.shape(item) for item in items]
+                bounds = {"minItems": len(inner), "maxItems": len(inner)}
+                return {"type": "array", "prefixItems": inner, **bounds}
+            case Named(item):
+                return {"type": "object", "additionalProperties": self.shape(item)}
+            case Plain(hint):
+                return self._plain(hint)
+            case Options(cls) | One(cls):
+                return self._reference(cls)
+
+    def _plain(self, hint: Any) -> dict[str, Any]:
+        written = plain.json_schema(hint)
+        self.definitions |= written.pop("$defs", {})
+        return written
+
+    def _reference(self, cls: type) -> dict[str, Any]:
+        name = f"{cls.__module__}.{cls.__qualname__}"
+        if name not in self.definitions:
+            self.definitions[name] = {}  # stands for itself while it is written
+            is_component = issubclass(cls, Component)
+            self.definitions[name] = self._family(cls) if is_component else self._object(cls)
+        return {"$ref": f"#/$defs/{name}"}
+
+    def _family(self, family: type[Component]) -> dict[str, Any]:
+        named, default = members(family), default_member(family)
+        if not named and default is not None:
+            return self._object(default[1])
+        objects = [self._member(name, cls, (name, cls) == default) for name, cls in named.items()]
+        bare = [name for name, cls in named.items() if not _required(cls)]
+        return {"oneOf": [*objects, {"enum": bare}] if bare else objects}
+
+    def _member(self, name: str, cls: type[Component], is_default: bool) -> dict[str, Any]:
+        written = self._object(cls)
+        written["properties"] = {"type": {"const": name}, **written["properties"]}
+        written["required"] = [*([] if is_default else ["type"]), *written["required"]]
+        return written
+
+    def _object(self, factory: type) -> dict[str, Any]:
+        text = documented(factory)
+        return {
+            "type": "object",
+            "properties": {
+                parameter.name: self._property(parameter, text.get(parameter.name))
+                for parameter in configurable(factory)
+            },
+            "required": _required(factory),
+            "additionalProperties": False,
+        }
+
+    def _property(self, parameter: Parameter, text: str | None) -> dict[str, Any]:
+        written = self.shape(parameter.shape)
+        if text:
+            written["description"] = text
+        if not parameter.is_required:
+            written["default"] = as_json(parameter.shape, parameter.default)
+        return written
+
+
+def _required(factory: type) -> list[str]:
+    return [parameter.name for parameter in configurable(factory) if parameter.is_required]

@@ -1,0 +1,287 @@
+"""From a file to JSON types: jsonnet, external variables, overrides."""
+
+from __future__ import annotations
+
+import json
+import logging
+import math
+import os
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from copy import deepcopy
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, NoReturn
+
+import _jsonnet  # type: ignore[import-untyped]
+
+from elmo_framework.console import plural
+from elmo_framework.errors import (
+    ConfigError,
+    Problem,
+    UnreadableConfigError,
+    allowed,
+    dotted,
+    shown,
+)
+
+_MOST_LINES = 20
+
+
+@dataclass(frozen=True)
+class Config:
+    """A configuration before it is checked.
+
+    Attributes:
+        raw: its value, overrides applied.
+        source: the file, for messages.
+        text: the file as it was found.
+        files: the file and those that it imports.
+    """
+
+    raw: dict[str, Any]
+    source: str
+    text: str
+    files: tuple[Path, ...] = ()
+
+    @classmethod
+    def load(
+        cls,
+        path: Path | str,
+        *,
+        overrides: Sequence[str] = (),
+        external_variables: Mapping[str, str] | None = None,
+    ) -> Config:
+        """Read a jsonnet or JSON file and change it.
+
+        Args:
+            path: the file; its imports are relative to it.
+            overrides: `dotted.key=VALUE`, or an object whose keys may be dotted; in order.
+            external_variables: what `std.extVar` gives, before the environment's variables.
+
+        Raises:
+            ConfigError: it cannot be read or evaluated, or an override touches nothing.
+        """
+        source, text = str(path), _read(Path(path))
+        variables = _encodable({**os.environ, **(external_variables or {})})
+        importer = _Importer()
+        raw = _evaluate(source, text, variables, importer)
+        if not isinstance(raw, dict):
+            raise UnreadableConfigError(source, f"expected an object, not {shown(raw)}")
+        raw = with_overrides(
+            raw,
+            overrides,
+            source=source,
+            evaluate=lambda snippet: _evaluate("--overrides", snippet, variables, importer),
+        )
+        return cls(raw, source, text, (Path(path), *importer.files))
+
+    @property
+    def plugins(self) -> list[str]:
+        """The modules to import before the configuration is checked.
+
+        Raises:
+            ConfigError: the key `plugins` holds something else than names.
+        """
+        named = self.raw.get("plugins", [])
+        if not (isinstance(named, list) and all(isinstance(name, str) for name in named)):
+            message = f"expected a list of names of modules, not {shown(named)}"
+            raise ConfigError(self.source, [Problem("plugins", message)])
+        return named
+
+
+def _read(path: Path) -> str:
+    try:
+        return path.read_text(encoding="utf-8")
+    except UnicodeDecodeError as error:
+        line = error.object.count(b"\n", 0, error.start) + 1
+        _refuse(f"{path}:{line}", f"is not UTF-8: byte {error.object[error.start]:#04x}")
+    except IsADirectoryError:
+        _refuse(path, "is a folder; name a .jsonnet or .json file")
+    except FileNotFoundError:
+        _refuse(path, f"there is no such file (looked for in {Path.cwd()})")
+    except OSError as error:
+        _refuse(path, error.strerror or str(error))
+
+
+class _Importer:
+    """Reads what jsonnet imports, as jsonnet itself does, and lists the files."""
+
+    def __init__(self) -> None:
+        self.files: list[Path] = []
+
+    def __call__(self, folder: str, name: str) -> tuple[str, bytes]:
+        """Return the path and the content of a file.
+
+        Args:
+            folder: that of the importing file.
+            name: as it is written there.
+        """
+        path = Path(folder, name)
+        try:
+            content = path.read_bytes()
+        except OSError as error:
+            raise RuntimeError(error.strerror or str(error)) from error
+        self.files.append(path)
+        return str(path), content
+
+
+def _evaluate(source: str, text: str, variables: Mapping[str, str], importer: _Importer) -> Any:
+    if "\0" in text:
+        line = text[: text.index("\0")].count("\n") + 1
+        _refuse(f"{source}:{line}", "is not text: it contains a null character")
+    try:
+        written = _jsonnet.evaluate_snippet(
+            source, text, ext_vars=variables, import_callback=importer
+        )
+        return json.loads(written)
+    except (RuntimeError, UnicodeDecodeError) as error:
+        _refuse(source, _said_by_jsonnet(str(error)))
+
+
+def _refuse(where: Path | str, message: str) -> NoReturn:
+    raise UnreadableConfigError(str(where), message) from None
+
+
+def _said_by_jsonnet(message: str) -> str:
+    """Keep what jsonnet says, as it names file, line and column; add what can be done."""
+    lines = message.strip().expandtabs(4).splitlines()
+    if len(lines) > _MOST_LINES:
+        lines[_MOST_LINES:] = [f"    ... ({plural(len(lines) - _MOST_LINES, 'more line')})"]
+    if missing := re.search(r"undefined external variable: (.*)", lines[0]):
+        name = missing[1]
+        lines[0] += f"; set it in the environment or by --ext-var {name}=VALUE"
+    return "\n".join(lines)
+
+
+def _encodable(variables: Mapping[str, str]) -> dict[str, str]:
+    """Leave out what jsonnet cannot take: variables of the environment that are not UTF-8."""
+    return {
+        name: value
+        for name, value in variables.items()
+        if not re.search(r"[\ud800-\udfff]", name + value)
+    }
+
+
+_KEY = re.compile(r"[^.\[\]]+(\.[^.\[\]]+|\[\d+\])*")
+
+logger = logging.getLogger(__name__)
+
+
+def with_overrides(
+    raw: dict[str, Any],
+    overrides: Sequence[str],
+    *,
+    source: str,
+    evaluate: Callable[[str], Any],
+) -> dict[str, Any]:
+    """Return a configuration with changes applied in order.
+
+    A last key that is not there is added; every key before it must be there. A string with a key
+    below it names a component, and becomes the object that means the same. An object replaces the
+    whole of what was at its key.
+
+    Args:
+        raw: the configuration.
+        overrides: `dotted.key=VALUE`, VALUE being JSON or else a string; or an object of
+            jsonnet whose keys may be dotted.
+        source: the file of the configuration, for messages.
+        evaluate: makes JSON types of jsonnet.
+
+    Raises:
+        ConfigError: with every override that is malformed or touches nothing.
+    """
+    changed = deepcopy(raw)
+    problems: list[Problem] = []
+    for override in overrides:
+        try:
+            pairs = list(_pairs(override, evaluate))
+        except ConfigError as error:
+            problems += error.problems
+            continue
+        for key, value in pairs:
+            try:
+                _apply(changed, key, value)
+            except ConfigError as error:
+                problems += error.problems
+    if problems:
+        raise ConfigError(f"{source} with --overrides", problems)
+    return changed
+
+
+def _pairs(override: str, evaluate: Callable[[str], Any]) -> Iterator[tuple[str, Any]]:
+    if override.lstrip().startswith("{"):
+        yield from evaluate(override).items()
+        return
+    key, equals, text = override.partition("=")
+    if not equals:
+        raise _refusal(override, "is neither dotted.key=VALUE nor an object {...}")
+    yield key.strip(), _value(text)
+
+
+def _value(text: str) -> Any:
+    try:
+        return json.loads(text, parse_constant=_no_constant, parse_float=_finite)
+    except ValueError:
+        return text
+
+
+def _no_constant(name: str) -> NoReturn:
+    """Take NaN and Infinity as strings: they are not JSON."""
+    raise ValueError(name)
+
+
+def _finite(text: str) -> float:
+    """Take a number beyond the largest float, as 1e400, as a string too."""
+    number = float(text)
+    if math.isinf(number):
+        raise ValueError(text)
+    return number
+
+
+def _apply(raw: dict[str, Any], key: str, value: Any) -> None:
+    if not _KEY.fullmatch(key):
+        raise _refusal(key, "is no dotted key such as trainer.num_epochs or callbacks[0].type")
+    *parents, last = re.findall(r"[^.\[\]]+", key)
+    node: Any = raw
+    path = ""
+    for parent in parents:
+        place = _place(node, parent, key, path, may_add=False)
+        if isinstance(node[place], str):
+            node[place] = {"type": node[place]}
+        node, path = node[place], dotted(path, place)
+    place = _place(node, last, key, path, may_add=True)
+    if isinstance(node, dict):
+        _warn_of_loss(key, node.get(last), value)
+    node[place] = value
+
+
+def _place(node: Any, part: str, key: str, path: str, *, may_add: bool) -> str | int:
+    """Return where in `node` one part of a key points."""
+    here = path or "the configuration"
+    match node:
+        case dict() if may_add or part in node:
+            return part
+        case dict():
+            whole = f" To add it, give all of it: {dotted(path, part)}={{...}}"
+            raise _refusal(key, f"{here} has no key {part!r}; {allowed(part, node)}{whole}")
+        case list() if part.isdecimal() and int(part) < len(node):
+            return int(part)
+        case list():
+            raise _refusal(key, f"{here} is a list of {len(node)}, from 0; it has no item {part!r}")
+        case _:
+            raise _refusal(key, f"{here} is {shown(node)}, which has no keys")
+
+
+def _warn_of_loss(key: str, old: object, new: object) -> None:
+    if (
+        isinstance(old, dict)
+        and isinstance(new, dict)
+        and (lost := sorted(old.keys() - new.keys()))
+    ):
+        message = "--overrides: %s is replaced as a whole, which drops %s; dotted keys drop nothing"
+        logger.warning(message, key, ", ".join(lost))
+
+
+def _refusal(key: str, message: str) -> ConfigError:
+    return ConfigError("--overrides", [Problem(key, message)])

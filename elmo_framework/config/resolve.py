@@ -1,0 +1,174 @@
+"""A configuration with all its defaults written out, as a run keeps it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, fields, is_dataclass, replace
+from pathlib import Path
+from typing import Any, TypeVar, cast
+
+from elmo_framework.config import plain
+from elmo_framework.config.signature import (
+    Fixed,
+    Many,
+    Maybe,
+    Named,
+    Options,
+    Plain,
+    Shape,
+    configurable,
+)
+from elmo_framework.config.types import Default, Lazy
+from elmo_framework.errors import dotted
+
+ValueT = TypeVar("ValueT")
+
+
+def filled(lazy: Lazy[Any]) -> dict[str, Any]:
+    """Return the configuration of `lazy` with every default written out.
+
+    It parses to the same component, whatever the defaults become later.
+    """
+    written: dict[str, Any] = {} if lazy.name is None else {"type": lazy.name}
+    for parameter in configurable(lazy.factory):
+        value = lazy.arguments.get(parameter.name, parameter.default)
+        written[parameter.name] = as_json(parameter.shape, value)
+    return written
+
+
+def as_json(shape: Shape, value: Any) -> Any:
+    """Write the value or the default of a parameter as JSON types."""
+    match shape, value:
+        case (_, None):
+            written = None
+        case (_, Default(raw)):
+            written = raw
+        case (Maybe(item), _):
+            written = as_json(item, value)
+        case (Many(item), _):
+            written = [as_json(item, held) for held in value]
+        case (Fixed(items), _):
+            written = [as_json(item, held) for item, held in zip(items, value, strict=True)]
+        case (Named(item), _):
+            written = {key: as_json(item, held) for key, held in value.items()}
+        case (Plain(hint), _):
+            written = plain.write(hint, value)
+        case _:
+            written = filled(value) if isinstance(value, Lazy) else _options(shape, value)
+    return written
+
+
+def _options(shape: Shape, value: object) -> dict[str, Any]:
+    assert isinstance(shape, Options), shape
+    held = configurable(shape.factory)
+    return {option.name: as_json(option.shape, getattr(value, option.name)) for option in held}
+
+
+def with_absolute_paths(value: ValueT) -> ValueT:
+    """Return a checked configuration whose paths mean the same in every working directory."""
+    return cast(ValueT, _absolute(value))
+
+
+def with_arguments(value: ValueT, changes: Mapping[str, Mapping[str, Any]]) -> ValueT:
+    """Return a checked configuration with other arguments for some of its components.
+
+    Args:
+        value: the configuration.
+        changes: arguments by their names, by the dotted path of the component.
+    """
+    return cast(ValueT, _changed(value, changes))
+
+
+def _changed(value: Any, changes: Mapping[str, Mapping[str, Any]]) -> Any:
+    match value:
+        case Lazy():
+            arguments = {**value.arguments, **changes.get(value.path, {})}
+            return replace(value, arguments=_changed(arguments, changes))
+        case list():
+            return [_changed(item, changes) for item in value]
+        case dict():
+            return {key: _changed(item, changes) for key, item in value.items()}
+        case _:
+            return value
+
+
+def _absolute(value: Any) -> Any:
+    match value:
+        case Path():
+            return value.absolute()
+        case Lazy():
+            return replace(value, arguments=_absolute(value.arguments))
+        case list() | tuple():
+            return type(value)(_absolute(item) for item in value)
+        case dict():
+            return {key: _absolute(item) for key, item in value.items()}
+        case _ if is_dataclass(value) and not isinstance(value, type):
+            held = {field.name: _absolute(getattr(value, field.name)) for field in fields(value)}
+            return replace(value, **held)
+        case _:
+            return value
+
+
+@dataclass(frozen=True)
+class Leaf:
+    """One plain value that a configuration says.
+
+    Attributes:
+        path: its dotted path.
+        hint: its type in the signature.
+        value: what it says; None where `null` or where it was refused.
+    """
+
+    path: str
+    hint: Any
+    value: Any
+
+    def paths(self) -> Iterator[Path]:
+        """Yield the paths that the value is or holds."""
+        yield from _paths(self.value)
+
+
+def leaves(lazy: Lazy[Any]) -> Iterator[Leaf]:
+    """Yield what a configuration says, defaults of components included; also inside lazy parts."""
+    for parameter in configurable(lazy.factory):
+        if parameter.name in lazy.arguments:
+            path = dotted(lazy.path, parameter.name)
+            yield from _leaves(parameter.shape, lazy.arguments[parameter.name], path)
+
+
+def _leaves(shape: Shape, value: Any, path: str) -> Iterator[Leaf]:
+    if isinstance(value, Lazy):
+        yield from leaves(value)
+    elif isinstance(shape, Plain):
+        yield Leaf(path, shape.hint, value)
+    elif value is not None:
+        for inner, held, where in _held(shape, value, path):
+            yield from _leaves(inner, held, where)
+
+
+def _held(shape: Shape, value: Any, path: str) -> Iterator[tuple[Shape, Any, str]]:
+    match shape:
+        case Maybe(item):
+            yield item, value, path
+        case Many(item):
+            yield from ((item, held, dotted(path, index)) for index, held in enumerate(value))
+        case Fixed(items):
+            for index, (item, held) in enumerate(zip(items, value, strict=True)):
+                yield item, held, dotted(path, index)
+        case Named(item):
+            yield from ((item, held, dotted(path, key)) for key, held in value.items())
+        case Options(factory):
+            for option in configurable(factory):
+                yield option.shape, getattr(value, option.name), dotted(path, option.name)
+
+
+def _paths(value: Any) -> Iterator[Path]:
+    match value:
+        case Path():
+            yield value
+        case list() | tuple():
+            for item in value:
+                yield from _paths(item)
+        case dict():
+            for item in value.values():
+                yield from _paths(item)

@@ -1,0 +1,337 @@
+"""Reads constructors: what each parameter takes, and what a configuration may say."""
+
+from __future__ import annotations
+
+import inspect
+import types
+from collections.abc import Iterator, Mapping
+from dataclasses import MISSING, Field, dataclass, is_dataclass
+from functools import cache, reduce
+from operator import or_
+from typing import Annotated, Any, Literal, TypeAlias, Union, get_args, get_origin, get_type_hints
+
+from elmo_framework.config.types import Component, Default, Lazy, Supply
+
+_REQUIRED = inspect.Parameter.empty
+
+
+@dataclass(frozen=True)
+class Parameter:
+    """One parameter of a constructor.
+
+    Attributes:
+        name: as written in the signature and in a config.
+        shape: what a config may say for it.
+        default: a value or a `Default`, unless it is required.
+        supply: how it is supplied, if a config may not say it.
+    """
+
+    name: str
+    shape: Shape
+    default: Any
+    supply: Supply | None
+
+    @property
+    def is_required(self) -> bool:
+        """Whether a config must say it, or else the code that builds."""
+        return self.default is _REQUIRED
+
+
+def parameters(factory: type) -> Mapping[str, Parameter]:
+    """Return a constructor's parameters by name.
+
+    Raises:
+        TypeError: the constructor hides what a configuration may say.
+    """
+    return _parameters(factory)
+
+
+def configurable(factory: type) -> list[Parameter]:
+    """Return the parameters that a configuration may set."""
+    return [parameter for parameter in parameters(factory).values() if parameter.supply is None]
+
+
+@cache
+def _parameters(factory: type) -> Mapping[str, Parameter]:
+    hints = _hints(factory)
+    found = {}
+    for name, parameter in inspect.signature(factory).parameters.items():
+        try:
+            found[name] = _read(factory, parameter, hints.get(name))
+        except TypeError as error:
+            raise TypeError(f"{factory.__qualname__}({name}): {error}") from None
+    return found
+
+
+def _hints(factory: type) -> dict[str, Any]:
+    is_generated = "__dataclass_fields__" in vars(factory)
+    target = factory if is_generated else inspect.getattr_static(factory, "__init__")
+    try:
+        return get_type_hints(target, localns={factory.__name__: factory}, include_extras=True)
+    except NameError as error:
+        message = f"{factory.__qualname__}: {error}; types of a constructor are needed at run time"
+        raise TypeError(message) from error
+
+
+def _read(factory: type, parameter: inspect.Parameter, hint: Any) -> Parameter:
+    _require_plain_signature(parameter, hint)
+    supply = next(iter(_supplies(hint)), None)
+    default = next((mark for mark in marks(hint) if isinstance(mark, Default)), None)
+    shape = Plain(hint) if supply else shape_of(hint)
+    read = Parameter(parameter.name, shape, default or _default(factory, parameter), supply)
+    _require_writable(read)
+    return read
+
+
+def _supplies(hint: Any) -> list[Supply]:
+    return [mark for mark in marks(hint) if isinstance(mark, Supply)]
+
+
+def _default(factory: type, parameter: inspect.Parameter) -> Any:
+    fields: dict[str, Field[Any]] = getattr(factory, "__dataclass_fields__", {})
+    made = fields[parameter.name].default_factory if parameter.name in fields else MISSING
+    return parameter.default if made is MISSING else made()
+
+
+def _require_plain_signature(parameter: inspect.Parameter, hint: Any) -> None:
+    """Refuse what hides from a reader, or from us, what a configuration may say."""
+    if parameter.kind not in (parameter.POSITIONAL_OR_KEYWORD, parameter.KEYWORD_ONLY):
+        raise TypeError("a component takes no *args and no **kwargs; write an __init__ without")
+    if hint is None:
+        raise TypeError("has no type annotation")
+    if parameter.name == "type":
+        raise TypeError("`type` is the key that names the component; choose another name")
+    if not _supplies(hint) and any(map(_supplies, parts(hint))):
+        raise TypeError("Injected and Local mark a whole parameter, not a part of its type")
+
+
+def _require_writable(parameter: Parameter) -> None:
+    """Refuse what could not be written to a filled configuration."""
+    inner, default = leaf(parameter.shape), parameter.default
+    is_json = parameter.is_required or default is None or isinstance(default, Default)
+    if isinstance(inner, One) and not is_json:
+        raise TypeError("the default of a component is None or Annotated[..., Default(JSON)]")
+    if isinstance(inner, Options):
+        for held in parameters(inner.factory).values():
+            _require_plain(held, inner)
+
+
+def _require_plain(held: Parameter, owner: Options) -> None:
+    if held.supply or isinstance(leaf(held.shape), One):
+        raise TypeError(
+            f"{owner}.{held.name}: a dataclass of options holds plain values only; "
+            f"let {owner} inherit Registrable, or take {held.name} beside it"
+        )
+
+
+_BOUNDS = {
+    "gt": ">",
+    "ge": ">=",
+    "lt": "<",
+    "le": "<=",
+    "multiple_of": "a multiple of",
+    "min_length": "length >=",
+    "max_length": "length <=",
+}
+
+
+def show(hint: Any) -> str:
+    """Write a type hint for people: `float >= 0, < 1`, `'BIO' | 'BIOUL'`, `list[Path]`."""
+    origin, arguments = get_origin(hint), get_args(hint)
+    if origin is Annotated:
+        return show(arguments[0]) + ",".join(_bounds(hint.__metadata__))
+    if origin is Literal:
+        return " | ".join(map(repr, arguments))
+    if is_union(hint):
+        return " | ".join(map(show, arguments))
+    if arguments:
+        return f"{show(origin)}[{', '.join(map(show, arguments))}]"
+    return "None" if hint is types.NoneType else getattr(hint, "__name__", str(hint))
+
+
+def opened(hint: Any) -> tuple[Any, tuple[Any, ...]]:
+    """Return a hint's class or special form, and its arguments, without `Annotated`."""
+    if get_origin(hint) is Annotated:
+        hint = get_args(hint)[0]
+    return get_origin(hint) or hint, get_args(hint)
+
+
+def parts(hint: Any) -> Iterator[Any]:
+    """Yield a hint and all hints inside it."""
+    yield hint
+    for argument in get_args(hint):
+        yield from parts(argument)
+
+
+def literals(hint: Any) -> tuple[Any, ...]:
+    """Return the values that a hint lists one by one."""
+    listed = (get_args(part) for part in parts(hint) if get_origin(part) is Literal)
+    return tuple(value for values in listed for value in values)
+
+
+def marks(hint: Any) -> tuple[Any, ...]:
+    """Return what `Annotated` says of a hint, or of a member of its union."""
+    members = get_args(hint) if is_union(hint) else (hint,)
+    return tuple(mark for member in members for mark in getattr(member, "__metadata__", ()))
+
+
+def replaced(hint: Any, old: Any, new: Any) -> Any:
+    """Return a hint with `new` wherever `old` stands in it."""
+    origin, arguments = get_origin(hint), get_args(hint)
+    if hint is old:
+        return new
+    if origin is Literal or not arguments:
+        return hint
+    if origin is Annotated:
+        return Annotated[(replaced(arguments[0], old, new), *hint.__metadata__)]
+    inner = tuple(replaced(argument, old, new) for argument in arguments)
+    return reduce(or_, inner) if is_union(hint) else origin[inner]
+
+
+def is_union(hint: Any) -> bool:
+    """Tell whether a hint is `A | B` or `Union[A, B]`."""
+    return get_origin(hint) in (Union, types.UnionType)
+
+
+def _bounds(metadata: tuple[Any, ...]) -> list[str]:
+    return [
+        f" {symbol} {_readable(getattr(mark, name))}"
+        for mark in metadata
+        for name, symbol in _BOUNDS.items()
+        if getattr(mark, name, None) is not None
+    ]
+
+
+def _readable(bound: object) -> str:
+    return f"{bound:,}" if isinstance(bound, int) else str(bound)
+
+
+@dataclass(frozen=True)
+class Plain:
+    """Numbers, strings, paths, literals, and lists, dicts, tuples and unions of them."""
+
+    hint: Any
+
+    def __str__(self) -> str:
+        return show(self.hint)
+
+
+@dataclass(frozen=True)
+class Options:
+    """A dataclass of plain values."""
+
+    factory: type
+
+    def __str__(self) -> str:
+        return self.factory.__name__
+
+
+@dataclass(frozen=True)
+class One:
+    """A component, built before its owner or kept lazy for it."""
+
+    family: type[Component]
+    is_lazy: bool
+
+    def __str__(self) -> str:
+        return self.family.__name__
+
+
+@dataclass(frozen=True)
+class Many:
+    """A list."""
+
+    item: Shape
+
+    def __str__(self) -> str:
+        return f"list[{self.item}]"
+
+
+@dataclass(frozen=True)
+class Fixed:
+    """A list of a fixed length, each item with a shape of its own."""
+
+    items: tuple[Shape, ...]
+
+    def __str__(self) -> str:
+        return f"[{', '.join(map(str, self.items))}]"
+
+
+@dataclass(frozen=True)
+class Named:
+    """A dict by name."""
+
+    item: Shape
+
+    def __str__(self) -> str:
+        return f"dict[str, {self.item}]"
+
+
+@dataclass(frozen=True)
+class Maybe:
+    """Something or None."""
+
+    item: Shape
+
+    def __str__(self) -> str:
+        return f"{self.item} | None"
+
+
+Shape: TypeAlias = Plain | Options | One | Many | Fixed | Named | Maybe
+
+
+def shape_of(hint: Any) -> Shape:
+    """Read one type hint; what holds no component and no dataclass is `Plain` as a whole.
+
+    Raises:
+        TypeError: it holds a component or a dataclass where none can stand.
+    """
+    origin, arguments = opened(hint)
+    if origin is Lazy and arguments and isinstance(inner := shape_of(*arguments), One):
+        return One(inner.family, is_lazy=True)
+    if _is_component(origin):
+        return One(origin, is_lazy=False)
+    if _is_options(origin):
+        return Options(origin)
+    is_plain = not any(map(_is_ours, parts(hint)))
+    return Plain(hint) if is_plain else _container(hint)
+
+
+def leaf(shape: Shape) -> Plain | Options | One:
+    """Return what stands inside the lists, dicts and `| None` of a shape.
+
+    Of a list of a fixed length it is the first item that is not plain.
+    """
+    if isinstance(shape, Fixed):
+        return next(inner for inner in map(leaf, shape.items) if not isinstance(inner, Plain))
+    return leaf(shape.item) if isinstance(shape, Many | Named | Maybe) else shape
+
+
+def _container(hint: Any) -> Shape:
+    origin, arguments = opened(hint)
+    rest = [argument for argument in arguments if argument is not types.NoneType]
+    if origin is list:
+        return Many(shape_of(*arguments))
+    if origin is tuple and Ellipsis not in arguments:
+        return Fixed(tuple(map(shape_of, arguments)))
+    if origin is dict and arguments[0] is str:
+        return Named(shape_of(arguments[1]))
+    if is_union(hint) and len(rest) == 1:
+        return Maybe(shape_of(rest[0]))
+    raise TypeError(
+        f"{show(hint)}: a component or a dataclass stands alone, in list[...], in dict[str, ...], "
+        "in tuple[A, B] or with `| None`; Lazy[...] goes around a component only"
+    )
+
+
+def _is_ours(hint: Any) -> bool:
+    origin = get_origin(hint) or hint
+    return origin is Lazy or _is_component(origin) or _is_options(origin)
+
+
+def _is_component(origin: Any) -> bool:
+    return isinstance(origin, type) and issubclass(origin, Component)
+
+
+def _is_options(origin: Any) -> bool:
+    return isinstance(origin, type) and is_dataclass(origin) and origin is not Lazy

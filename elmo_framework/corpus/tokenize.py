@@ -1,0 +1,129 @@
+"""The words of one block of text, numbered as they come: what each process makes of its part."""
+
+from __future__ import annotations
+
+import io
+from array import array
+from collections import defaultdict
+from collections.abc import Iterator
+from dataclasses import dataclass
+from hashlib import blake2b
+from itertools import count
+from pathlib import Path
+from typing import Any, final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from elmo_framework.config.parse import parse
+from elmo_framework.corpus.blocks import Block
+from elmo_framework.data.formats.text_files import decoded_lines
+from elmo_framework.data.tokenizer import Tokenizer
+from elmo_framework.io.files import replacing
+
+_HASH_BYTES = 8
+
+
+@final
+class Splitter:
+    """Cuts lines into sentences, and sentences into words.
+
+    Args:
+        tokenizer: makes words of a sentence; its name, or JSON as in a config.
+        sentence_splitter: the tokenizer that makes sentences of a line.
+    """
+
+    def __init__(self, tokenizer: Any, sentence_splitter: Any) -> None:
+        self._tokenizer = _built(tokenizer, "--tokenizer")
+        self._sentences = _built(sentence_splitter, "--sentence-splitter").sentences
+
+    def sentences(self, line: str) -> list[list[str]]:
+        """Return the words of each sentence that has some."""
+        split = map(self._tokenizer.words, self._sentences(line))
+        return [words for words in split if words]
+
+
+@final
+@dataclass(frozen=True)
+class Draft:
+    """The sentences of a block.
+
+    Attributes:
+        words: the distinct words, in the order in which they come.
+        ids: the words of all sentences, by their number among the distinct ones.
+        lengths: the number of words of each sentence.
+        hashes: a number for each sentence, the same for equal ones.
+        num_blank_lines: the lines without a word.
+    """
+
+    words: list[str]
+    ids: NDArray[np.int32]
+    lengths: NDArray[np.int32]
+    hashes: NDArray[np.uint64]
+    num_blank_lines: int
+
+    @classmethod
+    def of(cls, block: Block, splitter: Splitter) -> Draft:
+        """Cut the lines of a block.
+
+        Raises:
+            DataError: a line is not UTF-8.
+        """
+        known: defaultdict[str, int] = defaultdict(count().__next__)
+        ids, lengths, hashes, num_blank_lines = array("i"), array("i"), bytearray(), 0
+        for line in _lines(block):
+            sentences = splitter.sentences(line)
+            num_blank_lines += not sentences
+            for words in sentences:
+                ids.extend(map(known.__getitem__, words))
+                lengths.append(len(words))
+                hashes += blake2b(" ".join(words).encode(), digest_size=_HASH_BYTES).digest()
+        return cls(
+            list(known),
+            np.frombuffer(ids, np.int32),
+            np.frombuffer(lengths, np.int32),
+            np.frombuffer(hashes, "<u8"),
+            num_blank_lines,
+        )
+
+    def save(self, path: Path) -> None:
+        """Write all of it to a file, which is there when it is whole."""
+        with replacing(path) as aside, aside.open("wb") as file:
+            np.savez(
+                file,
+                words=np.frombuffer("\n".join(self.words).encode(), np.uint8),
+                ids=self.ids,
+                lengths=self.lengths,
+                hashes=self.hashes,
+                num_blank_lines=self.num_blank_lines,
+            )
+
+    @classmethod
+    def load(cls, path: Path) -> Draft:
+        """Read what `save` wrote."""
+        with np.load(path) as file:
+            words = file["words"].tobytes().decode()
+            return cls(
+                words.split("\n") if words else [],
+                file["ids"],
+                file["lengths"],
+                file["hashes"],
+                int(file["num_blank_lines"]),
+            )
+
+
+def load_hashes(path: Path) -> NDArray[np.uint64]:
+    """Read of a draft only the numbers of its sentences."""
+    with np.load(path) as file:
+        hashes: NDArray[np.uint64] = file["hashes"]
+    return hashes
+
+
+def _built(raw: Any, source: str) -> Tokenizer:
+    return parse(Tokenizer, raw, source=source).build()
+
+
+def _lines(block: Block) -> Iterator[str]:
+    for piece in block.pieces:
+        numbered = decoded_lines(io.BytesIO(piece.content), piece.path, first=piece.first_line)
+        yield from (line for _, line in numbered)

@@ -1,0 +1,1 @@
+"""File formats that readers parse."""

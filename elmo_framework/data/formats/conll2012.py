@@ -1,0 +1,134 @@
+"""The columns of the CoNLL-2012 shared task, in which OntoNotes is passed on."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import NamedTuple
+
+from elmo_framework.data.formats.columns import Comment, Row, read_blocks
+from elmo_framework.errors import DataError
+
+_ID, _PART, _WORD, _LEMMA, _FRAMESET, _SPEAKER, _FIRST_PREDICATE = 0, 1, 3, 6, 7, 9, 11
+_MIN_COLUMNS = _FIRST_PREDICATE + 1
+_BEGINS, _ENDS = re.compile(r"#begin|#\s*begin document"), re.compile(r"#\s*end document")
+_BEGIN = re.compile(r"#\s*begin document \((.*)\)(?:; part (\d+))?")
+
+
+@dataclass(frozen=True, slots=True)
+class Conll2012Sentence:
+    """One sentence as it stands in the columns; each column holds a cell for each word.
+
+    Attributes:
+        document: the number of its document in the file, from 0; several may have one name.
+        document_id: from the line that begins the document, or from the first column.
+        part: of the document, as written in the line that begins it, `000`; None where that line
+            names none.
+        first_line: where the sentence begins in the file, from 1; a word stands on each line.
+        words: the words.
+        lemmas: of predicates; `-` for others, though some corpora have the lemmas of more words.
+        framesets: the PropBank frame sets of predicates, as `01`; `-` for the others.
+        speakers: who says or writes each word; `-` where it is not known.
+        predicates: for each predicate the brackets of its arguments, as `(ARG0*`.
+        coreference: brackets with the numbers of entities, as `(12|(7)`; `-` for none.
+    """
+
+    document: int
+    document_id: str
+    part: str | None
+    first_line: int
+    words: tuple[str, ...]
+    lemmas: tuple[str, ...]
+    framesets: tuple[str, ...]
+    speakers: tuple[str, ...]
+    predicates: tuple[tuple[str, ...], ...]
+    coreference: tuple[str, ...]
+
+
+def read_conll2012(path: Path) -> Iterator[Conll2012Sentence]:
+    """Yield the sentences of a file, in order; lines that begin and end documents may be missing.
+
+    Without them a document goes on while the first two columns stay the same. Where a line begins
+    one and names no part, another part begins where the second column changes.
+
+    A line that holds a tab has one between columns, so that cells may be empty, as in LitBank.
+
+    Raises:
+        DataError: the file cannot be read, a line has too few columns or not as many as those
+            before it in its sentence, or there is no sentence at all.
+    """
+    documents = _Documents(path)
+    blocks = read_blocks(path, between="tabs or blanks", comment="#", min_width=_MIN_COLUMNS)
+    for rows, comments in blocks:
+        for comment in comments:
+            documents.pass_comment(comment)
+        yield _sentence(rows, documents.of(rows[0]))
+
+
+class _Name(NamedTuple):
+    document_id: str
+    part: str | None
+
+
+class _Documents:
+    """Tells which document each sentence is of, from the lines and the cells before it."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._begun: _Name | None = None
+        self._before: tuple[str, str] | None = None
+        self._found = (-1, _Name("", None))
+
+    def pass_comment(self, comment: Comment) -> None:
+        """Take note of a line that begins or ends a document."""
+        if _BEGINS.match(comment.text):
+            self._begun, self._before = _name(comment, self._path), None
+        elif _ENDS.match(comment.text):
+            self._begun, self._before = None, None
+
+    def of(self, row: Row) -> tuple[int, _Name]:
+        """Return the number and the name of the document of a sentence, given its first row."""
+        document_id, part = self._begun or _Name(row.columns[_ID], None)
+        held = (document_id, part or row.columns[_PART])
+        if held != self._before:
+            is_begun = self._begun is not None and self._before is None
+            name = _Name(document_id, part if part or is_begun else _part(row, self._path))
+            self._before, self._found = held, (self._found[0] + 1, name)
+        return self._found
+
+
+def _name(comment: Comment, path: Path) -> _Name:
+    match = _BEGIN.fullmatch(comment.text)
+    if match is None:
+        expected = "expected '#begin document (NAME); part NNN'"
+        raise DataError(f"found {comment.text!r}, {expected}", path=path, line=comment.line)
+    return _Name(match[1], match[2])
+
+
+def _sentence(rows: Sequence[Row], document: tuple[int, _Name]) -> Conll2012Sentence:
+    columns = list(zip(*(row.columns for row in rows), strict=True))
+    number, name = document
+    return Conll2012Sentence(
+        document=number,
+        document_id=name.document_id,
+        part=name.part,
+        first_line=rows[0].line,
+        words=columns[_WORD],
+        lemmas=columns[_LEMMA],
+        framesets=columns[_FRAMESET],
+        speakers=columns[_SPEAKER],
+        predicates=tuple(columns[_FIRST_PREDICATE:-1]),
+        coreference=columns[-1],
+    )
+
+
+def _part(row: Row, path: Path) -> str:
+    """Return the part that a column names, as lines that begin documents write it."""
+    if not row.columns[_PART].isdecimal():
+        expected = "expected the number of a part of the document"
+        raise DataError(
+            f"the second column is {row.columns[_PART]!r}, {expected}", path=path, line=row.line
+        )
+    return f"{int(row.columns[_PART]):03}"

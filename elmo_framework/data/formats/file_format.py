@@ -1,0 +1,208 @@
+"""Recognizing data files by their suffix and their first lines."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from enum import Enum
+from itertools import groupby, islice
+from pathlib import Path
+from typing import Any
+
+from elmo_framework.data.formats.columns import split_cells
+from elmo_framework.data.formats.compressed import data_suffix
+from elmo_framework.data.formats.text_files import read_lines
+
+NUM_SAMPLED_LINES = 64
+
+
+class FileFormat(Enum):
+    """What a data file holds, in words for messages."""
+
+    TABLE = "a table"
+    JSON_LINES = "JSON objects, one per line"
+    JSON = "a JSON document"
+    COLUMNS = "columns with one word per line"
+    CONLLU = "CoNLL-U"
+    CONLL2012 = "the columns of CoNLL-2012"
+    TREES = "bracketed trees"
+    PROPOSITIONS = "predicates with their tags"
+    TAGGED_WORDS = "words joined to their tags"
+
+
+_SUFFIXES: dict[str, frozenset[FileFormat]] = {
+    ".csv": frozenset({FileFormat.TABLE}),
+    ".tsv": frozenset({FileFormat.TABLE}),
+    ".jsonl": frozenset({FileFormat.JSON_LINES}),
+    ".jsonlines": frozenset({FileFormat.JSON_LINES}),
+    ".ndjson": frozenset({FileFormat.JSON_LINES}),
+    ".json": frozenset({FileFormat.JSON}),
+    ".conllu": frozenset({FileFormat.CONLLU}),
+    ".conllup": frozenset({FileFormat.CONLLU}),
+    ".conll": frozenset({FileFormat.COLUMNS, FileFormat.CONLL2012}),
+    ".iob": frozenset({FileFormat.COLUMNS}),
+    ".iob2": frozenset({FileFormat.COLUMNS}),
+    ".bio": frozenset({FileFormat.COLUMNS}),
+}
+_JSON = frozenset({FileFormat.JSON_LINES, FileFormat.JSON})
+_COLUMNS_SUFFIX = re.compile(r"\.\w*_conll")  # `.gold_conll` of OntoNotes
+
+_TREE = re.compile(r"\([0-4] .*\)\s*")
+_PROPOSITION = re.compile(r"\s*-?\d+ .* \|\|\| .*")
+_WORD_NUMBER = re.compile(r"\d+([-.]\d+)?")
+_BEGIN_DOCUMENT = re.compile(r"#\s?begin document")
+_DOCUMENT_START = "-DOCSTART-"
+_TAG = re.compile(r"O|[BIESLUM]-\S+|[A-Z]+[$A-Z]*|[^\w\s]+|\S*\*\S*")
+_SPAN_TAG = re.compile(r"O|[BIESLUM]-\S+|\S*\*\S*")
+_PART_OF_SPEECH = re.compile(r"[A-Z]{2,}\$?")
+_UNFINISHED = re.compile(r".*[{\[,:]\s*")
+
+
+@dataclass(frozen=True)
+class FileSample:
+    """The beginning of a file.
+
+    Attributes:
+        path: of the file.
+        lines: the first lines, blank ones included.
+    """
+
+    path: Path
+    lines: Sequence[str]
+
+    @classmethod
+    def of(cls, path: Path) -> FileSample:
+        """Read the beginning of a file.
+
+        Raises:
+            DataError: it cannot be read, or is not UTF-8.
+        """
+        return cls(path, tuple(line for _, line in islice(read_lines(path), NUM_SAMPLED_LINES)))
+
+    @property
+    def filled_lines(self) -> list[str]:
+        """The lines that are not blank."""
+        return [line for line in self.lines if line.strip()]
+
+    def object(self) -> Mapping[str, Any] | None:
+        """Return the JSON object on the first line that is not blank, if it holds one."""
+        return _object(next(iter(self.filled_lines), ""))
+
+    def column_names(self) -> list[str]:
+        """Return the cells of the first line that is not blank, as of a table."""
+        separator = "," if data_suffix(self.path) == ".csv" else "\t"
+        first = next(iter(self.filled_lines), "")
+        return [cell.strip().strip('"') for cell in first.split(separator)]
+
+    def is_json_by_name(self) -> bool:
+        """Tell whether the suffix promises JSON, so that no line can be a plain sentence."""
+        return not _JSON.isdisjoint(_SUFFIXES.get(data_suffix(self.path), ()))
+
+    def formats(self) -> frozenset[FileFormat]:
+        """Return the formats that the file may have: none of plain text."""
+        suffix = data_suffix(self.path)
+        content = formats_of_lines(self.lines)
+        if suffix in (".json", ".tsv"):
+            return content or _SUFFIXES[suffix]
+        if suffix == ".conll" or _COLUMNS_SUFFIX.fullmatch(suffix):
+            return content or _SUFFIXES[".conll"]
+        return _SUFFIXES.get(suffix, content)
+
+
+def formats_of_lines(lines: Sequence[str]) -> frozenset[FileFormat]:
+    """Return the formats that a text may have, given its first lines: none if it is plain text."""
+    filled = [line for line in lines if line.strip()]
+    if not filled:
+        return frozenset()
+    if filled[0].lstrip().startswith("{"):
+        return _formats_of_json(filled)
+    recognizers: dict[FileFormat, Callable[[Sequence[str]], bool]] = {
+        FileFormat.CONLLU: _is_conllu,
+        FileFormat.CONLL2012: _is_conll2012,
+        FileFormat.TREES: _all(_TREE),
+        FileFormat.PROPOSITIONS: _all(_PROPOSITION),
+    }
+    for name, recognizes in recognizers.items():
+        if recognizes(filled):
+            return frozenset({name})
+    found: set[FileFormat] = set()
+    if _is_columns(lines):
+        found.add(FileFormat.COLUMNS)
+    if _is_table(filled):
+        found.add(FileFormat.TABLE)
+    return frozenset(found)
+
+
+def _all(pattern: re.Pattern[str]) -> Callable[[Sequence[str]], bool]:
+    return lambda lines: all(map(pattern.fullmatch, lines))
+
+
+def _formats_of_json(lines: Sequence[str]) -> frozenset[FileFormat]:
+    """Tell objects on lines from one document, which may be written on one line, too."""
+    if _object(lines[0]) is None and _UNFINISHED.fullmatch(lines[0]) and len(lines) > 1:
+        return frozenset({FileFormat.JSON})
+    many = {FileFormat.JSON_LINES}
+    return frozenset(many if len(lines) > 1 else many | {FileFormat.JSON})
+
+
+def _object(line: str) -> Mapping[str, Any] | None:
+    try:
+        value = json.loads(line)
+    except (ValueError, RecursionError):
+        return None
+    return value if isinstance(value, dict) else None
+
+
+def _is_conllu(lines: Sequence[str]) -> bool:
+    if lines[0].startswith("# global.columns"):
+        return True
+    words = [line.split("\t") for line in lines if not line.startswith("#")]
+    return bool(words) and all(
+        len(cells) == 10 and _WORD_NUMBER.fullmatch(cells[0]) for cells in words
+    )
+
+
+def _is_conll2012(lines: Sequence[str]) -> bool:
+    if _BEGIN_DOCUMENT.match(lines[0]):
+        return True
+    rows = [split_cells(line, "tabs or blanks") for line in lines if not line.startswith("#")]
+    # The number of a part, that of the word in its sentence, and brackets of the parse.
+    return bool(rows) and all(
+        len(row) >= 12 and row[1].isdecimal() and row[2].isdecimal() and "*" in row[5]
+        for row in rows
+    )
+
+
+def _is_columns(lines: Sequence[str]) -> bool:
+    """Tell a word a line with its labels from sentences, whose last words are no labels."""
+    if any(line.startswith(_DOCUMENT_START) for line in lines):
+        return True
+    blocks = [
+        [split_cells(line) for line in block]
+        for is_filled, block in groupby(lines, lambda line: bool(line.strip()))
+        if is_filled
+    ]
+    rows = [row for block in blocks for row in block]
+    last = [row[-1] for row in rows]
+    return (
+        len(rows) > 1
+        and all(len(row) > 1 for row in rows)
+        and all(_is_even(block) for block in blocks)
+        and all(map(_TAG.fullmatch, last))
+        and (any(map(_SPAN_TAG.fullmatch, last)) or _are_parts_of_speech(last))
+    )
+
+
+def _are_parts_of_speech(cells: Sequence[str]) -> bool:
+    """Tell tags from the last words of sentences, which are seldom capitals: most must be."""
+    return len(cells) > 2 and 2 * sum(map(bool, map(_PART_OF_SPEECH.fullmatch, cells))) > len(cells)
+
+
+def _is_table(lines: Sequence[str]) -> bool:
+    return len(lines) > 1 and "\t" in lines[0] and _is_even(line.split("\t") for line in lines)
+
+
+def _is_even(rows: Iterable[Sequence[str]]) -> bool:
+    return len(set(map(len, rows))) == 1

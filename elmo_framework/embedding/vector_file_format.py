@@ -1,0 +1,292 @@
+"""The forms of a file of vectors.
+
+Each is made whole before any vector is computed, with a place for every sentence. What is written
+to a place needs no other: processes can share the work, and one that dies leaves nothing broken.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, final
+
+import h5py  # type: ignore[import-untyped]
+import numpy as np
+from numpy.typing import NDArray
+
+from elmo_framework.embedding.corpus import Line, Survey
+from elmo_framework.errors import DataError
+from elmo_framework.io.files import write_text
+
+HEADER = "header.json"
+FORMAT = "elmo_framework embeddings 1"
+
+_HDF5_BYTES_A_LINE = 500
+"""What a dataset takes beside its numbers: its header, its name and its entry in the list."""
+
+_NPY_BYTES = 1024
+
+
+@dataclass(frozen=True)
+class VectorForm:
+    """What is written for each word.
+
+    Attributes:
+        rows: how many vectors a word has; None for one, without an axis of its own.
+        dim: the width of a vector.
+        dtype: of the numbers, by NumPy's name.
+    """
+
+    rows: int | None
+    dim: int
+    dtype: str
+
+    @property
+    def num_bytes(self) -> int:
+        """The bytes of a word."""
+        return (self.rows or 1) * self.dim * np.dtype(self.dtype).itemsize
+
+    def shape(self, num_words: int) -> tuple[int, ...]:
+        """Return "words rows dim", or "words dim" where a word has one vector."""
+        return (num_words, self.dim) if self.rows is None else (num_words, self.rows, self.dim)
+
+
+class Layout(ABC):
+    """One form of a file of vectors.
+
+    Args:
+        form: what is written for each word.
+    """
+
+    def __init__(self, form: VectorForm) -> None:
+        self.form = form
+
+    @abstractmethod
+    def num_bytes(self, survey: Survey) -> int:
+        """Return about how large the result will be."""
+
+    @abstractmethod
+    def create(
+        self, path: Path, survey: Survey, lines: Callable[[], Iterable[Line]]
+    ) -> NDArray[np.int64]:
+        """Make the result without its vectors, and return the byte where each line's stand.
+
+        Args:
+            path: where nothing is yet.
+            survey: of the corpus.
+            lines: reads the corpus.
+
+        Raises:
+            DataError: a sentence cannot have its place.
+        """
+
+    def complete(self, path: Path, survey: Survey, places: NDArray[np.int64]) -> None:
+        """Write what depends on vectors, once all are in their places; nothing by default.
+
+        Args:
+            path: of the result.
+            survey: of the corpus.
+            places: what `create` returned.
+        """
+        return
+
+    @abstractmethod
+    def file(self, path: Path) -> Path:
+        """Return the file that holds the vectors."""
+
+    @abstractmethod
+    def arranged(self, vectors: NDArray[Any]) -> NDArray[Any]:
+        """Turn "words dim" or "rows words dim" into what stands in the file."""
+
+
+@final
+class NpyLayout(Layout):
+    """A folder with one array of all vectors and an index.
+
+    | name | what |
+    |---|---|
+    | `vectors.npy` | "words rows dim", or "words dim" where a word has one vector |
+    | `index.npy` | "lines 2": where each line's vectors begin, and how many there are; int64 |
+    | `header.json` | the format, the shape of `vectors.npy` and its type, the number of lines |
+
+    Lines with the same words share their vectors.
+    """
+
+    def num_bytes(self, survey: Survey) -> int:
+        """Return about how large the result will be."""
+        return survey.num_words * self.form.num_bytes + 16 * survey.num_lines + _NPY_BYTES
+
+    def create(
+        self, path: Path, survey: Survey, lines: Callable[[], Iterable[Line]]
+    ) -> NDArray[np.int64]:
+        """Make the folder."""
+        path.mkdir()
+        begin = _create_npy(self.file(path), self.form, survey.num_words)
+        with (path / "index.npy").open("wb") as file:
+            _write_npy_header(file, (survey.num_lines, 2), "int64")
+            file.write(np.stack([survey.offsets, survey.lengths], axis=1).data)
+        header = {
+            "format": FORMAT,
+            "shape": self.form.shape(survey.num_words),
+            "dtype": self.form.dtype,
+            "num_lines": survey.num_lines,
+        }
+        write_text(path / HEADER, json.dumps(header, indent=2) + "\n")
+        return survey.offsets * self.form.num_bytes + begin
+
+    def file(self, path: Path) -> Path:
+        """Return the array."""
+        return path / "vectors.npy"
+
+    def arranged(self, vectors: NDArray[Any]) -> NDArray[Any]:
+        """Put words first, so that a sentence is one slice."""
+        return _words_first(vectors, self.form)
+
+
+@final
+class NpyFileLayout(Layout):
+    """One array of the vectors of all words, line after line, for `numpy.load`.
+
+    It is "words rows dim", or "words dim" where a word has one vector. Lines with the same words
+    have copies, so that the lengths of the lines tell where each begins.
+    """
+
+    def num_bytes(self, survey: Survey) -> int:
+        """Return about how large the result will be."""
+        return int(survey.lengths.sum(dtype=np.int64)) * self.form.num_bytes + _NPY_BYTES
+
+    def create(
+        self, path: Path, survey: Survey, lines: Callable[[], Iterable[Line]]
+    ) -> NDArray[np.int64]:
+        """Make the file."""
+        ends = survey.lengths.cumsum(dtype=np.int64)
+        begin = _create_npy(path, self.form, int(ends[-1]))
+        return (ends - survey.lengths.astype(np.int64)) * self.form.num_bytes + begin
+
+    def complete(self, path: Path, survey: Survey, places: NDArray[np.int64]) -> None:
+        """Copy the vectors of lines that were computed once to the others with the same words."""
+        with path.open("r+b") as file:
+            for line in np.flatnonzero(~survey.is_first).tolist():
+                file.seek(places[survey.first[line]])
+                vectors = file.read(int(survey.lengths[line]) * self.form.num_bytes)
+                file.seek(places[line])
+                file.write(vectors)
+            file.flush()
+            os.fsync(file.fileno())
+
+    def file(self, path: Path) -> Path:
+        """Return the file itself."""
+        return path
+
+    def arranged(self, vectors: NDArray[Any]) -> NDArray[Any]:
+        """Put words first, so that a sentence is one slice."""
+        return _words_first(vectors, self.form)
+
+
+@final
+class Hdf5Layout(Layout):
+    """The file of `allennlp elmo`: a dataset "0", "1", ... for each line.
+
+    A dataset is "rows words dim", or "words dim" where a word has one vector. Lines with the same
+    words have one dataset under several names.
+
+    Args:
+        form: what is written for each word.
+        keeps_sentences: whether the dataset `sentence_to_index` holds a JSON object with the
+            number of each sentence; of equal ones the last counts.
+        uses_sentence_keys: whether datasets are named by their sentences.
+    """
+
+    def __init__(
+        self, form: VectorForm, *, keeps_sentences: bool, uses_sentence_keys: bool
+    ) -> None:
+        super().__init__(form)
+        self._keeps_sentences = keeps_sentences and not uses_sentence_keys
+        self._uses_keys = uses_sentence_keys
+
+    def num_bytes(self, survey: Survey) -> int:
+        """Return about how large the result will be."""
+        return survey.num_words * self.form.num_bytes + _HDF5_BYTES_A_LINE * survey.num_lines
+
+    def create(
+        self, path: Path, survey: Survey, lines: Callable[[], Iterable[Line]]
+    ) -> NDArray[np.int64]:
+        """Make the file."""
+        places = np.zeros(survey.num_lines, dtype=np.int64)
+        with h5py.File(path, "w") as file:
+            if self._uses_keys:
+                for index, line in enumerate(lines()):
+                    places[index] = self._add_sentence(file, survey, index, line)
+            else:
+                self._add_numbered(file, survey, places)
+            if self._keeps_sentences:
+                numbers = {line.text: str(index) for index, line in enumerate(lines())}
+                held = file.create_dataset("sentence_to_index", (1,), h5py.string_dtype())
+                held[0] = json.dumps(numbers)
+        return places
+
+    def file(self, path: Path) -> Path:
+        """Return the file itself."""
+        return path
+
+    def arranged(self, vectors: NDArray[Any]) -> NDArray[Any]:
+        """Return the vectors as they are."""
+        return vectors
+
+    def _add_numbered(self, file: h5py.File, survey: Survey, places: NDArray[np.int64]) -> None:
+        for index, first in enumerate(survey.first.tolist()):
+            if index == first:
+                places[index] = self._add(file, str(index), int(survey.lengths[index]))
+            else:
+                file[str(index)] = file[str(first)]
+
+    def _add_sentence(self, file: h5py.File, survey: Survey, index: int, line: Line) -> int:
+        try:
+            _require_name(file, line, is_first=bool(survey.is_first[index]))
+            return self._add(file, line.text, int(survey.lengths[index]))
+        except (ValueError, TypeError, OSError) as error:
+            message = f"{line.text!r} cannot name a dataset ({error}); drop --use-sentence-keys"
+            raise DataError(message, path=line.path, line=line.number) from error
+
+    def _add(self, file: h5py.File, name: str, num_words: int) -> int:
+        """Make a dataset whose bytes have their place already, and return that."""
+        rows = () if self.form.rows is None else (self.form.rows,)
+        creation = h5py.h5p.create(h5py.h5p.DATASET_CREATE)
+        creation.set_layout(h5py.h5d.CONTIGUOUS)
+        creation.set_alloc_time(h5py.h5d.ALLOC_TIME_EARLY)
+        creation.set_fill_time(h5py.h5d.FILL_TIME_NEVER)
+        dataset = file.create_dataset(
+            name, (*rows, num_words, self.form.dim), self.form.dtype, dcpl=creation
+        )
+        return int(dataset.id.get_offset() or 0)
+
+
+def _require_name(file: h5py.File, line: Line, *, is_first: bool) -> None:
+    if not line.text.strip("./"):
+        raise ValueError("HDF5 has no such names")
+    if not is_first or line.text in file:
+        raise ValueError("a line before has the same words")
+
+
+def _words_first(vectors: NDArray[Any], form: VectorForm) -> NDArray[Any]:
+    return vectors if form.rows is None else vectors.swapaxes(0, 1)
+
+
+def _create_npy(path: Path, form: VectorForm, num_words: int) -> int:
+    """Make an array of vectors without its numbers, and return where these begin."""
+    with path.open("wb") as file:
+        begin = _write_npy_header(file, form.shape(num_words), form.dtype)
+        file.truncate(begin + num_words * form.num_bytes)
+    return begin
+
+
+def _write_npy_header(file: Any, shape: tuple[int, ...], dtype: str) -> int:
+    """Write the header of a `.npy` file and return where its numbers begin."""
+    descr = np.dtype(dtype).newbyteorder("<").str
+    header = {"descr": descr, "fortran_order": False, "shape": shape}
+    np.lib.format.write_array_header_1_0(file, header)
+    return int(file.tell())

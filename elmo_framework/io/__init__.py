@@ -1,0 +1,1 @@
+"""Files, downloads, outputs and the process around them; no torch."""

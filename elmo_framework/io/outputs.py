@@ -1,0 +1,320 @@
+"""The rule for every output: it never replaces what the command reads, nor a part of other work."""
+
+from __future__ import annotations
+
+import os
+import stat
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from glob import has_magic
+from pathlib import Path
+from typing import Literal, NamedTuple, TypeAlias
+
+from elmo_framework.errors import ElmoFrameworkError, RunError
+from elmo_framework.io.files import archive_path, cache_root
+
+FolderKind: TypeAlias = Literal["run", "biLM", "corpus", "folder of vectors", "cache"]
+
+_STANDARD_INPUT = Path("-")
+
+
+@dataclass(frozen=True)
+class Input:
+    """A file or a folder that a command reads.
+
+    Attributes:
+        path: where it is; `-` is standard input.
+        name: the argument or the dotted key of the config that says so, for messages.
+    """
+
+    path: Path
+    name: str
+
+
+@dataclass(frozen=True)
+class Output:
+    """A file or a folder that a command writes.
+
+    Attributes:
+        path: where it goes.
+        flag: the flag that says so, for messages.
+        force: whether a file that exists may be overwritten; None where the command decides.
+        is_folder: whether it is a folder, which takes the place of one that exists.
+        updates: the kind of folder whose parts the command may replace, where `path` is such a part
+            directly in it.
+    """
+
+    path: Path
+    flag: str
+    force: bool | None = None
+    is_folder: bool = False
+    updates: FolderKind | None = None
+
+    def __str__(self) -> str:
+        return f"{self.flag} {self.path}"
+
+
+class _Kind(NamedTuple):
+    """A kind of folder that a command makes.
+
+    Attributes:
+        name: for messages.
+        markers: sets of files; a folder with all files of one set is of this kind.
+        parts: the files and folders in it that belong to it. Others are the user's.
+    """
+
+    name: FolderKind
+    markers: tuple[tuple[str, ...], ...]
+    parts: frozenset[str]
+
+
+BILM_PARTS = (
+    "options.json",
+    "weights.hdf5",
+    "bilm.json",
+    "weights.safetensors",
+    "softmax.safetensors",
+    "vocabulary.txt",
+)
+"""The files of a biLM of either format, with those of its softmax."""
+
+_KINDS = (
+    _Kind(
+        "run",
+        (("filled_config.json",),),
+        frozenset(
+            [
+                "config.jsonnet",
+                "config.json",
+                "filled_config.json",
+                "metadata.json",
+                "metrics.json",
+                "metrics.jsonl",
+                "steps.jsonl",
+                "weights.safetensors",
+                "vocabulary",
+                "checkpoints",
+                "log",
+                "bilm",
+                ".lock",
+            ]
+        ),
+    ),
+    _Kind(
+        "biLM",
+        (("options.json", "weights.hdf5"), ("bilm.json", "weights.safetensors")),
+        frozenset(BILM_PARTS),
+    ),
+    _Kind(
+        "corpus",
+        (("corpus.json", "words.txt"),),
+        frozenset(
+            [
+                "corpus.json",
+                "words.txt",
+                "vocabulary.txt",
+                "counts.bin",
+                "characters.bin",
+                "training",
+                "held_out",
+            ]
+        ),
+    ),
+    _Kind(
+        "folder of vectors",
+        (("header.json", "vectors.npy", "index.npy"),),
+        frozenset(("header.json", "vectors.npy", "index.npy")),
+    ),
+)
+_CACHE = _Kind("cache", (), frozenset(("downloads", "layers", "compiled")))
+
+
+def check_outputs(outputs: Sequence[Output], inputs: Iterable[Input]) -> None:
+    """Refuse outputs that would destroy something that the user did not mean.
+
+    Paths are compared after symbolic links are resolved, and by device and inode, so that hard
+    links, other spellings and another case of the same name are recognized. Devices and pipes are
+    accepted.
+
+    Raises:
+        RunError: an output is an input, lies in a folder that is an input, or contains an input; it
+            is a part of a run, a biLM, a corpus, a folder of vectors or the cache; two outputs are
+            the same file; or a file exists and `force` is false.
+    """
+    checked = [output for output in outputs if not is_stream(output.path)]
+    if not checked:
+        return
+    sources = [source for named in inputs for source in _matching(named)]
+    for number, output in enumerate(checked):
+        for other in checked[:number]:
+            if _is_same(output.path, other.path):
+                raise RunError(f"{other} and {output} are the same file; choose two paths")
+        for source in sources:
+            _check_input(output, source)
+        _check_owner(output)
+        if output.force is False and output.path.is_file():
+            raise RunError(
+                f"{output} already exists; pass --force to overwrite it, or choose another path"
+            )
+
+
+def check_standard_output(inputs: Iterable[Input]) -> None:
+    """Refuse to write to standard output where that is a file which is read, as after `>> FILE`.
+
+    The command would read what it has written, without an end.
+
+    Raises:
+        RunError: standard output is an input, or a file in a folder of data that is read.
+    """
+    identity = _stream_identity(1)
+    if identity is None:
+        return
+    for named in inputs:
+        for source in _matching(named):
+            if identity in _identities_read(source.path):
+                raise RunError(
+                    f"standard output is also an input ({source.name} {source.path}); send it to "
+                    "another file"
+                )
+
+
+def _identities_read(path: Path) -> Iterator[tuple[int, int] | None]:
+    """Yield what identifies the files that are read where a path is an input."""
+    if path == _STANDARD_INPUT:
+        yield _stream_identity(0)
+    elif not path.is_dir():
+        yield _identity(path)
+    elif not any(_kinds(path)):  # people keep other files in folders that a command has made
+        yield from map(_identity, _files(path))
+
+
+def _check_input(output: Output, source: Input) -> None:
+    if source.path == _STANDARD_INPUT:
+        identity = _stream_identity(0)
+        if identity is not None and identity == _identity(output.path):
+            raise _conflict(output, "is also the standard input")
+        return
+    if _is_same(output.path, source.path):
+        raise _conflict(output, f"is also an input ({source.name})")
+    if output.is_folder and _is_inside(source.path, output.path):
+        raise _conflict(output, f"contains the input {source.path} ({source.name})")
+    if not output.is_folder and source.path.is_dir() and _is_file_of(output.path, source.path):
+        raise _conflict(output, f"is a file of the input {source.path} ({source.name})")
+
+
+def _check_owner(output: Output) -> None:
+    """Refuse a part of a folder that a command has made."""
+    # As named too: a part may itself be a link to another place.
+    for path in dict.fromkeys((output.path.absolute(), _resolved(output.path))):
+        for folder in path.parents:
+            for kind in _kinds(folder):
+                is_update = kind.name == output.updates and folder == path.parent
+                if _is_part(path, folder, kind) and not is_update:
+                    raise _conflict(output, f"is a part of the {kind.name} {folder}")
+
+
+def _conflict(output: Output, problem: str) -> RunError:
+    return RunError(f"{output} {problem}; choose another path")
+
+
+def _matching(source: Input) -> Iterator[Input]:
+    """Yield what a path names: itself, an archive around it, or the files of a pattern."""
+    path = archive_path(source.path).file
+    if source.path == _STANDARD_INPUT or path.exists():
+        yield Input(path, source.name)
+    elif has_magic(str(path)):
+        anchor = Path(path.anchor)
+        with suppress(ValueError):  # not a pattern; whoever reads it reports that
+            for match in anchor.glob(str(path.relative_to(anchor))):
+                yield Input(match, source.name)
+
+
+def _kinds(folder: Path) -> Iterator[_Kind]:
+    for kind in _KINDS:
+        if any(all((folder / name).is_file() for name in names) for names in kind.markers):
+            yield kind
+    if _is_same(folder, _cache()):
+        yield _CACHE
+
+
+def _cache() -> Path:
+    try:
+        return cache_root()
+    except (RuntimeError, ElmoFrameworkError):  # no home folder, so no cache either
+        return Path(os.devnull)
+
+
+def _is_part(path: Path, folder: Path, kind: _Kind) -> bool:
+    """Tell whether a path below a folder is a part of this kind, or is in one."""
+    return path.relative_to(folder).parts[0].casefold() in kind.parts
+
+
+def _is_file_of(path: Path, folder: Path) -> bool:
+    """Tell whether a path is one of the files of a folder, whatever its name is there.
+
+    In a folder that a command has made those are its parts, in any other one all files.
+    """
+    kinds = tuple(_kinds(folder))
+    if not kinds and _is_inside(path, folder):
+        return True
+    identity = _identity(path)
+    if identity is None:
+        return False
+    parts = [folder / name for kind in kinds for name in kind.parts] if kinds else [folder]
+    return any(identity == _identity(file) for part in parts for file in _files(part))
+
+
+def _files(path: Path) -> Iterator[Path]:
+    if path.is_file():
+        yield path
+    for folder, _, names in os.walk(path):
+        yield from (Path(folder, name) for name in names)
+
+
+def _is_inside(path: Path, folder: Path) -> bool:
+    """Tell whether a path is in a folder, at any depth."""
+    within, outer = _resolved(path), _resolved(folder)
+    if within.is_relative_to(outer):
+        return True
+    identity = _identity(outer)
+    return identity is not None and any(_identity(parent) == identity for parent in within.parents)
+
+
+def _is_same(path: Path, other: Path) -> bool:
+    identity = _identity(path)
+    is_one = identity is not None and identity == _identity(other)
+    return is_one or _resolved(path) == _resolved(other)
+
+
+def is_stream(path: Path) -> bool:
+    """Tell whether a path is a device or a pipe: something that is neither a file nor a folder."""
+    try:
+        return not path.is_file() and not path.is_dir() and path.exists()
+    except (OSError, ValueError):  # refused by the file system; whoever opens it says so
+        return True
+
+
+def _resolved(path: Path) -> Path:
+    return Path(os.path.realpath(path))
+
+
+def _identity(path: Path) -> tuple[int, int] | None:
+    """Return the device and the inode of a file or a folder; None where there is none."""
+    try:
+        return _as_identity(path.stat())
+    except (OSError, ValueError):
+        return None
+
+
+def _stream_identity(descriptor: int) -> tuple[int, int] | None:
+    """Return the identity of the file that a standard stream is redirected to, if it is one."""
+    try:
+        return _as_identity(os.fstat(descriptor))
+    except OSError:  # closed
+        return None
+
+
+def _as_identity(found: os.stat_result) -> tuple[int, int] | None:
+    is_kept = stat.S_ISREG(found.st_mode) or stat.S_ISDIR(found.st_mode)
+    return (found.st_dev, found.st_ino) if is_kept else None

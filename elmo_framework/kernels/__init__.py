@@ -1,0 +1,1 @@
+"""Fast CPU paths: C sources and what calls them, each with its PyTorch twin."""

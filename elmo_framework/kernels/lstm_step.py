@@ -1,0 +1,117 @@
+"""The pointwise part of an LSTM's step: compiled from `lstm_step.c`, or by PyTorch."""
+
+from __future__ import annotations
+
+from ctypes import c_float, c_int, c_long, c_void_p
+from pathlib import Path
+
+import torch
+from torch import Tensor
+
+from elmo_framework.kernels.compiler import is_served, library
+
+_library = library(
+    Path(__file__).with_suffix(".c"),
+    fast_math=True,
+    functions={
+        "lstm_step": [c_long, c_long, c_float, c_int, *[c_void_p] * 5],
+        "lstm_step_backward": [c_long, c_long, c_float, *[c_void_p] * 6],
+    },
+)
+_NO_LIMIT = torch.finfo(torch.float32).max
+
+
+def step(
+    gates: Tensor, inputs: Tensor, before: Tensor, *, cell_clip: float | None, keep: bool
+) -> tuple[Tensor, Tensor]:
+    """Make the pointwise part of a step, without gradients.
+
+    Args:
+        gates: "rows 4*cell": the recurrent part of the sums; holds the activations afterwards
+            if `keep`.
+        inputs: "rows 4*cell": the rest of the sums.
+        before: "rows cell": the memory c.
+        cell_clip: the largest magnitude in c.
+        keep: whether the activations are needed for the backward pass.
+
+    Returns:
+        The memory after the step, and sigmoid(o) tanh(c).
+    """
+    functions = _library() if is_served(gates, inputs, before) else None
+    if functions is None:
+        return _plain_step(gates, inputs, before, cell_clip, keep)
+    after, output = torch.empty_like(before), torch.empty_like(before)
+    rows, size = before.shape
+    limit = _NO_LIMIT if cell_clip is None else cell_clip
+    pointers = [tensor.data_ptr() for tensor in (gates, inputs, before, after, output)]
+    functions.lstm_step(rows, size, limit, keep, *pointers)
+    return after, output
+
+
+def step_backward(
+    gates: Tensor,
+    before: Tensor,
+    after: Tensor,
+    of_output: Tensor,
+    of_memory: Tensor,
+    *,
+    cell_clip: float | None,
+    of_sums: Tensor,
+) -> None:
+    """Pass gradients back through a step, in place.
+
+    Args:
+        gates: the activations that `step` kept.
+        before: the memory before the step.
+        after: the memory after it.
+        of_output: the gradient of sigmoid(o) tanh(c).
+        of_memory: the gradient of `after`; then that of `before`.
+        cell_clip: as in the step; where it clipped, the gradient is zero.
+        of_sums: "rows 4*cell": is filled with the gradient of the sums.
+    """
+    tensors = gates, before, after, of_output, of_memory, of_sums
+    functions = _library() if is_served(*tensors) else None
+    if functions is None:
+        _plain_step_backward(*tensors, cell_clip)
+        return
+    rows, size = before.shape
+    limit = _NO_LIMIT if cell_clip is None else cell_clip
+    functions.lstm_step_backward(rows, size, limit, *[tensor.data_ptr() for tensor in tensors])
+
+
+def _plain_step(
+    gates: Tensor, inputs: Tensor, before: Tensor, cell_clip: float | None, keep: bool
+) -> tuple[Tensor, Tensor]:
+    sums = (gates + inputs).to(before.dtype)
+    i, j, f, o = sums.chunk(4, dim=1)
+    i, j, f, o = i.sigmoid(), j.tanh(), f.sigmoid(), o.sigmoid()
+    after = f * before + i * j
+    if cell_clip is not None:
+        after = after.clamp(-cell_clip, cell_clip)
+    if keep:
+        gates.copy_(torch.cat([i, j, f, o], dim=1))
+    return after, o * after.tanh()
+
+
+def _plain_step_backward(
+    gates: Tensor,
+    before: Tensor,
+    after: Tensor,
+    of_output: Tensor,
+    of_memory: Tensor,
+    of_sums: Tensor,
+    cell_clip: float | None,
+) -> None:
+    i, j, f, o = gates.chunk(4, dim=1)
+    outer = after.tanh()
+    inner = of_memory + of_output * o * (1 - outer * outer)
+    if cell_clip is not None:
+        inner = inner.masked_fill(after.abs() >= cell_clip, 0)
+    parts = [
+        inner * j * i * (1 - i),
+        inner * i * (1 - j * j),
+        inner * before * f * (1 - f),
+        of_output * outer * o * (1 - o),
+    ]
+    of_memory.copy_(inner * f)
+    of_sums.copy_(torch.cat(parts, dim=1))

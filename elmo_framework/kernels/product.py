@@ -1,0 +1,200 @@
+"""Products with weights: the fastest exact backend of a processor, or a stated lower precision.
+
+PyTorch sends float32 products on a processor to MKL, which runs at half speed where the
+processor is not Intel's; oneDNN, which PyTorch holds as well, does not. It is called by name
+here, so that no global setting is changed. It also gives a row the same bits whatever other rows
+stand beside it, if they are two or more: one row alone is doubled.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import cached_property
+from typing import Any, Literal, TypeAlias
+
+import torch
+from jaxtyping import Float
+from torch import Tensor
+from torch.autograd.function import once_differentiable
+from torch.nn import functional
+
+from elmo_framework.kernels.row_product import row_product
+
+Precision: TypeAlias = Literal["float32", "bfloat16", "int8"]
+"""How products are computed; what goes in and comes out has the type of the weights."""
+
+Product: TypeAlias = Callable[[Tensor], Tensor]
+"""From "rows in" to "rows out", without gradients."""
+
+# oneDNN compiles code for each number of rows and keeps it, a third of a megabyte a time. So only
+# some numbers occur: those whose four highest bits alone are set, and multiples of 128.
+_NUM_BITS, _STEP_OF_ROWS = 4, 128
+
+# Of 8 bits with a sign, and what makes them 8 bits without one.
+_LARGEST, _OFFSET, _SMALLEST = 127, 128, 1e-30
+
+# The layout that oneDNN chooses for so many rows serves every number of rows.
+_NUM_ROWS_OF_LAYOUT = 64
+
+
+def has_onednn(weight: Tensor) -> bool:
+    """Tell whether oneDNN computes products with a weight."""
+    return (
+        weight.device.type == "cpu"
+        and weight.dtype == torch.float32
+        and torch.backends.mkldnn.is_available()  # type: ignore[no-untyped-call]
+        and hasattr(torch.ops.mkldnn, "_linear_pointwise")
+    )
+
+
+def prepared(
+    weight: Float[Tensor, "out in"],
+    bias: Float[Tensor, " out"] | None = None,
+    precision: Precision = "float32",
+) -> Product:
+    """Return the product `x weight^T + bias`, its weight laid out for many calls.
+
+    Args:
+        weight: not changed later.
+        bias: added in full precision.
+        precision: `bfloat16` rounds x and the weight; `int8` also gives both 8 bits, x anew in
+            each call and the weight by rows, on a processor only.
+
+    Raises:
+        ValueError: the device has no such product.
+    """
+    weight, bias = weight.detach(), None if bias is None else bias.detach()
+    if precision == "bfloat16":
+        return _bfloat16(weight, bias)
+    if precision == "int8":
+        return _int8(weight, bias)
+    if has_onednn(weight):
+        return _LaidOut(weight, bias)
+    return lambda rows: functional.linear(rows, weight, bias)
+
+
+class _LaidOut:
+    """A product by oneDNN for many calls; single rows, when there are any, by `row_product`."""
+
+    def __init__(self, weight: Tensor, bias: Tensor | None) -> None:
+        self._weight, self._bias = weight, bias
+        self._laid_out = torch.ops.mkldnn._reorder_linear_weight(weight, _NUM_ROWS_OF_LAYOUT)
+
+    def __call__(self, rows: Tensor) -> Tensor:
+        return self._row(rows) if len(rows) == 1 else self._rows(rows)
+
+    def _rows(self, rows: Tensor) -> Tensor:
+        return _onednn(rows, self._laid_out, self._bias)
+
+    @cached_property
+    def _row(self) -> Product:
+        return row_product(self._weight, self._bias, self._rows)
+
+
+def linear(
+    inputs: Float[Tensor, "*batch in"],
+    weight: Float[Tensor, "out in"],
+    bias: Float[Tensor, " out"] | None = None,
+) -> Float[Tensor, "*batch out"]:
+    """Return `inputs weight^T + bias`, with gradients."""
+    if torch.is_autocast_enabled(weight.device.type) or not has_onednn(weight):
+        return functional.linear(inputs, weight, bias)
+    rows = inputs.reshape(-1, inputs.shape[-1])
+    outputs: Tensor = _Linear.apply(rows, weight, bias)  # type: ignore[no-untyped-call]
+    return outputs.view(*inputs.shape[:-1], len(weight))
+
+
+def product(rows: Tensor, weight: Tensor) -> Tensor:
+    """Return `rows weight^T` for one call, without gradients."""
+    if has_onednn(weight) and rows.dtype == weight.dtype:
+        return _onednn(rows, _readable(weight), None)
+    return rows @ weight.T
+
+
+class _Linear(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx: Any, rows: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor:
+        ctx.save_for_backward(rows, weight)
+        return _onednn(rows, _readable(weight), bias)
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor | None, ...]:
+        rows, weight = ctx.saved_tensors
+        of_rows, of_weight, of_bias = ctx.needs_input_grad
+        return (
+            product(gradient, weight.T) if of_rows else None,
+            weight_gradient(gradient, rows) if of_weight else None,
+            gradient.sum(dim=0) if of_bias else None,
+        )
+
+
+def weight_gradient(gradient: Tensor, rows: Tensor) -> Tensor:
+    """Return `gradient^T rows`, the gradient of a weight, as one product."""
+    # oneDNN compiles code for the number of rows here too, and one of the two must be turned round;
+    # it has no product over no rows.
+    is_served = has_onednn(gradient) and rows.dtype == gradient.dtype and len(rows) > 0
+    if not is_served or rounded_up(len(rows)) != len(rows):
+        return gradient.T @ rows
+    if gradient.shape[1] < rows.shape[1]:
+        return _multiplied(gradient.T.contiguous(), rows.T, None)
+    return _multiplied(rows.T.contiguous(), gradient.T, None).T.contiguous()
+
+
+def rounded_up(num_rows: int) -> int:
+    """Return with how many rows a product of so many is computed, if they are two or more."""
+    step = min(_STEP_OF_ROWS, 1 << max(0, num_rows.bit_length() - _NUM_BITS))
+    return num_rows + -num_rows % step
+
+
+def _readable(weight: Tensor) -> Tensor:
+    """Return a weight that is contiguous one way or the other: oneDNN crawls through others."""
+    return weight if weight.is_contiguous() or weight.T.is_contiguous() else weight.contiguous()
+
+
+def _onednn(rows: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor:
+    num_rows = len(rows)
+    given = rows.contiguous()
+    if num_rows == 1:
+        given = given.expand(2, -1).contiguous()
+    elif missing := rounded_up(num_rows) - num_rows:
+        given = functional.pad(given, (0, 0, 0, missing))
+    return _multiplied(given, weight, bias)[:num_rows]
+
+
+def _multiplied(rows: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor:
+    outputs: Tensor = torch.ops.mkldnn._linear_pointwise(rows, weight, bias, "none", [], "")
+    return outputs
+
+
+def _bfloat16(weight: Tensor, bias: Tensor | None) -> Product:
+    narrow = weight.to(torch.bfloat16)
+    if not (has_onednn(weight) and torch.ops.mkldnn._is_mkldnn_bf16_supported()):
+        return lambda rows: _plus(functional.linear(rows.to(narrow.dtype), narrow), bias, weight)
+    laid_out = torch.ops.mkldnn._reorder_linear_weight(narrow, _NUM_ROWS_OF_LAYOUT)
+    return lambda rows: _plus(_onednn(rows.to(narrow.dtype), laid_out, None), bias, weight)
+
+
+def _int8(weight: Tensor, bias: Tensor | None) -> Product:
+    if not has_onednn(weight):
+        raise ValueError("precision int8 is for float32 models on a processor (cpu)")
+    scales = weight.abs().amax(dim=1).clamp(min=_SMALLEST) / _LARGEST
+    narrow = (weight / scales[:, None]).round().to(torch.int8)
+    laid_out = torch.ops.onednn.qlinear_prepack(narrow, None)
+    offsets = torch.zeros(len(weight), dtype=torch.int)
+
+    def multiplied(rows: Tensor) -> Tensor:
+        scale = max(rows.abs().amax().item(), _SMALLEST) / _LARGEST if rows.numel() else 1.0
+        shifted = (rows / scale).round_().add_(_OFFSET).to(torch.uint8)
+        arguments = (shifted, scale, _OFFSET, laid_out, scales, offsets, bias)
+        outputs: Tensor = torch.ops.onednn.qlinear_pointwise(
+            *arguments, 1.0, 0, torch.float32, "none", [], ""
+        )
+        return outputs
+
+    return multiplied
+
+
+def _plus(outputs: Tensor, bias: Tensor | None, like: Tensor) -> Tensor:
+    wide = outputs.to(like.dtype)
+    return wide if bias is None else wide.add_(bias)

@@ -1,0 +1,58 @@
+"""The product of a single row with a weight, as fast as memory gives the weight.
+
+oneDNN is slower there, and gives a single row other bits than a row among others. What
+`row_product.c` gives is compared with oneDNN's bits of a row among others before it is used.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from ctypes import c_long, c_void_p
+from pathlib import Path
+
+import torch
+from torch import Tensor
+
+from elmo_framework.kernels.compiler import is_served, library
+
+_library = library(
+    Path(__file__).with_suffix(".c"),
+    fast_math=False,
+    functions={
+        "row_product": [c_long, c_long, c_long, *[c_void_p] * 3],
+    },
+)
+_LANES = 16
+_CHUNKS = (1024, 512)
+"""Over so many inputs oneDNN may take a sum by itself, before it adds it to those before."""
+
+
+def row_product(
+    weight: Tensor, bias: Tensor | None, among_others: Callable[[Tensor], Tensor]
+) -> Callable[[Tensor], Tensor]:
+    """Return the product of one row with a weight, with the bits that a row among others gets.
+
+    Args:
+        weight: "outputs inputs".
+        bias: "outputs", or None.
+        among_others: that product, by oneDNN.
+    """
+    functions = _library() if is_served(weight) else None
+    num_outputs, num_inputs = weight.shape
+    if functions is None or num_outputs % _LANES or num_inputs % _LANES:
+        return among_others
+
+    def product(row: Tensor, chunk: int) -> Tensor:
+        row = row.contiguous()
+        outputs = weight.new_empty(1, num_outputs)
+        pointers = [tensor.data_ptr() for tensor in (weight, row, outputs)]
+        functions.row_product(num_outputs, num_inputs, chunk, *pointers)
+        return outputs if bias is None else outputs.add_(bias)
+
+    # No two orders of a sum round alike over so many outputs of numbers like these.
+    probe = torch.linspace(-1, 1, num_inputs).pow(3)[None]
+    expected = among_others(probe)
+    for chunk in (num_inputs, *_CHUNKS):
+        if torch.equal(product(probe, chunk), expected):
+            return lambda row: product(row, chunk)
+    return among_others

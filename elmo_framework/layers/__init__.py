@@ -1,0 +1,1 @@
+"""Layers of text from frozen biLMs."""

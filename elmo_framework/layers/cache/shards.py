@@ -1,0 +1,239 @@
+"""The layers of many sentences, packed, and found again by the words of a sentence."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from hashlib import blake2b
+from pathlib import Path
+from typing import Any, TypeAlias, final
+
+import numpy as np
+import torch
+from jaxtyping import Float
+from numpy.typing import NDArray
+from torch import Tensor
+
+from elmo_framework.bilm.bilm import NUM_BOUNDARIES, BiLmOutput, framed_mask
+from elmo_framework.console import say
+from elmo_framework.data.text import TextBatch
+from elmo_framework.layers.cache.verified_blocks import VerifiedBlocks, verify_blocks
+from elmo_framework.layers.layer_encoder import LayerReader
+
+Words: TypeAlias = Sequence[str]
+
+ENTRY = np.dtype([("high", "<u8"), ("low", "<u8"), ("offset", "<i8"), ("num_steps", "<i8")])
+"""A sentence in a shard: its digest in two halves, its first vector, its words and boundaries."""
+
+_DIGEST = np.dtype([("high", "<u8"), ("low", "<u8")])
+
+
+@dataclass(frozen=True)
+class Shard:
+    """The layers of some sentences.
+
+    Attributes:
+        entries: of type `ENTRY`, one a sentence.
+        vectors: those of a sentence stand together: "layers steps", `<S>` and `</S>` among them.
+        blocks: of the file that the vectors are mapped from; None for those in memory.
+    """
+
+    entries: NDArray[Any]
+    vectors: Float[Tensor, "vectors dim"]
+    blocks: VerifiedBlocks | None = None
+
+    def pending(
+        self, entries: NDArray[Any], num_layers: int
+    ) -> list[tuple[VerifiedBlocks, list[int]]]:
+        """Return the blocks of some of its entries that are not verified yet."""
+        if self.blocks is None:
+            return []
+        vector_bytes = self.vectors.shape[1] * self.vectors.element_size()
+        begins = entries["offset"] * vector_bytes
+        ends = begins + entries["num_steps"] * num_layers * vector_bytes
+        return [(self.blocks, self.blocks.pending(begins, ends))]
+
+
+def digests(sentences: Iterable[Words]) -> NDArray[Any]:
+    """Return what tells sentences apart: 128 bits of each, as `high` and `low`."""
+    found = b"".join(blake2b(_spelled(words), digest_size=16).digest() for words in sentences)
+    return np.frombuffer(found, _DIGEST)
+
+
+def distinct(sentences: Iterable[Words]) -> list[Words]:
+    """Return each sentence once, longest first; those without words have no layers."""
+    found = dict.fromkeys(tuple(words) for words in sentences if words)
+    return sorted(found, key=lambda words: -len(words))
+
+
+def num_vectors(words: Words, num_layers: int) -> int:
+    """Return how many vectors the layers of a sentence hold."""
+    return (len(words) + NUM_BOUNDARIES) * num_layers
+
+
+def portions(sentences: Iterable[Words], *, num_layers: int, most: int) -> Iterator[list[Words]]:
+    """Divide sentences into portions of at most so many vectors; a longer one stands alone."""
+    portion: list[Words] = []
+    total = 0
+    for words in sentences:
+        size = num_vectors(words, num_layers)
+        if portion and total + size > most:
+            yield portion
+            portion, total = [], 0
+        portion.append(words)
+        total += size
+    if portion:
+        yield portion
+
+
+def compute_shard(
+    reader: LayerReader,
+    sentences: Sequence[Words],
+    *,
+    dtype: torch.dtype,
+    note: Callable[[int], None],
+) -> Shard:
+    """Compute the layers of sentences that have words.
+
+    Args:
+        reader: what computes them.
+        sentences: each with a word at least.
+        dtype: in which layers are kept.
+        note: told the number of words of each sentence as it is done.
+    """
+    bilm = reader.frozen.bilm
+    entries = np.zeros(len(sentences), ENTRY)
+    found = digests(sentences)
+    sizes = [num_vectors(words, bilm.num_layers) for words in sentences]
+    entries["high"], entries["low"] = found["high"], found["low"]
+    entries["offset"] = np.cumsum([0, *sizes[:-1]])
+    entries["num_steps"] = [len(words) + NUM_BOUNDARIES for words in sentences]
+    vectors = torch.empty(sum(sizes), bilm.output_dim, dtype=dtype)
+    for index, layers in reader.read(sentences):
+        start = int(entries["offset"][index])
+        vectors[start : start + sizes[index]] = layers.flatten(0, 1)
+        note(len(sentences[index]))
+    return Shard(entries, vectors)
+
+
+@final
+class Shards:
+    """Several shards as one.
+
+    A shard whose content has changed is left out, and a message names it.
+
+    Args:
+        num_layers: of each sentence.
+        shards: to begin with.
+
+    Attributes:
+        damaged: the folders of the shards that were left out.
+    """
+
+    def __init__(self, num_layers: int, shards: Iterable[Shard] = ()) -> None:
+        self._num_layers = num_layers
+        self._shards = list(shards)
+        self.damaged: list[Path] = []
+        self._arrange()
+
+    def __len__(self) -> int:
+        """Return the number of sentences."""
+        return len(self._entries)
+
+    def add(self, shard: Shard) -> None:
+        """Take one more."""
+        self._shards.append(shard)
+        self._arrange()
+
+    def missing(self, sentences: Sequence[Words]) -> list[Words]:
+        """Return the sentences that are in no shard."""
+        is_there, _ = self._find(sentences)
+        return [words for words, found in zip(sentences, is_there, strict=True) if not found]
+
+    def verify(self, sentences: Sequence[Words]) -> None:
+        """Verify now what will be read of some sentences."""
+        self._locate(sentences)
+
+    def read(self, text: TextBatch) -> BiLmOutput | None:
+        """Return the layers of a batch, on its device; None when a sentence is in no shard."""
+        sentences, device = text.words, text.mask.device
+        rows = [row for row, words in enumerate(sentences) if words]
+        is_there, places = self._locate([sentences[row] for row in rows])
+        if not len(self) or not is_there.all():
+            return None
+        dtype = self._shards[0].vectors.dtype
+        dim = self._shards[0].vectors.shape[1]
+        mask = framed_mask(text.mask)
+        # A copy converts as it goes; to another device the narrow numbers travel faster.
+        held = torch.get_default_dtype() if device.type == "cpu" else dtype
+        layers = torch.zeros(self._num_layers, *mask.shape, dim, dtype=held)
+        for row, place in zip(rows, places, strict=True):
+            vectors = self._vectors(int(place))
+            layers[:, row, : vectors.shape[1]] = vectors
+        moved = layers.to(device).to(torch.get_default_dtype())
+        return BiLmOutput(moved, mask, {})
+
+    def _vectors(self, place: int) -> Float[Tensor, "layers steps dim"]:
+        entry = self._entries[place]
+        vectors = self._shards[self._owners[place]].vectors
+        start, num_steps = int(entry["offset"]), int(entry["num_steps"])
+        own: Tensor = vectors[start : start + num_steps * self._num_layers]
+        return own.view(self._num_layers, num_steps, vectors.shape[1])
+
+    def _locate(self, sentences: Sequence[Words]) -> tuple[NDArray[np.bool_], NDArray[np.int64]]:
+        """Find sentences as `_find` does, in shards that are verified as far as they are read."""
+        while True:
+            is_there, places = self._find(sentences)
+            wanted = places[is_there]
+            if self._are_whole(wanted[~self._is_verified[wanted]]):
+                return is_there, places
+
+    def _are_whole(self, places: NDArray[np.int64]) -> bool:
+        """Verify some entries; where blocks have changed, leave out their shards."""
+        if not len(places):
+            return True
+        pending = []
+        for owner in np.unique(self._owners[places]).tolist():
+            own = self._entries[places[self._owners[places] == owner]]
+            pending += self._shards[owner].pending(own, self._num_layers)
+        damage = verify_blocks(pending)
+        for path, reason in damage.items():
+            say(f"{path.parent}: damaged: {reason}; its sentences are computed again")
+            self.damaged.append(path.parent)
+        if damage:
+            self._shards = [
+                shard
+                for shard in self._shards
+                if shard.blocks is None or shard.blocks.path not in damage
+            ]
+            self._arrange()
+            return False
+        self._is_verified[places] = True
+        return True
+
+    def _arrange(self) -> None:
+        """Sort the entries of all shards by their digests."""
+        entries = [np.zeros(0, ENTRY), *(shard.entries for shard in self._shards)]
+        joined = np.concatenate(entries)
+        owners = np.repeat(
+            np.arange(len(self._shards)), [len(shard.entries) for shard in self._shards]
+        )
+        order = np.argsort(joined["high"], kind="stable")
+        self._entries, self._owners = joined[order], owners[order]
+        self._high = np.ascontiguousarray(self._entries["high"])
+        in_memory = np.array([shard.blocks is None for shard in self._shards], dtype=bool)
+        self._is_verified = in_memory[self._owners]
+
+    def _find(self, sentences: Sequence[Words]) -> tuple[NDArray[np.bool_], NDArray[np.int64]]:
+        """Return which sentences are there, and the places of their entries."""
+        wanted = digests(sentences)
+        if not len(self):
+            return np.zeros(len(wanted), dtype=bool), np.zeros(len(wanted), dtype=np.int64)
+        places = np.searchsorted(self._high, wanted["high"]).clip(max=len(self) - 1)
+        found = self._entries[places]
+        return (found["high"] == wanted["high"]) & (found["low"] == wanted["low"]), places
+
+
+def _spelled(words: Words) -> bytes:
+    """Join words so that no two sentences are spelled alike."""
+    return "".join(f"{len(word)}:{word}" for word in words).encode("utf-8", "surrogatepass")

@@ -1,0 +1,291 @@
+"""Where the layers of frozen biLMs are kept between runs."""
+
+from __future__ import annotations
+
+import errno
+import json
+import os
+import re
+from collections.abc import Collection, Iterator
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass
+from hashlib import blake2b
+from pathlib import Path
+from shutil import disk_usage
+from typing import final
+
+import torch
+from filelock import FileLock, Timeout
+
+from elmo_framework.console import say, show_size
+from elmo_framework.errors import RunError, allowed
+from elmo_framework.io.files import cache_root, remove_folder, replacing, write_text
+from elmo_framework.layers.cache.shard_files import open_shard, read_entries, write_shard
+from elmo_framework.layers.cache.shards import Shard
+from elmo_framework.layers.cache.verified_blocks import DamagedShardError
+
+DTYPES = {"float16": torch.float16, "float32": torch.float32}
+
+_FORMAT = 1
+_ABOUT = "about.json"
+_LIMIT, _DEFAULT_LIMIT = "ELMO_CACHE_LIMIT", "100GB"
+_UNITS = {"": 1, "KB": 10**3, "MB": 10**6, "GB": 10**9, "TB": 10**12}
+_SIZE = re.compile(r"(\d+(?:\.\d+)?) *([KMGT]B|)", re.IGNORECASE)
+
+
+@dataclass(frozen=True)
+class Contents:
+    """What a store holds.
+
+    Attributes:
+        digest: of the files of the biLM.
+        num_layers: of the biLM.
+        dim: the width of a layer.
+        dtype: in which the layers are kept.
+        precision: in which they were computed.
+        state: what the rows of a batch started from.
+    """
+
+    digest: str
+    num_layers: int
+    dim: int
+    dtype: str
+    precision: str = "float32"
+    state: str = "reset"
+
+    @property
+    def key(self) -> str:
+        """The name of the store: stores with another one hold other vectors."""
+        described = json.dumps([_FORMAT, asdict(self)], sort_keys=True)
+        return blake2b(described.encode(), digest_size=8).hexdigest()
+
+    @property
+    def vector_bytes(self) -> int:
+        """The size of one vector."""
+        return self.dim * DTYPES[self.dtype].itemsize
+
+
+@final
+class LayerStore:
+    """A folder of shards; each appears complete or not at all, and never changes.
+
+    Args:
+        contents: what it holds.
+        source: the weights that the layers come from, for `elmo cache`.
+    """
+
+    def __init__(self, contents: Contents, *, source: Path) -> None:
+        self._contents, self._source = contents, source
+        self._folder = stores_folder() / contents.key
+
+    @contextmanager
+    def locked(self) -> Iterator[None]:
+        """Let one process at a time build; the others wait, and say so.
+
+        Raises:
+            OSError: the folder cannot be written.
+        """
+        self._folder.mkdir(parents=True, exist_ok=True)
+        lock = _lock(self._folder)
+        try:
+            lock.acquire(timeout=0)
+        except Timeout:
+            say(f"{self._folder}: another process computes layers for this store; waiting for it")
+            lock.acquire()
+        try:
+            yield
+        finally:
+            lock.release()
+
+    def shards(self) -> list[Shard]:
+        """Return all that can be read; what is damaged is left out, and named."""
+        if self._folder.is_dir():
+            self._note_use()
+        read = [self._read(path) for path in _shard_folders(self._folder)]
+        return [shard for shard in read if shard is not None]
+
+    def remove_damaged(self, suspects: Collection[Path]) -> None:
+        """Remove the shards that cannot be read; to be called under the lock.
+
+        Args:
+            suspects: those whose whole content is verified. Another process may have put a sound
+                shard into the place of a damaged one meanwhile.
+        """
+        for path in _shard_folders(self._folder):
+            try:
+                shard = self._open(path)
+                if path in suspects and shard.blocks is not None:
+                    shard.blocks.verify(range(len(shard.blocks)))
+            except DamagedShardError:
+                remove_folder(path)
+
+    def write(self, shard: Shard) -> Shard:
+        """Keep a shard and return it as it is read from the disk; to be called under the lock.
+
+        Raises:
+            OSError: there is no room, or the disk gives back something else.
+        """
+        if not (self._folder / _ABOUT).exists():
+            about = {**asdict(self._contents), "source": str(self._source)}
+            write_text(self._folder / _ABOUT, json.dumps(about, indent=2) + "\n")
+        numbers = [int(path.name) for path in _shard_folders(self._folder)]
+        path = self._folder / f"{max(numbers, default=-1) + 1:05}"
+        with replacing(path) as aside:
+            write_shard(shard, aside)
+        try:
+            return self._open(path)
+        except DamagedShardError as error:
+            raise OSError(errno.EIO, f"not as it was written: {error}", str(path)) from error
+
+    def require_room(self, size: int) -> None:
+        """Refuse to build what would not fit.
+
+        Raises:
+            OSError: the disk, or the limit on all stores, leaves less than `size` bytes.
+        """
+        free, held, limit = disk_usage(self._folder).free, size_of(stores_folder()), size_limit()
+        if size > free:
+            raise OSError(errno.ENOSPC, f"only {show_size(free)} are free", str(self._folder))
+        if held + size > limit:
+            raise OSError(
+                errno.EDQUOT,
+                f"all stores may take {show_size(limit)} (${_LIMIT}) and hold {show_size(held)}; "
+                "`elmo cache clear` makes room",
+                str(self._folder),
+            )
+
+    def _read(self, path: Path) -> Shard | None:
+        try:
+            return self._open(path)
+        except DamagedShardError as error:
+            say(f"{path}: damaged: {error}; its sentences are computed again")
+            return None
+
+    def _open(self, path: Path) -> Shard:
+        contents = self._contents
+        return open_shard(
+            path, num_layers=contents.num_layers, dim=contents.dim, dtype=contents.dtype
+        )
+
+    def _note_use(self) -> None:
+        """Leave the time, for `elmo cache`; a folder that is only read stays as it is."""
+        try:
+            os.utime(self._folder)
+        except OSError:
+            return
+
+
+@dataclass(frozen=True)
+class StoreReport:
+    """What `elmo cache` tells of a store.
+
+    Attributes:
+        key: its name.
+        source: the weights that its layers come from.
+        digest: of the files of that biLM.
+        dtype: in which the layers are kept.
+        num_sentences: how many it holds.
+        num_bytes: its size.
+        last_used: when it was opened last, in seconds since 1970.
+    """
+
+    key: str
+    source: str
+    digest: str
+    dtype: str
+    num_sentences: int
+    num_bytes: int
+    last_used: float
+
+
+def stores_folder() -> Path:
+    """Return the folder of all stores."""
+    return cache_root() / "layers"
+
+
+def reports() -> list[StoreReport]:
+    """Describe all stores, the one used last first."""
+    found = [_report(path) for path in _stores()]
+    return sorted(found, key=lambda report: -report.last_used)
+
+
+def clear(key: str) -> int:
+    """Remove a store and return its size.
+
+    Raises:
+        RunError: there is none with this key, or another process writes to it.
+    """
+    folder = stores_folder() / key
+    known = [path.name for path in _stores()]
+    if key not in known:
+        raise RunError(f"{key!r} is no store in {stores_folder()}; {allowed(key, known)}")
+    try:
+        with _lock(folder).acquire(timeout=0):
+            size = size_of(folder)
+            remove_folder(folder)
+    except Timeout as error:
+        raise RunError(f"{folder}: another process writes to this store; wait for it") from error
+    return size
+
+
+def size_limit() -> int:
+    """Return how many bytes all stores may take: `$ELMO_CACHE_LIMIT`, or 100 GB.
+
+    Raises:
+        RunError: the variable is no size.
+    """
+    text = os.environ.get(_LIMIT, _DEFAULT_LIMIT)
+    match = _SIZE.fullmatch(text.strip())
+    if match is None:
+        raise RunError(f"the environment variable {_LIMIT} is {text!r}; allowed: as 500MB or 20GB")
+    return int(float(match[1]) * _UNITS[match[2].upper()])
+
+
+def size_of(folder: Path) -> int:
+    """Return the size of all files in a folder; others may remove some meanwhile."""
+    total = 0
+    for inner, _, names in os.walk(folder):
+        for name in names:
+            try:
+                total += (Path(inner) / name).stat().st_size
+            except FileNotFoundError:
+                continue
+    return total
+
+
+def _report(folder: Path) -> StoreReport:
+    try:
+        about = json.loads((folder / _ABOUT).read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        about = None
+    if not isinstance(about, dict):
+        about = {}
+    return StoreReport(
+        key=folder.name,
+        source=str(about.get("source", "unknown")),
+        digest=str(about.get("digest", "unknown")),
+        dtype=str(about.get("dtype", "unknown")),
+        num_sentences=sum(map(_num_sentences, _shard_folders(folder))),
+        num_bytes=size_of(folder),
+        last_used=folder.stat().st_mtime,
+    )
+
+
+def _stores() -> list[Path]:
+    return sorted(path for path in stores_folder().glob("[!.]*") if path.is_dir())
+
+
+def _shard_folders(folder: Path) -> list[Path]:
+    return sorted(path for path in folder.glob("[0-9]*") if path.name.isdigit())
+
+
+def _lock(folder: Path) -> FileLock:
+    # Beside the folder, so that the folder can be removed while the lock is held.
+    return FileLock(folder.with_name(f".{folder.name}.lock"))
+
+
+def _num_sentences(path: Path) -> int:
+    try:
+        return len(read_entries(path))
+    except DamagedShardError:
+        return 0

@@ -1,0 +1,74 @@
+"""The layers of many sentences: in batches of similar length, each sentence by itself."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple, final
+
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
+from elmo_framework.bilm.bilm import NUM_BOUNDARIES
+from elmo_framework.data.batch import to_device
+from elmo_framework.data.batches import padded_batches
+from elmo_framework.data.text import collate_text
+from elmo_framework.layers.frozen import FrozenBiLm
+
+
+class SentenceLayers(NamedTuple):
+    """The layers of one sentence.
+
+    Attributes:
+        sentence: its index among those that were asked for.
+        layers: "layers tokens+2 dim", `<S>` first and `</S>` last; a sentence without words has
+            no boundaries either.
+    """
+
+    sentence: int
+    layers: Float[Tensor, "layers tokens dim"]
+
+    def without_boundaries(self) -> Float[Tensor, "layers words dim"]:
+        """Return the layers of the words alone."""
+        return self.layers[:, 1:-1]
+
+
+@final
+class LayerReader:
+    """Reads sentences in batches that are as large as the memory allows, longest first.
+
+    Each batch starts from zeros. Peak memory grows with `max_tokens` and with the longest
+    sentence, not with the number of sentences.
+
+    Args:
+        frozen: what is read.
+        max_tokens: the largest number of steps in a batch, boundaries and padding counted; a
+            longer sentence stands alone.
+        device: where the layers are computed.
+    """
+
+    def __init__(
+        self, frozen: FrozenBiLm, *, max_tokens: int = 4096, device: torch.device | None = None
+    ) -> None:
+        if max_tokens < 1:
+            raise ValueError(f"max_tokens is {max_tokens}; it must be above 0")
+        self.frozen, self._max_tokens = frozen, max_tokens
+        self._device = device or torch.device("cpu")
+
+    def read(self, sentences: Sequence[Sequence[str]]) -> Iterator[SentenceLayers]:
+        """Yield the layers of each sentence, in the order in which they are computed."""
+        for batch in self._planned([len(words) for words in sentences]):
+            text = collate_text([sentences[index] for index in batch])
+            layers = self.frozen.compute(to_device(text, self._device)).layers.cpu()
+            for row, index in enumerate(batch):
+                num_steps = len(sentences[index]) + NUM_BOUNDARIES if sentences[index] else 0
+                yield SentenceLayers(index, layers[:, row, :num_steps])
+
+    def _planned(self, lengths: Sequence[int]) -> Iterator[list[int]]:
+        """Return the sentences of each batch, longest first; equal lengths in their order."""
+        longest_first = sorted(range(len(lengths)), key=lambda index: -lengths[index])
+        return padded_batches(
+            longest_first,
+            lambda index: lengths[index] + NUM_BOUNDARIES,
+            max_tokens=self._max_tokens,
+        )

@@ -1,0 +1,95 @@
+from pathlib import Path
+from typing import get_args
+
+import pytest
+import torch
+
+from elmo_framework.bilm.files.load import read_bilm
+from elmo_framework.bilm.files.published import (
+    PACKAGED,
+    PUBLISHED,
+    BiLmName,
+    find_bilm,
+    options_place,
+    weights_place,
+)
+from elmo_framework.errors import DataError
+from elmo_framework.io.download import cached_path
+from tests.numpy_bilm import NumpyBiLm
+
+
+def test_a_config_may_say_every_name() -> None:
+    assert {*get_args(BiLmName)} == {*PACKAGED, *PUBLISHED}
+
+
+def test_names_stand_for_the_files_of_the_published_models() -> None:
+    assert set(PUBLISHED) == {"original", "original-5.5b", "medium", "small"}
+    assert options_place("small") == (
+        "https://allennlp.s3.amazonaws.com/models/elmo/2x1024_128_2048cnn_1xhighway/"
+        "elmo_2x1024_128_2048cnn_1xhighway_options.json"
+    )
+    assert weights_place("original-5.5b") == (
+        "https://allennlp.s3.amazonaws.com/models/elmo/2x4096_512_2048cnn_2xhighway_5.5B/"
+        "elmo_2x4096_512_2048cnn_2xhighway_5.5B_weights.hdf5"
+    )
+
+
+@pytest.mark.parametrize("place", ["https://host/weights.hdf5", "weights.hdf5", Path("w.hdf5")])
+def test_other_places_are_left_alone(place: str | Path) -> None:
+    assert weights_place(place) == place
+
+
+def test_a_folder_goes_before_a_name(tmp_path: Path, monkeypatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    folder = NumpyBiLm.random().save(tmp_path / "small")
+    assert find_bilm("small").options.absolute() == folder / "options.json"
+
+
+def test_a_published_model_is_read_from_the_cache(tmp_path: Path, monkeypatch) -> None:
+    monkeypatch.setenv("ELMO_CACHE_ROOT", str(tmp_path))
+    monkeypatch.setenv("ELMO_OFFLINE", "1")
+    for url in (options_place("small"), weights_place("small")):
+        path = cached_path(str(url))
+        path.parent.mkdir(exist_ok=True)
+        path.write_bytes(b"by hand")
+    files = find_bilm("small")
+    assert files.options == cached_path(str(options_place("small")))
+    assert files.weights == cached_path(str(weights_place("small")))
+    assert not files.is_generic
+
+
+def test_sizes_are_known_before_the_weights_are_downloaded(tmp_path: Path, monkeypatch) -> None:
+    monkeypatch.setenv("ELMO_CACHE_ROOT", str(tmp_path))
+    monkeypatch.setenv("ELMO_OFFLINE", "1")
+    held = NumpyBiLm.random().save(tmp_path / "numpy")
+    path = cached_path(str(options_place("small")))
+    path.parent.mkdir(exist_ok=True)
+    path.write_bytes((held / "options.json").read_bytes())
+    with torch.device("meta"):
+        assert read_bilm(find_bilm("small")).output_dim == 8
+    with pytest.raises(DataError, match="not downloaded: --offline or ELMO_OFFLINE is set"):
+        find_bilm("small")
+
+
+def test_the_packaged_model_needs_no_download(tmp_path: Path, monkeypatch) -> None:
+    monkeypatch.setenv("ELMO_OFFLINE", "1")
+    monkeypatch.setitem(PACKAGED, "mini", NumpyBiLm.random().save(tmp_path / "package"))
+    files = find_bilm("mini")
+    assert files.options == options_place("mini") == tmp_path / "package" / "options.json"
+    assert files.weights == weights_place("mini") == tmp_path / "package" / "weights.hdf5"
+    assert read_bilm(files).output_dim == 8
+
+
+def test_the_packaged_model_lies_in_the_package() -> None:
+    import elmo_framework.bilm
+
+    assert PACKAGED["mini"] == Path(elmo_framework.bilm.__file__).parent / "mini"
+
+
+def test_an_unknown_name_is_an_error_that_lists_the_names() -> None:
+    with pytest.raises(DataError) as caught:
+        find_bilm("orginal")
+    assert str(caught.value) == (
+        "'orginal' is neither a folder nor the name of a biLM; "
+        "allowed: medium, mini, original, original-5.5b, small. Did you mean 'original'?"
+    )

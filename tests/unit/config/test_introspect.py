@@ -1,0 +1,196 @@
+import random
+from typing import Any
+
+import pytest
+from jsonschema import Draft202012Validator
+
+from elmo_framework.config.introspect import (
+    Row,
+    UnknownNameError,
+    describe,
+    documented,
+    explanation,
+    find_family,
+    find_member,
+    schema,
+    summary,
+    supplied,
+)
+from elmo_framework.config.parse import check
+from elmo_framework.config.types import Component
+from tests.fault_injection import damaged
+from tests.unit.config.example import (
+    FILLED,
+    SOURCE,
+    DataLoader,
+    Embedding,
+    Encoder,
+    Experiment,
+    GradientDescent,
+    LstmEncoder,
+    Model,
+    TokenEmbedder,
+    TrainerOptions,
+    flat,
+    tagger,
+)
+
+
+def test_a_component_is_described_by_a_row_for_each_key() -> None:
+    assert describe(Embedding) == [
+        Row("embedding_dim", "int > 0", "required", "width of a vector, for each word."),
+        Row("pretrained_file", "Path | None", "null", "vectors to start from."),
+    ]
+
+
+def test_the_options_of_a_component_are_described_below_it() -> None:
+    assert describe(GradientDescent) == [
+        Row("optimizer", "Optimizer", '"adam"', ""),
+        Row("warmup", "Warmup", '{"steps": 0}', ""),
+        Row("warmup.steps", "int", "required", "how many updates it takes."),
+        Row("warmup.start", "float", "0.0", ""),
+        Row("callbacks", "list[Observer]", "[]", ""),
+        Row("by_group", "dict[str, list[Observer]] | None", "null", ""),
+        Row("num_epochs", "int", "20", ""),
+        Row("grad_norm", "float | None", "null", ""),
+    ]
+
+
+@pytest.mark.parametrize("name", ["token_embedder", "TokenEmbedder"])
+def test_a_family_is_found_by_its_name_in_either_form(name: str) -> None:
+    assert find_family(name).__name__ == TokenEmbedder.__name__
+
+
+def test_an_unknown_family_is_an_error_with_the_nearest_name() -> None:
+    with pytest.raises(UnknownNameError, match=r"^'Encodr' is no family; .* Did you mean 'encod"):
+        find_family("Encodr")
+
+
+def test_a_member_is_found_by_its_name() -> None:
+    assert find_member(Encoder, "lstm") is LstmEncoder
+    with pytest.raises(UnknownNameError, match=r"^'lstn' is no encoder; .* Did you mean 'lstm'\?$"):
+        find_member(Encoder, "lstn")
+
+
+def test_what_the_framework_supplies_is_told_apart() -> None:
+    assert supplied(Embedding) == {"vocabularies": "the words.", "device": ""}
+
+
+class Documented:
+    """What it is, in a line
+    that goes on.
+
+    More of it.
+
+    Args:
+        width: how wide.
+    """
+
+
+def test_the_explanation_leaves_out_the_parameters() -> None:
+    assert summary(Documented) == "What it is, in a line that goes on."
+    assert explanation(Documented) == "What it is, in a line\nthat goes on.\n\nMore of it."
+
+
+def test_a_class_does_not_inherit_the_docstring_of_its_family() -> None:
+    class Undocumented(Documented): ...
+
+    assert summary(Undocumented) == ""
+
+
+def test_a_class_inherits_what_is_said_about_parameters_and_the_nearest_wins() -> None:
+    class Deep(Documented):
+        """Has one more.
+
+        Attributes:
+            depth: how deep.
+        """
+
+    class Wide(Deep):
+        """Says one again.
+
+        Args:
+            width: how very wide.
+        """
+
+    assert documented(Wide) == {"width": "how very wide.", "depth": "how deep."}
+    assert documented(Deep) == {"width": "how wide.", "depth": "how deep."}
+    assert explanation(Wide) == "Says one again."
+
+
+def refused(family: type[Component], raw: object) -> bool:
+    return bool(check(family, raw, source=SOURCE).problems)
+
+
+VALID: list[tuple[type[Component], Any]] = [
+    (Experiment, flat()),
+    (Experiment, FILLED),
+    (Experiment, flat(data_loader="batches", trainer={"callbacks": ["console"]})),
+    (Model, tagger(pair=[1, 2], layers=[0], output_embedder=None)),
+    (DataLoader, {}),
+    (DataLoader, {"type": "batches"}),
+    (Encoder, "pass_through"),
+    (Encoder, {"type": "compose", "encoders": [{"type": "compose", "encoders": []}]}),
+    (TrainerOptions, {"warmup": {"steps": 3}, "by_group": {"a": ["console"]}}),
+]
+INVALID: list[tuple[type[Component], Any]] = [
+    (Experiment, flat(sed=1)),
+    (Experiment, flat(model=tagger(vocabularies={}))),
+    (Experiment, flat(train_data_path=None)),
+    (Model, tagger(pair=[1])),
+    (Model, tagger(layers="top")),
+    (DataLoader, {"type": "windows"}),
+    (DataLoader, "windows"),
+    (DataLoader, {"type": "other"}),
+    (Encoder, {}),
+    (Encoder, {"type": "lstm", "hidden_size": 0}),
+    (Encoder, {"type": "lstm", "hidden_size": 2, "input_dim": 3}),
+    (Encoder, {"type": "compose", "encoders": [{"type": "compose", "encoders": [3]}]}),
+    (TrainerOptions, {"warmup": {"steps": 3, "stop": 1}}),
+]
+
+
+@pytest.mark.parametrize(("family", "raw"), VALID + INVALID)
+def test_the_schema_accepts_what_parse_accepts(family: type[Component], raw: Any) -> None:
+    written = schema(family)
+    Draft202012Validator.check_schema(written)
+    is_invalid = not Draft202012Validator(written).is_valid(raw)
+    assert is_invalid == refused(family, raw) == ((family, raw) in INVALID)
+
+
+def test_a_schema_names_the_defaults_and_the_meaning_of_keys() -> None:
+    definitions = schema(Embedding)["$defs"]
+    (member,) = definitions["tests.unit.config.example.Embedding"]["oneOf"]
+    assert member["required"] == ["embedding_dim"]
+    assert member["properties"]["type"] == {"const": "embedding"}
+    assert member["properties"]["embedding_dim"] == {
+        "type": "integer",
+        "exclusiveMinimum": 0,
+        "description": "width of a vector, for each word.",
+    }
+    assert "vocabularies" not in member["properties"]
+
+
+WHOLE = flat(
+    model=tagger(
+        encoder={
+            "type": "compose",
+            "encoders": ["pass_through", {"type": "lstm", "hidden_size": 2}],
+        },
+        pair=[1, 2],
+        layers=[0, 1],
+        output_embedder={"type": "elmo_token_embedder", "bilm": "runs/bilm", "mix": "scalar_mix"},
+    ),
+    trainer={"warmup": {"steps": 3}, "callbacks": ["console"], "by_group": {"a": ["console"]}},
+)
+
+
+@pytest.mark.parametrize("raw", [flat(), FILLED, WHOLE], ids=["flat", "filled", "whole"])
+def test_the_schema_and_parse_judge_damage_alike(raw: dict[str, Any]) -> None:
+    validator = Draft202012Validator(schema(Experiment))
+    chance = random.Random(13)
+    assert validator.is_valid(raw)
+    tried = [damaged(raw, chance) for _ in range(300)]
+    judged = [(each, refused(Experiment, each), validator.is_valid(each)) for each in tried]
+    assert [each for each, is_refused, is_valid in judged if is_refused == is_valid] == []
+    assert 20 < sum(is_refused for _, is_refused, _ in judged) < 290

@@ -1,0 +1,195 @@
+import gzip
+from pathlib import Path
+
+import pytest
+
+from elmo_framework.data.formats.records import (
+    Record,
+    Separator,
+    read_cells,
+    read_records,
+    words_of,
+)
+from elmo_framework.data.tokenizer import SpacyTokenizer, WhitespaceTokenizer
+from elmo_framework.errors import DataError
+
+
+def written(path: Path, text: str) -> Path:
+    path.write_text(text)
+    return path
+
+
+def test_a_line_of_json_is_a_record(tmp_path: Path):
+    path = written(tmp_path / "a.jsonl", '{"text": "a b", "label": 3}\n\n{"text": "c"}\n')
+
+    first, second = read_records(path)
+
+    assert (first.text("text"), first.label("label"), first.line) == ("a b", "3", 1)
+    assert (second.values, second.line) == ({"text": "c"}, 3)
+
+
+def test_quotation_marks_hold_commas_and_lines_together_in_a_table_with_commas(tmp_path: Path):
+    path = written(tmp_path / "a.csv", 'text,label\n"a, ""b""\nc",x\n\nd,y\n')
+
+    records = list(read_records(path))
+
+    assert [held.values for held in records] == [
+        {"text": 'a, "b"\nc', "label": "x"},
+        {"text": "d", "label": "y"},
+    ]
+    assert [held.line for held in records] == [3, 5]
+
+
+@pytest.mark.parametrize("name", ["a.tsv", "a.txt", "A.TSV"])
+def test_quotation_marks_are_text_in_a_table_with_tabs(tmp_path: Path, name: str):
+    path = written(tmp_path / name, 'text\tlabel\n"a, b\tx\n')
+
+    assert [held.values for held in read_records(path)] == [{"text": '"a, b', "label": "x"}]
+
+
+def test_the_name_of_a_table_may_end_as_that_of_a_compressed_file(tmp_path: Path):
+    path = tmp_path / "a.csv.gz"
+    path.write_bytes(gzip.compress(b'text\n"a, b"\n'))
+
+    assert [held.text("text") for held in read_records(path)] == ["a, b"]
+
+
+def test_rows_of_blanks_end_a_part_of_a_table_and_are_no_records(tmp_path: Path):
+    path = written(tmp_path / "a.tsv", "text\tlabel\na\tx\n \t \nb\ty\n")
+
+    assert [row.columns for row in read_cells(path)] == [
+        ("text", "label"),
+        ("a", "x"),
+        (),
+        ("b", "y"),
+    ]
+    assert [held.line for held in read_records(path)] == [2, 4]
+
+
+@pytest.mark.parametrize(
+    ("name", "separator", "expected"),
+    [
+        ("a.csv", None, ("a\tb", "c")),
+        ("a.txt", None, ("a", "b,c")),
+        ("a.csv", "tab", ("a", "b,c")),
+        ("a.txt", "comma", ("a\tb", "c")),
+    ],
+)
+def test_a_separator_is_told_from_the_name_unless_it_is_stated(
+    tmp_path: Path, name: str, separator: Separator | None, expected: tuple[str, ...]
+):
+    (row,) = read_cells(written(tmp_path / name, "a\tb,c\n"), separator)
+
+    assert row.columns == expected
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "message"),
+    [
+        ("a.jsonl", '{"a": 1}\n{"a": \n', "2: no JSON object: Expecting value, column 7"),
+        ("a.jsonl", "[1]\n", "1: expected a JSON object, not [1]"),
+        ("a.jsonl", "\n", " there is no example in this file"),
+        ("a.tsv", "text\tlabel\n", " there is no example in this file"),
+        ("a.tsv", "a\tb\n\nx\n", "3: found 1 column, expected 2 as on line 1: 'x'"),
+        (
+            "a.csv",
+            'a,b\n"x,y\nz,w\n',
+            "2: no row of a table: unexpected end of data; is a quotation mark that opens here not "
+            "closed?",
+        ),
+        ("a.csv", 'a,b\nx,"y\nz,"w\n', "2: no row of a table: ',' expected after '\"'; is a quot"),
+        ("a.tsv", "a\tb\rc\n", "1: no row of a table: new-line character"),
+        ("a.csv", "text,label,text\n", "1: more than one column is called 'text'"),
+        ("a.csv", "text, text\n", "1: more than one column is called 'text'"),
+        (
+            "a.csv",
+            "text;label\na;b\n",
+            "1: found 1 column, called 'text;label'; commas stand between columns in a .csv file, "
+            "tabs in others",
+        ),
+        ("a.tsv", "text,label\n", "1: found 1 column, called 'text,label'; commas stand"),
+        (
+            "a.txt",
+            '{"text": "a", "label": "b"}\n',
+            "1: this is read as a table, for its name; call a file of JSON objects .jsonl",
+        ),
+        (
+            "a.jsonl",
+            r'{"a": 1, "text": "bad \ud83d b"}',
+            "1: 'text' holds half a character: '\\ud83d' without its pair",
+        ),
+        ("a.jsonl", r'{"a": 1, "b": [{"\uDE00": 1}]}', "1: 'b' holds half a character: "),
+    ],
+)
+def test_a_bad_line_is_named_with_its_file(tmp_path: Path, name: str, text: str, message: str):
+    path = written(tmp_path / name, text)
+
+    with pytest.raises(DataError) as raised:
+        list(read_records(path))
+
+    assert str(raised.value).startswith(f"{path}:{message}")
+
+
+@pytest.mark.parametrize(
+    ("values", "message"),
+    [
+        ({"text": "a"}, "there is no key 'label'; found: text."),
+        ({"labels": "a"}, "there is no key 'label'; found: labels. Did you mean 'labels'?"),
+        ({"label": None}, "'label' is None; expected a string or a whole number"),
+        ({"label": True}, "'label' is True; expected a string or a whole number"),
+        ({"label": 0.5}, "'label' is 0.5; expected a string or a whole number"),
+        ({"label": ""}, "'label' is empty"),
+        ({"label": " "}, "'label' is empty"),
+    ],
+)
+def test_a_label_is_a_string_or_a_whole_number(values: dict[str, object], message: str):
+    with pytest.raises(DataError) as raised:
+        Record(values, Path("a.jsonl"), 7).label("label")
+
+    assert str(raised.value) == f"a.jsonl:7: {message}"
+
+
+def test_blanks_around_a_label_and_the_names_of_columns_do_not_count(tmp_path: Path):
+    path = written(tmp_path / "a.csv", "text, label\na,1\nb, 1\nc,1 \n")
+
+    assert [held.label("label") for held in read_records(path)] == ["1", "1", "1"]
+
+
+def test_whole_pairs_and_names_that_are_empty_are_read(tmp_path: Path):
+    pairs = written(tmp_path / "a.jsonl", r'{"text": "\ud83d\ude00"}')
+    unnamed = written(tmp_path / "a.csv", ",,text\n0,0,a\n")
+
+    assert [held.text("text") for held in read_records(pairs)] == ["\N{GRINNING FACE}"]
+    assert [held.text("text") for held in read_records(unnamed)] == ["a"]
+
+
+def test_a_cell_may_be_as_long_as_a_book(tmp_path: Path):
+    text = "word " * 40_000
+    path = written(tmp_path / "a.csv", f"text,label\n{text},x\n")
+
+    assert [held.text("text") for held in read_records(path)] == [text]
+
+
+def test_a_text_is_split_into_words():
+    record = Record({"text": "a b", "blank": " "}, Path("a.jsonl"), 7)
+
+    assert record.words("text", WhitespaceTokenizer()) == ("a", "b")
+    with pytest.raises(DataError) as raised:
+        record.words("blank", WhitespaceTokenizer())
+    assert str(raised.value) == "a.jsonl:7: 'blank' holds no word; remove the line"
+    half = Record({"text": "a \ud83d"}, Path("a.jsonl"), 7)
+    with pytest.raises(DataError, match=r"a\.jsonl:7: half a character"):
+        half.words("text", SpacyTokenizer())
+
+
+def test_a_text_is_a_string():
+    with pytest.raises(DataError) as raised:
+        Record({"text": ["a"]}, Path("a.jsonl"), 7).text("text")
+
+    assert str(raised.value) == "a.jsonl:7: 'text' is ['a']; expected a string"
+
+
+def test_words_are_a_list_of_strings():
+    assert words_of({"words": ["a b", "c"]}, "words") == ("a b", "c")
+    with pytest.raises(DataError, match="'words' is 'a'; expected a list of strings"):
+        words_of({"words": "a"}, "words")

@@ -1,0 +1,107 @@
+from __future__ import annotations
+
+import io
+from pathlib import Path
+
+import pytest
+
+from elmo_framework.data.formats.text_files import data_files, decoded_lines, read_lines
+from elmo_framework.errors import DataError
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    for name in ("b.txt", "a.txt", ".hidden", "c.tsv"):
+        (tmp_path / name).write_text("x\n")
+    (tmp_path / "inner").mkdir()
+    return tmp_path
+
+
+def test_a_file_names_itself_even_when_hidden(folder: Path) -> None:
+    assert data_files(folder / ".hidden") == [folder / ".hidden"]
+
+
+def test_a_folder_names_its_visible_files_in_order(folder: Path) -> None:
+    assert [file.name for file in data_files(folder)] == ["a.txt", "b.txt", "c.tsv"]
+
+
+def test_a_pattern_names_the_files_that_match_in_order(folder: Path) -> None:
+    assert [file.name for file in data_files(folder / "*.txt")] == ["a.txt", "b.txt"]
+
+
+def test_a_relative_pattern_is_looked_for_in_the_working_directory(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(folder)
+    assert data_files(Path("[ab].txt")) == [Path("a.txt"), Path("b.txt")]
+
+
+@pytest.mark.parametrize("name", ["absent.txt", "absent-*.txt", "absent/x"])
+def test_a_path_that_names_nothing_is_refused(folder: Path, name: str) -> None:
+    with pytest.raises(DataError) as caught:
+        data_files(folder / name)
+    assert str(caught.value) == f"{folder / name}: this is no file, folder or pattern of files"
+
+
+@pytest.mark.parametrize("name", ["a**", "**a", "inner/a**b/*"])
+def test_two_stars_beside_letters_are_refused(folder: Path, name: str) -> None:
+    with pytest.raises(DataError, match=r"invalid pattern: '.*'; '\*\*' must be a whole part"):
+        data_files(folder / name)
+
+
+def test_a_folder_without_files_is_refused(folder: Path) -> None:
+    with pytest.raises(DataError) as caught:
+        data_files(folder / "inner")
+    assert str(caught.value) == f"{folder / 'inner'}: this is a folder without files"
+
+
+def test_a_folder_whose_folders_hold_files_is_refused_with_the_pattern_of_those(
+    tmp_path: Path,
+) -> None:
+    file = tmp_path / "data/a/b.txt"
+    file.parent.mkdir(parents=True)
+    (file.parent / ".hidden").touch()
+    every = tmp_path / "data/**/*"
+
+    with pytest.raises(DataError, match=r"this is a folder without files$"):
+        data_files(tmp_path / "data")
+    file.touch()
+    with pytest.raises(DataError) as caught:
+        data_files(tmp_path / "data")
+
+    assert str(caught.value).endswith(f", but there are some in its folders: give {str(every)!r}")
+    assert data_files(every) == [file]
+
+
+def test_lines_come_with_their_numbers_and_without_their_ends(tmp_path: Path) -> None:
+    path = tmp_path / "text.txt"
+    path.write_bytes("\ufeffeins \r\n\nd\u2028rei\tü".encode())
+    assert list(read_lines(path)) == [(1, "eins "), (2, ""), (3, "d\u2028rei\tü")]
+
+
+def test_bytes_that_are_not_utf_8_are_refused_with_their_line(tmp_path: Path) -> None:
+    path = tmp_path / "text.txt"
+    path.write_bytes(b"good\nb\xe4d\n")
+    lines = read_lines(path)
+    assert next(lines) == (1, "good")
+    with pytest.raises(DataError) as caught:
+        next(lines)
+    assert str(caught.value) == (
+        f"{path}:2: this is no UTF-8 text (b'\\xe4', column 2): convert the file to UTF-8"
+    )
+
+
+def test_a_file_that_is_not_there_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(DataError) as caught:
+        list(read_lines(tmp_path / "absent.txt"))
+    assert str(caught.value) == (
+        f"{tmp_path / 'absent.txt'}: cannot be read: No such file or directory"
+    )
+
+
+def test_the_lines_of_an_open_file_are_named_as_it_is_called() -> None:
+    lines = decoded_lines(io.BytesIO(b"\xef\xbb\xbfgood\r\nb\xe4d\n"), Path("-"))
+    assert next(lines) == (1, "good")
+    with pytest.raises(DataError) as caught:
+        next(lines)
+    assert str(caught.value).startswith("-:2: this is no UTF-8 text")

@@ -1,0 +1,434 @@
+import errno
+import multiprocessing
+import os
+import re
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from filelock import FileLock
+
+from elmo_framework.bilm.files.load import bilm_files, reference
+from elmo_framework.data.text import TextBatch, collate_text
+from elmo_framework.errors import RunError
+from elmo_framework.layers.cache import cached_bilm as stored_module
+from elmo_framework.layers.cache import store as store_module
+from elmo_framework.layers.cache import verified_blocks
+from elmo_framework.layers.cache.cached_bilm import StoredBiLm
+from elmo_framework.layers.frozen import FrozenBiLm, frozen_bilm
+from tests.numpy_bilm import NumpyBiLm
+
+SENTENCES = [["Wörter", "are", "words"], [], ["a"], ["are", "many", "characters-and-more", "!"]]
+CPU = torch.device("cpu")
+
+
+@pytest.fixture(autouse=True)
+def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("ELMO_CACHE_ROOT", str(tmp_path / "cache"))
+    return tmp_path / "cache" / "layers"
+
+
+@pytest.fixture
+def folder(numpy_bilm: NumpyBiLm, tmp_path: Path) -> Path:
+    return numpy_bilm.save(tmp_path / "bilm")
+
+
+@pytest.fixture
+def computed(monkeypatch: pytest.MonkeyPatch) -> list[tuple[tuple[str, ...], ...]]:
+    """The batches that a biLM was run on."""
+    batches, compute = [], FrozenBiLm.compute
+
+    def noted(self: FrozenBiLm, text: TextBatch, *arguments):
+        batches.append(text.words)
+        return compute(self, text, *arguments)
+
+    monkeypatch.setattr(FrozenBiLm, "compute", noted)
+    return batches
+
+
+def opened(folder: Path, *, in_memory: bool = False, dtype="float32") -> StoredBiLm:
+    """As a new process would open it."""
+    files = bilm_files(folder)
+    return StoredBiLm(files, digest=reference(files).digest, in_memory=in_memory, dtype=dtype)
+
+
+def prepared(folder: Path, sentences=SENTENCES, **keys) -> StoredBiLm:
+    stored = opened(folder, **keys)
+    stored.prepare(sentences, CPU)
+    return stored
+
+
+def plain(folder: Path, sentences=SENTENCES):
+    files = bilm_files(folder)
+    frozen = frozen_bilm(files, digest=reference(files).digest)
+    return frozen.compute(collate_text(sentences))
+
+
+def shard_of(cache: Path) -> Path:
+    (shard,) = cache.glob("*/0*")
+    return shard
+
+
+@pytest.mark.parametrize("in_memory", [False, True])
+@pytest.mark.parametrize(("dtype", "tolerance"), [("float32", 1e-5), ("float16", 2e-3)])
+def test_stored_layers_are_the_computed_ones(folder: Path, in_memory, dtype, tolerance) -> None:
+    expected = plain(folder)
+    found = prepared(folder, in_memory=in_memory, dtype=dtype).read(collate_text(SENTENCES))
+    assert found.layers.dtype == torch.float32
+    assert torch.equal(found.mask, expected.mask)
+    scale = expected.layers.abs().max().item()
+    torch.testing.assert_close(found.layers, expected.layers, rtol=0, atol=tolerance * scale)
+
+
+def test_a_warm_store_never_calls_the_bilm_nor_loads_it(folder, computed, monkeypatch) -> None:
+    prepared(folder)
+    computed.clear()
+    monkeypatch.setattr(stored_module, "frozen_bilm", lambda *a, **k: pytest.fail("loaded"))
+    stored = prepared(folder, [*reversed(SENTENCES), SENTENCES[0]])
+    for batch in (SENTENCES, SENTENCES[:1], [[]], [["a"], ["a"]]):
+        stored.read(collate_text(batch))
+    assert computed == []
+
+
+def test_each_distinct_sentence_is_computed_and_kept_once(folder: Path, cache, computed) -> None:
+    prepared(folder, [["a", "b"], ["a", "b"], ["ab"], ["c"]])
+    prepared(folder, [["c"], ["d"], ["ab"]])
+    sentences = [words for batch in computed for words in batch]
+    assert sorted(sentences) == [("a", "b"), ("ab",), ("c",), ("d",)]
+    (report,) = store_module.reports()
+    assert report.num_sentences == 4
+
+
+def test_sentences_with_the_same_letters_are_told_apart(folder: Path) -> None:
+    alike = [["1:a", "b"], ["1", ":ab"], ["a b"], ["a", "b"], ["\ud800"]]
+    stored = prepared(folder, alike)
+    found, expected = stored.read(collate_text(alike)), plain(folder, alike)
+    torch.testing.assert_close(found.layers, expected.layers, rtol=0, atol=1e-5)
+
+
+def test_a_batch_with_an_unknown_sentence_is_computed_and_not_kept(folder, computed) -> None:
+    stored = prepared(folder)
+    computed.clear()
+    sentences = [["a"], ["un", "known"]]
+    found = stored.read(collate_text(sentences))
+    assert torch.equal(found.layers, plain(folder, sentences).layers)
+    stored.read(collate_text(sentences))
+    assert len(computed) == 3
+    assert opened(folder).read(collate_text([["a"]])) is not None
+
+
+def test_what_is_computed_is_rounded_as_what_is_kept(folder: Path) -> None:
+    stored = prepared(folder, dtype="float16")
+    text = collate_text([["un", "known"], ["words"]])
+    assert torch.equal(stored.read(text).layers, plain(folder, text.words).layers.half().float())
+    alone = stored.read(collate_text(SENTENCES[:1])).layers[:, 0]
+    beside = stored.read(collate_text([SENTENCES[0], ["un", "known"]])).layers[:, 0]
+    nearly_all = (alone == beside).double().mean()
+    assert nearly_all > 0.99  # numbers between two roundings may fall to either side
+
+
+def test_reading_alone_makes_no_store(folder: Path, cache: Path) -> None:
+    opened(folder).read(collate_text(SENTENCES))
+    assert not cache.exists()
+
+
+def test_the_last_batch_is_read_once(folder: Path) -> None:
+    stored, text = prepared(folder), collate_text(SENTENCES)
+    assert stored.read(text) is stored.read(text)
+    assert stored.read(collate_text(SENTENCES)) is not stored.read(text)
+
+
+def test_padding_changes_nothing(folder: Path) -> None:
+    stored = prepared(folder)
+    together = stored.read(collate_text(SENTENCES)).layers
+    for row, words in enumerate(SENTENCES):
+        alone = stored.read(collate_text([words])).layers[:, 0]
+        assert torch.equal(together[:, row, : alone.shape[1]], alone)
+        assert not together[:, row, alone.shape[1] :].any()
+
+
+def test_stores_differ_by_weights_and_by_numbers(folder: Path, tmp_path: Path) -> None:
+    other = NumpyBiLm.random(seed=1).save(tmp_path / "other")
+    prepared(folder)
+    prepared(folder, dtype="float16")
+    prepared(other)
+    assert len({report.key for report in store_module.reports()}) == 3
+
+
+def test_large_builds_are_kept_in_several_shards(folder, cache, monkeypatch) -> None:
+    monkeypatch.setattr(stored_module, "_SHARD_BYTES", 1)
+    stored = prepared(folder)
+    assert len(list(cache.glob("*/0*"))) == 3
+    found = stored.read(collate_text(SENTENCES)).layers
+    torch.testing.assert_close(found, plain(folder).layers, rtol=0, atol=1e-5)
+
+
+def test_the_size_is_said_before_the_layers_are_computed(folder, capsys) -> None:
+    prepared(folder, [["a", "b"], ["c"]], dtype="float16")
+    dim = NumpyBiLm.random().layers(["a"]).shape[-1]
+    said = capsys.readouterr().err.splitlines()[0]
+    size = store_module.show_size((4 + 3) * 3 * dim * 2)
+    assert said == f"layers of 2 sentences (3 words) are computed once and kept: {size}"
+
+
+@pytest.mark.parametrize("name", ["vectors.bin", "entries.npy"])
+def test_a_truncated_shard_is_built_again(folder: Path, cache, capsys, computed, name) -> None:
+    prepared(folder)
+    damaged = shard_of(cache)
+    with (damaged / name).open("r+b") as file:
+        file.truncate((damaged / name).stat().st_size - 4)
+    computed.clear()
+    stored = prepared(folder)
+    found = stored.read(collate_text(SENTENCES)).layers
+    assert len(computed) == 1
+    said = capsys.readouterr().err
+    assert re.search(f"{damaged}: damaged: {name} .*; its sentences are computed again", said)
+    torch.testing.assert_close(found, plain(folder).layers, rtol=0, atol=1e-5)
+    computed.clear()
+    prepared(folder)
+    assert computed == []
+
+
+def changed(path: Path, *, at: int = -1) -> Path:
+    """Flip the bits of one byte of a file."""
+    content = bytearray(path.read_bytes())
+    content[at] ^= 255
+    path.write_bytes(content)
+    return path
+
+
+@pytest.mark.parametrize("name", ["vectors.bin", "entries.npy", "checksums.npy"])
+def test_a_shard_with_a_changed_byte_is_built_again(
+    folder: Path, cache, capsys, computed, name
+) -> None:
+    before = prepared(folder).read(collate_text(SENTENCES)).layers
+    damaged = shard_of(cache)
+    changed(damaged / name)
+    computed.clear()
+    assert torch.equal(prepared(folder).read(collate_text(SENTENCES)).layers, before)
+    assert len(computed) == 1
+    said = capsys.readouterr().err
+    assert re.search(f"{damaged}: damaged: .* has changed; its sentences are computed again", said)
+    computed.clear()
+    prepared(folder)
+    assert computed == []
+    assert capsys.readouterr().err == ""
+
+
+def test_a_shard_without_checksums_is_built_again(folder, cache, capsys, computed) -> None:
+    prepared(folder)
+    (shard_of(cache) / "checksums.npy").unlink()
+    computed.clear()
+    prepared(folder)
+    assert "an earlier version wrote it without checksums; its sentences are" in (
+        capsys.readouterr().err
+    )
+    assert len(computed) == 1
+
+
+def test_reading_alone_computes_what_a_damaged_shard_held(folder, cache, capsys, computed) -> None:
+    prepared(folder)
+    damaged = changed(shard_of(cache) / "vectors.bin")
+    computed.clear()
+    stored, content = opened(folder), damaged.read_bytes()
+    found = [stored.read(collate_text([words])).layers for words in (["a"], ["a"])]
+    expected = plain(folder, [["a"]]).layers
+    assert all(torch.equal(layers, expected) for layers in found)
+    assert len(computed) == 3
+    assert capsys.readouterr().err.count("block 0 of vectors.bin has changed; its sentences") == 1
+    assert damaged.read_bytes() == content
+
+
+def test_only_the_blocks_that_are_read_are_verified(folder, cache, monkeypatch, capsys) -> None:
+    monkeypatch.setattr(verified_blocks, "BLOCK_BYTES", 64)
+    prepared(folder)  # the longest sentence first
+    changed(shard_of(cache) / "vectors.bin", at=0)
+    stored = prepared(folder, [["a"]])
+    assert stored.read(collate_text([["a"]])) is not None
+    assert "damaged" not in capsys.readouterr().err
+    stored.prepare(SENTENCES, CPU)
+    assert "block 0 of vectors.bin has changed" in capsys.readouterr().err
+
+
+def test_blocks_are_verified_once(folder, monkeypatch) -> None:
+    prepared(folder)
+    sums, crc32 = [], verified_blocks.crc32
+    monkeypatch.setattr(verified_blocks, "crc32", lambda data: sums.append(1) or crc32(data))
+    stored = prepared(folder)
+    assert len(sums) == 1
+    for _ in range(3):
+        stored.read(collate_text(SENTENCES))
+    assert len(sums) == 1
+
+
+def test_a_sound_shard_in_the_place_of_a_damaged_one_stays(folder, cache, computed) -> None:
+    prepared(folder)
+    shard = shard_of(cache)
+    sound = (shard / "vectors.bin").read_bytes()
+    changed(shard / "vectors.bin")
+    late = opened(folder)
+    late._shards.verify([["a"]])
+    assert late._shards.damaged == [shard]
+    # Another process has repaired the store in the meantime.
+    (shard / "vectors.bin").write_bytes(sound)
+    computed.clear()
+    late.prepare(SENTENCES, CPU)
+    assert computed == []
+    assert shard.exists()
+
+
+def test_what_a_killed_builder_leaves_is_removed_by_the_next(folder, cache, computed) -> None:
+    key = opened(folder)._contents.key
+    aside = cache / key / ".00000.writing"
+    aside.mkdir(parents=True)
+    (aside / "vectors.bin").write_bytes(b"half")
+    assert not opened(folder)._shards
+    prepared(folder)
+    assert not aside.exists()
+    assert shard_of(cache).name == "00000"
+
+
+def test_a_builder_that_fails_leaves_the_finished_shards(folder, cache, monkeypatch) -> None:
+    monkeypatch.setattr(stored_module, "_SHARD_BYTES", 1)
+    compute = FrozenBiLm.compute
+
+    def failing(self, text, *arguments):
+        if text.words == (("a",),):
+            raise KeyboardInterrupt
+        return compute(self, text, *arguments)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(FrozenBiLm, "compute", failing)
+        with pytest.raises(KeyboardInterrupt):
+            prepared(folder)
+    assert len(opened(folder)._shards) == 2
+    assert len(prepared(folder)._shards) == 3
+
+
+def test_a_full_disk_falls_back_to_computing(folder, cache, capsys, monkeypatch) -> None:
+    def full(*_: object) -> None:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), "vectors.bin")
+
+    monkeypatch.setattr(np, "save", full)
+    stored = prepared(folder)
+    said = capsys.readouterr().err
+    assert "No space left on device: 'vectors.bin'; layers that are not stored are" in said
+    assert torch.equal(stored.read(collate_text(SENTENCES)).layers, plain(folder).layers)
+    assert not list(cache.glob("*/*0*"))
+
+
+def test_a_cache_that_cannot_be_a_folder_falls_back_to_computing(
+    folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "file").touch()
+    monkeypatch.setenv("ELMO_CACHE_ROOT", str(tmp_path / "file"))
+    stored = prepared(folder)
+    assert torch.equal(stored.read(collate_text(SENTENCES)).layers, plain(folder).layers)
+
+
+def test_what_would_exceed_the_limit_is_not_built(folder, capsys, monkeypatch, computed) -> None:
+    monkeypatch.setenv("ELMO_CACHE_LIMIT", "1KB")
+    prepared(folder)
+    said = capsys.readouterr().err
+    assert "all stores may take 1.0 kB ($ELMO_CACHE_LIMIT) and hold " in said
+    assert "layers that are not stored are computed for each batch" in said
+    assert computed == []
+    prepared(folder, in_memory=True)
+    assert computed != []
+
+
+def test_a_limit_that_is_no_size_is_an_error(folder, monkeypatch) -> None:
+    monkeypatch.setenv("ELMO_CACHE_LIMIT", "much")
+    with pytest.raises(RunError, match=r"ELMO_CACHE_LIMIT is 'much'; allowed: as 500MB or 20GB"):
+        prepared(folder)
+
+
+@pytest.mark.parametrize(
+    ("text", "size"), [("12", 12), ("1.5GB", 1_500_000_000), (" 20 mb ", 20_000_000)]
+)
+def test_limits_are_bytes_or_have_a_unit(monkeypatch, text: str, size: int) -> None:
+    monkeypatch.setenv("ELMO_CACHE_LIMIT", text)
+    assert store_module.size_limit() == size
+
+
+def test_a_store_in_memory_writes_nothing(folder: Path, cache: Path, computed) -> None:
+    stored = prepared(folder, in_memory=True)
+    computed.clear()
+    stored.read(collate_text(SENTENCES))
+    assert computed == []
+    assert not cache.exists()
+
+
+def _build(
+    folder: Path, said: "multiprocessing.Queue[str]", counts: "multiprocessing.Queue[int]"
+) -> None:
+    torch.set_num_threads(1)  # the others did not come along into this process
+    store_module.say = said.put
+    calls, compute = [], FrozenBiLm.compute
+
+    def slow(self: FrozenBiLm, text: TextBatch, *arguments):
+        calls.append(1)
+        return compute(self, text, *arguments)
+
+    FrozenBiLm.compute = slow
+    prepared(folder)
+    counts.put(len(calls))
+
+
+def test_of_two_processes_that_build_at_once_one_computes(folder: Path, cache: Path) -> None:
+    context = multiprocessing.get_context("fork")
+    said, counts = context.Queue(), context.Queue()
+    builders = [
+        context.Process(target=_build, args=(folder, said, counts), daemon=True) for _ in range(2)
+    ]
+    cache.mkdir(parents=True)
+    lock = FileLock(cache / f".{opened(folder)._contents.key}.lock")
+    with lock:  # so that both find it taken
+        for builder in builders:
+            builder.start()
+        for _ in builders:
+            assert "waiting for it" in said.get(timeout=60)
+    found = sorted(counts.get(timeout=60) for _ in builders)
+    for builder in builders:
+        builder.join()
+    assert found == [0, 1]
+    assert len(opened(folder)._shards) == 3
+
+
+def test_a_builder_that_waits_says_so(folder: Path, cache: Path, capsys, monkeypatch) -> None:
+    store = opened(folder)._store
+    acquire, attempts = FileLock.acquire, []
+
+    def taken(self: FileLock, *arguments, **keys):
+        attempts.append(keys)
+        if len(attempts) == 1:
+            raise store_module.Timeout("lock")
+        return acquire(self, *arguments, **keys)
+
+    monkeypatch.setattr(store_module.FileLock, "acquire", taken)
+    with store.locked():
+        pass
+    assert "another process computes layers for this store; waiting for it" in (
+        capsys.readouterr().err
+    )
+    assert attempts == [{"timeout": 0}, {}]
+
+
+def test_stores_are_cleared_one_by_one(folder: Path, cache: Path) -> None:
+    prepared(folder)
+    (report,) = store_module.reports()
+    assert store_module.clear(report.key) == report.num_bytes
+    assert store_module.reports() == []
+    with pytest.raises(RunError, match="is no store in"):
+        store_module.clear(report.key)
+
+
+def test_a_store_that_is_written_to_is_not_cleared(folder: Path, cache: Path) -> None:
+    prepared(folder)
+    (report,) = store_module.reports()
+    with (
+        FileLock(cache / f".{report.key}.lock"),
+        pytest.raises(RunError, match="another process writes to this store"),
+    ):
+        store_module.clear(report.key)

@@ -1,0 +1,90 @@
+import gc
+from pathlib import Path
+
+import pytest
+import torch
+
+from elmo_framework.bilm.bilm import BiLm
+from elmo_framework.bilm.files.load import BiLmFiles, bilm_files, reference
+from elmo_framework.data.text import TextBatch, collate_text
+from elmo_framework.layers.frozen import FrozenBiLm, frozen_bilm
+from tests.numpy_bilm import NumpyBiLm
+
+
+def loaded(files: BiLmFiles) -> FrozenBiLm:
+    return frozen_bilm(files, digest=reference(files).digest)
+
+
+@pytest.fixture
+def frozen(numpy_bilm: NumpyBiLm, tmp_path: Path) -> FrozenBiLm:
+    return loaded(bilm_files(numpy_bilm.save(tmp_path / "frozen")))
+
+
+@pytest.fixture
+def num_passes(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """Its length is how often a biLM was run."""
+    passes, contextualize = [], BiLm.contextualize
+
+    def counted(self: BiLm, *arguments):
+        passes.append(1)
+        return contextualize(self, *arguments)
+
+    monkeypatch.setattr(BiLm, "contextualize", counted)
+    return passes
+
+
+def batch(frozen: FrozenBiLm) -> TextBatch:
+    return collate_text([["a", "b"], ["c"]], [frozen.bilm.token_encoder.indexer])
+
+
+def test_equal_files_are_loaded_once(frozen: FrozenBiLm, numpy_bilm, tmp_path: Path) -> None:
+    assert loaded(bilm_files(numpy_bilm.save(tmp_path / "copy"))) is frozen
+
+
+def test_other_files_are_another_bilm(frozen: FrozenBiLm, tmp_path: Path) -> None:
+    other = NumpyBiLm.random(seed=1).save(tmp_path / "other")
+    assert loaded(bilm_files(other)) is not frozen
+
+
+def test_one_without_weights_is_never_taken_for_one_with_them(
+    frozen: FrozenBiLm, tmp_path: Path
+) -> None:
+    files = bilm_files(tmp_path / "frozen")
+    with torch.device("meta"):
+        checked = loaded(files)
+    assert checked is not frozen
+    assert loaded(files) is frozen
+
+
+def test_what_nobody_uses_is_let_go(tmp_path: Path) -> None:
+    files = bilm_files(NumpyBiLm.random(seed=2).save(tmp_path))
+    held = loaded(files)
+    held.bilm.marked = True
+    del held
+    gc.collect()
+    assert not hasattr(loaded(files).bilm, "marked")
+
+
+def test_the_same_batch_is_read_once(frozen: FrozenBiLm, num_passes) -> None:
+    text = batch(frozen)
+    assert frozen.read(text) is frozen.read(text)
+    assert len(num_passes) == 1
+
+
+def test_an_equal_batch_is_another_batch(frozen: FrozenBiLm, num_passes) -> None:
+    first, second = frozen.read(batch(frozen)), frozen.read(batch(frozen))
+    assert len(num_passes) == 2
+    assert torch.equal(first.layers, second.layers)
+
+
+def test_a_batch_that_goes_on_from_a_state_is_not_remembered(frozen, num_passes) -> None:
+    text = batch(frozen)
+    plain = frozen.read(text)
+    carried = frozen.read(text, plain.state)
+    assert not torch.allclose(carried.layers, plain.layers)
+    assert frozen.read(text) is plain
+    assert len(num_passes) == 2
+
+
+def test_layers_have_no_gradient(frozen: FrozenBiLm) -> None:
+    assert not frozen.read(batch(frozen)).layers.requires_grad

@@ -1,0 +1,39 @@
+from elmo_framework.tasks.tagging.example import TaggedSentence
+from elmo_framework.tasks.tagging.highlighting import coloured
+from elmo_framework.tasks.tagging.task import TaggingTask
+
+
+def test_spans_stand_in_brackets():
+    text = coloured(
+        ["Maria", "Lund", "left", "Oslo", "today"], ["B-PER", "I-PER", "O", "B-LOC", "O"]
+    )
+
+    assert text.plain == "[Maria Lund PER] left [Oslo LOC] today"
+
+
+def test_neighbouring_spans_are_apart():
+    assert coloured(["Oslo", "Norway"], ["U-LOC", "U-LOC"]).plain == "[Oslo LOC] [Norway LOC]"
+
+
+def test_a_label_has_one_colour_and_words_outside_have_none():
+    text = coloured(["Oslo", "is", "not", "Turku"], ["B-LOC", "O", "O", "B-LOC"])
+
+    spans = [(span.start, span.end, span.style) for span in text.spans]
+    first, second = (style for start, _, style in spans if start in (0, 18))
+    assert first == second
+    assert not any(start < 11 < end for start, end, _ in spans)
+
+
+def test_tags_of_no_scheme_stand_behind_their_words():
+    assert coloured(["Rain", "fell"], ["NN", "VBD"]).plain == "Rain/NN fell/VBD"
+
+
+def test_brackets_in_the_text_are_text():
+    assert coloured(["[bold]", "x"], ["O", "O"]).plain == "[bold] x"
+    assert coloured([], []).plain == ""
+
+
+def test_the_task_shows_predictions_so():
+    example = TaggedSentence(("Oslo",), None)
+
+    assert TaggingTask().pretty(("U-LOC",), example).plain == "[Oslo LOC]"

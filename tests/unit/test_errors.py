@@ -1,0 +1,24 @@
+from pathlib import Path
+
+import pytest
+
+from elmo_framework.errors import DataError, found
+
+
+@pytest.mark.parametrize("text", ["x" * 10**5, "it's " * 500, '"' * 999, "'\"\\" * 500, "é" * 300])
+@pytest.mark.parametrize("encode", [str, str.encode])
+def test_a_long_text_is_cut_where_it_is_quoted(text: str, encode) -> None:
+    quoted = repr(encode(text))
+    error = DataError(f"found {quoted}, expected a number", path=Path("a.txt"), line=3)
+    assert str(error).startswith(f"a.txt:3: found {quoted[:200]}")
+    assert str(error).endswith("..., expected a number")
+    assert len(str(error)) < 250
+
+
+def test_a_long_message_is_not_cut() -> None:
+    message = f"the reader's columns are {', '.join(f'{n!r}' for n in map(str, range(200)))} here's"
+    assert str(DataError(message)) == message
+
+
+def test_long_names_are_cut_where_they_are_listed() -> None:
+    assert found("label", ["text", "x" * 5000]) == f"found: text, {'x' * 100}...."
