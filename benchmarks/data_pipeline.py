@@ -18,10 +18,10 @@ import torch
 from measuring import add_threads_argument, report, timed
 
 from elmo_framework.data.characters import ElmoCharacterIndexer
-from elmo_framework.data.source import BatchSource, Share, SourceContext
+from elmo_framework.data.source import BatchSource, Rank, SourceContext
 from elmo_framework.data.vocabulary import Vocabularies
 from elmo_framework.tasks.language_modeling.batch import WindowBatch
-from elmo_framework.tasks.language_modeling.corpus import Corpus
+from elmo_framework.tasks.language_modeling.corpus import TokenIdCorpus
 from elmo_framework.tasks.language_modeling.reader import PreparedCorpusReader
 from elmo_framework.tasks.language_modeling.task import LanguageModelingTask
 from elmo_framework.tasks.language_modeling.vocabulary import TargetIndexer, target_vocabulary
@@ -48,7 +48,7 @@ def main() -> int:
     return 0
 
 
-def _source(corpus: Corpus, arguments: Namespace) -> BatchSource[WindowBatch]:
+def _source(corpus: TokenIdCorpus, arguments: Namespace) -> BatchSource[WindowBatch]:
     """Make what a training makes of a corpus before its first step."""
     task = LanguageModelingTask()
     counted = Vocabularies(task.count(corpus))
@@ -58,7 +58,7 @@ def _source(corpus: Corpus, arguments: Namespace) -> BatchSource[WindowBatch]:
         num_tokens=task.num_tokens,
         seed=0,
         is_training=True,
-        share=Share(0, arguments.processes),
+        rank=Rank(0, arguments.processes),
     )
     loader = WindowLoader(batch_size=arguments.batch, unroll_steps=arguments.unroll)
     return loader.source(corpus, context)

@@ -34,7 +34,7 @@ from elmo_framework.bilm.files.load import bilm_files, read_bilm
 from elmo_framework.data.text import collate_text
 from elmo_framework.io.process import keep_freed_memory
 from elmo_framework.layers.frozen import FrozenBiLm
-from elmo_framework.layers.layer_encoder import LayerReader
+from elmo_framework.layers.layer_encoder import LayerEncoder
 
 _PRECISIONS = ("float32", "bfloat16", "int8")
 _BEST = "best"
@@ -125,11 +125,11 @@ class Measurement:
             "relative_difference": max(deviations) / largest,
         }
 
-    def _reader(self, max_tokens: int) -> LayerReader:
-        return LayerReader(self._frozen, max_tokens=max_tokens, device=self.device)
+    def _reader(self, max_tokens: int) -> LayerEncoder:
+        return LayerEncoder(self._frozen, max_tokens=max_tokens, device=self.device)
 
     def _embed(
-        self, reader: LayerReader, batches: Sequence[Sequence[Sentence]]
+        self, reader: LayerEncoder, batches: Sequence[Sequence[Sentence]]
     ) -> list[NDArray[np.float32]]:
         return [held.layers.mean(0).numpy() for batch in batches for held in reader.read(batch)]
 

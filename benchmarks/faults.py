@@ -138,8 +138,8 @@ _BILM = [
 _DATA = [
     *_faults(
         "data/batches.py",
-        ("return joint[share.rank :: share.world_size]", "return joint"),
-        ("return padded[share.rank :: share.world_size]", "return padded"),
+        ("return joint[rank.index :: rank.world_size]", "return joint"),
+        ("return padded[rank.index :: rank.world_size]", "return padded"),
         ("[self._context.seed, epoch]", "[self._context.seed, 0]"),
     ),
     *_faults("data/characters.py", ("byte + 1 for byte", "byte for byte")),
@@ -179,7 +179,7 @@ _TASKS = [
         ("(forward + backward) / 2", "forward"),
         ("self._states[direction] = tuple(", "tuple("),
     ),
-    *_faults("tasks/language_modeling/windows.py", ("self.share.rank * size", "0 * size")),
+    *_faults("tasks/language_modeling/windows.py", ("self.rank.index * size", "0 * size")),
 ]
 _EMBEDDERS = _faults(
     "embedders/elmo.py",

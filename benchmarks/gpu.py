@@ -38,7 +38,7 @@ from torch import Tensor
 from elmo_framework import components
 from elmo_framework.commands.main import main as elmo
 from elmo_framework.config.load import Config
-from elmo_framework.data.source import Share
+from elmo_framework.data.source import Rank
 from elmo_framework.errors import allowed
 from elmo_framework.experiment.check import check_config
 from elmo_framework.experiment.data_sets import count_vocabularies
@@ -228,7 +228,7 @@ def _trainer(arguments: Namespace, changes: Changes, *, device: str) -> Trainer:
         build_model(experiment, vocabularies, place),
         vocabularies,
         evaluator=None,
-        group=ProcessGroup(Share()),
+        group=ProcessGroup(Rank()),
         device=place,
     )
 

@@ -26,7 +26,7 @@ from elmo_framework import components
 from elmo_framework.config.load import Config
 from elmo_framework.config.plugins import load_plugins
 from elmo_framework.data.batch import to_device
-from elmo_framework.data.source import Share
+from elmo_framework.data.source import Rank
 from elmo_framework.experiment.check import check_config
 from elmo_framework.experiment.data_sets import (
     count_vocabularies,
@@ -138,7 +138,7 @@ class Training:
         model = build_model(experiment, vocabularies, device)
         prepare_model(experiment, model, device)
         self._device = device
-        self._source = training_source(experiment, model, vocabularies, share=Share())
+        self._source = training_source(experiment, model, vocabularies, rank=Rank())
         self.updates = Updates(model, experiment.trainer, device)
 
     def batches(self) -> Iterator[Any]:

@@ -37,7 +37,7 @@ from numpy.typing import NDArray
 from elmo_framework.bilm.context_layers import Direction
 from elmo_framework.data.vocabulary import Vocabularies, Vocabulary
 from elmo_framework.metrics.perplexity import perplexity
-from elmo_framework.tasks.language_modeling.corpus import Corpus
+from elmo_framework.tasks.language_modeling.corpus import TokenIdCorpus
 from elmo_framework.tasks.language_modeling.reader import PreparedCorpusReader
 from elmo_framework.tasks.language_modeling.task import LanguageModelingTask
 from elmo_framework.tasks.language_modeling.vocabulary import TargetIndexer, target_vocabulary
@@ -86,7 +86,9 @@ class Measure(NamedTuple):
     predict_s: float
 
 
-def _measured(training: Corpus, held_out: Corpus, direction: Direction, order: int) -> Measure:
+def _measured(
+    training: TokenIdCorpus, held_out: TokenIdCorpus, direction: Direction, order: int
+) -> Measure:
     """Count a model and let it predict; nothing of it is kept for the other direction."""
     vocabulary = words_of(training)
     text = Text.of(training, vocabulary, direction)
@@ -96,7 +98,7 @@ def _measured(training: Corpus, held_out: Corpus, direction: Direction, order: i
     return Measure(losses, count_s, predict_s)
 
 
-def words_of(training: Corpus) -> Vocabulary:
+def words_of(training: TokenIdCorpus) -> Vocabulary:
     """Return the words that the softmax of a biLM knows after training on a corpus."""
     counted = Vocabularies(LanguageModelingTask().count(training))
     return target_vocabulary(counted, min_count=1, max_size=None)
@@ -116,7 +118,7 @@ class Text:
     places: NDArray[np.int32]
 
     @classmethod
-    def of(cls, corpus: Corpus, vocabulary: Vocabulary, direction: Direction) -> Text:
+    def of(cls, corpus: TokenIdCorpus, vocabulary: Vocabulary, direction: Direction) -> Text:
         """Return the sentences of a corpus as one direction reads them."""
         targets = TargetIndexer(vocabulary).ids(corpus.words).astype(np.int32)
         words = targets[corpus.ids[np.arange(len(corpus.ids))]]

@@ -16,7 +16,7 @@ from measuring import say
 from elmo_framework import components
 from elmo_framework.bilm.bilm import BiLm
 from elmo_framework.bilm.files.load import read_bilm, save_bilm
-from elmo_framework.bilm.files.published import find_bilm
+from elmo_framework.bilm.files.published import resolve_bilm
 from elmo_framework.config.parse import parse
 from elmo_framework.errors import ElmoFrameworkError
 from elmo_framework.training.seeds import seed_everything
@@ -53,7 +53,7 @@ def write_random_bilm(model: str | Path, directory: Path, *, seed: int = _SEED) 
     if directory.exists():
         raise ElmoFrameworkError(f"{directory} already exists; choose another folder")
     with torch.device("meta"):
-        parts = read_bilm(find_bilm(model)).description
+        parts = read_bilm(resolve_bilm(model)).description
     seed_everything(seed)
     save_bilm(parse(BiLm, parts, source=str(model)).build(), directory)
 

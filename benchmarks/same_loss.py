@@ -24,7 +24,7 @@ from small_jobs import Job, pretraining, tagging
 
 from elmo_framework.commands.main import main as elmo
 from elmo_framework.config.types import Injected
-from elmo_framework.training.callback import Observer
+from elmo_framework.training.callback import Callback
 from elmo_framework.training.state import StepReport
 
 _RECORD = Path(__file__).with_name("same_loss.json")
@@ -35,8 +35,8 @@ Losses = dict[str, list[float]]
 
 
 @final
-@Observer.register("loss_log")
-class LossLog(Observer):
+@Callback.register("loss_log")
+class LossLog(Callback):
     """Writes the losses of all updates to `losses.json`, each as exact as it is.
 
     Args:

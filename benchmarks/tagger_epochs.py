@@ -35,7 +35,7 @@ from elmo_framework.commands.main import main as elmo
 from elmo_framework.config.types import Injected
 from elmo_framework.embedders.elmo import ElmoTokenEmbedder
 from elmo_framework.encoders.encoder import Encoder
-from elmo_framework.training.callback import Observer
+from elmo_framework.training.callback import Callback
 from elmo_framework.training.state import StepReport
 
 _TIMED = (ElmoTokenEmbedder, LayerMix, Encoder)
@@ -43,8 +43,8 @@ _TAGS = ("O", "I-PER", "I-LOC", "I-ORG", "I-MISC")
 
 
 @final
-@Observer.register("clock")
-class Clock(Observer):
+@Callback.register("clock")
+class Clock(Callback):
     """Writes the seconds at which updates were done to `seconds.json`.
 
     Args:

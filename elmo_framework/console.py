@@ -21,13 +21,13 @@ _SHORTEST, _LONGEST = 5.0, 60.0
 _SCALES = {"TB": 10**12, "GB": 10**9, "MB": 10**6, "kB": 10**3}
 
 
-def say(message: str) -> None:
+def info(message: str) -> None:
     """Write a line for the person at the terminal."""
     sys.stderr.write(f"{message}\n")
     sys.stderr.flush()
 
 
-def show_size(num_bytes: int) -> str:
+def format_bytes(num_bytes: int) -> str:
     """Write a number of bytes for people: `12.3 GB`."""
     scale = next((scale for scale in _SCALES if num_bytes >= _SCALES[scale]), None)
     return (
@@ -36,7 +36,7 @@ def show_size(num_bytes: int) -> str:
 
 
 @final
-class Progress:
+class ProgressBar:
     """How far some work is: a bar on a terminal, now and then a line elsewhere.
 
         with Progress("pretraining", total=num_words, unit="token") as progress:
@@ -62,9 +62,9 @@ class Progress:
         stream = stream or sys.stderr
         self._delay, self._is_shown, self._hidden = delay, False, 0
         kind = _Bar if stream.isatty() else _Lines
-        self._display: _Display = kind(description, total, unit, stream)
+        self._display: _ProgressDisplay = kind(description, total, unit, stream)
 
-    def __enter__(self) -> Progress:
+    def __enter__(self) -> ProgressBar:
         self._since = time.monotonic()
         if not self._delay:
             self._show()
@@ -153,7 +153,7 @@ def _is_number(cell: str) -> bool:
     return True
 
 
-class _Display(ABC):
+class _ProgressDisplay(ABC):
     since: float
 
     def __init__(self, description: str, total: int | None, unit: str, stream: TextIO) -> None:
@@ -171,17 +171,18 @@ class _Display(ABC):
 
 
 @final
-class _Bar(_Display):
+class _Bar(_ProgressDisplay):
     """A bar with rate and remaining time, drawn by rich."""
 
     def start(self) -> None:
         from rich.console import Console
-        from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
+        from rich.progress import BarColumn, TextColumn, TimeRemainingColumn
+        from rich.progress import Progress as RichProgress
         from rich.table import Column
 
         self.done = 0
         self.since = time.monotonic()
-        self.bar = Progress(
+        self.bar = RichProgress(
             TextColumn("{task.description}"),
             BarColumn(bar_width=10),
             TextColumn("{task.fields[count]}", table_column=Column(no_wrap=True)),
@@ -205,7 +206,7 @@ class _Bar(_Display):
 
 
 @final
-class _Lines(_Display):
+class _Lines(_ProgressDisplay):
     """Lines of text, for a file or a pipe: the first and the last always, others now and then."""
 
     def start(self) -> None:

@@ -14,15 +14,15 @@ from torch import Tensor
 from torch.nn import functional
 
 from elmo_framework.bilm.files.load import reference
-from elmo_framework.bilm.files.published import find_bilm
-from elmo_framework.console import Progress
+from elmo_framework.bilm.files.published import resolve_bilm
+from elmo_framework.console import ProgressBar
 from elmo_framework.data.formats.text_files import STANDARD_INPUT
-from elmo_framework.embedding.corpus import Corpus, Line
+from elmo_framework.embedding.corpus import Line, SentenceFiles
 from elmo_framework.errors import DataError, RunError, allowed
 from elmo_framework.experiment.loaded_run import build_tokenizer
 from elmo_framework.experiment.run_tokenizer import TokenizerConfig
 from elmo_framework.layers.frozen import frozen_bilm
-from elmo_framework.layers.layer_encoder import LayerReader
+from elmo_framework.layers.layer_encoder import LayerEncoder
 from elmo_framework.training.process_group import choose_device
 
 _POOL_WORDS = 1 << 17
@@ -124,17 +124,17 @@ def find_neighbors(bilm: Path | str, search: NeighborSearch) -> Neighbors:
     """
     if STANDARD_INPUT in search.corpus:
         raise RunError("--corpus -: neighbours are looked for in files, not in standard input")
-    files, tokenizer = find_bilm(bilm), build_tokenizer(search.tokenizer)
+    files, tokenizer = resolve_bilm(bilm), build_tokenizer(search.tokenizer)
     query = _occurrence(search, tokenizer.words(search.query))
     frozen = frozen_bilm(files, digest=reference(files).digest)
     layers = _layers(search, frozen.bilm.num_layers)
-    reader = LayerReader(frozen, device=choose_device(search.device))
+    reader = LayerEncoder(frozen, device=choose_device(search.device))
     (read,) = reader.read([query.words])
     directions = functional.normalize(read.without_boundaries()[:, query.position], dim=-1)
     nearest = {layer: _Nearest(search.num_neighbors) for layer in layers}
     num_compared = 0
-    with Progress("reading", unit="occurrence") as progress:
-        for candidates in _pools(search, query, Corpus(search.corpus, tokenizer=tokenizer)):
+    with ProgressBar("reading", unit="occurrence") as progress:
+        for candidates in _pools(search, query, SentenceFiles(search.corpus, tokenizer=tokenizer)):
             for found in reader.read([candidate.words for candidate in candidates]):
                 candidate = candidates[found.sentence]
                 vectors = found.without_boundaries()[:, candidate.positions]
@@ -221,7 +221,9 @@ def _layers(search: NeighborSearch, num_layers: int) -> Sequence[int]:
     return chosen
 
 
-def _pools(search: NeighborSearch, query: Occurrence, corpus: Corpus) -> Iterator[list[_Candidate]]:
+def _pools(
+    search: NeighborSearch, query: Occurrence, corpus: SentenceFiles
+) -> Iterator[list[_Candidate]]:
     """Yield the sentences that have words to compare, many at a time."""
     pool, num_words = list[_Candidate](), 0
     for number, line in enumerate(corpus.lines()):

@@ -14,7 +14,7 @@ from elmo_framework.api.carried import carried_for, require_carried
 from elmo_framework.api.sentences import require_list, require_words
 from elmo_framework.bilm.bilm import NUM_BOUNDARIES
 from elmo_framework.bilm.files.load import reference
-from elmo_framework.bilm.files.published import find_bilm
+from elmo_framework.bilm.files.published import resolve_bilm
 from elmo_framework.data.batch import to_device
 from elmo_framework.data.batches import padded_batches
 from elmo_framework.data.text import collate_text
@@ -22,7 +22,7 @@ from elmo_framework.errors import allowed
 from elmo_framework.kernels.product import Precision
 from elmo_framework.layers.carried_state import CarriedState
 from elmo_framework.layers.frozen import FrozenBiLm, frozen_bilm
-from elmo_framework.layers.layer_encoder import LayerReader
+from elmo_framework.layers.layer_encoder import LayerEncoder
 
 _POOL = 32
 """How many full batches of sentences `embed_iter` reads ahead, to sort them by length."""
@@ -69,7 +69,7 @@ class PretrainedBiLm:
             places.setdefault(tuple(require_words(words)), []).append(place)
         found: list[NDArray[np.float32]] = [np.empty(0, np.float32)] * len(sentences)
         distinct = list(places)
-        reader = LayerReader(self._frozen, max_tokens=max_tokens, device=self._device)
+        reader = LayerEncoder(self._frozen, max_tokens=max_tokens, device=self._device)
         for read in reader.read(distinct):
             layers = read.without_boundaries().float().numpy()
             for place in places[distinct[read.sentence]]:
@@ -181,7 +181,7 @@ def load_bilm(
     carried = carried_for(state)
     if precision not in get_args(Precision):
         raise ValueError(f"precision is {precision!r}; {allowed(precision, get_args(Precision))}")
-    files = find_bilm(bilm)
+    files = resolve_bilm(bilm)
     frozen = frozen_bilm(files, digest=reference(files).digest, precision=precision)
     return PretrainedBiLm(frozen, device=_device(device), carried=carried)
 

@@ -20,7 +20,7 @@ State: TypeAlias = tuple[Tensor, ...]
 """What one direction carries from batch to batch: tensors whose dimension 0 is the batch."""
 
 
-class Reading(NamedTuple):
+class ContextOutput(NamedTuple):
     """What one direction computes.
 
     Attributes:
@@ -51,7 +51,7 @@ class ContextLayers(nn.Module, Registrable, ABC):
         *,
         direction: Direction,
         state: State | None = None,
-    ) -> Reading:
+    ) -> ContextOutput:
         """Read rows from their first word to their last.
 
         Args:
@@ -129,11 +129,11 @@ class ElmoLstmContextLayers(ContextLayers):
         *,
         direction: Direction,
         state: State | None = None,
-    ) -> Reading:
+    ) -> ContextOutput:
         """Read rows; the state holds h and c of the first layer, then of the next."""
         lstm = self.forward_lstm if direction == "forward" else self.backward_lstm
         output = lstm(inputs, mask, _by_layer(state or ()))
-        return Reading(output.layers, tuple(chain.from_iterable(output.states)))
+        return ContextOutput(output.layers, tuple(chain.from_iterable(output.states)))
 
     def clip_rates(self, state: State) -> dict[str, float]:
         """Return the shares for each layer: `projection_1`, `cell_1`, `projection_2`, ..."""

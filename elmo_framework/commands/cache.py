@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, final
 from elmo_framework.commands.command import Command, add_format_argument
 
 if TYPE_CHECKING:
-    from elmo_framework.layers.cache.store import StoreReport
+    from elmo_framework.layers.cache.store import CacheEntry
 
 
 @final
@@ -42,11 +42,11 @@ examples:
 
 
 def _clear(keys: list[str]) -> int:
-    from elmo_framework.console import show_size
+    from elmo_framework.console import format_bytes
     from elmo_framework.layers.cache.store import clear, reports
 
     for key in keys or [report.key for report in reports()]:
-        print(f"{key}: removed, {show_size(clear(key))}")
+        print(f"{key}: removed, {format_bytes(clear(key))}")
     return 0
 
 
@@ -68,15 +68,15 @@ def _list(*, as_json: bool) -> int:
     return 0
 
 
-def _row(report: StoreReport) -> list[str]:
+def _row(report: CacheEntry) -> list[str]:
     from datetime import datetime
 
-    from elmo_framework.console import show_size
+    from elmo_framework.console import format_bytes
 
     return [
         report.key,
         f"{report.num_sentences:,}",
-        show_size(report.num_bytes),
+        format_bytes(report.num_bytes),
         report.dtype,
         f"{datetime.fromtimestamp(report.last_used):%Y-%m-%d %H:%M}",
         report.source,

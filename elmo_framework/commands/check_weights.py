@@ -39,11 +39,11 @@ examples:
 
     def run(self, arguments: Namespace) -> int:
         """Check and print."""
-        from elmo_framework.bilm.files.published import find_bilm
+        from elmo_framework.bilm.files.published import resolve_bilm
         from elmo_framework.bilm.files.weights_report import inspect_weights
 
         register_components(arguments.include_package)
-        files = find_bilm(arguments.bilm)
+        files = resolve_bilm(arguments.bilm)
         report = inspect_weights(files)
         if arguments.format == "json":
             print(json.dumps({"weights": str(files.weights), **asdict(report)}, indent=2))

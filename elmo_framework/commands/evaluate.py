@@ -200,10 +200,10 @@ def _sums(
     run: LoadedRun | BiLmScorer, path: Path, predictions: list[tuple[Any, Any]] | None
 ) -> Mapping[str, float]:
     """Count what a run gets right on a file; add to `predictions` if there are any to keep."""
-    from elmo_framework.console import Progress
+    from elmo_framework.console import ProgressBar
     from elmo_framework.experiment.loaded_run import LoadedRun
 
-    with Progress(f"evaluating {path.name}", total=None, unit="batch") as progress:
+    with ProgressBar(f"evaluating {path.name}", total=None, unit="batch") as progress:
 
         def note(batch: Any, result: Any) -> None:
             progress.advance(1)

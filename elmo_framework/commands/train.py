@@ -56,7 +56,7 @@ examples:
 
     def run(self, arguments: Namespace) -> int:
         """Check the config, then train."""
-        from elmo_framework.console import say
+        from elmo_framework import console
         from elmo_framework.experiment.check import check_config
         from elmo_framework.experiment.train import train
         from elmo_framework.io.process import keep_freed_memory
@@ -72,7 +72,7 @@ examples:
             recover=arguments.recover,
         )
         if os.environ.get("RANK", "0") == "0":  # of the processes that torchrun started, the first
-            say(_summary(metrics, arguments.serialization_dir))
+            console.info(_summary(metrics, arguments.serialization_dir))
         return 0
 
 

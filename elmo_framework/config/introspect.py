@@ -13,14 +13,14 @@ from elmo_framework.config import plain
 from elmo_framework.config.registry import default_member, families, members, snake_case
 from elmo_framework.config.resolve import as_json
 from elmo_framework.config.signature import (
-    Fixed,
-    Many,
-    Maybe,
-    Named,
-    One,
-    Options,
+    ComponentType,
+    DictType,
+    ListType,
+    LiteralType,
+    OptionalType,
+    OptionsType,
     Parameter,
-    Plain,
+    PlainType,
     Shape,
     configurable,
     leaf,
@@ -35,7 +35,7 @@ class UnknownNameError(ElmoFrameworkError):
 
 
 @dataclass(frozen=True)
-class Row:
+class KeyRow:
     """One key: what it takes, its default as JSON (or "required"), what it means."""
 
     key: str
@@ -69,7 +69,7 @@ def find_member(family: type[Component], name: str) -> type[Component]:
     return known[name]
 
 
-def describe(component: type) -> list[Row]:
+def describe(component: type) -> list[KeyRow]:
     """Return a row for each key; those of a dataclass of options follow it as `key.option`."""
     return list(_rows(component))
 
@@ -112,12 +112,12 @@ def _docstring(component: type) -> str:
     return inspect.cleandoc(vars(component).get("__doc__") or "")
 
 
-def _rows(component: type) -> Iterator[Row]:
+def _rows(component: type) -> Iterator[KeyRow]:
     text = documented(component)
     for parameter in configurable(component):
         name, inner = parameter.name, leaf(parameter.shape)
-        yield Row(name, str(parameter.shape), _default(parameter), text.get(name, ""))
-        if isinstance(inner, Options):
+        yield KeyRow(name, str(parameter.shape), _default(parameter), text.get(name, ""))
+        if isinstance(inner, OptionsType):
             for row in _rows(inner.factory):
                 yield replace(row, key=f"{name}.{row.key}")
 
@@ -131,7 +131,7 @@ def _default(parameter: Parameter) -> str:
 def schema(family: type[Component]) -> dict[str, Any]:
     """Return the JSON Schema (draft 2020-12) of what `parse(family, ...)` accepts."""
     writer = _Writer()
-    top = writer.shape(One(family, is_lazy=True))
+    top = writer.shape(ComponentType(family, is_lazy=True))
     return {
         "$schema": "https://json-schema.org/draft/2020-12/schema",
         "title": family.__name__,
@@ -148,19 +148,19 @@ class _Writer:
 
     def shape(self, shape: Shape) -> dict[str, Any]:
         match shape:
-            case Maybe(item):
+            case OptionalType(item):
                 return {"anyOf": [self.shape(item), {"type": "null"}]}
-            case Many(item):
+            case ListType(item):
                 return {"type": "array", "items": self.shape(item)}
-            case Fixed(items):
+            case LiteralType(items):
                 inner = [self.shape(item) for item in items]
                 bounds = {"minItems": len(inner), "maxItems": len(inner)}
                 return {"type": "array", "prefixItems": inner, **bounds}
-            case Named(item):
+            case DictType(item):
                 return {"type": "object", "additionalProperties": self.shape(item)}
-            case Plain(hint):
+            case PlainType(hint):
                 return self._plain(hint)
-            case Options(cls) | One(cls):
+            case OptionsType(cls) | ComponentType(cls):
                 return self._reference(cls)
 
     def _plain(self, hint: Any) -> dict[str, Any]:

@@ -11,14 +11,14 @@ from pydantic import ValidationError
 from elmo_framework.config import plain
 from elmo_framework.config.registry import default_member, members
 from elmo_framework.config.signature import (
-    Fixed,
-    Many,
-    Maybe,
-    Named,
-    One,
-    Options,
+    ComponentType,
+    DictType,
+    ListType,
+    LiteralType,
+    OptionalType,
+    OptionsType,
     Parameter,
-    Plain,
+    PlainType,
     Shape,
     configurable,
     parameters,
@@ -30,7 +30,7 @@ ComponentT = TypeVar("ComponentT", bound=Component)
 
 
 @dataclass(frozen=True)
-class Checked(Generic[ComponentT]):
+class ParseResult(Generic[ComponentT]):
     """What `check` found out about a configuration.
 
     Attributes:
@@ -68,11 +68,11 @@ def parse(family: type[ComponentT], raw: object, *, source: str) -> Lazy[Compone
     return check(family, raw, source=source).required()
 
 
-def check(family: type[ComponentT], raw: object, *, source: str) -> Checked[ComponentT]:
+def check(family: type[ComponentT], raw: object, *, source: str) -> ParseResult[ComponentT]:
     """Check as `parse` does, and return what could be read even where there are problems."""
     parser = _Parser(source)
-    component = parser.value(One(get_origin(family) or family, is_lazy=True), raw, "")
-    return Checked(source, component, tuple(parser.problems))
+    component = parser.value(ComponentType(get_origin(family) or family, is_lazy=True), raw, "")
+    return ParseResult(source, component, tuple(parser.problems))
 
 
 class _Parser:
@@ -84,19 +84,19 @@ class _Parser:
 
     def value(self, shape: Shape, raw: Any, path: str) -> Any:
         match shape, raw:
-            case (Maybe(), None):
+            case (OptionalType(), None):
                 value = None
-            case (Maybe(item), _):
+            case (OptionalType(item), _):
                 value = self.value(item, raw, path)
-            case (Many(item), list()):
+            case (ListType(item), list()):
                 value = [self.value(item, raw[i], dotted(path, i)) for i in range(len(raw))]
-            case (Fixed(items), list()) if len(items) == len(raw):
+            case (LiteralType(items), list()) if len(items) == len(raw):
                 value = tuple(
                     self.value(item, raw[i], dotted(path, i)) for i, item in enumerate(items)
                 )
-            case (Named(item), dict()):
+            case (DictType(item), dict()):
                 value = {key: self.value(item, raw[key], dotted(path, key)) for key in raw}
-            case (Plain(hint), _):
+            case (PlainType(hint), _):
                 value = self._plain(hint, raw, path)
             case _:
                 value = self._object(shape, raw, path)
@@ -111,11 +111,11 @@ class _Parser:
 
     def _object(self, shape: Shape, raw: object, path: str) -> Any:
         match shape, raw:
-            case (Options(factory), dict()):
+            case (OptionsType(factory), dict()):
                 return self._options(factory, raw, path)
-            case (One(), str()):
+            case (ComponentType(), str()):
                 return self._component(shape, {"type": raw}, path)
-            case (One(), dict()):
+            case (ComponentType(), dict()):
                 return self._component(shape, raw, path)
         self._note(path, f"expected {shape}, not {shown(raw)}")
         return None
@@ -131,7 +131,9 @@ class _Parser:
             self._note(path, f"{factory.__qualname__}: {error}")
             return None
 
-    def _component(self, shape: One, given: Mapping[str, Any], path: str) -> Lazy[Any] | None:
+    def _component(
+        self, shape: ComponentType, given: Mapping[str, Any], path: str
+    ) -> Lazy[Any] | None:
         chosen = self._choose(shape.family, given, path)
         if chosen is None:
             return None

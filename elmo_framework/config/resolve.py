@@ -9,12 +9,12 @@ from typing import Any, TypeVar, cast
 
 from elmo_framework.config import plain
 from elmo_framework.config.signature import (
-    Fixed,
-    Many,
-    Maybe,
-    Named,
-    Options,
-    Plain,
+    DictType,
+    ListType,
+    LiteralType,
+    OptionalType,
+    OptionsType,
+    PlainType,
     Shape,
     configurable,
 )
@@ -43,15 +43,15 @@ def as_json(shape: Shape, value: Any) -> Any:
             written = None
         case (_, Default(raw)):
             written = raw
-        case (Maybe(item), _):
+        case (OptionalType(item), _):
             written = as_json(item, value)
-        case (Many(item), _):
+        case (ListType(item), _):
             written = [as_json(item, held) for held in value]
-        case (Fixed(items), _):
+        case (LiteralType(items), _):
             written = [as_json(item, held) for item, held in zip(items, value, strict=True)]
-        case (Named(item), _):
+        case (DictType(item), _):
             written = {key: as_json(item, held) for key, held in value.items()}
-        case (Plain(hint), _):
+        case (PlainType(hint), _):
             written = plain.write(hint, value)
         case _:
             written = filled(value) if isinstance(value, Lazy) else _options(shape, value)
@@ -59,7 +59,7 @@ def as_json(shape: Shape, value: Any) -> Any:
 
 
 def _options(shape: Shape, value: object) -> dict[str, Any]:
-    assert isinstance(shape, Options), shape
+    assert isinstance(shape, OptionsType), shape
     held = configurable(shape.factory)
     return {option.name: as_json(option.shape, getattr(value, option.name)) for option in held}
 
@@ -139,7 +139,7 @@ def leaves(lazy: Lazy[Any]) -> Iterator[Leaf]:
 def _leaves(shape: Shape, value: Any, path: str) -> Iterator[Leaf]:
     if isinstance(value, Lazy):
         yield from leaves(value)
-    elif isinstance(shape, Plain):
+    elif isinstance(shape, PlainType):
         yield Leaf(path, shape.hint, value)
     elif value is not None:
         for inner, held, where in _held(shape, value, path):
@@ -148,16 +148,16 @@ def _leaves(shape: Shape, value: Any, path: str) -> Iterator[Leaf]:
 
 def _held(shape: Shape, value: Any, path: str) -> Iterator[tuple[Shape, Any, str]]:
     match shape:
-        case Maybe(item):
+        case OptionalType(item):
             yield item, value, path
-        case Many(item):
+        case ListType(item):
             yield from ((item, held, dotted(path, index)) for index, held in enumerate(value))
-        case Fixed(items):
+        case LiteralType(items):
             for index, (item, held) in enumerate(zip(items, value, strict=True)):
                 yield item, held, dotted(path, index)
-        case Named(item):
+        case DictType(item):
             yield from ((item, held, dotted(path, key)) for key, held in value.items())
-        case Options(factory):
+        case OptionsType(factory):
             for option in configurable(factory):
                 yield option.shape, getattr(value, option.name), dotted(path, option.name)
 

@@ -76,15 +76,15 @@ def _hints(factory: type) -> dict[str, Any]:
 def _read(factory: type, parameter: inspect.Parameter, hint: Any) -> Parameter:
     _require_plain_signature(parameter, hint)
     supply = next(iter(_supplies(hint)), None)
-    default = next((mark for mark in marks(hint) if isinstance(mark, Default)), None)
-    shape = Plain(hint) if supply else shape_of(hint)
+    default = next((mark for mark in hint_metadata(hint) if isinstance(mark, Default)), None)
+    shape = PlainType(hint) if supply else shape_of(hint)
     read = Parameter(parameter.name, shape, default or _default(factory, parameter), supply)
     _require_writable(read)
     return read
 
 
 def _supplies(hint: Any) -> list[Supply]:
-    return [mark for mark in marks(hint) if isinstance(mark, Supply)]
+    return [mark for mark in hint_metadata(hint) if isinstance(mark, Supply)]
 
 
 def _default(factory: type, parameter: inspect.Parameter) -> Any:
@@ -101,7 +101,7 @@ def _require_plain_signature(parameter: inspect.Parameter, hint: Any) -> None:
         raise TypeError("has no type annotation")
     if parameter.name == "type":
         raise TypeError("`type` is the key that names the component; choose another name")
-    if not _supplies(hint) and any(map(_supplies, parts(hint))):
+    if not _supplies(hint) and any(map(_supplies, walk(hint))):
         raise TypeError("Injected and Local mark a whole parameter, not a part of its type")
 
 
@@ -109,15 +109,15 @@ def _require_writable(parameter: Parameter) -> None:
     """Refuse what could not be written to a filled configuration."""
     inner, default = leaf(parameter.shape), parameter.default
     is_json = parameter.is_required or default is None or isinstance(default, Default)
-    if isinstance(inner, One) and not is_json:
+    if isinstance(inner, ComponentType) and not is_json:
         raise TypeError("the default of a component is None or Annotated[..., Default(JSON)]")
-    if isinstance(inner, Options):
+    if isinstance(inner, OptionsType):
         for held in parameters(inner.factory).values():
             _require_plain(held, inner)
 
 
-def _require_plain(held: Parameter, owner: Options) -> None:
-    if held.supply or isinstance(leaf(held.shape), One):
+def _require_plain(held: Parameter, owner: OptionsType) -> None:
+    if held.supply or isinstance(leaf(held.shape), ComponentType):
         raise TypeError(
             f"{owner}.{held.name}: a dataclass of options holds plain values only; "
             f"let {owner} inherit Registrable, or take {held.name} beside it"
@@ -149,27 +149,27 @@ def show(hint: Any) -> str:
     return "None" if hint is types.NoneType else getattr(hint, "__name__", str(hint))
 
 
-def opened(hint: Any) -> tuple[Any, tuple[Any, ...]]:
+def unwrap(hint: Any) -> tuple[Any, tuple[Any, ...]]:
     """Return a hint's class or special form, and its arguments, without `Annotated`."""
     if get_origin(hint) is Annotated:
         hint = get_args(hint)[0]
     return get_origin(hint) or hint, get_args(hint)
 
 
-def parts(hint: Any) -> Iterator[Any]:
+def walk(hint: Any) -> Iterator[Any]:
     """Yield a hint and all hints inside it."""
     yield hint
     for argument in get_args(hint):
-        yield from parts(argument)
+        yield from walk(argument)
 
 
 def literals(hint: Any) -> tuple[Any, ...]:
     """Return the values that a hint lists one by one."""
-    listed = (get_args(part) for part in parts(hint) if get_origin(part) is Literal)
+    listed = (get_args(part) for part in walk(hint) if get_origin(part) is Literal)
     return tuple(value for values in listed for value in values)
 
 
-def marks(hint: Any) -> tuple[Any, ...]:
+def hint_metadata(hint: Any) -> tuple[Any, ...]:
     """Return what `Annotated` says of a hint, or of a member of its union."""
     members = get_args(hint) if is_union(hint) else (hint,)
     return tuple(mark for member in members for mark in getattr(member, "__metadata__", ()))
@@ -207,7 +207,7 @@ def _readable(bound: object) -> str:
 
 
 @dataclass(frozen=True)
-class Plain:
+class PlainType:
     """Numbers, strings, paths, literals, and lists, dicts, tuples and unions of them."""
 
     hint: Any
@@ -217,7 +217,7 @@ class Plain:
 
 
 @dataclass(frozen=True)
-class Options:
+class OptionsType:
     """A dataclass of plain values."""
 
     factory: type
@@ -227,7 +227,7 @@ class Options:
 
 
 @dataclass(frozen=True)
-class One:
+class ComponentType:
     """A component, built before its owner or kept lazy for it."""
 
     family: type[Component]
@@ -238,7 +238,7 @@ class One:
 
 
 @dataclass(frozen=True)
-class Many:
+class ListType:
     """A list."""
 
     item: Shape
@@ -248,7 +248,7 @@ class Many:
 
 
 @dataclass(frozen=True)
-class Fixed:
+class LiteralType:
     """A list of a fixed length, each item with a shape of its own."""
 
     items: tuple[Shape, ...]
@@ -258,7 +258,7 @@ class Fixed:
 
 
 @dataclass(frozen=True)
-class Named:
+class DictType:
     """A dict by name."""
 
     item: Shape
@@ -268,7 +268,7 @@ class Named:
 
 
 @dataclass(frozen=True)
-class Maybe:
+class OptionalType:
     """Something or None."""
 
     item: Shape
@@ -277,47 +277,49 @@ class Maybe:
         return f"{self.item} | None"
 
 
-Shape: TypeAlias = Plain | Options | One | Many | Fixed | Named | Maybe
+Shape: TypeAlias = (
+    PlainType | OptionsType | ComponentType | ListType | LiteralType | DictType | OptionalType
+)
 
 
 def shape_of(hint: Any) -> Shape:
-    """Read one type hint; what holds no component and no dataclass is `Plain` as a whole.
+    """Read one type hint; what holds no component and no dataclass is `PlainType` as a whole.
 
     Raises:
         TypeError: it holds a component or a dataclass where none can stand.
     """
-    origin, arguments = opened(hint)
-    if origin is Lazy and arguments and isinstance(inner := shape_of(*arguments), One):
-        return One(inner.family, is_lazy=True)
+    origin, arguments = unwrap(hint)
+    if origin is Lazy and arguments and isinstance(inner := shape_of(*arguments), ComponentType):
+        return ComponentType(inner.family, is_lazy=True)
     if _is_component(origin):
-        return One(origin, is_lazy=False)
+        return ComponentType(origin, is_lazy=False)
     if _is_options(origin):
-        return Options(origin)
-    is_plain = not any(map(_is_ours, parts(hint)))
-    return Plain(hint) if is_plain else _container(hint)
+        return OptionsType(origin)
+    is_plain = not any(map(_is_ours, walk(hint)))
+    return PlainType(hint) if is_plain else _container(hint)
 
 
-def leaf(shape: Shape) -> Plain | Options | One:
+def leaf(shape: Shape) -> PlainType | OptionsType | ComponentType:
     """Return what stands inside the lists, dicts and `| None` of a shape.
 
     Of a list of a fixed length it is the first item that is not plain.
     """
-    if isinstance(shape, Fixed):
-        return next(inner for inner in map(leaf, shape.items) if not isinstance(inner, Plain))
-    return leaf(shape.item) if isinstance(shape, Many | Named | Maybe) else shape
+    if isinstance(shape, LiteralType):
+        return next(inner for inner in map(leaf, shape.items) if not isinstance(inner, PlainType))
+    return leaf(shape.item) if isinstance(shape, ListType | DictType | OptionalType) else shape
 
 
 def _container(hint: Any) -> Shape:
-    origin, arguments = opened(hint)
+    origin, arguments = unwrap(hint)
     rest = [argument for argument in arguments if argument is not types.NoneType]
     if origin is list:
-        return Many(shape_of(*arguments))
+        return ListType(shape_of(*arguments))
     if origin is tuple and Ellipsis not in arguments:
-        return Fixed(tuple(map(shape_of, arguments)))
+        return LiteralType(tuple(map(shape_of, arguments)))
     if origin is dict and arguments[0] is str:
-        return Named(shape_of(arguments[1]))
+        return DictType(shape_of(arguments[1]))
     if is_union(hint) and len(rest) == 1:
-        return Maybe(shape_of(rest[0]))
+        return OptionalType(shape_of(rest[0]))
     raise TypeError(
         f"{show(hint)}: a component or a dataclass stands alone, in list[...], in dict[str, ...], "
         "in tuple[A, B] or with `| None`; Lazy[...] goes around a component only"

@@ -16,13 +16,13 @@ from elmo_framework.corpus.held_out import hash_limit
 from elmo_framework.corpus.manifest import Entry
 from elmo_framework.corpus.parts import PARTS, Part, PartWriter
 from elmo_framework.corpus.tables import WordTable
-from elmo_framework.corpus.tokenize import Draft, load_hashes
+from elmo_framework.corpus.tokenize import TokenizedBlock, load_hashes
 from elmo_framework.corpus.vocabulary_file import SPECIAL_WORDS
 from elmo_framework.errors import DataError
 
 
 @dataclass(frozen=True)
-class Selection:
+class SplitOptions:
     """What is taken of the text.
 
     Attributes:
@@ -46,7 +46,7 @@ class Selection:
 
 
 def assemble(
-    drafts: Sequence[Path], selection: Selection, root: Path
+    drafts: Sequence[Path], selection: SplitOptions, root: Path
 ) -> tuple[list[Entry], dict[str, Any]]:
     """Make a corpus of drafts; holds the distinct words, and one draft at a time.
 
@@ -92,7 +92,7 @@ class _Divided:
         is_held_out: of each sentence.
     """
 
-    draft: Draft
+    draft: TokenizedBlock
     is_held_out: NDArray[np.bool_]
 
     def ids(self, *, held_out: bool) -> NDArray[np.int32]:
@@ -106,7 +106,7 @@ class _Divided:
 
 
 def _divided(drafts: Iterable[Path], limit: int) -> Iterator[_Divided]:
-    for draft in map(Draft.load, drafts):
+    for draft in map(TokenizedBlock.load, drafts):
         yield _Divided(draft, draft.hashes < np.uint64(limit))
 
 

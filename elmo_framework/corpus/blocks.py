@@ -14,7 +14,7 @@ from elmo_framework.data.formats.text_files import STANDARD_INPUT, data_files
 
 
 @dataclass(frozen=True)
-class Piece:
+class LineRange:
     """Some lines of one file.
 
     Attributes:
@@ -40,7 +40,7 @@ class Block:
     """
 
     number: int
-    pieces: tuple[Piece, ...]
+    pieces: tuple[LineRange, ...]
     num_bytes: int
 
     @property
@@ -74,7 +74,7 @@ def read_blocks(files: Sequence[Path], size: int) -> Iterator[Block]:
     Raises:
         DataError: a file cannot be read.
     """
-    number, held, num_bytes = 0, list[Piece](), 0
+    number, held, num_bytes = 0, list[LineRange](), 0
     for file in files:
         for piece, num_read in _pieces(file, size):
             held.append(piece)
@@ -91,7 +91,7 @@ def size_on_disk(file: Path) -> int:
     return 0 if file == STANDARD_INPUT else file.stat().st_size
 
 
-def _pieces(path: Path, size: int) -> Iterator[tuple[Piece, int]]:
+def _pieces(path: Path, size: int) -> Iterator[tuple[LineRange, int]]:
     """Yield the pieces of a file, each with the bytes that were read for it from the disk."""
     if path == STANDARD_INPUT:
         for piece in _cut(sys.stdin.buffer, path, size):
@@ -104,10 +104,10 @@ def _pieces(path: Path, size: int) -> Iterator[tuple[Piece, int]]:
             position = file.tell()
 
 
-def _cut(file: BinaryIO, path: Path, size: int) -> Iterator[Piece]:
+def _cut(file: BinaryIO, path: Path, size: int) -> Iterator[LineRange]:
     line = 1
     while content := file.read(size):
         if not content.endswith(b"\n"):
             content += file.readline()
-        yield Piece(path, line, content)
+        yield LineRange(path, line, content)
         line += content.count(b"\n")

@@ -7,14 +7,19 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, final
 
-from elmo_framework.console import Progress, plural, say
-from elmo_framework.corpus.assemble import Selection, assemble
+from elmo_framework import console
+from elmo_framework.console import ProgressBar, plural
+from elmo_framework.corpus.assemble import SplitOptions, assemble
 from elmo_framework.corpus.blocks import Block, read_blocks, size_on_disk, text_files
-from elmo_framework.corpus.drafting import Drafted, SplitterRecipe, draft_blocks
+from elmo_framework.corpus.corpus_output import CorpusOutput
 from elmo_framework.corpus.manifest import MANIFEST, Manifest
 from elmo_framework.corpus.report import report
+from elmo_framework.corpus.tokenize_blocks import (
+    TextTokenizerOptions,
+    TokenizedFile,
+    tokenize_blocks,
+)
 from elmo_framework.corpus.vocabulary_file import read_vocabulary_file
-from elmo_framework.corpus.workplace import Workplace
 from elmo_framework.data.formats.text_files import STANDARD_INPUT
 from elmo_framework.errors import RunError
 from elmo_framework.io.files import repairable, write_text
@@ -67,10 +72,12 @@ def prepare(job: PreparationJob) -> None:
         StoppedError: the user interrupted; what is done is kept.
     """
     _require_one_vocabulary(job)
-    workplace = Workplace(job.output)
+    workplace = CorpusOutput(job.output)
     with workplace.locked():
         files = text_files(job.texts)
-        recipe = SplitterRecipe(job.tokenizer, job.sentence_splitter or job.tokenizer, job.packages)
+        recipe = TextTokenizerOptions(
+            job.tokenizer, job.sentence_splitter or job.tokenizer, job.packages
+        )
         settings = _settings(job, files, recipe)
         workplace.check_overwritable(settings, resume=job.resume, force=job.force)
         # What is wrong with these is found before anything is written.
@@ -94,16 +101,19 @@ def _require_one_vocabulary(job: PreparationJob) -> None:
         )
 
 
-def _selection(job: PreparationJob) -> Selection:
+def _selection(job: PreparationJob) -> SplitOptions:
     given = None if job.vocabulary is None else read_vocabulary_file(job.vocabulary)
-    return Selection(job.held_out, given, job.min_count, job.max_vocabulary_size)
+    return SplitOptions(job.held_out, given, job.min_count, job.max_vocabulary_size)
 
 
 def _assembled(
-    drafts: Sequence[Path], selection: Selection, settings: Mapping[str, Any], workplace: Workplace
+    drafts: Sequence[Path],
+    selection: SplitOptions,
+    settings: Mapping[str, Any],
+    workplace: CorpusOutput,
 ) -> Manifest:
     """Make the corpus of the drafts of all blocks."""
-    say("numbering the words ...")
+    console.info("numbering the words ...")
     with workplace.result() as root:
         entries, counts = assemble(drafts, selection, root)
         manifest = Manifest(settings, counts, tuple(entries))
@@ -111,7 +121,7 @@ def _assembled(
     return manifest
 
 
-def _cutting(recipe: SplitterRecipe) -> dict[str, Any]:
+def _cutting(recipe: TextTokenizerOptions) -> dict[str, Any]:
     return {
         "tokenizer": recipe.tokenizer,
         "sentence_splitter": recipe.sentence_splitter,
@@ -120,26 +130,29 @@ def _cutting(recipe: SplitterRecipe) -> dict[str, Any]:
 
 
 def _draft(
-    job: PreparationJob, files: Sequence[Path], recipe: SplitterRecipe, workplace: Workplace
+    job: PreparationJob,
+    files: Sequence[Path],
+    recipe: TextTokenizerOptions,
+    workplace: CorpusOutput,
 ) -> list[Path]:
     """Cut all blocks that are not done, and return the drafts of all."""
     sizes = [size_on_disk(file) for file in files]
     total = None if STANDARD_INPUT in files else sum(sizes)
     num_processes = 1 if total is not None and total <= BLOCK_BYTES else job.num_processes
-    with Progress("cutting into words", total=total, unit="byte") as progress:
-        drafting = _Drafting(workplace, progress)
+    with ProgressBar("cutting into words", total=total, unit="byte") as progress:
+        drafting = _Tokenizing(workplace, progress)
         tasks = drafting.tasks(read_blocks(files, BLOCK_BYTES))
-        for drafted in draft_blocks(tasks, recipe, num_processes):
+        for drafted in tokenize_blocks(tasks, recipe, num_processes):
             workplace.mark_done(drafted)
             drafting.count(drafted)
     return drafting.drafts()
 
 
 @final
-class _Drafting:
+class _Tokenizing:
     """Which blocks there are, and what is done of them."""
 
-    def __init__(self, workplace: Workplace, progress: Progress) -> None:
+    def __init__(self, workplace: CorpusOutput, progress: ProgressBar) -> None:
         self._workplace, self._progress = workplace, progress
         self._done = workplace.done()
         self._num_blocks = self._num_words = 0
@@ -162,7 +175,7 @@ class _Drafting:
         if any(number >= self._num_blocks for number in self._done):
             raise self._changed()
 
-    def count(self, drafted: Drafted) -> None:
+    def count(self, drafted: TokenizedFile) -> None:
         """Count a block as done."""
         self._num_words += drafted.num_words
         self._progress.advance(drafted.num_bytes, note=plural(self._num_words, "word"))
@@ -178,7 +191,9 @@ class _Drafting:
         )
 
 
-def _settings(job: PreparationJob, files: Sequence[Path], recipe: SplitterRecipe) -> dict[str, Any]:
+def _settings(
+    job: PreparationJob, files: Sequence[Path], recipe: TextTokenizerOptions
+) -> dict[str, Any]:
     """Return what the corpus is made of and how."""
     return {
         "texts": [str(file if file == STANDARD_INPUT else file.absolute()) for file in files],

@@ -30,7 +30,7 @@ from elmo_framework.errors import DataError, allowed
 
 
 @final
-class Shards:
+class ConcatenatedShards:
     """Tokens in several files, as if they were one array.
 
     Args:
@@ -77,7 +77,7 @@ class PreparedPart:
     manifest: Manifest
     root: Path
     words: tuple[str, ...]
-    ids: Shards
+    ids: ConcatenatedShards
     offsets: NDArray[np.int64]
 
     @classmethod
@@ -106,7 +106,7 @@ class PreparedPart:
         try:
             words = (root / WORDS).read_bytes().decode().split("\n")[:-1]
             offsets = _mapped(path / OFFSETS, OFFSET)
-            loaded = cls(manifest, root, tuple(words), Shards(shards), offsets)
+            loaded = cls(manifest, root, tuple(words), ConcatenatedShards(shards), offsets)
             loaded._check()
         except (ValueError, KeyError) as error:
             reason = f"{error} is not in {WORDS}" if isinstance(error, KeyError) else error

@@ -6,7 +6,8 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from elmo_framework.console import plural, say
+from elmo_framework import console
+from elmo_framework.console import plural
 from elmo_framework.corpus.manifest import Manifest
 from elmo_framework.corpus.parts import PARTS
 from elmo_framework.corpus.tables import LONGEST_WORD
@@ -18,18 +19,18 @@ _MANY_UNKNOWN = 0.1
 def report(output: Path, manifest: Manifest) -> None:
     """Say what a corpus holds, what it cannot do, and how it is trained on."""
     counts = manifest.counts
-    say(f"written: {output}")
+    console.info(f"written: {output}")
     for part in PARTS:
         held = counts["parts"][part]
-        say(
+        console.info(
             f"  {part}: {plural(held['sentences'], 'sentence')}, {plural(held['words'], 'word')}, "
             f"{_share(held):.2%} of them not in the vocabulary"
         )
-    say(
+    console.info(
         f"  {counts['distinct_words']:,} distinct words, {counts['vocabulary']:,} in the vocabulary"
     )
     for warning in _warnings(manifest):
-        say(f"warning: {warning}")
+        console.info(f"warning: {warning}")
 
 
 def _warnings(manifest: Manifest) -> Iterator[str]:

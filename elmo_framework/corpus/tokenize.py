@@ -25,7 +25,7 @@ _HASH_BYTES = 8
 
 
 @final
-class Splitter:
+class TextTokenizer:
     """Cuts lines into sentences, and sentences into words.
 
     Args:
@@ -45,7 +45,7 @@ class Splitter:
 
 @final
 @dataclass(frozen=True)
-class Draft:
+class TokenizedBlock:
     """The sentences of a block.
 
     Attributes:
@@ -63,7 +63,7 @@ class Draft:
     num_blank_lines: int
 
     @classmethod
-    def of(cls, block: Block, splitter: Splitter) -> Draft:
+    def of(cls, block: Block, splitter: TextTokenizer) -> TokenizedBlock:
         """Cut the lines of a block.
 
         Raises:
@@ -99,7 +99,7 @@ class Draft:
             )
 
     @classmethod
-    def load(cls, path: Path) -> Draft:
+    def load(cls, path: Path) -> TokenizedBlock:
         """Read what `save` wrote."""
         with np.load(path) as file:
             words = file["words"].tobytes().decode()

@@ -21,7 +21,7 @@ _BATCHES_A_POOL = 50
 
 @final
 @DataLoader.register("batches")
-class Batches(DataLoader):
+class BucketDataLoader(DataLoader):
     """Batches of whole examples.
 
     Args:
@@ -64,7 +64,9 @@ class ExampleSource(BatchSource[Any]):
         context: what the loader was told.
     """
 
-    def __init__(self, examples: Sequence[Any], *, loader: Batches, context: SourceContext) -> None:
+    def __init__(
+        self, examples: Sequence[Any], *, loader: BucketDataLoader, context: SourceContext
+    ) -> None:
         self._examples, self._loader, self._context = examples, loader, context
         self._lengths = np.array([context.num_tokens(example) for example in examples])
         self._epoch, self._delivered = 0, 0
@@ -108,7 +110,7 @@ class ExampleSource(BatchSource[Any]):
         delivered = num_batches = len(self._planned(state["epoch"]))
         if state["delivered"] < all_of_others:
             joint = state["delivered"] * num_processes
-            delivered = min(joint // self._context.share.world_size, num_batches - 1)
+            delivered = min(joint // self._context.rank.world_size, num_batches - 1)
         self.load_state_dict({"epoch": state["epoch"], "delivered": delivered})
 
     def _joint(self, epoch: int) -> list[list[int]]:
@@ -124,12 +126,12 @@ class ExampleSource(BatchSource[Any]):
 
     def _planned(self, epoch: int) -> list[list[int]]:
         """Return the examples of each of this process's batches."""
-        joint, share = self._joint(epoch), self._context.share
+        joint, rank = self._joint(epoch), self._context.rank
         if not self._context.is_training:
-            return joint[share.rank :: share.world_size]
-        missing = -len(joint) % share.world_size
+            return joint[rank.index :: rank.world_size]
+        missing = -len(joint) % rank.world_size
         padded = list(islice(cycle(joint), len(joint) + missing))
-        return padded[share.rank :: share.world_size]
+        return padded[rank.index :: rank.world_size]
 
     @property
     def _shuffles(self) -> bool:

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from elmo_framework.config.registry import Registrable, members
 from elmo_framework.config.types import Count
 from elmo_framework.data.formats.file_format import FileFormat, FileSample
-from elmo_framework.data.formats.text_files import NO_EXAMPLE, at_least_one, data_files
+from elmo_framework.data.formats.text_files import NO_EXAMPLE, data_files, require_nonempty
 from elmo_framework.data.inputs import PredictionInput
 from elmo_framework.data.tokenizer import Tokenizer
 
@@ -110,7 +110,7 @@ class FileReader(DatasetReader[ExampleT]):
         """
         files = (self.examples(file) for file in self.files(path))
         examples = islice(chain.from_iterable(files), self.max_instances)
-        return at_least_one(examples, self.all_left_out, path)
+        return require_nonempty(examples, self.all_left_out, path)
 
     def read_inputs(self, path: Path) -> Iterator[PredictionInput[ExampleT]]:
         """Yield what is to be predicted for, in the files that `read` would read.
@@ -121,7 +121,7 @@ class FileReader(DatasetReader[ExampleT]):
             DataError: a file is not in this format, or holds nothing.
         """
         inputs = chain.from_iterable(self.inputs(file) for file in self.files(path))
-        return at_least_one(inputs, NO_EXAMPLE, path)
+        return require_nonempty(inputs, NO_EXAMPLE, path)
 
     def inputs(self, file: Path) -> Iterator[PredictionInput[ExampleT]]:
         """Yield what is to be predicted for in one file; the examples as they are by default.

@@ -13,15 +13,15 @@ BatchT = TypeVar("BatchT")
 
 
 @dataclass(frozen=True)
-class Share:
+class Rank:
     """Which part of the batches one process takes.
 
     Attributes:
-        rank: the number of the process, from 0.
+        index: the number of the process, from 0.
         world_size: how many processes there are.
     """
 
-    rank: int = 0
+    index: int = 0
     world_size: int = 1
 
 
@@ -88,14 +88,14 @@ class SourceContext:
         num_tokens: the length of an example (`Task.num_tokens`).
         seed: fixes the order.
         is_training: whether to shuffle, and to go on for ever where that makes sense.
-        share: which part of the batches this process takes.
+        rank: which part of the batches this process takes.
     """
 
     collate: Callable[[Sequence[Any]], Any]
     num_tokens: Callable[[Any], int]
     seed: int
     is_training: bool
-    share: Share = Share()
+    rank: Rank = Rank()
 
 
 class DataLoader(Registrable, ABC):

@@ -11,7 +11,7 @@ import numpy as np
 from elmo_framework.data.reader import Divisible
 
 
-def training_share(
+def subsample(
     read: Callable[[], Iterable[Any]],
     group: Callable[[Any], object],
     *,

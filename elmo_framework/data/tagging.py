@@ -30,7 +30,7 @@ _FIRST: dict[Scheme, str] = {"IOB1": "I", "BIO": "B", "BIOUL": "BU", "BIOES": "B
 _TAG = re.compile("([BIULSE])-(.+)", re.DOTALL)
 
 
-class Span(NamedTuple):
+class LabeledSpan(NamedTuple):
     """Words that belong together: from `start` to before `end`."""
 
     start: int
@@ -77,19 +77,19 @@ def parse_tag(tag: str) -> Tag:
     return Tag(match[1], match[2])
 
 
-def spans(tags: Sequence[str]) -> list[Span]:
+def spans(tags: Sequence[str]) -> list[LabeledSpan]:
     """Return the spans that tags of any scheme stand for, in order.
 
     Sequences that break the rules of their scheme are read as the CoNLL scorer reads them: a
     span begins wherever the label changes, ends before whatever cannot go on with it, and
     what is no tag of a span is outside.
     """
-    found: list[Span] = []
+    found: list[LabeledSpan] = []
     start, previous = 0, _OUTSIDE
     for position, tag in enumerate([*map(_tag_or_outside, tags), _OUTSIDE]):
         is_new = _begins(tag, previous)
         if previous != _OUTSIDE and (is_new or tag == _OUTSIDE):
-            found.append(Span(start, position, previous.label))
+            found.append(LabeledSpan(start, position, previous.label))
         if is_new:
             start = position
         previous = tag
@@ -112,7 +112,7 @@ def convert(tags: Sequence[str], scheme: Scheme) -> list[str]:
     for tag in tags:
         parse_tag(tag)
     written = ["O"] * len(tags)
-    previous: Span | None = None
+    previous: LabeledSpan | None = None
     for span in spans(tags):
         is_adjoining = previous is not None and previous[1:] == (span.start, span.label)
         prefixes = _prefixes(span.end - span.start, scheme, is_adjoining=is_adjoining)

@@ -14,11 +14,11 @@ from elmo_framework.embedders.token_embedder import TokenEmbedder
 
 
 def joined_dim(dim: int, embedder: TokenEmbedder | None) -> int:
-    """Return the width of what `joined` gives."""
+    """Return the width of what `concatenate` gives."""
     return dim + (0 if embedder is None else embedder.output_dim)
 
 
-def joined(
+def concatenate(
     vectors: Float[Tensor, "batch tokens dim"], embedder: TokenEmbedder | None, text: TextBatch
 ) -> Float[Tensor, "batch tokens joined"]:
     """Put the vectors of an embedder, if there is one, behind others."""

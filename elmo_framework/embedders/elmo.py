@@ -13,13 +13,13 @@ from torch import Tensor, nn
 
 from elmo_framework.bilm.bilm import BiLm, BiLmOutput, without_boundaries
 from elmo_framework.bilm.files.load import BiLmFiles, read_bilm, reference
-from elmo_framework.bilm.files.published import BiLmPlace, find_bilm
+from elmo_framework.bilm.files.published import BiLmLocation, resolve_bilm
 from elmo_framework.bilm.layer_mix import LayerMix
 from elmo_framework.config.types import Default, Dim, Lazy, ReferencedPath
 from elmo_framework.data.text import TextBatch
 from elmo_framework.embedders.token_embedder import TokenEmbedder
 from elmo_framework.kernels.product import Precision
-from elmo_framework.layers.cache.cached_bilm import CacheDtype, StoredBiLm, stored_bilm
+from elmo_framework.layers.cache.cached_bilm import CachedBiLm, CacheDtype, cached_bilm
 from elmo_framework.layers.carried_state import CarriedState
 from elmo_framework.layers.frozen import FrozenBiLm, frozen_bilm
 from elmo_framework.nn.eager import eager, refuse_export
@@ -60,7 +60,7 @@ class ElmoTokenEmbedder(TokenEmbedder):
     def __init__(
         self,
         *,
-        bilm: BiLmPlace | None = None,
+        bilm: BiLmLocation | None = None,
         options_file: ReferencedPath | None = None,
         weight_file: ReferencedPath | None = None,
         mix: Annotated[Lazy[LayerMix], Default("scalar_mix")],
@@ -77,11 +77,11 @@ class ElmoTokenEmbedder(TokenEmbedder):
         self.bilm = read_bilm(files, requires_grad=True) if requires_grad else None
         self.reference = None if requires_grad else reference(files)
         self._frozen: FrozenBiLm | None = None
-        self._stored: StoredBiLm | None = None
+        self._stored: CachedBiLm | None = None
         if self.reference is not None and (state == "carry" or cache == "none"):
             self._frozen = frozen_bilm(files, digest=self.reference.digest, precision=precision)
         elif self.reference is not None:
-            self._stored = stored_bilm(
+            self._stored = cached_bilm(
                 files,
                 digest=self.reference.digest,
                 in_memory=cache == "memory",
@@ -162,7 +162,7 @@ def _files(
 ) -> BiLmFiles:
     match bilm, options_file, weight_file:
         case str() | Path(), None, None:
-            return find_bilm(bilm)
+            return resolve_bilm(bilm)
         case None, Path(), Path():
             return BiLmFiles(options_file, weight_file)
     given = {"bilm": bilm, "options_file": options_file, "weight_file": weight_file}

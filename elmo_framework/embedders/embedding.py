@@ -21,7 +21,7 @@ from elmo_framework.console import plural
 from elmo_framework.data.formats.word_vector_files import VectorFormat, Vectors, read_vectors
 from elmo_framework.data.text import Indexer, TextBatch
 from elmo_framework.data.vocabulary import UNKNOWN, Vocabularies, Vocabulary
-from elmo_framework.embedders.oov import UnseenWords
+from elmo_framework.embedders.oov import OovVectors
 from elmo_framework.embedders.token_embedder import TokenEmbedder
 
 MissingVectors: TypeAlias = Literal["normal", "zeros", "mean", "random"]
@@ -141,7 +141,7 @@ class EmbeddingTokenEmbedder(TokenEmbedder):
                 )
                 _fill(self.embedding.weight, vectors, missing)
                 self._known = frozenset(vectors)
-        self.unseen = UnseenWords(embedding_dim, unseen)
+        self.unseen = OovVectors(embedding_dim, unseen)
         self.indexer = WordIndexer(
             vocabulary,
             lowercase,

@@ -12,7 +12,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 
-class UnseenWords(nn.Module):
+class OovVectors(nn.Module):
     """Vectors that are never trained; they are kept with the weights, the words too.
 
     Args:

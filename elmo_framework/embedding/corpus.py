@@ -36,7 +36,7 @@ class Line:
 
 
 @final
-class Corpus:
+class SentenceFiles:
     """Lines of text files, read as often as is needed and never held.
 
     Args:
@@ -70,7 +70,7 @@ class Corpus:
         """Return the words of a line."""
         return self._tokenizer.words(line.text)
 
-    def survey(self, *, max_lines: int | None = None) -> Survey:
+    def build_index(self, *, max_lines: int | None = None) -> CorpusIndex:
         """Read everything once and return what is to be known before vectors are computed.
 
         Args:
@@ -95,7 +95,7 @@ class Corpus:
                 )
         if not lengths:
             raise DataError("there is no line to embed", path=self.paths[0])
-        return _survey(lengths, digests)
+        return _corpus_index(lengths, digests)
 
     def _numbered(self, path: Path) -> Iterator[tuple[int, str]]:
         if path == STANDARD_INPUT:
@@ -107,7 +107,7 @@ class Corpus:
 
 
 @dataclass(frozen=True)
-class Survey:
+class CorpusIndex:
     """What one reading of a corpus tells; a few bytes for each line.
 
     Attributes:
@@ -143,10 +143,10 @@ class Survey:
         return int(self.lengths[self.is_first].sum(dtype=np.int64))
 
 
-def _survey(lengths: array[int], digests: bytearray) -> Survey:
+def _corpus_index(lengths: array[int], digests: bytearray) -> CorpusIndex:
     first = _first_equal(np.frombuffer(digests, np.uint64).reshape(-1, 2))
     total = blake2b(digests, digest_size=_DIGEST_BYTES).hexdigest()
-    return Survey(np.frombuffer(lengths, np.int32), first, total)
+    return CorpusIndex(np.frombuffer(lengths, np.int32), first, total)
 
 
 def _first_equal(digests: NDArray[np.uint64]) -> NDArray[np.int64]:

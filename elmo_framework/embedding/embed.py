@@ -10,9 +10,10 @@ from typing import Any, BinaryIO, NamedTuple
 import numpy as np
 import torch
 
-from elmo_framework.console import Progress, plural, say, show_size
-from elmo_framework.data.source import Share
-from elmo_framework.embedding.corpus import Corpus, Survey
+from elmo_framework import console
+from elmo_framework.console import ProgressBar, format_bytes, plural
+from elmo_framework.data.source import Rank
+from elmo_framework.embedding.corpus import CorpusIndex, SentenceFiles
 from elmo_framework.embedding.job import (
     STANDARD_OUTPUT,
     EmbeddingJob,
@@ -21,11 +22,11 @@ from elmo_framework.embedding.job import (
 )
 from elmo_framework.embedding.json_lines import write_json_lines
 from elmo_framework.embedding.vector_file_format import (
-    Hdf5Layout,
-    Layout,
-    NpyFileLayout,
-    NpyLayout,
-    VectorForm,
+    Hdf5Format,
+    NpyFileFormat,
+    NpyFolderFormat,
+    VectorFileFormat,
+    VectorShape,
 )
 from elmo_framework.embedding.vector_output import VectorOutput, VectorWriter
 from elmo_framework.experiment.loaded_run import build_tokenizer
@@ -55,7 +56,7 @@ def embed(job: EmbeddingJob) -> None:
     device = choose_device(job.device)
     with process_group(device, to_go_on="--resume goes on with what is done") as group:
         if job.output == STANDARD_OUTPUT:
-            write_json_lines(job, sys.stdout, device=device, share=group.share)
+            write_json_lines(job, sys.stdout, device=device, rank=group.rank)
         else:
             _embed(job, device, group)
 
@@ -66,16 +67,16 @@ def _embed(job: EmbeddingJob, device: torch.device, group: ProcessGroup) -> None
         if group.is_first:
             held.enter_context(output.resumable.locked())
             _check_output(job, output)
-        parts = _parts(job, device, held.enter_context(standard_input(job, group.share)))
+        parts = _parts(job, device, held.enter_context(standard_input(job, group.rank)))
         if group.is_first:
             _prepare(job, parts, output)
         say_if_slow(device, group)
         group.wait()
-        _compute(parts, output, group.share)
+        _compute(parts, output, group.rank)
         group.wait()
         if group.is_first:
-            output.finish(parts.layout, parts.survey)
-            say(f"written: {job.output}")
+            output.finish(parts.layout, parts.corpus_index)
+            console.info(f"written: {job.output}")
 
 
 class _Parts(NamedTuple):
@@ -83,44 +84,44 @@ class _Parts(NamedTuple):
 
     Attributes:
         corpus: the sentences.
-        survey: what is known of them.
+        corpus_index: what is known of them.
         reader: computes their vectors.
         layout: how.
         pool_words: the number of words that are sorted by length together.
         settings: what has to be the same for a job to go on with another's work.
     """
 
-    corpus: Corpus
-    survey: Survey
+    corpus: SentenceFiles
+    corpus_index: CorpusIndex
     reader: VectorReader
-    layout: Layout
+    layout: VectorFileFormat
     pool_words: int
     settings: dict[str, Any]
 
     def pools(self) -> range:
         """Return the numbers of all pools; words are dealt out to them in their order."""
-        return range(-(-self.survey.num_words // self.pool_words))
+        return range(-(-self.corpus_index.num_words // self.pool_words))
 
     def num_words(self, pools: Sequence[int]) -> int:
         """Return the number of words in some pools."""
-        survey = self.survey
-        is_inside = survey.is_first & np.isin(survey.offsets // self.pool_words, pools)
-        return int(survey.lengths[is_inside].sum(dtype=np.int64))
+        corpus_index = self.corpus_index
+        is_inside = corpus_index.is_first & np.isin(corpus_index.offsets // self.pool_words, pools)
+        return int(corpus_index.lengths[is_inside].sum(dtype=np.int64))
 
     def pool(self, line: int) -> int:
         """Return the pool of a line: the one in which its first word is."""
-        return int(self.survey.offsets[line]) // self.pool_words
+        return int(self.corpus_index.offsets[line]) // self.pool_words
 
 
 def _parts(job: EmbeddingJob, device: torch.device, standard_input: BinaryIO | None) -> _Parts:
     reader = VectorReader(job, device)
     layout = _layout(job, reader.form)
     tokenizer = build_tokenizer(job.tokenizer)
-    corpus = Corpus(job.sentences, tokenizer=tokenizer, standard_input=standard_input)
+    corpus = SentenceFiles(job.sentences, tokenizer=tokenizer, standard_input=standard_input)
     keeps_all = job.format == "hdf5" and job.keeps_sentences and not job.uses_sentence_keys
-    survey = corpus.survey(max_lines=MAX_KEPT_SENTENCES if keeps_all else None)
+    corpus_index = corpus.build_index(max_lines=MAX_KEPT_SENTENCES if keeps_all else None)
     settings = {
-        "sentences": survey.digest,
+        "sentences": corpus_index.digest,
         "biLM": reader.digest,
         "layers": reader.layers,
         "dtype": job.dtype,
@@ -131,13 +132,13 @@ def _parts(job: EmbeddingJob, device: torch.device, standard_input: BinaryIO | N
         "uses_sentence_keys": job.uses_sentence_keys,
     }
     pool_words = _BATCHES_A_POOL * job.max_tokens
-    return _Parts(corpus, survey, reader, layout, pool_words, settings)
+    return _Parts(corpus, corpus_index, reader, layout, pool_words, settings)
 
 
-def _layout(job: EmbeddingJob, form: VectorForm) -> Layout:
+def _layout(job: EmbeddingJob, form: VectorShape) -> VectorFileFormat:
     if job.format == "npy":
-        return NpyFileLayout(form) if job.output.suffix == ".npy" else NpyLayout(form)
-    return Hdf5Layout(
+        return NpyFileFormat(form) if job.output.suffix == ".npy" else NpyFolderFormat(form)
+    return Hdf5Format(
         form, keeps_sentences=job.keeps_sentences, uses_sentence_keys=job.uses_sentence_keys
     )
 
@@ -149,28 +150,31 @@ def _check_output(job: EmbeddingJob, output: VectorOutput) -> None:
 
 
 def _prepare(job: EmbeddingJob, parts: _Parts, output: VectorOutput) -> None:
-    survey = parts.survey
-    say(
-        f"{plural(survey.num_lines, 'sentence')}, {int(survey.is_first.sum()):,} of them "
-        f"different, with {plural(survey.num_words, 'word')}: "
-        f"{show_size(parts.layout.num_bytes(survey))} for {job.output}"
+    corpus_index = parts.corpus_index
+    console.info(
+        f"{plural(corpus_index.num_lines, 'sentence')}, "
+        f"{int(corpus_index.is_first.sum()):,} of them different, "
+        f"with {plural(corpus_index.num_words, 'word')}: "
+        f"{format_bytes(parts.layout.num_bytes(corpus_index))} for {job.output}"
     )
-    output.prepare(parts.settings, parts.layout, survey, parts.corpus.lines, resume=job.resume)
+    output.prepare(
+        parts.settings, parts.layout, corpus_index, parts.corpus.lines, resume=job.resume
+    )
 
 
-def _compute(parts: _Parts, output: VectorOutput, share: Share) -> None:
+def _compute(parts: _Parts, output: VectorOutput, rank: Rank) -> None:
     """Compute and write the pools of this process that are not done."""
     done = output.done()
-    todo = [pool for pool in parts.pools()[share.rank :: share.world_size] if pool not in done]
+    todo = [pool for pool in parts.pools()[rank.index :: rank.world_size] if pool not in done]
     if not todo:
         return
     places = output.places()
     total = parts.num_words(todo)
-    description = "embedding" if share.world_size == 1 else f"embedding, process {share.rank}"
+    description = "embedding" if rank.world_size == 1 else f"embedding, process {rank.index}"
     with (
         stoppable(),
-        Progress(description, total=total, unit="token") as progress,
-        output.writer(parts.layout, share.rank) as writer,
+        ProgressBar(description, total=total, unit="token") as progress,
+        output.writer(parts.layout, rank.index) as writer,
     ):
         for pool, sentences in _pools(parts, frozenset(todo)):
             _embed_pool(parts, sentences, places, writer, progress)
@@ -182,11 +186,11 @@ def _embed_pool(
     sentences: dict[int, list[str]],
     places: np.ndarray[Any, np.dtype[np.int64]],
     writer: VectorWriter,
-    progress: Progress,
+    progress: ProgressBar,
 ) -> None:
     lines = list(sentences)
     for index, vectors in parts.reader.read(list(sentences.values())):
-        writer.write(parts.layout.arranged(vectors), int(places[lines[index]]))
+        writer.write(parts.layout.to_file_layout(vectors), int(places[lines[index]]))
         progress.advance(len(sentences[lines[index]]))
 
 
@@ -194,7 +198,7 @@ def _pools(parts: _Parts, wanted: frozenset[int]) -> Iterator[tuple[int, dict[in
     """Yield the wanted pools: the words of their lines, by the line's number in the input."""
     current, sentences = 0, dict[int, list[str]]()
     for index, line in enumerate(parts.corpus.lines() if wanted else ()):
-        if not (parts.survey.is_first[index] and parts.survey.lengths[index]):
+        if not (parts.corpus_index.is_first[index] and parts.corpus_index.lengths[index]):
             continue
         pool = parts.pool(index)
         if pool != current and sentences:

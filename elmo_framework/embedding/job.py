@@ -13,17 +13,17 @@ import torch
 from numpy.typing import NDArray
 
 from elmo_framework.bilm.files.load import reference
-from elmo_framework.bilm.files.published import find_bilm
+from elmo_framework.bilm.files.published import resolve_bilm
 from elmo_framework.data.formats.text_files import STANDARD_INPUT, spooled
-from elmo_framework.data.source import Share
-from elmo_framework.embedding.layer_selector import MixOrigin, selection
-from elmo_framework.embedding.vector_file_format import VectorForm
+from elmo_framework.data.source import Rank
+from elmo_framework.embedding.layer_selector import MixOrigin, layer_selector
+from elmo_framework.embedding.vector_file_format import VectorShape
 from elmo_framework.errors import RunError
 from elmo_framework.experiment.run_tokenizer import TokenizerConfig
 from elmo_framework.io.outputs import is_stream
 from elmo_framework.kernels.product import Precision
 from elmo_framework.layers.frozen import frozen_bilm
-from elmo_framework.layers.layer_encoder import LayerReader
+from elmo_framework.layers.layer_encoder import LayerEncoder
 
 STANDARD_OUTPUT = Path("-")
 """The output that stands for standard output, which JSON lines are written to."""
@@ -37,7 +37,7 @@ class EmbeddingJob:
         bilm: the folder of a biLM, or of the run that trained it, or the name of a published one.
         sentences: text files with a sentence a line, `.gz` ones too; `-` is standard input.
         output: what is written; `-` is standard output.
-        layers: see `selection.selection`.
+        layers: see `layer_selector.layer_selector`.
         dtype: of the numbers in the result.
         format: an HDF5 file as `allennlp elmo` writes it, or NumPy arrays: one file where `output`
             ends with `.npy`, else a folder. Standard output has a format of its own.
@@ -91,15 +91,15 @@ class VectorReader:
     """
 
     def __init__(self, job: EmbeddingJob, device: torch.device) -> None:
-        files = find_bilm(job.bilm)
+        files = resolve_bilm(job.bilm)
         self.digest = reference(files).digest
         self._frozen = frozen_bilm(files, digest=self.digest, precision=job.precision)
-        self._reader = LayerReader(self._frozen, max_tokens=job.max_tokens, device=device)
+        self._reader = LayerEncoder(self._frozen, max_tokens=job.max_tokens, device=device)
         num_layers, dim = self._frozen.bilm.num_layers, self._frozen.bilm.output_dim
         origin = MixOrigin(job.bilm, self.digest, job.run_bilms, job.packages)
-        self._selection = selection(job.layers, num_layers=num_layers, origin=origin)
+        self._selection = layer_selector(job.layers, num_layers=num_layers, origin=origin)
         self.layers = self._selection.name
-        self.form = VectorForm(self._selection.rows(num_layers), dim, job.dtype)
+        self.form = VectorShape(self._selection.rows(num_layers), dim, job.dtype)
 
     def read(self, sentences: Sequence[Sequence[str]]) -> Iterator[tuple[int, NDArray[Any]]]:
         """Yield the index and the vectors of each sentence, in the order they are computed in.
@@ -113,7 +113,7 @@ class VectorReader:
 
 
 def standard_input(
-    job: EmbeddingJob, share: Share
+    job: EmbeddingJob, rank: Rank
 ) -> AbstractContextManager[BinaryIO] | AbstractContextManager[None]:
     """Return standard input as a file, if it is embedded.
 
@@ -125,6 +125,6 @@ def standard_input(
             raise RunError(f"{path} is a pipe, which can be read once only; name a file, or -")
     if STANDARD_INPUT not in job.sentences:
         return nullcontext()
-    if share.world_size > 1:
+    if rank.world_size > 1:
         raise RunError("several processes cannot share standard input; name a file")
     return spooled(sys.stdin.buffer)

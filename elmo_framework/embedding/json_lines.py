@@ -11,9 +11,9 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from elmo_framework.console import Progress
-from elmo_framework.data.source import Share
-from elmo_framework.embedding.corpus import Corpus
+from elmo_framework.console import ProgressBar
+from elmo_framework.data.source import Rank
+from elmo_framework.embedding.corpus import SentenceFiles
 from elmo_framework.embedding.job import EmbeddingJob, VectorReader, standard_input
 from elmo_framework.errors import DataError, RunError
 from elmo_framework.experiment.loaded_run import build_tokenizer
@@ -25,7 +25,7 @@ _SECONDS_WITHOUT_PROGRESS = 5.0
 
 
 def write_json_lines(
-    job: EmbeddingJob, output: TextIO, *, device: torch.device, share: Share
+    job: EmbeddingJob, output: TextIO, *, device: torch.device, rank: Rank
 ) -> None:
     """Write an object for each line of the input, in its order.
 
@@ -36,31 +36,31 @@ def write_json_lines(
         job: what is embedded; its `output` and `format` are not used.
         output: where lines are written to.
         device: where the vectors are computed.
-        share: of this process.
+        rank: of this process.
 
     Raises:
         DataError: the input cannot be read, or has no line.
         RunError: there are several processes, or no such layers.
     """
-    if share.world_size > 1:
+    if rank.world_size > 1:
         raise RunError("several processes cannot share standard output; pass --output-file")
     tokenizer = build_tokenizer(job.tokenizer)
-    with standard_input(job, share) as stream:
-        corpus = Corpus(job.sentences, tokenizer=tokenizer, standard_input=stream)
+    with standard_input(job, rank) as stream:
+        corpus = SentenceFiles(job.sentences, tokenizer=tokenizer, standard_input=stream)
         total = sum(1 for _ in corpus.lines())
         if not total:
             raise DataError("there is no line to embed", path=job.sentences[0])
         reader = VectorReader(job, device)
         # A terminal shows the lines themselves.
         delay = math.inf if output.isatty() else _SECONDS_WITHOUT_PROGRESS
-        with Progress("embedding", total=total, unit="sentence", delay=delay) as progress:
+        with ProgressBar("embedding", total=total, unit="sentence", delay=delay) as progress:
             for sentences in _blocks(corpus):
                 output.writelines(_lines(reader, sentences))
                 output.flush()
                 progress.advance(len(sentences))
 
 
-def _blocks(corpus: Corpus) -> Iterator[list[list[str]]]:
+def _blocks(corpus: SentenceFiles) -> Iterator[list[list[str]]]:
     block, num_words = list[list[str]](), 0
     for line in corpus.lines():
         block.append(corpus.words(line))

@@ -24,7 +24,7 @@ from elmo_framework.experiment.run_directory import RunDirectory
 _MIXED = re.compile(r"mixed\((.+)\)")
 
 
-class Selection(ABC):
+class LayerSelector(ABC):
     """Makes what is written of the layers of one sentence.
 
     Attributes:
@@ -43,7 +43,7 @@ class Selection(ABC):
 
 
 @final
-class AllLayers(Selection):
+class AllLayers(LayerSelector):
     """All layers, each by itself."""
 
     name = "all"
@@ -58,7 +58,7 @@ class AllLayers(Selection):
 
 
 @final
-class AverageLayer(Selection):
+class AverageLayer(LayerSelector):
     """The mean of all layers."""
 
     name = "average"
@@ -69,7 +69,7 @@ class AverageLayer(Selection):
 
 
 @final
-class OneLayer(Selection):
+class OneLayer(LayerSelector):
     """One layer.
 
     Args:
@@ -85,7 +85,7 @@ class OneLayer(Selection):
 
 
 @final
-class MixedLayers(Selection):
+class MixedLayers(LayerSelector):
     """The mix that a task model has learned, without its dropout and projection.
 
     A mix that normalizes layers does so over each sentence, its boundaries counted.
@@ -135,7 +135,7 @@ class MixOrigin:
         return load(path, device="cpu", packages=self.packages, bilm=[*self.run_bilms, *own])
 
 
-def selection(text: str, *, num_layers: int, origin: MixOrigin) -> Selection:
+def layer_selector(text: str, *, num_layers: int, origin: MixOrigin) -> LayerSelector:
     """Return what `--layers` means.
 
     Args:

@@ -18,7 +18,7 @@ import h5py  # type: ignore[import-untyped]
 import numpy as np
 from numpy.typing import NDArray
 
-from elmo_framework.embedding.corpus import Line, Survey
+from elmo_framework.embedding.corpus import CorpusIndex, Line
 from elmo_framework.errors import DataError
 from elmo_framework.io.files import write_text
 
@@ -32,7 +32,7 @@ _NPY_BYTES = 1024
 
 
 @dataclass(frozen=True)
-class VectorForm:
+class VectorShape:
     """What is written for each word.
 
     Attributes:
@@ -55,41 +55,41 @@ class VectorForm:
         return (num_words, self.dim) if self.rows is None else (num_words, self.rows, self.dim)
 
 
-class Layout(ABC):
+class VectorFileFormat(ABC):
     """One form of a file of vectors.
 
     Args:
         form: what is written for each word.
     """
 
-    def __init__(self, form: VectorForm) -> None:
+    def __init__(self, form: VectorShape) -> None:
         self.form = form
 
     @abstractmethod
-    def num_bytes(self, survey: Survey) -> int:
+    def num_bytes(self, corpus_index: CorpusIndex) -> int:
         """Return about how large the result will be."""
 
     @abstractmethod
     def create(
-        self, path: Path, survey: Survey, lines: Callable[[], Iterable[Line]]
+        self, path: Path, corpus_index: CorpusIndex, lines: Callable[[], Iterable[Line]]
     ) -> NDArray[np.int64]:
         """Make the result without its vectors, and return the byte where each line's stand.
 
         Args:
             path: where nothing is yet.
-            survey: of the corpus.
+            corpus_index: of the corpus.
             lines: reads the corpus.
 
         Raises:
             DataError: a sentence cannot have its place.
         """
 
-    def complete(self, path: Path, survey: Survey, places: NDArray[np.int64]) -> None:
+    def complete(self, path: Path, corpus_index: CorpusIndex, places: NDArray[np.int64]) -> None:
         """Write what depends on vectors, once all are in their places; nothing by default.
 
         Args:
             path: of the result.
-            survey: of the corpus.
+            corpus_index: of the corpus.
             places: what `create` returned.
         """
         return
@@ -99,12 +99,12 @@ class Layout(ABC):
         """Return the file that holds the vectors."""
 
     @abstractmethod
-    def arranged(self, vectors: NDArray[Any]) -> NDArray[Any]:
+    def to_file_layout(self, vectors: NDArray[Any]) -> NDArray[Any]:
         """Turn "words dim" or "rows words dim" into what stands in the file."""
 
 
 @final
-class NpyLayout(Layout):
+class NpyFolderFormat(VectorFileFormat):
     """A folder with one array of all vectors and an index.
 
     | name | what |
@@ -116,63 +116,65 @@ class NpyLayout(Layout):
     Lines with the same words share their vectors.
     """
 
-    def num_bytes(self, survey: Survey) -> int:
+    def num_bytes(self, corpus_index: CorpusIndex) -> int:
         """Return about how large the result will be."""
-        return survey.num_words * self.form.num_bytes + 16 * survey.num_lines + _NPY_BYTES
+        return (
+            corpus_index.num_words * self.form.num_bytes + 16 * corpus_index.num_lines + _NPY_BYTES
+        )
 
     def create(
-        self, path: Path, survey: Survey, lines: Callable[[], Iterable[Line]]
+        self, path: Path, corpus_index: CorpusIndex, lines: Callable[[], Iterable[Line]]
     ) -> NDArray[np.int64]:
         """Make the folder."""
         path.mkdir()
-        begin = _create_npy(self.file(path), self.form, survey.num_words)
+        begin = _create_npy(self.file(path), self.form, corpus_index.num_words)
         with (path / "index.npy").open("wb") as file:
-            _write_npy_header(file, (survey.num_lines, 2), "int64")
-            file.write(np.stack([survey.offsets, survey.lengths], axis=1).data)
+            _write_npy_header(file, (corpus_index.num_lines, 2), "int64")
+            file.write(np.stack([corpus_index.offsets, corpus_index.lengths], axis=1).data)
         header = {
             "format": FORMAT,
-            "shape": self.form.shape(survey.num_words),
+            "shape": self.form.shape(corpus_index.num_words),
             "dtype": self.form.dtype,
-            "num_lines": survey.num_lines,
+            "num_lines": corpus_index.num_lines,
         }
         write_text(path / HEADER, json.dumps(header, indent=2) + "\n")
-        return survey.offsets * self.form.num_bytes + begin
+        return corpus_index.offsets * self.form.num_bytes + begin
 
     def file(self, path: Path) -> Path:
         """Return the array."""
         return path / "vectors.npy"
 
-    def arranged(self, vectors: NDArray[Any]) -> NDArray[Any]:
+    def to_file_layout(self, vectors: NDArray[Any]) -> NDArray[Any]:
         """Put words first, so that a sentence is one slice."""
         return _words_first(vectors, self.form)
 
 
 @final
-class NpyFileLayout(Layout):
+class NpyFileFormat(VectorFileFormat):
     """One array of the vectors of all words, line after line, for `numpy.load`.
 
     It is "words rows dim", or "words dim" where a word has one vector. Lines with the same words
     have copies, so that the lengths of the lines tell where each begins.
     """
 
-    def num_bytes(self, survey: Survey) -> int:
+    def num_bytes(self, corpus_index: CorpusIndex) -> int:
         """Return about how large the result will be."""
-        return int(survey.lengths.sum(dtype=np.int64)) * self.form.num_bytes + _NPY_BYTES
+        return int(corpus_index.lengths.sum(dtype=np.int64)) * self.form.num_bytes + _NPY_BYTES
 
     def create(
-        self, path: Path, survey: Survey, lines: Callable[[], Iterable[Line]]
+        self, path: Path, corpus_index: CorpusIndex, lines: Callable[[], Iterable[Line]]
     ) -> NDArray[np.int64]:
         """Make the file."""
-        ends = survey.lengths.cumsum(dtype=np.int64)
+        ends = corpus_index.lengths.cumsum(dtype=np.int64)
         begin = _create_npy(path, self.form, int(ends[-1]))
-        return (ends - survey.lengths.astype(np.int64)) * self.form.num_bytes + begin
+        return (ends - corpus_index.lengths.astype(np.int64)) * self.form.num_bytes + begin
 
-    def complete(self, path: Path, survey: Survey, places: NDArray[np.int64]) -> None:
+    def complete(self, path: Path, corpus_index: CorpusIndex, places: NDArray[np.int64]) -> None:
         """Copy the vectors of lines that were computed once to the others with the same words."""
         with path.open("r+b") as file:
-            for line in np.flatnonzero(~survey.is_first).tolist():
-                file.seek(places[survey.first[line]])
-                vectors = file.read(int(survey.lengths[line]) * self.form.num_bytes)
+            for line in np.flatnonzero(~corpus_index.is_first).tolist():
+                file.seek(places[corpus_index.first[line]])
+                vectors = file.read(int(corpus_index.lengths[line]) * self.form.num_bytes)
                 file.seek(places[line])
                 file.write(vectors)
             file.flush()
@@ -182,13 +184,13 @@ class NpyFileLayout(Layout):
         """Return the file itself."""
         return path
 
-    def arranged(self, vectors: NDArray[Any]) -> NDArray[Any]:
+    def to_file_layout(self, vectors: NDArray[Any]) -> NDArray[Any]:
         """Put words first, so that a sentence is one slice."""
         return _words_first(vectors, self.form)
 
 
 @final
-class Hdf5Layout(Layout):
+class Hdf5Format(VectorFileFormat):
     """The file of `allennlp elmo`: a dataset "0", "1", ... for each line.
 
     A dataset is "rows words dim", or "words dim" where a word has one vector. Lines with the same
@@ -202,27 +204,30 @@ class Hdf5Layout(Layout):
     """
 
     def __init__(
-        self, form: VectorForm, *, keeps_sentences: bool, uses_sentence_keys: bool
+        self, form: VectorShape, *, keeps_sentences: bool, uses_sentence_keys: bool
     ) -> None:
         super().__init__(form)
         self._keeps_sentences = keeps_sentences and not uses_sentence_keys
         self._uses_keys = uses_sentence_keys
 
-    def num_bytes(self, survey: Survey) -> int:
+    def num_bytes(self, corpus_index: CorpusIndex) -> int:
         """Return about how large the result will be."""
-        return survey.num_words * self.form.num_bytes + _HDF5_BYTES_A_LINE * survey.num_lines
+        return (
+            corpus_index.num_words * self.form.num_bytes
+            + _HDF5_BYTES_A_LINE * corpus_index.num_lines
+        )
 
     def create(
-        self, path: Path, survey: Survey, lines: Callable[[], Iterable[Line]]
+        self, path: Path, corpus_index: CorpusIndex, lines: Callable[[], Iterable[Line]]
     ) -> NDArray[np.int64]:
         """Make the file."""
-        places = np.zeros(survey.num_lines, dtype=np.int64)
+        places = np.zeros(corpus_index.num_lines, dtype=np.int64)
         with h5py.File(path, "w") as file:
             if self._uses_keys:
                 for index, line in enumerate(lines()):
-                    places[index] = self._add_sentence(file, survey, index, line)
+                    places[index] = self._add_sentence(file, corpus_index, index, line)
             else:
-                self._add_numbered(file, survey, places)
+                self._add_numbered(file, corpus_index, places)
             if self._keeps_sentences:
                 numbers = {line.text: str(index) for index, line in enumerate(lines())}
                 held = file.create_dataset("sentence_to_index", (1,), h5py.string_dtype())
@@ -233,21 +238,25 @@ class Hdf5Layout(Layout):
         """Return the file itself."""
         return path
 
-    def arranged(self, vectors: NDArray[Any]) -> NDArray[Any]:
+    def to_file_layout(self, vectors: NDArray[Any]) -> NDArray[Any]:
         """Return the vectors as they are."""
         return vectors
 
-    def _add_numbered(self, file: h5py.File, survey: Survey, places: NDArray[np.int64]) -> None:
-        for index, first in enumerate(survey.first.tolist()):
+    def _add_numbered(
+        self, file: h5py.File, corpus_index: CorpusIndex, places: NDArray[np.int64]
+    ) -> None:
+        for index, first in enumerate(corpus_index.first.tolist()):
             if index == first:
-                places[index] = self._add(file, str(index), int(survey.lengths[index]))
+                places[index] = self._add(file, str(index), int(corpus_index.lengths[index]))
             else:
                 file[str(index)] = file[str(first)]
 
-    def _add_sentence(self, file: h5py.File, survey: Survey, index: int, line: Line) -> int:
+    def _add_sentence(
+        self, file: h5py.File, corpus_index: CorpusIndex, index: int, line: Line
+    ) -> int:
         try:
-            _require_name(file, line, is_first=bool(survey.is_first[index]))
-            return self._add(file, line.text, int(survey.lengths[index]))
+            _require_name(file, line, is_first=bool(corpus_index.is_first[index]))
+            return self._add(file, line.text, int(corpus_index.lengths[index]))
         except (ValueError, TypeError, OSError) as error:
             message = f"{line.text!r} cannot name a dataset ({error}); drop --use-sentence-keys"
             raise DataError(message, path=line.path, line=line.number) from error
@@ -272,11 +281,11 @@ def _require_name(file: h5py.File, line: Line, *, is_first: bool) -> None:
         raise ValueError("a line before has the same words")
 
 
-def _words_first(vectors: NDArray[Any], form: VectorForm) -> NDArray[Any]:
+def _words_first(vectors: NDArray[Any], form: VectorShape) -> NDArray[Any]:
     return vectors if form.rows is None else vectors.swapaxes(0, 1)
 
 
-def _create_npy(path: Path, form: VectorForm, num_words: int) -> int:
+def _create_npy(path: Path, form: VectorShape, num_words: int) -> int:
     """Make an array of vectors without its numbers, and return where these begin."""
     with path.open("wb") as file:
         begin = _write_npy_header(file, form.shape(num_words), form.dtype)

@@ -11,9 +11,9 @@ from typing import Any, final
 import numpy as np
 from numpy.typing import NDArray
 
-from elmo_framework.console import show_size
-from elmo_framework.embedding.corpus import Line, Survey
-from elmo_framework.embedding.vector_file_format import FORMAT, HEADER, Layout
+from elmo_framework.console import format_bytes
+from elmo_framework.embedding.corpus import CorpusIndex, Line
+from elmo_framework.embedding.vector_file_format import FORMAT, HEADER, VectorFileFormat
 from elmo_framework.errors import RunError
 from elmo_framework.io.files import require_file_size
 from elmo_framework.io.resumable_output import ResumableOutput, check_file
@@ -47,8 +47,8 @@ class VectorOutput:
     def prepare(
         self,
         settings: Mapping[str, Any],
-        layout: Layout,
-        survey: Survey,
+        layout: VectorFileFormat,
+        corpus_index: CorpusIndex,
         lines: Callable[[], Iterable[Line]],
         *,
         resume: bool,
@@ -61,14 +61,14 @@ class VectorOutput:
         result, path = self.resumable.result, self.resumable.path
         is_named = resume and self.resumable.is_named()
         if not is_named:
-            num_bytes = layout.num_bytes(survey) + 8 * survey.num_lines
+            num_bytes = layout.num_bytes(corpus_index) + 8 * corpus_index.num_lines
             # HDF5 needs somewhat more than is foreseen, and would end the process.
             require_file_size(self.resumable.output, num_bytes * 5 // 4 + _HDF5_HEADER)
             self._require_space(num_bytes - _allocated(path))
         is_made = is_named or result.exists()
         with self.resumable.repairable():
             if not self.resumable.begin(settings, resume=resume and is_made):
-                self._places.write_bytes(layout.create(result, survey, lines).data)
+                self._places.write_bytes(layout.create(result, corpus_index, lines).data)
 
     def places(self) -> NDArray[np.int64]:
         """Return the byte of each line's vectors."""
@@ -78,11 +78,11 @@ class VectorOutput:
         """Return the pools that are written."""
         return set(self.resumable.done(int))
 
-    def writer(self, layout: Layout, rank: int) -> VectorWriter:
+    def writer(self, layout: VectorFileFormat, rank: int) -> VectorWriter:
         """Return what writes the vectors of one process."""
         return VectorWriter(self.resumable, layout.file(self.resumable.result), rank)
 
-    def finish(self, layout: Layout, survey: Survey) -> None:
+    def finish(self, layout: VectorFileFormat, corpus_index: CorpusIndex) -> None:
         """Give the result its name.
 
         Raises:
@@ -91,7 +91,7 @@ class VectorOutput:
         result = self.resumable.result
         with self.resumable.repairable():
             if result.exists():
-                layout.complete(result, survey, self.places())
+                layout.complete(result, corpus_index, self.places())
             self.resumable.finish()
 
     def _require_space(self, num_bytes: int) -> None:
@@ -99,8 +99,8 @@ class VectorOutput:
         free = shutil.disk_usage(output.parent).free
         if num_bytes > free:
             raise RunError(
-                f"{output}: the result needs {show_size(num_bytes)} more, and the disk has "
-                f"{show_size(free)}; choose another disk, --dtype float16, or fewer --layers"
+                f"{output}: the result needs {format_bytes(num_bytes)} more, and the disk has "
+                f"{format_bytes(free)}; choose another disk, --dtype float16, or fewer --layers"
             )
 
 

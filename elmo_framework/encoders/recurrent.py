@@ -11,7 +11,7 @@ from torch import Tensor, nn
 
 from elmo_framework.config.types import Dim, Local, NumLayers, require_size
 from elmo_framework.encoders.encoder import Encoder
-from elmo_framework.nn.recurrent import Reading, read_rows
+from elmo_framework.nn.recurrent import RecurrentOutput, read_rows
 
 
 class Recurrent(nn.Module, ABC):
@@ -68,7 +68,7 @@ class Recurrent(nn.Module, ABC):
 
     def read(
         self, inputs: Float[Tensor, "batch tokens input_dim"], mask: Bool[Tensor, "batch tokens"]
-    ) -> Reading:
+    ) -> RecurrentOutput:
         """Read rows."""
         network = self.get_submodule(self._name)
         assert isinstance(network, nn.LSTM | nn.GRU)

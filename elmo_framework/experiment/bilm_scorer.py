@@ -12,14 +12,14 @@ import torch
 
 from elmo_framework import components
 from elmo_framework.bilm.files.load import BiLmFiles, bilm_files, read_bilm
-from elmo_framework.bilm.files.published import PACKAGED, PUBLISHED, find_bilm, script_check
+from elmo_framework.bilm.files.published import PACKAGED, PUBLISHED, resolve_bilm, script_check
 from elmo_framework.config.parse import parse
 from elmo_framework.config.plugins import load_plugins
 from elmo_framework.corpus.manifest import MANIFEST
 from elmo_framework.corpus.parts import PARTS
 from elmo_framework.corpus.vocabulary_file import as_counts, read_vocabulary_file
 from elmo_framework.data.reader import DatasetReader
-from elmo_framework.data.source import DataLoader, Share, SourceContext
+from elmo_framework.data.source import DataLoader, Rank, SourceContext
 from elmo_framework.data.vocabulary import Vocabularies
 from elmo_framework.errors import DataError, RunError, allowed
 from elmo_framework.experiment.init_from import Pretrainable
@@ -84,7 +84,7 @@ class BiLmScorer:
         first = islice(reader.read(path), _NUM_CHECKED)
         script_check(self.files).read(example.words for example in first)
         source = self.loader.source(reader.read(path), context)
-        evaluator = Evaluator(source, group=ProcessGroup(Share()), device=self.device)
+        evaluator = Evaluator(source, group=ProcessGroup(Rank()), device=self.device)
         return evaluator.sums(self.model, note)
 
     def tables(self, sums: Mapping[str, float]) -> Mapping[str, Table]:
@@ -146,7 +146,7 @@ def load_bilm_scorer(
     reader = _reader("language_modeling", tokenizer=tokenizer)
     if place in PUBLISHED and not Path(place).is_dir():
         raise DataError(f"the softmax of {place!r} was not published, and a perplexity needs it")
-    files = find_bilm(place)
+    files = resolve_bilm(place)
     vocabularies = _softmax_words(files)
     with torch.device("meta"):
         description = read_bilm(files).description

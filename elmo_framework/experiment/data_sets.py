@@ -9,7 +9,7 @@ from typing import Any
 import torch
 
 from elmo_framework.corpus.vocabulary_file import as_counts, read_vocabulary_file
-from elmo_framework.data.source import BatchSource, Share, SourceContext
+from elmo_framework.data.source import BatchSource, Rank, SourceContext
 from elmo_framework.data.vocabulary import Vocabularies
 from elmo_framework.experiment.experiment import Experiment, VocabularyOptions
 from elmo_framework.model.model import Model, Prepared
@@ -56,10 +56,10 @@ def prepare_model(experiment: Experiment, model: Model[Any], device: torch.devic
 
 
 def training_source(
-    experiment: Experiment, model: Model[Any], vocabularies: Vocabularies, *, share: Share
+    experiment: Experiment, model: Model[Any], vocabularies: Vocabularies, *, rank: Rank
 ) -> BatchSource[Any]:
     """Return the batches that a model is trained on."""
-    context = _context(experiment, model, vocabularies, is_training=True, share=share)
+    context = _context(experiment, model, vocabularies, is_training=True, rank=rank)
     return experiment.train_loader.source(experiment.examples("train"), context)
 
 
@@ -69,10 +69,10 @@ def evaluation_source(
     vocabularies: Vocabularies,
     *,
     examples: Iterable[Any],
-    share: Share,
+    rank: Rank,
 ) -> BatchSource[Any]:
     """Return the batches of examples that a model is scored on."""
-    context = _context(experiment, model, vocabularies, is_training=False, share=share)
+    context = _context(experiment, model, vocabularies, is_training=False, rank=rank)
     return experiment.evaluation_loader.source(examples, context)
 
 
@@ -82,14 +82,14 @@ def _context(
     vocabularies: Vocabularies,
     *,
     is_training: bool,
-    share: Share,
+    rank: Rank,
 ) -> SourceContext:
     return SourceContext(
         collate=model.task.collator(vocabularies, model.indexers),
         num_tokens=model.task.num_tokens,
         seed=experiment.random_seed,
         is_training=is_training,
-        share=share,
+        rank=rank,
     )
 
 

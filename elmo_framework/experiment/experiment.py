@@ -10,12 +10,12 @@ from typing import Annotated, Any, Literal, TypeAlias, final
 
 from annotated_types import Ge, Gt, Le, Lt
 
-from elmo_framework.bilm.files.published import BiLmPlace
+from elmo_framework.bilm.files.published import BiLmLocation
 from elmo_framework.config.registry import Registrable
 from elmo_framework.config.types import Count, Default, ExistingPath, Lazy
 from elmo_framework.data.reader import DatasetReader
 from elmo_framework.data.source import DataLoader
-from elmo_framework.data.subsample import training_share
+from elmo_framework.data.subsample import subsample
 from elmo_framework.data.tokenizer import Tokenizer
 from elmo_framework.model.model import Model
 from elmo_framework.training.options import GradientDescent
@@ -42,7 +42,7 @@ class VocabularyOptions:
 
 
 @dataclass(frozen=True)
-class Beginning:
+class InitFrom:
     """What training starts from instead of chance; words and labels keep the ids they have there.
 
     Attributes:
@@ -53,7 +53,7 @@ class Beginning:
             gathered at those weights, if that was kept.
     """
 
-    path: BiLmPlace
+    path: BiLmLocation
     reset_optimizer: bool = False
 
 
@@ -99,7 +99,7 @@ class Experiment(Registrable):
         test_data_path: ExistingPath | None = None,
         validation_dataset_reader: DatasetReader[Any] | None = None,
         validation_data_loader: DataLoader | None = None,
-        init_from: Beginning | None = None,
+        init_from: InitFrom | None = None,
         evaluate_on_test: bool = False,
         train_fraction: Annotated[float, Gt(0), Le(1)] = 1.0,
         random_seed: Annotated[int, Ge(0), Lt(2**62)] = 13370,
@@ -156,7 +156,7 @@ class Experiment(Registrable):
     @cached_property
     def _training_share(self) -> Iterable[Any]:
         """The chosen examples; kept, for others are read in vain."""
-        return training_share(
+        return subsample(
             lambda: self.train_reader.read(self.paths["train"]),
             self.model.factory.task.group,
             fraction=self.train_fraction,

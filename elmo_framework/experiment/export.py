@@ -21,7 +21,7 @@ from elmo_framework.bilm.files.load import (
     read_bilm,
     save_bilm,
 )
-from elmo_framework.bilm.files.published import find_bilm
+from elmo_framework.bilm.files.published import resolve_bilm
 from elmo_framework.bilm.files.weights_hdf5 import has_bilm_tf_parts
 from elmo_framework.errors import DataError, RunError
 from elmo_framework.experiment.loaded_run import load
@@ -116,7 +116,7 @@ def _read_softmax(files: BiLmFiles, dtype: torch.dtype, written: Path) -> _Softm
 def _files(source: Path | str) -> BiLmFiles | None:
     """Return the files of a biLM; None for a run that may have trained one with its task."""
     try:
-        return find_bilm(source)
+        return resolve_bilm(source)
     except DataError:
         if not RunDirectory(Path(source)).config.is_file():
             raise

@@ -10,15 +10,15 @@ import torch
 from torch import Tensor
 
 from elmo_framework.bilm.files.load import BiLmFiles
-from elmo_framework.bilm.files.published import find_bilm
+from elmo_framework.bilm.files.published import resolve_bilm
 from elmo_framework.corpus.vocabulary_file import as_counts, read_vocabulary_file
 from elmo_framework.data.vocabulary import Vocabularies
 from elmo_framework.errors import RunError
-from elmo_framework.experiment.experiment import Beginning
+from elmo_framework.experiment.experiment import InitFrom
 from elmo_framework.experiment.run_directory import RunDirectory
 from elmo_framework.model.model import Model
 from elmo_framework.model.weights import load_weights
-from elmo_framework.training.checkpointer import Best
+from elmo_framework.training.checkpointer import BestCheckpoint
 
 
 @runtime_checkable
@@ -33,32 +33,32 @@ class Pretrainable(Protocol):
         """
 
 
-def first_vocabularies(beginning: Beginning) -> Vocabularies | None:
+def initial_vocabularies(init_from: InitFrom) -> Vocabularies | None:
     """Return the words and labels of what training goes on from; None where none are kept.
 
     Raises:
         DataError: there is no such run or biLM.
     """
-    run = _run(beginning)
+    run = _run(init_from)
     if run is not None:
         return Vocabularies.load(run.vocabulary)
-    listed = find_bilm(beginning.path).vocabulary
+    listed = resolve_bilm(init_from.path).vocabulary
     if not listed.is_file():
         return None
     return Vocabularies({"words": as_counts(read_vocabulary_file(listed))})
 
 
-def load_first_weights(beginning: Beginning, model: Model[Any]) -> Best | None:
+def load_initial_weights(init_from: InitFrom, model: Model[Any]) -> BestCheckpoint | None:
     """Give a model the weights that it goes on from.
 
     Returns:
-        What a run has kept of its best weights, for `load_first_optimizer`.
+        What a run has kept of its best weights, for `load_initial_optimizer`.
 
     Raises:
         DataError: there is no such run or biLM.
         RunError: they are those of another model, or the run has none yet.
     """
-    run = _run(beginning)
+    run = _run(init_from)
     if run is not None:
         best = run.best_checkpoint()
         if best is None and not run.weights.is_file():
@@ -70,23 +70,23 @@ def load_first_weights(beginning: Beginning, model: Model[Any]) -> Best | None:
         load_weights(model, weights, source=f"init_from: the run {run.path}")
         return best
     if isinstance(model, Pretrainable):
-        model.load_files(find_bilm(beginning.path))
+        model.load_files(resolve_bilm(init_from.path))
     else:
         raise RunError(
-            f"init_from: no run is in {str(beginning.path)!r}, and a {type(model).__name__} can "
+            f"init_from: no run is in {str(init_from.path)!r}, and a {type(model).__name__} can "
             "go on from a run only"
         )
     return None
 
 
-def load_first_optimizer(
-    beginning: Beginning, best: Best | None, optimizer: torch.optim.Optimizer, *, kind: str
+def load_initial_optimizer(
+    init_from: InitFrom, best: BestCheckpoint | None, optimizer: torch.optim.Optimizer, *, kind: str
 ) -> bool:
     """Give an optimizer what it had gathered; its rates and the like stay as they are.
 
     Args:
-        beginning: what training goes on from.
-        best: what `load_first_weights` returned.
+        init_from: what training goes on from.
+        best: what `load_initial_weights` returned.
         optimizer: over the parameters that are trained.
         kind: the name that it is registered under.
 
@@ -96,9 +96,9 @@ def load_first_optimizer(
     Raises:
         RunError: it was another optimizer, or over other parameters.
     """
-    if best is None or beginning.reset_optimizer:
+    if best is None or init_from.reset_optimizer:
         return False
-    run = RunDirectory(Path(beginning.path))
+    run = RunDirectory(Path(init_from.path))
     before = run.read_config()["trainer"]["optimizer"]["type"]
     if before != kind:
         raise RunError(
@@ -128,7 +128,7 @@ def _fits(training: Mapping[str, Any], optimizer: torch.optim.Optimizer) -> bool
     return num_before == len(parameters) and all(shape == kept for shape, kept in gathered)
 
 
-def _run(beginning: Beginning) -> RunDirectory | None:
+def _run(init_from: InitFrom) -> RunDirectory | None:
     """Return the run that is named; None where it is a biLM alone."""
-    run = RunDirectory(Path(beginning.path))
+    run = RunDirectory(Path(init_from.path))
     return run if run.config.is_file() else None

@@ -16,7 +16,7 @@ from elmo_framework.config.registry import members
 from elmo_framework.data.batch import grouped, to_device
 from elmo_framework.data.inputs import PredictionInput
 from elmo_framework.data.reader import DatasetReader
-from elmo_framework.data.source import Share
+from elmo_framework.data.source import Rank
 from elmo_framework.data.tokenizer import Tokenizer
 from elmo_framework.data.vocabulary import Vocabularies
 from elmo_framework.errors import DataError, RunError, allowed, shown
@@ -219,11 +219,11 @@ class LoadedRun:
 
     def _sums(self, examples: Iterable[Any], note: Note | None) -> Mapping[str, float]:
         source = evaluation_source(
-            self.experiment, self.model, self.vocabularies, examples=examples, share=Share()
+            self.experiment, self.model, self.vocabularies, examples=examples, rank=Rank()
         )
         evaluator = Evaluator(
             source,
-            group=ProcessGroup(Share()),
+            group=ProcessGroup(Rank()),
             device=self.device,
             precision=self.experiment.trainer.precision,
         )

@@ -21,7 +21,12 @@ from elmo_framework.data.formats.file_format import (
     formats_of_lines,
 )
 from elmo_framework.data.formats.records import Record, json_object, read_records
-from elmo_framework.data.formats.text_files import STANDARD_INPUT, decoded_lines, placed, read_lines
+from elmo_framework.data.formats.text_files import (
+    STANDARD_INPUT,
+    decoded_lines,
+    error_context,
+    read_lines,
+)
 from elmo_framework.data.inputs import PredictionInput, other_fields
 from elmo_framework.data.reader import DatasetReader, readers_of
 from elmo_framework.data.record_reader import RecordReader
@@ -259,7 +264,7 @@ def _placed_inputs(
 ) -> Iterator[PredictionInput[Any]]:
     """Yield what is made of each value; an error names its file and line."""
     for number, value in numbered:
-        with placed(path, number):
+        with error_context(path, number):
             made = make(value)
         yield made
 

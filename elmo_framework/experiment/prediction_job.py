@@ -15,7 +15,8 @@ from typing import Any, BinaryIO, TextIO, TypeAlias, final, get_type_hints
 import torch
 from pydantic import TypeAdapter
 
-from elmo_framework.console import Progress, plural, say
+from elmo_framework import console
+from elmo_framework.console import ProgressBar, plural
 from elmo_framework.data.batch import grouped
 from elmo_framework.data.formats.text_files import matches
 from elmo_framework.data.inputs import PredictionInput
@@ -115,7 +116,7 @@ def _predict(job: PredictionJob, output: ResumableOutput, total: int) -> None:
     codec = PredictionCodec(job.run.head().task)
     done = min(total, job.batch_size * sum(1 for _ in output.done(json.loads)))
     if done:
-        say(f"{done:,} of {plural(total, 'input')} predicted before")
+        console.info(f"{done:,} of {plural(total, 'input')} predicted before")
     batches = job.batches(islice(job.read(), done, None))
     with _progress("predicting", total - done) as progress, output.journal("done.jsonl") as journal:
         for batch in batches:
@@ -129,7 +130,7 @@ def _stored(job: PredictionJob, output: ResumableOutput) -> Iterator[Predicted]:
     return zip(predictions, job.read(), strict=True)
 
 
-def _flushed(job: PredictionJob, stream: TextIO, progress: Progress) -> Iterator[Predicted]:
+def _flushed(job: PredictionJob, stream: TextIO, progress: ProgressBar) -> Iterator[Predicted]:
     """Yield predictions; what was written of a batch is flushed before the next one."""
     for batch in job.batches(job.read()):
         yield from batch
@@ -191,11 +192,11 @@ def digest_of_stream(stream: BinaryIO) -> str:
 
 def _progress(
     description: str, total: int | None, delay: float = _SECONDS_WITHOUT_PROGRESS
-) -> Progress:
-    return Progress(description, total=total, unit="input", delay=delay)
+) -> ProgressBar:
+    return ProgressBar(description, total=total, unit="input", delay=delay)
 
 
-def _counted(inputs: Iterable[object], progress: Progress) -> Iterator[int]:
+def _counted(inputs: Iterable[object], progress: ProgressBar) -> Iterator[int]:
     for _ in inputs:
         progress.advance(1)
         yield 1

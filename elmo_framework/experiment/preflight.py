@@ -12,7 +12,7 @@ from typing import Any
 import torch
 
 from elmo_framework.config.resolve import leaves
-from elmo_framework.config.signature import literals, marks, parts
+from elmo_framework.config.signature import hint_metadata, literals, walk
 from elmo_framework.config.types import Lazy, MustExist
 from elmo_framework.data.formats.text_files import matches
 from elmo_framework.data.reader import readers_of
@@ -42,7 +42,9 @@ def preflight(experiment: Lazy[Experiment]) -> list[Problem]:
 
 def _missing_paths(experiment: Lazy[Experiment]) -> Iterator[Problem]:
     for leaf in leaves(experiment):
-        if any(isinstance(mark, MustExist) for part in parts(leaf.hint) for mark in marks(part)):
+        if any(
+            isinstance(mark, MustExist) for part in walk(leaf.hint) for mark in hint_metadata(part)
+        ):
             yield from _missing(leaf.value, leaf.path, names=literals(leaf.hint))
 
 

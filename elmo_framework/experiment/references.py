@@ -14,9 +14,9 @@ from pathlib import Path
 from typing import Any, TypeAlias, get_args
 
 from elmo_framework.bilm.files.load import BiLmFiles, reference
-from elmo_framework.bilm.files.published import BiLmName, find_bilm
+from elmo_framework.bilm.files.published import BiLmName, resolve_bilm
 from elmo_framework.config.resolve import Leaf, leaves, with_arguments
-from elmo_framework.config.signature import marks, parts
+from elmo_framework.config.signature import hint_metadata, walk
 from elmo_framework.config.types import Lazy, MustExist
 from elmo_framework.errors import DataError, RunError
 from elmo_framework.experiment.experiment import Experiment
@@ -74,14 +74,14 @@ class ExternalModel:
         # The place of a biLM is a folder or a name.
         if isinstance(place, Path) and place.is_file():
             return None
-        return reference(find_bilm(place)).digest
+        return reference(resolve_bilm(place)).digest
 
     def with_bilm(self, place: Path | str) -> ExternalModel:
         """Return the same for the biLM at another place."""
         if self.files.keys() != _PAIR:
             named = place if place in get_args(BiLmName) else Path(place)
             return replace(self, files=dict.fromkeys(self.files, named))
-        files = find_bilm(place)
+        files = resolve_bilm(place)
         return replace(self, files={"options_file": files.options, "weight_file": files.weights})
 
     def is_present(self) -> bool:
@@ -142,7 +142,7 @@ def locate(
         DataError: one of `bilms` is not a biLM.
     """
     given = [bilms] if isinstance(bilms, str | Path) else list(bilms)
-    offered = [(place, reference(find_bilm(place)).digest) for place in given]
+    offered = [(place, reference(resolve_bilm(place)).digest) for place in given]
     models = external_models(experiment)
     expected = {model.path: expected_digest(run, model) for model in models}
     for place, digest in offered:
@@ -191,12 +191,12 @@ def recorded_digests(run: RunDirectory) -> set[str]:
 
 
 def _is_reference(leaf: Leaf) -> bool:
-    found = (mark for part in parts(leaf.hint) for mark in marks(part))
+    found = (mark for part in walk(leaf.hint) for mark in hint_metadata(part))
     return any(isinstance(mark, MustExist) and mark.is_reference for mark in found)
 
 
 def _recorded(place: str | Path, run: Path) -> RecordedPath:
-    # A folder is read before a biLM of the same name (`find_bilm`).
+    # A folder is read before a biLM of the same name (`resolve_bilm`).
     if isinstance(place, str) and not Path(place).is_dir():
         return RecordedPath(place)
     absolute = Path(place).absolute()

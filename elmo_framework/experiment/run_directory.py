@@ -16,11 +16,11 @@ from pydantic import ValidationError
 from torch import Tensor
 
 from elmo_framework.config import plain
-from elmo_framework.data.source import Share
+from elmo_framework.data.source import Rank
 from elmo_framework.errors import RunError
 from elmo_framework.io.files import write_text
 from elmo_framework.model.tensor_files import load_tensors, save_tensors
-from elmo_framework.training.checkpointer import Best, Checkpointer
+from elmo_framework.training.checkpointer import BestCheckpoint, Checkpointer
 from elmo_framework.training.process_group import ProcessGroup
 
 _LOCK = ".lock"
@@ -185,13 +185,13 @@ class RunDirectory:
             return best.weights
         return load_tensors(self.weights)
 
-    def best_checkpoint(self) -> Best | None:
+    def best_checkpoint(self) -> BestCheckpoint | None:
         """Read the best checkpoint; None when there is none.
 
         Raises:
             RunError: it cannot be read.
         """
-        return Checkpointer(self.checkpoints, keep=1, group=ProcessGroup(Share())).best()
+        return Checkpointer(self.checkpoints, keep=1, group=ProcessGroup(Rank())).best()
 
     def write_json(self, path: Path, content: Any) -> None:
         """Replace one of the folder's JSON files."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import torch
 
-from elmo_framework.console import say
+from elmo_framework import console
 from elmo_framework.kernels.compiler import slow_path_reason
 from elmo_framework.training.process_group import ProcessGroup
 
@@ -19,4 +19,4 @@ def say_if_slow(device: torch.device, group: ProcessGroup) -> None:
     if device.type == "cpu" and group.is_first:
         reason = slow_path_reason()
         if reason is not None:
-            say(f"LSTM steps are computed by PyTorch, which is slower: {reason}")
+            console.info(f"LSTM steps are computed by PyTorch, which is slower: {reason}")

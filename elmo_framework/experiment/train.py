@@ -10,10 +10,10 @@ from typing import Any
 
 import torch
 
+from elmo_framework import console
 from elmo_framework.config.load import Config
 from elmo_framework.config.resolve import filled, with_absolute_paths
 from elmo_framework.config.types import Lazy
-from elmo_framework.console import say
 from elmo_framework.data.vocabulary import Vocabularies
 from elmo_framework.errors import DataError, RunError, StoppedError
 from elmo_framework.experiment.data_sets import (
@@ -21,15 +21,15 @@ from elmo_framework.experiment.data_sets import (
     prepare_model,
     training_source,
 )
-from elmo_framework.experiment.experiment import Beginning, Experiment, Split
-from elmo_framework.experiment.init_from import load_first_optimizer, load_first_weights
+from elmo_framework.experiment.experiment import Experiment, InitFrom, Split
+from elmo_framework.experiment.init_from import load_initial_optimizer, load_initial_weights
 from elmo_framework.experiment.run_directory import RunDirectory
 from elmo_framework.experiment.slow_path import say_if_slow
 from elmo_framework.experiment.training_job import TrainingJob
 from elmo_framework.io.files import repairable
 from elmo_framework.model.model import Model
-from elmo_framework.training.callback import Observer, Observers, RunLog
-from elmo_framework.training.checkpointer import Best, Checkpointer
+from elmo_framework.training.callback import Callback, Callbacks, RunLog
+from elmo_framework.training.checkpointer import BestCheckpoint, Checkpointer
 from elmo_framework.training.console import Console
 from elmo_framework.training.estimate import Estimate
 from elmo_framework.training.evaluator import Evaluator, metric_problem
@@ -89,12 +89,12 @@ def _train(job: TrainingJob) -> dict[str, Any]:
         keep=job.experiment.trainer.checkpointer.keep_most_recent_by_count,
         group=job.group,
     )
-    beginning = None if checkpointer.folders() else job.experiment.init_from
-    best = None if beginning is None else load_first_weights(beginning, model)
+    init_from = None if checkpointer.folders() else job.experiment.init_from
+    best = None if init_from is None else load_initial_weights(init_from, model)
     test_evaluator = (
         _evaluator(job, model, vocabularies, "test") if job.experiment.evaluate_on_test else None
     )
-    seed_everything(job.experiment.random_seed + job.group.share.rank)
+    seed_everything(job.experiment.random_seed + job.group.rank.index)
     trainer = build_trainer(
         job.experiment,
         model,
@@ -103,14 +103,14 @@ def _train(job: TrainingJob) -> dict[str, Any]:
         group=job.group,
         device=job.device,
     )
-    if beginning is not None:
-        _begin(job, beginning, best, trainer.optimizer)
+    if init_from is not None:
+        _begin(job, init_from, best, trainer.optimizer)
     with interrupts() as interrupt:
         with (
-            closing(_observers(job, trainer)) as observers,
+            closing(_observers(job, trainer)) as callbacks,
             repairable(job.run.path, to_go_on=_TO_GO_ON),
         ):
-            result = trainer.run(checkpointer, observers, interrupt)
+            result = trainer.run(checkpointer, callbacks, interrupt)
         model.load_state_dict(checkpointer.best_weights(result.progress))
         metrics = _metrics(model, result) | _test_scores(test_evaluator, model, interrupt)
         _finish(job, model, metrics)
@@ -167,7 +167,7 @@ def build_trainer(
         options=options,
         model=model,
         optimizer=options.optimizer.create(trained),
-        source=training_source(experiment, model, vocabularies, share=group.share),
+        source=training_source(experiment, model, vocabularies, rank=group.rank),
         evaluator=evaluator,
         average=AveragedWeights(model, options.averaged_decay),
         group=group,
@@ -176,13 +176,16 @@ def build_trainer(
 
 
 def _begin(
-    job: TrainingJob, beginning: Beginning, best: Best | None, optimizer: torch.optim.Optimizer
+    job: TrainingJob,
+    init_from: InitFrom,
+    best: BestCheckpoint | None,
+    optimizer: torch.optim.Optimizer,
 ) -> None:
     kind = job.filled["trainer"]["optimizer"]["type"]
-    goes_on = load_first_optimizer(beginning, best, optimizer, kind=kind)
+    goes_on = load_initial_optimizer(init_from, best, optimizer, kind=kind)
     if job.group.is_first:
         state = "with the state of its optimizer" if goes_on else "with a new optimizer"
-        say(f"training goes on from the weights of {beginning.path}, {state}")
+        console.info(f"training goes on from the weights of {init_from.path}, {state}")
 
 
 def _evaluator(
@@ -193,11 +196,11 @@ def _evaluator(
         return None
     examples = job.experiment.examples(split)
     source = evaluation_source(
-        job.experiment, model, vocabularies, examples=examples, share=job.group.share
+        job.experiment, model, vocabularies, examples=examples, rank=job.group.rank
     )
     precision = job.experiment.trainer.precision
     evaluator = Evaluator(source, group=job.group, device=job.device, precision=precision)
-    _rehearse(evaluator, model, path=path)
+    _sanity_check(evaluator, model, path=path)
     return evaluator
 
 
@@ -207,25 +210,25 @@ def _require_metric(metric: str, model: Model[Any]) -> None:
         raise RunError(f"trainer.validation_metric: {problem}")
 
 
-def _rehearse(evaluator: Evaluator, model: Model[Any], *, path: Path) -> None:
+def _sanity_check(evaluator: Evaluator, model: Model[Any], *, path: Path) -> None:
     """Find out before hours of training what would stop the first evaluation.
 
     Raises:
         DataError: the data has a label that was not seen in training.
     """
     try:
-        evaluator.rehearse(model)
+        evaluator.sanity_check(model)
     except DataError as error:
         raise DataError(str(error), path=path) from error
 
 
-def _observers(job: TrainingJob, trainer: Trainer) -> Observers:
+def _observers(job: TrainingJob, trainer: Trainer) -> Callbacks:
     """Return what the first process tells of its training; the others tell nothing."""
     if not job.group.is_first:
-        return Observers([])
+        return Callbacks([])
     configured = [lazy.build(directory=job.run.path) for lazy in job.experiment.trainer.callbacks]
-    own: list[Observer] = [RunLog(job.run.path), Console(trainer), Estimate(trainer)]
-    return Observers([*own, *configured])
+    own: list[Callback] = [RunLog(job.run.path), Console(trainer), Estimate(trainer)]
+    return Callbacks([*own, *configured])
 
 
 def _test_scores(

@@ -18,7 +18,7 @@ from elmo_framework.errors import RunError, dotted
 from elmo_framework.experiment.coverage import word_coverage
 from elmo_framework.experiment.data_sets import count_vocabularies
 from elmo_framework.experiment.experiment import Experiment
-from elmo_framework.experiment.init_from import first_vocabularies
+from elmo_framework.experiment.init_from import initial_vocabularies
 from elmo_framework.experiment.metadata import (
     describe_environment,
     digest_of_config,
@@ -142,8 +142,8 @@ class TrainingJob:
 
     def _new_vocabularies(self) -> Vocabularies:
         """Take over those that training goes on from; count the data where there are none."""
-        beginning = self.experiment.init_from
-        kept = None if beginning is None else first_vocabularies(beginning)
+        init_from = self.experiment.init_from
+        kept = None if init_from is None else initial_vocabularies(init_from)
         return kept or count_vocabularies(self.experiment, self.experiment.model.factory)
 
     def record(self, model: Model[Any]) -> None:

@@ -17,7 +17,8 @@ from urllib.request import HTTPRedirectHandler, Request, build_opener
 
 from filelock import FileLock
 
-from elmo_framework.console import Progress, plural, say
+from elmo_framework import console
+from elmo_framework.console import ProgressBar, plural
 from elmo_framework.errors import DataError
 from elmo_framework.io.files import cache_root, digest, remove, write_text
 from elmo_framework.io.process import variable
@@ -85,7 +86,7 @@ def _check(url: str, path: Path) -> None:
     record, found = _beside(path, "sha256"), digest([path])
     if not record.exists():
         write_text(record, f"{found}  {path.name}\n")
-        say(f"{path}: from {url}; its SHA-256 {found} is recorded and will be checked")
+        console.info(f"{path}: from {url}; its SHA-256 {found} is recorded and will be checked")
         return
     recorded = record.read_text(encoding="utf-8", errors="replace").split()[:1]
     if recorded != [found]:
@@ -202,7 +203,7 @@ def _append(response: HTTPResponse, partial: Path, start: int) -> None:
     name = partial.name.removesuffix(".partial").partition("-")[2]
     with (
         partial.open("ab") as file,
-        Progress(f"downloading {name}", total=total, unit="byte") as progress,
+        ProgressBar(f"downloading {name}", total=total, unit="byte") as progress,
     ):
         progress.advance(start)
         while chunk := response.read(_CHUNK):

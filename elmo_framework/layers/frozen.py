@@ -13,7 +13,7 @@ from elmo_framework.bilm.files.published import script_check
 from elmo_framework.data.scripts import ScriptCheck
 from elmo_framework.data.text import TextBatch
 from elmo_framework.kernels.product import Precision
-from elmo_framework.layers.word_vector_cache import WordVectors
+from elmo_framework.layers.word_vector_cache import WordVectorCache
 
 
 @runtime_checkable
@@ -43,7 +43,7 @@ class FrozenBiLm:
     ) -> None:
         self.bilm, self.precision, self._scripts = bilm, precision, scripts
         self._device: torch.device | None = None
-        self._words = WordVectors(bilm.token_encoder)
+        self._words = WordVectorCache(bilm.token_encoder)
         self._last: tuple[TextBatch, BiLmOutput] | None = None
 
     def __deepcopy__(self, memo: dict[int, Any]) -> FrozenBiLm:

@@ -34,7 +34,7 @@ class SentenceLayers(NamedTuple):
 
 
 @final
-class LayerReader:
+class LayerEncoder:
     """Reads sentences in batches that are as large as the memory allows, longest first.
 
     Each batch starts from zeros. Peak memory grows with `max_tokens` and with the longest

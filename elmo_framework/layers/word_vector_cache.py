@@ -23,7 +23,7 @@ _PADDING = 0
 
 
 @final
-class WordVectors:
+class WordVectorCache:
     """A table of vectors by word, for a token encoder whose weights do not change.
 
     When it is full, it forgets everything; it grows beyond its bound only where the words of one

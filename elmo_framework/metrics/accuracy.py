@@ -7,7 +7,7 @@ from heapq import nlargest
 from typing import Protocol, final
 
 from elmo_framework.metrics.metric import Metric
-from elmo_framework.metrics.ratios import share
+from elmo_framework.metrics.ratios import ratio
 
 
 @final
@@ -54,4 +54,4 @@ class TopAccuracy(Metric):
 
 
 def _share_correct(sums: Mapping[str, float]) -> float:
-    return share(sums.get("correct", 0.0), sums.get("total", 0.0))
+    return ratio(sums.get("correct", 0.0), sums.get("total", 0.0))

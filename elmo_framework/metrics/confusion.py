@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import Protocol, final
 
 from elmo_framework.metrics.metric import Metric, Table
-from elmo_framework.metrics.ratios import share
+from elmo_framework.metrics.ratios import ratio
 
 
 class Labelled(Protocol):
@@ -30,7 +30,7 @@ class Confusion(Metric):
         """Return `accuracy`."""
         pairs = _pairs(sums)
         correct = sum(number for (gold, label), number in pairs.items() if gold == label)
-        return {"accuracy": share(correct, sum(pairs.values()))}
+        return {"accuracy": ratio(correct, sum(pairs.values()))}
 
     def table(self, sums: Mapping[str, float]) -> Table:
         """Return how often each right label, and for it each predicted one, was counted."""

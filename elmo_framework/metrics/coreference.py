@@ -10,7 +10,7 @@ import numpy as np
 from scipy.optimize import linear_sum_assignment  # type: ignore[import-untyped]
 
 from elmo_framework.metrics.metric import Metric
-from elmo_framework.metrics.ratios import harmonic_mean, share
+from elmo_framework.metrics.ratios import harmonic_mean, ratio
 
 Span: TypeAlias = tuple[int, int]
 """The first and the last word of a mention."""
@@ -84,7 +84,7 @@ class ConllCoref(Metric):
         scores: dict[str, float] = {}
         for name in _AGREEMENTS:
             for side in ("precision", "recall"):
-                scores[f"{name}_{side}"] = share(
+                scores[f"{name}_{side}"] = ratio(
                     sums.get(f"{name}_{side}/found", 0.0), sums.get(f"{name}_{side}/total", 0.0)
                 )
             precision, recall = scores[f"{name}_precision"], scores[f"{name}_recall"]
@@ -106,7 +106,7 @@ class MentionRecall(Metric):
 
     def score(self, sums: Mapping[str, float]) -> dict[str, float]:
         """Return `mention_recall`."""
-        return {"mention_recall": share(sums.get("found", 0.0), sums.get("total", 0.0))}
+        return {"mention_recall": ratio(sums.get("found", 0.0), sums.get("total", 0.0))}
 
 
 def _counted(clusters: Clusters, right: Set[Span]) -> list[list[Span]]:

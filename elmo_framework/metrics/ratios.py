@@ -7,14 +7,14 @@ from collections.abc import Mapping, Set
 from typing import Any
 
 
-def share(part: float, whole: float) -> float:
+def ratio(part: float, whole: float) -> float:
     """Return a part of a whole; 0 of nothing."""
     return part / whole if whole else 0.0
 
 
 def harmonic_mean(precision: float, recall: float) -> float:
     """Return F1; 0 where both are."""
-    return share(2 * precision * recall, precision + recall)
+    return ratio(2 * precision * recall, precision + recall)
 
 
 def label_counts(predicted: Set[tuple[Any, ...]], gold: Set[tuple[Any, ...]]) -> Counter[str]:
@@ -60,7 +60,7 @@ def label_scores(
 def _scores(counted: Mapping[str, float]) -> dict[str, float]:
     # In per cent, as in the official scripts, whose last digit may hang on how a number was
     # rounded before.
-    precision = share(100 * counted["correct"], counted["predicted"])
-    recall = share(100 * counted["correct"], counted["gold"])
+    precision = ratio(100 * counted["correct"], counted["predicted"])
+    recall = ratio(100 * counted["correct"], counted["gold"])
     f1 = harmonic_mean(precision, recall)
     return {"precision": precision / 100, "recall": recall / 100, "f1-measure": f1 / 100}

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TypeAlias, final
 
 from elmo_framework.metrics.metric import Metric
-from elmo_framework.metrics.ratios import label_counts, label_scores, share
+from elmo_framework.metrics.ratios import label_counts, label_scores, ratio
 
 TagReader: TypeAlias = Callable[[Sequence[str]], Sequence[str]]
 """Returns the tags of a sentence as the scorer reads them."""
@@ -43,5 +43,5 @@ class SpanF1(Metric):
 
     def score(self, sums: Mapping[str, float]) -> dict[str, float]:
         """Return the scores; those of labels that occur nowhere are left out."""
-        accuracy = share(sums.get("correct_words", 0.0), sums.get("words", 0.0))
+        accuracy = ratio(sums.get("correct_words", 0.0), sums.get("words", 0.0))
         return {"accuracy": accuracy, **label_scores(sums)}

@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, final
 
 from elmo_framework.metrics.metric import Metric
-from elmo_framework.metrics.ratios import harmonic_mean, share
+from elmo_framework.metrics.ratios import harmonic_mean, ratio
 
 _ARTICLES = re.compile(r"\b(a|an|the)\b")
 # Of ASCII alone: the official scorer leaves a dash or a quotation mark of Unicode in place.
@@ -53,7 +53,7 @@ class SquadScores(Metric):
     def score(self, sums: Mapping[str, float]) -> dict[str, float]:
         """Return `em` and `f1`."""
         total = sums.get("total", 0.0)
-        return {name: share(sums.get(name, 0.0), total) for name in ("em", "f1")}
+        return {name: ratio(sums.get(name, 0.0), total) for name in ("em", "f1")}
 
 
 def normalized(answer: str) -> str:

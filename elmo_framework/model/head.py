@@ -11,12 +11,12 @@ from torch import Tensor
 
 from elmo_framework.data.batch import Batch
 from elmo_framework.metrics.metric import Table
-from elmo_framework.model.model import Model, Output
+from elmo_framework.model.model import Model, ModelOutput
 from elmo_framework.model.task import HeadTask
 
 
 @dataclass(frozen=True, slots=True)
-class HeadOutput(Output):
+class HeadOutput(ModelOutput):
     """What a head computes; each head adds its own.
 
     Attributes:
@@ -49,7 +49,7 @@ class Head(Model[BatchT], Generic[BatchT]):
     def predict(self, output: Any, batch: BatchT) -> list[Any]:
         """Return a prediction for each example, as plain Python."""
 
-    def sums(self, output: Output, batch: BatchT) -> Mapping[str, float]:
+    def sums(self, output: ModelOutput, batch: BatchT) -> Mapping[str, float]:
         """Count the predictions of a batch."""
         total: dict[str, float] = {}
         for prediction, example in zip(self.predict(output, batch), batch.examples, strict=True):

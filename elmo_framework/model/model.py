@@ -24,7 +24,7 @@ BatchT = TypeVar("BatchT")
 
 
 @dataclass(frozen=True, slots=True)
-class Output:
+class ModelOutput:
     """What a model computes for a batch; each model adds its own.
 
     Attributes:
@@ -147,11 +147,11 @@ class Model(nn.Module, Registrable, ABC, Generic[BatchT]):
         self._penalties = penalties(self, regularizer)
 
     @abstractmethod
-    def forward(self, batch: BatchT) -> Output:
+    def forward(self, batch: BatchT) -> ModelOutput:
         """Compute the output, and the loss where the batch has labels."""
 
     @abstractmethod
-    def sums(self, output: Output, batch: BatchT) -> Mapping[str, float]:
+    def sums(self, output: ModelOutput, batch: BatchT) -> Mapping[str, float]:
         """Return what a batch adds to the sums; figures that stand for sums over examples."""
 
     @abstractmethod

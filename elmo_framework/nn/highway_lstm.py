@@ -101,7 +101,7 @@ class HighwayLstm(nn.Module):
         path = Path(tuple(sizes), self.is_backward)
         weights, mask = self._weights(), self._mask(sizes[0])
         if torch.is_grad_enabled():
-            outputs: Tensor = _Layer.apply(  # type: ignore[no-untyped-call]
+            outputs: Tensor = _HighwayLayer.apply(  # type: ignore[no-untyped-call]
                 words, *weights, mask, path
             )
             return outputs
@@ -160,7 +160,7 @@ class _Weights(NamedTuple):
     carry_bias: Tensor | None
 
 
-class _Reading(NamedTuple):
+class _SavedForBackward(NamedTuple):
     """What is held of each word for the backward pass.
 
     Attributes:
@@ -178,7 +178,7 @@ class _Reading(NamedTuple):
 
 def _read(
     words: Tensor, weights: _Weights, mask: Tensor | None, path: Path
-) -> tuple[Tensor, _Reading]:
+) -> tuple[Tensor, _SavedForBackward]:
     """Return h at each word, and what the backward pass needs."""
     # The recurrence keeps the precision of the weights, whatever that of the products is.
     wide, hidden_dim = weights.bias.dtype, weights.of_hidden.shape[1]
@@ -204,10 +204,10 @@ def _read(
                 memory=memory[kept],
                 hidden=hidden[kept],
             )
-    return outputs, _Reading(gates, carried, memory, hidden)
+    return outputs, _SavedForBackward(gates, carried, memory, hidden)
 
 
-class _Layer(torch.autograd.Function):
+class _HighwayLayer(torch.autograd.Function):
     @staticmethod
     def forward(ctx: Any, words: Tensor, *given: Any) -> Tensor:
         *parts, mask, path = given
@@ -225,7 +225,7 @@ class _Layer(torch.autograd.Function):
     @once_differentiable
     def backward(ctx: Any, of_outputs: Tensor) -> tuple[Tensor | None, ...]:
         words, input_weight, recurrent_weight, carry, mask, *held = ctx.saved_tensors
-        reading = _Reading(*held)
+        reading = _SavedForBackward(*held)
         of_sums, of_carried = _read_back(of_outputs, reading, recurrent_weight, mask, ctx.path)
         of_recurrent = weight_gradient(of_sums, reading.hidden)
         of_words, of_input = _back(of_sums, words, input_weight, ctx.type)
@@ -239,7 +239,11 @@ class _Layer(torch.autograd.Function):
 
 
 def _read_back(
-    of_outputs: Tensor, held: _Reading, recurrent_weight: Tensor, mask: Tensor | None, path: Path
+    of_outputs: Tensor,
+    held: _SavedForBackward,
+    recurrent_weight: Tensor,
+    mask: Tensor | None,
+    path: Path,
 ) -> tuple[Tensor, Tensor | None]:
     """Return the gradients of the sums and of what is carried, with the room of `hidden`."""
     of_outputs = of_outputs.clone(memory_format=torch.contiguous_format)

@@ -24,7 +24,7 @@ _STEP = 8
 """What a step takes besides its rows, as so many rows would: groups have steps of their own."""
 
 
-class Reading(NamedTuple):
+class RecurrentOutput(NamedTuple):
     """What a recurrent network computes.
 
     Attributes:
@@ -41,7 +41,7 @@ def read_rows(
     network: nn.LSTM | nn.GRU,
     inputs: Float[Tensor, "batch tokens input_dim"],
     mask: Bool[Tensor, "batch tokens"],
-) -> Reading:
+) -> RecurrentOutput:
     """Read rows whose words come first; a row may have none."""
     if inputs.device.type != "cpu":
         return _read_whole(network, inputs, mask)
@@ -51,7 +51,7 @@ def read_rows(
     return _read_groups(network, inputs, mask, groups)
 
 
-def _read_whole(network: nn.LSTM | nn.GRU, inputs: Tensor, mask: Tensor) -> Reading:
+def _read_whole(network: nn.LSTM | nn.GRU, inputs: Tensor, mask: Tensor) -> RecurrentOutput:
     # Packing refuses rows without words; theirs are read as one word and set to zero below.
     lengths = mask.sum(dim=1).clamp(min=1).cpu()
     packed = pack_padded_sequence(inputs, lengths, batch_first=True, enforce_sorted=False)
@@ -60,7 +60,7 @@ def _read_whole(network: nn.LSTM | nn.GRU, inputs: Tensor, mask: Tensor) -> Read
     hidden = state[0] if isinstance(state, tuple) else state  # layers*directions batch hidden_size
     top = hidden[-2:] if network.bidirectional else hidden[-1:]
     last = top.transpose(0, 1).flatten(start_dim=1)
-    return Reading(outputs * mask[:, :, None], last * mask.any(dim=1, keepdim=True))
+    return RecurrentOutput(outputs * mask[:, :, None], last * mask.any(dim=1, keepdim=True))
 
 
 def _groups(mask: Bool[Tensor, "batch tokens"]) -> Sequence[Int[Tensor, " rows"]]:
@@ -78,7 +78,7 @@ def _groups(mask: Bool[Tensor, "batch tokens"]) -> Sequence[Int[Tensor, " rows"]
 
 def _read_groups(
     network: nn.LSTM | nn.GRU, inputs: Tensor, mask: Tensor, groups: Sequence[Tensor]
-) -> Reading:
+) -> RecurrentOutput:
     outputs: list[Tensor] = []
     lasts: list[Tensor] = []
     for rows in groups:
@@ -90,10 +90,10 @@ def _read_groups(
         outputs.append(functional.pad(reading.outputs, padding))
         lasts.append(reading.last)
     places = torch.cat([*groups]).argsort()
-    return Reading(*(torch.cat(held).index_select(0, places) for held in (outputs, lasts)))
+    return RecurrentOutput(*(torch.cat(held).index_select(0, places) for held in (outputs, lasts)))
 
 
-def _read_layers(network: nn.LSTM | nn.GRU, inputs: Tensor, mask: Tensor) -> Reading:
+def _read_layers(network: nn.LSTM | nn.GRU, inputs: Tensor, mask: Tensor) -> RecurrentOutput:
     batch, num_tokens = mask.shape
     starts = torch.arange(batch, device=mask.device) * num_tokens
     rows, ends = inputs, starts + (mask.sum(dim=1) - 1).clamp(min=0)
@@ -109,7 +109,7 @@ def _read_layers(network: nn.LSTM | nn.GRU, inputs: Tensor, mask: Tensor) -> Rea
             lasts.append(outputs[1][:, 0])
         rows = torch.cat(outputs, dim=2)
     last = torch.cat(lasts, dim=1)
-    return Reading(rows * mask[:, :, None], last * mask.any(dim=1, keepdim=True))
+    return RecurrentOutput(rows * mask[:, :, None], last * mask.any(dim=1, keepdim=True))
 
 
 def _read_direction(network: nn.LSTM | nn.GRU, layer: str, rows: Tensor) -> Tensor:

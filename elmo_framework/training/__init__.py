@@ -1,1 +1,1 @@
-"""The one trainer, and what it takes: optimizers, schedules, checkpoints, observers."""
+"""The one trainer, and what it takes: optimizers, schedules, checkpoints, callbacks."""

@@ -1,4 +1,4 @@
-"""The family of observers: they read what happens in training and never steer it."""
+"""The family of callbacks: they read what happens in training and never steer it."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from elmo_framework.config.registry import Registrable
 from elmo_framework.config.types import Count, Injected
 from elmo_framework.errors import DataError
 from elmo_framework.io.files import naming, write_text
-from elmo_framework.training.state import Progress, StepFigures, StepReport
+from elmo_framework.training.state import StepMetrics, StepReport, TrainingState
 
 METRICS_LOG, STEPS_LOG = "metrics.jsonl", "steps.jsonl"
 """The files of a run that `RunLog` writes."""
@@ -20,55 +20,55 @@ METRICS_LOG, STEPS_LOG = "metrics.jsonl", "steps.jsonl"
 _STEPS_BETWEEN_LINES = 20
 
 
-class Observer(Registrable, ABC):
+class Callback(Registrable, ABC):
     """Is told what happens; each method does nothing unless a member says otherwise."""
 
-    def start(self, progress: Progress) -> None:
+    def start(self, progress: TrainingState) -> None:
         """Take note of where training starts; what was noted of later steps is cut off."""
 
     def step(self, report: StepReport) -> None:
         """Take note of an update."""
 
-    def scores(self, progress: Progress, scores: Mapping[str, float]) -> None:
+    def scores(self, progress: TrainingState, scores: Mapping[str, float]) -> None:
         """Take note of an evaluation, by whose end `progress` counts."""
 
     def close(self) -> None:
         """Training has ended, well or badly."""
 
 
-class Observers:
-    """Several observers, told one after the other.
+class Callbacks:
+    """Several callbacks, told one after the other.
 
     Args:
-        observers: in the order in which they are told.
+        callbacks: in the order in which they are told.
     """
 
-    def __init__(self, observers: Sequence[Observer]) -> None:
-        self._observers = tuple(observers)
+    def __init__(self, callbacks: Sequence[Callback]) -> None:
+        self._observers = tuple(callbacks)
 
-    def start(self, progress: Progress) -> None:
+    def start(self, progress: TrainingState) -> None:
         """Tell where training starts."""
-        for observer in self._observers:
-            observer.start(progress)
+        for callback in self._observers:
+            callback.start(progress)
 
     def step(self, report: StepReport) -> None:
         """Tell of an update."""
-        for observer in self._observers:
-            observer.step(report)
+        for callback in self._observers:
+            callback.step(report)
 
-    def scores(self, progress: Progress, scores: Mapping[str, float]) -> None:
+    def scores(self, progress: TrainingState, scores: Mapping[str, float]) -> None:
         """Tell of an evaluation."""
-        for observer in self._observers:
-            observer.scores(progress, scores)
+        for callback in self._observers:
+            callback.scores(progress, scores)
 
     def close(self) -> None:
         """Tell that training has ended."""
-        for observer in self._observers:
-            observer.close()
+        for callback in self._observers:
+            callback.close()
 
 
 @final
-class RunLog(Observer):
+class RunLog(Callback):
     """Writes JSON lines in every run, unasked.
 
     `metrics.jsonl` has one for each evaluation, `steps.jsonl` one for every twentieth update.
@@ -79,9 +79,9 @@ class RunLog(Observer):
 
     def __init__(self, directory: Path) -> None:
         self._evaluations, self._steps = directory / METRICS_LOG, directory / STEPS_LOG
-        self._figures = StepFigures(_STEPS_BETWEEN_LINES)
+        self._figures = StepMetrics(_STEPS_BETWEEN_LINES)
 
-    def start(self, progress: Progress) -> None:
+    def start(self, progress: TrainingState) -> None:
         """Cut off what was written after the step that training starts from."""
         # An evaluation before the first update may have no checkpoint yet, and will come again.
         for path, most in ((self._evaluations, len(progress.scores)), (self._steps, None)):
@@ -96,14 +96,14 @@ class RunLog(Observer):
         if figures is not None:
             _add_line(self._steps, report.step, report.seconds, figures)
 
-    def scores(self, progress: Progress, scores: Mapping[str, float]) -> None:
+    def scores(self, progress: TrainingState, scores: Mapping[str, float]) -> None:
         """Add a line."""
         _add_line(self._evaluations, progress.step, progress.seconds, scores)
 
 
 @final
-@Observer.register("tensorboard")
-class TensorBoard(Observer):
+@Callback.register("tensorboard")
+class TensorBoard(Callback):
     """Writes TensorBoard events to `log/`: the figures of steps and of evaluations.
 
     The figures of a part of the model, such as the weights of a layer mix, stand together under
@@ -116,10 +116,10 @@ class TensorBoard(Observer):
 
     def __init__(self, directory: Injected[Path], summary_interval: Count = 10) -> None:
         self._directory = directory / "log"
-        self._figures = StepFigures(summary_interval)
+        self._figures = StepMetrics(summary_interval)
         self._writer: Any = None
 
-    def start(self, progress: Progress) -> None:
+    def start(self, progress: TrainingState) -> None:
         """Open the event file; TensorBoard drops what older ones hold of later steps."""
         from torch.utils.tensorboard import SummaryWriter
 
@@ -130,7 +130,7 @@ class TensorBoard(Observer):
         for name, value in (self._figures.of(report) or {}).items():
             self._writer.add_scalar(f"training/{name}", value, report.step)
 
-    def scores(self, progress: Progress, scores: Mapping[str, float]) -> None:
+    def scores(self, progress: TrainingState, scores: Mapping[str, float]) -> None:
         """Write every score and every figure of a part."""
         for name, value in scores.items():
             part, _, figure = name.rpartition(".")

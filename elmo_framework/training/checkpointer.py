@@ -19,7 +19,7 @@ from elmo_framework.errors import DataError, RunError
 from elmo_framework.io.files import remove, remove_folder, replacing, write_text
 from elmo_framework.model.tensor_files import load_tensors, save_tensors
 from elmo_framework.training.process_group import ProcessGroup
-from elmo_framework.training.state import Progress
+from elmo_framework.training.state import TrainingState
 
 _LOG = logging.getLogger(__name__)
 _WEIGHTS, _NUM_PROCESSES = "model.safetensors", "num_processes"
@@ -43,7 +43,7 @@ class Snapshot:
         num_processes: how many processes wrote it.
     """
 
-    progress: Progress
+    progress: TrainingState
     weights: Mapping[str, Tensor]
     average: Mapping[str, Tensor]
     training: Mapping[str, Any]
@@ -52,7 +52,7 @@ class Snapshot:
 
 
 @dataclass(frozen=True)
-class Best:
+class BestCheckpoint:
     """What another training can start from.
 
     Attributes:
@@ -113,14 +113,14 @@ class Checkpointer:
         """Return where the checkpoint of a step has the weights of the model."""
         return self._folder(step) / _WEIGHTS
 
-    def best_weights(self, progress: Progress) -> dict[str, Tensor]:
+    def best_weights(self, progress: TrainingState) -> dict[str, Tensor]:
         """Return the weights that scored best, or the last when nothing was scored.
 
         Where a moving average is kept, they are those of the average.
         """
         return _averaged_weights(self._best_folder(progress))
 
-    def best(self) -> Best | None:
+    def best(self) -> BestCheckpoint | None:
         """Read what another training can start from; None when there is no checkpoint.
 
         Raises:
@@ -132,9 +132,9 @@ class Checkpointer:
         with _readable(folders[max(folders)]) as last:
             folder = self._best_folder(_read_progress(last)[0])
         with _readable(folder):
-            return Best(_averaged_weights(folder), _load_state(folder / "training.pt"))
+            return BestCheckpoint(_averaged_weights(folder), _load_state(folder / "training.pt"))
 
-    def _best_folder(self, progress: Progress) -> Path:
+    def _best_folder(self, progress: TrainingState) -> Path:
         folders = self.folders()
         return folders[progress.best_step if progress.best_step in folders else max(folders)]
 
@@ -154,25 +154,25 @@ class Checkpointer:
 
     def _read(self, folder: Path) -> Snapshot:
         progress, num_processes = _read_progress(folder)
-        average, share = folder / "average.safetensors", self._group.share
-        is_exact = num_processes == share.world_size
+        average, rank = folder / "average.safetensors", self._group.rank
+        is_exact = num_processes == rank.world_size
         if not is_exact and self._group.is_first:
             _LOG.warning(
                 "%s: written by %d processes, and now there are %d: training goes on from about "
                 "the same place in the data, not exactly as it would have",
-                *(folder, num_processes, share.world_size),
+                *(folder, num_processes, rank.world_size),
             )
-        rank = share.rank if is_exact else 0
+        rank_read = rank.index if is_exact else 0
         return Snapshot(
             progress=progress,
             weights=load_tensors(folder / _WEIGHTS),
             average=load_tensors(average) if average.exists() else {},
             training=_load_state(folder / "training.pt"),
-            local=_load_state(folder / f"process-{rank}.pt"),
+            local=_load_state(folder / f"process-{rank_read}.pt"),
             num_processes=num_processes,
         )
 
-    def _remove_old(self, progress: Progress) -> None:
+    def _remove_old(self, progress: TrainingState) -> None:
         folders = self.folders()
         kept = {*sorted(folders)[-self._keep :], progress.best_step}
         for step, folder in folders.items():
@@ -191,11 +191,11 @@ def _load_state(path: Path) -> dict[str, Any]:
     return state
 
 
-def _read_progress(folder: Path) -> tuple[Progress, int]:
+def _read_progress(folder: Path) -> tuple[TrainingState, int]:
     """Return how far training was, and how many processes there were."""
     written = json.loads((folder / "progress.json").read_text())
     num_processes = int(written.pop(_NUM_PROCESSES))
-    return Progress.from_json(written), num_processes
+    return TrainingState.from_json(written), num_processes
 
 
 def _averaged_weights(folder: Path) -> dict[str, Tensor]:

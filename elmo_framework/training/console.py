@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import final
 
-from elmo_framework.console import Progress as ProgressBar
-from elmo_framework.console import say
-from elmo_framework.training.callback import Observer
-from elmo_framework.training.state import Progress, StepFigures, StepReport
+from elmo_framework import console
+from elmo_framework.console import ProgressBar
+from elmo_framework.training.callback import Callback
+from elmo_framework.training.state import StepMetrics, StepReport, TrainingState
 from elmo_framework.training.trainer import Trainer
 
 _STEPS_BETWEEN_NOTES = 10
@@ -16,7 +16,7 @@ _STEPS_BETWEEN_NOTES = 10
 
 
 @final
-class Console(Observer):
+class Console(Callback):
     """A progress bar over the updates, and a line for each evaluation.
 
     Args:
@@ -24,12 +24,12 @@ class Console(Observer):
     """
 
     def __init__(self, trainer: Trainer) -> None:
-        self._trainer, self._figures = trainer, StepFigures(_STEPS_BETWEEN_NOTES)
+        self._trainer, self._figures = trainer, StepMetrics(_STEPS_BETWEEN_NOTES)
         self._shown = dict.fromkeys(["loss", trainer.options.validation_metric[1:]])
         self._bar: ProgressBar | None = None
         self._note, self._first_step = "", 0
 
-    def start(self, progress: Progress) -> None:
+    def start(self, progress: TrainingState) -> None:
         """Show the bar, from where training goes on."""
         num_steps = self._trainer.num_steps
         left = None if num_steps is None else max(0, num_steps - progress.step)
@@ -49,12 +49,12 @@ class Console(Observer):
         if self._bar is not None:
             self._bar.advance(1, note=self._note)
 
-    def scores(self, progress: Progress, scores: Mapping[str, float]) -> None:
+    def scores(self, progress: TrainingState, scores: Mapping[str, float]) -> None:
         """Print the loss and the score that decides."""
         shown = [name for name in self._shown if name in scores]
         figures = ", ".join(f"{name} {scores[name]:.4g}" for name in shown)
         best = " (best so far)" if progress.is_best else ""
-        say(f"step {progress.step}: {figures}{best}")
+        console.info(f"step {progress.step}: {figures}{best}")
         if self._bar is not None and progress.step == self._first_step:
             self._bar.restart_clock()
 

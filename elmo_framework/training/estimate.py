@@ -8,10 +8,11 @@ from typing import final
 import torch
 from torch import Tensor, nn
 
-from elmo_framework.console import plural, say, show_size
-from elmo_framework.training.callback import Observer
+from elmo_framework import console
+from elmo_framework.console import format_bytes, plural
+from elmo_framework.training.callback import Callback
 from elmo_framework.training.optimizer import Optimizer
-from elmo_framework.training.state import Progress, Rate, StepReport
+from elmo_framework.training.state import StepReport, Throughput, TrainingState
 from elmo_framework.training.trainer import Trainer
 
 _WARM_UP, _MEASURED = 5, 20
@@ -21,7 +22,7 @@ _WORTH_SAYING = 60.0
 
 
 @final
-class Estimate(Observer):
+class Estimate(Callback):
     """Says what a training takes; silent about one that is over before it can be measured.
 
     Args:
@@ -31,9 +32,9 @@ class Estimate(Observer):
     def __init__(self, trainer: Trainer) -> None:
         self._trainer = trainer
         self._num_steps: int | None = None
-        self._first, self._rate = 0, Rate()
+        self._first, self._rate = 0, Throughput()
 
-    def start(self, progress: Progress) -> None:
+    def start(self, progress: TrainingState) -> None:
         """Say how much there is to hold and to read."""
         self._first, self._num_steps = progress.step, self._trainer.num_steps
         if self._num_steps is not None and self._num_steps <= _WARM_UP + _MEASURED:
@@ -43,9 +44,10 @@ class Estimate(Observer):
         # Beside each weight that is trained are its gradient and what the optimizer keeps.
         copies = 1 + _numbers_kept(self._trainer.options.optimizer)
         num_bytes += copies * sum(held.nbytes for held in trained)
-        say(
+        console.info(
             f"to train: {plural(sum(held.numel() for held in trained), 'parameter')}; "
-            f"{show_size(num_bytes)} for weights, gradients and optimizer, beside the activations"
+            f"{format_bytes(num_bytes)} for weights, gradients and optimizer, "
+            "beside the activations"
             f"{self._amount()}"
         )
 
@@ -54,7 +56,7 @@ class Estimate(Observer):
         done = report.step - self._first
         self._rate.count(report)
         if done == _WARM_UP:
-            self._rate = Rate()
+            self._rate = Throughput()
         elif done == _WARM_UP + _MEASURED:
             self._say_rate(report)
 
@@ -75,7 +77,7 @@ class Estimate(Observer):
         if left is None or left < _WORTH_SAYING:
             return
         end = datetime.now().astimezone() + timedelta(seconds=left)
-        say(
+        console.info(
             f"at {self._rate.tokens_per_second:,.0f} tokens/s: {timedelta(seconds=round(left))} "
             f"left, until {end:%a %d %b %H:%M}, evaluations and checkpoints not counted"
             f"{_peak(self._trainer.device)}"
@@ -105,4 +107,4 @@ def _numbers_kept(optimizer: Optimizer) -> int:
 def _peak(device: torch.device) -> str:
     if device.type != "cuda":
         return ""
-    return f"; {show_size(torch.cuda.max_memory_allocated(device))} of its memory in use at most"
+    return f"; {format_bytes(torch.cuda.max_memory_allocated(device))} of its memory in use at most"

@@ -94,7 +94,7 @@ class Evaluator:
                 is_done = number < size
                 yield batch
 
-    def rehearse(self, model: Model[Any]) -> None:
+    def sanity_check(self, model: Model[Any]) -> None:
         """Make every batch and score the first, so that what would fail later fails now.
 
         Of data with fewer batches than there are processes, none may be left for this one.

@@ -11,7 +11,7 @@ from annotated_types import Gt, Lt
 from elmo_framework.config.patterns import Regex
 from elmo_framework.config.registry import Registrable
 from elmo_framework.config.types import Count, CountOrZero, Default, Lazy
-from elmo_framework.training.callback import Observer
+from elmo_framework.training.callback import Callback
 from elmo_framework.training.optimizer import Optimizer
 from elmo_framework.training.schedule import Schedule
 
@@ -19,7 +19,7 @@ Minutes = Annotated[float, Gt(0)]
 
 
 @dataclass(frozen=True)
-class Every:
+class Interval:
     """When something is due: whatever of the three comes first.
 
     Attributes:
@@ -45,7 +45,7 @@ class MovingAverage:
 
 
 @dataclass(frozen=True)
-class Keeping:
+class CheckpointPolicy:
     """Which checkpoints are written and kept.
 
     Attributes:
@@ -54,7 +54,7 @@ class Keeping:
     """
 
     keep_most_recent_by_count: Count = 2
-    save_every: Annotated[Every, Default({})] = Every()
+    save_every: Annotated[Interval, Default({})] = Interval()
 
 
 class TrainerOptions(Registrable, ABC):
@@ -86,7 +86,7 @@ class GradientDescent(TrainerOptions):
         num_gradient_accumulation_steps: batches whose gradients are averaged for one update.
         moving_average: an average of the weights to evaluate with and to keep.
         checkpointer: which checkpoints are kept.
-        callbacks: observers of the training; they read and never steer.
+        callbacks: callbacks of the training; they read and never steer.
         device: `auto` takes a GPU if there is one.
         precision: `bfloat16` runs the products of the forward pass in that type.
         no_grad: regular expressions; parameters with a matching name are not trained.
@@ -94,9 +94,9 @@ class GradientDescent(TrainerOptions):
 
     optimizer: Annotated[Optimizer, Default("adam")]
     learning_rate_scheduler: Annotated[Schedule, Default("constant")]
-    callbacks: Annotated[list[Lazy[Observer]], Default(["tensorboard"])]
-    evaluate_every: Annotated[Every, Default({"epochs": 1})]
-    checkpointer: Annotated[Keeping, Default({})]
+    callbacks: Annotated[list[Lazy[Callback]], Default(["tensorboard"])]
+    evaluate_every: Annotated[Interval, Default({"epochs": 1})]
+    checkpointer: Annotated[CheckpointPolicy, Default({})]
     num_epochs: Count | None = 20
     num_steps: Count | None = None
     max_minutes: Minutes | None = None

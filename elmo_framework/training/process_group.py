@@ -23,7 +23,7 @@ from torch import nn
 from torch.distributed.rendezvous import rendezvous
 from torch.nn.parallel import DistributedDataParallel
 
-from elmo_framework.data.source import Share
+from elmo_framework.data.source import Rank
 from elmo_framework.errors import RunError, StoppedError, allowed
 from elmo_framework.training.interrupt import ignore_termination
 
@@ -53,22 +53,22 @@ class ProcessGroup:
     """One process among `world_size`; alone, everything it does is local.
 
     Args:
-        share: the number of this process, and how many there are.
+        rank: the number of this process, and how many there are.
     """
 
-    def __init__(self, share: Share) -> None:
-        self.share = share
+    def __init__(self, rank: Rank) -> None:
+        self.rank = rank
         self._averaging: list[DistributedDataParallel] = []
 
     @property
     def is_first(self) -> bool:
         """Whether this process writes files and talks to the user."""
-        return self.share.rank == 0
+        return self.rank.index == 0
 
     @property
     def is_alone(self) -> bool:
         """Whether there is no other process."""
-        return self.share.world_size == 1
+        return self.rank.world_size == 1
 
     def sum(self, sums: Mapping[str, float]) -> dict[str, float]:
         """Add up sums by name over the processes, which may hold different names."""
@@ -81,7 +81,7 @@ class ProcessGroup:
         """Return every process's value, by rank."""
         if self.is_alone:
             return [value]
-        gathered: list[Any] = [None] * self.share.world_size
+        gathered: list[Any] = [None] * self.rank.world_size
         dist.all_gather_object(gathered, value)
         return gathered
 
@@ -89,7 +89,7 @@ class ProcessGroup:
         """Return every process's value, by rank, on the first; nothing on the others."""
         if self.is_alone:
             return [value]
-        gathered: list[Any] = [None] * self.share.world_size if self.is_first else []
+        gathered: list[Any] = [None] * self.rank.world_size if self.is_first else []
         dist.gather_object(value, gathered or None, dst=0)
         return gathered
 
@@ -144,15 +144,15 @@ def process_group(device: torch.device, *, to_go_on: str) -> Iterator[ProcessGro
         RunError: the environment variables make no sense, the processes do not find each other, or
             another of them has ended.
     """
-    share = Share(_environment("RANK", 0), _environment("WORLD_SIZE", 1))
-    if share.world_size == 1:
-        yield ProcessGroup(share)
+    rank = Rank(_environment("RANK", 0), _environment("WORLD_SIZE", 1))
+    if rank.world_size == 1:
+        yield ProcessGroup(rank)
         return
     if device.type == "cuda":
         torch.cuda.set_device(device)
-    _join("nccl" if device.type == "cuda" else "gloo", share)
-    group = ProcessGroup(share)
-    others = group.gather(Peer(share.rank, platform.node(), os.getpid()))
+    _join("nccl" if device.type == "cuda" else "gloo", rank)
+    group = ProcessGroup(rank)
+    others = group.gather(Peer(rank.index, platform.node(), os.getpid()))
     try:
         yield group
     except StoppedError:
@@ -163,14 +163,14 @@ def process_group(device: torch.device, *, to_go_on: str) -> Iterator[ProcessGro
         if missed is None:
             raise
         raise RunError(
-            f"process {share.rank} of {share.world_size} cannot go on without {missed}; {to_go_on}"
+            f"process {rank.index} of {rank.world_size} cannot go on without {missed}; {to_go_on}"
         ) from error
     finally:
         group.release()
         dist.destroy_process_group()
 
 
-def _join(backend: str, share: Share) -> None:
+def _join(backend: str, rank: Rank) -> None:
     """Connect to the other processes.
 
     Raises:
@@ -180,20 +180,20 @@ def _join(backend: str, share: Share) -> None:
     longest = _LONGEST_JOIN_OF_TORCHRUN if has_place else _LONGEST_JOIN
     try:
         store, _, _ = next(rendezvous("env://", timeout=longest))
-        store.set(f"process {share.rank}", "")
-        store.wait([f"process {rank}" for rank in range(share.world_size)], _LONGEST_JOIN)
+        store.set(f"process {rank.index}", "")
+        store.wait([f"process {rank}" for rank in range(rank.world_size)], _LONGEST_JOIN)
         store.set_timeout(_LONGEST_WAIT)
         dist.init_process_group(
             backend,
             store=store,
-            rank=share.rank,
-            world_size=share.world_size,
+            rank=rank.index,
+            world_size=rank.world_size,
             timeout=_LONGEST_WAIT,
         )
     except (dist.DistError, ValueError) as error:
         reason = str(error).partition("\n")[0]
         raise RunError(
-            f"process {share.rank} of {share.world_size} cannot join the others: {reason}"
+            f"process {rank.index} of {rank.world_size} cannot join the others: {reason}"
         ) from error
 
 

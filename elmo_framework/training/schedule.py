@@ -20,7 +20,7 @@ from elmo_framework.config.types import MAX_COUNT, Count, CountOrZero, Dim
 
 
 @dataclass(frozen=True)
-class Moment:
+class ScheduleState:
     """How far training is.
 
     Attributes:
@@ -49,7 +49,7 @@ class Schedule(Registrable, ABC):
     needs_scores = False
 
     @abstractmethod
-    def multiplier(self, moment: Moment) -> float:
+    def multiplier(self, moment: ScheduleState) -> float:
         """Return the factor for the update that comes next."""
 
 
@@ -58,7 +58,7 @@ class Schedule(Registrable, ABC):
 class ConstantSchedule(Schedule):
     """The learning rate as the optimizer has it."""
 
-    def multiplier(self, moment: Moment) -> float:
+    def multiplier(self, moment: ScheduleState) -> float:
         """Return 1."""
         return 1.0
 
@@ -77,7 +77,7 @@ class LinearWithWarmupSchedule(Schedule):
 
     warmup_steps: CountOrZero = 0
 
-    def multiplier(self, moment: Moment) -> float:
+    def multiplier(self, moment: ScheduleState) -> float:
         """Return the factor of the triangle."""
         if moment.step < self.warmup_steps:
             return (moment.step + 1) / self.warmup_steps
@@ -98,7 +98,7 @@ class ConstantWithWarmupSchedule(Schedule):
 
     warmup_steps: CountOrZero = 0
 
-    def multiplier(self, moment: Moment) -> float:
+    def multiplier(self, moment: ScheduleState) -> float:
         """Return the share of the warm-up that is done."""
         return min(1.0, (moment.step + 1) / max(1, self.warmup_steps))
 
@@ -117,7 +117,7 @@ class CosineWithWarmupSchedule(Schedule):
 
     warmup_steps: CountOrZero = 0
 
-    def multiplier(self, moment: Moment) -> float:
+    def multiplier(self, moment: ScheduleState) -> float:
         """Return the factor of the curve."""
         if moment.step < self.warmup_steps:
             return (moment.step + 1) / self.warmup_steps
@@ -142,7 +142,7 @@ class NoamSchedule(Schedule):
     warmup_steps: Count
     factor: Annotated[float, Gt(0)] = 1.0
 
-    def multiplier(self, moment: Moment) -> float:
+    def multiplier(self, moment: ScheduleState) -> float:
         """Return the factor of the equation."""
         step = moment.step + 1
         slope = min(step**-0.5, step * self.warmup_steps**-1.5)
@@ -161,7 +161,7 @@ class ExponentialSchedule(Schedule):
 
     gamma: Annotated[float, Gt(0)]
 
-    def multiplier(self, moment: Moment) -> float:
+    def multiplier(self, moment: ScheduleState) -> float:
         """Return gamma to the power of the epoch."""
         return float(self.gamma**moment.epoch)
 
@@ -184,7 +184,7 @@ class ReduceOnPlateauSchedule(Schedule):
     patience: CountOrZero = 10
     threshold: Annotated[float, Ge(0)] = 1e-4
 
-    def multiplier(self, moment: Moment) -> float:
+    def multiplier(self, moment: ScheduleState) -> float:
         """Return the factor after the reductions that the scores ask for."""
         best, waited, reductions = -math.inf, 0, 0
         for score in moment.scores:
@@ -211,7 +211,7 @@ class SlantedTriangularSchedule(Schedule):
     cut_frac: Annotated[float, Gt(0), Lt(1)] = 0.1
     ratio: Annotated[int, Gt(1), Le(MAX_COUNT)] = 32
 
-    def multiplier(self, moment: Moment) -> float:
+    def multiplier(self, moment: ScheduleState) -> float:
         """Return the factor of the equation."""
         assert moment.num_steps is not None
         cut = max(1, int(moment.num_steps * self.cut_frac))
@@ -238,7 +238,7 @@ class MultiStepSchedule(Schedule):
         if any(later <= earlier for earlier, later in pairwise(self.milestones)):
             raise ValueError(f"milestones are not in ascending order: {self.milestones}")
 
-    def multiplier(self, moment: Moment) -> float:
+    def multiplier(self, moment: ScheduleState) -> float:
         """Return gamma to the power of the milestones that are passed."""
         passed = sum(milestone <= moment.epoch for milestone in self.milestones)
         return float(self.gamma**passed)

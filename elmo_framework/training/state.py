@@ -10,7 +10,7 @@ from torch import Tensor
 
 
 @dataclass(frozen=True)
-class Progress:
+class TrainingState:
     """How far a training is.
 
     Attributes:
@@ -50,14 +50,14 @@ class Progress:
         """How many evaluations there were after the best one."""
         return len(self.scores) - 1 - self.scores.index(max(self.scores)) if self.scores else 0
 
-    def after_step(self, *, seconds: float, is_epoch_end: bool) -> Progress:
+    def after_step(self, *, seconds: float, is_epoch_end: bool) -> TrainingState:
         """Return the progress after one more update."""
         epochs = self.epochs + is_epoch_end
         return replace(self, step=self.step + 1, epochs=epochs, seconds=seconds)
 
     def after_evaluation(
         self, scores: Mapping[str, float], *, metric: str, seconds: float
-    ) -> Progress:
+    ) -> TrainingState:
         """Return the progress after an evaluation.
 
         Args:
@@ -83,7 +83,7 @@ class Progress:
         return {**vars(self), "scores": list(self.scores)}
 
     @classmethod
-    def from_json(cls, written: Mapping[str, Any]) -> Progress:
+    def from_json(cls, written: Mapping[str, Any]) -> TrainingState:
         """Read what `to_json` returned, also where an earlier version wrote 0 for no best step."""
         scores = tuple(written["scores"])
         return cls(
@@ -93,7 +93,7 @@ class Progress:
 
 @dataclass(frozen=True)
 class StepReport:
-    """One update, as observers see it.
+    """One update, as callbacks see it.
 
     Attributes:
         step: updates made, this one included.
@@ -123,7 +123,7 @@ class StepReport:
     penalty: Tensor | None = None
 
 
-class Rate:
+class Throughput:
     """Tokens a second, over the updates that are counted.
 
     Attributes:
@@ -144,7 +144,7 @@ class Rate:
         return self._num_tokens / max(self.seconds, 1e-9)
 
 
-class StepFigures:
+class StepMetrics:
     """Gives figures every few updates; those between are not asked for, as a GPU would wait.
 
     Args:
@@ -152,7 +152,7 @@ class StepFigures:
     """
 
     def __init__(self, interval: int) -> None:
-        self._interval, self._rate = interval, Rate()
+        self._interval, self._rate = interval, Throughput()
 
     def of(self, report: StepReport) -> dict[str, float] | None:
         """Return loss, gradient norm, learning rate and tokens a second where they are due.
@@ -169,5 +169,5 @@ class StepFigures:
             "learning_rate": report.learning_rate,
             "tokens_per_second": self._rate.tokens_per_second,
         }
-        self._rate = Rate()
+        self._rate = Throughput()
         return figures

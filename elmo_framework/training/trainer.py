@@ -17,21 +17,21 @@ from elmo_framework.data.source import BatchSource
 from elmo_framework.errors import RunError, StoppedError
 from elmo_framework.model.model import Model
 from elmo_framework.model.weights import load_weights
-from elmo_framework.training.callback import Observers
+from elmo_framework.training.callback import Callbacks
 from elmo_framework.training.checkpointer import Checkpointer, Snapshot
 from elmo_framework.training.evaluator import Evaluator, autocast, require_score
 from elmo_framework.training.interrupt import Interrupt, StopRequestedError
 from elmo_framework.training.moving_average import AveragedWeights
-from elmo_framework.training.options import Every, GradientDescent
+from elmo_framework.training.options import GradientDescent, Interval
 from elmo_framework.training.process_group import SYNC_INTERVAL, ProcessGroup, local_gradients
-from elmo_framework.training.schedule import Moment
+from elmo_framework.training.schedule import ScheduleState
 from elmo_framework.training.seeds import generator_states, load_generator_states
 from elmo_framework.training.sparse_gradients import (
     allow_sparse_gradients,
     clip_norm,
     clip_values,
 )
-from elmo_framework.training.state import Progress, StepReport
+from elmo_framework.training.state import StepReport, TrainingState
 
 
 @dataclass(frozen=True)
@@ -43,7 +43,7 @@ class TrainingResult:
         reason: what ended it.
     """
 
-    progress: Progress
+    progress: TrainingState
     reason: str
 
 
@@ -79,7 +79,7 @@ class Trainer:
         self.options, self.model, self.optimizer = options, model, optimizer
         self.source, self.evaluator, self.average = source, evaluator, average
         self.group, self.device = group, device
-        self.progress = Progress()
+        self.progress = TrainingState()
         allow_sparse_gradients(model, optimizer, device, is_alone=group.is_alone)
         self._trainable: nn.Module = group.trainable(model)
         self._parameters = [held for held in model.parameters() if held.requires_grad]
@@ -104,13 +104,13 @@ class Trainer:
         return math.ceil(num_batches / self.options.num_gradient_accumulation_steps)
 
     def run(
-        self, checkpointer: Checkpointer, observers: Observers, interrupt: Interrupt
+        self, checkpointer: Checkpointer, callbacks: Callbacks, interrupt: Interrupt
     ) -> TrainingResult:
         """Train to the end, from the last checkpoint if there is one.
 
         Args:
             checkpointer: where training goes on from, and writes to.
-            observers: are told what happens.
+            callbacks: are told what happens.
             interrupt: tells when the user wants to stop.
 
         Raises:
@@ -119,22 +119,22 @@ class Trainer:
             StoppedError: the user asked for a stop; a checkpoint has been written.
         """
         self._restore(checkpointer)
-        observers.start(self.progress)
+        callbacks.start(self.progress)
         if self._is_evaluation_due_at_start:
-            self._evaluate(checkpointer, observers, interrupt)
+            self._evaluate(checkpointer, callbacks, interrupt)
             self._save(checkpointer)
         for report in self.steps():
-            observers.step(report)
+            callbacks.step(report)
             is_evaluated = self._is_evaluation_due(report) or self._is_finished
             is_saved = is_evaluated or self._is_save_due(report)
             if is_saved:
-                self._require_sound(report)
+                self._check_finite(report)
                 began = self._seconds()
                 if is_evaluated:
-                    self._evaluate(checkpointer, observers, interrupt)
+                    self._evaluate(checkpointer, callbacks, interrupt)
                 self._save(checkpointer)
                 self._update_began += self._seconds() - began
-            self._obey(interrupt, checkpointer, is_saved=is_saved)
+            self._check_interrupt(interrupt, checkpointer, is_saved=is_saved)
         is_out = self._is_out_of_patience()
         reason = "no better score for some time" if is_out else "the limit of training is reached"
         return TrainingResult(self.progress, reason)
@@ -142,7 +142,7 @@ class Trainer:
     def steps(self) -> Iterator[StepReport]:
         """Make updates until a limit is reached; yield a report after each."""
         self.model.train()
-        self._is_finished = self._is_at_limit()
+        self._is_finished = self._is_done()
         self._update_began = self._seconds()
         while not self._is_finished:
             for batches in grouped(
@@ -154,7 +154,7 @@ class Trainer:
                 self.progress = self.progress.after_step(
                     seconds=self._seconds(), is_epoch_end=self.source.is_at_epoch_end
                 )
-                self._is_finished = self._is_at_limit()
+                self._is_finished = self._is_done()
                 report = self._report(batches, loss, penalty, gradient_norm, rate)
                 self._update_began = self.progress.seconds
                 yield report
@@ -198,7 +198,7 @@ class Trainer:
         progress, num_steps = self.progress, self.num_steps
         # A limit in updates is the same for any number of processes.
         offset = 0 if num_steps == self.options.num_steps else progress.step_offset
-        moment = Moment(
+        moment = ScheduleState(
             step=progress.step + offset,
             num_steps=None if num_steps is None else num_steps + offset,
             epoch=progress.epochs,
@@ -225,22 +225,22 @@ class Trainer:
             loss=loss,
             gradient_norm=gradient_norm,
             learning_rate=rate,
-            num_tokens=self.group.share.world_size * sum(batch.num_tokens for batch in batches),
+            num_tokens=self.group.rank.world_size * sum(batch.num_tokens for batch in batches),
             seconds=self.progress.seconds,
             update_seconds=self.progress.seconds - self._update_began,
             title=batches[-1].title,
             penalty=penalty,
         )
-        if self._is_look_due:
-            self._require_sound(report)
+        if self._should_sync:
+            self._check_finite(report)
         return report
 
     @property
-    def _is_look_due(self) -> bool:
+    def _should_sync(self) -> bool:
         """Whether to ask now for what a GPU would have to be waited for."""
         return self.device.type == "cpu" or self.progress.step % SYNC_INTERVAL == 0
 
-    def _require_sound(self, report: StepReport) -> None:
+    def _check_finite(self, report: StepReport) -> None:
         """Stop at a loss or a gradient that is no number, before anything of it is saved."""
         for name, value in (("loss", report.loss), ("gradient norm", report.gradient_norm)):
             if not math.isfinite(value):
@@ -250,9 +250,9 @@ class Trainer:
                 )
 
     def _evaluate(
-        self, checkpointer: Checkpointer, observers: Observers, interrupt: Interrupt
+        self, checkpointer: Checkpointer, callbacks: Callbacks, interrupt: Interrupt
     ) -> None:
-        """Score the model on the validation data and tell the observers.
+        """Score the model on the validation data and tell the callbacks.
 
         Raises:
             StoppedError: the user asked for a stop; the checkpoint records that this is due.
@@ -280,9 +280,9 @@ class Trainer:
         self.progress = self.progress.after_evaluation(
             scores, metric=metric, seconds=self._evaluated_at
         )
-        observers.scores(self.progress, {**scores, **self.model.gauges()})
+        callbacks.scores(self.progress, {**scores, **self.model.gauges()})
 
-    def _is_due(self, every: Every, report: StepReport, last: float) -> bool:
+    def _is_due(self, every: Interval, report: StepReport, last: float) -> bool:
         """Tell whether something is due after this update, that was last done at a time."""
         if every.steps is not None and report.step % every.steps == 0:
             return True
@@ -303,7 +303,7 @@ class Trainer:
     def _is_save_due(self, report: StepReport) -> bool:
         return self._is_due(self.options.checkpointer.save_every, report, self._saved_at)
 
-    def _is_at_limit(self) -> bool:
+    def _is_done(self) -> bool:
         """Tell whether training ends here; the clock is looked at once a step."""
         options, progress = self.options, self.progress
         if options.num_steps is not None and progress.step >= options.num_steps:
@@ -317,7 +317,7 @@ class Trainer:
 
     def _has_passed(self, minutes: float, *, since: float) -> bool:
         """Tell whether time has passed, by the clock of the first process."""
-        if not (self.group.is_alone or self._is_look_due):
+        if not (self.group.is_alone or self._should_sync):
             return False
         return bool(self.group.first(self._seconds() - since >= 60 * minutes))
 
@@ -327,9 +327,11 @@ class Trainer:
             self.progress.evaluations_without_improvement >= max(1, patience)
         )
 
-    def _obey(self, interrupt: Interrupt, checkpointer: Checkpointer, *, is_saved: bool) -> None:
+    def _check_interrupt(
+        self, interrupt: Interrupt, checkpointer: Checkpointer, *, is_saved: bool
+    ) -> None:
         """Stop if the user asks for it; processes ask each other where a look is due."""
-        if not (self.group.is_alone or self._is_look_due):
+        if not (self.group.is_alone or self._should_sync):
             return
         asked = next(filter(None, self.group.gather(interrupt.signal_name)), None)
         if asked is not None:
@@ -363,7 +365,7 @@ class Trainer:
                     "source": self.source.state_dict(),
                     "carried": self.model.carried_state(),
                 },
-                num_processes=self.group.share.world_size,
+                num_processes=self.group.rank.world_size,
             )
         )
 
@@ -379,7 +381,7 @@ class Trainer:
         self.average.load_state_dict(snapshot.average)
         self.optimizer.load_state_dict(dict(snapshot.training))
         local = snapshot.local
-        if snapshot.num_processes != self.group.share.world_size:
+        if snapshot.num_processes != self.group.rank.world_size:
             # The rows of other processes are not those of these: states and chances start anew.
             self.source.load_state_of_others(local["source"], snapshot.num_processes)
             self.progress = replace(self.progress, step_offset=self._step_offset())

@@ -10,7 +10,7 @@ from annotated_types import Gt
 
 from elmo_framework.config.types import Default
 from elmo_framework.data.formats.file_format import FileFormat
-from elmo_framework.data.formats.text_files import at_least_one, filled_lines, placed
+from elmo_framework.data.formats.text_files import error_context, nonblank_lines, require_nonempty
 from elmo_framework.data.inputs import PredictionInput
 from elmo_framework.data.reader import DatasetReader, FileReader
 from elmo_framework.data.tokenizer import Tokenizer
@@ -45,7 +45,7 @@ class TsvTextReader(FileReader[ClassifiedText]):
     def examples(self, file: Path) -> Iterator[ClassifiedText]:
         """Yield the texts of a file."""
         for number, line in self._lines(file):
-            with placed(file, number):
+            with error_context(file, number):
                 text = self._text(line)
             yield text
 
@@ -53,16 +53,16 @@ class TsvTextReader(FileReader[ClassifiedText]):
         """Yield the texts of a file for `elmo predict`; the column of labels may be missing."""
         for number, line in self._lines(file):
             text, *others = line.split("\t")
-            with placed(file, number):
+            with error_context(file, number):
                 example = ClassifiedText(self._words(text), None)
             fields = {"label": others[0].strip()} if others else {}
             yield PredictionInput(example, fields)
 
     def _lines(self, file: Path) -> Iterator[tuple[int, str]]:
-        lines = filled_lines(file)
+        lines = nonblank_lines(file)
         if self._has_header:
             next(lines)
-        return at_least_one(lines, "there is no text below the header", file)
+        return require_nonempty(lines, "there is no text below the header", file)
 
     def _text(self, line: str) -> ClassifiedText:
         columns = line.split("\t")

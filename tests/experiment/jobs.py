@@ -12,7 +12,7 @@ from typing import Any, final
 
 from elmo_framework.commands.main import main
 from elmo_framework.config.types import Injected
-from elmo_framework.training.callback import Observer
+from elmo_framework.training.callback import Callback
 from elmo_framework.training.state import StepReport
 
 ROOT = Path(__file__).parents[2]
@@ -52,8 +52,8 @@ _SECONDS_TO_END = 40.0
 
 
 @final
-@Observer.register("signal_once")
-class SignalOnce(Observer):
+@Callback.register("signal_once")
+class SignalOnce(Callback):
     """Sends its own process a signal after an update, the first time that it comes there.
 
     Args:
@@ -73,8 +73,8 @@ class SignalOnce(Observer):
 
 
 @final
-@Observer.register("terminate_job")
-class TerminateJob(Observer):
+@Callback.register("terminate_job")
+class TerminateJob(Callback):
     """Sends SIGTERM as schedulers do: to each process of the job, also to `torchrun`.
 
     Args:

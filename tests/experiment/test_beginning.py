@@ -11,8 +11,8 @@ import pytest
 import torch
 
 from elmo_framework.errors import RunError
-from elmo_framework.experiment.experiment import Beginning
-from elmo_framework.experiment.init_from import load_first_weights
+from elmo_framework.experiment.experiment import InitFrom
+from elmo_framework.experiment.init_from import load_initial_weights
 from tests.experiment.jobs import PRETRAINING, evaluations, train
 from tests.unit.training.toy import ToyModel
 
@@ -114,7 +114,7 @@ def test_what_does_not_fit_is_refused(
 
 def test_a_model_of_another_kind_goes_on_from_runs_only(bilm: Path) -> None:
     with pytest.raises(RunError, match="a ToyModel can go on from a run only"):
-        load_first_weights(Beginning(bilm / "bilm"), ToyModel())
+        load_initial_weights(InitFrom(bilm / "bilm"), ToyModel())
 
 
 def test_a_run_without_weights_is_nothing_to_go_on_from(bilm: Path, tmp_path: Path) -> None:
@@ -122,7 +122,7 @@ def test_a_run_without_weights_is_nothing_to_go_on_from(bilm: Path, tmp_path: Pa
     run.mkdir()
     shutil.copy(bilm / "filled_config.json", run)
     with pytest.raises(RunError) as caught:
-        load_first_weights(Beginning(run), ToyModel())
+        load_initial_weights(InitFrom(run), ToyModel())
     assert str(caught.value) == (
         f"init_from: the run {run} has no weights: neither weights.safetensors nor a checkpoint"
     )

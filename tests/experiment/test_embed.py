@@ -17,7 +17,7 @@ from elmo_framework.bilm.files.load import bilm_files, read_bilm
 from elmo_framework.commands.main import main
 from elmo_framework.embedders.elmo import ElmoTokenEmbedder
 from elmo_framework.layers.frozen import FrozenBiLm
-from elmo_framework.layers.layer_encoder import LayerReader
+from elmo_framework.layers.layer_encoder import LayerEncoder
 from tests.experiment.jobs import DATA
 from tests.numpy_bilm import NumpyBiLm
 from tests.two_processes import in_two_processes
@@ -69,7 +69,7 @@ def test_the_mix_is_that_of_the_task_model(bilm: Path, tagger: Path, tmp_path: P
     assert main(["embed", str(bilm), str(text), "--output-file", out, "--layers", layers]) == 0
     modules = load(tagger, device="cpu").model.modules()
     (mix,) = [module.mix for module in modules if isinstance(module, ElmoTokenEmbedder)]
-    reader = LayerReader(FrozenBiLm(read_bilm(bilm_files(bilm))))
+    reader = LayerEncoder(FrozenBiLm(read_bilm(bilm_files(bilm))))
     read = next(reader.read([["Anna", "left", "Lisbon", "."]])).layers
     with torch.no_grad():
         expected = mix(read[:, None], torch.ones(1, 6, dtype=torch.bool))[0, 1:-1]

@@ -16,7 +16,7 @@ from safetensors.torch import load_file
 
 from elmo_framework import load
 from elmo_framework.commands.main import main
-from elmo_framework.data.batches import Batches
+from elmo_framework.data.batches import BucketDataLoader
 from elmo_framework.data.tokenizer import WhitespaceTokenizer
 from elmo_framework.errors import DataError, RunError
 from elmo_framework.io.files import digest
@@ -186,7 +186,7 @@ def test_a_format_of_predictions_needs_their_file(
 
 def test_predictions_stand_in_the_order_of_the_file(tagger: Path) -> None:
     run = load(tagger)
-    run.experiment.evaluation_loader = Batches(batch_size=7, bucketing=True)
+    run.experiment.evaluation_loader = BucketDataLoader(batch_size=7, bucketing=True)
     examples = list(run.experiment.evaluation_reader.read(DATA / "valid.txt"))
 
     scored = run.score(DATA / "valid.txt")

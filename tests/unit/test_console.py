@@ -5,7 +5,7 @@ import itertools
 import pytest
 
 from elmo_framework import console
-from elmo_framework.console import Progress, plural, plural_of, render_table, say
+from elmo_framework.console import ProgressBar, plural, plural_of, render_table
 
 
 class Clock:
@@ -33,7 +33,7 @@ def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
 def lines_of_work(clock: Clock, *, seconds: float, steps: int) -> list[str]:
     """What is written while each of some steps takes so long."""
     stream = io.StringIO()
-    with Progress("training", total=10 * steps, unit="token", stream=stream) as progress:
+    with ProgressBar("training", total=10 * steps, unit="token", stream=stream) as progress:
         for step in range(steps):
             clock.now += seconds
             progress.advance(10, note=f"loss {step}")
@@ -49,7 +49,7 @@ def test_outside_a_terminal_the_first_and_the_last_line_are_always_written(clock
 
 def test_work_that_ends_before_the_delay_shows_nothing(clock: Clock) -> None:
     stream = io.StringIO()
-    with Progress("embedding", total=20, stream=stream, delay=5) as progress:
+    with ProgressBar("embedding", total=20, stream=stream, delay=5) as progress:
         clock.now += 4
         progress.advance(10)
         assert stream.getvalue() == ""
@@ -58,7 +58,7 @@ def test_work_that_ends_before_the_delay_shows_nothing(clock: Clock) -> None:
 
 def test_delayed_progress_counts_from_the_start(clock: Clock) -> None:
     stream = io.StringIO()
-    with Progress("embedding", total=20, unit="line", stream=stream, delay=5) as progress:
+    with ProgressBar("embedding", total=20, unit="line", stream=stream, delay=5) as progress:
         for _ in range(5):
             clock.now += 2
             progress.advance(4)
@@ -85,7 +85,7 @@ def test_lines_are_seldom_but_never_more_than_a_minute_apart(clock: Clock) -> No
 
 def test_one_unit_is_singular(clock: Clock) -> None:
     stream = io.StringIO()
-    with Progress("evaluating", total=1, unit="batch", stream=stream) as progress:
+    with ProgressBar("evaluating", total=1, unit="batch", stream=stream) as progress:
         clock.now += 0.5
         progress.advance()
     assert stream.getvalue().splitlines() == [
@@ -96,7 +96,7 @@ def test_one_unit_is_singular(clock: Clock) -> None:
 
 def test_what_came_before_a_restart_of_the_clock_is_left_out(clock: Clock) -> None:
     stream = io.StringIO()
-    with Progress("training", total=10, unit="step", stream=stream) as progress:
+    with ProgressBar("training", total=10, unit="step", stream=stream) as progress:
         clock.now += 3600
         progress.restart_clock()
         clock.now += 10
@@ -108,7 +108,7 @@ def test_what_came_before_a_restart_of_the_clock_is_left_out(clock: Clock) -> No
 
 def test_the_last_line_is_written_when_the_work_fails(clock: Clock) -> None:
     stream = io.StringIO()
-    progress = Progress("training", unit="token", stream=stream)
+    progress = ProgressBar("training", unit="token", stream=stream)
     with contextlib.suppress(KeyError), progress:
         progress.advance(3)
         raise KeyError
@@ -117,7 +117,7 @@ def test_the_last_line_is_written_when_the_work_fails(clock: Clock) -> None:
 
 def test_on_a_terminal_a_bar_is_drawn() -> None:
     stream = Terminal()
-    with Progress("training", total=10, unit="token", stream=stream) as progress:
+    with ProgressBar("training", total=10, unit="token", stream=stream) as progress:
         progress.advance(10, note="loss 3.2")
     shown = stream.getvalue()
     assert "training" in shown
@@ -126,7 +126,7 @@ def test_on_a_terminal_a_bar_is_drawn() -> None:
 
 
 def test_say_writes_to_standard_error(capsys: pytest.CaptureFixture[str]) -> None:
-    say("hello")
+    console.info("hello")
     assert capsys.readouterr() == ("", "hello\n")
 
 

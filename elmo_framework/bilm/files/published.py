@@ -14,7 +14,7 @@ from elmo_framework.errors import DataError, allowed
 from elmo_framework.io.download import local_file, local_path
 
 BiLmName: TypeAlias = Literal["mini", "small", "medium", "original", "original-5.5b"]
-BiLmPlace: TypeAlias = BiLmName | ReferencedPath
+BiLmLocation: TypeAlias = BiLmName | ReferencedPath
 """How a config names a biLM: by its name, or by the folder of it or of the run that trained it."""
 
 PACKAGED: dict[str, Path] = {"mini": Path(__file__).parents[1] / "mini"}
@@ -42,7 +42,7 @@ def weights_place(place: str | Path) -> str | Path:
     return _place(place, "weights.hdf5")
 
 
-def find_bilm(place: str | Path) -> BiLmFiles:
+def resolve_bilm(place: str | Path) -> BiLmFiles:
     """Return the files of a biLM, downloaded if they must be.
 
     Args:
@@ -75,7 +75,7 @@ def script_check(files: BiLmFiles) -> ScriptCheck:
 
 def _place(place: str | Path, kind: str) -> str | Path:
     name = str(place)
-    # A file of this name goes before it, as a folder does in `find_bilm`.
+    # A file of this name goes before it, as a folder does in `resolve_bilm`.
     if name not in (*PACKAGED, *PUBLISHED) or Path(place).exists():
         return place
     if name in PACKAGED:

@@ -43,7 +43,7 @@ class Comment(NamedTuple):
     text: str
 
 
-class Block(NamedTuple):
+class ColumnBlock(NamedTuple):
     """The rows of a sentence, and the comments between them and the sentence before."""
 
     rows: list[Row]
@@ -104,7 +104,7 @@ def read_blocks(
     comment: str | None = None,
     width: int | None = None,
     min_width: int = 1,
-) -> Iterator[Block]:
+) -> Iterator[ColumnBlock]:
     """Yield the sentences of a file; a blank line ends one, and so does a comment.
 
     Args:
@@ -118,7 +118,7 @@ def read_blocks(
         DataError: the file cannot be read, a row is not as wide as that, or there is no sentence
             at all.
     """
-    is_empty, block = True, Block([], [])
+    is_empty, block = True, ColumnBlock([], [])
     for number, line in chain(read_lines(path), [(0, "")]):
         text = line.strip(" \t")
         is_comment = comment is not None and text.startswith(comment)
@@ -132,7 +132,7 @@ def read_blocks(
             continue
         if block.rows:
             yield block
-            is_empty, block = False, Block([], [])
+            is_empty, block = False, ColumnBlock([], [])
         if is_comment:
             block.comments.append(Comment(number, text))
     if is_empty:
@@ -160,7 +160,7 @@ def read_sentences(path: Path) -> Iterator[list[Row]]:
         yield rows
 
 
-def read_conllu(path: Path, *, width: int, number_column: int = 0) -> Iterator[Block]:
+def read_conllu(path: Path, *, width: int, number_column: int = 0) -> Iterator[ColumnBlock]:
     """Yield the words of each sentence of CoNLL-U, or of CoNLL-U Plus, and the comments before it.
 
     What is written as one word and counts as several (`1-2`) is passed over, and so are words that
@@ -179,10 +179,10 @@ def read_conllu(path: Path, *, width: int, number_column: int = 0) -> Iterator[B
         if words := [row for row in rows if _is_word(row, number_column, path)]:
             for expected, row in enumerate(words, start=1):
                 _check_number(row, expected, row.columns[number_column], path)
-            yield Block(words, comments)
+            yield ColumnBlock(words, comments)
 
 
-def conllu_metadata(block: Block) -> dict[str, str]:
+def conllu_metadata(block: ColumnBlock) -> dict[str, str]:
     """Return what the comments of a sentence say of it: `# sent_id = 3` is `{"sent_id": "3"}`."""
     parts = (comment.text.removeprefix("#").partition("=") for comment in block.comments)
     return {key.strip(): value.strip() for key, equals, value in parts if equals and key.strip()}

@@ -14,10 +14,10 @@ from elmo_framework.data.formats.columns import Row, check_width
 from elmo_framework.data.formats.compressed import data_suffix
 from elmo_framework.data.formats.text_files import (
     NO_EXAMPLE,
-    at_least_one,
-    filled_lines,
-    placed,
+    error_context,
+    nonblank_lines,
     read_lines,
+    require_nonempty,
 )
 from elmo_framework.data.tokenizer import Tokenizer
 from elmo_framework.errors import DataError, found, shown
@@ -60,7 +60,7 @@ class Record:
         Raises:
             DataError: there is none of that name.
         """
-        with placed(self.path, self.line):
+        with error_context(self.path, self.line):
             return value_of(self.values, name)
 
     def text(self, name: str) -> str:
@@ -69,7 +69,7 @@ class Record:
         Raises:
             DataError: there is none of that name, or it is no string.
         """
-        with placed(self.path, self.line):
+        with error_context(self.path, self.line):
             return string_of(self.values, name)
 
     def label(self, name: str) -> str:
@@ -96,7 +96,7 @@ class Record:
                 or it holds no word and must not be empty.
         """
         text = self.text(name)
-        with placed(self.path, self.line):
+        with error_context(self.path, self.line):
             words = tuple(tokenizer.words(text))
         if not (words or may_be_empty):
             raise self.error(f"{name!r} holds no word; remove the line")
@@ -131,8 +131,8 @@ def read_objects(path: Path) -> Iterator[Record]:
     Raises:
         DataError: a line is no object, or there is none.
     """
-    for number, line in filled_lines(path):
-        with placed(path, number):
+    for number, line in nonblank_lines(path):
+        with error_context(path, number):
             values = json_object(line)
         yield Record(values, path, number)
 
@@ -261,5 +261,5 @@ def _rows(path: Path, separator: Separator) -> Iterator[Record]:
     rows = (row for row in read_cells(path, separator) if row.columns)
     header = next(rows, None)
     names = () if header is None else column_names(header, path)
-    for row in at_least_one(rows, NO_EXAMPLE, path):
+    for row in require_nonempty(rows, NO_EXAMPLE, path):
         yield Record(dict(zip(names, row.columns, strict=True)), path, row.line)

@@ -99,17 +99,17 @@ def read_lines(path: Path) -> Iterator[tuple[int, str]]:
         yield from decoded_lines(decompressed(file, path), path)
 
 
-def filled_lines(path: Path) -> Iterator[tuple[int, str]]:
+def nonblank_lines(path: Path) -> Iterator[tuple[int, str]]:
     """Yield the lines that are not blank, as `read_lines` does.
 
     Raises:
         DataError: as there, or there is none.
     """
     lines = ((number, line) for number, line in read_lines(path) if line.strip())
-    return at_least_one(lines, NO_EXAMPLE, path)
+    return require_nonempty(lines, NO_EXAMPLE, path)
 
 
-def at_least_one(items: Iterable[ItemT], message: str, path: Path) -> Iterator[ItemT]:
+def require_nonempty(items: Iterable[ItemT], message: str, path: Path) -> Iterator[ItemT]:
     """Yield what was read from a path.
 
     Raises:
@@ -127,10 +127,10 @@ def parsed_lines(path: Path, parse: Callable[[str], ParsedT]) -> Iterator[Parsed
     """Yield what each line is parsed to that is not blank.
 
     Raises:
-        DataError: as of `filled_lines`, or `parse` refused a line.
+        DataError: as of `nonblank_lines`, or `parse` refused a line.
     """
-    for number, line in filled_lines(path):
-        with placed(path, number):
+    for number, line in nonblank_lines(path):
+        with error_context(path, number):
             held = parse(line)
         yield held
 
@@ -144,7 +144,7 @@ def spooled(stream: BinaryIO) -> Iterator[BinaryIO]:
 
 
 @contextmanager
-def placed(path: Path | None, line: int | None) -> Iterator[None]:
+def error_context(path: Path | None, line: int | None) -> Iterator[None]:
     """Say where in the data an error arose, where that is known.
 
     Raises:

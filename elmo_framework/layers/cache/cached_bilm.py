@@ -10,9 +10,10 @@ from weakref import WeakValueDictionary
 
 import torch
 
+from elmo_framework import console
 from elmo_framework.bilm.bilm import BiLm, BiLmOutput
 from elmo_framework.bilm.files.load import BiLmFiles, read_bilm, reference
-from elmo_framework.console import Progress, plural, say, show_size
+from elmo_framework.console import ProgressBar, format_bytes, plural
 from elmo_framework.data.text import TextBatch
 from elmo_framework.errors import DataError
 from elmo_framework.kernels.product import Precision
@@ -25,9 +26,9 @@ from elmo_framework.layers.cache.shards import (
     num_vectors,
     portions,
 )
-from elmo_framework.layers.cache.store import DTYPES, Contents, LayerStore
+from elmo_framework.layers.cache.store import DTYPES, CacheKey, LayerStore
 from elmo_framework.layers.frozen import FrozenBiLm, frozen_bilm
-from elmo_framework.layers.layer_encoder import LayerReader
+from elmo_framework.layers.layer_encoder import LayerEncoder
 
 CacheDtype: TypeAlias = Literal["float16", "float32"]
 
@@ -36,7 +37,7 @@ _SHARD_BYTES = 256 * 10**6
 
 
 @final
-class StoredBiLm:
+class CachedBiLm:
     """Gives the layers of batches from a store, and computes those of sentences not in it.
 
     The weights are loaded only when something is computed. Only `prepare` adds to the store.
@@ -69,7 +70,7 @@ class StoredBiLm:
         self._files, self._digest, self._in_memory = files, digest, in_memory
         self._precision = precision
         computed_in = str(torch.get_default_dtype()).removeprefix("torch.")
-        self._contents = Contents(
+        self._contents = CacheKey(
             digest,
             self.shape.num_layers,
             self.shape.output_dim,
@@ -78,7 +79,7 @@ class StoredBiLm:
         )
         self._last: tuple[TextBatch, BiLmOutput] | None = None
 
-    def __deepcopy__(self, memo: dict[int, Any]) -> StoredBiLm:
+    def __deepcopy__(self, memo: dict[int, Any]) -> CachedBiLm:
         """Return the same biLM, with the same store."""
         return self
 
@@ -135,7 +136,7 @@ class StoredBiLm:
         try:
             self._build_on_disk(wanted, device)
         except OSError as error:
-            say(f"{error}; layers that are not stored are computed for each batch")
+            console.info(f"{error}; layers that are not stored are computed for each batch")
 
     def _build_on_disk(self, wanted: Sequence[Words], device: torch.device) -> None:
         store = self._store
@@ -155,14 +156,14 @@ class StoredBiLm:
     ) -> None:
         """Compute layers a shard at a time; the weights are let go in the end."""
         num_tokens = sum(map(len, missing))
-        say(
+        console.info(
             f"layers of {plural(len(missing), 'sentence')} ({plural(num_tokens, 'word')}) are "
-            f"computed once and kept: {show_size(self._num_bytes(missing))}"
+            f"computed once and kept: {format_bytes(self._num_bytes(missing))}"
         )
-        reader = LayerReader(self._loaded(), device=device)
+        reader = LayerEncoder(self._loaded(), device=device)
         most = _SHARD_BYTES // self._contents.vector_bytes
         dtype = DTYPES[self._contents.dtype]
-        with Progress("computing layers", total=num_tokens, unit="word") as progress:
+        with ProgressBar("computing layers", total=num_tokens, unit="word") as progress:
             for portion in portions(missing, num_layers=self.shape.num_layers, most=most):
                 # So that a build that was killed goes on to the same bits.
                 reader.frozen.forget()
@@ -174,20 +175,20 @@ class StoredBiLm:
 
 
 _Key: TypeAlias = tuple[str, bool, CacheDtype, Precision, torch.device, torch.dtype]
-_held: WeakValueDictionary[_Key, StoredBiLm] = WeakValueDictionary()
+_held: WeakValueDictionary[_Key, CachedBiLm] = WeakValueDictionary()
 
 
-def stored_bilm(
+def cached_bilm(
     files: BiLmFiles, *, digest: str, in_memory: bool, dtype: CacheDtype, precision: Precision
-) -> StoredBiLm:
+) -> CachedBiLm:
     """Return the biLM of some files with its store; one that is in use is shared.
 
     Args:
         files: of the biLM.
         digest: of their content (`load.reference`).
-        in_memory: see `StoredBiLm`.
-        dtype: see `StoredBiLm`.
-        precision: see `StoredBiLm`.
+        in_memory: see `CachedBiLm`.
+        dtype: see `CachedBiLm`.
+        precision: see `CachedBiLm`.
 
     Raises:
         DataError: the options cannot be read.
@@ -196,7 +197,7 @@ def stored_bilm(
     key = digest, in_memory, dtype, precision, *where
     held = _held.get(key)
     if held is None:
-        held = StoredBiLm(
+        held = CachedBiLm(
             files, digest=digest, in_memory=in_memory, dtype=dtype, precision=precision
         )
         _held[key] = held
@@ -205,7 +206,7 @@ def stored_bilm(
 
 def _unpickled(
     files: BiLmFiles, digest: str, in_memory: bool, dtype: CacheDtype, precision: Precision
-) -> StoredBiLm:
+) -> CachedBiLm:
     """Return the biLM of a pickle.
 
     Raises:
@@ -215,4 +216,4 @@ def _unpickled(
         raise DataError(
             "another biLM is here now than when the model was saved", path=files.weights
         )
-    return stored_bilm(files, digest=digest, in_memory=in_memory, dtype=dtype, precision=precision)
+    return cached_bilm(files, digest=digest, in_memory=in_memory, dtype=dtype, precision=precision)

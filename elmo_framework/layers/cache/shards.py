@@ -14,11 +14,11 @@ from jaxtyping import Float
 from numpy.typing import NDArray
 from torch import Tensor
 
+from elmo_framework import console
 from elmo_framework.bilm.bilm import NUM_BOUNDARIES, BiLmOutput, framed_mask
-from elmo_framework.console import say
 from elmo_framework.data.text import TextBatch
 from elmo_framework.layers.cache.verified_blocks import VerifiedBlocks, verify_blocks
-from elmo_framework.layers.layer_encoder import LayerReader
+from elmo_framework.layers.layer_encoder import LayerEncoder
 
 Words: TypeAlias = Sequence[str]
 
@@ -87,7 +87,7 @@ def portions(sentences: Iterable[Words], *, num_layers: int, most: int) -> Itera
 
 
 def compute_shard(
-    reader: LayerReader,
+    reader: LayerEncoder,
     sentences: Sequence[Words],
     *,
     dtype: torch.dtype,
@@ -198,7 +198,7 @@ class Shards:
             pending += self._shards[owner].pending(own, self._num_layers)
         damage = verify_blocks(pending)
         for path, reason in damage.items():
-            say(f"{path.parent}: damaged: {reason}; its sentences are computed again")
+            console.info(f"{path.parent}: damaged: {reason}; its sentences are computed again")
             self.damaged.append(path.parent)
         if damage:
             self._shards = [

@@ -17,7 +17,8 @@ from typing import final
 import torch
 from filelock import FileLock, Timeout
 
-from elmo_framework.console import say, show_size
+from elmo_framework import console
+from elmo_framework.console import format_bytes
 from elmo_framework.errors import RunError, allowed
 from elmo_framework.io.files import cache_root, remove_folder, replacing, write_text
 from elmo_framework.layers.cache.shard_files import open_shard, read_entries, write_shard
@@ -34,7 +35,7 @@ _SIZE = re.compile(r"(\d+(?:\.\d+)?) *([KMGT]B|)", re.IGNORECASE)
 
 
 @dataclass(frozen=True)
-class Contents:
+class CacheKey:
     """What a store holds.
 
     Attributes:
@@ -74,7 +75,7 @@ class LayerStore:
         source: the weights that the layers come from, for `elmo cache`.
     """
 
-    def __init__(self, contents: Contents, *, source: Path) -> None:
+    def __init__(self, contents: CacheKey, *, source: Path) -> None:
         self._contents, self._source = contents, source
         self._folder = stores_folder() / contents.key
 
@@ -90,7 +91,9 @@ class LayerStore:
         try:
             lock.acquire(timeout=0)
         except Timeout:
-            say(f"{self._folder}: another process computes layers for this store; waiting for it")
+            console.info(
+                f"{self._folder}: another process computes layers for this store; waiting for it"
+            )
             lock.acquire()
         try:
             yield
@@ -145,12 +148,12 @@ class LayerStore:
         """
         free, held, limit = disk_usage(self._folder).free, size_of(stores_folder()), size_limit()
         if size > free:
-            raise OSError(errno.ENOSPC, f"only {show_size(free)} are free", str(self._folder))
+            raise OSError(errno.ENOSPC, f"only {format_bytes(free)} are free", str(self._folder))
         if held + size > limit:
             raise OSError(
                 errno.EDQUOT,
-                f"all stores may take {show_size(limit)} (${_LIMIT}) and hold {show_size(held)}; "
-                "`elmo cache clear` makes room",
+                f"all stores may take {format_bytes(limit)} (${_LIMIT}) and hold "
+                f"{format_bytes(held)}; `elmo cache clear` makes room",
                 str(self._folder),
             )
 
@@ -158,7 +161,7 @@ class LayerStore:
         try:
             return self._open(path)
         except DamagedShardError as error:
-            say(f"{path}: damaged: {error}; its sentences are computed again")
+            console.info(f"{path}: damaged: {error}; its sentences are computed again")
             return None
 
     def _open(self, path: Path) -> Shard:
@@ -176,7 +179,7 @@ class LayerStore:
 
 
 @dataclass(frozen=True)
-class StoreReport:
+class CacheEntry:
     """What `elmo cache` tells of a store.
 
     Attributes:
@@ -203,7 +206,7 @@ def stores_folder() -> Path:
     return cache_root() / "layers"
 
 
-def reports() -> list[StoreReport]:
+def reports() -> list[CacheEntry]:
     """Describe all stores, the one used last first."""
     found = [_report(path) for path in _stores()]
     return sorted(found, key=lambda report: -report.last_used)
@@ -253,14 +256,14 @@ def size_of(folder: Path) -> int:
     return total
 
 
-def _report(folder: Path) -> StoreReport:
+def _report(folder: Path) -> CacheEntry:
     try:
         about = json.loads((folder / _ABOUT).read_text(encoding="utf-8"))
     except (OSError, ValueError):
         about = None
     if not isinstance(about, dict):
         about = {}
-    return StoreReport(
+    return CacheEntry(
         key=folder.name,
         source=str(about.get("source", "unknown")),
         digest=str(about.get("digest", "unknown")),

@@ -12,7 +12,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from elmo_framework.console import Progress
+from elmo_framework.console import ProgressBar
 
 BLOCK_BYTES = 1 << 18
 """Small enough that the first read of a sentence reads little else, large enough for the disk."""
@@ -97,7 +97,7 @@ def verify_blocks(pending: Sequence[tuple[VerifiedBlocks, Sequence[int]]]) -> di
     ]
     damage: dict[Path, str] = {}
     total = sum(len(numbers) for _, numbers in chunks)
-    progress = Progress(
+    progress = ProgressBar(
         "verifying stored layers", total=total, unit="block", delay=_SECONDS_UNTIL_SHOWN
     )
     with progress, ThreadPoolExecutor(torch.get_num_threads()) as pool:

@@ -10,7 +10,7 @@ from torch import Tensor, nn
 
 from elmo_framework.config.types import Default, Injected, Lazy
 from elmo_framework.data.vocabulary import Vocabularies
-from elmo_framework.embedders.concat import joined, joined_dim
+from elmo_framework.embedders.concat import concatenate, joined_dim
 from elmo_framework.embedders.text_embedder import TextEmbedder
 from elmo_framework.embedders.token_embedder import TokenEmbedder
 from elmo_framework.encoders.encoder import Encoder
@@ -72,7 +72,9 @@ class BasicClassifier(Classifier[ClassificationBatch]):
         """Score the labels of each text."""
         text = batch.text
         encoded = self.encoder(self.embedder(text), text.mask)
-        pooled = self.dropout(self.pooler(joined(encoded, self.output_embedder, text), text.mask))
+        pooled = self.dropout(
+            self.pooler(concatenate(encoded, self.output_embedder, text), text.mask)
+        )
         hidden = pooled if self.feedforward is None else self.feedforward(pooled)
         logits: Tensor = self.projection(hidden)
         return logits

@@ -11,7 +11,7 @@ from torch import Tensor, nn
 
 from elmo_framework.config.types import Injected, Lazy
 from elmo_framework.data.vocabulary import Vocabularies
-from elmo_framework.embedders.concat import joined, joined_dim
+from elmo_framework.embedders.concat import concatenate, joined_dim
 from elmo_framework.embedders.text_embedder import TextEmbedder
 from elmo_framework.embedders.token_embedder import TokenEmbedder
 from elmo_framework.encoders.encoder import Encoder
@@ -96,7 +96,7 @@ class BiattentiveClassifier(Classifier[ClassificationBatch]):
         encoded = self.encoder(embedded, text.mask)
         aligned = self_alignment(encoded, text.mask)
         compared = torch.cat([encoded, encoded - aligned, encoded * aligned], dim=2)
-        integrated = joined(self.integrator(compared, text.mask), self.output_embedder, text)
+        integrated = concatenate(self.integrator(compared, text.mask), self.output_embedder, text)
         pooled = self.integrator_dropout(self._pooled(integrated, text.mask))
         logits: Tensor = self.output_layer(pooled)
         return logits

@@ -10,7 +10,7 @@ from typing import Any, ClassVar, final
 from elmo_framework.config.types import Count
 from elmo_framework.data.formats.file_format import FileFormat
 from elmo_framework.data.formats.records import Record, read_objects, string_of
-from elmo_framework.data.formats.text_files import placed
+from elmo_framework.data.formats.text_files import error_context
 from elmo_framework.data.reader import DatasetReader
 from elmo_framework.data.record_reader import RecordReader
 from elmo_framework.errors import DataError
@@ -68,14 +68,14 @@ class JsonCoreferenceReader(RecordReader[Document], CoreferenceReader):
 
     def unlabeled(self, record: Record) -> Document:
         """Make an example without clusters; a genre that the object states counts."""
-        with placed(record.path, record.line):
+        with error_context(record.path, record.line):
             document = self._unlabeled(record.values)
             if "genre" in record.values:
                 document = replace(document, genre=string_of(record.values, "genre"))
             return document
 
     def _document(self, record: Record) -> Document:
-        with placed(record.path, record.line):
+        with error_context(record.path, record.line):
             document = self._unlabeled(record.values)
             if "clusters" in record.values:
                 document = replace(document, clusters=clusters(record.values, "clusters"))

@@ -16,7 +16,7 @@ from torch.nn.utils.rnn import pad_sequence
 from elmo_framework.config.types import Count, Dim, Injected, Lazy, Width
 from elmo_framework.data.text import TextBatch
 from elmo_framework.data.vocabulary import Vocabularies
-from elmo_framework.embedders.concat import joined, joined_dim
+from elmo_framework.embedders.concat import concatenate, joined_dim
 from elmo_framework.embedders.text_embedder import TextEmbedder
 from elmo_framework.embedders.token_embedder import TokenEmbedder
 from elmo_framework.encoders.encoder import Encoder
@@ -170,7 +170,7 @@ class SpanRanker(Head[CoreferenceBatch]):
     def _words(self, text: TextBatch, packed: PackedWords) -> list[Words]:
         """Embed and encode the words of each document."""
         embedded = self.lexical_dropout(self.embedder(text))
-        read = joined(embedded, self.context_embedder, text)
+        read = concatenate(embedded, self.context_embedder, text)
         if self._encoder_reads == "sentence":
             encoded = [packed.take(self.dropout(self.encoder(read, text.mask)))]
         else:

@@ -11,7 +11,7 @@ from torch import Tensor, nn
 
 from elmo_framework.config.types import Injected, Lazy
 from elmo_framework.data.vocabulary import Vocabularies
-from elmo_framework.embedders.concat import joined, joined_dim
+from elmo_framework.embedders.concat import concatenate, joined_dim
 from elmo_framework.embedders.text_embedder import TextEmbedder
 from elmo_framework.embedders.token_embedder import TokenEmbedder
 from elmo_framework.encoders.encoder import Encoder
@@ -89,7 +89,7 @@ class Esim(Classifier[EntailmentBatch]):
         """Score the labels of each pair."""
         text = batch.text
         embedded = self.variational_dropout(self.embedder(text))
-        encoded = joined(self.encoder(embedded, text.mask), self.output_embedder, text)
+        encoded = concatenate(self.encoder(embedded, text.mask), self.output_embedder, text)
         # Without padding: this is the widest product, and half the places may be empty.
         packing = Packing.of(text.mask)
         words = packing.pack(encoded), packing.pack(_aligned(encoded, text.mask))

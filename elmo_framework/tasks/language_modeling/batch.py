@@ -16,7 +16,7 @@ from elmo_framework.console import plural
 from elmo_framework.corpus.vocabulary_file import UNKNOWN_WORD
 from elmo_framework.data.text import Indexer
 from elmo_framework.errors import BuildError
-from elmo_framework.tasks.language_modeling.corpus import Corpus
+from elmo_framework.tasks.language_modeling.corpus import TokenIdCorpus
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,7 +128,7 @@ class WindowCollator:
         """The id in the softmax of all words that it does not know."""
         return int(self._targets.ids([UNKNOWN_WORD])[0])
 
-    def tables(self, corpus: Corpus) -> WordTables:
+    def tables(self, corpus: TokenIdCorpus) -> WordTables:
         """Look up the distinct words of a corpus, once for all batches."""
         characters = corpus.characters(self._characters)
         return WordTables(corpus.words, CharacterTable(characters), self._targets.ids(corpus.words))

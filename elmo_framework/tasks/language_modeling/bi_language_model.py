@@ -33,9 +33,9 @@ from elmo_framework.errors import RunError
 from elmo_framework.io.files import write_text
 from elmo_framework.layers.carried_state import named_states, states_by_name
 from elmo_framework.metrics.perplexity import perplexity
-from elmo_framework.metrics.ratios import share
+from elmo_framework.metrics.ratios import ratio
 from elmo_framework.model.initializer import Initializers
-from elmo_framework.model.model import Model, Output
+from elmo_framework.model.model import Model, ModelOutput
 from elmo_framework.model.regularizer import Regularizers
 from elmo_framework.model.tensor_files import load_tensors, save_tensors
 from elmo_framework.nn.sampled_softmax import SampledSoftmax
@@ -48,7 +48,7 @@ _DIRECTIONS: tuple[Direction, Direction] = ("forward", "backward")
 
 
 @dataclass(frozen=True, slots=True)
-class LanguageModelOutput(Output):
+class LanguageModelOutput(ModelOutput):
     """The loss of a batch of windows.
 
     Attributes:
@@ -151,7 +151,7 @@ class BiLanguageModel(Model[WindowBatch]):
             is_sampled=self.softmax.is_sampling,
         )
 
-    def sums(self, output: Output, batch: WindowBatch) -> Mapping[str, float]:
+    def sums(self, output: ModelOutput, batch: WindowBatch) -> Mapping[str, float]:
         """Return the losses and the number of predictions of each direction.
 
         In evaluation also the number of words, and of those that are predicted as `<UNK>`.
@@ -179,7 +179,7 @@ class BiLanguageModel(Model[WindowBatch]):
             "forward_perplexity": perplexity(forward),
             "backward_perplexity": perplexity(backward),
             "num_predictions": sums.get("forward/num_predictions", 0.0),
-            "unknown_word_rate": share(sums.get("unknown_words", 0.0), sums.get("words", 0.0)),
+            "unknown_word_rate": ratio(sums.get("unknown_words", 0.0), sums.get("words", 0.0)),
         }
 
     def gauges(self) -> dict[str, float]:
@@ -283,4 +283,4 @@ def _differences(before: Mapping[str, Any], now: Mapping[str, Any]) -> Iterator[
 
 
 def _mean_loss(sums: Mapping[str, float], direction: str) -> float:
-    return share(sums.get(f"{direction}/loss", 0.0), sums.get(f"{direction}/num_predictions", 0))
+    return ratio(sums.get(f"{direction}/loss", 0.0), sums.get(f"{direction}/num_predictions", 0))

@@ -12,7 +12,7 @@ from typing import final
 import numpy as np
 from numpy.typing import NDArray
 
-from elmo_framework.corpus.prepared import PreparedPart, Shards
+from elmo_framework.corpus.prepared import ConcatenatedShards, PreparedPart
 from elmo_framework.corpus.tables import INDEXER
 from elmo_framework.data.characters import BEGIN_SENTENCE, END_SENTENCE
 from elmo_framework.data.text import Indexer
@@ -25,7 +25,7 @@ _SENTENCES_A_BLOCK = 1 << 16
 
 @final
 @dataclass(frozen=True)
-class Corpus(Iterable[LanguageModelingExample]):
+class TokenIdCorpus(Iterable[LanguageModelingExample]):
     """Sentences as ids of their distinct words: four bytes a word.
 
     Attributes:
@@ -36,14 +36,14 @@ class Corpus(Iterable[LanguageModelingExample]):
     """
 
     words: Sequence[str]
-    ids: NDArray[np.int32] | Shards
+    ids: NDArray[np.int32] | ConcatenatedShards
     offsets: NDArray[np.int64]
     prepared: PreparedPart | None = None
 
     @classmethod
-    def read(cls, examples: Iterable[LanguageModelingExample]) -> Corpus:
+    def read(cls, examples: Iterable[LanguageModelingExample]) -> TokenIdCorpus:
         """Read sentences, each once; a corpus is taken as it is."""
-        if isinstance(examples, Corpus):
+        if isinstance(examples, TokenIdCorpus):
             return examples
         known: defaultdict[str, int] = defaultdict(count().__next__)
         begin, end = known[BEGIN_SENTENCE], known[END_SENTENCE]
@@ -56,7 +56,7 @@ class Corpus(Iterable[LanguageModelingExample]):
         return cls(tuple(known), np.frombuffer(ids, np.int32), np.frombuffer(offsets, np.int64))
 
     @classmethod
-    def of(cls, part: PreparedPart) -> Corpus:
+    def of(cls, part: PreparedPart) -> TokenIdCorpus:
         """Return a part of a prepared corpus."""
         return cls(part.words, part.ids, part.offsets, part)
 
@@ -69,20 +69,20 @@ class Corpus(Iterable[LanguageModelingExample]):
         inside = np.arange(self.offsets[number] + 1, self.offsets[number + 1] - 1)
         return LanguageModelingExample(tuple(self.words[word] for word in self.ids[inside]))
 
-    def sample(self, num_sentences: int) -> Corpus:
+    def sample(self, num_sentences: int) -> TokenIdCorpus:
         """Return so many sentences at even distances, or all if there are fewer."""
         if num_sentences >= self.num_sentences:
             return self
         chosen = np.linspace(0, self.num_sentences, num_sentences, endpoint=False).astype(int)
         return self.part(chosen)
 
-    def part(self, numbers: NDArray[np.int64]) -> Corpus:
+    def part(self, numbers: NDArray[np.int64]) -> TokenIdCorpus:
         """Return the sentences of some numbers; of a prepared corpus, with its vocabulary."""
         lengths = self.offsets[numbers + 1] - self.offsets[numbers]
         offsets = np.concatenate([[0], lengths.cumsum()])
         starts = range(0, len(numbers), _SENTENCES_A_BLOCK)
         ids = [self._ids(numbers[at : at + _SENTENCES_A_BLOCK]) for at in starts]
-        return Corpus(self.words, np.concatenate(ids), offsets, self.prepared)
+        return TokenIdCorpus(self.words, np.concatenate(ids), offsets, self.prepared)
 
     def counts(self) -> NDArray[np.int64]:
         """Return how often each distinct word comes; of a prepared corpus, in its training part."""

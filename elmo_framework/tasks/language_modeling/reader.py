@@ -8,10 +8,10 @@ from typing import Annotated, final
 
 from elmo_framework.config.types import Count, Default
 from elmo_framework.corpus.prepared import PreparedPart
-from elmo_framework.data.formats.text_files import at_least_one, read_lines
+from elmo_framework.data.formats.text_files import read_lines, require_nonempty
 from elmo_framework.data.reader import DatasetReader, FileReader
 from elmo_framework.data.tokenizer import Tokenizer
-from elmo_framework.tasks.language_modeling.corpus import Corpus
+from elmo_framework.tasks.language_modeling.corpus import TokenIdCorpus
 from elmo_framework.tasks.language_modeling.example import LanguageModelingExample
 
 
@@ -46,7 +46,7 @@ class LanguageModelingReader(FileReader[LanguageModelingExample]):
         Raises:
             DataError: it holds none, or a line is not UTF-8.
         """
-        return at_least_one(self._sentences(file), "this file holds no sentence", file)
+        return require_nonempty(self._sentences(file), "this file holds no sentence", file)
 
     def _sentences(self, file: Path) -> Iterator[LanguageModelingExample]:
         for _, line in read_lines(file):
@@ -73,11 +73,11 @@ class PreparedCorpusReader(DatasetReader[LanguageModelingExample]):
     def __init__(self, *, max_instances: Count | None = None) -> None:
         self.max_instances = max_instances
 
-    def read(self, path: Path) -> Corpus:
+    def read(self, path: Path) -> TokenIdCorpus:
         """Map the sentences of a part.
 
         Raises:
             DataError: there is no such part, or a file of it is damaged.
         """
-        corpus = Corpus.of(PreparedPart.load(path))
+        corpus = TokenIdCorpus.of(PreparedPart.load(path))
         return corpus if self.max_instances is None else corpus.sample(self.max_instances)

@@ -12,7 +12,7 @@ import torch
 from numpy.typing import NDArray
 
 from elmo_framework.bilm.context_layers import Direction
-from elmo_framework.tasks.language_modeling.corpus import Corpus
+from elmo_framework.tasks.language_modeling.corpus import TokenIdCorpus
 
 
 class Segments(NamedTuple):
@@ -103,7 +103,7 @@ class ShuffledSentences(SentenceStream):
         return generator.permutation(self._num_sentences)
 
 
-class Rows:
+class SentenceStreams:
     """Reads sentences in one direction; each row goes on where its last window ended.
 
     Rows are filled one after the other. A row whose sentence has ended takes the next of the
@@ -119,7 +119,7 @@ class Rows:
 
     def __init__(
         self,
-        corpus: Corpus,
+        corpus: TokenIdCorpus,
         sentences: SentenceStream,
         *,
         num_rows: int,

@@ -10,7 +10,7 @@ from elmo_framework.data.text import Indexer
 from elmo_framework.data.vocabulary import Counts, Vocabularies
 from elmo_framework.model.task import Task
 from elmo_framework.tasks.language_modeling.batch import WindowBatch, WindowCollator
-from elmo_framework.tasks.language_modeling.corpus import Corpus
+from elmo_framework.tasks.language_modeling.corpus import TokenIdCorpus
 from elmo_framework.tasks.language_modeling.example import LanguageModelingExample
 
 
@@ -22,7 +22,7 @@ class LanguageModelingTask(Task[LanguageModelingExample, WindowBatch]):
 
     def count(self, examples: Iterable[LanguageModelingExample]) -> Counts:
         """Count the words; a prepared corpus has counted them already."""
-        if isinstance(examples, Corpus) and examples.prepared is not None:
+        if isinstance(examples, TokenIdCorpus) and examples.prepared is not None:
             return {"words": examples.prepared.vocabulary}
         words: Counter[str] = Counter()
         for example in examples:

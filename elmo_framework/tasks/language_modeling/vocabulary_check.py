@@ -8,14 +8,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from elmo_framework.errors import DataError
-from elmo_framework.tasks.language_modeling.corpus import Corpus
+from elmo_framework.tasks.language_modeling.corpus import TokenIdCorpus
 
 _LOG = logging.getLogger(__name__)
 _MANY_UNKNOWN = 0.2
 _NUM_BOUNDARIES, _NUM_SHOWN = 2, 5
 
 
-def require_fit(corpus: Corpus, is_unknown: NDArray[np.bool_], *, is_told: bool) -> None:
+def require_fit(corpus: TokenIdCorpus, is_unknown: NDArray[np.bool_], *, is_told: bool) -> None:
     """Warn of a text many of whose words the softmax does not know.
 
     Args:

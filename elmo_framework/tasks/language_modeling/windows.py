@@ -12,7 +12,7 @@ import numpy as np
 from elmo_framework.bilm.context_layers import Direction
 from elmo_framework.config.types import Count
 from elmo_framework.console import plural
-from elmo_framework.data.source import BatchSource, DataLoader, Share, SourceContext
+from elmo_framework.data.source import BatchSource, DataLoader, Rank, SourceContext
 from elmo_framework.errors import BuildError, DataError, RunError
 from elmo_framework.tasks.language_modeling.batch import (
     WindowBatch,
@@ -20,13 +20,13 @@ from elmo_framework.tasks.language_modeling.batch import (
     WordTables,
     WordWindow,
 )
-from elmo_framework.tasks.language_modeling.corpus import Corpus
+from elmo_framework.tasks.language_modeling.corpus import TokenIdCorpus
 from elmo_framework.tasks.language_modeling.example import LanguageModelingExample
 from elmo_framework.tasks.language_modeling.rows import (
     OrderedSentences,
-    Rows,
     Segments,
     SentenceStream,
+    SentenceStreams,
     ShuffledSentences,
 )
 from elmo_framework.tasks.language_modeling.vocabulary_check import require_fit
@@ -79,12 +79,12 @@ class WindowLoader(DataLoader):
                 "data_loader: 'windows' makes batches for language modeling only; "
                 "use 'batches' with this model"
             )
-        corpus = Corpus.read(examples)
+        corpus = TokenIdCorpus.read(examples)
         tables = context.collate.tables(corpus)
-        cutter = Cutter(corpus, tables, self.batch_size, self.unroll_steps, context.share)
+        cutter = WindowSampler(corpus, tables, self.batch_size, self.unroll_steps, context.rank)
         if not context.is_training:
             return EvaluationWindows(cutter)
-        if self.num_train_tokens not in (None, corpus.num_words) and context.share.rank == 0:
+        if self.num_train_tokens not in (None, corpus.num_words) and context.rank.index == 0:
             _LOG.warning(
                 "data_loader.num_train_tokens is %s, and the text has %s: an epoch is the words of "
                 "the text",
@@ -92,13 +92,13 @@ class WindowLoader(DataLoader):
             )
         windows = TrainingWindows(cutter, seed=context.seed, aligned=self.aligned)
         is_unknown = tables.targets == context.collate.unknown
-        require_fit(corpus, is_unknown, is_told=context.share.rank == 0)
+        require_fit(corpus, is_unknown, is_told=context.rank.index == 0)
         return windows
 
 
 @final
 @dataclass(frozen=True)
-class Cutter:
+class WindowSampler:
     """Cuts windows out of a corpus, one process's rows of a stream that all processes share.
 
     Attributes:
@@ -106,23 +106,23 @@ class Cutter:
         tables: its distinct words.
         num_rows: of this process.
         num_steps: words of a row in a window.
-        share: which rows are this process's.
+        rank: which rows are this process's.
     """
 
-    corpus: Corpus
+    corpus: TokenIdCorpus
     tables: WordTables
     num_rows: int
     num_steps: int
-    share: Share
+    rank: Rank
 
     @property
     def num_all_rows(self) -> int:
         """The number of rows over all processes."""
-        return self.num_rows * self.share.world_size
+        return self.num_rows * self.rank.world_size
 
-    def rows(self, sentences: SentenceStream, direction: Direction) -> Rows:
+    def rows(self, sentences: SentenceStream, direction: Direction) -> SentenceStreams:
         """Return the rows of all processes, at their beginning."""
-        return Rows(
+        return SentenceStreams(
             self.corpus,
             sentences,
             num_rows=self.num_all_rows,
@@ -136,7 +136,7 @@ class Cutter:
 
     def _window(self, segments: Segments, *, step: int) -> WordWindow:
         size = self.num_rows * self.num_steps
-        begin = self.share.rank * size
+        begin = self.rank.index * size
         is_own = (begin <= segments.places) & (segments.places < begin + size)
         places, cursors, lengths = (held[is_own] for held in segments)
         within = np.arange(lengths.sum()) - np.repeat(np.cumsum(lengths) - lengths, lengths)
@@ -163,7 +163,7 @@ class EvaluationWindows(BatchSource[WindowBatch]):
         DataError: there is no sentence.
     """
 
-    def __init__(self, cutter: Cutter) -> None:
+    def __init__(self, cutter: WindowSampler) -> None:
         if not cutter.corpus.num_sentences:
             raise DataError("there is no sentence to make a window of")
         self._cutter = cutter
@@ -217,7 +217,7 @@ class TrainingWindows(BatchSource[WindowBatch]):
         DataError: one pass over the text does not fill a batch.
     """
 
-    def __init__(self, cutter: Cutter, *, seed: int, aligned: bool) -> None:
+    def __init__(self, cutter: WindowSampler, *, seed: int, aligned: bool) -> None:
         self._cutter, corpus = cutter, cutter.corpus
         self._num_batches = corpus.num_predictions // (cutter.num_all_rows * cutter.num_steps)
         if not self._num_batches:
@@ -302,7 +302,7 @@ class TrainingWindows(BatchSource[WindowBatch]):
         }
 
 
-def _too_short(cutter: Cutter) -> str:
+def _too_short(cutter: WindowSampler) -> str:
     corpus, num_rows, num_steps = cutter.corpus, cutter.num_all_rows, cutter.num_steps
     return (
         f"the text has {plural(corpus.num_words, 'word')} in "

@@ -12,12 +12,12 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from elmo_framework.data.text import TextBatch
-from elmo_framework.embedders.concat import joined
+from elmo_framework.embedders.concat import concatenate
 from elmo_framework.embedders.text_embedder import TextEmbedder
 from elmo_framework.embedders.token_embedder import TokenEmbedder
-from elmo_framework.metrics.ratios import share
+from elmo_framework.metrics.ratios import ratio
 from elmo_framework.model.head import Head, HeadOutput
-from elmo_framework.model.model import Output
+from elmo_framework.model.model import ModelOutput
 from elmo_framework.tasks.question_answering.batch import QuestionBatch
 from elmo_framework.tasks.question_answering.example import Answer, PassageQuestion, Span
 from elmo_framework.tasks.question_answering.span_search import best_answers
@@ -115,7 +115,7 @@ class AnswerHead(Head[QuestionBatch]):
             answers.append(Answer(example.passage.text[start:end], start, end))
         return answers
 
-    def sums(self, output: Output, batch: QuestionBatch) -> Mapping[str, float]:
+    def sums(self, output: ModelOutput, batch: QuestionBatch) -> Mapping[str, float]:
         """Count the predictions, and the words that are pointed at rightly."""
         sums = super().sums(output, batch)
         assert isinstance(output, AnswerOutput), output
@@ -139,11 +139,11 @@ class AnswerHead(Head[QuestionBatch]):
     def scores(self, sums: Mapping[str, float]) -> dict[str, float]:
         """Make the scores of sums."""
         shares = {
-            name: share(sums.get(name, 0.0), sums.get("num_examples", 0.0))
+            name: ratio(sums.get(name, 0.0), sums.get("num_examples", 0.0))
             for name in ("start_acc", "end_acc", "span_acc")
         }
         return {**super().scores(sums), **shares}
 
     def _read(self, text: TextBatch) -> Tensor:
         encoded = self.encode(self.embedder(text), text.mask)
-        return joined(encoded, self.output_embedder, text)
+        return concatenate(encoded, self.output_embedder, text)

@@ -8,12 +8,12 @@ from itertools import combinations
 from pathlib import Path
 from typing import ClassVar, NamedTuple, final
 
-from elmo_framework.data.formats.columns import Block, Row, conllu_metadata, read_conllu
+from elmo_framework.data.formats.columns import ColumnBlock, Row, conllu_metadata, read_conllu
 from elmo_framework.data.formats.file_format import FileFormat
-from elmo_framework.data.formats.text_files import placed, read_lines
+from elmo_framework.data.formats.text_files import error_context, read_lines
 from elmo_framework.data.inputs import other_fields
 from elmo_framework.data.reader import DatasetReader
-from elmo_framework.data.tagging import Span
+from elmo_framework.data.tagging import LabeledSpan
 from elmo_framework.errors import DataError, allowed
 from elmo_framework.tasks.srl.example import Proposition, SrlSentence
 from elmo_framework.tasks.srl.reader import PropositionReader, UnlabeledSentence
@@ -65,7 +65,7 @@ class ConlluPlusSrlReader(PropositionReader):
             yield UnlabeledSentence(tuple(cells[_FORM]), predicates, fields, senses)
 
 
-def _blocks(file: Path, names: Sequence[str]) -> Iterator[Block]:
+def _blocks(file: Path, names: Sequence[str]) -> Iterator[ColumnBlock]:
     return read_conllu(file, width=len(names), number_column=names.index(_NUMBER))
 
 
@@ -98,7 +98,7 @@ def _token(row: Row, names: Sequence[str], file: Path) -> _Token:
 
 
 def _tags(predicate: int, token: _Token, num_words: int, file: Path) -> Iterator[str]:
-    with placed(file, token.line):
+    with error_context(file, token.line):
         spans = _in_layers(_spans(token.arguments, num_words), predicate)
     owners: list[int | None] = [None] * num_words
     for number, span in enumerate(spans):
@@ -106,14 +106,14 @@ def _tags(predicate: int, token: _Token, num_words: int, file: Path) -> Iterator
     return _written(owners, [span.label for span in spans])
 
 
-def _spans(arguments: str, num_words: int) -> list[Span]:
-    spans: list[Span] = []
+def _spans(arguments: str, num_words: int) -> list[LabeledSpan]:
+    spans: list[LabeledSpan] = []
     for argument in [] if arguments == _NONE else arguments.split("|"):
         match = _ARGUMENT.fullmatch(argument)
         if match is None or not 1 <= int(match[2]) <= int(match[3]) <= num_words:
             expected = f"expected LABEL:FIRST-LAST with ids from 1 to {num_words}"
             raise DataError(f"found {argument!r}, {expected}")
-        spans.append(Span(int(match[2]) - 1, int(match[3]), match[1]))
+        spans.append(LabeledSpan(int(match[2]) - 1, int(match[3]), match[1]))
     for one, other in combinations(spans, 2):
         # What is cut off the longer one could not be told from a piece of the shorter.
         if _begun(one.label) == _begun(other.label) and _overlap(one, other):
@@ -121,15 +121,15 @@ def _spans(arguments: str, num_words: int) -> list[Span]:
     return spans
 
 
-def _in_layers(spans: Sequence[Span], predicate: int) -> list[Span]:
+def _in_layers(spans: Sequence[LabeledSpan], predicate: int) -> list[LabeledSpan]:
     """Return the spans, each before those that take words from it; the predicate is the last."""
-    word = Span(predicate, predicate + 1, "V")
+    word = LabeledSpan(predicate, predicate + 1, "V")
     verbs = [span for span in spans if _begun(span.label) == "V" and _overlap(span, word)]
     arguments = [span for span in spans if span not in verbs]
     return [*sorted(arguments, key=lambda span: span.start - span.end), *(verbs or [word])]
 
 
-def _overlap(one: Span, other: Span) -> bool:
+def _overlap(one: LabeledSpan, other: LabeledSpan) -> bool:
     return one.start < other.end and other.start < one.end
 
 

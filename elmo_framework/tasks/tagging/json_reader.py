@@ -9,7 +9,7 @@ from typing import ClassVar, final
 from elmo_framework.config.types import Count
 from elmo_framework.data.formats.file_format import FileFormat
 from elmo_framework.data.formats.records import Record, read_objects, words_of
-from elmo_framework.data.formats.text_files import placed
+from elmo_framework.data.formats.text_files import error_context
 from elmo_framework.data.reader import DatasetReader
 from elmo_framework.data.record_reader import RecordReader
 from elmo_framework.data.tagging import Scheme
@@ -61,11 +61,11 @@ class JsonTaggingReader(RecordReader[TaggedSentence]):
 
     def unlabeled(self, record: Record) -> TaggedSentence:
         """Make an example of a list of words."""
-        with placed(record.path, record.line):
+        with error_context(record.path, record.line):
             return TaggedSentence(words_of(record.values, self._tokens_key), None)
 
     def _sentence(self, record: Record) -> TaggedSentence:
-        with placed(record.path, record.line):
+        with error_context(record.path, record.line):
             words = words_of(record.values, self._tokens_key)
             tags = words_of(record.values, self._tags_key)
             return TaggedSentence(words, tags_in_scheme(tags, self._coding_scheme))

@@ -13,7 +13,7 @@ from elmo_framework.config.types import Count
 from elmo_framework.data.formats.columns import Row
 from elmo_framework.data.formats.file_format import FileFormat
 from elmo_framework.data.formats.records import Separator, column_names, read_cells
-from elmo_framework.data.formats.text_files import at_least_one
+from elmo_framework.data.formats.text_files import require_nonempty
 from elmo_framework.data.inputs import PredictionInput
 from elmo_framework.data.reader import DatasetReader, FileReader
 from elmo_framework.data.tagging import Scheme
@@ -68,7 +68,7 @@ class TableTaggingReader(FileReader[TaggedSentence]):
 
     def examples(self, file: Path) -> Iterator[TaggedSentence]:
         """Yield the sentences of a file."""
-        return at_least_one(self._sentences(file), _NO_SENTENCE, file)
+        return require_nonempty(self._sentences(file), _NO_SENTENCE, file)
 
     def inputs(self, file: Path) -> Iterator[PredictionInput[TaggedSentence]]:
         """Yield the sentences of a file, which needs no column of tags, with their other columns.
@@ -76,7 +76,7 @@ class TableTaggingReader(FileReader[TaggedSentence]):
         A column without a name is called `column_2`, by its number from 0.
         """
         inputs = self._inputs(file)
-        return at_least_one(inputs, _NO_SENTENCE, file)
+        return require_nonempty(inputs, _NO_SENTENCE, file)
 
     def _sentences(self, file: Path) -> Iterator[TaggedSentence]:
         table = self._table(file)

@@ -15,13 +15,13 @@ from elmo_framework.config.types import Lazy
 from elmo_framework.data.tagging import Scheme, allowed_transitions, scheme_of, spans
 from elmo_framework.data.text import TextBatch
 from elmo_framework.data.vocabulary import Vocabularies, Vocabulary
-from elmo_framework.embedders.concat import joined, joined_dim
+from elmo_framework.embedders.concat import concatenate, joined_dim
 from elmo_framework.embedders.text_embedder import TextEmbedder
 from elmo_framework.embedders.token_embedder import TokenEmbedder
 from elmo_framework.encoders.encoder import Encoder
-from elmo_framework.metrics.ratios import share
+from elmo_framework.metrics.ratios import ratio
 from elmo_framework.model.head import Head, HeadOutput
-from elmo_framework.model.model import Output
+from elmo_framework.model.model import ModelOutput
 from elmo_framework.nn.crf import ConditionalRandomField, Constraints
 from elmo_framework.tasks.tagging.batch import TaggingBatch
 from elmo_framework.tasks.tagging.task import TaggingTask
@@ -116,7 +116,7 @@ class Tagger(Head[TaggingBatch], ABC):
             for tags, words in zip(best.tolist(), batch.text.words, strict=True)
         ]
 
-    def sums(self, output: Output, batch: TaggingBatch) -> Mapping[str, float]:
+    def sums(self, output: ModelOutput, batch: TaggingBatch) -> Mapping[str, float]:
         """Count the predictions, and the tags that are among the best."""
         sums = super().sums(output, batch)
         assert isinstance(output, TaggingOutput), output
@@ -131,7 +131,7 @@ class Tagger(Head[TaggingBatch], ABC):
         scores = super().scores(sums)
         if not self._has_spans:
             scores = {name: score for name, score in scores.items() if "-overall" not in name}
-        near = share(sums.get("near_words", 0.0), sums.get("span_f1/words", 0.0))
+        near = ratio(sums.get("near_words", 0.0), sums.get("span_f1/words", 0.0))
         return {"accuracy3": near, **scores}
 
     def _logits(self, text: TextBatch) -> Float[Tensor, "batch tokens tags"]:
@@ -139,7 +139,7 @@ class Tagger(Head[TaggingBatch], ABC):
         encoded = self.dropout(self.embedder(text))
         if self.encoder is not None:
             encoded = self.dropout(self.encoder(encoded, text.mask))
-        encoded = joined(encoded, self.output_embedder, text)
+        encoded = concatenate(encoded, self.output_embedder, text)
         if self.output_encoder is not None:
             encoded = self.dropout(self.output_encoder(encoded, text.mask))
         logits: Tensor = self.projection(encoded)

@@ -15,7 +15,7 @@ from elmo_framework.commands.main import main as elmo
 from elmo_framework.data.characters import ElmoCharacterIndexer
 from elmo_framework.data.source import SourceContext
 from elmo_framework.data.vocabulary import Vocabularies, Vocabulary
-from elmo_framework.tasks.language_modeling.corpus import Corpus
+from elmo_framework.tasks.language_modeling.corpus import TokenIdCorpus
 from elmo_framework.tasks.language_modeling.example import LanguageModelingExample
 from elmo_framework.tasks.language_modeling.reader import PreparedCorpusReader
 from elmo_framework.tasks.language_modeling.task import LanguageModelingTask
@@ -154,7 +154,7 @@ def test_discounts_are_those_of_the_paper_or_fixed() -> None:
 @pytest.mark.parametrize("direction", DIRECTIONS)
 def test_the_predictions_are_those_of_a_bilm(direction: Direction) -> None:
     lines = ["a b c", "a", "c c rare b a", "b a b"]
-    corpus = Corpus.read(LanguageModelingExample(tuple(line.split())) for line in lines)
+    corpus = TokenIdCorpus.read(LanguageModelingExample(tuple(line.split())) for line in lines)
     vocabulary = Vocabulary(["<S>", "</S>", "<UNK>", "a", "b", "c"], name="words", unknown="<UNK>")
     text = Text.of(corpus, vocabulary, direction)
     task = LanguageModelingTask()
@@ -180,8 +180,8 @@ def test_the_predictions_are_those_of_a_bilm(direction: Direction) -> None:
     assert set(text.words[text.places == 0].tolist()) == {near}
 
 
-def reversed_sentences(corpus: Corpus) -> Corpus:
-    return Corpus.read(reversed(list(corpus)))
+def reversed_sentences(corpus: TokenIdCorpus) -> TokenIdCorpus:
+    return TokenIdCorpus.read(reversed(list(corpus)))
 
 
 def test_a_prepared_corpus_is_measured_in_both_directions(

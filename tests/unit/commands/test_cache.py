@@ -6,7 +6,7 @@ import torch
 
 from elmo_framework.bilm.files.load import bilm_files, reference
 from elmo_framework.commands.main import main
-from elmo_framework.layers.cache.cached_bilm import StoredBiLm
+from elmo_framework.layers.cache.cached_bilm import CachedBiLm
 from tests.numpy_bilm import NumpyBiLm
 
 
@@ -22,7 +22,7 @@ def keys(tmp_path: Path, cache: Path, capsys: pytest.CaptureFixture[str]) -> lis
     for seed in (0, 1):
         files = bilm_files(NumpyBiLm.random(seed=seed).save(tmp_path / f"bilm{seed}"))
         digest = reference(files).digest
-        stored = StoredBiLm(files, digest=digest, in_memory=False, dtype="float16")
+        stored = CachedBiLm(files, digest=digest, in_memory=False, dtype="float16")
         stored.prepare([["a", "b"], ["c"]], torch.device("cpu"))
     capsys.readouterr()
     return sorted(path.name for path in cache.glob("[!.]*"))

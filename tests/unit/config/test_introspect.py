@@ -5,7 +5,7 @@ import pytest
 from jsonschema import Draft202012Validator
 
 from elmo_framework.config.introspect import (
-    Row,
+    KeyRow,
     UnknownNameError,
     describe,
     documented,
@@ -38,21 +38,21 @@ from tests.unit.config.example import (
 
 def test_a_component_is_described_by_a_row_for_each_key() -> None:
     assert describe(Embedding) == [
-        Row("embedding_dim", "int > 0", "required", "width of a vector, for each word."),
-        Row("pretrained_file", "Path | None", "null", "vectors to start from."),
+        KeyRow("embedding_dim", "int > 0", "required", "width of a vector, for each word."),
+        KeyRow("pretrained_file", "Path | None", "null", "vectors to start from."),
     ]
 
 
 def test_the_options_of_a_component_are_described_below_it() -> None:
     assert describe(GradientDescent) == [
-        Row("optimizer", "Optimizer", '"adam"', ""),
-        Row("warmup", "Warmup", '{"steps": 0}', ""),
-        Row("warmup.steps", "int", "required", "how many updates it takes."),
-        Row("warmup.start", "float", "0.0", ""),
-        Row("callbacks", "list[Observer]", "[]", ""),
-        Row("by_group", "dict[str, list[Observer]] | None", "null", ""),
-        Row("num_epochs", "int", "20", ""),
-        Row("grad_norm", "float | None", "null", ""),
+        KeyRow("optimizer", "Optimizer", '"adam"', ""),
+        KeyRow("warmup", "Warmup", '{"steps": 0}', ""),
+        KeyRow("warmup.steps", "int", "required", "how many updates it takes."),
+        KeyRow("warmup.start", "float", "0.0", ""),
+        KeyRow("callbacks", "list[Observer]", "[]", ""),
+        KeyRow("by_group", "dict[str, list[Observer]] | None", "null", ""),
+        KeyRow("num_epochs", "int", "20", ""),
+        KeyRow("grad_norm", "float | None", "null", ""),
     ]
 
 

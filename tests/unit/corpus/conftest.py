@@ -9,7 +9,7 @@ from typing import Any, TypeAlias
 import pytest
 
 from elmo_framework.corpus.prepare import PreparationJob, prepare
-from elmo_framework.tasks.language_modeling.corpus import Corpus
+from elmo_framework.tasks.language_modeling.corpus import TokenIdCorpus
 from elmo_framework.tasks.language_modeling.reader import PreparedCorpusReader
 
 TEXT = "the cat sat .\n\nthe dog sat\n the  cat ran .\nthe cat sat .\n"
@@ -31,7 +31,7 @@ def make(tmp_path: Path) -> Make:
     return made
 
 
-def read(part: Path) -> Corpus:
+def read(part: Path) -> TokenIdCorpus:
     return PreparedCorpusReader().read(part)
 
 

@@ -15,12 +15,12 @@ import pytest
 from filelock import FileLock
 
 from elmo_framework.commands.main import main
-from elmo_framework.corpus import drafting, manifest, tokenize
+from elmo_framework.corpus import manifest, tokenize, tokenize_blocks
 from elmo_framework.corpus import prepare as module
+from elmo_framework.corpus.corpus_output import CorpusOutput
 from elmo_framework.corpus.manifest import Manifest
 from elmo_framework.corpus.prepare import PreparationJob, prepare
-from elmo_framework.corpus.tokenize import Draft
-from elmo_framework.corpus.workplace import Workplace
+from elmo_framework.corpus.tokenize import TokenizedBlock
 from elmo_framework.errors import DataError, RunError, StoppedError
 from elmo_framework.io.outputs import Output, check_outputs
 from elmo_framework.tasks.language_modeling.task import LanguageModelingTask
@@ -208,10 +208,10 @@ class Failing:
         after: int,
         error: BaseException | signal.Signals,
     ) -> None:
-        self.left, self.error, self.cut = after, error, Draft.of
-        monkeypatch.setattr(drafting, "Draft", SimpleNamespace(of=self.of))
+        self.left, self.error, self.cut = after, error, TokenizedBlock.of
+        monkeypatch.setattr(tokenize_blocks, "Draft", SimpleNamespace(of=self.of))
 
-    def of(self, *arguments: Any) -> Draft:
+    def of(self, *arguments: Any) -> TokenizedBlock:
         if not self.left and isinstance(self.error, BaseException):
             raise self.error
         if not self.left:
@@ -329,11 +329,11 @@ class Killed(BaseException):
 def finished(make: Make, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A corpus whose job was killed before it could tidy up."""
 
-    def killing(self: Workplace) -> None:
+    def killing(self: CorpusOutput) -> None:
         raise Killed
 
     with monkeypatch.context() as patch:
-        patch.setattr(Workplace, "remove", killing)
+        patch.setattr(CorpusOutput, "remove", killing)
         with pytest.raises(Killed):
             make()
     return make(name="whole").with_name("corpus")
@@ -414,7 +414,7 @@ def test_two_jobs_do_not_write_one_corpus(make: Make, tmp_path: Path) -> None:
 
 def test_the_file_of_the_lock_goes_while_the_lock_is_held(make: Make, tmp_path: Path) -> None:
     lock = tmp_path / ".corpus.partial.lock"
-    workplace = Workplace(tmp_path / "corpus")
+    workplace = CorpusOutput(tmp_path / "corpus")
     unlink, held = Path.unlink, list[bool]()
 
     def unlinking(path: Path, missing_ok: bool = False) -> None:
@@ -472,9 +472,11 @@ def test_the_manifest_tells_what_the_corpus_was_made_of(make: Make, tmp_path: Pa
 
 
 def test_the_draft_of_a_block_without_words_can_be_read(tmp_path: Path) -> None:
-    empty = Draft.of(drafting.Block(0, (), 0), drafting.Splitter("whitespace", "whitespace"))
+    empty = TokenizedBlock.of(
+        tokenize_blocks.Block(0, (), 0), tokenize_blocks.TextTokenizer("whitespace", "whitespace")
+    )
     empty.save(tmp_path / "draft.npz")
-    assert Draft.load(tmp_path / "draft.npz").words == []
+    assert TokenizedBlock.load(tmp_path / "draft.npz").words == []
     assert len(tokenize.load_hashes(tmp_path / "draft.npz")) == 0
 
 

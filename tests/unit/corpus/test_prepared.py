@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from elmo_framework.corpus import parts
-from elmo_framework.corpus.prepared import PreparedPart, Shards
+from elmo_framework.corpus.prepared import ConcatenatedShards, PreparedPart
 from elmo_framework.data.characters import ElmoCharacterIndexer
 from elmo_framework.errors import DataError
 from elmo_framework.io.files import digest
@@ -30,7 +30,7 @@ def test_tokens_in_several_files_are_one_array(make: Make, monkeypatch: pytest.M
 def test_shards_do_not_lose_a_place_at_their_edges(tmp_path: Path) -> None:
     for name, tokens in (("a", [1, 2, 3]), ("b", [4]), ("c", [5, 6])):
         np.array(tokens, np.int32).tofile(tmp_path / name)
-    shards = Shards([tmp_path / name for name in "abc"])
+    shards = ConcatenatedShards([tmp_path / name for name in "abc"])
     assert shards[np.array([[5, 0, 2], [3, 4, 1]])].tolist() == [[6, 1, 3], [4, 5, 2]]
 
 

@@ -7,24 +7,24 @@ from typing import Any
 
 import pytest
 
-from elmo_framework.data.batches import Batches
-from elmo_framework.data.source import BatchSource, Share, SourceContext
+from elmo_framework.data.batches import BucketDataLoader
+from elmo_framework.data.source import BatchSource, Rank, SourceContext
 from elmo_framework.errors import DataError
 
 LENGTHS = [3, 1, 4, 1, 5, 9, 2, 6, 5, 3, 5, 8, 9, 7, 9, 3, 2]
 
 
 def source(
-    *, is_training: bool = True, share: Share | None = None, seed: int = 1, **options: Any
+    *, is_training: bool = True, rank: Rank | None = None, seed: int = 1, **options: Any
 ) -> BatchSource[list[tuple[int, int]]]:
     context = SourceContext(
         collate=list,
         num_tokens=lambda example: example[1],
         seed=seed,
         is_training=is_training,
-        share=share or Share(),
+        rank=rank or Rank(),
     )
-    return Batches(**options).source(enumerate(LENGTHS), context)
+    return BucketDataLoader(**options).source(enumerate(LENGTHS), context)
 
 
 def numbers(batches: Sequence[list[tuple[int, int]]]) -> list[list[int]]:
@@ -94,7 +94,7 @@ def test_a_position_is_gone_on_from(options: dict[str, Any], delivered: int) -> 
 
 
 def test_processes_get_as_many_batches_as_each_other_and_all_examples() -> None:
-    shares = [source(batch_size=4, share=Share(rank, 2)) for rank in range(2)]
+    shares = [source(batch_size=4, rank=Rank(rank, 2)) for rank in range(2)]
     parts = [epoch(held) for held in shares]
     assert len(parts[0]) == len(parts[1]) == 3
     assert {number for part in parts for batch in part for number in batch} == set(range(17))
@@ -105,14 +105,14 @@ def test_processes_get_as_many_batches_as_each_other_and_all_examples() -> None:
 def test_evaluation_gives_each_example_to_one_process(
     options: dict[str, Any], world_size: int
 ) -> None:
-    shares = [Share(rank, world_size) for rank in range(world_size)]
-    parts = [epoch(source(is_training=False, share=share, **options)) for share in shares]
+    shares = [Rank(rank, world_size) for rank in range(world_size)]
+    parts = [epoch(source(is_training=False, rank=rank, **options)) for rank in shares]
     assert sorted(n for part in parts for batch in part for n in batch) == list(range(17))
     assert max(map(len, parts)) - min(map(len, parts)) <= 1
 
 
 def test_more_processes_than_batches_repeat_them() -> None:
-    sources = [source(share=Share(rank, 4), batch_size=len(LENGTHS)) for rank in range(4)]
+    sources = [source(rank=Rank(rank, 4), batch_size=len(LENGTHS)) for rank in range(4)]
 
     assert [held.num_batches for held in sources] == [1] * 4
     assert all(sorted(epoch(held)[0]) == list(range(len(LENGTHS))) for held in sources)
@@ -121,12 +121,12 @@ def test_more_processes_than_batches_repeat_them() -> None:
 def test_no_example_is_an_error() -> None:
     context = SourceContext(collate=list, num_tokens=len, seed=0, is_training=True)
     with pytest.raises(DataError, match="there is no example"):
-        Batches().source([], context)
+        BucketDataLoader().source([], context)
 
 
 def test_other_processes_leave_out_what_was_delivered_together() -> None:
-    first = source(batch_size=2, share=Share(0, 2))
-    second = source(batch_size=2, share=Share(1, 2))
+    first = source(batch_size=2, rank=Rank(0, 2))
+    second = source(batch_size=2, rank=Rank(1, 2))
     done = [next(held.batches()) for held in (first, second)]
     alone = source(batch_size=2)
     alone.load_state_of_others(first.state_dict(), num_processes=2)
@@ -138,10 +138,10 @@ def test_other_processes_leave_out_what_was_delivered_together() -> None:
 def test_an_epoch_that_other_processes_have_ended_is_not_ended_again(
     num_before: int, num_now: int
 ) -> None:
-    before = source(batch_size=2, share=Share(0, num_before))
+    before = source(batch_size=2, rank=Rank(0, num_before))
     batches = before.batches()
     for _ in range(before.num_batches):
         next(batches)
-        now = source(batch_size=2, share=Share(num_now - 1, num_now))
+        now = source(batch_size=2, rank=Rank(num_now - 1, num_now))
         now.load_state_of_others(before.state_dict(), num_before)
         assert now.is_at_epoch_end == before.is_at_epoch_end

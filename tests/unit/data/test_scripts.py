@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from elmo_framework.api.pretrained import load_bilm
-from elmo_framework.bilm.files.published import find_bilm, script_check
+from elmo_framework.bilm.files.published import resolve_bilm, script_check
 from elmo_framework.data.scripts import ScriptCheck, letters_by_script, vocabulary_scripts
 
 RUSSIAN = ["\u0434\u043e\u0436\u0434\u044c"] * 20  # 100 letters
@@ -61,7 +61,7 @@ def test_other_text_does_not_warn(
 
 
 def test_published_bilms_are_latin(tmp_path: Path, caplog: pytest.LogCaptureFixture):
-    files = find_bilm("mini")
+    files = resolve_bilm("mini")
     name = "elmo_2x1024_128_2048cnn_1xhighway_weights.hdf5"
     published = type(files)(tmp_path / "options.json", tmp_path / name)
 

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from elmo_framework.data.subsample import training_share
+from elmo_framework.data.subsample import subsample
 from elmo_framework.tasks.srl.example import Proposition, SrlExample, SrlSentence, examples_of
 from elmo_framework.tasks.srl.task import SrlTask
 from tests.unit.training.toy import ToyTask
@@ -42,7 +42,7 @@ def read_sentences() -> Iterable[SrlExample]:
 def test_all_predicates_of_a_sentence_are_in_a_share_or_none(fraction: float) -> None:
     shares = set()
     for seed in SEEDS:
-        held = training_share(read_sentences, SrlTask().group, fraction=fraction, seed=seed)
+        held = subsample(read_sentences, SrlTask().group, fraction=fraction, seed=seed)
         found = {id(example) for example in held}
         of_sentences = [sum(id(example) in found for example in examples) for examples in SENTENCES]
         assert all(
@@ -78,7 +78,7 @@ def test_a_smaller_share_is_a_part_of_a_larger_one_in_the_order_of_the_data(
     read: Any, seed: int
 ) -> None:
     small, large = (
-        list(training_share(read, ToyTask().group, fraction=fraction, seed=seed))
+        list(subsample(read, ToyTask().group, fraction=fraction, seed=seed))
         for fraction in (0.1, 0.5)
     )
     assert (len(small), len(large)) == (20, 100)
@@ -91,7 +91,7 @@ def test_another_seed_chooses_others(read: Any) -> None:
     chosen = Counter(
         example
         for seed in SEEDS
-        for example in training_share(read, ToyTask().group, fraction=0.5, seed=seed)
+        for example in subsample(read, ToyTask().group, fraction=0.5, seed=seed)
     )
     assert len(chosen) == Numbered.num_sentences
     assert max(chosen.values()) < len(SEEDS)
@@ -99,4 +99,4 @@ def test_another_seed_chooses_others(read: Any) -> None:
 
 @BOTH
 def test_a_tiny_share_holds_one_group(read: Any) -> None:
-    assert len(list(training_share(read, ToyTask().group, fraction=1e-6, seed=1))) == 1
+    assert len(list(subsample(read, ToyTask().group, fraction=1e-6, seed=1))) == 1

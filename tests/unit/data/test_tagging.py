@@ -4,7 +4,7 @@ from itertools import pairwise, product
 import pytest
 
 from elmo_framework.data.tagging import (
-    Span,
+    LabeledSpan,
     allowed_transitions,
     beginnings,
     convert,
@@ -19,7 +19,12 @@ BIO = ["B-PER", "I-PER", "O", "B-LOC", "B-LOC", "I-LOC", "B-ORG", "O"]
 BIOUL = ["B-PER", "L-PER", "O", "U-LOC", "B-LOC", "L-LOC", "U-ORG", "O"]
 BIOES = ["B-PER", "E-PER", "O", "S-LOC", "B-LOC", "E-LOC", "S-ORG", "O"]
 SCHEMES = {"IOB1": IOB1, "BIO": BIO, "BIOUL": BIOUL, "BIOES": BIOES}
-SPANS = [Span(0, 2, "PER"), Span(3, 4, "LOC"), Span(4, 6, "LOC"), Span(6, 7, "ORG")]
+SPANS = [
+    LabeledSpan(0, 2, "PER"),
+    LabeledSpan(3, 4, "LOC"),
+    LabeledSpan(4, 6, "LOC"),
+    LabeledSpan(6, 7, "ORG"),
+]
 
 
 @pytest.mark.parametrize("tags", SCHEMES.values())
@@ -36,17 +41,17 @@ def test_any_scheme_is_converted_to_any_other(tags, scheme, expected):
 @pytest.mark.parametrize(
     ("tags", "expected"),
     [
-        ("O I-X I-X", [Span(1, 3, "X")]),
-        ("B-X I-Y I-Y", [Span(0, 1, "X"), Span(1, 3, "Y")]),
-        ("I-X O I-X", [Span(0, 1, "X"), Span(2, 3, "X")]),
-        ("B-X B-X", [Span(0, 1, "X"), Span(1, 2, "X")]),
-        ("L-X L-X", [Span(0, 1, "X"), Span(1, 2, "X")]),
-        ("U-X I-X", [Span(0, 1, "X"), Span(1, 2, "X")]),
-        ("B-X O L-X", [Span(0, 1, "X"), Span(2, 3, "X")]),
-        ("E-X E-X", [Span(0, 1, "X"), Span(1, 2, "X")]),
-        ("S-X I-X", [Span(0, 1, "X"), Span(1, 2, "X")]),
-        ("I-X S-X", [Span(0, 1, "X"), Span(1, 2, "X")]),
-        ("NN B-X VB I-X", [Span(1, 2, "X"), Span(3, 4, "X")]),
+        ("O I-X I-X", [LabeledSpan(1, 3, "X")]),
+        ("B-X I-Y I-Y", [LabeledSpan(0, 1, "X"), LabeledSpan(1, 3, "Y")]),
+        ("I-X O I-X", [LabeledSpan(0, 1, "X"), LabeledSpan(2, 3, "X")]),
+        ("B-X B-X", [LabeledSpan(0, 1, "X"), LabeledSpan(1, 2, "X")]),
+        ("L-X L-X", [LabeledSpan(0, 1, "X"), LabeledSpan(1, 2, "X")]),
+        ("U-X I-X", [LabeledSpan(0, 1, "X"), LabeledSpan(1, 2, "X")]),
+        ("B-X O L-X", [LabeledSpan(0, 1, "X"), LabeledSpan(2, 3, "X")]),
+        ("E-X E-X", [LabeledSpan(0, 1, "X"), LabeledSpan(1, 2, "X")]),
+        ("S-X I-X", [LabeledSpan(0, 1, "X"), LabeledSpan(1, 2, "X")]),
+        ("I-X S-X", [LabeledSpan(0, 1, "X"), LabeledSpan(1, 2, "X")]),
+        ("NN B-X VB I-X", [LabeledSpan(1, 2, "X"), LabeledSpan(3, 4, "X")]),
         ("", []),
     ],
 )
@@ -56,7 +61,7 @@ def test_malformed_sequences_are_read_as_the_conll_scorer_reads_them(tags, expec
 
 def test_a_label_may_hold_hyphens():
     assert parse_tag("B-C-ARG1") == ("B", "C-ARG1")
-    assert spans(["B-C-ARG1", "I-C-ARG1"]) == [Span(0, 2, "C-ARG1")]
+    assert spans(["B-C-ARG1", "I-C-ARG1"]) == [LabeledSpan(0, 2, "C-ARG1")]
 
 
 @pytest.mark.parametrize("tag", ["X-PER", "X-", "B-", "B", "", "o", "-PER", "b-PER"])

@@ -22,7 +22,7 @@ from elmo_framework.bilm.files.load import bilm_files, read_bilm
 from elmo_framework.embedding import embed as embedding
 from elmo_framework.embedding.embed import embed
 from elmo_framework.embedding.job import EmbeddingJob
-from elmo_framework.embedding.vector_file_format import Hdf5Layout
+from elmo_framework.embedding.vector_file_format import Hdf5Format
 from elmo_framework.embedding.vector_output import VectorOutput, VectorWriter
 from elmo_framework.errors import DataError, RunError, StoppedError
 from elmo_framework.experiment import slow_path
@@ -30,7 +30,7 @@ from elmo_framework.io import resumable_output
 from elmo_framework.io.outputs import Output, check_outputs
 from elmo_framework.io.resumable_output import ResumableOutput
 from elmo_framework.layers.frozen import FrozenBiLm
-from elmo_framework.layers.layer_encoder import LayerReader
+from elmo_framework.layers.layer_encoder import LayerEncoder
 from tests.unit.embedding.conftest import TEXT
 
 Jobs = Callable[..., EmbeddingJob]
@@ -38,7 +38,7 @@ Jobs = Callable[..., EmbeddingJob]
 
 def expected(job: EmbeddingJob, text: list[str] = TEXT) -> list[np.ndarray]:
     """The layers of each sentence, read alone."""
-    reader = LayerReader(FrozenBiLm(read_bilm(bilm_files(Path(job.bilm)))))
+    reader = LayerEncoder(FrozenBiLm(read_bilm(bilm_files(Path(job.bilm)))))
     return [next(reader.read([line.split()])).without_boundaries().numpy() for line in text]
 
 
@@ -150,13 +150,13 @@ def test_float16_is_the_rounded_result(job: Jobs) -> None:
 
 def test_equal_sentences_are_computed_once(job: Jobs, monkeypatch: pytest.MonkeyPatch) -> None:
     seen: list[str] = []
-    read = LayerReader.read
+    read = LayerEncoder.read
 
-    def spied(self: LayerReader, sentences: list[list[str]]) -> Iterator[Any]:
+    def spied(self: LayerEncoder, sentences: list[list[str]]) -> Iterator[Any]:
         seen.extend(" ".join(words) for words in sentences)
         return read(self, sentences)
 
-    monkeypatch.setattr(LayerReader, "read", spied)
+    monkeypatch.setattr(LayerEncoder, "read", spied)
     embed(job())
     assert seen == ["Words are words .", "a b", "are many more", "one"]
 
@@ -277,7 +277,7 @@ def test_a_finished_result_is_not_computed_again_for_what_was_left(
         embed(job(format=form))
     with pytest.raises(RunError, match="layers was 'all' and is '2'"):
         embed(job(format=form, layers="top", resume=True, force=force))
-    monkeypatch.setattr(LayerReader, "read", None)
+    monkeypatch.setattr(LayerEncoder, "read", None)
     embed(job(format=form, resume=True, force=force))
     assert contents(job().output) == before
     assert not job().output.with_name("out.hdf5.partial").exists()
@@ -395,7 +395,7 @@ def test_a_disk_that_fills_before_any_vector_names_the_folder(
     def full(*_: object) -> None:
         raise full_disk()
 
-    monkeypatch.setattr(Hdf5Layout, "create", full)
+    monkeypatch.setattr(Hdf5Format, "create", full)
     with pytest.raises(RunError, match=r"out.hdf5.partial: No space left .* --resume continues"):
         embed(job())
 

@@ -6,7 +6,7 @@ import pytest
 from elmo_framework import components
 from elmo_framework.config.parse import parse
 from elmo_framework.corpus.prepare import PreparationJob, prepare
-from elmo_framework.data.source import Share
+from elmo_framework.data.source import Rank
 from elmo_framework.data.vocabulary import Vocabularies
 from elmo_framework.experiment.data_sets import (
     count_vocabularies,
@@ -89,10 +89,10 @@ def test_processes_divide_the_data_among_them(tmp_path: Path) -> None:
     vocabularies = Vocabularies(experiment.model.factory.task.count(examples))
     model = experiment.model.build(vocabularies=vocabularies)
     given = experiment, model, vocabularies
-    shares = [Share(rank, 3) for rank in range(3)]
+    shares = [Rank(rank, 3) for rank in range(3)]
     for sources in (
-        [training_source(*given, share=share) for share in shares],
-        [evaluation_source(*given, examples=examples, share=share) for share in shares],
+        [training_source(*given, rank=rank) for rank in shares],
+        [evaluation_source(*given, examples=examples, rank=rank) for rank in shares],
     ):
         words = [
             word

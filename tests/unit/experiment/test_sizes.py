@@ -15,7 +15,14 @@ from torch import nn
 from elmo_framework.config import plain
 from elmo_framework.config.load import Config
 from elmo_framework.config.registry import families, members
-from elmo_framework.config.signature import Options, Parameter, Plain, configurable, leaf, parts
+from elmo_framework.config.signature import (
+    OptionsType,
+    Parameter,
+    PlainType,
+    configurable,
+    leaf,
+    walk,
+)
 from elmo_framework.errors import dotted
 from elmo_framework.experiment import budget
 from elmo_framework.experiment.budget import size_budget
@@ -64,7 +71,7 @@ def registered() -> list[tuple[str, Parameter]]:
     rows = [(name, parameter) for name, member in asked for parameter in configurable(member)]
     for name, parameter in rows:
         inner = leaf(parameter.shape)
-        if isinstance(inner, Options):
+        if isinstance(inner, OptionsType):
             rows += [(name, option) for option in configurable(inner.factory)]
     return rows
 
@@ -74,7 +81,7 @@ def named(family: type[Any]) -> list[tuple[str, type[Any]]]:
 
 
 def takes_integer(hint: Any) -> bool:
-    return any(part is int for part in parts(hint))
+    return any(part is int for part in walk(hint))
 
 
 def accepts(hint: Any, value: object) -> bool:
@@ -89,7 +96,7 @@ def test_each_size_of_a_registered_component_has_bounds() -> None:
     unbounded = {
         (name, parameter.name)
         for name, parameter in registered()
-        if isinstance(inner := leaf(parameter.shape), Plain)
+        if isinstance(inner := leaf(parameter.shape), PlainType)
         and takes_integer(inner.hint)
         and any(accepts(inner.hint, value) for value in (HUGE, [HUGE], [[1, HUGE]], {"a": HUGE}))
     }

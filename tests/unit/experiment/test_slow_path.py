@@ -1,7 +1,7 @@
 import pytest
 import torch
 
-from elmo_framework.data.source import Share
+from elmo_framework.data.source import Rank
 from elmo_framework.experiment import slow_path
 from elmo_framework.training.process_group import ProcessGroup
 
@@ -14,7 +14,7 @@ def said(
     capsys: pytest.CaptureFixture[str],
 ) -> str:
     patch.setattr(slow_path, "slow_path_reason", lambda: reason)
-    slow_path.say_if_slow(torch.device(device), ProcessGroup(Share(rank, 2)))
+    slow_path.say_if_slow(torch.device(device), ProcessGroup(Rank(rank, 2)))
     return capsys.readouterr().err
 
 

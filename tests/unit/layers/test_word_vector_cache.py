@@ -8,7 +8,7 @@ from torch import Tensor
 from elmo_framework.bilm.bilm import BiLm
 from elmo_framework.bilm.token_encoder import CharCnnTokenEncoder
 from elmo_framework.data.text import TextBatch, collate_text
-from elmo_framework.layers.word_vector_cache import WordVectors
+from elmo_framework.layers.word_vector_cache import WordVectorCache
 from tests.numpy_bilm import NumpyBiLm
 from tests.unit.conftest import SENTENCES
 
@@ -17,8 +17,8 @@ ROW_BYTES = 4 * 8
 
 
 @pytest.fixture
-def words(bilm: BiLm) -> WordVectors:
-    return WordVectors(bilm.token_encoder)
+def words(bilm: BiLm) -> WordVectorCache:
+    return WordVectorCache(bilm.token_encoder)
 
 
 @pytest.fixture
@@ -39,7 +39,7 @@ def text(*sentences: str) -> TextBatch:
 
 
 def test_sentences_stand_between_boundaries_and_padding_is_zero(
-    numpy_bilm: NumpyBiLm, words: WordVectors
+    numpy_bilm: NumpyBiLm, words: WordVectorCache
 ) -> None:
     vectors = words.framed(collate_text(SENTENCES))
     assert vectors.shape == (4, 6, 4)
@@ -51,13 +51,13 @@ def test_sentences_stand_between_boundaries_and_padding_is_zero(
         assert (row[len(framed) :] == 0).all()
 
 
-def test_sentences_without_words_are_padding(words: WordVectors) -> None:
+def test_sentences_without_words_are_padding(words: WordVectorCache) -> None:
     vectors = words.framed(collate_text([[], []]))
     assert vectors.shape == (2, 3, 4)
     assert (vectors == 0).all()
 
 
-def test_a_word_is_encoded_once(words: WordVectors, encoded: list[int]) -> None:
+def test_a_word_is_encoded_once(words: WordVectorCache, encoded: list[int]) -> None:
     words.framed(text("a rose is a rose"))
     words.framed(text("is a rose", "a"))
     words.framed(text("a new rose"))
@@ -65,7 +65,7 @@ def test_a_word_is_encoded_once(words: WordVectors, encoded: list[int]) -> None:
 
 
 def test_a_full_table_forgets_and_gives_the_same_again(bilm: BiLm, encoded: list[int]) -> None:
-    words = WordVectors(bilm.token_encoder, max_bytes=6 * ROW_BYTES)
+    words = WordVectorCache(bilm.token_encoder, max_bytes=6 * ROW_BYTES)
     first = words.framed(text("a b c"))
     words.framed(text("d e"))
     torch.testing.assert_close(words.framed(text("a b c")), first)
@@ -73,12 +73,17 @@ def test_a_full_table_forgets_and_gives_the_same_again(bilm: BiLm, encoded: list
 
 
 def test_a_batch_larger_than_the_table_fits(bilm: BiLm) -> None:
-    small, large = WordVectors(bilm.token_encoder, max_bytes=1), WordVectors(bilm.token_encoder)
+    small, large = (
+        WordVectorCache(bilm.token_encoder, max_bytes=1),
+        WordVectorCache(bilm.token_encoder),
+    )
     for batch in (text("a b c d"), text("x"), text("f g h i j k l", "a")):
         torch.testing.assert_close(small.framed(batch), large.framed(batch))
 
 
-def test_many_unknown_words_are_encoded_in_parts(words: WordVectors, encoded: list[int]) -> None:
+def test_many_unknown_words_are_encoded_in_parts(
+    words: WordVectorCache, encoded: list[int]
+) -> None:
     vectors = words.framed(text(" ".join(str(number) for number in range(2000))))
     assert encoded == [1024, 978]
     torch.testing.assert_close(words.framed(text("1999"))[0, 1], vectors[0, 2000])
@@ -88,13 +93,13 @@ def test_a_word_has_the_same_vector_in_any_company(bilm: BiLm) -> None:
     bilm.float()
     chosen = random.Random(0)
     spelled = [chosen.choice("abcdefgh") * chosen.randint(1, 60) for _ in range(30)] + ["ß", "€"]
-    together = WordVectors(bilm.token_encoder).framed(collate_text([spelled]))[0, 1:-1]
+    together = WordVectorCache(bilm.token_encoder).framed(collate_text([spelled]))[0, 1:-1]
     for word, vector in zip(spelled, together, strict=True):
-        alone = WordVectors(bilm.token_encoder).framed(collate_text([[word]]))[0, 1]
+        alone = WordVectorCache(bilm.token_encoder).framed(collate_text([[word]]))[0, 1]
         torch.testing.assert_close(alone, vector, atol=1e-6, rtol=0)
 
 
-def test_what_is_learned_in_inference_mode_can_be_added_to_later(words: WordVectors) -> None:
+def test_what_is_learned_in_inference_mode_can_be_added_to_later(words: WordVectorCache) -> None:
     with torch.inference_mode():
         inside = words.framed(text("a b"))
     outside = words.framed(text("a b c"))
@@ -104,7 +109,7 @@ def test_what_is_learned_in_inference_mode_can_be_added_to_later(words: WordVect
 
 def test_mixed_precision_does_not_stay_in_the_table(bilm: BiLm) -> None:
     bilm.float()
-    narrow, plain = WordVectors(bilm.token_encoder), WordVectors(bilm.token_encoder)
+    narrow, plain = WordVectorCache(bilm.token_encoder), WordVectorCache(bilm.token_encoder)
     with torch.autocast("cpu", torch.bfloat16):
         narrow.framed(text("a b c"))
     assert torch.equal(narrow.framed(text("a b c")), plain.framed(text("a b c")))

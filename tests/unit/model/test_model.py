@@ -6,7 +6,7 @@ from elmo_framework.config.parse import parse
 from elmo_framework.data.vocabulary import Vocabularies
 from elmo_framework.embedders.text_embedder import TextEmbedder
 from elmo_framework.embedders.token_embedder import TokenEmbedder
-from elmo_framework.model.model import Model, Output
+from elmo_framework.model.model import Model, ModelOutput
 
 COUNTS = Vocabularies({"words": {"a": 2, "b": 1}})
 WORDS = {"type": "embedding", "embedding_dim": 3}
@@ -21,10 +21,10 @@ class TwoEmbedders(Model[Any]):
         self.embedder = parse(TextEmbedder, tokens, source="a").build(vocabularies=COUNTS)
         self.other = parse(TokenEmbedder, other, source="a").build(vocabularies=COUNTS)
 
-    def forward(self, batch: Any) -> Output:
-        return Output(loss=None)
+    def forward(self, batch: Any) -> ModelOutput:
+        return ModelOutput(loss=None)
 
-    def sums(self, output: Output, batch: Any) -> dict[str, float]:
+    def sums(self, output: ModelOutput, batch: Any) -> dict[str, float]:
         return {}
 
     def scores(self, sums: Any) -> dict[str, float]:

@@ -12,7 +12,7 @@ from tensorboard.backend.event_processing.event_accumulator import EventAccumula
 
 from elmo_framework.errors import DataError
 from elmo_framework.training.callback import RunLog, TensorBoard
-from elmo_framework.training.state import Progress, StepReport
+from elmo_framework.training.state import StepReport, TrainingState
 
 
 def report(step: int, *, loss: float = 2.0) -> StepReport:
@@ -41,9 +41,9 @@ def scalars(directory: Path) -> dict[str, list[tuple[int, float]]]:
 
 def test_the_log_has_a_line_for_each_evaluation(tmp_path: Path) -> None:
     log = RunLog(tmp_path)
-    log.start(Progress())
-    log.scores(Progress(step=3, seconds=1.5), {"f1": 0.5})
-    log.scores(Progress(step=6, seconds=2.5), {"f1": 0.7})
+    log.start(TrainingState())
+    log.scores(TrainingState(step=3, seconds=1.5), {"f1": 0.5})
+    log.scores(TrainingState(step=6, seconds=2.5), {"f1": 0.7})
     lines = [json.loads(line) for line in (tmp_path / "metrics.jsonl").read_text().splitlines()]
     assert lines == [
         {"step": 3, "seconds": 1.5, "f1": 0.5},
@@ -54,7 +54,7 @@ def test_the_log_has_a_line_for_each_evaluation(tmp_path: Path) -> None:
 def test_the_log_is_cut_back_to_where_training_goes_on(tmp_path: Path) -> None:
     for name in ("metrics.jsonl", "steps.jsonl"):
         (tmp_path / name).write_text('{"step": 3}\n{"step": 6}\n{"step": 9}\n{"ste')
-    RunLog(tmp_path).start(Progress(step=6, scores=(0.1, 0.2)))
+    RunLog(tmp_path).start(TrainingState(step=6, scores=(0.1, 0.2)))
     for name in ("metrics.jsonl", "steps.jsonl"):
         assert (tmp_path / name).read_text() == '{"step": 3}\n{"step": 6}\n'
 
@@ -64,14 +64,14 @@ def test_an_evaluation_before_the_first_update_that_comes_again_has_one_line(
 ) -> None:
     for _ in ("killed before its checkpoint", "again"):
         log = RunLog(tmp_path)
-        log.start(Progress())
-        log.scores(Progress(scores=(0.5,)), {"f1": 0.5})
+        log.start(TrainingState())
+        log.scores(TrainingState(scores=(0.5,)), {"f1": 0.5})
     assert len((tmp_path / "metrics.jsonl").read_text().splitlines()) == 1
 
 
 def test_the_log_has_a_line_for_every_twentieth_update(tmp_path: Path) -> None:
     log = RunLog(tmp_path)
-    log.start(Progress())
+    log.start(TrainingState())
     for step in range(1, 50):
         log.step(report(step))
     lines = [json.loads(line) for line in (tmp_path / "steps.jsonl").read_text().splitlines()]
@@ -84,11 +84,11 @@ def test_the_log_has_a_line_for_every_twentieth_update(tmp_path: Path) -> None:
 
 def test_the_rate_is_that_of_updates_alone(tmp_path: Path) -> None:
     log, board = RunLog(tmp_path), TensorBoard(tmp_path, summary_interval=20)
-    for observer in (log, board):
-        observer.start(Progress())
-        observer.step(report(1))
-        observer.step(replace(report(20), seconds=101.0))
-        observer.close()
+    for callback in (log, board):
+        callback.start(TrainingState())
+        callback.step(report(1))
+        callback.step(replace(report(20), seconds=101.0))
+        callback.close()
     (line,) = (tmp_path / "steps.jsonl").read_text().splitlines()
     assert json.loads(line)["tokens_per_second"] == 100
     assert scalars(tmp_path)["training/tokens_per_second"] == [(20, 100.0)]
@@ -98,16 +98,16 @@ def test_a_disk_that_is_full_names_the_log(tmp_path: Path) -> None:
     path = tmp_path / "metrics.jsonl"
     path.symlink_to("/dev/full")
     with pytest.raises(OSError, match="No space left on device") as caught:
-        RunLog(tmp_path).scores(Progress(), {"f1": 0.5})
+        RunLog(tmp_path).scores(TrainingState(), {"f1": 0.5})
     assert caught.value.filename == str(path)
 
 
 def test_tensorboard_gets_steps_and_evaluations(tmp_path: Path) -> None:
     board = TensorBoard(tmp_path, summary_interval=2)
-    board.start(Progress())
+    board.start(TrainingState())
     for step in (1, 2, 3, 4):
         board.step(report(step, loss=step))
-    board.scores(Progress(step=4), {"f1": 0.5, "embedder.elmo.mix.gamma": 1.25})
+    board.scores(TrainingState(step=4), {"f1": 0.5, "embedder.elmo.mix.gamma": 1.25})
     board.close()
     assert scalars(tmp_path) == {
         "training/loss": [(2, 2.0), (4, 4.0)],
@@ -121,12 +121,12 @@ def test_tensorboard_gets_steps_and_evaluations(tmp_path: Path) -> None:
 
 def test_tensorboard_drops_what_came_after_the_checkpoint(tmp_path: Path) -> None:
     first = TensorBoard(tmp_path, summary_interval=1)
-    first.start(Progress())
+    first.start(TrainingState())
     for step in (1, 2, 3):
         first.step(report(step, loss=1))
     first.close()
     second = TensorBoard(tmp_path, summary_interval=1)
-    second.start(Progress(step=2, seconds=1.0))
+    second.start(TrainingState(step=2, seconds=1.0))
     second.step(report(3, loss=5))
     second.close()
     assert scalars(tmp_path)["training/loss"] == [(1, 1.0), (2, 1.0), (3, 5.0)]
@@ -137,8 +137,8 @@ def test_a_log_that_was_damaged_is_not_written_again(tmp_path: Path) -> None:
         content = b'{"step": 1}\n\xff\xfe\n{"step": 2}\n'
         (tmp_path / name).write_bytes(content)
         with pytest.raises(DataError, match=rf"{name}:2: this line is damaged; remove it$"):
-            RunLog(tmp_path).start(Progress(step=2, scores=(0.1, 0.2)))
+            RunLog(tmp_path).start(TrainingState(step=2, scores=(0.1, 0.2)))
         assert (tmp_path / name).read_bytes() == content
         (tmp_path / name).write_bytes(b'{"step": 1}\n{"st\xff')
-        RunLog(tmp_path).start(Progress(step=2, scores=(0.1, 0.2)))
+        RunLog(tmp_path).start(TrainingState(step=2, scores=(0.1, 0.2)))
         assert (tmp_path / name).read_text() == '{"step": 1}\n'

@@ -13,7 +13,7 @@ from typing import Any, TypeAlias
 import pytest
 import torch
 
-from elmo_framework.data.source import Share
+from elmo_framework.data.source import Rank
 from elmo_framework.errors import RunError
 from elmo_framework.io import files
 from elmo_framework.training import checkpointer as checkpointing
@@ -159,7 +159,7 @@ def test_another_number_of_processes_is_told_that_it_goes_on_inexactly(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     begun(tmp_path)
-    group = ProcessGroup(Share(rank=0, world_size=2))
+    group = ProcessGroup(Rank(rank=0, world_size=2))
     found = Checkpointer(tmp_path / "checkpoints", keep=1, group=group).restore()
     assert found is not None
     assert found.num_processes == 1

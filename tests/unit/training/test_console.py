@@ -9,7 +9,7 @@ import pytest
 
 from elmo_framework import console as terminal
 from elmo_framework.training.console import Console
-from elmo_framework.training.state import Progress
+from elmo_framework.training.state import TrainingState
 from tests.unit.training.test_estimate import report
 from tests.unit.training.toy import Toy
 
@@ -18,11 +18,11 @@ def test_updates_are_shown_with_their_rate_and_evaluations_with_their_scores(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     console = Console(Toy(tmp_path, num_steps=20).trainer)
-    console.start(Progress())
+    console.start(TrainingState())
     for step in range(1, 11):
         console.step(replace(report(step), seconds=step + 100.0 * (step > 5)))
         if step == 5:
-            console.scores(Progress(step=5, seconds=55.0), {"loss": 0.25, "count": 3.0})
+            console.scores(TrainingState(step=5, seconds=55.0), {"loss": 0.25, "count": 3.0})
     console.close()
     first, *_, scores, last = capsys.readouterr().err.splitlines()
     assert first == "training: 20 steps ..."
@@ -35,7 +35,7 @@ def test_a_training_that_goes_on_counts_what_is_left(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     console = Console(Toy(tmp_path, num_steps=20).trainer)
-    console.start(Progress(step=15, seconds=15.0))
+    console.start(TrainingState(step=15, seconds=15.0))
     console.close()
     assert capsys.readouterr().err.startswith("training on from step 15: 5 steps ...")
 
@@ -47,9 +47,9 @@ def test_the_evaluation_at_the_start_is_left_out_of_the_remaining_time(
     now = 0.0
     monkeypatch.setattr(terminal.time, "monotonic", lambda: now)
     console = Console(Toy(tmp_path, num_steps=first + 20).trainer)
-    console.start(Progress(step=first))
+    console.start(TrainingState(step=first))
     now = 3600.0
-    console.scores(Progress(step=first), {"loss": 0.25})
+    console.scores(TrainingState(step=first), {"loss": 0.25})
     now = 3610.0
     console.step(report(first + 1))
     assert "0:03:10 left" in capsys.readouterr().err

@@ -10,7 +10,7 @@ import pytest
 import torch
 
 from elmo_framework.training.estimate import Estimate
-from elmo_framework.training.state import Progress, StepReport
+from elmo_framework.training.state import StepReport, TrainingState
 from tests.unit.training.toy import Toy
 
 BYTES_OF_WEIGHTS = 4 * (2 * 4 + 4 + 1)
@@ -20,7 +20,7 @@ def said(directory: Path, capsys: pytest.CaptureFixture[str], **options: Any) ->
     """What is said of updates that take a second each and read four tokens."""
     trainer = Toy(directory, **{"num_epochs": None, **options}).trainer
     estimate = Estimate(trainer)
-    estimate.start(Progress())
+    estimate.start(TrainingState())
     for step in range(1, min(trainer.num_steps or 40, 40) + 1):
         estimate.step(report(step))
     return capsys.readouterr().err.splitlines()
@@ -62,7 +62,7 @@ def test_the_rate_is_that_of_updates_alone_after_the_first(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     estimate = Estimate(Toy(tmp_path, num_epochs=None, num_steps=200).trainer)
-    estimate.start(Progress())
+    estimate.start(TrainingState())
     for step in range(1, 26):
         slow, evaluated = 9.0 * (step <= 5), 100.0 * (step > 10)
         estimate.step(replace(report(step), seconds=step + evaluated, update_seconds=1 + slow))

@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 import torch
 
-from elmo_framework.data.batches import Batches
-from elmo_framework.data.source import BatchSource, Share, SourceContext
+from elmo_framework.data.batches import BucketDataLoader
+from elmo_framework.data.source import BatchSource, Rank, SourceContext
 from elmo_framework.training.evaluator import Evaluator, metric_problem
 from elmo_framework.training.interrupt import Interrupt, StopRequestedError
 from elmo_framework.training.process_group import ProcessGroup
@@ -30,11 +30,11 @@ def model() -> ToyModel:
 
 def source() -> BatchSource[ToyBatch]:
     context = SourceContext(collate, lambda number: 1, seed=0, is_training=False)
-    return Batches(batch_size=2).source([x / 10 for x in range(20)], context)
+    return BucketDataLoader(batch_size=2).source([x / 10 for x in range(20)], context)
 
 
 def evaluator_of(batches: BatchSource[Any]) -> Evaluator:
-    return Evaluator(batches, group=ProcessGroup(Share()), device=torch.device("cpu"))
+    return Evaluator(batches, group=ProcessGroup(Rank()), device=torch.device("cpu"))
 
 
 def test_scores_are_those_of_the_whole_data(model: ToyModel) -> None:
@@ -67,14 +67,14 @@ def test_a_rehearsal_makes_every_batch_and_holds_but_two(
             del batch
 
     monkeypatch.setattr(batches, "batches", watched)
-    evaluator_of(batches).rehearse(model)
+    evaluator_of(batches).sanity_check(model)
     assert len(made) == 10
     assert most <= 3
 
 
 def test_a_process_without_a_batch_has_nothing_to_rehearse(model: ToyModel) -> None:
-    context = SourceContext(collate, lambda number: 1, seed=0, is_training=False, share=Share(1, 2))
-    evaluator_of(Batches(batch_size=9).source([0.5], context)).rehearse(model)
+    context = SourceContext(collate, lambda number: 1, seed=0, is_training=False, rank=Rank(1, 2))
+    evaluator_of(BucketDataLoader(batch_size=9).source([0.5], context)).sanity_check(model)
 
 
 def test_carried_state_is_put_aside_for_the_scores(model: ToyModel) -> None:
@@ -92,7 +92,7 @@ class OneOfThree(ProcessGroup):
 
 
 def test_sums_are_those_of_all_processes(model: ToyModel) -> None:
-    group = OneOfThree(Share(0, 3))
+    group = OneOfThree(Rank(0, 3))
     found = Evaluator(source(), group=group, device=torch.device("cpu")).sums(model)
     alone = evaluator_of(source()).sums(model)
     assert found == {name: value + 2 for name, value in alone.items()}
@@ -139,7 +139,7 @@ class Looking(ProcessGroup):
     """
 
     def __init__(self, *others: tuple[str | None, bool]) -> None:
-        super().__init__(Share(0, 2))
+        super().__init__(Rank(0, 2))
         self.others, self.looks = iter(others), list[Any]()
 
     def gather(self, value: Any) -> list[Any]:
@@ -171,7 +171,7 @@ def test_another_process_that_is_asked_to_stop_stops_this_one() -> None:
 
 def test_a_process_alone_can_stop_after_each_batch() -> None:
     interrupt = Interrupt()
-    evaluator = Evaluator(source(), group=ProcessGroup(Share()), device=torch.device("cuda"))
+    evaluator = Evaluator(source(), group=ProcessGroup(Rank()), device=torch.device("cuda"))
     batches = evaluator._batches(interrupt)
     next(batches)
     interrupt.request(signal.SIGINT)

@@ -17,7 +17,7 @@ import torch
 import torch.distributed as dist
 from torch import Tensor, nn
 
-from elmo_framework.data.source import Share
+from elmo_framework.data.source import Rank
 from elmo_framework.errors import RunError, StoppedError
 from elmo_framework.training import process_group as processes
 from elmo_framework.training.process_group import (
@@ -112,7 +112,7 @@ def test_gradients_of_all_but_the_last_batch_wait_for_that_one(
 
 
 def test_a_process_alone_sums_nothing_but_its_own() -> None:
-    group = ProcessGroup(Share())
+    group = ProcessGroup(Rank())
     assert group.sum({"a": 1.0}) == {"a": 1.0}
     assert group.gather("x") == group.gather_to_first("x") == ["x"]
     model = nn.Linear(1, 1)
@@ -167,8 +167,8 @@ def second_of_two(monkeypatch: pytest.MonkeyPatch) -> dist.TCPStore:
 def test_others_wait_for_hours_while_the_first_counts_the_words_of_a_text(
     second_of_two: dist.TCPStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def join(backend: str, *, store: dist.Store, timeout: timedelta, **share: int) -> None:
-        assert (backend, share) == ("gloo", {"rank": 1, "world_size": 2})
+    def join(backend: str, *, store: dist.Store, timeout: timedelta, **rank: int) -> None:
+        assert (backend, rank) == ("gloo", {"rank": 1, "world_size": 2})
         assert min(timeout, store.timeout) >= timedelta(hours=2)
         raise JoinedError
 
@@ -247,7 +247,7 @@ def first_of_two_machines(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     monkeypatch.setenv("RANK", "0")
     monkeypatch.setenv("WORLD_SIZE", "2")
     monkeypatch.setattr(processes, "_SECONDS_TO_END", 0.1)
-    monkeypatch.setattr(processes, "_join", lambda backend, share: None)
+    monkeypatch.setattr(processes, "_join", lambda backend, rank: None)
     monkeypatch.setattr(processes.dist, "destroy_process_group", lambda: None)
     monkeypatch.setattr(ProcessGroup, "gather", lambda self, value: peers)
     before = signal.getsignal(signal.SIGTERM)

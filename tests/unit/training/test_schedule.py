@@ -9,12 +9,12 @@ import pytest
 from elmo_framework.config.parse import parse
 from elmo_framework.errors import ConfigError
 from elmo_framework.training.options import TrainerOptions
-from elmo_framework.training.schedule import Moment, Schedule
+from elmo_framework.training.schedule import Schedule, ScheduleState
 
 
 def multipliers(config: Any, *, num_steps: int = 10, steps_an_epoch: int = 2) -> list[float]:
     schedule = parse(Schedule, config, source="test").build()
-    moments = [Moment(step, num_steps, step // steps_an_epoch) for step in range(num_steps)]
+    moments = [ScheduleState(step, num_steps, step // steps_an_epoch) for step in range(num_steps)]
     return [round(schedule.multiplier(moment), 6) for moment in moments]
 
 
@@ -85,7 +85,7 @@ def test_noam_is_largest_at_the_end_of_the_warm_up() -> None:
 def test_a_plateau_lowers_the_rate(scores: list[float], expected: float) -> None:
     config = {"type": "reduce_on_plateau", "factor": 0.5, "patience": 2}
     schedule = parse(Schedule, config, source="test").build()
-    assert schedule.multiplier(Moment(99, scores=scores)) == expected
+    assert schedule.multiplier(ScheduleState(99, scores=scores)) == expected
 
 
 def test_a_schedule_that_needs_the_end_refuses_a_run_without_one() -> None:

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import pytest
 
-from elmo_framework.training.state import Progress
+from elmo_framework.training.state import TrainingState
 
 
-def scored(*values: float, metric: str = "+f1") -> Progress:
+def scored(*values: float, metric: str = "+f1") -> TrainingState:
     """Return the progress after an update and an evaluation for each value."""
-    progress = Progress()
+    progress = TrainingState()
     for seconds, value in enumerate(values, start=1):
         progress = progress.after_step(seconds=float(seconds), is_epoch_end=False)
         scores = {"f1": value, "other": -value}
@@ -45,7 +45,7 @@ def test_scores_are_kept_so_that_larger_is_better() -> None:
 
 
 def test_before_an_evaluation_there_is_no_best() -> None:
-    progress = Progress().after_step(seconds=2.0, is_epoch_end=True)
+    progress = TrainingState().after_step(seconds=2.0, is_epoch_end=True)
     assert (progress.step, progress.epochs, progress.seconds) == (1, 1, 2.0)
     assert progress.best_step is progress.best_scores is None
     assert not progress.is_best
@@ -55,4 +55,4 @@ def test_before_an_evaluation_there_is_no_best() -> None:
 def test_progress_is_the_same_after_json() -> None:
     progress = scored(0.5, 0.7, 0.6)
     assert (progress.seconds, progress.last_evaluation) == (3.5, 3.5)
-    assert Progress.from_json(progress.to_json()) == progress
+    assert TrainingState.from_json(progress.to_json()) == progress

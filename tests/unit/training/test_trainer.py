@@ -20,15 +20,15 @@ from elmo_framework.config.parse import parse
 from elmo_framework.errors import RunError, StoppedError
 from elmo_framework.model.regularizer import Regularizer
 from elmo_framework.training import trainer as trainer_module
-from elmo_framework.training.callback import Observer
+from elmo_framework.training.callback import Callback
 from elmo_framework.training.checkpointer import Checkpointer, Snapshot
 from elmo_framework.training.process_group import process_group
-from elmo_framework.training.state import Progress, StepReport
+from elmo_framework.training.state import StepReport, TrainingState
 from tests.two_processes import in_two_processes
 from tests.unit.training.toy import Toy
 
 
-class Recorder(Observer):
+class Recorder(Callback):
     """Keeps every report, and can ask for a stop."""
 
     def __init__(self) -> None:
@@ -53,7 +53,7 @@ class Recorder(Observer):
 def stopped_after(step: int, directory: Path, **options: Any) -> Recorder:
     """What is told of a training until it is asked to stop."""
     recorder = Recorder()
-    recorder.toy, recorder.stop_at = Toy(directory, observers=[recorder], **options), step
+    recorder.toy, recorder.stop_at = Toy(directory, callbacks=[recorder], **options), step
     with pytest.raises(StoppedError, match=f"stopped by SIGTERM after step {step};"):
         recorder.toy.run()
     return recorder
@@ -62,7 +62,7 @@ def stopped_after(step: int, directory: Path, **options: Any) -> Recorder:
 def ended(directory: Path, **options: Any) -> Recorder:
     """What is told of a training to its end."""
     recorder = Recorder()
-    recorder.toy = Toy(directory, observers=[recorder], **options)
+    recorder.toy = Toy(directory, callbacks=[recorder], **options)
     recorder.toy.run()
     return recorder
 
@@ -176,7 +176,7 @@ def test_the_time_of_an_update_is_without_evaluations_and_checkpoints(
         "checkpointer": {"save_every": {"steps": 2}},
     }
     recorder = Recorder()
-    toy = Toy(tmp_path, observers=[recorder], num_steps=5, **due)
+    toy = Toy(tmp_path, callbacks=[recorder], num_steps=5, **due)
     monkeypatch.setattr(toy.trainer, "_update", taking(1, toy.trainer._update))
     monkeypatch.setattr(recorder, "step", taking(2, recorder.step))
     monkeypatch.setattr(toy.checkpointer, "save", taking(100, toy.checkpointer.save))
@@ -191,14 +191,14 @@ def test_the_time_of_an_update_is_without_evaluations_and_checkpoints(
 def test_the_first_evaluation_may_be_the_best(tmp_path: Path) -> None:
     toy = Toy(tmp_path, num_epochs=3, evaluate_at_start=True, validation_metric="+loss")
     progress = toy.run().progress
-    assert Progress.from_json(progress.to_json()) == progress
+    assert TrainingState.from_json(progress.to_json()) == progress
     assert (progress.best_step, sorted(toy.checkpointer.folders())) == (0, [0, 12, 18])
 
 
 def test_progress_of_an_earlier_version_has_no_best_step_before_an_evaluation() -> None:
-    written = {**Progress(step=5).to_json(), "best_step": 0}
+    written = {**TrainingState(step=5).to_json(), "best_step": 0}
     del written["step_offset"]
-    assert Progress.from_json(written) == Progress(step=5)
+    assert TrainingState.from_json(written) == TrainingState(step=5)
 
 
 def test_gradients_are_clipped_by_norm_and_then_by_value(tmp_path: Path) -> None:
@@ -261,8 +261,8 @@ def test_penalties_are_added_to_the_loss_once_an_update(
 ) -> None:
     options = one_update(num_accumulated)
     free, told = Recorder(), Recorder()
-    change = weight_changes(Toy(tmp_path / "a", observers=[free], **options))
-    toy = Toy(tmp_path / "b", observers=[told], **options)
+    change = weight_changes(Toy(tmp_path / "a", callbacks=[free], **options))
+    toy = Toy(tmp_path / "b", callbacks=[told], **options)
     toy.model.add_module("decay", Decay(toy.model.network))
     start = torch.cat([parameter.detach().flatten() for parameter in toy.model.parameters()])
     torch.testing.assert_close(weight_changes(toy), change - 0.1 * start, atol=1e-6, rtol=1e-5)
@@ -275,9 +275,9 @@ def test_regularization_is_in_the_gradient_and_in_no_score(
 ) -> None:
     options = one_update(num_accumulated)
     free, told = Recorder(), Recorder()
-    unregularized = Toy(tmp_path / "a", observers=[free], **options)
+    unregularized = Toy(tmp_path / "a", callbacks=[free], **options)
     change = weight_changes(unregularized)
-    toy = Toy(tmp_path / "b", observers=[told], **options)
+    toy = Toy(tmp_path / "b", callbacks=[told], **options)
     l2 = parse(Regularizer, {"type": "l2", "alpha": 0.5}, source="toy")
     toy.model.initialize(None, [(".*weight", l2)])
     weights = [p.detach().clone() for n, p in toy.model.named_parameters() if "weight" in n]
@@ -299,8 +299,8 @@ def test_regularization_is_in_the_gradient_and_in_no_score(
 
 def test_the_gradient_norm_is_that_before_clipping(tmp_path: Path) -> None:
     free, clipped = Recorder(), Recorder()
-    Toy(tmp_path / "a", observers=[free], num_steps=1).run()
-    Toy(tmp_path / "b", observers=[clipped], num_steps=1, grad_norm=1e-3).run()
+    Toy(tmp_path / "a", callbacks=[free], num_steps=1).run()
+    Toy(tmp_path / "b", callbacks=[clipped], num_steps=1, grad_norm=1e-3).run()
     assert float(free.reports[0].gradient_norm) == float(clipped.reports[0].gradient_norm) > 1
 
 
@@ -338,7 +338,7 @@ def test_a_gradient_that_is_no_number_is_not_saved(
 
 def test_epochs_are_counted_by_the_data_where_they_differ(tmp_path: Path) -> None:
     recorder = Recorder()
-    toy = Toy(tmp_path, observers=[recorder], num_epochs=3)
+    toy = Toy(tmp_path, callbacks=[recorder], num_epochs=3)
     plans = iter([3, 5, 2])
     source: Any = toy.trainer.source
 
@@ -491,7 +491,7 @@ class Evaluated(NamedTuple):
     weights: list[dict[str, Any]]
     figures: list[dict[str, float]]
     checkpoints: list[int]
-    progress: Progress
+    progress: TrainingState
 
     @classmethod
     def of(cls, directory: Path, told: Sequence[Recorder]) -> Evaluated:
@@ -512,7 +512,7 @@ class Evaluated(NamedTuple):
 def evaluated(directory: Path, **options: Any) -> Recorder:
     """What is told of such a training to its end."""
     recorder = Recorder()
-    recorder.toy = Toy(directory, observers=[recorder], **EVALUATED, **options)
+    recorder.toy = Toy(directory, callbacks=[recorder], **EVALUATED, **options)
     StopInEvaluation(recorder.toy)
     recorder.toy.run()
     return recorder
@@ -521,7 +521,7 @@ def evaluated(directory: Path, **options: Any) -> Recorder:
 def stopped_in_evaluation(directory: Path, *, step: int, batch: int, **options: Any) -> Recorder:
     """What is told of such a training until it is stopped after a batch of an evaluation."""
     recorder = Recorder()
-    recorder.toy = Toy(directory, observers=[recorder], **EVALUATED, **options)
+    recorder.toy = Toy(directory, callbacks=[recorder], **EVALUATED, **options)
     stop = StopInEvaluation(recorder.toy, step=step, batch=batch)
     said = f"stopped by SIGTERM after step {step}; .* --recover repeats the evaluation"
     with pytest.raises(StoppedError, match=said):
@@ -582,7 +582,7 @@ def stop_one_of_two(rank: int, directory: Path) -> None:
     with process_group(torch.device("cpu"), to_go_on="") as group:
         whole = evaluated(directory / "whole", group=group)
         first = Recorder()
-        first.toy = Toy(directory / "parts", observers=[first], group=group, **EVALUATED)
+        first.toy = Toy(directory / "parts", callbacks=[first], group=group, **EVALUATED)
         StopInEvaluation(first.toy, step=6, batch=1 if rank == 1 else None)
         with pytest.raises(StoppedError, match="stopped by SIGTERM after step 6;"):
             first.toy.run()
@@ -598,7 +598,7 @@ def test_processes_stop_in_an_evaluation_together(tmp_path: Path) -> None:
 
 def test_a_stop_before_an_evaluation_does_not_wait_for_it(tmp_path: Path) -> None:
     recorder = Recorder()
-    recorder.toy, recorder.stop_at = Toy(tmp_path, observers=[recorder]), 6
+    recorder.toy, recorder.stop_at = Toy(tmp_path, callbacks=[recorder]), 6
     seen = StopInEvaluation(recorder.toy)
     with pytest.raises(StoppedError, match=r"after step 6; .* repeats the evaluation"):
         recorder.toy.run()
@@ -617,9 +617,9 @@ def test_another_number_of_processes_goes_on_at_the_same_share_of_the_schedule(
     expected = ended(tmp_path / "whole", num_processes=after, **LINEAR).rates
     stopped_after(step, tmp_path / "parts", num_processes=before, **LINEAR)
     others = Recorder()
-    toy = Toy(tmp_path / "parts", observers=[others], num_processes=after, **LINEAR)
+    toy = Toy(tmp_path / "parts", callbacks=[others], num_processes=after, **LINEAR)
     foretold: list[int | None] = []
-    toy.observers.start = lambda progress: foretold.append(toy.trainer.num_steps)  # type: ignore[method-assign]
+    toy.callbacks.start = lambda progress: foretold.append(toy.trainer.num_steps)  # type: ignore[method-assign]
     toy.run()
     assert others.rates == expected[same:]
     assert foretold == [toy.trainer.progress.step] == [step + len(expected) - same]
@@ -660,7 +660,7 @@ def test_the_moving_average_takes_in_every_update(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     recorder = Recorder()
-    toy = Toy(tmp_path, observers=[recorder], num_steps=3, moving_average={"decay": 0.75})
+    toy = Toy(tmp_path, callbacks=[recorder], num_steps=3, moving_average={"decay": 0.75})
     weight = toy.model.network[0].weight
     expected = [weight.detach().clone()]
     monkeypatch.setattr(

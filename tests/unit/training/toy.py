@@ -12,14 +12,14 @@ import torch
 from torch import Tensor, nn
 
 from elmo_framework.config.parse import parse
-from elmo_framework.data.batches import Batches
-from elmo_framework.data.source import Share, SourceContext
+from elmo_framework.data.batches import BucketDataLoader
+from elmo_framework.data.source import Rank, SourceContext
 from elmo_framework.data.text import Indexer
 from elmo_framework.data.vocabulary import Counts, Vocabularies
-from elmo_framework.model.model import Model, Output
+from elmo_framework.model.model import Model, ModelOutput
 from elmo_framework.model.task import Task
 from elmo_framework.training import optimizer, schedule  # noqa: F401
-from elmo_framework.training.callback import Observer, Observers, RunLog
+from elmo_framework.training.callback import Callback, Callbacks, RunLog
 from elmo_framework.training.checkpointer import Checkpointer
 from elmo_framework.training.evaluator import Evaluator
 from elmo_framework.training.interrupt import Interrupt
@@ -75,12 +75,12 @@ class ToyModel(Model[ToyBatch]):
         self.network = nn.Sequential(nn.Linear(1, 4), nn.Dropout(0.2), nn.Linear(4, 1))
         self.carried, self.memory = torch.zeros(()), 0.01
 
-    def forward(self, batch: ToyBatch) -> Output:
+    def forward(self, batch: ToyBatch) -> ModelOutput:
         outputs = self.network(batch.inputs[:, None]).squeeze(1)
         self.carried = 0.5 * self.carried + outputs.detach().mean()
-        return Output(((outputs + self.memory * self.carried - batch.targets) ** 2).mean())
+        return ModelOutput(((outputs + self.memory * self.carried - batch.targets) ** 2).mean())
 
-    def sums(self, output: Output, batch: ToyBatch) -> Mapping[str, float]:
+    def sums(self, output: ModelOutput, batch: ToyBatch) -> Mapping[str, float]:
         assert output.loss is not None
         return {"loss": float(output.loss) * len(batch.inputs), "count": len(batch.inputs)}
 
@@ -103,7 +103,7 @@ class Alike(ProcessGroup):
     """One of several processes, the others of which do what it does."""
 
     def gather(self, value: Any) -> list[Any]:
-        return [value] * self.share.world_size
+        return [value] * self.rank.world_size
 
     gather_to_first = gather
 
@@ -123,7 +123,7 @@ class Toy:
     Args:
         directory: of the run.
         examples: of both data sets.
-        observers: besides the log of the run.
+        callbacks: besides the log of the run.
         num_processes: how many there seem to be.
         group: of the processes that there are.
         options: of the trainer.
@@ -134,7 +134,7 @@ class Toy:
         directory: Path,
         *,
         examples: Sequence[float] = tuple(x / 10 for x in range(21)),
-        observers: Sequence[Observer] = (),
+        callbacks: Sequence[Callback] = (),
         num_processes: int = 1,
         group: ProcessGroup | None = None,
         **options: Any,
@@ -143,9 +143,9 @@ class Toy:
         chosen = parse(TrainerOptions, {**raw, **options}, source="toy").build()
         assert isinstance(chosen, GradientDescent)
         seed_everything(7)
-        share = Share(0, num_processes) if group is None else group.share
-        scored = Share() if group is None else share
-        group = group or Alike(share)
+        rank = Rank(0, num_processes) if group is None else group.rank
+        scored = Rank() if group is None else rank
+        group = group or Alike(rank)
         self.model = ToyModel()
         self.checkpointer = Checkpointer(
             directory / "checkpoints",
@@ -153,15 +153,19 @@ class Toy:
             group=group,
         )
         logs = [RunLog(directory)] if group.is_first else []
-        self.observers = Observers([*logs, *observers])
+        self.callbacks = Callbacks([*logs, *callbacks])
         self.interrupt = Interrupt()
         self.trainer = Trainer(
             options=chosen,
             model=self.model,
             optimizer=chosen.optimizer.create(self.model.parameters()),
-            source=Batches(batch_size=4).source(examples, context(is_training=True, share=share)),
+            source=BucketDataLoader(batch_size=4).source(
+                examples, context(is_training=True, rank=rank)
+            ),
             evaluator=Evaluator(
-                Batches(batch_size=8).source(examples, context(is_training=False, share=scored)),
+                BucketDataLoader(batch_size=8).source(
+                    examples, context(is_training=False, rank=scored)
+                ),
                 group=group,
                 device=CPU,
             ),
@@ -171,14 +175,14 @@ class Toy:
         )
 
     def run(self) -> TrainingResult:
-        return self.trainer.run(self.checkpointer, self.observers, self.interrupt)
+        return self.trainer.run(self.checkpointer, self.callbacks, self.interrupt)
 
 
-def context(*, is_training: bool, share: Share | None = None, seed: int = 3) -> SourceContext:
+def context(*, is_training: bool, rank: Rank | None = None, seed: int = 3) -> SourceContext:
     return SourceContext(
         collate=collate,
         num_tokens=lambda example: 1,
         seed=seed,
         is_training=is_training,
-        share=share or Share(),
+        rank=rank or Rank(),
     )

@@ -9,8 +9,8 @@ from elmo_framework.bilm.files.published import (
     PACKAGED,
     PUBLISHED,
     BiLmName,
-    find_bilm,
     options_place,
+    resolve_bilm,
     weights_place,
 )
 from elmo_framework.errors import DataError
@@ -42,7 +42,7 @@ def test_other_places_are_left_alone(place: str | Path) -> None:
 def test_a_folder_goes_before_a_name(tmp_path: Path, monkeypatch) -> None:
     monkeypatch.chdir(tmp_path)
     folder = NumpyBiLm.random().save(tmp_path / "small")
-    assert find_bilm("small").options.absolute() == folder / "options.json"
+    assert resolve_bilm("small").options.absolute() == folder / "options.json"
 
 
 def test_a_published_model_is_read_from_the_cache(tmp_path: Path, monkeypatch) -> None:
@@ -52,7 +52,7 @@ def test_a_published_model_is_read_from_the_cache(tmp_path: Path, monkeypatch) -
         path = cached_path(str(url))
         path.parent.mkdir(exist_ok=True)
         path.write_bytes(b"by hand")
-    files = find_bilm("small")
+    files = resolve_bilm("small")
     assert files.options == cached_path(str(options_place("small")))
     assert files.weights == cached_path(str(weights_place("small")))
     assert not files.is_generic
@@ -66,15 +66,15 @@ def test_sizes_are_known_before_the_weights_are_downloaded(tmp_path: Path, monke
     path.parent.mkdir(exist_ok=True)
     path.write_bytes((held / "options.json").read_bytes())
     with torch.device("meta"):
-        assert read_bilm(find_bilm("small")).output_dim == 8
+        assert read_bilm(resolve_bilm("small")).output_dim == 8
     with pytest.raises(DataError, match="not downloaded: --offline or ELMO_OFFLINE is set"):
-        find_bilm("small")
+        resolve_bilm("small")
 
 
 def test_the_packaged_model_needs_no_download(tmp_path: Path, monkeypatch) -> None:
     monkeypatch.setenv("ELMO_OFFLINE", "1")
     monkeypatch.setitem(PACKAGED, "mini", NumpyBiLm.random().save(tmp_path / "package"))
-    files = find_bilm("mini")
+    files = resolve_bilm("mini")
     assert files.options == options_place("mini") == tmp_path / "package" / "options.json"
     assert files.weights == weights_place("mini") == tmp_path / "package" / "weights.hdf5"
     assert read_bilm(files).output_dim == 8
@@ -88,7 +88,7 @@ def test_the_packaged_model_lies_in_the_package() -> None:
 
 def test_an_unknown_name_is_an_error_that_lists_the_names() -> None:
     with pytest.raises(DataError) as caught:
-        find_bilm("orginal")
+        resolve_bilm("orginal")
     assert str(caught.value) == (
         "'orginal' is neither a folder nor the name of a biLM; "
         "allowed: medium, mini, original, original-5.5b, small. Did you mean 'original'?"

@@ -15,7 +15,7 @@ from elmo_framework.errors import RunError
 from elmo_framework.layers.cache import cached_bilm as stored_module
 from elmo_framework.layers.cache import store as store_module
 from elmo_framework.layers.cache import verified_blocks
-from elmo_framework.layers.cache.cached_bilm import StoredBiLm
+from elmo_framework.layers.cache.cached_bilm import CachedBiLm
 from elmo_framework.layers.frozen import FrozenBiLm, frozen_bilm
 from tests.numpy_bilm import NumpyBiLm
 
@@ -47,13 +47,13 @@ def computed(monkeypatch: pytest.MonkeyPatch) -> list[tuple[tuple[str, ...], ...
     return batches
 
 
-def opened(folder: Path, *, in_memory: bool = False, dtype="float32") -> StoredBiLm:
+def opened(folder: Path, *, in_memory: bool = False, dtype="float32") -> CachedBiLm:
     """As a new process would open it."""
     files = bilm_files(folder)
-    return StoredBiLm(files, digest=reference(files).digest, in_memory=in_memory, dtype=dtype)
+    return CachedBiLm(files, digest=reference(files).digest, in_memory=in_memory, dtype=dtype)
 
 
-def prepared(folder: Path, sentences=SENTENCES, **keys) -> StoredBiLm:
+def prepared(folder: Path, sentences=SENTENCES, **keys) -> CachedBiLm:
     stored = opened(folder, **keys)
     stored.prepare(sentences, CPU)
     return stored

@@ -9,14 +9,14 @@ import pytest
 from elmo_framework.corpus.prepare import PreparationJob, prepare
 from elmo_framework.data.characters import ElmoCharacterIndexer
 from elmo_framework.tasks.language_modeling import corpus as corpora
-from elmo_framework.tasks.language_modeling.corpus import Corpus
+from elmo_framework.tasks.language_modeling.corpus import TokenIdCorpus
 from elmo_framework.tasks.language_modeling.example import LanguageModelingExample
 from elmo_framework.tasks.language_modeling.reader import PreparedCorpusReader
 from elmo_framework.tasks.language_modeling.task import LanguageModelingTask
 
 
-def corpus_of(*sentences: str) -> Corpus:
-    return Corpus.read(LanguageModelingExample(tuple(held.split())) for held in sentences)
+def corpus_of(*sentences: str) -> TokenIdCorpus:
+    return TokenIdCorpus.read(LanguageModelingExample(tuple(held.split())) for held in sentences)
 
 
 def test_sentences_stand_one_after_the_other_between_their_boundaries() -> None:
@@ -43,7 +43,7 @@ TEXT = ["a b a", "c", "b a d", "a b a", "e f"]
 
 
 @pytest.fixture(params=["in memory", "prepared"])
-def corpus(request: pytest.FixtureRequest, tmp_path: Path) -> Corpus:
+def corpus(request: pytest.FixtureRequest, tmp_path: Path) -> TokenIdCorpus:
     if request.param == "in memory":
         return corpus_of(*TEXT)
     (tmp_path / "a.txt").write_text("".join(f"{line}\n" for line in TEXT))
@@ -51,22 +51,22 @@ def corpus(request: pytest.FixtureRequest, tmp_path: Path) -> Corpus:
     return PreparedCorpusReader().read(tmp_path / "prepared/training")
 
 
-def test_a_corpus_gives_its_sentences_back(corpus: Corpus) -> None:
+def test_a_corpus_gives_its_sentences_back(corpus: TokenIdCorpus) -> None:
     assert [" ".join(example.words) for example in corpus] == TEXT
     assert (corpus.num_sentences, corpus.num_words, corpus.num_predictions) == (5, 12, 17)
 
 
-def test_a_corpus_is_not_read_again(corpus: Corpus) -> None:
-    assert Corpus.read(corpus) is corpus
+def test_a_corpus_is_not_read_again(corpus: TokenIdCorpus) -> None:
+    assert TokenIdCorpus.read(corpus) is corpus
 
 
-def test_a_sample_is_taken_at_even_distances(corpus: Corpus) -> None:
+def test_a_sample_is_taken_at_even_distances(corpus: TokenIdCorpus) -> None:
     assert [" ".join(example.words) for example in corpus.sample(2)] == [TEXT[0], TEXT[2]]
     assert corpus.sample(5) is corpus
 
 
 def test_a_part_holds_the_sentences_that_were_asked_for(
-    corpus: Corpus, monkeypatch: pytest.MonkeyPatch
+    corpus: TokenIdCorpus, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(corpora, "_SENTENCES_A_BLOCK", 2)
     part = corpus.part(np.array([0, 2, 4]))
@@ -74,13 +74,13 @@ def test_a_part_holds_the_sentences_that_were_asked_for(
     assert (part.num_sentences, part.num_words, part.num_predictions) == (3, 8, 11)
 
 
-def test_a_part_counts_its_words_unless_it_is_of_a_prepared_corpus(corpus: Corpus) -> None:
+def test_a_part_counts_its_words_unless_it_is_of_a_prepared_corpus(corpus: TokenIdCorpus) -> None:
     counted = LanguageModelingTask().count(corpus.part(np.array([1])))["words"]
     whole = LanguageModelingTask().count(corpus)["words"]
     assert counted == (Counter("c") if corpus.prepared is None else whole)
 
 
-def test_the_words_of_a_corpus_are_counted_without_its_sentences(corpus: Corpus) -> None:
+def test_the_words_of_a_corpus_are_counted_without_its_sentences(corpus: TokenIdCorpus) -> None:
     expected = Counter(word for line in TEXT for word in line.split())
     assert LanguageModelingTask().count(corpus) == {"words": expected}
 
@@ -96,7 +96,7 @@ def test_a_text_is_counted_in_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.parametrize("max_characters", [50, 6])
 def test_the_rows_of_the_distinct_words_are_those_of_the_indexer(
-    corpus: Corpus, max_characters: int
+    corpus: TokenIdCorpus, max_characters: int
 ) -> None:
     indexer = ElmoCharacterIndexer(max_characters)
     rows = corpus.characters(indexer)

@@ -9,22 +9,22 @@ import numpy as np
 import pytest
 
 from elmo_framework.bilm.context_layers import Direction
-from elmo_framework.tasks.language_modeling.corpus import Corpus
+from elmo_framework.tasks.language_modeling.corpus import TokenIdCorpus
 from elmo_framework.tasks.language_modeling.rows import (
     OrderedSentences,
-    Rows,
     SentenceStream,
+    SentenceStreams,
     ShuffledSentences,
 )
 
 ENTROPY = [3, 1]
 
 
-def corpus_of(num_sentences: int, longest: int) -> Corpus:
+def corpus_of(num_sentences: int, longest: int) -> TokenIdCorpus:
     """Sentences of random lengths, the empty one among them."""
     lengths = np.random.default_rng(num_sentences).integers(0, longest + 1, num_sentences)
     offsets = np.concatenate([[0], np.cumsum(lengths + 2)])
-    return Corpus(("<S>", "</S>"), np.zeros(offsets[-1], np.int32), offsets)
+    return TokenIdCorpus(("<S>", "</S>"), np.zeros(offsets[-1], np.int32), offsets)
 
 
 def shuffled(num_sentences: int) -> Iterator[int]:
@@ -37,7 +37,7 @@ def shuffled(num_sentences: int) -> Iterator[int]:
 
 
 def windows_one_by_one(
-    corpus: Corpus, stream: Iterator[int], num_rows: int, num_steps: int, step: int
+    corpus: TokenIdCorpus, stream: Iterator[int], num_rows: int, num_steps: int, step: int
 ) -> Iterator[list[tuple[int, int, int]]]:
     """Yield the segments of each window: where it begins there and in the corpus, its length."""
     unfinished = [(0, 0)] * num_rows
@@ -83,7 +83,9 @@ def test_rows_move_as_if_one_by_one(
     sentences = iter(range(num_sentences))
     if is_shuffled:
         stream, sentences = ShuffledSentences(num_sentences, ENTROPY), shuffled(num_sentences)
-    rows = Rows(corpus, stream, num_rows=num_rows, num_steps=num_steps, direction=direction)
+    rows = SentenceStreams(
+        corpus, stream, num_rows=num_rows, num_steps=num_steps, direction=direction
+    )
     step = 1 if direction == "forward" else -1
     expected = windows_one_by_one(corpus, sentences, num_rows, num_steps, step)
     for _ in range(40):

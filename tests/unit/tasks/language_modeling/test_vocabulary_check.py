@@ -7,7 +7,7 @@ import pytest
 
 from elmo_framework.corpus.prepare import PreparationJob, prepare
 from elmo_framework.errors import DataError
-from elmo_framework.tasks.language_modeling.corpus import Corpus
+from elmo_framework.tasks.language_modeling.corpus import TokenIdCorpus
 from elmo_framework.tasks.language_modeling.reader import PreparedCorpusReader
 from elmo_framework.tasks.language_modeling.vocabulary_check import require_fit
 from tests.unit.tasks.language_modeling.toy import examples
@@ -16,20 +16,20 @@ TEXT = ["the cat sat .", "the dog sat .", "cats"]
 
 
 @pytest.fixture(params=["in memory", "prepared"])
-def corpus(request: pytest.FixtureRequest, tmp_path: Path) -> Corpus:
+def corpus(request: pytest.FixtureRequest, tmp_path: Path) -> TokenIdCorpus:
     if request.param == "in memory":
-        return Corpus.read(examples(TEXT))
+        return TokenIdCorpus.read(examples(TEXT))
     (tmp_path / "a.txt").write_text("".join(f"{line}\n" for line in TEXT))
     prepare(PreparationJob([tmp_path / "a.txt"], tmp_path / "prepared", held_out=0.0))
     return PreparedCorpusReader().read(tmp_path / "prepared/training")
 
 
-def look(corpus: Corpus, unknown: set[str], *, is_told: bool = True) -> None:
+def look(corpus: TokenIdCorpus, unknown: set[str], *, is_told: bool = True) -> None:
     require_fit(corpus, np.array([word in unknown for word in corpus.words]), is_told=is_told)
 
 
 def test_many_unknown_words_are_told_with_the_most_frequent(
-    corpus: Corpus, caplog: pytest.LogCaptureFixture
+    corpus: TokenIdCorpus, caplog: pytest.LogCaptureFixture
 ) -> None:
     look(corpus, {"cat", "dog", "sat"})
 
@@ -44,7 +44,7 @@ def test_many_unknown_words_are_told_with_the_most_frequent(
     ("unknown", "is_told"), [(set(), True), ({"dog"}, True), ({"cat", "dog", "sat"}, False)]
 )
 def test_a_few_unknown_words_are_usual_and_one_process_tells_of_many(
-    corpus: Corpus, caplog: pytest.LogCaptureFixture, unknown: set[str], is_told: bool
+    corpus: TokenIdCorpus, caplog: pytest.LogCaptureFixture, unknown: set[str], is_told: bool
 ) -> None:
     look(corpus, unknown, is_told=is_told)
 
@@ -52,7 +52,7 @@ def test_a_few_unknown_words_are_usual_and_one_process_tells_of_many(
 
 
 @pytest.mark.parametrize("is_told", [True, False])
-def test_a_text_of_unknown_words_alone_is_refused(corpus: Corpus, is_told: bool) -> None:
+def test_a_text_of_unknown_words_alone_is_refused(corpus: TokenIdCorpus, is_told: bool) -> None:
     with pytest.raises(DataError) as raised:
         look(corpus, set(corpus.words) - {"<S>", "</S>"}, is_told=is_told)
 

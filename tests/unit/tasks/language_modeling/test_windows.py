@@ -11,8 +11,8 @@ import numpy as np
 import pytest
 import torch
 
-from elmo_framework.data.batches import Batches
-from elmo_framework.data.source import Share, SourceContext
+from elmo_framework.data.batches import BucketDataLoader
+from elmo_framework.data.source import Rank, SourceContext
 from elmo_framework.errors import BuildError, DataError, RunError
 from elmo_framework.tasks.language_modeling.batch import (
     CharacterTable,
@@ -68,8 +68,8 @@ def test_in_evaluation_every_prediction_counts_once(
     num_rows: int, num_steps: int, world_size: int
 ) -> None:
     toy = novel()
-    shares = [Share(rank, world_size) for rank in range(world_size)]
-    sources = [toy.source(num_rows, num_steps, is_training=False, share=held) for held in shares]
+    shares = [Rank(rank, world_size) for rank in range(world_size)]
+    sources = [toy.source(num_rows, num_steps, is_training=False, rank=held) for held in shares]
     batches = [list(source.batches()) for source in sources]
     assert {len(own) for own in batches} == {source.num_batches for source in sources}
     framed = [[BEGIN, *sentence.split(), END] for sentence in toy.sentences]
@@ -207,7 +207,7 @@ def test_the_order_follows_the_seed() -> None:
 def test_processes_share_the_rows_of_one_stream(is_training: bool) -> None:
     toy = novel()
     joint = toy.source(6, 4, is_training=is_training)
-    own = [toy.source(3, 4, is_training=is_training, share=Share(rank, 2)) for rank in (0, 1)]
+    own = [toy.source(3, 4, is_training=is_training, rank=Rank(rank, 2)) for rank in (0, 1)]
     assert {source.num_batches for source in own} == {joint.num_batches}
     for whole, *parts in zip(joint.batches(), *(held.batches() for held in own), strict=True):
         shown, shown_parts = toy.shown(whole), [toy.shown(part) for part in parts]
@@ -268,7 +268,7 @@ def test_a_position_in_other_windows_is_refused() -> None:
 
 def test_a_text_too_short_for_a_batch_is_refused() -> None:
     with pytest.raises(DataError) as caught:
-        Toy(["a b c", "d"]).source(2, 2, share=Share(0, 2))
+        Toy(["a b c", "d"]).source(2, 2, rank=Rank(0, 2))
     assert str(caught.value) == (
         "the text has 4 words in 2 sentences, so 6 words and sentence ends to predict; one batch "
         "of 4 rows and 2 steps needs 8: give more text, or a smaller data_loader.batch_size or "
@@ -296,7 +296,7 @@ def test_batches_of_sentences_are_refused_with_what_to_write_instead() -> None:
     context = SourceContext(
         collate=collator, num_tokens=lambda e: len(e.words), seed=0, is_training=True
     )
-    source = Batches().source(examples(["a"]), context)
+    source = BucketDataLoader().source(examples(["a"]), context)
     with pytest.raises(BuildError, match=r"set data_loader to \{type: 'windows'"):
         next(source.batches())
 
@@ -317,7 +317,7 @@ def test_a_batch_has_a_title_and_the_collator_can_be_sent_to_a_process() -> None
 
 def test_other_processes_go_on_with_the_same_streams_of_sentences() -> None:
     toy = novel()
-    first, second = (toy.source(2, 5, share=Share(rank, 2)) for rank in (0, 1))
+    first, second = (toy.source(2, 5, rank=Rank(rank, 2)) for rank in (0, 1))
     begun: set[str] = set()
     for source in (first, second):
         for batch in islice(source.batches(), 4):
@@ -336,9 +336,9 @@ def test_an_epoch_that_other_processes_have_ended_is_not_ended_again(
     num_before: int, num_now: int
 ) -> None:
     toy = novel(41)
-    before = toy.source(2, 5, share=Share(0, num_before))
+    before = toy.source(2, 5, rank=Rank(0, num_before))
     for _ in islice(before.batches(), before.num_batches):
-        now = toy.source(2, 5, share=Share(0, num_now))
+        now = toy.source(2, 5, rank=Rank(0, num_now))
         now.load_state_of_others(before.state_dict(), num_before)
         assert now.is_at_epoch_end == before.is_at_epoch_end
 
@@ -350,7 +350,7 @@ def sentences_in(toy: Toy, batch: WindowBatch) -> set[str]:
 
 
 def test_an_epoch_says_how_many_words_it_has() -> None:
-    source = novel().source(2, 5, share=Share(0, 2))
+    source = novel().source(2, 5, rank=Rank(0, 2))
     assert source.num_tokens == 2 * 2 * 5 * source.num_batches
     assert novel().source(2, 5, is_training=False).num_tokens is None
 
@@ -362,7 +362,7 @@ def test_another_number_of_words_than_was_said_is_told_once(
     caplog: pytest.LogCaptureFixture, said: int | None, rank: int, told: bool
 ) -> None:
     toy = Toy(["a b c d e", "f", "g h"])
-    toy.source(1, 4, num_train_tokens=said, share=Share(rank, 2))
+    toy.source(1, 4, num_train_tokens=said, rank=Rank(rank, 2))
     expected = "data_loader.num_train_tokens is 7, and the text has 8 words: an epoch is the words"
     assert (expected in caplog.text) == told
     assert bool(caplog.text) == told

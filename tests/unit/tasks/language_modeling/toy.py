@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from elmo_framework.data.source import BatchSource, Share, SourceContext
+from elmo_framework.data.source import BatchSource, Rank, SourceContext
 from elmo_framework.data.text import Indexer
 from elmo_framework.tasks.language_modeling.batch import Window, WindowBatch, WindowCollator
 from elmo_framework.tasks.language_modeling.example import LanguageModelingExample
@@ -54,7 +54,7 @@ class Toy:
         is_training: bool = True,
         aligned: bool = False,
         seed: int = 7,
-        share: Share | None = None,
+        rank: Rank | None = None,
         num_train_tokens: int | None = None,
     ) -> BatchSource[WindowBatch]:
         collator = WindowCollator(Numbered(self.words, True), Numbered(self.words, False))
@@ -69,7 +69,7 @@ class Toy:
             num_tokens=lambda example: len(example.words),
             seed=seed,
             is_training=is_training,
-            share=share or Share(),
+            rank=rank or Rank(),
         )
         return loader.source(examples(self.sentences), context)
 

@@ -9,15 +9,15 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any, final
 
-from elmo_framework.corpus.drafting import Drafted
 from elmo_framework.corpus.manifest import FORMAT, MANIFEST, Manifest
+from elmo_framework.corpus.tokenize_blocks import TokenizedFile
 from elmo_framework.errors import RunError
 from elmo_framework.io.files import remove_folder, replacing, write_bytes
 from elmo_framework.io.resumable_output import ResumableOutput
 
 
 @final
-class Workplace:
+class CorpusOutput:
     """The folder `CORPUS.partial` beside a corpus `CORPUS`; gone when the corpus is there.
 
     | name | what |
@@ -77,12 +77,12 @@ class Workplace:
         """Return where the draft of a block is."""
         return self.path / f"draft-{number:05}.npz"
 
-    def done(self) -> dict[int, Drafted]:
+    def done(self) -> dict[int, TokenizedFile]:
         """Return the blocks whose drafts are whole, by their number."""
-        notes = self._resumable.done(lambda line: Drafted(**json.loads(line)))
+        notes = self._resumable.done(lambda line: TokenizedFile(**json.loads(line)))
         return {note.number: note for note in notes if self.draft(note.number).exists()}
 
-    def mark_done(self, drafted: Drafted) -> None:
+    def mark_done(self, drafted: TokenizedFile) -> None:
         """Note a block whose draft is whole."""
         with self._resumable.journal("done.jsonl") as journal:
             journal.mark_done(json.dumps(asdict(drafted)))

@@ -15,7 +15,7 @@ from typing import Any, final
 
 from elmo_framework.config.plugins import load_plugins
 from elmo_framework.corpus.blocks import Block
-from elmo_framework.corpus.tokenize import Draft, Splitter
+from elmo_framework.corpus.tokenize import TextTokenizer, TokenizedBlock
 from elmo_framework.errors import RunError
 from elmo_framework.io.resumable_output import RESUME
 
@@ -25,12 +25,12 @@ _BLOCKS_A_PROCESS = 2
 
 @final
 @dataclass(frozen=True)
-class SplitterRecipe:
+class TextTokenizerOptions:
     """What each process makes its splitter of.
 
     Attributes:
-        tokenizer: see `Splitter`.
-        sentence_splitter: see `Splitter`.
+        tokenizer: see `TextTokenizer`.
+        sentence_splitter: see `TextTokenizer`.
         packages: plugins that register them.
     """
 
@@ -38,18 +38,18 @@ class SplitterRecipe:
     sentence_splitter: Any
     packages: Sequence[str]
 
-    def build(self) -> Splitter:
+    def build(self) -> TextTokenizer:
         """Make the splitter.
 
         Raises:
             ElmoFrameworkError: there is no such tokenizer or plugin.
         """
         load_plugins(list(self.packages), asked_by="--include-package")
-        return Splitter(self.tokenizer, self.sentence_splitter)
+        return TextTokenizer(self.tokenizer, self.sentence_splitter)
 
 
 @dataclass(frozen=True)
-class Drafted:
+class TokenizedFile:
     """A block whose draft has been written.
 
     Attributes:
@@ -65,9 +65,9 @@ class Drafted:
     digest: str
 
 
-def draft_blocks(
-    tasks: Iterable[tuple[Block, Path]], recipe: SplitterRecipe, num_processes: int
-) -> Iterator[Drafted]:
+def tokenize_blocks(
+    tasks: Iterable[tuple[Block, Path]], recipe: TextTokenizerOptions, num_processes: int
+) -> Iterator[TokenizedFile]:
     """Write the drafts of blocks and yield what was done, in any order.
 
     Args:
@@ -101,8 +101,8 @@ def draft_blocks(
 
 def _results(
     pool: ProcessPoolExecutor, tasks: Iterable[tuple[Block, Path]], num_ahead: int
-) -> Iterator[Drafted]:
-    running = set[Future[Drafted]]()
+) -> Iterator[TokenizedFile]:
+    running = set[Future[TokenizedFile]]()
     for block, path in tasks:
         running.add(pool.submit(_draft_in_worker, block, path))
         if len(running) >= num_ahead:
@@ -113,11 +113,11 @@ def _results(
         yield from (future.result() for future in done)
 
 
-_splitter: Splitter | None = None
+_splitter: TextTokenizer | None = None
 """Of a worker process, for all its blocks."""
 
 
-def _start(recipe: SplitterRecipe) -> None:
+def _start(recipe: TextTokenizerOptions) -> None:
     global _splitter
     # The process that asks is interrupted as well, and ends the others.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
@@ -133,12 +133,12 @@ def _end_with_parent() -> None:
     os._exit(1)
 
 
-def _draft_in_worker(block: Block, path: Path) -> Drafted:
+def _draft_in_worker(block: Block, path: Path) -> TokenizedFile:
     assert _splitter is not None
     return _draft(block, path, _splitter)
 
 
-def _draft(block: Block, path: Path, splitter: Splitter) -> Drafted:
-    draft = Draft.of(block, splitter)
+def _draft(block: Block, path: Path, splitter: TextTokenizer) -> TokenizedFile:
+    draft = TokenizedBlock.of(block, splitter)
     draft.save(path)
-    return Drafted(block.number, block.num_bytes, len(draft.ids), block.digest)
+    return TokenizedFile(block.number, block.num_bytes, len(draft.ids), block.digest)
