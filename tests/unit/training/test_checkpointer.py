@@ -159,7 +159,7 @@ def test_another_number_of_processes_is_told_that_it_goes_on_inexactly(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     begun(tmp_path)
-    group = ProcessGroup(Rank(rank=0, world_size=2))
+    group = ProcessGroup(Rank(index=0, world_size=2))
     found = Checkpointer(tmp_path / "checkpoints", keep=1, group=group).restore()
     assert found is not None
     assert found.num_processes == 1
