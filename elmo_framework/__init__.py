@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from elmo_framework.api.crf import CRF
     from elmo_framework.api.elmo import Elmo
     from elmo_framework.api.pretrained import load_bilm
-    from elmo_framework.experiment.loaded_run import load
+    from elmo_framework.experiment.assembly import load
 
 __all__ = ["CRF", "Elmo", "__version__", "batch_to_ids", "load", "load_bilm"]
 
@@ -21,7 +21,7 @@ _MODULES = {
     "CRF": "api.crf",
     "Elmo": "api.elmo",
     "batch_to_ids": "api.characters",
-    "load": "experiment.loaded_run",
+    "load": "experiment.assembly",
     "load_bilm": "api.pretrained",
 }
 

@@ -19,8 +19,8 @@ from elmo_framework.console import ProgressBar
 from elmo_framework.data.formats.text_files import STANDARD_INPUT
 from elmo_framework.embedding.corpus import Line, SentenceFiles
 from elmo_framework.errors import DataError, RunError, allowed
-from elmo_framework.experiment.loaded_run import build_tokenizer
-from elmo_framework.experiment.run_tokenizer import TokenizerConfig
+from elmo_framework.experiment.assembly import build_tokenizer
+from elmo_framework.experiment.inputs import TokenizerConfig
 from elmo_framework.layers.frozen import frozen_bilm
 from elmo_framework.layers.layer_encoder import LayerEncoder
 from elmo_framework.training.process_group import choose_device

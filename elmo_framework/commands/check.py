@@ -16,8 +16,7 @@ from elmo_framework.errors import ConfigError, ElmoFrameworkError, Problem
 
 if TYPE_CHECKING:
     from elmo_framework.experiment.check import CheckResult
-    from elmo_framework.experiment.model_report import ModelReport
-    from elmo_framework.experiment.parameter_counts import Amount
+    from elmo_framework.experiment.model_report import Amount, ModelReport
 
 
 @final
@@ -82,7 +81,7 @@ def _checked_as_json(arguments: Namespace) -> dict[str, Any]:
 
 def _as_text(report: ModelReport) -> str:
     from elmo_framework.console import render_table
-    from elmo_framework.experiment.parameter_counts import show_amount, total_of
+    from elmo_framework.experiment.model_report import show_amount, total_of
 
     widths = [
         (each.name or "(model)", each.kind, _or_dash(each.input_dim), show_amount(each.output_dim))
@@ -108,7 +107,7 @@ def _as_text(report: ModelReport) -> str:
 
 
 def _as_json(report: ModelReport) -> dict[str, Any]:
-    from elmo_framework.experiment.parameter_counts import amount_as_json, total_of
+    from elmo_framework.experiment.model_report import amount_as_json, total_of
 
     totals = [each.total for each in report.counts]
     trainable = [each.trainable for each in report.counts]
@@ -138,6 +137,6 @@ def _as_json(report: ModelReport) -> dict[str, Any]:
 
 
 def _or_dash(amount: Amount | None) -> str:
-    from elmo_framework.experiment.parameter_counts import show_amount
+    from elmo_framework.experiment.model_report import show_amount
 
     return "-" if amount is None else show_amount(amount)

@@ -24,8 +24,8 @@ from elmo_framework.commands.inputs import run_bilm_inputs, run_inputs
 from elmo_framework.io.outputs import Input, Output
 
 if TYPE_CHECKING:
+    from elmo_framework.experiment.assembly import LoadedRun
     from elmo_framework.experiment.bilm_scorer import BiLmScorer
-    from elmo_framework.experiment.loaded_run import LoadedRun
     from elmo_framework.model.task import PredictionFormat
 
 
@@ -137,8 +137,8 @@ def _loaded(arguments: Namespace) -> LoadedRun | BiLmScorer:
         RunError: it cannot be loaded, or a flag is for the other of the two.
     """
     from elmo_framework.errors import RunError
+    from elmo_framework.experiment.assembly import load
     from elmo_framework.experiment.bilm_scorer import NUM_ROWS, is_bilm, load_bilm_scorer
-    from elmo_framework.experiment.loaded_run import load
 
     keys = {"device": arguments.device, "packages": arguments.include_package}
     for_bilm = {"--batch-size": arguments.batch_size, "--tokenizer": arguments.tokenizer}
@@ -166,8 +166,8 @@ def _prediction_format(
     Raises:
         RunError: the model predicts nothing, or has no such format.
     """
-    from elmo_framework.experiment.loaded_run import LoadedRun
-    from elmo_framework.experiment.prediction_formats import prediction_format
+    from elmo_framework.experiment.assembly import LoadedRun
+    from elmo_framework.experiment.predict import prediction_format
 
     if arguments.predictions_file is None or not isinstance(run, LoadedRun):
         return None
@@ -201,7 +201,7 @@ def _sums(
 ) -> Mapping[str, float]:
     """Count what a run gets right on a file; add to `predictions` if there are any to keep."""
     from elmo_framework.console import ProgressBar
-    from elmo_framework.experiment.loaded_run import LoadedRun
+    from elmo_framework.experiment.assembly import LoadedRun
 
     with ProgressBar(f"evaluating {path.name}", total=None, unit="batch") as progress:
 

@@ -23,9 +23,9 @@ from elmo_framework.commands.inputs import run_bilm_inputs, run_inputs
 from elmo_framework.io.outputs import Input, Output, is_stream
 
 if TYPE_CHECKING:
-    from elmo_framework.experiment.loaded_run import LoadedRun
-    from elmo_framework.experiment.prediction_inputs import InputForm
-    from elmo_framework.experiment.prediction_job import Predicted, PredictionJob
+    from elmo_framework.experiment.assembly import LoadedRun
+    from elmo_framework.experiment.inputs import InputForm
+    from elmo_framework.experiment.predict import Predicted, PredictionJob
     from elmo_framework.model.task import HeadTask
 
 
@@ -119,7 +119,7 @@ prediction has a "label" itself.
 
 
 def _predict_to(stream: TextIO, arguments: Namespace) -> None:
-    from elmo_framework.experiment.prediction_job import predict_to_stream
+    from elmo_framework.experiment.predict import predict_to_stream
 
     with _piped(arguments.file) as piped:
         job = _job(_load(arguments), arguments, piped)
@@ -130,7 +130,7 @@ def _predict_to(stream: TextIO, arguments: Namespace) -> None:
 
 def _predict_to_file(path: Path, arguments: Namespace) -> None:
     from elmo_framework.data.formats.text_files import spooled
-    from elmo_framework.experiment.prediction_job import predict_to_file
+    from elmo_framework.experiment.predict import predict_to_file
     from elmo_framework.io.resumable_output import ResumableOutput
 
     # Of a link, the file that it leads to is replaced.
@@ -146,7 +146,7 @@ def _predict_to_file(path: Path, arguments: Namespace) -> None:
 
 
 def _load(arguments: Namespace) -> LoadedRun:
-    from elmo_framework.experiment.loaded_run import load
+    from elmo_framework.experiment.assembly import load
 
     return load(
         arguments.run,
@@ -160,8 +160,7 @@ def _job(run: LoadedRun, arguments: Namespace, piped: BinaryIO | None) -> Predic
     from dataclasses import replace
 
     from elmo_framework.data.formats.text_files import STANDARD_INPUT
-    from elmo_framework.experiment.prediction_formats import input_format
-    from elmo_framework.experiment.prediction_job import PredictionJob
+    from elmo_framework.experiment.predict import PredictionJob, input_format
 
     task = run.head().task
     pieces = input_format(task, arguments.predictions_format)
@@ -185,7 +184,7 @@ def _job(run: LoadedRun, arguments: Namespace, piped: BinaryIO | None) -> Predic
 
 def _settings(run: LoadedRun, arguments: Namespace, piped: BinaryIO | None) -> dict[str, Any]:
     """Return what predictions depend on; the format that they are written in may change."""
-    from elmo_framework.experiment.prediction_job import (
+    from elmo_framework.experiment.predict import (
         digest_of_files,
         digest_of_stream,
         fingerprint,

@@ -29,11 +29,15 @@ from elmo_framework.embedding.vector_file_format import (
     VectorShape,
 )
 from elmo_framework.embedding.vector_output import VectorOutput, VectorWriter
-from elmo_framework.experiment.loaded_run import build_tokenizer
-from elmo_framework.experiment.slow_path import say_if_slow
+from elmo_framework.experiment.assembly import build_tokenizer
 from elmo_framework.io.outputs import Input, Output, check_outputs
 from elmo_framework.io.resumable_output import stoppable
-from elmo_framework.training.process_group import ProcessGroup, choose_device, process_group
+from elmo_framework.training.process_group import (
+    ProcessGroup,
+    choose_device,
+    process_group,
+    report_slow_path,
+)
 
 MAX_KEPT_SENTENCES = 1_000_000
 """How many lines an HDF5 file may have that keeps all sentences in one JSON text."""
@@ -70,7 +74,7 @@ def _embed(job: EmbeddingJob, device: torch.device, group: ProcessGroup) -> None
         parts = _parts(job, device, held.enter_context(standard_input(job, group.rank)))
         if group.is_first:
             _prepare(job, parts, output)
-        say_if_slow(device, group)
+        report_slow_path(device, group)
         group.wait()
         _compute(parts, output, group.rank)
         group.wait()

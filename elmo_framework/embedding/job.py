@@ -19,7 +19,7 @@ from elmo_framework.data.source import Rank
 from elmo_framework.embedding.layer_selector import MixOrigin, layer_selector
 from elmo_framework.embedding.vector_file_format import VectorShape
 from elmo_framework.errors import RunError
-from elmo_framework.experiment.run_tokenizer import TokenizerConfig
+from elmo_framework.experiment.inputs import TokenizerConfig
 from elmo_framework.io.outputs import is_stream
 from elmo_framework.kernels.product import Precision
 from elmo_framework.layers.frozen import frozen_bilm

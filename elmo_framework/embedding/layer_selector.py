@@ -17,7 +17,7 @@ from torch import Tensor
 from elmo_framework.bilm.layer_mix import LayerMix
 from elmo_framework.embedders.elmo import ElmoTokenEmbedder
 from elmo_framework.errors import RunError, allowed
-from elmo_framework.experiment.loaded_run import LoadedRun, load
+from elmo_framework.experiment.assembly import LoadedRun, load
 from elmo_framework.experiment.references import recorded_digests
 from elmo_framework.experiment.run_directory import RunDirectory
 

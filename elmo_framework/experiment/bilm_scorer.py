@@ -23,8 +23,8 @@ from elmo_framework.data.source import DataLoader, Rank, SourceContext
 from elmo_framework.data.vocabulary import Vocabularies
 from elmo_framework.errors import DataError, RunError, allowed
 from elmo_framework.experiment.init_from import Pretrainable
+from elmo_framework.experiment.inputs import TokenizerConfig
 from elmo_framework.experiment.run_directory import RunDirectory
-from elmo_framework.experiment.run_tokenizer import TokenizerConfig
 from elmo_framework.metrics.metric import Table
 from elmo_framework.model.model import Model
 from elmo_framework.training.evaluator import Evaluator

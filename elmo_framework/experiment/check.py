@@ -2,16 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import difflib
+import re
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from glob import has_magic
+from pathlib import Path
+from typing import Any
+
+import torch
 
 from elmo_framework.config import parse
 from elmo_framework.config.load import Config
-from elmo_framework.config.types import Lazy
-from elmo_framework.errors import ConfigError, DataError, Problem
-from elmo_framework.experiment.experiment import Experiment
+from elmo_framework.config.resolve import leaves
+from elmo_framework.config.signature import hint_metadata, literals, walk
+from elmo_framework.config.types import Lazy, MustExist
+from elmo_framework.data.formats.text_files import matches
+from elmo_framework.data.reader import readers_of
+from elmo_framework.errors import ConfigError, DataError, Problem, allowed, dotted
+from elmo_framework.experiment.experiment import Experiment, VocabularyOptions
 from elmo_framework.experiment.model_report import ModelReport, inspect_model, model_problems
-from elmo_framework.experiment.preflight import preflight
+from elmo_framework.io.files import archive_path
 
 
 @dataclass(frozen=True)
@@ -89,3 +100,112 @@ def _sound_model_problems(
     if any(problem.path.split(".")[0] in ("", "model") for problem in problems):
         return []
     return model_problems(experiment.arguments["model"])
+
+
+_ADDRESS = re.compile(r"(https?|s3|gs|ftp):/+")
+"""What is left of the beginning of a URL that was read as a path, its two slashes made one."""
+
+
+def preflight(experiment: Lazy[Experiment]) -> list[Problem]:
+    """List what would stop a run, or would do nothing in it.
+
+    Missing files, a reader of another task, limits of a vocabulary that is not counted, an absent
+    device.
+
+    What a partly wrong configuration leaves out is passed over.
+    """
+    return [
+        *_missing_paths(experiment),
+        *_strange_readers(experiment),
+        *_strange_vocabularies(experiment),
+        *_absent_device(experiment),
+    ]
+
+
+def _missing_paths(experiment: Lazy[Experiment]) -> Iterator[Problem]:
+    for leaf in leaves(experiment):
+        if any(
+            isinstance(mark, MustExist) for part in walk(leaf.hint) for mark in hint_metadata(part)
+        ):
+            yield from _missing(leaf.value, leaf.path, names=literals(leaf.hint))
+
+
+def _missing(value: Any, path: str, *, names: Sequence[str] = ()) -> Iterator[Problem]:
+    match value:
+        case Path() if not _exists(archive_path(value).file):
+            known = f" Nor is it a name; {allowed(str(value), names)}" if names else ""
+            yield Problem(path, _absence(archive_path(value).file) + known)
+        case list() | tuple():
+            for index, held in enumerate(value):
+                yield from _missing(held, dotted(path, index))
+        case dict():
+            for key, held in value.items():
+                yield from _missing(held, dotted(path, key))
+
+
+def _exists(path: Path) -> bool:
+    try:
+        return path.exists() or (has_magic(str(path)) and any(matches(path)))
+    except (OSError, ValueError, DataError):  # refused by the file system, as too long, or by glob
+        return False
+
+
+def _absence(path: Path) -> str:
+    """Say that a path is not there, from which of its folders on, and what is there instead."""
+    if _ADDRESS.match(str(path)):
+        written = _ADDRESS.sub(r"\1://", str(path))
+        return f"{written!r} is an address, which is not downloaded: fetch it, and name the file."
+    if has_magic(str(path)):
+        return f"no file matches {str(path)!r} (looked for in {Path.cwd()})"
+    first = next(part for part in (*reversed(path.parents), path) if not _exists(part))
+    near = difflib.get_close_matches(first.name, _names_in(first.parent), n=1)
+    hint = f" Did you mean {str(first.parent / near[0])!r}?" if near else ""
+    cause = "" if first == path else f"; already {str(first)!r} does not"
+    return f"{str(path)!r} does not exist (looked for in {Path.cwd()}){cause}.{hint}"
+
+
+def _names_in(folder: Path) -> list[str]:
+    return [held.name for held in folder.iterdir()] if folder.is_dir() else []
+
+
+def _strange_readers(experiment: Lazy[Experiment]) -> Iterator[Problem]:
+    model = experiment.arguments.get("model")
+    if not isinstance(model, Lazy):
+        return
+    wanted = model.factory.task.example_type
+    for key in ("dataset_reader", "validation_dataset_reader"):
+        reader = experiment.arguments.get(key)
+        if isinstance(reader, Lazy) and reader.factory.example_type is not wanted:
+            yield Problem(
+                dotted(key, "type"),
+                f"{reader.name!r} reads {reader.factory.example_type.__name__}, but the model "
+                f"{model.name!r} takes {wanted.__name__}; "
+                f"readers that fit: {', '.join(sorted(readers_of(wanted))) or '(none)'}",
+            )
+
+
+def _strange_vocabularies(experiment: Lazy[Experiment]) -> Iterator[Problem]:
+    model, options = (experiment.arguments.get(key) for key in ("model", "vocabulary"))
+    if not isinstance(model, Lazy) or not isinstance(options, VocabularyOptions):
+        return
+    counted = model.factory.task.count([])
+    for key, limits in (
+        ("min_count", options.min_count),
+        ("max_vocab_size", options.max_vocab_size),
+    ):
+        for name in limits:
+            if name not in counted:
+                yield Problem(
+                    dotted("vocabulary", key, name),
+                    f"the model {model.name!r} counts no {name!r}; {allowed(name, counted)}",
+                )
+
+
+def _absent_device(experiment: Lazy[Experiment]) -> Iterator[Problem]:
+    trainer = experiment.arguments.get("trainer")
+    device = trainer.arguments.get("device") if isinstance(trainer, Lazy) else None
+    if device == "cuda" and not torch.cuda.is_available():
+        yield Problem(
+            "trainer.device",
+            "'cuda' needs a GPU that torch can use, and there is none; use 'auto' or 'cpu'",
+        )

@@ -24,7 +24,7 @@ from elmo_framework.bilm.files.load import (
 from elmo_framework.bilm.files.published import resolve_bilm
 from elmo_framework.bilm.files.weights_hdf5 import has_bilm_tf_parts
 from elmo_framework.errors import DataError, RunError
-from elmo_framework.experiment.loaded_run import load
+from elmo_framework.experiment.assembly import load
 from elmo_framework.experiment.run_directory import RunDirectory
 from elmo_framework.io.files import remove, write_bytes
 from elmo_framework.model.model import Model

@@ -24,7 +24,6 @@ from elmo_framework.experiment.data_sets import (
 from elmo_framework.experiment.experiment import Experiment, InitFrom, Split
 from elmo_framework.experiment.init_from import load_initial_optimizer, load_initial_weights
 from elmo_framework.experiment.run_directory import RunDirectory
-from elmo_framework.experiment.slow_path import say_if_slow
 from elmo_framework.experiment.training_job import TrainingJob
 from elmo_framework.io.files import repairable
 from elmo_framework.model.model import Model
@@ -35,7 +34,12 @@ from elmo_framework.training.estimate import Estimate
 from elmo_framework.training.evaluator import Evaluator, metric_problem
 from elmo_framework.training.interrupt import Interrupt, StopRequestedError, interrupts
 from elmo_framework.training.moving_average import AveragedWeights
-from elmo_framework.training.process_group import ProcessGroup, choose_device, process_group
+from elmo_framework.training.process_group import (
+    ProcessGroup,
+    choose_device,
+    process_group,
+    report_slow_path,
+)
 from elmo_framework.training.seeds import seed_everything
 from elmo_framework.training.trainer import Trainer, TrainingResult
 
@@ -74,7 +78,7 @@ def train(
     with process_group(device, to_go_on=_TO_GO_ON) as group, _alone_in(run, group):
         job = TrainingJob(checked, experiment, config, written, run, group, device)
         job.prepare(force=force, recover=recover)
-        say_if_slow(device, group)
+        report_slow_path(device, group)
         return _train(job)
 
 

@@ -15,14 +15,15 @@ from elmo_framework.config.resolve import leaves
 from elmo_framework.config.types import Lazy
 from elmo_framework.data.vocabulary import Vocabularies
 from elmo_framework.errors import RunError, dotted
-from elmo_framework.experiment.coverage import word_coverage
 from elmo_framework.experiment.data_sets import count_vocabularies
 from elmo_framework.experiment.experiment import Experiment
 from elmo_framework.experiment.init_from import initial_vocabularies
+from elmo_framework.experiment.inputs import run_tokenizer
 from elmo_framework.experiment.metadata import (
     describe_environment,
     digest_of_config,
     digests_of_data,
+    word_coverage,
 )
 from elmo_framework.experiment.references import (
     describe_references,
@@ -30,7 +31,6 @@ from elmo_framework.experiment.references import (
     external_models,
 )
 from elmo_framework.experiment.run_directory import RecordedModel, RunDirectory
-from elmo_framework.experiment.run_tokenizer import run_tokenizer
 from elmo_framework.io.files import replacing, write_text
 from elmo_framework.io.outputs import Input, Output, check_outputs
 from elmo_framework.model.model import Model

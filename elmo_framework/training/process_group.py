@@ -23,8 +23,10 @@ from torch import nn
 from torch.distributed.rendezvous import rendezvous
 from torch.nn.parallel import DistributedDataParallel
 
+from elmo_framework import console
 from elmo_framework.data.source import Rank
 from elmo_framework.errors import RunError, StoppedError, allowed
+from elmo_framework.kernels.compiler import slow_path_reason
 from elmo_framework.training.interrupt import ignore_termination
 
 SYNC_INTERVAL = 20
@@ -278,6 +280,19 @@ def choose_device(wanted: str) -> torch.device:
             "start at most one process for each"
         )
     return torch.device("cuda", index)
+
+
+def report_slow_path(device: torch.device, group: ProcessGroup) -> None:
+    """Report on the first rank that PyTorch replaces the compiled functions, and why.
+
+    Args:
+        device: of the computation; the compiled functions run on the CPU.
+        group: the processes.
+    """
+    if device.type == "cpu" and group.is_first:
+        reason = slow_path_reason()
+        if reason is not None:
+            console.info(f"LSTM steps are computed by PyTorch, which is slower: {reason}")
 
 
 def _environment(name: str, default: int) -> int:

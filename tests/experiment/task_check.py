@@ -16,7 +16,7 @@ from safetensors.torch import load_file
 from elmo_framework.commands.main import main
 from elmo_framework.config.load import Config
 from elmo_framework.errors import dotted
-from elmo_framework.experiment.loaded_run import LoadedRun, load
+from elmo_framework.experiment.assembly import LoadedRun, load
 from tests.experiment.jobs import ROOT, evaluations, train
 
 _ONE_PROCESS = {"trainer.device": "cpu", "trainer.callbacks": []}

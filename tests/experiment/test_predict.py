@@ -17,7 +17,7 @@ import pytest
 from elmo_framework import load
 from elmo_framework.commands.main import main
 from elmo_framework.errors import DataError
-from elmo_framework.experiment.prediction_job import PredictionJob
+from elmo_framework.experiment.predict import PredictionJob
 from elmo_framework.io.resumable_output import Journal
 from elmo_framework.tasks.tagging.task import TaggingTask
 from tests.experiment.conftest import NER

@@ -15,8 +15,7 @@ import torch
 from elmo_framework import load
 from elmo_framework.commands.main import main
 from elmo_framework.errors import DataError, RunError
-from elmo_framework.experiment import slow_path
-from elmo_framework.training import checkpointer
+from elmo_framework.training import checkpointer, process_group
 from tests.experiment.jobs import DATA, PRETRAINING, ROOT, tagging_with, train
 
 NER = "experiments/ner/elmo.jsonnet"
@@ -436,7 +435,7 @@ def test_what_makes_training_slow_is_said_once(
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    monkeypatch.setattr(slow_path, "slow_path_reason", lambda: "install a compiler")
+    monkeypatch.setattr(process_group, "slow_path_reason", lambda: "install a compiler")
     changes = tagging_with(bilm, **{"trainer.num_epochs": 1, "trainer.device": "cpu"})
     assert train(NER, tmp_path / "run", changes) == 0
     assert capsys.readouterr().err.count("which is slower: install a compiler\n") == 1

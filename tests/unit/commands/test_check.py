@@ -117,7 +117,7 @@ def test_a_plugin_may_have_keys_of_allennlp() -> None:
 from dataclasses import dataclass
 from typing import final
 
-from elmo_framework.training.schedule import Moment, Schedule
+from elmo_framework.training.schedule import Schedule, ScheduleState
 
 @final
 @Schedule.register("cyclic_of_check")
@@ -128,7 +128,7 @@ class CyclicSchedule(Schedule):
     mode: str
     num_epochs: int
 
-    def multiplier(self, moment: Moment) -> float:
+    def multiplier(self, state: ScheduleState) -> float:
         return 1.0
 """
     )

@@ -25,12 +25,12 @@ from elmo_framework.embedding.job import EmbeddingJob
 from elmo_framework.embedding.vector_file_format import Hdf5Format
 from elmo_framework.embedding.vector_output import VectorOutput, VectorWriter
 from elmo_framework.errors import DataError, RunError, StoppedError
-from elmo_framework.experiment import slow_path
 from elmo_framework.io import resumable_output
 from elmo_framework.io.outputs import Output, check_outputs
 from elmo_framework.io.resumable_output import ResumableOutput
 from elmo_framework.layers.frozen import FrozenBiLm
 from elmo_framework.layers.layer_encoder import LayerEncoder
+from elmo_framework.training import process_group
 from tests.unit.embedding.conftest import TEXT
 
 Jobs = Callable[..., EmbeddingJob]
@@ -286,7 +286,7 @@ def test_a_finished_result_is_not_computed_again_for_what_was_left(
 def test_what_makes_the_work_slow_is_said_once(
     job: Jobs, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr(slow_path, "slow_path_reason", lambda: "install a compiler")
+    monkeypatch.setattr(process_group, "slow_path_reason", lambda: "install a compiler")
     embed(job())
     assert capsys.readouterr().err.count("which is slower: install a compiler\n") == 1
 

@@ -3,15 +3,25 @@
 from __future__ import annotations
 
 import json
+import logging
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 import torch
 
+from elmo_framework import components
+from elmo_framework.config.parse import parse
 from elmo_framework.experiment import metadata
-from elmo_framework.experiment.metadata import describe_checkout, describe_environment
+from elmo_framework.experiment.data_sets import count_vocabularies
+from elmo_framework.experiment.experiment import Experiment
+from elmo_framework.experiment.metadata import (
+    describe_checkout,
+    describe_environment,
+    word_coverage,
+)
 
 CPU = torch.device("cpu")
 NO_COMMIT = {"git_commit": None, "git_changed": None}
@@ -87,3 +97,62 @@ def test_external_variables_are_recorded_by_name(monkeypatch: pytest.MonkeyPatch
     expected = ["--ext-var", "TOKEN=...", "--ext-var=KEY=...", "-o", "plugins=[]"]
     assert described["command"] == [*words[:3], *expected, "--ext-var", "LAST=..."]
     assert "hush" not in json.dumps(described)
+
+
+components.load()
+
+
+def measured(folder: Path, tokens: dict[str, Any], **keys: Any) -> dict[str, Any]:
+    """Build a tagger on two small data sets, and measure its words."""
+    (folder / "train.txt").write_text("the###A dog###B the###A\nran###C\n")
+    (folder / "valid.txt").write_text("the###A cat###B owl###C\n")
+    (folder / "test.txt").write_text("dog###A\n")
+    (folder / "vectors.txt").write_text("the 1 2\ndog 3 4\ncat 5 6\n")
+    config = {
+        "dataset_reader": "sequence_tagging",
+        **{f"{name}_data_path": str(folder / f"{name}.txt") for name in ("train", "test")},
+        "validation_data_path": str(folder / "valid.txt"),
+        "model": {
+            "type": "simple_tagger",
+            "embedder": {
+                "token_embedders": {"tokens": {"type": "embedding", "embedding_dim": 2, **tokens}}
+            },
+        },
+        **keys,
+    }
+    experiment = parse(Experiment, config, source="a.jsonnet").build()
+    vocabularies = count_vocabularies(experiment, experiment.model.factory)
+    return word_coverage(experiment, experiment.model.build(vocabularies=vocabularies))
+
+
+def test_the_words_of_each_data_set_that_have_a_vector_are_counted(tmp_path, caplog):
+    with caplog.at_level(logging.INFO, logger="elmo_framework.experiment.metadata"):
+        found = measured(
+            tmp_path,
+            {"pretrained_file": str(tmp_path / "vectors.txt")},
+            datasets_for_vocab_creation=["train"],
+        )
+
+    assert found == {
+        "embedder.token_embedders.tokens": {
+            "train": {"running_words": 3 / 4, "distinct_words": 2 / 3},
+            "validation": {"running_words": 2 / 3, "distinct_words": 2 / 3},
+        }
+    }
+    assert caplog.messages == [
+        "embedder.token_embedders.tokens has vectors for "
+        "75.0 % of the words of train (66.7 % of the distinct ones), "
+        "66.7 % of the words of validation (66.7 % of the distinct ones)"
+    ]
+
+
+def test_the_test_data_is_looked_at_only_where_it_is_scored(tmp_path):
+    found = measured(
+        tmp_path, {"pretrained_file": str(tmp_path / "vectors.txt")}, evaluate_on_test=True
+    )
+
+    assert found["embedder.token_embedders.tokens"]["test"]["running_words"] == 1.0
+
+
+def test_without_a_file_there_is_nothing_to_count(tmp_path):
+    assert measured(tmp_path, {}) == {}

@@ -7,8 +7,8 @@ import torch
 
 from elmo_framework import components
 from elmo_framework.config import parse
+from elmo_framework.experiment.check import preflight
 from elmo_framework.experiment.experiment import Experiment
-from elmo_framework.experiment.preflight import preflight
 
 components.load()
 

@@ -24,9 +24,9 @@ from elmo_framework.config.signature import (
     walk,
 )
 from elmo_framework.errors import dotted
-from elmo_framework.experiment import budget
-from elmo_framework.experiment.budget import size_budget
+from elmo_framework.experiment import model_report
 from elmo_framework.experiment.check import check_config
+from elmo_framework.experiment.model_report import size_budget
 
 HUGE = 2**62
 GOLDEN = Path(__file__).parents[2] / "golden"
@@ -115,7 +115,7 @@ def test_sizes_that_are_too_large_together_are_refused_with_their_path() -> None
 
 
 def test_a_model_of_too_many_weight_tensors_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(budget, "_MOST_TENSORS", 10)
+    monkeypatch.setattr(model_report, "_MOST_TENSORS", 10)
     with torch.device("meta"):
         with size_budget():
             layers = [nn.Linear(1, 1) for _ in range(5)]

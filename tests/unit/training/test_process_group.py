@@ -279,3 +279,37 @@ def test_a_process_says_why_it_ends_though_torchrun_ends_it_too() -> None:
     with pytest.raises(RunError), process_group(CPU, to_go_on=""):
         raise RuntimeError("[gloo/transport/tcp/pair.cc:534] Connection closed by peer")
     assert signal.getsignal(signal.SIGTERM) is signal.SIG_IGN
+
+
+def slow_path_line(
+    reason: str | None,
+    device: str,
+    rank: int,
+    patch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> str:
+    patch.setattr(processes, "slow_path_reason", lambda: reason)
+    processes.report_slow_path(torch.device(device), ProcessGroup(Rank(rank, 2)))
+    return capsys.readouterr().err
+
+
+def test_first_rank_reports_slow_path(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    line = "LSTM steps are computed by PyTorch, which is slower: no compiler\n"
+    assert slow_path_line("no compiler", "cpu", 0, monkeypatch, capsys) == line
+
+
+@pytest.mark.parametrize(
+    ("reason", "device", "rank"),
+    [(None, "cpu", 0), ("no compiler", "cuda", 0), ("no compiler", "cpu", 1)],
+    ids=["compiled", "gpu", "other process"],
+)
+def test_slow_path_is_otherwise_not_reported(
+    reason: str | None,
+    device: str,
+    rank: int,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    assert slow_path_line(reason, device, rank, monkeypatch, capsys) == ""

@@ -1,8 +1,9 @@
-"""Reading what a run predicts for: sentences, JSON objects, and files of data."""
+"""Inputs of predictions: sentences, JSON objects and data files, and their tokenizer."""
 
 from __future__ import annotations
 
 import difflib
+import json
 import logging
 import sys
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
@@ -14,6 +15,7 @@ from typing import Any, BinaryIO, Literal, TypeAlias, TypeVar
 
 from elmo_framework.config.parse import parse
 from elmo_framework.config.registry import members
+from elmo_framework.corpus.manifest import Manifest
 from elmo_framework.data.formats.file_format import (
     NUM_SAMPLED_LINES,
     FileFormat,
@@ -271,3 +273,71 @@ def _placed_inputs(
 
 def _not_blank(lines: Iterable[tuple[int, str]]) -> Iterator[tuple[int, str]]:
     return ((number, line) for number, line in lines if line.strip())
+
+
+TokenizerConfig: TypeAlias = str | dict[str, Any]
+"""A tokenizer by its registered name, or with keys, as in a config."""
+
+_READERS = ("validation_dataset_reader", "dataset_reader")
+_WHITESPACE = "whitespace"
+
+
+def run_tokenizer(filled: Mapping[str, Any]) -> TokenizerConfig | None:
+    """Return the tokenizer that new raw text should be split with; None if nothing tells.
+
+    The first of: the key `tokenizer`, that of a dataset reader, that of the corpus that a biLM is
+    trained on, that of the run of the model's biLM. Of text that was tokenized already, with spaces
+    between words, it is not known.
+
+    Args:
+        filled: the filled config of the run.
+    """
+    readers = [reader for key in _READERS if isinstance(reader := filled.get(key), dict)]
+    candidates = [
+        filled.get("tokenizer"),
+        *(reader.get("tokenizer") for reader in readers),
+        _of_corpus(filled),
+        *(_of_bilm(Path(path)) for path in _bilms(filled.get("model"))),
+    ]
+    return next((each for each in candidates if each and _name(each) != _WHITESPACE), None)
+
+
+def _of_corpus(filled: Mapping[str, Any]) -> TokenizerConfig | None:
+    """Return the tokenizer of `elmo prepare`, if the training data is a part of its corpus."""
+    path = filled.get("train_data_path")
+    try:
+        settings = Manifest.read(Path(str(path)).parent).settings if path else {}
+    except DataError:
+        return None
+    tokenizer = settings.get("tokenizer")
+    return tokenizer if isinstance(tokenizer, str | dict) else None
+
+
+def _of_bilm(folder: Path) -> TokenizerConfig | None:
+    """Return what the run of a biLM recorded, given its folder or the folder `bilm` in it."""
+    for place in (folder, folder.parent):
+        try:
+            recorded = json.loads((place / "metadata.json").read_text(encoding="utf-8"))
+        except (OSError, ValueError):
+            continue
+        tokenizer = recorded.get("tokenizer") if isinstance(recorded, dict) else None
+        if isinstance(tokenizer, str | dict):
+            return tokenizer
+    return None
+
+
+def _bilms(value: object) -> Iterator[str]:
+    """Yield what stands under the keys `bilm` of a config."""
+    if isinstance(value, dict):
+        for key, inner in value.items():
+            if key == "bilm" and isinstance(inner, str):
+                yield inner
+            else:
+                yield from _bilms(inner)
+    elif isinstance(value, list):
+        for inner in value:
+            yield from _bilms(inner)
+
+
+def _name(tokenizer: object) -> object:
+    return tokenizer.get("type") if isinstance(tokenizer, dict) else tokenizer

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import math
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -10,13 +12,16 @@ import pytest
 import torch
 
 from elmo_framework.data.labels import Classification
-from elmo_framework.experiment.prediction_job import (
+from elmo_framework.errors import RunError
+from elmo_framework.experiment.predict import (
     PredictionCodec,
     digest_of_files,
     digest_of_stream,
     fingerprint,
+    prediction_format,
 )
 from elmo_framework.metrics.coreference import Resolution
+from elmo_framework.model.task import HeadTask
 from elmo_framework.tasks.classification.task import TextClassificationTask
 from elmo_framework.tasks.coreference.task import CoreferenceTask
 from elmo_framework.tasks.entailment.task import EntailmentTask
@@ -24,6 +29,7 @@ from elmo_framework.tasks.question_answering.example import Answer
 from elmo_framework.tasks.question_answering.task import QuestionAnsweringTask
 from elmo_framework.tasks.srl.example import Proposition
 from elmo_framework.tasks.srl.task import SrlTask
+from elmo_framework.tasks.tagging.example import TaggedSentence
 from elmo_framework.tasks.tagging.task import TaggingTask
 
 LABEL = Classification("b\u2028\n", {"a": 0.1 + 0.2, "b\u2028\n": 1 / 3})
@@ -93,3 +99,55 @@ def test_the_content_of_all_files_counts(tmp_path: Path) -> None:
         assert digest_of_stream(stream) == digest_of_files(tmp_path / "a.txt")
     (tmp_path / "inner/b.txt").write_text("3")
     assert digest_of_files(tmp_path) != whole
+
+
+PREDICTIONS = [
+    (("B-LOC",), TaggedSentence(("Tromsø",), ("O",))),
+    (("O",), TaggedSentence(("a",), None)),
+]
+
+
+def test_every_task_has_json_lines():
+    lines = list(prediction_format(TaggingTask(), "jsonl")(PREDICTIONS))
+
+    assert [json.loads(line)["tags"] for line in lines] == [["B-LOC"], ["O"]]
+    assert "Tromsø" in lines[0]
+    assert all(line.endswith("}\n") for line in lines)
+
+
+def test_a_task_has_formats_of_its_own():
+    pieces = prediction_format(TaggingTask(), "conll")(PREDICTIONS[:1])
+
+    assert "".join(pieces) == "Tromsø O B-LOC\n\n"
+
+
+def test_predictions_are_written_as_they_come():
+    def endless() -> Iterator[tuple[Any, Any]]:
+        while True:
+            yield PREDICTIONS[0]
+
+    assert next(prediction_format(TaggingTask(), "jsonl")(endless()))
+
+
+def test_another_name_is_refused_with_those_that_the_task_has():
+    with pytest.raises(RunError) as raised:
+        prediction_format(TaggingTask(), "conl")
+
+    assert str(raised.value) == (
+        "'conl' is no format for predictions of this run; "
+        "allowed: conll, jsonl. Did you mean 'conll'?"
+    )
+
+
+def test_a_task_without_a_way_to_show_predictions_shows_them_as_json():
+    def nothing(*_: object) -> Iterable[Any]:
+        return ()
+
+    class Plain(HeadTask[Any, Any]):
+        count = collator = num_tokens = sentences = gold = example = nothing  # type: ignore[assignment]
+
+        def to_json(self, prediction: Any, example: Any) -> dict[str, Any]:
+            return {"label": prediction}
+
+    assert Plain().pretty("é", None).plain == '{\n  "label": "é"\n}'
+    assert Plain.formats == {}

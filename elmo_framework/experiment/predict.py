@@ -1,4 +1,4 @@
-"""The job of `elmo predict`: predictions of a long input are kept until all are written."""
+"""The job of `elmo predict`: resumable predictions, and the formats they are written in."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ import math
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from hashlib import sha256
 from itertools import chain, islice
 from pathlib import Path
@@ -20,11 +21,12 @@ from elmo_framework.console import ProgressBar, plural
 from elmo_framework.data.batch import grouped
 from elmo_framework.data.formats.text_files import matches
 from elmo_framework.data.inputs import PredictionInput
-from elmo_framework.experiment.loaded_run import LoadedRun
+from elmo_framework.errors import RunError, allowed
+from elmo_framework.experiment.assembly import LoadedRun
 from elmo_framework.io.files import digest
 from elmo_framework.io.resumable_output import ResumableOutput, stoppable
 from elmo_framework.model.model import Model
-from elmo_framework.model.task import HeadTask
+from elmo_framework.model.task import HeadTask, PredictionFormat
 
 Predicted: TypeAlias = tuple[Any, PredictionInput[Any]]
 """A prediction as the task knows it, and what it is for."""
@@ -200,3 +202,48 @@ def _counted(inputs: Iterable[object], progress: ProgressBar) -> Iterator[int]:
     for _ in inputs:
         progress.advance(1)
         yield 1
+
+
+InputFormat: TypeAlias = Callable[[Iterable[tuple[Any, PredictionInput[Any]]]], Iterator[str]]
+"""Writes predictions with their inputs."""
+
+
+def prediction_format(task: HeadTask[Any, Any], name: str) -> PredictionFormat:
+    """Return a format of a task: one of its own, or `jsonl`.
+
+    Raises:
+        RunError: the task has none of that name.
+    """
+    known: dict[str, PredictionFormat] = {"jsonl": partial(_json_lines, task), **task.formats}
+    if name not in known:
+        raise RunError(f"{name!r} is no format for predictions of this run; {allowed(name, known)}")
+    return known[name]
+
+
+def input_format(task: HeadTask[Any, Any], name: str) -> InputFormat:
+    """Return a format of a task for the predictions of inputs.
+
+    In `jsonl` the fields of an input stand before what is predicted.
+
+    Raises:
+        RunError: the task has none of that name.
+    """
+    if name == "jsonl":
+        return partial(_json_lines_with_fields, task)
+    written = prediction_format(task, name)
+    return lambda predictions: written(
+        (prediction, each.example) for prediction, each in predictions
+    )
+
+
+def _json_lines_with_fields(
+    task: HeadTask[Any, Any], predictions: Iterable[tuple[Any, PredictionInput[Any]]]
+) -> Iterator[str]:
+    for prediction, each in predictions:
+        output = each.output(task.to_json(prediction, each.example))
+        yield json.dumps(output, ensure_ascii=False) + "\n"
+
+
+def _json_lines(task: HeadTask[Any, Any], predictions: Iterable[tuple[Any, Any]]) -> Iterator[str]:
+    for prediction, example in predictions:
+        yield json.dumps(task.to_json(prediction, example), ensure_ascii=False) + "\n"

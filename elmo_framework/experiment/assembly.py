@@ -22,11 +22,14 @@ from elmo_framework.data.vocabulary import Vocabularies
 from elmo_framework.errors import DataError, RunError, allowed, shown
 from elmo_framework.experiment.data_sets import evaluation_source
 from elmo_framework.experiment.experiment import Experiment
-from elmo_framework.experiment.prediction_inputs import InputForm, InputReader, dataset_reader
-from elmo_framework.experiment.references import BiLmPaths, locate, require_recorded
-from elmo_framework.experiment.run_config import read_experiment
+from elmo_framework.experiment.inputs import InputForm, InputReader, TokenizerConfig, dataset_reader
+from elmo_framework.experiment.references import (
+    BiLmPaths,
+    locate,
+    read_experiment,
+    require_recorded,
+)
 from elmo_framework.experiment.run_directory import RunDirectory
-from elmo_framework.experiment.run_tokenizer import TokenizerConfig
 from elmo_framework.metrics.metric import Table
 from elmo_framework.model.head import Head
 from elmo_framework.model.model import Model

@@ -11,10 +11,11 @@ from typing import Any
 import pytest
 
 from elmo_framework.config.parse import parse
+from elmo_framework.corpus.manifest import Manifest
 from elmo_framework.data.reader import DatasetReader
 from elmo_framework.data.tokenizer import WhitespaceTokenizer
 from elmo_framework.errors import DataError, RunError
-from elmo_framework.experiment.prediction_inputs import InputForm, InputReader, dataset_reader
+from elmo_framework.experiment.inputs import InputForm, InputReader, dataset_reader, run_tokenizer
 from elmo_framework.tasks.classification.task import TextClassificationTask
 from elmo_framework.tasks.coreference.task import CoreferenceTask
 from elmo_framework.tasks.entailment.task import EntailmentTask
@@ -351,3 +352,47 @@ def test_a_reader_of_another_task_is_refused():
         dataset_reader("snli", TaggingTask())
     with pytest.raises(RunError, match=r"unknown dataset reader 'conll203'; .*'conll2003'"):
         dataset_reader("conll203", TaggingTask())
+
+
+GERMAN = {"type": "spacy", "language": "de"}
+WHITESPACE = {"type": "whitespace"}
+
+
+@pytest.mark.parametrize(
+    ("filled", "expected"),
+    [
+        ({"tokenizer": GERMAN, "dataset_reader": {"tokenizer": "spacy"}}, GERMAN),
+        ({"tokenizer": None, "dataset_reader": {"tokenizer": GERMAN}}, GERMAN),
+        (
+            {
+                "dataset_reader": {"tokenizer": GERMAN},
+                "validation_dataset_reader": {"type": "sst_tokens"},
+            },
+            GERMAN,
+        ),
+        ({"dataset_reader": {"tokenizer": WHITESPACE}}, None),
+        ({"dataset_reader": {"type": "conll2003"}, "model": {"dropout": 0.5}}, None),
+    ],
+)
+def test_config_of_a_run_tells_its_tokenizer(filled: dict[str, Any], expected: object):
+    assert run_tokenizer(filled) == expected
+
+
+def test_prepared_corpus_tells_its_tokenizer(tmp_path: Path):
+    manifest = Manifest({"tokenizer": GERMAN}, {}, ())
+    (tmp_path / "corpus.json").write_text(manifest.text())
+
+    assert run_tokenizer({"train_data_path": str(tmp_path / "training")}) == GERMAN
+    (tmp_path / "corpus.json").write_text("{")
+    assert run_tokenizer({"train_data_path": str(tmp_path / "training")}) is None
+
+
+@pytest.mark.parametrize("inner", ["", "bilm"])
+def test_run_of_the_bilm_tells_its_tokenizer(tmp_path: Path, inner: str):
+    (tmp_path / "metadata.json").write_text(json.dumps({"tokenizer": GERMAN}))
+    elmo = {"type": "elmo_token_embedder", "bilm": str(tmp_path / inner)}
+    filled = {"model": {"embedders": [{"elmo": elmo}]}, "dataset_reader": {"type": "conll2003"}}
+
+    assert run_tokenizer(filled) == GERMAN
+    (tmp_path / "metadata.json").write_text("[]")
+    assert run_tokenizer(filled) is None
