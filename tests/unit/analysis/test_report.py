@@ -158,7 +158,7 @@ def test_what_a_run_holds_is_text_and_no_html(
     scores = {"step": 5, f"f1-{HOSTILE}": 0.5, f"{HOSTILE}.s_0": 0.5}
     (hostile / "metrics.jsonl").write_text(json.dumps(scores) + "\n")
     shutil.copytree(bilm, hostile / "bilm")
-    corpus = tmp_path / "corpus.txt"
+    corpus = hostile.with_name(f"{hostile.name}.txt")
     word = HOSTILE.replace(" ", "_")
     corpus.write_text(f"the {word} of {word}\n")
     search = ["--corpus", str(corpus), "--query", f"a {word} .", "--word", word]
