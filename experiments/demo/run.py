@@ -1,6 +1,6 @@
-"""The demo: pretrain a tiny biLM, train a tagger without it, with it and with `mini`, and compare.
+"""Pretrain a tiny biLM, train taggers without it, with it and with `mini`, and compare them.
 
-Every step is printed as the command that it stands for; each can be typed by hand.
+The script prints the command of every step, so that you can run each one yourself.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ RUNS = Path("runs/demo")
 
 @dataclass(frozen=True)
 class Tagger:
-    """A trained tagger as the table shows it."""
+    """A trained tagger: one line of the table and one curve of the chart."""
 
     name: str
     run: Path
@@ -30,49 +30,49 @@ class Tagger:
 
     @property
     def f1(self) -> float:
-        """Return its span F1 on the test sentences."""
+        """Span F1 on the test sentences."""
         scores = json.loads((self.run / "test.json").read_text())
         return float(next(iter(scores.values()))["f1-measure-overall"])
 
     @property
     def metrics(self) -> dict[str, Any]:
-        """Return the figures of its run."""
+        """The metrics of the run."""
         metrics: dict[str, Any] = json.loads((self.run / "metrics.json").read_text())
         return metrics
 
     @property
     def curve(self) -> tuple[list[float], list[float]]:
-        """Return steps and validation F1."""
+        """Training steps and validation F1."""
         lines = (self.run / "metrics.jsonl").read_text().splitlines()
-        read = [json.loads(line) for line in lines]
-        return [line["step"] for line in read], [line["f1-measure-overall"] for line in read]
+        evaluations = [json.loads(line) for line in lines]
+        steps = [evaluation["step"] for evaluation in evaluations]
+        return steps, [evaluation["f1-measure-overall"] for evaluation in evaluations]
 
 
 def main() -> int:
-    """Run all steps, then print the table and draw the picture."""
+    """Run all steps, print the table and draw the chart."""
     shutil.rmtree(RUNS, ignore_errors=True)
     seconds = step("train", "experiments/pretrain/demo.jsonnet", "-s", f"{RUNS}/bilm")
-    say(f"The biLM has read {HERE}/lm_train.txt for {seconds:.0f} seconds.")
+    show(f"Pretrained the biLM on {HERE}/lm_train.txt in {seconds:.0f} seconds.")
     taggers = [
         train_tagger("without ELMo", "baseline", RUNS / "ner-baseline"),
         train_tagger("tiny biLM", "elmo", RUNS / "ner-demo", bilm=f"{RUNS}/bilm"),
         train_tagger("mini", "elmo", RUNS / "ner-mini", bilm="mini"),
     ]
     step("predict", f"{taggers[-1].run}", f"{HERE}/sentences.txt")
-    say(table(taggers, pretraining=seconds))
-    picture = draw(taggers, RUNS / "demo.png")
-    say(f"Learning curves and layer weights: {picture}")
-    say(
-        "What these numbers mean: the tiny biLM has read a thousand sentences, and mini, a part\n"
-        "of the package, forty million words; the paper's is seventeen times larger than mini.\n"
-        "The test set is small, so the F1 above can move by several points with the seed;\n"
-        "experiments/README.md has measurements on real data."
+    show(table(taggers, pretraining=seconds))
+    show(f"Learning curves and layer weights: {draw(taggers, RUNS)}")
+    show(
+        "The tiny biLM was trained on a thousand sentences, mini on forty million words.\n"
+        "The paper's biLM is seventeen times larger than mini.\n"
+        "The test set is small: F1 can change by several points with the seed.\n"
+        "See experiments/README.md for results on real data."
     )
     return 0
 
 
 def train_tagger(name: str, config: str, run: Path, *, bilm: str | None = None) -> Tagger:
-    """Train one of the taggers and score it on the test sentences."""
+    """Train a tagger and evaluate it on the test sentences."""
     overrides = ["-o", f"model.embedder.token_embedders.elmo.bilm={bilm}"] if bilm else []
     seconds = step("train", f"{HERE}/{config}.jsonnet", "-s", f"{run}", *overrides)
     step("evaluate", f"{run}", f"{HERE}/test.txt", "--output-file", f"{run}/test.json", "-f")
@@ -80,8 +80,8 @@ def train_tagger(name: str, config: str, run: Path, *, bilm: str | None = None) 
 
 
 def step(*arguments: str) -> float:
-    """Print a command, run it, and return how many seconds it took."""
-    say(f"\n$ elmo {shlex.join(arguments)}")
+    """Print a command, run it, and return its time in seconds."""
+    show(f"\n$ elmo {shlex.join(arguments)}")
     started = time.monotonic()
     code = elmo(arguments)
     if code:
@@ -90,7 +90,7 @@ def step(*arguments: str) -> float:
 
 
 def table(taggers: list[Tagger], *, pretraining: float) -> str:
-    """Return the comparison of the taggers as text."""
+    """Format the comparison of the taggers."""
     lines = [f"{'tagger':<14}{'test F1':>9}{'seconds':>9}  layer weights s, gamma"]
     for tagger in taggers:
         weights = ", ".join(f"{value:.2f}" for value in layer_weights(tagger.metrics).values())
@@ -100,13 +100,15 @@ def table(taggers: list[Tagger], *, pretraining: float) -> str:
 
 
 def layer_weights(metrics: dict[str, Any]) -> dict[str, float]:
-    """Return the learned weights of the mix: s of each layer, then gamma."""
-    found = {name.rpartition(".")[2]: value for name, value in metrics.items() if ".mix." in name}
-    return {name: found[name] for name in sorted(found, key=lambda name: (name == "gamma", name))}
+    """Return the learned weights of the layer mix: s of each layer, then gamma."""
+    weights = {name.rpartition(".")[2]: value for name, value in metrics.items() if ".mix." in name}
+    return {
+        name: weights[name] for name in sorted(weights, key=lambda name: (name == "gamma", name))
+    }
 
 
-def draw(taggers: list[Tagger], path: Path) -> Path:
-    """Draw the learning curves and the layer weights."""
+def draw(taggers: list[Tagger], folder: Path) -> Path:
+    """Draw the learning curves and the layer weights, as PNG and as SVG; return the PNG."""
     import matplotlib
 
     matplotlib.use("Agg")
@@ -121,12 +123,15 @@ def draw(taggers: list[Tagger], path: Path) -> Path:
     bars = weights.bar(list(learned), list(learned.values()))
     weights.bar_label(bars, fmt="%.2f")
     weights.set(ylabel="weight", title=f"Layer weights s and scale gamma: {taggers[-1].name}")
-    figure.savefig(path, dpi=120)
-    return path
+    # No date and no random ids: the same runs make the same SVG, as docs/demo.svg is.
+    with pyplot.rc_context({"svg.fonttype": "none", "svg.hashsalt": "demo"}):
+        figure.savefig(folder / "demo.svg", metadata={"Date": None})
+    figure.savefig(folder / "demo.png", dpi=120)
+    return folder / "demo.png"
 
 
-def say(text: str) -> None:
-    """Print for the reader of the demo."""
+def show(text: str) -> None:
+    """Print text."""
     print(text, flush=True)  # noqa: T201
 
 

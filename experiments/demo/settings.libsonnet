@@ -1,4 +1,4 @@
-// Laid over the taggers of experiments/ner: the sentences of this folder, no vectors from elsewhere.
+// Settings for the taggers of experiments/ner: train on this folder, without files of word vectors.
 {
   train_data_path: 'experiments/demo/train.txt',
   validation_data_path: 'experiments/demo/valid.txt',
