@@ -1,9 +1,10 @@
-// Laid over `baseline.jsonnet` or `elmo.jsonnet`, to train on two cores in minutes:
+// Settings for two cores: add them to either config to train in minutes.
 //
 //   (import 'elmo.jsonnet') + (import 'small.libsonnet')
 //
-// The data is OntoGUM, which needs no licence, with GloVe's smallest vectors. In so few updates the
-// initial weights of e2e-coref cost three points or more, so parameters start as PyTorch's do.
+// The data is OntoGUM, which needs no license, with GloVe's smallest vectors. With so few updates,
+// the initial weights of e2e-coref cost three points or more. So parameters are initialized as in
+// PyTorch's modules.
 local feedforward = { hidden_dims: 100 };
 {
   dataset_reader+: { genre_pattern: '^GUM_([a-z]+)_' },
@@ -16,7 +17,7 @@ local feedforward = { hidden_dims: 100 };
         tokens+: {
           embedding_dim: 50,
           pretrained_file: 'data/glove/glove.6B.50d.top100k.txt',
-          lowercase: true,  // as its words are
+          lowercase: true,  // the file is in lower case
         },
         turian:: {},  // none
       },

@@ -1,8 +1,8 @@
-// The sizes of the published biLMs, and of the one that ships, as parts of a model of type `bilm`:
+// Sizes of the published biLMs and of `mini`, as parts of a model of type `bilm`:
 //
 //   model: sizes.small { type: 'bilm', ... }
 //
-// Sources: the options.json files published with the paper. Parameters, without the softmax:
+// Source: the options.json files published with the paper. Parameters without the softmax:
 // mini 5,379,920, small 13,593,296, medium 28,027,728, original 93,600,848.
 local size(cell_size, projection_dim, num_highway) = {
   token_encoder: {
@@ -22,12 +22,12 @@ local size(cell_size, projection_dim, num_highway) = {
     cell_clip: 3.0,
     projection_clip: 3.0,
     use_skip_connections: true,
-    // Of each layer's input, in pretraining only; published with the sizes as `dropout`.
+    // Applied to the input of each layer, in pretraining only; `dropout` in the published files.
     dropout: 0.1,
   },
 };
 {
-  // Ours, not published: small with a quarter of the filters.
+  // Our own size: small with a quarter of the filters.
   mini: self.small {
     token_encoder+: {
       filters: [[1, 8], [2, 8], [3, 16], [4, 32], [5, 64], [6, 128], [7, 256]],

@@ -1,4 +1,4 @@
-// bilm-tf's training options in place of our model, data loader and trainer:
+// Convert training options of bilm-tf to a model, a data loader and a trainer:
 //
 //   local bilm_tf = import '../lib/bilm_tf.libsonnet';
 //   bilm_tf.pretraining(import '/path/to/options.json') + {
@@ -7,9 +7,10 @@
 //     validation_data_path: 'data/lm/valid.txt',
 //   }
 //
-// Or only its model: { ..., model: bilm_tf.model(import '/path/to/options.json') }.
-// n_train_tokens is compared with the words of the text, which are counted, and make an epoch.
-// n_characters and n_gpus are ours to know: the bytes of UTF-8, and the processes of torchrun.
+// Or convert only the model: { ..., model: bilm_tf.model(import '/path/to/options.json') }.
+// The words of the text are counted; their number is the length of an epoch, and is compared with
+// n_train_tokens. n_characters and n_gpus are not used: characters are the bytes of UTF-8, and
+// torchrun sets the number of processes.
 local get(options, key, default) = if std.objectHas(options, key) then options[key] else default;
 {
   model(options)::
@@ -29,7 +30,7 @@ local get(options, key, default) = if std.objectHas(options, key) then options[k
         embedding_dim: options.char_cnn.embedding.dim,
         filters: options.char_cnn.filters,
         num_highway: get(options.char_cnn, 'n_highway', 0),
-        // As many filters as the LSTM's inputs are wide are not projected there.
+        // bilm-tf has no projection if the number of filters equals the input size of the LSTM.
         projection_dim: if num_filters == lstm.projection_dim then null else lstm.projection_dim,
         activation: get(options.char_cnn, 'activation', 'relu'),
         max_characters_per_token: options.char_cnn.max_characters_per_token,
@@ -49,7 +50,7 @@ local get(options, key, default) = if std.objectHas(options, key) then options[k
         if get(options, 'sample_softmax', true)
         then options.n_negative_samples_batch
         else null,
-      // Its vocabulary file has <S>, </S> and <UNK> before the words.
+      // The vocabulary file of bilm-tf has <S>, </S> and <UNK> before the words.
       [if std.objectHas(options, 'n_tokens_vocab') then 'max_vocabulary_size']:
         options.n_tokens_vocab - 3,
     },
@@ -64,7 +65,7 @@ local get(options, key, default) = if std.objectHas(options, key) then options[k
         options.n_train_tokens,
     },
     trainer: {
-      // What bilm-tf does without being told, but for the learning rate, which may be told.
+      // Constants of bilm-tf, except for the learning rate, which is an option.
       optimizer: {
         type: 'adagrad',
         lr: get(options, 'learning_rate', 0.2),

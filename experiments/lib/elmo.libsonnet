@@ -1,10 +1,10 @@
-// Adds ELMo to a configuration, and nothing else:
+// Add ELMo to a config, and nothing else:
 //
 //   (import 'baseline.jsonnet') + elmo.at('input', { bilm: 'runs/bilm' })
 //
-// At the input its vectors stand beside those of the other embedders, before the task's encoder;
-// at the output beside what that encoder gives (section 3.3 of the paper). At both places each
-// has a mix of its own.
+// At the input, its vectors are concatenated to those of the other embedders, before the encoder of
+// the task. At the output, they are concatenated to the output of that encoder (section 3.3 of the
+// paper). With both, each place has a separate mix.
 {
   // place: 'input', 'output' or 'both'; options: the keys of elmo_token_embedder.
   at(place, options)::

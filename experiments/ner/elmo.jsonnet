@@ -3,8 +3,8 @@ local elmo = import '../lib/elmo.libsonnet';
 
 (import 'baseline.jsonnet') + elmo.at('input', {
   bilm: 'runs/bilm',
-  // Paper and AllenNLP: lambda = 0.1 for this task, no layer normalisation.
+  // Paper and AllenNLP: lambda = 0.1 for this task, no layer normalization.
   mix: { type: 'scalar_mix', l2: 0.1 },
-  // AllenNLP: the tagger's own dropout follows at once. The paper drops half here as well.
+  // AllenNLP: the dropout of the tagger follows directly. The paper also has 0.5 here.
   dropout: 0.0,
 })

@@ -1,8 +1,8 @@
-// Laid over either configuration, minutes on two cores:
+// Settings for two cores: add them to either config to train in minutes.
 //
 //   (import 'elmo.jsonnet') + (import 'small.libsonnet')
 //
-// Half of the encoder's width, a seventh of the epochs, and GloVe's smallest vectors.
+// Half of the encoder's size, a seventh of the epochs, and GloVe's smallest vectors.
 {
   model+: {
     embedder+: {

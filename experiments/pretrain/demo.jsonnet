@@ -1,4 +1,4 @@
-// A tiny biLM on the demo's own sentences, in less than a minute on two cores.
+// Pretrain a tiny biLM on the sentences of the demo, in less than a minute on two cores.
 //
 //   elmo train experiments/pretrain/demo.jsonnet -s runs/demo/bilm
 {
@@ -24,11 +24,11 @@
     dropout: 0.1,
     num_samples: 512,
     state_reset_rate: 0.05,
-    min_count: 2,  // so that <UNK> is learned from the words that come once
+    min_count: 2,  // so that words that occur once train <UNK>
   },
   data_loader: { type: 'windows', batch_size: 16, unroll_steps: 20 },
   trainer: {
-    // In so few updates Adam gets further than the paper's Adagrad.
+    // With so few updates, Adam is better than the paper's Adagrad.
     optimizer: { type: 'adam', lr: 0.004 },
     grad_norm: 10.0,
     num_epochs: 10,

@@ -1,3 +1,3 @@
-// Pretrains a biLM of the medium size; all else is as in original.jsonnet.
+// Pretrain a biLM of the medium size. Everything else is as in original.jsonnet.
 local sizes = import '../lib/bilm_sizes.libsonnet';
 (import 'original.jsonnet') + { model+: sizes.medium }

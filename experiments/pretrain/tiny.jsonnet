@@ -1,6 +1,6 @@
-// A small biLM for a machine with two cores: 25 minutes on a few million words.
-// An eighth of the original's cells and projection, a quarter of its filters; what was measured with
-// it is in experiments/README.md.
+// Pretrain a small biLM on two cores: 25 minutes on a few million words. It has an eighth of the
+// original's cells and projection, and a quarter of its filters. See experiments/README.md for
+// results.
 {
   dataset_reader: { type: 'language_modeling' },
   train_data_path: 'data/lm/shards/lm-00*.txt',
@@ -22,7 +22,7 @@
     },
     max_vocabulary_size: 30000,
     num_samples: 2048,
-    state_reset_rate: 0.05,  // against a trap of short training; see docs/decisions/zero_state.md
+    state_reset_rate: 0.05,  // needed for short training: docs/decisions/zero_state.md
   },
   data_loader: { type: 'windows', batch_size: 32, unroll_steps: 20 },
   trainer: {

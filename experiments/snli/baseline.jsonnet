@@ -1,11 +1,12 @@
-// Entailment on SNLI without ELMo: ESIM (Chen et al. 2017) as the ELMo paper has it. Each number is
-// the paper's or that of AllenNLP's esim_elmo.jsonnet, as the comment beside it says.
+// Entailment on SNLI without ELMo: ESIM (Chen et al. 2017) as in the ELMo paper. Comments give the
+// source of each value: the paper, AllenNLP's esim_elmo.jsonnet, or both.
 local lstm = { type: 'lstm', hidden_size: 300, num_layers: 1, bidirectional: true };  // both
 {
   dataset_reader: { type: 'snli', tokenizer: 'spacy' },
   train_data_path: 'data/snli/snli_1.0_train.jsonl',
   validation_data_path: 'data/snli/snli_1.0_dev.jsonl',
-  // AllenNLP: words that only the development data has keep their vectors, which are not trained.
+  // AllenNLP: words that occur only in the development data have their vectors too; none are
+  // trained.
   datasets_for_vocab_creation: ['train', 'validation'],
   model: {
     type: 'esim',
@@ -23,10 +24,10 @@ local lstm = { type: 'lstm', hidden_size: 300, num_layers: 1, bidirectional: tru
     encoder: lstm,
     projection_feedforward: { num_layers: 1, hidden_dims: 300, activations: 'relu' },  // both
     inference_encoder: lstm,
-    // Both; Chen et al. have tanh, which the paper replaces.
+    // Both. Chen et al. have tanh; the paper replaces it.
     output_feedforward: { num_layers: 1, hidden_dims: 300, activations: 'relu', dropout: 0.5 },
     dropout: 0.5,  // both
-    // AllenNLP; the paper is silent.
+    // AllenNLP. The paper does not specify this.
     initializer: [
       ['(linear_layers.*|output_logit.)weight', 'xavier_uniform'],
       ['(linear_layers.*|output_logit.)bias', 'zero'],
@@ -39,7 +40,7 @@ local lstm = { type: 'lstm', hidden_size: 300, num_layers: 1, bidirectional: tru
   data_loader: { batch_size: 32, bucketing: true },  // both
   trainer: {
     optimizer: { type: 'adam', lr: 0.0004 },  // both
-    // Both: halved as soon as the accuracy does not rise.
+    // Both: halved as soon as the accuracy does not improve.
     learning_rate_scheduler: { type: 'reduce_on_plateau', factor: 0.5, patience: 0 },
     grad_norm: 5.0,  // paper; AllenNLP 10
     num_epochs: 75,  // AllenNLP

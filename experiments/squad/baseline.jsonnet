@@ -1,19 +1,19 @@
-// SQuAD 1.1 without ELMo: bi-attention and self-attention, the model of Clark and Gardner (2018)
-// that the paper starts from. Each number is that of its code (allenai/document-qa), which says
-// the same as the paper, or another as the comment beside it says. So is how parameters start.
+// SQuAD 1.1 without ELMo: bi-attention and self-attention, the model of Clark and Gardner (2018),
+// the baseline of the ELMo paper. Values and initializers are those of its code
+// (allenai/document-qa), which agrees with the paper except where a comment gives another value.
 local uniform(bound) = { type: 'uniform', a: -bound, b: bound };
 {
   dataset_reader: { type: 'squad' },
   train_data_path: 'data/squad/train-*.json',
   validation_data_path: 'data/squad/dev-*.json',
-  // The vectors are fixed, so that words of the development set may have theirs.
+  // The vectors are fixed, so words of the development set can have theirs too.
   datasets_for_vocab_creation: ['train', 'validation'],
   model: {
     type: 'bidaf_self_attention',
     embedder: {
       token_embedders: {
-        // GloVe's vectors of 840 billion words, not trained; looked up as written, then in lower
-        // case; zeros for words without a vector.
+        // GloVe 840B, not trained. Words are looked up as written, then in lower case. Words
+        // without a vector have zeros.
         tokens: {
           type: 'embedding',
           embedding_dim: 300,
@@ -22,8 +22,9 @@ local uniform(bound) = { type: 'uniform', a: -bound, b: bound };
           case_fallback: true,
           missing: 'zeros',
         },
-        // 20 dimensions, 100 filters of width 5, words cut at 14. There are characters seen 49
-        // times; here bytes, with two marks. The dropout stands there before the convolution.
+        // 20 dimensions, 100 filters of width 5, words truncated to 14. The original code reads
+        // characters that occur 49 times or more, with dropout before the convolution. Here they
+        // are bytes, with two boundary marks.
         token_characters: {
           type: 'character_encoding',
           embedding: { embedding_dim: 20 },
@@ -33,7 +34,7 @@ local uniform(bound) = { type: 'uniform', a: -bound, b: bound };
         },
       },
     },
-    // 90 in the runs with ELMo, to which both are held here; 100 in their own runs without.
+    // 90 in the runs with ELMo, used for both here; 100 in the original runs without ELMo.
     encoder: { type: 'gru', hidden_size: 90, bidirectional: true },
     residual_encoder: { type: 'gru', hidden_size: 90, bidirectional: true },
     span_start_encoder: { type: 'gru', hidden_size: 90, bidirectional: true },
@@ -47,7 +48,7 @@ local uniform(bound) = { type: 'uniform', a: -bound, b: bound };
       ['convolutions.*bias', uniform(std.sqrt(3 / 100))],
       ['gru.weight', { type: 'truncated_normal', std: 0.05 }],
       ['gru.bias', 'zero'],
-      // The three vectors of a score: each evenly from +-sqrt(3 / their width).
+      // The three vectors of a score: uniform from +-sqrt(3 / dimension).
       ['score.weight', { type: 'kaiming_uniform', nonlinearity: 'linear' }],
       ['(_projection|^start|^end).weight', 'xavier_uniform'],
       ['_projection.bias', 'zero'],
@@ -55,10 +56,10 @@ local uniform(bound) = { type: 'uniform', a: -bound, b: bound };
   },
   data_loader: { batch_size: 45, bucketing: true },
   trainer: {
-    // rho and eps are what TensorFlow takes when it is told the rate alone, as there.
+    // The original code sets only the learning rate; rho and eps are TensorFlow's defaults.
     optimizer: { type: 'adadelta', lr: 1.0, rho: 0.95, eps: 1e-8 },
     moving_average: { decay: 0.999 },
-    num_epochs: 24,  // 26 in their own runs without ELMo
+    num_epochs: 24,  // 26 in the original runs without ELMo
     evaluate_every: { steps: 1200 },
     validation_metric: '+f1',
   },

@@ -1,5 +1,5 @@
-// SQuAD 1.1 with bi-directional attention flow (Seo et al. 2017), as AllenNLP has it; each number
-// is AllenNLP's.
+// SQuAD 1.1 with bi-directional attention flow (Seo et al. 2017) as in AllenNLP. All values are
+// AllenNLP's.
 {
   dataset_reader: { type: 'squad' },
   train_data_path: 'data/squad/train-*.json',
@@ -36,12 +36,12 @@
     span_end_encoder: { type: 'lstm', hidden_size: 100, bidirectional: true },
     dropout: 0.2,
     max_span_length: null,
-    // As the parts of AllenNLP start; the others start as PyTorch's do, here and there.
+    // The initializers of AllenNLP's modules. All other parameters are initialized as in PyTorch.
     initializer: [
       ['token_characters.embedding', 'xavier_uniform'],
-      ['highway.*weight', { type: 'kaiming_uniform', a: std.sqrt(5) }],  // PyTorch's for layers
+      ['highway.*weight', { type: 'kaiming_uniform', a: std.sqrt(5) }],  // as PyTorch's Linear
       ['highway.*transform.bias', { type: 'uniform', a: -std.sqrt(1 / 200), b: std.sqrt(1 / 200) }],
-      // There the bias of what is carried is 1; here it is that of the rest.
+      // AllenNLP sets the bias of the carry gate to 1; here the gate has the opposite sign.
       ['highway.*carry.bias', { type: 'constant', val: -1 }],
     ],
   },

@@ -1,7 +1,7 @@
-// Bi-directional attention flow with ELMo at its input, as AllenNLP has it.
+// Bi-directional attention flow with ELMo at its input, as in AllenNLP.
 local elmo = import '../lib/elmo.libsonnet';
 
 (import 'bidaf.jsonnet') + elmo.at('input', {
   bilm: 'runs/bilm',
-  dropout: 0.0,  // AllenNLP: the model's own dropout follows the encoder
+  dropout: 0.0,  // AllenNLP: the dropout of the model follows the encoder
 })

@@ -1,4 +1,5 @@
-// Laid over `baseline.jsonnet` or `elmo.jsonnet`, to train on two cores in minutes:
+// Settings for two cores: add them to either config to train in minutes.
+//
 //   (import 'elmo.jsonnet') + (import 'small.libsonnet')
 {
   local encoder = { hidden_size: 48 },
@@ -8,7 +9,7 @@
         tokens+: {
           embedding_dim: 50,
           pretrained_file: 'data/glove/glove.6B.50d.top100k.txt',
-          lowercase: true,  // as the words of this file are
+          lowercase: true,  // the file is in lower case
           case_fallback: false,
         },
         token_characters+: { encoder+: { num_filters: 50 } },
@@ -22,7 +23,7 @@
   },
   data_loader+: { batch_size: 32 },
   trainer+: {
-    // Adadelta needs thousands of steps to warm up, which this run does not have.
+    // Adadelta needs thousands of steps to warm up; this run is shorter.
     optimizer: { type: 'adam', lr: 0.002 },
     moving_average: { decay: 0.99 },
     grad_norm: 5.0,

@@ -1,9 +1,9 @@
-// Semantic roles without ELMo: the labeler of He et al. (2017), eight highway LSTMs that alternate
-// in direction. Each number is the paper's, that is of He et al. and their code, or that of
-// AllenNLP's labeler, as the comment beside it says.
+// Semantic roles without ELMo: the labeler of He et al. (2017), eight highway LSTMs of alternating
+// direction. Comments give the source of each value: the paper (of He et al., with their code) or
+// AllenNLP's labeler.
 {
-  // PropBank over EWT in the columns of CoNLL-2012. For OntoNotes itself, which is licensed, name
-  // its files by a pattern: 'conll-2012/v4/data/train/**/*gold_conll'.
+  // PropBank over EWT in the columns of CoNLL-2012. For OntoNotes, which needs a license, write a
+  // pattern of its files: 'conll-2012/v4/data/train/**/*gold_conll'.
   dataset_reader: { type: 'srl', max_sentence_length: 100 },  // code of He et al., in training only
   validation_dataset_reader: { type: 'srl' },
   train_data_path: 'data/ewt/srl/train.gold_conll',
@@ -12,8 +12,8 @@
     type: 'srl',
     embedder: {
       token_embedders: {
-        // Paper and AllenNLP: GloVe 6B, 100 dimensions, trained on. Without a file, null in its
-        // place and `min_count: 2`: words seen once then train the vector of the unknown ones.
+        // Paper and AllenNLP: GloVe 6B, 100 dimensions, trained. Without a file, use null and
+        // `min_count: 2`: words that occur once then train the vector of unknown words.
         tokens: {
           type: 'embedding',
           embedding_dim: 100,
@@ -23,8 +23,8 @@
       },
     },
     binary_feature_dim: 100,  // paper and AllenNLP
-    // Paper and AllenNLP: 8 layers of 300 with highways, a tenth of h dropped. AllenNLP's product of
-    // the carried input has a bias here; the paper's has none.
+    // Paper and AllenNLP: 8 layers of 300 with highways and dropout 0.1 of h. The highway's
+    // projection of the input has a bias in AllenNLP and here, but not in the paper.
     encoder: {
       type: 'alternating_lstm',
       hidden_size: 300,
@@ -33,8 +33,8 @@
       use_highway: true,
       use_input_projection_bias: false,
     },
-    // Code of He et al.; AllenNLP has an orthogonal projection, which is what it is without this.
-    // The encoder starts as in both: each gate orthonormal, biases 0, that of the forget gate 1.
+    // Code of He et al. AllenNLP has an orthogonal projection, which is the default here. The
+    // encoder is initialized as in both: each gate orthonormal, biases 0, the forget gate's bias 1.
     initializer: [
       ['^predicate_embedding|^projection.weight', { type: 'normal', std: 0.01 }],
       ['^projection.bias', 'zero'],
@@ -46,7 +46,7 @@
     optimizer: { type: 'adadelta', lr: 1.0, rho: 0.95, eps: 1e-6 },
     grad_norm: 1.0,  // paper; AllenNLP clips each value at 1 instead: grad_clipping
     num_epochs: 500,  // paper and AllenNLP
-    patience: 200,  // the paper's with ELMo; AllenNLP's baseline waits for 20
+    patience: 200,  // paper, with ELMo; AllenNLP's baseline 20
     validation_metric: '+f1-measure-overall',  // paper and AllenNLP
   },
 }

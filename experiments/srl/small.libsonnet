@@ -1,10 +1,10 @@
-// Laid over a configuration of this folder, for two cores and minutes:
+// Settings for two cores: add them to either config to train in minutes.
 //
 //   (import 'elmo.jsonnet') + (import 'small.libsonnet')
 //
-// Half of the layers at half of the width, GloVe's smallest vectors, and Adam, which needs a fraction
-// of Adadelta's epochs. In so few updates the small weights that He et al. start from cost four points:
-// the projection starts orthogonal here, as in AllenNLP.
+// Half of the layers at half of the size, GloVe's smallest vectors, and Adam, which needs a
+// fraction of Adadelta's epochs. With so few updates, the small initial weights of He et al. cost
+// four points. So the projection is orthogonal here, as in AllenNLP.
 {
   model+: {
     initializer: null,

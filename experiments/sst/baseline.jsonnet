@@ -1,6 +1,6 @@
 // Five classes of sentiment on SST without ELMo: the biattentive classification network (McCann et
-// al. 2017) as the ELMo paper has it. Each number is the paper's or that of AllenNLP's
-// biattentive_classification_network_elmo.jsonnet, as the comment beside it says.
+// al. 2017) as in the ELMo paper. Comments give the source of each value: the paper, AllenNLP's
+// biattentive_classification_network_elmo.jsonnet, or both.
 local lstm = { type: 'lstm', hidden_size: 300, num_layers: 1, bidirectional: true };  // both
 {
   // Paper: sentences and their phrases of at least four words. AllenNLP: all phrases.
@@ -8,7 +8,8 @@ local lstm = { type: 'lstm', hidden_size: 300, num_layers: 1, bidirectional: tru
   validation_dataset_reader: { type: 'sst_tokens' },  // both: sentences only
   train_data_path: 'data/sst/train.txt',
   validation_data_path: 'data/sst/dev.txt',
-  // AllenNLP: words that only the development data has keep their vectors, which are not trained.
+  // AllenNLP: words that occur only in the development data have their vectors too; none are
+  // trained.
   datasets_for_vocab_creation: ['train', 'validation'],
   model: {
     type: 'bcn',
@@ -29,8 +30,8 @@ local lstm = { type: 'lstm', hidden_size: 300, num_layers: 1, bidirectional: tru
     encoder: lstm,
     integrator: lstm,
     integrator_dropout: 0.1,  // AllenNLP
-    // Paper: two layers with ReLU and dropout take the place of maxout; widths and dropout are those
-    // of AllenNLP, which has { type: 'maxout', output_dims: [1200, 600], dropout: [0.2, 0.3] }.
+    // Paper: two layers with ReLU and dropout replace maxout. Sizes and dropout are those of
+    // AllenNLP, which has { type: 'maxout', output_dims: [1200, 600], dropout: [0.2, 0.3] }.
     output_layer: {
       type: 'feedforward',
       num_layers: 2,

@@ -1,8 +1,8 @@
-// Laid over either configuration, minutes on two cores:
+// Settings for two cores: add them to either config to train in minutes.
 //
 //   (import 'elmo.jsonnet') + (import 'small.libsonnet')
 //
-// Sentences alone are trained on, with GloVe's smallest vectors.
+// Training reads whole sentences only, with GloVe's smallest vectors.
 {
   dataset_reader+: { use_subtrees: false },
   model+: {
@@ -11,7 +11,7 @@
         tokens+: {
           embedding_dim: 50,
           pretrained_file: 'data/glove/glove.6B.50d.top100k.txt',
-          lowercase: true,  // as its words are
+          lowercase: true,  // the file is in lower case
         },
       },
     },
@@ -22,7 +22,7 @@
   },
   data_loader+: { batch_size: 32 },
   trainer+: {
-    optimizer+: { lr: 0.001 },  // AllenNLP; the paper's asks for many more updates
+    optimizer+: { lr: 0.001 },  // AllenNLP; the paper's value needs many more updates
     num_epochs: 12,
     patience: 4,
   },

@@ -1,5 +1,5 @@
-// Three topics from the words of a sentence, without ELMo. The data is small, to try things with:
-// set the paths to your own.
+// Classify sentences by topic (three classes), without ELMo. The data is a small sample: set the
+// paths to your own.
 {
   plugins: ['plugins.pooled_classifier'],
   dataset_reader: { type: 'labelled_text_json' },

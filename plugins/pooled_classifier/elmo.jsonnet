@@ -1,4 +1,4 @@
-// The baseline with ELMo beside the words' own vectors.
+// The baseline with ELMo, concatenated to the word vectors.
 local elmo = import '../../experiments/lib/elmo.libsonnet';
 
 (import 'baseline.jsonnet') + elmo.at('input', { bilm: 'runs/bilm', dropout: 0.5 })
