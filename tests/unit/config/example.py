@@ -271,7 +271,7 @@ class GradientDescent(TrainerOptions):
 
 
 @final
-class Experiment(Registrable):
+class Study(Registrable):
     def __init__(
         self,
         dataset_reader: DatasetReader[Any],

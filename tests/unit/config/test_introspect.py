@@ -25,7 +25,7 @@ from tests.unit.config.example import (
     DataLoader,
     Embedding,
     Encoder,
-    Experiment,
+    Study,
     GradientDescent,
     LstmEncoder,
     Model,
@@ -123,9 +123,9 @@ def refused(family: type[Component], raw: object) -> bool:
 
 
 VALID: list[tuple[type[Component], Any]] = [
-    (Experiment, flat()),
-    (Experiment, FILLED),
-    (Experiment, flat(data_loader="batches", trainer={"callbacks": ["console"]})),
+    (Study, flat()),
+    (Study, FILLED),
+    (Study, flat(data_loader="batches", trainer={"callbacks": ["console"]})),
     (Model, tagger(pair=[1, 2], layers=[0], output_embedder=None)),
     (DataLoader, {}),
     (DataLoader, {"type": "batches"}),
@@ -134,9 +134,9 @@ VALID: list[tuple[type[Component], Any]] = [
     (TrainerOptions, {"warmup": {"steps": 3}, "by_group": {"a": ["console"]}}),
 ]
 INVALID: list[tuple[type[Component], Any]] = [
-    (Experiment, flat(sed=1)),
-    (Experiment, flat(model=tagger(vocabularies={}))),
-    (Experiment, flat(train_data_path=None)),
+    (Study, flat(sed=1)),
+    (Study, flat(model=tagger(vocabularies={}))),
+    (Study, flat(train_data_path=None)),
     (Model, tagger(pair=[1])),
     (Model, tagger(layers="top")),
     (DataLoader, {"type": "windows"}),
@@ -187,10 +187,10 @@ WHOLE = flat(
 
 @pytest.mark.parametrize("raw", [flat(), FILLED, WHOLE], ids=["flat", "filled", "whole"])
 def test_the_schema_and_parse_judge_damage_alike(raw: dict[str, Any]) -> None:
-    validator = Draft202012Validator(schema(Experiment))
+    validator = Draft202012Validator(schema(Study))
     chance = random.Random(13)
     assert validator.is_valid(raw)
     tried = [damaged(raw, chance) for _ in range(300)]
-    judged = [(each, refused(Experiment, each), validator.is_valid(each)) for each in tried]
+    judged = [(each, refused(Study, each), validator.is_valid(each)) for each in tried]
     assert [each for each, is_refused, is_valid in judged if is_refused == is_valid] == []
     assert 20 < sum(is_refused for _, is_refused, _ in judged) < 290

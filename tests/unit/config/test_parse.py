@@ -21,7 +21,7 @@ from tests.unit.config.example import (
     ElmoTokenEmbedder,
     Embedding,
     Encoder,
-    Experiment,
+    Study,
     GradientDescent,
     Head,
     LstmEncoder,
@@ -39,7 +39,7 @@ from tests.unit.config.example import (
 PLUGINS = " A plugin registers others: name it in `plugins` or by --include-package"
 
 
-def problems(raw: object, family: type[Component] = Experiment) -> list[str]:
+def problems(raw: object, family: type[Component] = Study) -> list[str]:
     with pytest.raises(ConfigError) as caught:
         parse(family, raw, source=SOURCE)
     return [f"{problem.path}: {problem.message}" for problem in caught.value.problems]
@@ -47,7 +47,7 @@ def problems(raw: object, family: type[Component] = Experiment) -> list[str]:
 
 def built(**changes: object) -> CrfTagger:
     """Build the model of an experiment as a run does."""
-    experiment = parse(Experiment, flat(model=tagger(**changes)), source=SOURCE).build()
+    experiment = parse(Study, flat(model=tagger(**changes)), source=SOURCE).build()
     model = experiment.model.build(vocabularies=VOCABULARIES, device="cuda:0")
     assert isinstance(model, CrfTagger)
     return model
@@ -58,7 +58,7 @@ def encoder(raw: object, **supplied: object) -> Encoder:
 
 
 def test_a_flat_experiment_is_built() -> None:
-    experiment = parse(Experiment, flat(), source=SOURCE).build()
+    experiment = parse(Study, flat(), source=SOURCE).build()
     assert isinstance(experiment.dataset_reader, Conll2003Reader)
     assert experiment.train_data_path == Path("data/train.txt")
     assert experiment.test_data_path is None
@@ -99,7 +99,7 @@ def test_inherited_names_pass_through_owners_that_do_not_declare_them() -> None:
 
 
 def test_what_is_supplied_last_wins_over_what_is_inherited() -> None:
-    experiment = parse(Experiment, flat(), source=SOURCE).build(device="cpu")
+    experiment = parse(Study, flat(), source=SOURCE).build(device="cpu")
     model = experiment.model.build(vocabularies=VOCABULARIES, device="cuda:1")
     assert isinstance(model, CrfTagger)
     words = model.embedder.token_embedders["tokens"]
@@ -149,7 +149,7 @@ def test_a_dict_of_lists_of_lazy_components_stays_lazy() -> None:
 def test_a_family_may_have_a_default_member() -> None:
     bare = flat(data_loader={}, trainer={})
     del bare["data_loader"]
-    experiment = parse(Experiment, bare, source=SOURCE).build()
+    experiment = parse(Study, bare, source=SOURCE).build()
     assert isinstance(experiment.data_loader.build(), Batches)
     assert isinstance(experiment.trainer, GradientDescent)
     assert experiment.trainer.warmup == Warmup(steps=0)
@@ -178,7 +178,7 @@ def test_a_class_without_a_name_takes_no_type() -> None:
 
 
 def test_one_member_alone_is_no_default() -> None:
-    assert problems({"dataset_reader": {}}, Experiment)[0] == (
+    assert problems({"dataset_reader": {}}, Study)[0] == (
         "dataset_reader.type: is missing; allowed: conll2003."
     )
 
@@ -211,7 +211,7 @@ def test_every_problem_is_reported_at_its_path() -> None:
     changes = {"model": model, "sed": 3, "data_loader": ["batches"]}
     trainer = {"warmup": {"step": 1, "start": 0.1}, "callbacks": [{"type": "consle"}, 3]}
     assert problems(flat(**changes, trainer=trainer)) == [
-        "sed: is no key of Experiment; allowed: data_loader, dataset_reader, model, random_seed, "
+        "sed: is no key of Study; allowed: data_loader, dataset_reader, model, random_seed, "
         "test_data_path, train_data_path, trainer, validation_data_path, "
         "validation_dataset_reader.",
         "model.vocabularies: is given to CrfTagger by the framework; remove it",
@@ -301,7 +301,7 @@ def test_embedders_are_built_in_the_order_of_the_config() -> None:
 
 def test_what_could_be_read_is_returned_with_the_problems() -> None:
     raw = flat(model=tagger(dropout="x", encoder={"type": "lstm"}), sed=1)
-    checked = check(Experiment, raw, source=SOURCE)
+    checked = check(Study, raw, source=SOURCE)
     assert [problem.path for problem in checked.problems] == [
         "sed",
         "model.encoder.hidden_size",
@@ -314,7 +314,7 @@ def test_what_could_be_read_is_returned_with_the_problems() -> None:
 
 
 def test_a_hopeless_configuration_has_no_component() -> None:
-    assert check(Experiment, 3, source=SOURCE).component is None
+    assert check(Study, 3, source=SOURCE).component is None
 
 
 @pytest.mark.parametrize("raw", [{"type": "lstm", "hidden_size": 8.0}])

@@ -227,7 +227,7 @@ def test_a_type_is_replaced_wherever_it_stands(hint: Any, expected: Any) -> None
 
 def test_all_families_are_listed_by_name_in_snake_case() -> None:
     listed = families()
-    assert {"encoder", "layer_mix", "token_embedder", "experiment"} <= listed.keys()
+    assert {"encoder", "layer_mix", "token_embedder", "bi_lm"} <= listed.keys()
     assert list(listed) == sorted(listed)
 
 

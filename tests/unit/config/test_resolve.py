@@ -3,15 +3,15 @@ from pathlib import Path
 from elmo_framework.config.parse import check, parse
 from elmo_framework.config.resolve import Leaf, filled, leaves
 from elmo_framework.config.types import ExistingPath
-from tests.unit.config.example import FILLED, SOURCE, Experiment, Model, flat, tagger
+from tests.unit.config.example import FILLED, SOURCE, Study, Model, flat, tagger
 
 
 def test_a_filled_config_has_every_default() -> None:
-    assert filled(parse(Experiment, flat(), source=SOURCE)) == FILLED
+    assert filled(parse(Study, flat(), source=SOURCE)) == FILLED
 
 
 def test_a_filled_config_says_the_same_again() -> None:
-    assert filled(parse(Experiment, FILLED, source=SOURCE)) == FILLED
+    assert filled(parse(Study, FILLED, source=SOURCE)) == FILLED
 
 
 def test_nested_values_are_written_as_json() -> None:
@@ -27,7 +27,7 @@ def test_values_are_found_in_lists_dicts_options_and_lazy_parts() -> None:
         model=tagger(encoder={"type": "compose", "encoders": [{"type": "sized", "input_size": 3}]}),
         trainer={"warmup": {"steps": 4}},
     )
-    found = {leaf.path: leaf for leaf in leaves(parse(Experiment, raw, source=SOURCE))}
+    found = {leaf.path: leaf for leaf in leaves(parse(Study, raw, source=SOURCE))}
     assert found["model.encoder.encoders[0].input_size"].value == 3
     assert found["trainer.warmup.steps"].value == 4
     assert found["model.embedder.token_embedders.tokens.embedding_dim"].value == 50
@@ -37,7 +37,7 @@ def test_values_are_found_in_lists_dicts_options_and_lazy_parts() -> None:
 
 def test_what_was_refused_is_none() -> None:
     raw = flat(train_data_path=3, data_loader=[], trainer={"warmup": {}})
-    component = check(Experiment, raw, source=SOURCE).component
+    component = check(Study, raw, source=SOURCE).component
     assert component is not None
     found = {leaf.path: leaf.value for leaf in leaves(component)}
     assert found["train_data_path"] is None
