@@ -3,7 +3,7 @@ from pathlib import Path
 from elmo_framework.config.parse import check, parse
 from elmo_framework.config.resolve import Leaf, filled, leaves
 from elmo_framework.config.types import ExistingPath
-from tests.unit.config.example import FILLED, SOURCE, Study, Model, flat, tagger
+from tests.unit.config.example import FILLED, SOURCE, Model, Study, flat, tagger
 
 
 def test_a_filled_config_has_every_default() -> None:
