@@ -1,4 +1,4 @@
-"""A class for each text, from the pooled vectors of its words.
+"""A text classifier over pooled word vectors.
 
 Importing this package registers the model `pooled_classifier` and the dataset readers
 `labelled_text_json` and `labelled_text_tsv`.

@@ -20,9 +20,9 @@ class ClassificationBatch:
     """Texts, padded to the longest.
 
     Attributes:
-        text: their words.
-        labels: the ids of their classes; None unless all of them are known.
-        examples: what the batch was made of.
+        text: the words.
+        labels: the ids of the classes; None if one of them is unknown.
+        examples: the examples of the batch.
     """
 
     text: TextBatch
@@ -36,7 +36,7 @@ class ClassificationBatch:
 
     @property
     def title(self) -> str:
-        """The beginning of the first text, and how many follow it."""
+        """The beginning of the first text and the number of others, for messages."""
         return batch_title(self.text.words[0], len(self.examples))
 
 
@@ -46,7 +46,7 @@ class ClassificationCollator:
 
     Attributes:
         labels: the classes of the training data.
-        indexers: what turns words into the ids that the model reads.
+        indexers: turn words into the ids that the model reads.
     """
 
     labels: Vocabulary
@@ -56,8 +56,8 @@ class ClassificationCollator:
         """Make a batch.
 
         Raises:
-            DataError: a class was not seen in training.
+            DataError: a class did not occur in training.
         """
         text = collate_text([example.words for example in examples], self.indexers)
-        labels = label_ids(((held.label, held.words) for held in examples), self.labels)
+        labels = label_ids(((example.label, example.words) for example in examples), self.labels)
         return ClassificationBatch(text, labels, tuple(examples))

@@ -1,4 +1,4 @@
-"""What is classified."""
+"""Example of text classification."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class ClassifiedText:
-    """A text, and its class where that is known.
+    """A text and its class.
 
     Attributes:
         words: the words of the text.
-        label: its class.
+        label: the class; None if unknown.
     """
 
     words: tuple[str, ...]

@@ -1,4 +1,4 @@
-"""Classified texts by the names of their values."""
+"""Classified texts from JSON lines and tables."""
 
 from __future__ import annotations
 
@@ -21,16 +21,16 @@ from .example import ClassifiedText
 @final
 @DatasetReader.register("labelled_text_json")
 class JsonTextReader(RecordReader[ClassifiedText]):
-    """Reads a JSON object a line, such as `{"text": "What a film!", "label": "positive"}`.
+    """Reads one JSON object per line, such as `{"text": "What a film!", "label": "positive"}`.
 
-    A label is a string or a whole number; other keys are not looked at. A file called `.csv`,
-    `.tsv` or `.txt` is a table instead, whose first line names the columns.
+    A label is a string or an integer; other keys are ignored. A `.csv`, `.tsv` or `.txt` file is
+    read as a table whose first line names the columns.
 
     Args:
-        tokenizer: what splits a text into words.
-        text_key: the key that holds the text.
-        label_key: the key that holds the label.
-        max_instances: how many texts are read; null for all.
+        tokenizer: splits a text into words.
+        text_key: the key of the text.
+        label_key: the key of the label.
+        max_instances: the maximum number of texts to read; null for all.
     """
 
     example_type = ClassifiedText
@@ -53,11 +53,11 @@ class JsonTextReader(RecordReader[ClassifiedText]):
 
     @property
     def input_keys(self) -> Sequence[str]:
-        """The key that holds the text."""
+        """The key of the text."""
         return (self._text_key,)
 
     def unlabeled(self, record: Record) -> ClassifiedText:
-        """Make an example of a text for `elmo predict`; it may be empty."""
+        """Make an example without a label for `elmo predict`; the text may be empty."""
         words = record.words(self._text_key, self.tokenizer, may_be_empty=True)
         return ClassifiedText(words, None)
 

@@ -1,4 +1,4 @@
-"""A classifier of texts that pools the vectors of their words."""
+"""A text classifier that pools word vectors."""
 
 from __future__ import annotations
 
@@ -26,18 +26,18 @@ _LAYERS = {"num_layers": 2, "hidden_dims": [1024, 256], "activations": "relu", "
 @final
 @Head.register("pooled_classifier")
 class PooledClassifier(Classifier[ClassificationBatch]):
-    """Pools the vectors of a text's words and classifies the result.
+    """Pools the word vectors of a text and classifies the result.
 
         p = softmax(W f(pool(dropout(x_1 ... x_n))) + b)
 
     with f a feed-forward network. The loss is the mean of -log p over the texts of a batch.
 
     Args:
-        embedder: gives each word its vector.
-        vocabularies: what was counted in the training data; its labels are the classes.
-        pooler: makes one vector of a text; the average of its words unless stated.
+        embedder: embeds the words.
+        vocabularies: counted in the training data; the labels are the classes.
+        pooler: combines the word vectors to one vector; by default their average.
         feedforward: the layers between that vector and the classes.
-        dropout: the share of values dropped from the vectors of the words.
+        dropout: the dropout rate of the word vectors.
     """
 
     task = TextClassificationTask()

@@ -1,4 +1,4 @@
-"""Text classification: one of several classes for each text."""
+"""Text classification as a task."""
 
 from __future__ import annotations
 
@@ -20,10 +20,7 @@ from .example import ClassifiedText
 
 @final
 class TextClassificationTask(HeadTask[ClassifiedText, ClassificationBatch]):
-    """A class for each text; scored by the share of right ones.
-
-    A prediction is a `Classification`.
-    """
+    """Predicts one class per text, scored by accuracy; a prediction is a `Classification`."""
 
     example_type = ClassifiedText
     metrics: ClassVar[Mapping[str, Metric]] = {"confusion": Confusion()}
@@ -32,7 +29,7 @@ class TextClassificationTask(HeadTask[ClassifiedText, ClassificationBatch]):
     def collator(
         self, vocabularies: Vocabularies, indexers: Sequence[Indexer]
     ) -> ClassificationCollator:
-        """Return what makes batches."""
+        """Return the collator."""
         return ClassificationCollator(vocabularies.labels(), tuple(indexers))
 
     def num_tokens(self, example: ClassifiedText) -> int:
@@ -40,11 +37,11 @@ class TextClassificationTask(HeadTask[ClassifiedText, ClassificationBatch]):
         return len(example.words)
 
     def sentences(self, example: ClassifiedText) -> Iterable[Sequence[str]]:
-        """Return the one sentence."""
+        """Return the text, as a tuple of one."""
         return (example.words,)
 
     def label(self, example: ClassifiedText) -> str | None:
-        """Return the class, which is counted."""
+        """Return the class to count."""
         return example.label
 
     def gold(self, example: ClassifiedText) -> str:
@@ -56,7 +53,7 @@ class TextClassificationTask(HeadTask[ClassifiedText, ClassificationBatch]):
         return required_label(example.label, example.words)
 
     def example(self, inputs: Mapping[str, Any], tokenizer: Tokenizer) -> ClassifiedText:
-        """Make an example of `{"sentence": ...}` or of `{"text": ...}`: raw text, or its words."""
+        """Make an example of `{"sentence": ...}` or `{"text": ...}`, with raw text or its words."""
         key = only_key(inputs, self.input_keys)
         return ClassifiedText(given_words(inputs, key, tokenizer), None)
 

@@ -1,4 +1,4 @@
-"""Classified texts in two columns."""
+"""Classified texts from two tab-separated columns."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ from .example import ClassifiedText
 @final
 @DatasetReader.register("labelled_text_tsv")
 class TsvTextReader(FileReader[ClassifiedText]):
-    """Reads a text and its label a line, with a tab between them.
+    """Reads one text and its label per line, separated by a tab.
 
     Args:
-        tokenizer: what splits a text into words.
+        tokenizer: splits a text into words.
         has_header: whether the first line of a file names the columns.
-        max_instances: how many texts are read; null for all.
+        max_instances: the maximum number of texts to read; null for all.
     """
 
     example_type = ClassifiedText
