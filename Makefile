@@ -1,14 +1,14 @@
-# Every job of this project. `make help` lists them; PIP_ARGS reaches pip.
+# All targets of this project. `make help` lists them; PIP_ARGS is passed to pip.
 PYTHON ?= python3
 PIP_ARGS ?=
-# Another interpreter has an environment of its own: `make test PYTHON=python3.13`.
+# Another interpreter gets a separate environment: `make test PYTHON=python3.13`.
 VENV := .venv$(patsubst %,-%,$(filter-out python3,$(notdir $(PYTHON))))
 RUN := $(VENV)/bin/python -m
 STAMP := $(VENV)/installed
-# Models this small gain nothing from threads, and lose much where cores are shared.
+# Models this small gain nothing from threads, and lose much on busy cores.
 ONE_THREAD := OMP_NUM_THREADS=$(or $(OMP_NUM_THREADS),1)
 TEST_ENVIRONMENT := $(ONE_THREAD) CUDA_VISIBLE_DEVICES=
-# A file in one process, so that what its tests share is made once.
+# Each test file runs in one process, so that its fixtures are made once.
 TWO_AT_ONCE := -n 2 --dist loadfile
 
 .DEFAULT_GOAL := help
@@ -17,9 +17,9 @@ TWO_AT_ONCE := -n 2 --dist loadfile
 help:  ## list the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | sort | expand -t 18
 
-install: $(STAMP)  ## make .venv and install the project with its tools
+install: $(STAMP)  ## create .venv and install the project with its tools
 
-# A PyTorch that is in .venv already is kept: its pin is left out of the constraints.
+# An existing PyTorch in .venv is reused: its pin is left out of the constraints.
 $(STAMP): setup.cfg pyproject.toml constraints.txt
 	test -x $(VENV)/bin/python || $(PYTHON) -m venv $(VENV)
 	if $(VENV)/bin/python -c 'import torch' 2>/dev/null; \
@@ -47,34 +47,34 @@ layers: install
 tests: install
 	$(TEST_ENVIRONMENT) $(RUN) pytest $(TWO_AT_ONCE) --cov --cov-fail-under=90
 
-coverage: install  ## the lines that no test runs
+coverage: install  ## list the lines that no test runs
 	$(TEST_ENVIRONMENT) $(RUN) pytest $(TWO_AT_ONCE) --cov --cov-report=term-missing:skip-covered
 
-format: install  ## put the code into its form
+format: install  ## format the code
 	$(RUN) ruff check --fix .
 	$(RUN) ruff format .
 
-golden: install  ## write the filled configs again that the tests compare with
+golden: install  ## rewrite the filled configs that the tests compare with
 	$(RUN) pytest tests/golden --write-golden -q
 
-same-loss: install  ## the losses of a seeded 20-step run; a refactoring must not change them
+same-loss: install  ## compare the losses of a seeded 20-step run with the recorded ones
 	$(TEST_ENVIRONMENT) $(VENV)/bin/python benchmarks/same_loss.py
 
-mutants: install  ## put N small faults into copies of the package; list those that no test notices
+mutants: install  ## put N small faults into copies of the package; list those that no test detects
 	$(ONE_THREAD) $(VENV)/bin/python benchmarks/mutants.py --count $(or $(N),200) $(ARGS)
 
-crash-campaign: install  ## kill training and more at N random moments (N=50), stop it at 10; the results must not change
+crash-campaign: install  ## kill jobs at N random moments and stop them at 10 (N=50); resume and compare the results
 	$(VENV)/bin/python benchmarks/crash_campaign.py --kills $(or $(N),50)
 
-random-bilm: install  ## write a biLM before training (BILM=mini OUT=runs/mini-random SEED=13370)
+random-bilm: install  ## write a randomly initialized biLM (BILM=mini OUT=runs/mini-random SEED=13370)
 	$(VENV)/bin/python benchmarks/random_bilm.py $(or $(BILM),mini) \
 		--output-dir $(or $(OUT),runs/$(notdir $(or $(BILM),mini))-random) --seed $(or $(SEED),13370)
 
-fuzz: install  ## use N mutated configs, data, weights, runs and corpora each (N=1000, TARGETS=...)
+fuzz: install  ## run N mutated configs, data, weights, runs and corpora each (N=1000, TARGETS=...)
 	$(TEST_ENVIRONMENT) $(RUN) tests.fuzz $(TARGETS) --number $(or $(N),1000)
 
 bench: install  ## compare our speed with that of others (PEERS=DIR SCRIPTS=DIR ARGS=...)
 	$(VENV)/bin/python benchmarks/compare.py --peers '$(PEERS)' --scripts '$(SCRIPTS)' $(ARGS)
 
-clean:  ## remove the environment and what the demo made
+clean:  ## remove the environment and the output of the demo
 	rm -rf .venv .venv-* runs/demo
