@@ -8,10 +8,11 @@ from typing import Annotated, Literal, NamedTuple, TypeAlias, final
 
 from annotated_types import Ge, Gt, Lt
 from jaxtyping import Bool, Float
-from torch import Tensor, nn
+from torch import Tensor
 
 from elmo_framework.config.registry import Registrable
 from elmo_framework.config.types import Dim, Local, NumLayers
+from elmo_framework.model.part import Part
 from elmo_framework.nn.elmo_lstm import ElmoLstm
 from elmo_framework.nn.lstm_layer import LstmState
 
@@ -32,7 +33,7 @@ class ContextOutput(NamedTuple):
     state: State
 
 
-class ContextLayers(nn.Module, Registrable, ABC):
+class ContextLayers(Part, Registrable, ABC):
     """Reads word vectors in one direction; the two directions share nothing.
 
     Attributes:

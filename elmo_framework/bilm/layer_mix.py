@@ -13,10 +13,11 @@ from torch import Tensor, nn
 from elmo_framework.config.registry import Registrable
 from elmo_framework.config.types import Local
 from elmo_framework.console import plural
+from elmo_framework.model.part import Part
 from elmo_framework.nn.scalar_mix import mix_layers, normalize_layers
 
 
-class LayerMix(nn.Module, Registrable, ABC):
+class LayerMix(Part, Registrable, ABC):
     """Combines layers into one (section 3.2 of the paper, equation 1).
 
     A member takes `num_layers: Local[int]`.
@@ -82,7 +83,7 @@ class ScalarMix(LayerMix):
         trained = [weight for weight in self.scalar_parameters if weight.requires_grad]
         return self._l2 * sum((w.square().sum() for w in trained), self.gamma.new_zeros(()))
 
-    def gauges(self) -> dict[str, float]:
+    def monitored_values(self) -> dict[str, float]:
         """Return the weights s_0, s_1, ... and gamma."""
         shares = torch.cat(list(self.scalar_parameters)).softmax(dim=0).tolist()
         return {f"s_{layer}": share for layer, share in enumerate(shares)} | {
@@ -111,7 +112,7 @@ class AverageMix(LayerMix):
         """Combine the layers."""
         return mix_layers(layers, self.gamma.new_zeros(self._num_layers), self.gamma)
 
-    def gauges(self) -> dict[str, float]:
+    def monitored_values(self) -> dict[str, float]:
         """Return gamma."""
         return {"gamma": self.gamma.item()}
 
@@ -143,7 +144,7 @@ class SingleLayerMix(LayerMix):
         """Choose the layer."""
         return self.gamma * layers[self._index]
 
-    def gauges(self) -> dict[str, float]:
+    def monitored_values(self) -> dict[str, float]:
         """Return gamma."""
         return {"gamma": self.gamma.item()}
 

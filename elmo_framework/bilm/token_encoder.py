@@ -13,6 +13,7 @@ from torch import Tensor, nn
 from elmo_framework.config.registry import Registrable
 from elmo_framework.config.types import MAX_LAYERS, MAX_WIDTH, Dim, NumLayersOrZero, Width
 from elmo_framework.data.characters import NUM_CHARACTERS, ElmoCharacterIndexer
+from elmo_framework.model.part import Part
 from elmo_framework.nn.char_cnn import CharCnn, CharCnnActivation
 from elmo_framework.nn.highway import Highway
 from elmo_framework.nn.linear import Linear
@@ -23,7 +24,7 @@ Filter: TypeAlias = tuple[Width, Dim]
 _PUBLISHED_FILTERS = [(1, 32), (2, 32), (3, 64), (4, 128), (5, 256), (6, 512), (7, 1024)]
 
 
-class TokenEncoder(nn.Module, Registrable, ABC):
+class TokenEncoder(Part, Registrable, ABC):
     """Encodes each word by itself, from the bytes that spell it.
 
     Attributes:

@@ -6,10 +6,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from itertools import chain, islice
 from pathlib import Path
-from typing import Any, ClassVar, Generic, Protocol, TypeVar, runtime_checkable
-
-import numpy as np
-from numpy.typing import NDArray
+from typing import Any, ClassVar, Generic, TypeVar
 
 from elmo_framework.config.registry import Registrable, members
 from elmo_framework.config.types import Count
@@ -72,18 +69,6 @@ def readers_of(example_type: type) -> dict[str, type[DatasetReader[Any]]]:
         for name, member in members(DatasetReader).items()
         if issubclass(member, DatasetReader) and member.example_type is example_type
     }
-
-
-@runtime_checkable
-class Divisible(Protocol):
-    """Examples of which some can be had by their numbers, without a look at the others."""
-
-    @property
-    def num_sentences(self) -> int:
-        """How many there are; each is a sentence."""
-
-    def part(self, numbers: NDArray[np.int64]) -> Iterable[Any]:
-        """Return the examples of some numbers."""
 
 
 class FileReader(DatasetReader[ExampleT]):

@@ -3,12 +3,25 @@
 from __future__ import annotations
 
 import random
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
-from elmo_framework.data.reader import Divisible
+
+class IndexedExamples(ABC):
+    """Examples that are read by index, so that a few are read without the others."""
+
+    @property
+    @abstractmethod
+    def num_sentences(self) -> int:
+        """The number of examples; each is a sentence."""
+
+    @abstractmethod
+    def part(self, numbers: NDArray[np.int64]) -> Iterable[Any]:
+        """Return the examples with some indices."""
 
 
 def subsample(
@@ -29,7 +42,7 @@ def subsample(
         seed: of the choice.
     """
     examples = read()
-    if isinstance(examples, Divisible):
+    if isinstance(examples, IndexedExamples):
         return examples.part(np.array(sorted(_chosen(examples.num_sentences, fraction, seed))))
     num_groups = 1 + max((number for number, _ in _numbered(examples, group)), default=0)
     chosen = _chosen(num_groups, fraction, seed)

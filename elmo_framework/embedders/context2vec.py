@@ -17,7 +17,7 @@ from elmo_framework.embedders.context2vec_network import (
 )
 from elmo_framework.embedders.token_embedder import TokenEmbedder
 from elmo_framework.io.files import digest
-from elmo_framework.model.model import Reference
+from elmo_framework.model.part import Reference
 
 
 @final
@@ -47,7 +47,6 @@ class Context2vecTokenEmbedder(TokenEmbedder):
         self.reference = Reference(
             model_file, digest([model_file, self._files.model, self._files.words])
         )
-        self.indexers = ()  # it is asked for words
         self._vectors = vectors
         self._network: Context2vecNetwork | None = None
         self.output_dim = self._files.output_dim * (2 if vectors == "both" else 1)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Annotated, Literal, final
 
@@ -22,6 +22,7 @@ from elmo_framework.kernels.product import Precision
 from elmo_framework.layers.cache.cached_bilm import CachedBiLm, CacheDtype, cached_bilm
 from elmo_framework.layers.carried_state import CarriedState
 from elmo_framework.layers.frozen import FrozenBiLm, frozen_bilm
+from elmo_framework.model.part import Sentences
 from elmo_framework.nn.eager import eager, refuse_export
 
 
@@ -113,10 +114,10 @@ class ElmoTokenEmbedder(TokenEmbedder):
         """Return those of the biLM, where it is trained with the task."""
         return () if self.bilm is None else self.bilm.parameters()
 
-    def prepare(self, sentences: Sequence[Sequence[str]], device: torch.device) -> None:
-        """Compute the layers of sentences that will be read, where they are kept."""
+    def precompute(self, sentences: Sentences, device: torch.device) -> None:
+        """Compute the layers of the sentences that are not cached yet."""
         if self._stored is not None:
-            self._stored.prepare(sentences, device)
+            self._stored.prepare(sentences(), device)
 
     def forward(self, text: TextBatch) -> Float[Tensor, "batch tokens dim"]:
         """Embed words."""

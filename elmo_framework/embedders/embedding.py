@@ -156,8 +156,8 @@ class EmbeddingTokenEmbedder(TokenEmbedder):
         """Return the table, if a file has vectors for it."""
         return [self.embedding.weight] if self._is_from_file else []
 
-    def knows(self, word: str) -> bool | None:
-        """Tell whether a word has its vector from the file here; None where none was read."""
+    def has_vector(self, word: str) -> bool | None:
+        """Return whether the vector of a word is from the file; None if no file was read."""
         if self._known is None:
             return None
         id_of_word = int(self.indexer.ids([word])[0])

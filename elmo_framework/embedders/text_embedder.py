@@ -12,10 +12,11 @@ from torch import Tensor, nn
 from elmo_framework.config.registry import Registrable
 from elmo_framework.data.text import Indexer, TextBatch
 from elmo_framework.embedders.token_embedder import TokenEmbedder
+from elmo_framework.model.part import Part
 
 
 @final
-class TextEmbedder(nn.Module, Registrable):
+class TextEmbedder(Part, Registrable):
     """Gives each word the vectors of several embedders, one after the other.
 
     Attributes:

@@ -3,25 +3,23 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
 
 from jaxtyping import Float
-from torch import Tensor, nn
+from torch import Tensor
 
 from elmo_framework.config.registry import Registrable
-from elmo_framework.data.text import Indexer, TextBatch
+from elmo_framework.data.text import TextBatch
+from elmo_framework.model.part import Part
 
 
-class TokenEmbedder(nn.Module, Registrable, ABC):
+class TokenEmbedder(Part, Registrable, ABC):
     """Gives each word of a batch a vector.
 
     Attributes:
         output_dim: the width of the vectors.
-        indexers: what turns words into the ids that it reads from `TextBatch.ids`.
     """
 
     output_dim: int
-    indexers: Sequence[Indexer]
 
     @abstractmethod
     def forward(self, text: TextBatch) -> Float[Tensor, "batch tokens dim"]:

@@ -5,12 +5,13 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 
 from jaxtyping import Bool, Float
-from torch import Tensor, nn
+from torch import Tensor
 
 from elmo_framework.config.registry import Registrable
+from elmo_framework.model.part import Part
 
 
-class Encoder(nn.Module, Registrable, ABC):
+class Encoder(Part, Registrable, ABC):
     """Encodes sequences; padding changes nothing, and vectors at padding are zero.
 
     A member takes `input_dim: Local[int]`, and may take `input_size`, AllenNLP's key.

@@ -5,12 +5,13 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 
 from jaxtyping import Bool, Float
-from torch import Tensor, nn
+from torch import Tensor
 
 from elmo_framework.config.registry import Registrable
+from elmo_framework.model.part import Part
 
 
-class Pooler(nn.Module, Registrable, ABC):
+class Pooler(Part, Registrable, ABC):
     """Makes one vector of a sequence; padding changes nothing, an empty sequence gives zeros.
 
     A member takes `input_dim: Local[int]`, and may take `embedding_dim`, AllenNLP's key.

@@ -22,7 +22,6 @@ from elmo_framework.data.reader import DatasetReader
 from elmo_framework.data.source import DataLoader, Rank, SourceContext
 from elmo_framework.data.vocabulary import Vocabularies
 from elmo_framework.errors import DataError, RunError, allowed
-from elmo_framework.experiment.init_from import Pretrainable
 from elmo_framework.experiment.inputs import TokenizerConfig
 from elmo_framework.experiment.run_directory import RunDirectory
 from elmo_framework.metrics.metric import Table
@@ -154,8 +153,7 @@ def load_bilm_scorer(
     model = parse(Model, raw, source=str(files.options)).build(
         vocabularies=vocabularies, weights_follow=True
     )
-    assert isinstance(model, Pretrainable)
-    model.load_files(files)
+    model.load_bilm(place)
     windows = {"type": "windows", "batch_size": num_rows, "unroll_steps": _NUM_STEPS}
     loader = parse(DataLoader, windows, source="data_loader").build()
     model.to(chosen).eval()

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
+from functools import cache
 from typing import Any
 
 import torch
@@ -12,7 +13,8 @@ from elmo_framework.corpus.vocabulary_file import as_counts, read_vocabulary_fil
 from elmo_framework.data.source import BatchSource, Rank, SourceContext
 from elmo_framework.data.vocabulary import Vocabularies
 from elmo_framework.experiment.experiment import Experiment, VocabularyOptions
-from elmo_framework.model.model import Model, Prepared
+from elmo_framework.model.model import Model
+from elmo_framework.model.part import parts_of
 
 
 def count_vocabularies(experiment: Experiment, model: type[Model[Any]]) -> Vocabularies:
@@ -37,22 +39,23 @@ def count_vocabularies(experiment: Experiment, model: type[Model[Any]]) -> Vocab
 
 
 def prepare_model(experiment: Experiment, model: Model[Any], device: torch.device) -> None:
-    """Let the modules of a model do what can be done once for all sentences of the data.
+    """Let the parts of a model compute what they need once for all sentences of the data.
 
     Raises:
         DataError: some of the data cannot be read.
     """
-    parts = [part for part in model.modules() if isinstance(part, Prepared)]
-    if not parts:
-        return
-    sentences = [
-        words
-        for split in experiment.used_splits
-        for example in experiment.examples(split)
-        for words in model.task.sentences(example)
-    ]
-    for part in parts:
-        part.prepare(sentences, device)
+
+    @cache
+    def sentences() -> list[Sequence[str]]:
+        return [
+            words
+            for split in experiment.used_splits
+            for example in experiment.examples(split)
+            for words in model.task.sentences(example)
+        ]
+
+    for _, part in parts_of(model):
+        part.precompute(sentences, device)
 
 
 def training_source(

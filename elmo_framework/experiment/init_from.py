@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, Protocol, runtime_checkable
+from typing import Any
 
 import torch
 from torch import Tensor
 
-from elmo_framework.bilm.files.load import BiLmFiles
 from elmo_framework.bilm.files.published import resolve_bilm
 from elmo_framework.corpus.vocabulary_file import as_counts, read_vocabulary_file
 from elmo_framework.data.vocabulary import Vocabularies
@@ -19,18 +18,6 @@ from elmo_framework.experiment.run_directory import RunDirectory
 from elmo_framework.model.model import Model
 from elmo_framework.model.weights import load_weights
 from elmo_framework.training.checkpointer import BestCheckpoint
-
-
-@runtime_checkable
-class Pretrainable(Protocol):
-    """A model that pretrains a biLM."""
-
-    def load_files(self, files: BiLmFiles) -> None:
-        """Take the weights of a biLM, and those of the softmax beside it if there is one.
-
-        Raises:
-            RunError: it is a biLM of other sizes, or its softmax knows other words.
-        """
 
 
 def initial_vocabularies(init_from: InitFrom) -> Vocabularies | None:
@@ -69,13 +56,7 @@ def load_initial_weights(init_from: InitFrom, model: Model[Any]) -> BestCheckpoi
         weights = run.load_weights() if best is None else best.weights
         load_weights(model, weights, source=f"init_from: the run {run.path}")
         return best
-    if isinstance(model, Pretrainable):
-        model.load_files(resolve_bilm(init_from.path))
-    else:
-        raise RunError(
-            f"init_from: no run is in {str(init_from.path)!r}, and a {type(model).__name__} can "
-            "go on from a run only"
-        )
+    model.load_bilm(init_from.path)
     return None
 
 

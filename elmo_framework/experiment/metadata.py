@@ -22,7 +22,8 @@ import elmo_framework
 from elmo_framework.config.plugins import plugin_packages
 from elmo_framework.experiment.experiment import Experiment, Split
 from elmo_framework.io.files import digest
-from elmo_framework.model.model import Covering, Model
+from elmo_framework.model.model import Model
+from elmo_framework.model.part import Part, parts_of
 from elmo_framework.version import VERSION
 
 _LIBRARIES = ("torch", "numpy", "h5py", "safetensors", "pydantic", "jsonnet", "spacy")
@@ -135,11 +136,7 @@ def word_coverage(
     Raises:
         DataError: some of the data cannot be read.
     """
-    parts = {
-        name: part
-        for name, part in model.named_modules()
-        if isinstance(part, Covering) and part.knows("") is not None
-    }
+    parts = {name: part for name, part in parts_of(model) if part.has_vector("") is not None}
     if not parts:
         return {}
     counts: dict[str, Counter[str]] = {
@@ -162,8 +159,8 @@ def _count(experiment: Experiment, model: Model[Any], split: Split) -> Counter[s
     return counted
 
 
-def _shares(part: Covering, counted: Counter[str]) -> dict[str, float]:
-    known = Counter({word: count for word, count in counted.items() if part.knows(word)})
+def _shares(part: Part, counted: Counter[str]) -> dict[str, float]:
+    known = Counter({word: count for word, count in counted.items() if part.has_vector(word)})
     return {
         "running_words": known.total() / max(counted.total(), 1),
         "distinct_words": len(known) / max(len(counted), 1),

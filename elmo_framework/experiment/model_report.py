@@ -23,6 +23,7 @@ from elmo_framework.errors import BuildError, ConfigError, DataError, Problem, d
 from elmo_framework.experiment.data_sets import count_vocabularies
 from elmo_framework.experiment.experiment import Experiment
 from elmo_framework.model.model import Model
+from elmo_framework.model.part import parts_of
 from elmo_framework.training.evaluator import metric_problem
 
 BuiltT = TypeVar("BuiltT")
@@ -299,10 +300,8 @@ def _terms(amount: Amount) -> Iterator[str]:
 
 def frozen_parameters(model: nn.Module) -> dict[str, int]:
     """Return the sizes of what a model reads and does not hold, by the name of the reader."""
-    found: dict[str, Any] = {
-        name: getattr(module, "num_frozen_parameters", 0) for name, module in model.named_modules()
-    }
-    return {name: number for name, number in found.items() if number}
+    numbers = {name: part.num_frozen_parameters for name, part in parts_of(model)}
+    return {name: number for name, number in numbers.items() if number}
 
 
 _MOST_TENSORS = 5000

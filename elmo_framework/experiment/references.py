@@ -24,7 +24,8 @@ from elmo_framework.config.types import Lazy, MustExist
 from elmo_framework.errors import DataError, RunError
 from elmo_framework.experiment.experiment import Experiment
 from elmo_framework.experiment.run_directory import RecordedModel, RecordedPath, RunDirectory
-from elmo_framework.model.model import Model, Reference
+from elmo_framework.model.model import Model
+from elmo_framework.model.part import Reference
 
 BiLmPaths: TypeAlias = Path | str | Sequence[Path | str]
 """One biLM or several, each by its folder, by the run that trained it, or by its name."""

@@ -277,7 +277,7 @@ def _metrics(model: Model[Any], result: TrainingResult) -> dict[str, Any]:
         ),
         **{f"best_validation_{name}": v for name, v in (progress.best_scores or {}).items()},
         **{f"validation_{name}": v for name, v in (progress.last_scores or {}).items()},
-        **model.gauges(),
+        **model.monitored_values(),
     }
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Protocol, TypeAlias, final, runtime_checkable
+from typing import Any, TypeAlias, final
 from weakref import WeakValueDictionary
 
 import torch
@@ -14,14 +14,7 @@ from elmo_framework.data.scripts import ScriptCheck
 from elmo_framework.data.text import TextBatch
 from elmo_framework.kernels.product import Precision
 from elmo_framework.layers.word_vector_cache import WordVectorCache
-
-
-@runtime_checkable
-class Freezable(Protocol):
-    """A module that prepares its weights for reading alone; its copies are not prepared."""
-
-    def freeze(self, precision: Precision) -> None:
-        """Use the weights as they are now from here on, in a precision."""
+from elmo_framework.nn.part import TensorPart
 
 
 @final
@@ -84,7 +77,7 @@ class FrozenBiLm:
         if device != self._device:
             self.bilm.to(device)
             for part in self.bilm.modules():
-                if isinstance(part, Freezable):
+                if isinstance(part, TensorPart):
                     part.freeze(self.precision)
             self._device = device
         return self.bilm

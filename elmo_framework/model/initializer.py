@@ -15,7 +15,7 @@ from torch import Tensor, nn
 from elmo_framework.config.patterns import Regex
 from elmo_framework.config.registry import Registrable
 from elmo_framework.config.types import Dim, Lazy
-from elmo_framework.nn.gates import Gates
+from elmo_framework.nn.part import Gates
 
 Nonlinearity: TypeAlias = Literal["linear", "sigmoid", "tanh", "relu", "leaky_relu", "selu"]
 Gain: TypeAlias = Annotated[float, Gt(0)]

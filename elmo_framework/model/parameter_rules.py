@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from typing import Any, NamedTuple, Protocol, TypeVar, runtime_checkable
+from typing import Any, NamedTuple, TypeVar
 
 import torch
 from torch import Tensor, nn
@@ -14,20 +14,13 @@ from elmo_framework.config.patterns import no_match
 from elmo_framework.config.types import Component, Lazy, refuse
 from elmo_framework.errors import Problem
 from elmo_framework.model.initializer import Initializers, Prevent
+from elmo_framework.model.part import parts_of
 from elmo_framework.model.regularizer import Regularizer, Regularizers
-from elmo_framework.nn.gates import gates_of
+from elmo_framework.nn.part import gates_of
 
 ComponentT = TypeVar("ComponentT", bound=Component)
 
 _log = logging.getLogger(__name__)
-
-
-@runtime_checkable
-class ReadsWeights(Protocol):
-    """A module some of whose parameters are read from a file when it is built."""
-
-    def parameters_from_file(self) -> Iterable[Tensor]:
-        """Return them."""
 
 
 class Penalty(NamedTuple):
@@ -49,7 +42,8 @@ def initialize(model: nn.Module, rules: Initializers | None) -> None:
     """
     if not rules:
         return
-    from_file = {id(parameter) for parameter in _parameters_from_file(model)}
+    parts = (part for _, part in parts_of(model))
+    from_file = {id(parameter) for part in parts for parameter in part.parameters_from_file()}
     problems: list[Problem] = []
     for lazy, names in _assigned(model, rules, problems):
         initializer = lazy.build()
@@ -109,12 +103,6 @@ def _assigned(
         assigned.append((lazy, [name for name in matches if name not in taken]))
         taken.update(matches)
     return assigned
-
-
-def _parameters_from_file(model: nn.Module) -> Iterator[Tensor]:
-    for module in model.modules():
-        if isinstance(module, ReadsWeights):
-            yield from module.parameters_from_file()
 
 
 @torch.no_grad()

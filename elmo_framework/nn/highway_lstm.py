@@ -18,7 +18,7 @@ from torch.nn import functional
 
 from elmo_framework.kernels.highway_step import highway_step, highway_step_backward
 from elmo_framework.kernels.product import linear, prepared, product, rounded_up, weight_gradient
-from elmo_framework.nn.gates import Gates
+from elmo_framework.nn.part import Gates, TensorPart
 
 
 class Path(NamedTuple):
@@ -43,7 +43,7 @@ class Path(NamedTuple):
         return list(zip(taken, [*taken[1:], slice(0, 0)], strict=True))
 
 
-class HighwayLstm(nn.Module):
+class HighwayLstm(TensorPart):
     """An LSTM whose output is mixed with a product of its input (He et al. 2017, section 2.1).
 
     i, j, f, o = W x + U (m * h) + b;  c' = sigmoid(f) c + sigmoid(i) tanh(j);
@@ -107,7 +107,7 @@ class HighwayLstm(nn.Module):
             return outputs
         return _read(words, weights, mask, path)[0]
 
-    def gates(self, name: str) -> Gates | None:
+    def parameter_gates(self, name: str) -> Gates | None:
         """Return the gates of a parameter: i, j, f, o, or those of the highway."""
         match name:
             case "input_weight" | "recurrent_weight":

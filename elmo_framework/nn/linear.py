@@ -9,9 +9,10 @@ from jaxtyping import Float
 from torch import Tensor, nn
 
 from elmo_framework.kernels.product import Precision, Product, linear, prepared
+from elmo_framework.nn.part import TensorPart
 
 
-class Linear(nn.Linear):
+class Linear(nn.Linear, TensorPart):
     """PyTorch's linear layer, its product by the fastest backend; it can be frozen."""
 
     _frozen: Product | None = None

@@ -11,11 +11,11 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from elmo_framework.kernels.product import Precision, linear, prepared
-from elmo_framework.nn.gates import Gates
 from elmo_framework.nn.lstm_layer import Clips, LayerProducts, LstmState, read_layer, train_layer
+from elmo_framework.nn.part import Gates, TensorPart
 
 
-class ProjectedLstm(nn.Module):
+class ProjectedLstm(TensorPart):
     """An LSTM layer with a projected output (LSTMP, Sak et al. 2014).
 
     i, j, f, o = W_input x + W_recurrent h + b;
@@ -63,7 +63,7 @@ class ProjectedLstm(nn.Module):
         if self.projection_weight is not None:
             nn.init.xavier_uniform_(self.projection_weight)
 
-    def gates(self, name: str) -> Gates | None:
+    def parameter_gates(self, name: str) -> Gates | None:
         """Return the gates of a parameter: i, j, f, o; f is given its 1 outside of b."""
         if name == "projection_weight":
             return None

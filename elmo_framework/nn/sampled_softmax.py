@@ -14,6 +14,7 @@ from torch.autograd.function import once_differentiable
 from torch.utils.checkpoint import checkpoint
 
 from elmo_framework.kernels.product import product, weight_gradient
+from elmo_framework.nn.part import TensorPart
 
 _MAX_LOGITS = 1 << 26
 """How many logits the full softmax holds at a time: 256 MiB of float32."""
@@ -64,7 +65,7 @@ def log_expected_count(
     return torch.where(num_draws == num_samples, without_repeats, counts).log()
 
 
-class SampledSoftmax(nn.Module):
+class SampledSoftmax(TensorPart):
     """The negative log-likelihood of classes under `softmax(W h + b)`.
 
     In training the normalization runs over the true class and candidates drawn from a
@@ -88,7 +89,6 @@ class SampledSoftmax(nn.Module):
         super().__init__()
         self.num_classes = num_classes
         self.num_samples = num_samples if num_samples and num_samples < num_classes else None
-        self.has_sparse_gradients = False
         self.weight = nn.Parameter(torch.empty(num_classes, input_dim))
         self.bias = nn.Parameter(torch.zeros(num_classes))
         nn.init.normal_(self.weight, std=input_dim**-0.5)

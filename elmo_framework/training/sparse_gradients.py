@@ -12,7 +12,8 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from elmo_framework.model.model import Model, RowSparse
+from elmo_framework.model.model import Model
+from elmo_framework.nn.part import TensorPart
 
 # Against a division by zero, as in `torch.nn.utils.clip_grad_norm_`.
 _SMALLEST = 1e-6
@@ -61,7 +62,7 @@ def allow_sparse_gradients(
         group["weight_decay"] for group in optimizer.param_groups
     )
     for module in model.modules():
-        if isinstance(module, RowSparse):
+        if isinstance(module, TensorPart):
             module.has_sparse_gradients = takes_rows and is_alone and device.type == "cpu"
 
 

@@ -280,7 +280,7 @@ class Trainer:
         self.progress = self.progress.after_evaluation(
             scores, metric=metric, seconds=self._evaluated_at
         )
-        callbacks.scores(self.progress, {**scores, **self.model.gauges()})
+        callbacks.scores(self.progress, {**scores, **self.model.monitored_values()})
 
     def _is_due(self, every: Interval, report: StepReport, last: float) -> bool:
         """Tell whether something is due after this update, that was last done at a time."""

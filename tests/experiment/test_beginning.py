@@ -113,7 +113,7 @@ def test_what_does_not_fit_is_refused(
 
 
 def test_a_model_of_another_kind_goes_on_from_runs_only(bilm: Path) -> None:
-    with pytest.raises(RunError, match="a ToyModel can go on from a run only"):
+    with pytest.raises(RunError, match="a ToyModel can be initialized from a run only"):
         load_initial_weights(InitFrom(bilm / "bilm"), ToyModel())
 
 

@@ -15,7 +15,7 @@ from elmo_framework.config.plugins import load_plugins, named_plugins, naming_pa
 from elmo_framework.config.registry import Registrable
 from elmo_framework.errors import DataError
 from elmo_framework.io.files import digest, remove, write_text
-from elmo_framework.model.model import Reference
+from elmo_framework.model.part import Reference
 from elmo_framework.model.tensor_files import load_tensors, save_tensors
 
 _BILM_TF = ("options.json", "weights.hdf5")

@@ -13,13 +13,14 @@ from elmo_framework.config.registry import Registrable
 from elmo_framework.config.types import MAX_WIDTH, Dim, Local, NumLayers
 from elmo_framework.console import plural
 from elmo_framework.encoders.feedforward import FeedForwardOptions
+from elmo_framework.model.part import Part
 from elmo_framework.nn.activation import Activation
 from elmo_framework.nn.maxout import Maxout, MaxoutLayer
 
 Share: TypeAlias = Annotated[float, Ge(0), Lt(1)]
 
 
-class OutputLayer(nn.Module, Registrable, ABC):
+class OutputLayer(Part, Registrable, ABC):
     """Scores labels; a member takes `input_dim: Local[int]` and `num_labels: Local[int]`."""
 
     default_member = "feedforward"

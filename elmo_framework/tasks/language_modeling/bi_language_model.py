@@ -17,6 +17,7 @@ from torch import Tensor, nn
 from elmo_framework.bilm.bilm import BiLm
 from elmo_framework.bilm.context_layers import ContextLayers, Direction, State
 from elmo_framework.bilm.files.load import SOFTMAX, BiLmFiles, bilm_files, read_bilm, save_bilm
+from elmo_framework.bilm.files.published import resolve_bilm
 from elmo_framework.bilm.token_encoder import TokenEncoder
 from elmo_framework.config.types import Count, Default, Injected, Lazy
 from elmo_framework.console import plural
@@ -182,12 +183,12 @@ class BiLanguageModel(Model[WindowBatch]):
             "unknown_word_rate": ratio(sums.get("unknown_words", 0.0), sums.get("words", 0.0)),
         }
 
-    def gauges(self) -> dict[str, float]:
-        """Return which share of the carried numbers stands at the limits of the LSTM, too."""
+    def monitored_values(self) -> dict[str, float]:
+        """Return the fraction of the carried values that are clipped, too."""
         rates = [self.bilm.context_layers.clip_rates(state) for state in self._states.values()]
         names = rates[0] if rates else {}
         means = {f"clip_rate.{name}": sum(r[name] for r in rates) / len(rates) for name in names}
-        return {**super().gauges(), **means}
+        return {**super().monitored_values(), **means}
 
     def carried_state(self) -> dict[str, Tensor]:
         """Return the state of both directions."""
@@ -196,6 +197,15 @@ class BiLanguageModel(Model[WindowBatch]):
     def load_carried_state(self, state: Mapping[str, Tensor]) -> None:
         """Take back what `carried_state` returned."""
         self._states = states_by_name(state)
+
+    def load_bilm(self, location: str | Path) -> None:
+        """Load the weights of a biLM, and those of its softmax if it has one.
+
+        Raises:
+            DataError: there is no such biLM, or a file cannot be read.
+            RunError: it has other sizes, or its softmax knows other words.
+        """
+        self.load_files(resolve_bilm(location))
 
     def load_files(self, files: BiLmFiles) -> None:
         """Take the weights of a biLM, and those of the softmax beside it if there is one.

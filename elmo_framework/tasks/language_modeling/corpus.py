@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from elmo_framework.corpus.prepared import ConcatenatedShards, PreparedPart
 from elmo_framework.corpus.tables import INDEXER
 from elmo_framework.data.characters import BEGIN_SENTENCE, END_SENTENCE
+from elmo_framework.data.subsample import IndexedExamples
 from elmo_framework.data.text import Indexer
 from elmo_framework.tasks.language_modeling.example import LanguageModelingExample
 
@@ -25,7 +26,7 @@ _SENTENCES_A_BLOCK = 1 << 16
 
 @final
 @dataclass(frozen=True)
-class TokenIdCorpus(Iterable[LanguageModelingExample]):
+class TokenIdCorpus(IndexedExamples, Iterable[LanguageModelingExample]):
     """Sentences as ids of their distinct words: four bytes a word.
 
     Attributes:

@@ -4,7 +4,6 @@ import torch
 from elmo_framework.bilm.layer_mix import LayerMix
 from elmo_framework.config.parse import parse
 from elmo_framework.errors import BuildError
-from elmo_framework.model.model import Gauged, Penalized
 from elmo_framework.nn.scalar_mix import normalize_layers
 
 LAYERS = torch.randn(3, 2, 4, 5, generator=torch.Generator().manual_seed(0))
@@ -49,7 +48,6 @@ def test_the_penalty_is_on_the_raw_weights_and_not_on_gamma() -> None:
     for parameter in mix.parameters():
         torch.nn.init.constant_(parameter, 2.0)
     mix.penalty().backward()
-    assert isinstance(mix, Penalized)
     assert mix.penalty().item() == pytest.approx(0.1 * 3 * 4)
     assert [weight.grad.item() for weight in mix.scalar_parameters] == pytest.approx([0.4] * 3)
     assert mix.gamma.grad is None
@@ -102,8 +100,11 @@ def test_a_layer_that_is_not_there_is_refused(index: int) -> None:
         build({"type": "layer", "index": index})
 
 
-def test_gauges_show_the_softmax_weights_and_gamma() -> None:
+def test_monitored_values_are_the_softmax_weights_and_gamma() -> None:
     mix = build("scalar_mix")
-    assert isinstance(mix, Gauged)
-    assert mix.gauges() == pytest.approx({"s_0": 1 / 3, "s_1": 1 / 3, "s_2": 1 / 3, "gamma": 1.0})
-    assert build("average").gauges() == build("layer").gauges() == {"gamma": 1.0}
+    assert mix.monitored_values() == pytest.approx(
+        {"s_0": 1 / 3, "s_1": 1 / 3, "s_2": 1 / 3, "gamma": 1.0}
+    )
+    assert (
+        build("average").monitored_values() == build("layer").monitored_values() == {"gamma": 1.0}
+    )

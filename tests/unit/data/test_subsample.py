@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from elmo_framework.data.subsample import subsample
+from elmo_framework.data.subsample import IndexedExamples, subsample
 from elmo_framework.tasks.srl.example import Proposition, SrlExample, SrlSentence, examples_of
 from elmo_framework.tasks.srl.task import SrlTask
 from tests.unit.training.toy import ToyTask
@@ -56,7 +56,7 @@ def test_all_predicates_of_a_sentence_are_in_a_share_or_none(fraction: float) ->
     assert any((first > 0) != (second > 0) for first, second, *_ in shares)
 
 
-class Numbered:
+class Numbered(IndexedExamples):
     """Examples that can be had by their numbers."""
 
     num_sentences = 200

@@ -290,9 +290,9 @@ def test_words_of_a_binary_file_that_cannot_be_kept_are_left_out(tmp_path):
 def test_it_tells_which_words_the_file_has(file):
     built = embedder(pretrained_file=file, lowercase=True)
 
-    known = [built.knows(word) for word in ("the", "THE", "cat", "ran", "mouse", "")]
+    known = [built.has_vector(word) for word in ("the", "THE", "cat", "ran", "mouse", "")]
     assert known == [True, True, True, False, False, False]
-    assert embedder().knows("the") is None
+    assert embedder().has_vector("the") is None
 
 
 def test_the_file_is_not_needed_when_the_weights_follow_from_a_run(tmp_path):

@@ -29,6 +29,7 @@ from elmo_framework.experiment.model_report import (
     total_of,
 )
 from elmo_framework.model.model import Model
+from elmo_framework.model.part import Part
 
 components.load()
 
@@ -208,7 +209,7 @@ class Tied(nn.Module):
         self.matrix = nn.Parameter(torch.zeros(labels, labels), requires_grad=False)
 
 
-class Reading(nn.Module):
+class Reading(Part):
     num_frozen_parameters = 7
 
 

@@ -9,7 +9,7 @@ from torch import Tensor, nn
 from elmo_framework.config.parse import parse
 from elmo_framework.config.registry import members
 from elmo_framework.model.initializer import Initializer
-from elmo_framework.nn.gates import Gates
+from elmo_framework.nn.part import Gates
 
 WIDE, TALL = (40, 90), (90, 40)
 LSTM_BIAS = Gates(4, forget=1, is_bias=True)

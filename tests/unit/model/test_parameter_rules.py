@@ -10,6 +10,7 @@ from elmo_framework.config.types import Lazy, collecting_size_problems
 from elmo_framework.errors import ConfigError
 from elmo_framework.model.initializer import Initializers
 from elmo_framework.model.parameter_rules import initialize, penalties, total_penalty
+from elmo_framework.model.part import Part
 from elmo_framework.model.regularizer import Regularizers
 
 
@@ -22,7 +23,7 @@ class Rules(Registrable):
         self.initializer, self.regularizer = initializer, regularizer
 
 
-class Table(nn.Module):
+class Table(Part):
     """A table whose vectors were read from a file."""
 
     def __init__(self) -> None:

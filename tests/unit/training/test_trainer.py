@@ -18,6 +18,7 @@ from torch import nn
 
 from elmo_framework.config.parse import parse
 from elmo_framework.errors import RunError, StoppedError
+from elmo_framework.model.part import Part
 from elmo_framework.model.regularizer import Regularizer
 from elmo_framework.training import trainer as trainer_module
 from elmo_framework.training.callback import Callback
@@ -235,7 +236,7 @@ def test_gradients_are_scaled_to_the_largest_norm(tmp_path: Path) -> None:
     torch.testing.assert_close(clipped, free / free.norm() * 0.5, atol=1e-6, rtol=1e-5)
 
 
-class Decay(nn.Module):
+class Decay(Part):
     """Adds half the square of each parameter of a module to the loss."""
 
     def __init__(self, module: nn.Module) -> None:

@@ -343,12 +343,16 @@ def test_a_share_of_the_rows_starts_from_zeros() -> None:
 
 def test_clip_rates_are_those_of_both_directions() -> None:
     model = model_of()
-    assert "clip_rate.cell_1" not in model.gauges()
+    assert "clip_rate.cell_1" not in model.monitored_values()
     model(next(iter(source_of(model, 2, 4).batches())))
     for name, state in model.carried_state().items():
         value = 3.0 if name.startswith("forward") else 0.0
         state.fill_(value)
-    rates = {name: rate for name, rate in model.gauges().items() if name.startswith("clip_rate.")}
+    rates = {
+        name: rate
+        for name, rate in model.monitored_values().items()
+        if name.startswith("clip_rate.")
+    }
     assert rates
     assert set(rates.values()) == {0.5}
 

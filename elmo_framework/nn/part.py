@@ -1,10 +1,12 @@
-"""The gates of recurrent networks: which rows of a parameter belong to which gate."""
+"""Base class of the modules that an initializer, an optimizer or a frozen model asks something."""
 
 from __future__ import annotations
 
-from typing import NamedTuple, Protocol, runtime_checkable
+from typing import NamedTuple
 
 from torch import nn
+
+from elmo_framework.kernels.product import Precision
 
 
 class Gates(NamedTuple):
@@ -23,12 +25,28 @@ class Gates(NamedTuple):
     forget_bias: float = 0.0
 
 
-@runtime_checkable
-class Gated(Protocol):
-    """A recurrent network."""
+class TensorPart(nn.Module):
+    """A module with hooks that concern tensors alone; each is a no-op by default.
 
-    def gates(self, name: str) -> Gates | None:
+    The hooks that know text are in `model.part.Part`, which this package may not import.
+
+    Attributes:
+        has_sparse_gradients: whether the gradient of a large table may be a sparse tensor; set by
+            the trainer, and read by modules with such a table.
+    """
+
+    has_sparse_gradients = False
+
+    def parameter_gates(self, name: str) -> Gates | None:
         """Return the gates of a parameter, by its name in this module; None if it has none."""
+        return None
+
+    def freeze(self, precision: Precision) -> None:
+        """Prepare for inference: use the weights as they are now; copies are not prepared.
+
+        Raises:
+            ValueError: the device has no products in this precision.
+        """
 
 
 _LSTM, _GRU = Gates(4, forget=1), Gates(3, forget=None)
@@ -42,8 +60,8 @@ def gates_of(module: nn.Module, name: str) -> Gates | None:
         module: that holds the parameter itself.
         name: of the parameter in the module.
     """
-    if isinstance(module, Gated):
-        return module.gates(name)
+    if isinstance(module, TensorPart):
+        return module.parameter_gates(name)
     is_bias = name.startswith("bias")
     if isinstance(module, nn.LSTM):
         return None if name.startswith("weight_hr") else _LSTM._replace(is_bias=is_bias)

@@ -5,9 +5,9 @@ import torch
 from torch import nn
 
 from elmo_framework.model.initializer import LstmHiddenBias
-from elmo_framework.nn.gates import Gates, gates_of
 from elmo_framework.nn.highway_lstm import HighwayLstm
 from elmo_framework.nn.lstm_layer import LstmState
+from elmo_framework.nn.part import Gates, gates_of
 from elmo_framework.nn.projected_lstm import ProjectedLstm
 
 OPEN = 1 / (1 + math.exp(-1))  # a forget gate whose bias is 1
@@ -66,7 +66,7 @@ def test_gates_are_blocks_of_the_rows() -> None:
     assert gates_of(lstm, "weight_hr_l0") is None
     assert gates_of(gru, "weight_hh_l0") == Gates(3, forget=None)
     assert gates_of(nn.Linear(2, 2), "weight") is None
-    assert projected.gates("projection_weight") is None
+    assert projected.parameter_gates("projection_weight") is None
     for module in (highway, projected, gru):
         for name, parameter in module.named_parameters():
             gates = gates_of(module, name)

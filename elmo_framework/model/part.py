@@ -1,0 +1,86 @@
+"""Base class for parts of a model, with the hooks that a model calls on them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import islice
+from pathlib import Path
+from typing import TypeAlias
+
+import torch
+from torch import Tensor, nn
+
+from elmo_framework.data.text import Indexer
+from elmo_framework.nn.part import TensorPart
+
+Sentences: TypeAlias = Callable[[], Sequence[Sequence[str]]]
+"""Returns the sentences of all the data; they are read at the first call."""
+
+
+@dataclass(frozen=True)
+class Reference:
+    """Files that a model reads and that no checkpoint holds, such as a frozen biLM.
+
+    Attributes:
+        path: where they were read.
+        digest: SHA-256 of their content.
+    """
+
+    path: Path
+    digest: str
+
+
+class Part(TensorPart):
+    """A part of a model: every hook is a no-op by default.
+
+    Embedders, encoders, poolers, output layers and the parts of a biLM inherit it. A plain
+    `nn.Module` is a valid part of a model too; it has no hooks.
+
+    Attributes:
+        indexers: turn words into the ids that the part reads from `TextBatch.ids`.
+        reference: files that it reads and that no checkpoint holds.
+        num_frozen_parameters: the size of weights that it reads and does not own.
+    """
+
+    indexers: Sequence[Indexer] = ()
+    reference: Reference | None = None
+    num_frozen_parameters: int = 0
+
+    def penalty(self) -> Tensor | None:
+        """Return a scalar to add to the training loss."""
+        return None
+
+    def carried_state(self) -> dict[str, Tensor]:
+        """Return the state carried from batch to batch, by name; empty before the first batch."""
+        return {}
+
+    def load_carried_state(self, state: Mapping[str, Tensor]) -> None:
+        """Continue from what `carried_state` returned; from zeros if it is empty."""
+
+    def monitored_values(self) -> Mapping[str, float]:
+        """Return values to log during training, by name."""
+        return {}
+
+    def precompute(self, sentences: Sentences, device: torch.device) -> None:
+        """Compute once, before training, what the sentences of the data need.
+
+        Args:
+            sentences: returns them; call it only if they are needed, since it reads the data.
+            device: where the model is.
+        """
+
+    def parameters_from_file(self) -> Iterable[Tensor]:
+        """Return the parameters read from a file; initializers leave them alone."""
+        return ()
+
+    def has_vector(self, word: str) -> bool | None:
+        """Return whether the file of vectors has a word; None without such a file."""
+        return None
+
+
+def parts_of(model: nn.Module) -> Iterator[tuple[str, Part]]:
+    """Yield the parts of a model with their names; the model itself is not one of them."""
+    for name, module in islice(model.named_modules(), 1, None):
+        if isinstance(module, Part):
+            yield name, module
