@@ -5,6 +5,7 @@ import shutil
 import threading
 from collections.abc import Callable
 from pathlib import Path
+from resource import RLIMIT_FSIZE, getrlimit, setrlimit
 
 import pytest
 
@@ -15,6 +16,7 @@ from elmo_framework.io.files import (
     remove,
     remove_folder,
     replacing,
+    require_file_size,
     write_text,
     writing,
 )
@@ -288,3 +290,14 @@ def test_an_absolute_form_means_the_same_file(tmp_path, monkeypatch, file):
     found = archive_path(Path(f"({file})#x.txt").absolute())
 
     assert found == ArchivePath(Path(file).absolute(), "x.txt")
+
+
+def test_file_over_the_limit_of_the_process_is_refused(tmp_path: Path) -> None:
+    before = getrlimit(RLIMIT_FSIZE)
+    setrlimit(RLIMIT_FSIZE, (4096, before[1]))
+    try:
+        require_file_size(tmp_path / "vectors", 4096)
+        with pytest.raises(OSError, match="needs 4,097 bytes, and `ulimit -f` allows 4,096"):
+            require_file_size(tmp_path / "vectors", 4097)
+    finally:
+        setrlimit(RLIMIT_FSIZE, before)
