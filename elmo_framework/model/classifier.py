@@ -1,23 +1,27 @@
-"""A head that chooses one label for each example."""
+"""Heads and tasks that assign one label to each example."""
 
 from __future__ import annotations
 
 from abc import abstractmethod
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Generic, Protocol, TypeVar
+from typing import Any, Generic, TypeVar
 
 from jaxtyping import Float
 from torch import Tensor
 from torch.nn import functional as F
 
-from elmo_framework.data.labels import Classification, classifications
+from elmo_framework.data.labelled import LabelledBatch, LabelledCollator
+from elmo_framework.data.labels import Classification, classifications, required_label
+from elmo_framework.data.text import Indexer
 from elmo_framework.data.vocabulary import Vocabularies
-from elmo_framework.model.head import ExampleBatch, Head, HeadOutput
+from elmo_framework.model.head import Head, HeadOutput
+from elmo_framework.model.task import Collator, HeadTask
 
 
 @dataclass(frozen=True, slots=True)
 class ClassifierOutput(HeadOutput):
-    """What a classifier computes for a batch.
+    """Output of a classifier for a batch.
 
     Attributes:
         logits: the score of each label.
@@ -26,15 +30,37 @@ class ClassifierOutput(HeadOutput):
     logits: Float[Tensor, "batch labels"]
 
 
-class LabelledBatch(ExampleBatch, Protocol):
-    """A batch whose examples may have labels."""
-
-    @property
-    def labels(self) -> Tensor | None:
-        """Their ids, "batch"; None unless all of them are known."""
-
-
+ExampleT = TypeVar("ExampleT")
 BatchT = TypeVar("BatchT", bound=LabelledBatch)
+
+
+class LabelTask(HeadTask[ExampleT, LabelledBatch]):
+    """A task whose examples have one or more sentences and one label each.
+
+    A prediction is a `Classification`. A member defines `sentences` and `label`.
+    """
+
+    def collator(self, vocabularies: Vocabularies, indexers: Sequence[Indexer]) -> Collator:
+        """Return the collator of a `LabelledBatch`."""
+        return LabelledCollator(vocabularies.labels(), tuple(indexers), self.sentences, self.label)
+
+    def num_tokens(self, example: ExampleT) -> int:
+        """Return the size of an example in a batch: its sentences are padded to the longest."""
+        lengths = [len(words) for words in self.sentences(example)]
+        return len(lengths) * max(lengths)
+
+    @abstractmethod
+    def label(self, example: ExampleT) -> str | None:
+        """Return the label of an example; None if it is unknown."""
+
+    def gold(self, example: ExampleT) -> Any:
+        """Return the label of an example.
+
+        Raises:
+            DataError: it has none.
+        """
+        *_, words = self.sentences(example)
+        return required_label(self.label(example), words)
 
 
 class Classifier(Head[BatchT], Generic[BatchT]):
@@ -43,7 +69,7 @@ class Classifier(Head[BatchT], Generic[BatchT]):
     The loss is the mean of -log p over the examples of a batch.
 
     Args:
-        vocabularies: what was counted in the training data; its labels can be predicted.
+        vocabularies: counts of the training data, whose labels can be predicted.
     """
 
     def __init__(self, vocabularies: Vocabularies) -> None:
@@ -52,7 +78,7 @@ class Classifier(Head[BatchT], Generic[BatchT]):
 
     @property
     def num_labels(self) -> int:
-        """How many labels there are."""
+        """The number of labels."""
         return len(self._labels)
 
     @abstractmethod
@@ -60,7 +86,7 @@ class Classifier(Head[BatchT], Generic[BatchT]):
         """Score the labels of each example."""
 
     def forward(self, batch: BatchT) -> ClassifierOutput:
-        """Score the labels of each example, and the loss where the right ones are known."""
+        """Score the labels of each example; with labels, compute the loss too."""
         logits = self.logits(batch)
         if batch.labels is None:
             return ClassifierOutput(loss=None, example_losses=None, logits=logits)

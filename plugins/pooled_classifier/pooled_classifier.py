@@ -9,6 +9,7 @@ from jaxtyping import Float
 from torch import Tensor, nn
 
 from elmo_framework.config.types import Default, Injected, Lazy
+from elmo_framework.data.labelled import LabelledBatch
 from elmo_framework.data.vocabulary import Vocabularies
 from elmo_framework.embedders.text_embedder import TextEmbedder
 from elmo_framework.encoders.feedforward import FeedForwardOptions
@@ -16,7 +17,6 @@ from elmo_framework.encoders.pooler import Pooler
 from elmo_framework.model.classifier import Classifier
 from elmo_framework.model.head import Head
 
-from .batch import ClassificationBatch
 from .task import TextClassificationTask
 
 _AVERAGE = {"type": "bag_of_embeddings", "averaged": True}
@@ -25,7 +25,7 @@ _LAYERS = {"num_layers": 2, "hidden_dims": [1024, 256], "activations": "relu", "
 
 @final
 @Head.register("pooled_classifier")
-class PooledClassifier(Classifier[ClassificationBatch]):
+class PooledClassifier(Classifier[LabelledBatch]):
     """Pools the word vectors of a text and classifies the result.
 
         p = softmax(W f(pool(dropout(x_1 ... x_n))) + b)
@@ -57,7 +57,7 @@ class PooledClassifier(Classifier[ClassificationBatch]):
         self.feedforward = feedforward.build(input_dim=self.pooler.output_dim)
         self.projection = nn.Linear(self.feedforward.output_dim, self.num_labels)
 
-    def logits(self, batch: ClassificationBatch) -> Float[Tensor, "batch labels"]:
+    def logits(self, batch: LabelledBatch) -> Float[Tensor, "batch labels"]:
         """Score the classes of each text."""
         vectors = self.dropout(self.embedder(batch.text))
         pooled = self.pooler(vectors, batch.text.mask)

@@ -9,6 +9,7 @@ from jaxtyping import Float
 from torch import Tensor, nn
 
 from elmo_framework.config.types import Default, Injected, Lazy
+from elmo_framework.data.labelled import LabelledBatch
 from elmo_framework.data.vocabulary import Vocabularies
 from elmo_framework.embedders.concat import concatenate, joined_dim
 from elmo_framework.embedders.text_embedder import TextEmbedder
@@ -20,13 +21,12 @@ from elmo_framework.model.classifier import Classifier
 from elmo_framework.model.head import Head
 from elmo_framework.model.initializer import Initializers
 from elmo_framework.model.regularizer import Regularizers
-from elmo_framework.tasks.classification.batch import ClassificationBatch
 from elmo_framework.tasks.classification.task import TextClassificationTask
 
 
 @final
 @Head.register("basic_classifier")
-class BasicClassifier(Classifier[ClassificationBatch]):
+class BasicClassifier(Classifier[LabelledBatch]):
     """Encodes a text, makes one vector of it, and scores the labels.
 
         logits = W f(dropout(pool(encode(x_1 ... x_n)))) + b
@@ -68,7 +68,7 @@ class BasicClassifier(Classifier[ClassificationBatch]):
         self.projection = nn.Linear(hidden_dim, self.num_labels)
         self.initialize(initializer, regularizer)
 
-    def logits(self, batch: ClassificationBatch) -> Float[Tensor, "batch labels"]:
+    def logits(self, batch: LabelledBatch) -> Float[Tensor, "batch labels"]:
         """Score the labels of each text."""
         text = batch.text
         encoded = self.encoder(self.embedder(text), text.mask)

@@ -10,6 +10,7 @@ from jaxtyping import Bool, Float
 from torch import Tensor, nn
 
 from elmo_framework.config.types import Injected, Lazy
+from elmo_framework.data.labelled import LabelledBatch
 from elmo_framework.data.vocabulary import Vocabularies
 from elmo_framework.embedders.concat import concatenate, joined_dim
 from elmo_framework.embedders.text_embedder import TextEmbedder
@@ -23,7 +24,6 @@ from elmo_framework.model.initializer import Initializers
 from elmo_framework.model.regularizer import Regularizers
 from elmo_framework.nn.masking import masked_max, masked_mean, masked_min
 from elmo_framework.nn.soft_alignment import self_alignment
-from elmo_framework.tasks.classification.batch import ClassificationBatch
 from elmo_framework.tasks.classification.output_layer import OutputLayer
 from elmo_framework.tasks.classification.task import TextClassificationTask
 
@@ -32,7 +32,7 @@ _NUM_POOLS = 4
 
 @final
 @Head.register("bcn")
-class BiattentiveClassifier(Classifier[ClassificationBatch]):
+class BiattentiveClassifier(Classifier[LabelledBatch]):
     """Reads a text, aligns it with itself, and pools it in four ways (McCann et al. 2017, 5.3).
 
         X = encode(f(embed(x_1 ... x_n))),  C = softmax(X X^T) X
@@ -87,7 +87,7 @@ class BiattentiveClassifier(Classifier[ClassificationBatch]):
         )
         self.initialize(initializer, regularizer)
 
-    def logits(self, batch: ClassificationBatch) -> Float[Tensor, "batch labels"]:
+    def logits(self, batch: LabelledBatch) -> Float[Tensor, "batch labels"]:
         """Score the labels of each text."""
         text = batch.text
         embedded = self.embedding_dropout(self.embedder(text))

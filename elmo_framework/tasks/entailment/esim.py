@@ -10,6 +10,7 @@ from jaxtyping import Bool, Float
 from torch import Tensor, nn
 
 from elmo_framework.config.types import Injected, Lazy
+from elmo_framework.data.labelled import LabelledBatch
 from elmo_framework.data.vocabulary import Vocabularies
 from elmo_framework.embedders.concat import concatenate, joined_dim
 from elmo_framework.embedders.text_embedder import TextEmbedder
@@ -24,13 +25,12 @@ from elmo_framework.nn.masking import masked_max, masked_mean
 from elmo_framework.nn.packing import Packing
 from elmo_framework.nn.soft_alignment import soft_alignment
 from elmo_framework.nn.variational_dropout import VariationalDropout
-from elmo_framework.tasks.entailment.batch import EntailmentBatch
 from elmo_framework.tasks.entailment.task import EntailmentTask
 
 
 @final
 @Head.register("esim")
-class Esim(Classifier[EntailmentBatch]):
+class Esim(Classifier[LabelledBatch]):
     """Aligns two sentences and infers from what they say of each other (Chen et al. 2017).
 
         a = encode(premise),  b = encode(hypothesis),  e_ij = a_i b_j
@@ -85,7 +85,7 @@ class Esim(Classifier[EntailmentBatch]):
         self.attention_dropout = nn.Dropout(attention_dropout)
         self.initialize(initializer, regularizer)
 
-    def logits(self, batch: EntailmentBatch) -> Float[Tensor, "batch labels"]:
+    def logits(self, batch: LabelledBatch) -> Float[Tensor, "batch labels"]:
         """Score the labels of each pair."""
         text = batch.text
         embedded = self.variational_dropout(self.embedder(text))

@@ -12,38 +12,24 @@ from elmo_framework.data.labels import (
     Classification,
     label_in_colour,
     label_lines,
-    required_label,
 )
-from elmo_framework.data.text import Indexer
 from elmo_framework.data.tokenizer import Tokenizer
-from elmo_framework.data.vocabulary import Vocabularies
 from elmo_framework.errors import DataError
 from elmo_framework.metrics.confusion import Confusion
 from elmo_framework.metrics.metric import Metric
-from elmo_framework.model.task import Collator, HeadTask, PredictionFormat
-from elmo_framework.tasks.entailment.batch import EntailmentBatch, EntailmentCollator
+from elmo_framework.model.classifier import LabelTask
+from elmo_framework.model.task import PredictionFormat
 from elmo_framework.tasks.entailment.example import SentencePair
 
 
 @final
-class EntailmentTask(HeadTask[SentencePair, EntailmentBatch]):
-    """A label for each pair of sentences; scored by the share of right ones.
-
-    A prediction is a `Classification`.
-    """
+class EntailmentTask(LabelTask[SentencePair]):
+    """A label for each pair of sentences; scored by its accuracy."""
 
     example_type = SentencePair
     metrics: ClassVar[Mapping[str, Metric]] = {"confusion": Confusion()}
     formats: ClassVar[Mapping[str, PredictionFormat]] = {"tsv": label_lines}
     input_keys: ClassVar[Sequence[str]] = ("premise", "hypothesis")
-
-    def collator(self, vocabularies: Vocabularies, indexers: Sequence[Indexer]) -> Collator:
-        """Return what makes batches."""
-        return EntailmentCollator(vocabularies.labels(), tuple(indexers))
-
-    def num_tokens(self, example: SentencePair) -> int:
-        """Return the length that a pair is padded to, twice: that of its longer sentence."""
-        return 2 * max(len(example.premise), len(example.hypothesis))
 
     def sentences(self, example: SentencePair) -> Iterable[Sequence[str]]:
         """Return the two sentences."""
@@ -52,14 +38,6 @@ class EntailmentTask(HeadTask[SentencePair, EntailmentBatch]):
     def label(self, example: SentencePair) -> str | None:
         """Return the label."""
         return example.label
-
-    def gold(self, example: SentencePair) -> str:
-        """Return the label of an example.
-
-        Raises:
-            DataError: it has none.
-        """
-        return required_label(example.label, example.hypothesis)
 
     def example(self, inputs: Mapping[str, Any], tokenizer: Tokenizer) -> SentencePair:
         """Make an example of `{"premise": ..., "hypothesis": ...}`: raw text or lists of words."""

@@ -1,0 +1,77 @@
+from __future__ import annotations
+
+import pickle
+from dataclasses import dataclass
+
+import pytest
+import torch
+
+from elmo_framework.data.labelled import LabelledBatch, LabelledCollator
+from elmo_framework.data.vocabulary import Vocabularies
+from elmo_framework.errors import DataError
+
+LABELS = Vocabularies({"labels": {"yes": 2, "no": 1}}).labels()
+
+
+@dataclass(frozen=True)
+class Example:
+    sentences: tuple[tuple[str, ...], ...]
+    label: str | None = None
+
+
+def sentences_of(example: Example) -> tuple[tuple[str, ...], ...]:
+    return example.sentences
+
+
+def label_of(example: Example) -> str | None:
+    return example.label
+
+
+COLLATE = LabelledCollator(LABELS, (), sentences_of, label_of)
+
+
+def batch_of(*examples: Example) -> LabelledBatch:
+    return COLLATE(examples)
+
+
+def test_sentences_are_ordered_by_position_then_example() -> None:
+    batch = batch_of(Example((("a",), ("b", "c"))), Example((("d", "e"), ("f",))))
+
+    assert batch.text.words == (("a",), ("d", "e"), ("b", "c"), ("f",))
+    assert batch.num_tokens == 6
+
+
+@pytest.mark.parametrize(
+    ("sentences", "expected"),
+    [((("a", "b"),), "'a b' and 1 more"), ((("a",), ("b",), ("c",)), "'a / b / c' and 1 more")],
+    ids=["one", "three"],
+)
+def test_a_title_has_the_first_example(
+    sentences: tuple[tuple[str, ...], ...], expected: str
+) -> None:
+    assert batch_of(Example(sentences), Example(sentences)).title == expected
+
+
+def test_labels_are_ids_if_all_are_known() -> None:
+    yes, no = Example((("a",),), "yes"), Example((("b",),), "no")
+    batch = batch_of(no, yes)
+
+    assert batch.labels is not None
+    assert torch.equal(batch.labels, torch.tensor([LABELS.id("no"), LABELS.id("yes")]))
+    assert batch.examples == (no, yes)
+    assert batch_of(yes, Example((("b",),))).labels is None
+
+
+def test_an_unseen_label_names_the_last_sentence() -> None:
+    with pytest.raises(DataError, match=r"'maybe'.*'of course'"):
+        batch_of(Example((("a",), ("of", "course")), "maybe"))
+
+
+def test_examples_with_other_numbers_of_sentences_are_refused() -> None:
+    with pytest.raises(ValueError, match="shorter"):
+        batch_of(Example((("a",), ("b",))), Example((("a",),)))
+
+
+def test_a_collator_can_be_sent_to_a_worker() -> None:
+    example = Example((("a",),), "yes")
+    assert pickle.loads(pickle.dumps(COLLATE))([example]).text.words == (("a",),)
