@@ -194,7 +194,7 @@ class StoreBuilding(Victim):
         """Return the words of the job, after a smaller size of shards."""
         flags = ["--recover"] if place.result.exists() else []
         words = self.job.arguments(place.result, *flags)
-        return _with("elmo_framework.layers.cache.cached_bilm", "_SHARD_BYTES", 3000, words)
+        return _with("elmo_framework.layers.cache.cached_layers", "_SHARD_BYTES", 3000, words)
 
     def sign(self, place: Place) -> object:
         """Return whether layers are computed."""

@@ -183,7 +183,7 @@ _TASKS = [
 ]
 _EMBEDDERS = _faults(
     "embedders/elmo.py",
-    ("        self._held.eval()\n", ""),
+    ("            self.bilm.eval()\n", "            pass\n"),
     ("            carried.keep(output.state)", "            pass"),
 )
 

@@ -13,7 +13,6 @@ from jaxtyping import Float
 from torch import Tensor
 from torch.nn import functional
 
-from elmo_framework.bilm.files.load import reference
 from elmo_framework.bilm.files.published import resolve_bilm
 from elmo_framework.console import ProgressBar
 from elmo_framework.data.formats.text_files import STANDARD_INPUT
@@ -21,8 +20,8 @@ from elmo_framework.embedding.corpus import Line, SentenceFiles
 from elmo_framework.errors import DataError, RunError, allowed
 from elmo_framework.experiment.assembly import build_tokenizer
 from elmo_framework.experiment.inputs import TokenizerConfig
-from elmo_framework.layers.frozen import frozen_bilm
 from elmo_framework.layers.layer_encoder import LayerEncoder
+from elmo_framework.layers.open_layers import open_layers
 from elmo_framework.training.process_group import choose_device
 
 _POOL_WORDS = 1 << 17
@@ -126,9 +125,9 @@ def find_neighbors(bilm: Path | str, search: NeighborSearch) -> Neighbors:
         raise RunError("--corpus -: neighbours are looked for in files, not in standard input")
     files, tokenizer = resolve_bilm(bilm), build_tokenizer(search.tokenizer)
     query = _occurrence(search, tokenizer.words(search.query))
-    frozen = frozen_bilm(files, digest=reference(files).digest)
-    layers = _layers(search, frozen.bilm.num_layers)
-    reader = LayerEncoder(frozen, device=choose_device(search.device))
+    source = open_layers(files)
+    layers = _layers(search, source.num_layers)
+    reader = LayerEncoder(source, device=choose_device(search.device))
     (read,) = reader.read([query.words])
     directions = functional.normalize(read.without_boundaries()[:, query.position], dim=-1)
     nearest = {layer: _Nearest(search.num_neighbors) for layer in layers}

@@ -13,13 +13,15 @@ from torch import Tensor, nn
 from elmo_framework.api.carried import carried_for, require_carried
 from elmo_framework.api.sentences import require_sentences
 from elmo_framework.api.word_cache import WordCache
-from elmo_framework.bilm.bilm import BiLm, BiLmOutput, without_boundaries
-from elmo_framework.bilm.files.load import BiLmFiles, read_bilm, reference
+from elmo_framework.bilm.bilm import BiLm
+from elmo_framework.bilm.files.load import BiLmFiles, read_bilm
 from elmo_framework.bilm.files.published import options_place, weights_place
 from elmo_framework.bilm.layer_mix import ScalarMix
+from elmo_framework.bilm.layer_output import LayerOutput, without_boundaries
 from elmo_framework.data.text import collate_text
 from elmo_framework.io.download import local_file
-from elmo_framework.layers.frozen import FrozenBiLm, frozen_bilm
+from elmo_framework.layers.frozen import FrozenBiLm
+from elmo_framework.layers.open_layers import open_frozen
 from elmo_framework.nn.eager import eager, refuse_export
 
 _ALLENNLP_BILM = "_elmo_lstm."
@@ -106,9 +108,9 @@ class Elmo(nn.Module):
             raise ValueError(
                 f"num_output_representations is {num_output_representations}; allowed: 1 or more"
             )
-        held = _held(options_file, weight_file, requires_grad, module)
-        self.bilm = held if isinstance(held, BiLm) else None
-        self._frozen = held if isinstance(held, FrozenBiLm) else None
+        bilm = _trained_or_frozen(options_file, weight_file, requires_grad, module)
+        self.bilm = bilm if isinstance(bilm, BiLm) else None
+        self._frozen = bilm if isinstance(bilm, FrozenBiLm) else None
         self._cache = _cache(self._bilm, vocab_to_cache, is_trained=self.bilm is not None)
         self._mixes = [f"scalar_mix_{number}" for number in range(num_output_representations)]
         for name in self._mixes:
@@ -195,7 +197,7 @@ class Elmo(nn.Module):
         self,
         characters: Int[Tensor, "batch tokens characters"],
         words: Int[Tensor, "batch tokens"] | None,
-    ) -> BiLmOutput:
+    ) -> LayerOutput:
         carried = self._carried
         state = None if carried is None else carried.rows(len(characters), characters.device)
         frozen = self._frozen
@@ -209,7 +211,7 @@ class Elmo(nn.Module):
             carried.keep(output.state)
         return output
 
-    def _mixed(self, name: str, output: BiLmOutput) -> Float[Tensor, "batch tokens dim"]:
+    def _mixed(self, name: str, output: LayerOutput) -> Float[Tensor, "batch tokens dim"]:
         mixed: Tensor = self.get_submodule(name)(output.layers, output.mask)
         return mixed if self._keep_sentence_boundaries else without_boundaries(mixed, output.mask)
 
@@ -230,7 +232,7 @@ def _require_ids(inputs: object, word_inputs: Tensor | None) -> None:
         )
 
 
-def _held(
+def _trained_or_frozen(
     options_file: str | Path | None,
     weight_file: str | Path | None,
     requires_grad: bool,
@@ -249,7 +251,7 @@ def _held(
     )
     if requires_grad:
         return read_bilm(files, requires_grad=True)
-    return frozen_bilm(files, digest=reference(files).digest)
+    return open_frozen(files)
 
 
 def _cache(bilm: BiLm, words: Sequence[str] | None, *, is_trained: bool) -> WordCache | None:

@@ -12,17 +12,17 @@ from numpy.typing import NDArray
 
 from elmo_framework.api.carried import carried_for, require_carried
 from elmo_framework.api.sentences import require_list, require_words
-from elmo_framework.bilm.bilm import NUM_BOUNDARIES
-from elmo_framework.bilm.files.load import reference
 from elmo_framework.bilm.files.published import resolve_bilm
+from elmo_framework.bilm.layer_output import NUM_BOUNDARIES
 from elmo_framework.data.batch import to_device
 from elmo_framework.data.batches import padded_batches
 from elmo_framework.data.text import collate_text
 from elmo_framework.errors import allowed
 from elmo_framework.kernels.product import Precision
 from elmo_framework.layers.carried_state import CarriedState
-from elmo_framework.layers.frozen import FrozenBiLm, frozen_bilm
 from elmo_framework.layers.layer_encoder import LayerEncoder
+from elmo_framework.layers.layer_source import LayerSource
+from elmo_framework.layers.open_layers import open_layers
 
 _POOL = 32
 """How many full batches of sentences `embed_iter` reads ahead, to sort them by length."""
@@ -33,7 +33,7 @@ class PretrainedBiLm:
     """Gives the layers of sentences as arrays; `load_bilm` makes it.
 
     Args:
-        frozen: what is read.
+        source: of the layers.
         device: where the layers are computed.
         carried: what keeps the states of rows; None where each sentence starts from zeros.
 
@@ -43,10 +43,10 @@ class PretrainedBiLm:
     """
 
     def __init__(
-        self, frozen: FrozenBiLm, *, device: torch.device, carried: CarriedState | None
+        self, source: LayerSource, *, device: torch.device, carried: CarriedState | None
     ) -> None:
-        self._frozen, self._device, self._carried = frozen, device, carried
-        self.num_layers, self.dim = frozen.bilm.num_layers, frozen.bilm.output_dim
+        self._source, self._device, self._carried = source, device, carried
+        self.num_layers, self.dim = source.num_layers, source.dim
 
     def embed(
         self, sentences: Sequence[Sequence[str]], *, max_tokens: int = 4096
@@ -69,7 +69,7 @@ class PretrainedBiLm:
             places.setdefault(tuple(require_words(words)), []).append(place)
         found: list[NDArray[np.float32]] = [np.empty(0, np.float32)] * len(sentences)
         distinct = list(places)
-        reader = LayerEncoder(self._frozen, max_tokens=max_tokens, device=self._device)
+        reader = LayerEncoder(self._source, max_tokens=max_tokens, device=self._device)
         for read in reader.read(distinct):
             layers = read.without_boundaries().float().numpy()
             for place in places[distinct[read.sentence]]:
@@ -146,7 +146,7 @@ class PretrainedBiLm:
     ) -> Iterator[NDArray[np.float32]]:
         for batch in _pools(sentences, max_tokens):
             text = to_device(collate_text(batch), self._device)
-            output = self._frozen.compute(text, carried.rows(len(batch), self._device))
+            output = self._source.compute(text, carried.rows(len(batch), self._device))
             carried.keep(output.state)
             layers = output.layers.float().cpu().numpy()
             for row, words in enumerate(batch):
@@ -181,9 +181,8 @@ def load_bilm(
     carried = carried_for(state)
     if precision not in get_args(Precision):
         raise ValueError(f"precision is {precision!r}; {allowed(precision, get_args(Precision))}")
-    files = resolve_bilm(bilm)
-    frozen = frozen_bilm(files, digest=reference(files).digest, precision=precision)
-    return PretrainedBiLm(frozen, device=_device(device), carried=carried)
+    source = open_layers(resolve_bilm(bilm), precision=precision)
+    return PretrainedBiLm(source, device=_device(device), carried=carried)
 
 
 def _device(name: str) -> torch.device:

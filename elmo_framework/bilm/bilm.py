@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import Any, TypeAlias, final
+from typing import Any, final
 
 import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 from torch.nn import functional
 
-from elmo_framework.bilm.context_layers import ContextLayers, Direction, State
+from elmo_framework.bilm.context_layers import ContextLayers
+from elmo_framework.bilm.layer_output import LayerOutput, LayerState
 from elmo_framework.bilm.token_encoder import TokenEncoder
 from elmo_framework.config.registry import Registrable
 from elmo_framework.config.resolve import filled
@@ -19,28 +18,6 @@ from elmo_framework.config.types import Lazy
 from elmo_framework.data.characters import BEGIN_SENTENCE, END_SENTENCE, PADDING_ID, character_row
 from elmo_framework.nn.eager import eager, refuse_export
 from elmo_framework.nn.packing import reversed_rows
-
-NUM_BOUNDARIES = 2
-"""Steps that a sentence has beside its words: `<S>` and `</S>`."""
-
-BiLmState: TypeAlias = Mapping[Direction, State]
-"""What each direction carries from batch to batch."""
-
-
-@dataclass(frozen=True, slots=True)
-class BiLmOutput:
-    """The layers of a batch of sentences, with the boundaries `<S>` and `</S>` around each.
-
-    Attributes:
-        layers: the token encoder's, then those of the context layers; zero at padding. Each
-            holds the forward direction and then the backward one.
-        mask: true where a word or a boundary stands.
-        state: after the last step of each row.
-    """
-
-    layers: Float[Tensor, "layers batch tokens dim"]
-    mask: Bool[Tensor, "batch tokens"]
-    state: BiLmState
 
 
 @final
@@ -77,8 +54,8 @@ class BiLm(nn.Module, Registrable):
 
     @eager
     def forward(
-        self, characters: Int[Tensor, "batch tokens characters"], state: BiLmState | None = None
-    ) -> BiLmOutput:
+        self, characters: Int[Tensor, "batch tokens characters"], state: LayerState | None = None
+    ) -> LayerOutput:
         """Read sentences.
 
         Args:
@@ -94,8 +71,8 @@ class BiLm(nn.Module, Registrable):
         self,
         words: Float[Tensor, "batch tokens dim"],
         mask: Bool[Tensor, "batch tokens"],
-        state: BiLmState | None = None,
-    ) -> BiLmOutput:
+        state: LayerState | None = None,
+    ) -> LayerOutput:
         """Read word vectors, those of the boundaries among them.
 
         Args:
@@ -110,7 +87,7 @@ class BiLm(nn.Module, Registrable):
         backward_layers = torch.stack([reversed_rows(layer, mask) for layer in backward.layers])
         context = torch.cat([forward.layers, backward_layers], dim=-1)
         layers = torch.cat([words.repeat(1, 1, 2)[None], context])
-        return BiLmOutput(layers, mask, {"forward": forward.state, "backward": backward.state})
+        return LayerOutput(layers, mask, {"forward": forward.state, "backward": backward.state})
 
     def encode(
         self, characters: Int[Tensor, "batch tokens characters"]
@@ -119,21 +96,6 @@ class BiLm(nn.Module, Registrable):
         distinct, places = torch.unique(characters.flatten(0, 1), dim=0, return_inverse=True)
         vectors = self.token_encoder(distinct)
         return functional.embedding(places.view(characters.shape[:2]), vectors)
-
-
-def without_boundaries(
-    vectors: Float[Tensor, "batch tokens dim"], mask: Bool[Tensor, "batch tokens"]
-) -> Float[Tensor, "batch words dim"]:
-    """Drop `<S>` and `</S>` from what a `BiLmOutput` with this mask holds; zero at padding."""
-    # A row's last true place is that of </S>, so the mask of its words is two places shorter.
-    return vectors[:, 1:-1].masked_fill(~mask[:, 2:, None], 0)
-
-
-def framed_mask(mask: Bool[Tensor, "batch tokens"]) -> Bool[Tensor, "batch tokens+2"]:
-    """Return where a word or a boundary stands, from where a word stands."""
-    steps = torch.arange(mask.shape[1] + NUM_BOUNDARIES, device=mask.device)
-    lengths = mask.sum(dim=1, keepdim=True)
-    return (steps < lengths + NUM_BOUNDARIES) & (lengths > 0)
 
 
 def with_boundaries(

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, final
 from elmo_framework.commands.command import Command, add_format_argument
 
 if TYPE_CHECKING:
-    from elmo_framework.layers.cache.store import CacheEntry
+    from elmo_framework.layers.cache.layer_cache import CacheEntry
 
 
 @final
@@ -43,7 +43,7 @@ examples:
 
 def _clear(keys: list[str]) -> int:
     from elmo_framework.console import format_bytes
-    from elmo_framework.layers.cache.store import clear, reports
+    from elmo_framework.layers.cache.layer_cache import clear, reports
 
     for key in keys or [report.key for report in reports()]:
         print(f"{key}: removed, {format_bytes(clear(key))}")
@@ -55,7 +55,7 @@ def _list(*, as_json: bool) -> int:
     from dataclasses import asdict
 
     from elmo_framework.console import render_table
-    from elmo_framework.layers.cache.store import reports, stores_folder
+    from elmo_framework.layers.cache.layer_cache import reports, stores_folder
 
     found = reports()
     if as_json:

@@ -11,18 +11,18 @@ from annotated_types import Ge, Lt
 from jaxtyping import Float
 from torch import Tensor, nn
 
-from elmo_framework.bilm.bilm import BiLm, BiLmOutput, without_boundaries
-from elmo_framework.bilm.files.load import BiLmFiles, read_bilm, reference
+from elmo_framework.bilm.files.load import BiLmFiles
 from elmo_framework.bilm.files.published import BiLmLocation, resolve_bilm
 from elmo_framework.bilm.layer_mix import LayerMix
+from elmo_framework.bilm.layer_output import LayerOutput, without_boundaries
 from elmo_framework.config.types import Default, Dim, Lazy, ReferencedPath
 from elmo_framework.data.text import TextBatch
 from elmo_framework.embedders.token_embedder import TokenEmbedder
 from elmo_framework.kernels.product import Precision
-from elmo_framework.layers.cache.cached_bilm import CachedBiLm, CacheDtype, cached_bilm
+from elmo_framework.layers.cache.cached_layers import CacheDtype
 from elmo_framework.layers.carried_state import CarriedState
-from elmo_framework.layers.frozen import FrozenBiLm, frozen_bilm
-from elmo_framework.model.part import Sentences
+from elmo_framework.layers.open_layers import open_layers
+from elmo_framework.model.part import Reference, Sentences
 from elmo_framework.nn.eager import eager, refuse_export
 
 
@@ -75,40 +75,27 @@ class ElmoTokenEmbedder(TokenEmbedder):
     ) -> None:
         super().__init__()
         files = _files(bilm, options_file, weight_file)
-        self.bilm = read_bilm(files, requires_grad=True) if requires_grad else None
-        self.reference = None if requires_grad else reference(files)
-        self._frozen: FrozenBiLm | None = None
-        self._stored: CachedBiLm | None = None
-        if self.reference is not None and (state == "carry" or cache == "none"):
-            self._frozen = frozen_bilm(files, digest=self.reference.digest, precision=precision)
-        elif self.reference is not None:
-            self._stored = cached_bilm(
-                files,
-                digest=self.reference.digest,
-                in_memory=cache == "memory",
-                dtype=cache_dtype,
-                precision=precision,
-            )
-        held = self._held
-        self.num_frozen_parameters = 0 if requires_grad else _num_parameters(held)
-        # A frozen biLM is asked for words.
-        self.indexers = (held.token_encoder.indexer,) if requires_grad else ()
-        self.mix = mix.build(num_layers=held.num_layers)
+        self._source = open_layers(
+            files,
+            requires_grad=requires_grad,
+            cache="none" if state == "carry" else cache,
+            cache_dtype=cache_dtype,
+            precision=precision,
+        )
+        self.bilm = self._source.module  # the name of its parameters in weights files
+        fingerprint = self._source.fingerprint
+        # The source may be shared with another embedder that names other files.
+        path = files.weights.absolute()
+        self.reference = None if fingerprint is None else Reference(path, fingerprint.digest)
+        self.num_frozen_parameters = self._source.num_frozen_parameters
+        self.indexers = self._source.indexers
+        self.mix = mix.build(num_layers=self._source.num_layers)
         self.dropout = nn.Dropout(dropout)
-        self.output_dim = projection_dim or held.output_dim
+        self.output_dim = projection_dim or self._source.dim
         self.projection = (
-            nn.Identity() if projection_dim is None else nn.Linear(held.output_dim, projection_dim)
+            nn.Identity() if projection_dim is None else nn.Linear(self._source.dim, projection_dim)
         )
         self._carried = CarriedState() if state == "carry" else None
-
-    @property
-    def _held(self) -> BiLm:
-        """The biLM, for its shape; with a store it has no weights."""
-        if self._stored is not None:
-            return self._stored.shape
-        held = self.bilm if self._frozen is None else self._frozen.bilm
-        assert held is not None
-        return held
 
     def parameters_from_file(self) -> Iterable[Tensor]:
         """Return those of the biLM, where it is trained with the task."""
@@ -116,8 +103,7 @@ class ElmoTokenEmbedder(TokenEmbedder):
 
     def precompute(self, sentences: Sentences, device: torch.device) -> None:
         """Compute the layers of the sentences that are not cached yet."""
-        if self._stored is not None:
-            self._stored.prepare(sentences(), device)
+        self._source.precompute(sentences, device)
 
     def forward(self, text: TextBatch) -> Float[Tensor, "batch tokens dim"]:
         """Embed words."""
@@ -129,23 +115,19 @@ class ElmoTokenEmbedder(TokenEmbedder):
     __prepare_scriptable__ = refuse_export  # what torch.jit.script asks for
 
     @eager
-    def _read(self, text: TextBatch) -> BiLmOutput:
-        if self._stored is not None:
-            return self._stored.read(text)
+    def _read(self, text: TextBatch) -> LayerOutput:
         carried = self._carried
         state = None if carried is None else carried.rows(len(text.mask), text.mask.device)
-        if self._frozen is not None:
-            output = self._frozen.read(text, state)
-        else:
-            output = self._held(text.ids[self.indexers[0].key], state)
+        output = self._source.layers(text, state)
         if carried is not None:
             carried.keep(output.state)
         return output
 
     def train(self, mode: bool = True) -> ElmoTokenEmbedder:
-        """Switch to training; a biLM that is trained with the task drops nothing itself."""
+        """Switch to training; layers that are trained with the task have no dropout."""
         super().train(mode)
-        self._held.eval()
+        if self.bilm is not None:
+            self.bilm.eval()
         return self
 
     def carried_state(self) -> dict[str, Tensor]:
@@ -172,7 +154,3 @@ def _files(
         f"given: {', '.join(names) or 'none of the keys of a biLM'}; "
         "allowed: bilm alone, or options_file and weight_file together"
     )
-
-
-def _num_parameters(bilm: BiLm) -> int:
-    return sum(parameter.numel() for parameter in bilm.parameters())

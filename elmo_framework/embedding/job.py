@@ -12,7 +12,6 @@ from typing import Any, BinaryIO, Literal, final
 import torch
 from numpy.typing import NDArray
 
-from elmo_framework.bilm.files.load import reference
 from elmo_framework.bilm.files.published import resolve_bilm
 from elmo_framework.data.formats.text_files import STANDARD_INPUT, spooled
 from elmo_framework.data.source import Rank
@@ -22,8 +21,8 @@ from elmo_framework.errors import RunError
 from elmo_framework.experiment.inputs import TokenizerConfig
 from elmo_framework.io.outputs import is_stream
 from elmo_framework.kernels.product import Precision
-from elmo_framework.layers.frozen import frozen_bilm
 from elmo_framework.layers.layer_encoder import LayerEncoder
+from elmo_framework.layers.open_layers import open_layers
 
 STANDARD_OUTPUT = Path("-")
 """The output that stands for standard output, which JSON lines are written to."""
@@ -91,11 +90,11 @@ class VectorReader:
     """
 
     def __init__(self, job: EmbeddingJob, device: torch.device) -> None:
-        files = resolve_bilm(job.bilm)
-        self.digest = reference(files).digest
-        self._frozen = frozen_bilm(files, digest=self.digest, precision=job.precision)
-        self._reader = LayerEncoder(self._frozen, max_tokens=job.max_tokens, device=device)
-        num_layers, dim = self._frozen.bilm.num_layers, self._frozen.bilm.output_dim
+        source = open_layers(resolve_bilm(job.bilm), precision=job.precision)
+        assert source.fingerprint is not None
+        self.digest = source.fingerprint.digest
+        self._encoder = LayerEncoder(source, max_tokens=job.max_tokens, device=device)
+        num_layers, dim = source.num_layers, source.dim
         origin = MixOrigin(job.bilm, self.digest, job.run_bilms, job.packages)
         self._selection = layer_selector(job.layers, num_layers=num_layers, origin=origin)
         self.layers = self._selection.name
@@ -106,10 +105,10 @@ class VectorReader:
 
         Vectors are "rows words dim", or "words dim" where a word has one.
         """
-        self._frozen.forget()
-        for read in self._reader.read(sentences):
-            vectors = self._selection.select(read.layers).numpy()
-            yield read.sentence, vectors.astype(self.form.dtype)
+        self._encoder.source.forget_words()
+        for sentence, layers in self._encoder.read(sentences):
+            vectors = self._selection.select(layers).numpy()
+            yield sentence, vectors.astype(self.form.dtype)
 
 
 def standard_input(

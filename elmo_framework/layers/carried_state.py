@@ -9,8 +9,8 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from elmo_framework.bilm.bilm import BiLmState
 from elmo_framework.bilm.context_layers import Direction, State
+from elmo_framework.bilm.layer_output import LayerState
 
 
 @final
@@ -23,14 +23,14 @@ class CarriedState:
     def __init__(self) -> None:
         self._states: dict[Direction, State] = {}
 
-    def rows(self, num_rows: int, device: torch.device) -> BiLmState:
+    def rows(self, num_rows: int, device: torch.device) -> LayerState:
         """Return the state of the first rows; nothing before the first batch."""
         return {
             direction: tuple(_first(tensor, num_rows).to(device) for tensor in state)
             for direction, state in self._states.items()
         }
 
-    def keep(self, state: BiLmState) -> None:
+    def keep(self, state: LayerState) -> None:
         """Take over the state after a batch, without its history."""
         self._states = {
             direction: tuple(map(_replaced, self._states.get(direction, new), new))
@@ -46,7 +46,7 @@ class CarriedState:
         self._states = states_by_name(named)
 
 
-def named_states(states: BiLmState) -> dict[str, Tensor]:
+def named_states(states: LayerState) -> dict[str, Tensor]:
     """Return each tensor of two states by its direction and number: `forward.0`."""
     return {
         f"{direction}.{number}": tensor

@@ -9,11 +9,11 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from elmo_framework.bilm.bilm import NUM_BOUNDARIES
+from elmo_framework.bilm.layer_output import NUM_BOUNDARIES
 from elmo_framework.data.batch import to_device
 from elmo_framework.data.batches import padded_batches
 from elmo_framework.data.text import collate_text
-from elmo_framework.layers.frozen import FrozenBiLm
+from elmo_framework.layers.layer_source import LayerSource
 
 
 class SentenceLayers(NamedTuple):
@@ -41,25 +41,25 @@ class LayerEncoder:
     sentence, not with the number of sentences.
 
     Args:
-        frozen: what is read.
+        source: of the layers.
         max_tokens: the largest number of steps in a batch, boundaries and padding counted; a
             longer sentence stands alone.
         device: where the layers are computed.
     """
 
     def __init__(
-        self, frozen: FrozenBiLm, *, max_tokens: int = 4096, device: torch.device | None = None
+        self, source: LayerSource, *, max_tokens: int = 4096, device: torch.device | None = None
     ) -> None:
         if max_tokens < 1:
             raise ValueError(f"max_tokens is {max_tokens}; it must be above 0")
-        self.frozen, self._max_tokens = frozen, max_tokens
+        self.source, self._max_tokens = source, max_tokens
         self._device = device or torch.device("cpu")
 
     def read(self, sentences: Sequence[Sequence[str]]) -> Iterator[SentenceLayers]:
         """Yield the layers of each sentence, in the order in which they are computed."""
         for batch in self._planned([len(words) for words in sentences]):
             text = collate_text([sentences[index] for index in batch])
-            layers = self.frozen.compute(to_device(text, self._device)).layers.cpu()
+            layers = self.source.compute(to_device(text, self._device)).layers.cpu()
             for row, index in enumerate(batch):
                 num_steps = len(sentences[index]) + NUM_BOUNDARIES if sentences[index] else 0
                 yield SentenceLayers(index, layers[:, row, :num_steps])

@@ -61,7 +61,7 @@ class WordVectorCache:
             self._table = self._empty_table(used, at_least=len(used))
             self._table[: len(used)] = used
 
-    def forget(self) -> None:
+    def clear(self) -> None:
         """Forget all words; what is computed then has the same bits whatever was read before."""
         self._rows = {}
 

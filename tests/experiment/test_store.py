@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from elmo_framework import load
-from elmo_framework.layers.cache import cached_bilm
+from elmo_framework.layers.cache import cached_layers
 from elmo_framework.layers.frozen import FrozenBiLm
 from tests.experiment.jobs import DATA, arguments, evaluations, run_python, tagging_with, train
 from tests.numpy_bilm import NumpyBiLm
@@ -80,16 +80,16 @@ def test_a_run_learns_the_same_with_and_without_a_store(folder: Path, tmp_path: 
     plain = metrics_of(tmp_path / "plain", folder, cache="none")
     for keys in ({"cache": "memory"}, {"cache": "disk"}):
         name = keys["cache"]
-        cached_bilm = metrics_of(tmp_path / name, folder, **keys, cache_dtype="float32")
-        for found, expected in zip(cached_bilm, plain, strict=True):
+        cached = metrics_of(tmp_path / name, folder, **keys, cache_dtype="float32")
+        for found, expected in zip(cached, plain, strict=True):
             assert found == pytest.approx(expected, rel=1e-3, abs=1e-4)
 
 
 KILLED_AT_THE_THIRD_SHARD = """
 import os, signal, sys
-from elmo_framework.bilm import shard_files, stored
+from elmo_framework.layers.cache import cached_layers, shard_files
 from elmo_framework.commands.main import main
-stored._SHARD_BYTES, save, shards = int(sys.argv[1]), shard_files.np.save, []
+cached_layers._SHARD_BYTES, save, shards = int(sys.argv[1]), shard_files.np.save, []
 def saved(file, array):
     save(file, array)
     shards.extend([file] if isinstance(file, os.PathLike) else [])  # checksums, one a shard
@@ -104,7 +104,7 @@ sys.exit(main(sys.argv[2:]))
 def test_a_killed_builder_goes_on_and_the_run_ends_as_an_uninterrupted_one(
     folder: Path, tmp_path: Path, cache: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(cached_bilm, "_SHARD_BYTES", 4000)
+    monkeypatch.setattr(cached_layers, "_SHARD_BYTES", 4000)
     little = tagging_with(folder, **{"trainer.num_epochs": 1})
     whole, killed = tmp_path / "whole", tmp_path / "killed"
     assert train(NER, whole, little) == 0

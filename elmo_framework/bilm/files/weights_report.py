@@ -10,10 +10,11 @@ from typing import get_args
 import torch
 from torch import Tensor
 
-from elmo_framework.bilm.bilm import BiLm, BiLmOutput, with_boundaries
+from elmo_framework.bilm.bilm import BiLm, with_boundaries
 from elmo_framework.bilm.context_layers import Direction, ElmoLstmContextLayers, State
 from elmo_framework.bilm.files.load import BiLmFiles, read_bilm, reference
 from elmo_framework.bilm.files.weights_hdf5 import list_datasets, names_read
+from elmo_framework.bilm.layer_output import LayerOutput
 from elmo_framework.data.text import collate_text
 from elmo_framework.errors import DataError
 
@@ -117,7 +118,7 @@ def _tensors(files: BiLmFiles, bilm: BiLm) -> Iterator[StoredTensor]:
         yield StoredTensor(name, shape, name in known)
 
 
-def _figures(files: BiLmFiles, output: BiLmOutput) -> Iterator[LayerFigures]:
+def _figures(files: BiLmFiles, output: LayerOutput) -> Iterator[LayerFigures]:
     for number, layer in enumerate(output.layers[:, 0, 1:-1]):
         if not layer.isfinite().all():
             message = f"layer {number} of {' '.join(SENTENCE)!r} holds numbers that are not finite"

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from elmo_framework import console
-from elmo_framework.bilm.bilm import NUM_BOUNDARIES, BiLmOutput, framed_mask
+from elmo_framework.bilm.layer_output import NUM_BOUNDARIES, LayerOutput, framed_mask
 from elmo_framework.data.text import TextBatch
 from elmo_framework.layers.cache.verified_blocks import VerifiedBlocks, verify_blocks
 from elmo_framework.layers.layer_encoder import LayerEncoder
@@ -101,14 +101,14 @@ def compute_shard(
         dtype: in which layers are kept.
         note: told the number of words of each sentence as it is done.
     """
-    bilm = reader.frozen.bilm
+    source = reader.source
     entries = np.zeros(len(sentences), ENTRY)
     found = digests(sentences)
-    sizes = [num_vectors(words, bilm.num_layers) for words in sentences]
+    sizes = [num_vectors(words, source.num_layers) for words in sentences]
     entries["high"], entries["low"] = found["high"], found["low"]
     entries["offset"] = np.cumsum([0, *sizes[:-1]])
     entries["num_steps"] = [len(words) + NUM_BOUNDARIES for words in sentences]
-    vectors = torch.empty(sum(sizes), bilm.output_dim, dtype=dtype)
+    vectors = torch.empty(sum(sizes), source.dim, dtype=dtype)
     for index, layers in reader.read(sentences):
         start = int(entries["offset"][index])
         vectors[start : start + sizes[index]] = layers.flatten(0, 1)
@@ -154,7 +154,7 @@ class Shards:
         """Verify now what will be read of some sentences."""
         self._locate(sentences)
 
-    def read(self, text: TextBatch) -> BiLmOutput | None:
+    def read(self, text: TextBatch) -> LayerOutput | None:
         """Return the layers of a batch, on its device; None when a sentence is in no shard."""
         sentences, device = text.words, text.mask.device
         rows = [row for row, words in enumerate(sentences) if words]
@@ -171,7 +171,7 @@ class Shards:
             vectors = self._vectors(int(place))
             layers[:, row, : vectors.shape[1]] = vectors
         moved = layers.to(device).to(torch.get_default_dtype())
-        return BiLmOutput(moved, mask, {})
+        return LayerOutput(moved, mask, {})
 
     def _vectors(self, place: int) -> Float[Tensor, "layers steps dim"]:
         entry = self._entries[place]

@@ -4,8 +4,9 @@ import numpy as np
 import pytest
 import torch
 
-from elmo_framework.bilm.bilm import BiLm, BiLmOutput, without_boundaries
+from elmo_framework.bilm.bilm import BiLm
 from elmo_framework.bilm.files.load import bilm_files, read_bilm
+from elmo_framework.bilm.layer_output import LayerOutput, without_boundaries
 from elmo_framework.config.parse import parse
 from elmo_framework.data.text import collate_text
 from elmo_framework.errors import BuildError
@@ -35,11 +36,11 @@ def characters(bilm: BiLm, sentences) -> torch.Tensor:
     return collate_text(sentences, [indexer]).ids[indexer.key]
 
 
-def read(bilm: BiLm, sentences, state=None) -> BiLmOutput:
+def read(bilm: BiLm, sentences, state=None) -> LayerOutput:
     return bilm(characters(bilm, sentences), state)
 
 
-def sentence(output: BiLmOutput, row: int) -> torch.Tensor:
+def sentence(output: LayerOutput, row: int) -> torch.Tensor:
     return output.layers[:, row, output.mask[row]].detach()
 
 

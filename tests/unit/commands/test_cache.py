@@ -4,9 +4,9 @@ from pathlib import Path
 import pytest
 import torch
 
-from elmo_framework.bilm.files.load import bilm_files, reference
+from elmo_framework.bilm.files.load import bilm_files
 from elmo_framework.commands.main import main
-from elmo_framework.layers.cache.cached_bilm import CachedBiLm
+from elmo_framework.layers.open_layers import open_layers
 from tests.numpy_bilm import NumpyBiLm
 
 
@@ -21,9 +21,9 @@ def keys(tmp_path: Path, cache: Path, capsys: pytest.CaptureFixture[str]) -> lis
     """The stores of two biLMs."""
     for seed in (0, 1):
         files = bilm_files(NumpyBiLm.random(seed=seed).save(tmp_path / f"bilm{seed}"))
-        digest = reference(files).digest
-        stored = CachedBiLm(files, digest=digest, in_memory=False, dtype="float16")
-        stored.prepare([["a", "b"], ["c"]], torch.device("cpu"))
+        open_layers(files, cache="disk").precompute(
+            lambda: [["a", "b"], ["c"]], torch.device("cpu")
+        )
     capsys.readouterr()
     return sorted(path.name for path in cache.glob("[!.]*"))
 

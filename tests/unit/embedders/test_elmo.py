@@ -167,6 +167,25 @@ def test_a_trained_bilm_is_a_part_of_the_module_and_of_its_weights(folder: Path)
     assert embedder.num_frozen_parameters == 0
 
 
+def test_copy_of_a_trained_bilm_reads_its_own_weights(folder: Path) -> None:
+    embedder = build(bilm=folder, requires_grad=True).eval()
+    expected = embedder(batch(embedder)).detach()
+    for copied in (copy.deepcopy(embedder), pickle.loads(pickle.dumps(embedder))):
+        assert torch.equal(copied(batch(copied)), expected)
+        for parameter in copied.bilm.parameters():
+            parameter.data.zero_()
+        assert not torch.equal(copied(batch(copied)), expected)
+        assert torch.equal(embedder(batch(embedder)), expected)
+
+
+def test_each_embedder_names_its_own_files(folder: Path, numpy_bilm, tmp_path: Path) -> None:
+    copy_of_files = numpy_bilm.save(tmp_path / "copy")
+    first, second = build(bilm=folder), build(bilm=copy_of_files)
+    assert first._source is second._source
+    assert first.reference.path == folder / "weights.hdf5"
+    assert second.reference == Reference(copy_of_files / "weights.hdf5", first.reference.digest)
+
+
 def test_the_weights_of_a_trained_bilm_count_as_read_from_a_file(folder: Path) -> None:
     tuned, frozen = build(bilm=str(folder), requires_grad=True), build(bilm=str(folder))
     assert tuned.bilm is not None
@@ -183,10 +202,11 @@ def test_a_trained_bilm_gives_what_a_frozen_one_gives(folder: Path) -> None:
 
 @pytest.mark.parametrize("requires_grad", [False, True])
 def test_a_bilm_drops_nothing_in_training(folder: Path, requires_grad: bool) -> None:
-    embedder = build(bilm=folder, requires_grad=requires_grad, dropout=0).train()
+    embedder = build(bilm=folder, requires_grad=requires_grad, dropout=0, cache="none").train()
+    bilm = embedder.bilm or embedder._source.bilm
     first, second = embedder(batch(embedder)), embedder(batch(embedder))
     assert torch.equal(first, second)
-    assert not any(module.training for module in embedder._held.modules())
+    assert not any(module.training for module in bilm.modules())
 
 
 def test_state_is_reset_by_default(folder: Path) -> None:

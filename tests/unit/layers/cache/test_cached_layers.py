@@ -9,14 +9,14 @@ import pytest
 import torch
 from filelock import FileLock
 
-from elmo_framework.bilm.files.load import bilm_files, reference
+from elmo_framework.bilm.files.load import bilm_files
 from elmo_framework.data.text import TextBatch, collate_text
 from elmo_framework.errors import RunError
-from elmo_framework.layers.cache import cached_bilm as stored_module
-from elmo_framework.layers.cache import store as store_module
-from elmo_framework.layers.cache import verified_blocks
-from elmo_framework.layers.cache.cached_bilm import CachedBiLm
-from elmo_framework.layers.frozen import FrozenBiLm, frozen_bilm
+from elmo_framework.layers import open_layers as open_module
+from elmo_framework.layers.cache import cached_layers, layer_cache, verified_blocks
+from elmo_framework.layers.cache.cached_layers import CachedLayers
+from elmo_framework.layers.frozen import FrozenBiLm
+from elmo_framework.layers.open_layers import open_frozen, open_layers
 from tests.numpy_bilm import NumpyBiLm
 
 SENTENCES = [["Wörter", "are", "words"], [], ["a"], ["are", "many", "characters-and-more", "!"]]
@@ -47,22 +47,23 @@ def computed(monkeypatch: pytest.MonkeyPatch) -> list[tuple[tuple[str, ...], ...
     return batches
 
 
-def opened(folder: Path, *, in_memory: bool = False, dtype="float32") -> CachedBiLm:
+def opened(folder: Path, *, in_memory: bool = False, dtype="float32") -> CachedLayers:
     """As a new process would open it."""
-    files = bilm_files(folder)
-    return CachedBiLm(files, digest=reference(files).digest, in_memory=in_memory, dtype=dtype)
+    open_module._shared.clear()
+    cache = "memory" if in_memory else "disk"
+    source = open_layers(bilm_files(folder), cache=cache, cache_dtype=dtype)
+    assert isinstance(source, CachedLayers)
+    return source
 
 
-def prepared(folder: Path, sentences=SENTENCES, **keys) -> CachedBiLm:
+def prepared(folder: Path, sentences=SENTENCES, **keys) -> CachedLayers:
     stored = opened(folder, **keys)
-    stored.prepare(sentences, CPU)
+    stored.precompute(lambda: sentences, CPU)
     return stored
 
 
 def plain(folder: Path, sentences=SENTENCES):
-    files = bilm_files(folder)
-    frozen = frozen_bilm(files, digest=reference(files).digest)
-    return frozen.compute(collate_text(sentences))
+    return open_frozen(bilm_files(folder)).compute(collate_text(sentences))
 
 
 def shard_of(cache: Path) -> Path:
@@ -74,7 +75,7 @@ def shard_of(cache: Path) -> Path:
 @pytest.mark.parametrize(("dtype", "tolerance"), [("float32", 1e-5), ("float16", 2e-3)])
 def test_stored_layers_are_the_computed_ones(folder: Path, in_memory, dtype, tolerance) -> None:
     expected = plain(folder)
-    found = prepared(folder, in_memory=in_memory, dtype=dtype).read(collate_text(SENTENCES))
+    found = prepared(folder, in_memory=in_memory, dtype=dtype).layers(collate_text(SENTENCES))
     assert found.layers.dtype == torch.float32
     assert torch.equal(found.mask, expected.mask)
     scale = expected.layers.abs().max().item()
@@ -84,10 +85,10 @@ def test_stored_layers_are_the_computed_ones(folder: Path, in_memory, dtype, tol
 def test_a_warm_store_never_calls_the_bilm_nor_loads_it(folder, computed, monkeypatch) -> None:
     prepared(folder)
     computed.clear()
-    monkeypatch.setattr(stored_module, "frozen_bilm", lambda *a, **k: pytest.fail("loaded"))
+    monkeypatch.setattr(CachedLayers, "_load", lambda self: pytest.fail("loaded"))
     stored = prepared(folder, [*reversed(SENTENCES), SENTENCES[0]])
     for batch in (SENTENCES, SENTENCES[:1], [[]], [["a"], ["a"]]):
-        stored.read(collate_text(batch))
+        stored.layers(collate_text(batch))
     assert computed == []
 
 
@@ -96,14 +97,14 @@ def test_each_distinct_sentence_is_computed_and_kept_once(folder: Path, cache, c
     prepared(folder, [["c"], ["d"], ["ab"]])
     sentences = [words for batch in computed for words in batch]
     assert sorted(sentences) == [("a", "b"), ("ab",), ("c",), ("d",)]
-    (report,) = store_module.reports()
+    (report,) = layer_cache.reports()
     assert report.num_sentences == 4
 
 
 def test_sentences_with_the_same_letters_are_told_apart(folder: Path) -> None:
     alike = [["1:a", "b"], ["1", ":ab"], ["a b"], ["a", "b"], ["\ud800"]]
     stored = prepared(folder, alike)
-    found, expected = stored.read(collate_text(alike)), plain(folder, alike)
+    found, expected = stored.layers(collate_text(alike)), plain(folder, alike)
     torch.testing.assert_close(found.layers, expected.layers, rtol=0, atol=1e-5)
 
 
@@ -111,39 +112,39 @@ def test_a_batch_with_an_unknown_sentence_is_computed_and_not_kept(folder, compu
     stored = prepared(folder)
     computed.clear()
     sentences = [["a"], ["un", "known"]]
-    found = stored.read(collate_text(sentences))
+    found = stored.layers(collate_text(sentences))
     assert torch.equal(found.layers, plain(folder, sentences).layers)
-    stored.read(collate_text(sentences))
+    stored.layers(collate_text(sentences))
     assert len(computed) == 3
-    assert opened(folder).read(collate_text([["a"]])) is not None
+    assert opened(folder).layers(collate_text([["a"]])) is not None
 
 
 def test_what_is_computed_is_rounded_as_what_is_kept(folder: Path) -> None:
     stored = prepared(folder, dtype="float16")
     text = collate_text([["un", "known"], ["words"]])
-    assert torch.equal(stored.read(text).layers, plain(folder, text.words).layers.half().float())
-    alone = stored.read(collate_text(SENTENCES[:1])).layers[:, 0]
-    beside = stored.read(collate_text([SENTENCES[0], ["un", "known"]])).layers[:, 0]
+    assert torch.equal(stored.layers(text).layers, plain(folder, text.words).layers.half().float())
+    alone = stored.layers(collate_text(SENTENCES[:1])).layers[:, 0]
+    beside = stored.layers(collate_text([SENTENCES[0], ["un", "known"]])).layers[:, 0]
     nearly_all = (alone == beside).double().mean()
     assert nearly_all > 0.99  # numbers between two roundings may fall to either side
 
 
 def test_reading_alone_makes_no_store(folder: Path, cache: Path) -> None:
-    opened(folder).read(collate_text(SENTENCES))
+    opened(folder).layers(collate_text(SENTENCES))
     assert not cache.exists()
 
 
 def test_the_last_batch_is_read_once(folder: Path) -> None:
     stored, text = prepared(folder), collate_text(SENTENCES)
-    assert stored.read(text) is stored.read(text)
-    assert stored.read(collate_text(SENTENCES)) is not stored.read(text)
+    assert stored.layers(text) is stored.layers(text)
+    assert stored.layers(collate_text(SENTENCES)) is not stored.layers(text)
 
 
 def test_padding_changes_nothing(folder: Path) -> None:
     stored = prepared(folder)
-    together = stored.read(collate_text(SENTENCES)).layers
+    together = stored.layers(collate_text(SENTENCES)).layers
     for row, words in enumerate(SENTENCES):
-        alone = stored.read(collate_text([words])).layers[:, 0]
+        alone = stored.layers(collate_text([words])).layers[:, 0]
         assert torch.equal(together[:, row, : alone.shape[1]], alone)
         assert not together[:, row, alone.shape[1] :].any()
 
@@ -153,14 +154,14 @@ def test_stores_differ_by_weights_and_by_numbers(folder: Path, tmp_path: Path) -
     prepared(folder)
     prepared(folder, dtype="float16")
     prepared(other)
-    assert len({report.key for report in store_module.reports()}) == 3
+    assert len({report.key for report in layer_cache.reports()}) == 3
 
 
 def test_large_builds_are_kept_in_several_shards(folder, cache, monkeypatch) -> None:
-    monkeypatch.setattr(stored_module, "_SHARD_BYTES", 1)
+    monkeypatch.setattr(cached_layers, "_SHARD_BYTES", 1)
     stored = prepared(folder)
     assert len(list(cache.glob("*/0*"))) == 3
-    found = stored.read(collate_text(SENTENCES)).layers
+    found = stored.layers(collate_text(SENTENCES)).layers
     torch.testing.assert_close(found, plain(folder).layers, rtol=0, atol=1e-5)
 
 
@@ -168,7 +169,7 @@ def test_the_size_is_said_before_the_layers_are_computed(folder, capsys) -> None
     prepared(folder, [["a", "b"], ["c"]], dtype="float16")
     dim = NumpyBiLm.random().layers(["a"]).shape[-1]
     said = capsys.readouterr().err.splitlines()[0]
-    size = store_module.show_size((4 + 3) * 3 * dim * 2)
+    size = layer_cache.format_bytes((4 + 3) * 3 * dim * 2)
     assert said == f"layers of 2 sentences (3 words) are computed once and kept: {size}"
 
 
@@ -180,7 +181,7 @@ def test_a_truncated_shard_is_built_again(folder: Path, cache, capsys, computed,
         file.truncate((damaged / name).stat().st_size - 4)
     computed.clear()
     stored = prepared(folder)
-    found = stored.read(collate_text(SENTENCES)).layers
+    found = stored.layers(collate_text(SENTENCES)).layers
     assert len(computed) == 1
     said = capsys.readouterr().err
     assert re.search(f"{damaged}: damaged: {name} .*; its sentences are computed again", said)
@@ -202,11 +203,11 @@ def changed(path: Path, *, at: int = -1) -> Path:
 def test_a_shard_with_a_changed_byte_is_built_again(
     folder: Path, cache, capsys, computed, name
 ) -> None:
-    before = prepared(folder).read(collate_text(SENTENCES)).layers
+    before = prepared(folder).layers(collate_text(SENTENCES)).layers
     damaged = shard_of(cache)
     changed(damaged / name)
     computed.clear()
-    assert torch.equal(prepared(folder).read(collate_text(SENTENCES)).layers, before)
+    assert torch.equal(prepared(folder).layers(collate_text(SENTENCES)).layers, before)
     assert len(computed) == 1
     said = capsys.readouterr().err
     assert re.search(f"{damaged}: damaged: .* has changed; its sentences are computed again", said)
@@ -232,7 +233,7 @@ def test_reading_alone_computes_what_a_damaged_shard_held(folder, cache, capsys,
     damaged = changed(shard_of(cache) / "vectors.bin")
     computed.clear()
     stored, content = opened(folder), damaged.read_bytes()
-    found = [stored.read(collate_text([words])).layers for words in (["a"], ["a"])]
+    found = [stored.layers(collate_text([words])).layers for words in (["a"], ["a"])]
     expected = plain(folder, [["a"]]).layers
     assert all(torch.equal(layers, expected) for layers in found)
     assert len(computed) == 3
@@ -245,9 +246,9 @@ def test_only_the_blocks_that_are_read_are_verified(folder, cache, monkeypatch, 
     prepared(folder)  # the longest sentence first
     changed(shard_of(cache) / "vectors.bin", at=0)
     stored = prepared(folder, [["a"]])
-    assert stored.read(collate_text([["a"]])) is not None
+    assert stored.layers(collate_text([["a"]])) is not None
     assert "damaged" not in capsys.readouterr().err
-    stored.prepare(SENTENCES, CPU)
+    stored.precompute(lambda: SENTENCES, CPU)
     assert "block 0 of vectors.bin has changed" in capsys.readouterr().err
 
 
@@ -258,7 +259,7 @@ def test_blocks_are_verified_once(folder, monkeypatch) -> None:
     stored = prepared(folder)
     assert len(sums) == 1
     for _ in range(3):
-        stored.read(collate_text(SENTENCES))
+        stored.layers(collate_text(SENTENCES))
     assert len(sums) == 1
 
 
@@ -273,13 +274,13 @@ def test_a_sound_shard_in_the_place_of_a_damaged_one_stays(folder, cache, comput
     # Another process has repaired the store in the meantime.
     (shard / "vectors.bin").write_bytes(sound)
     computed.clear()
-    late.prepare(SENTENCES, CPU)
+    late.precompute(lambda: SENTENCES, CPU)
     assert computed == []
     assert shard.exists()
 
 
 def test_what_a_killed_builder_leaves_is_removed_by_the_next(folder, cache, computed) -> None:
-    key = opened(folder)._contents.key
+    key = opened(folder)._key.key
     aside = cache / key / ".00000.writing"
     aside.mkdir(parents=True)
     (aside / "vectors.bin").write_bytes(b"half")
@@ -290,7 +291,7 @@ def test_what_a_killed_builder_leaves_is_removed_by_the_next(folder, cache, comp
 
 
 def test_a_builder_that_fails_leaves_the_finished_shards(folder, cache, monkeypatch) -> None:
-    monkeypatch.setattr(stored_module, "_SHARD_BYTES", 1)
+    monkeypatch.setattr(cached_layers, "_SHARD_BYTES", 1)
     compute = FrozenBiLm.compute
 
     def failing(self, text, *arguments):
@@ -314,7 +315,7 @@ def test_a_full_disk_falls_back_to_computing(folder, cache, capsys, monkeypatch)
     stored = prepared(folder)
     said = capsys.readouterr().err
     assert "No space left on device: 'vectors.bin'; layers that are not stored are" in said
-    assert torch.equal(stored.read(collate_text(SENTENCES)).layers, plain(folder).layers)
+    assert torch.equal(stored.layers(collate_text(SENTENCES)).layers, plain(folder).layers)
     assert not list(cache.glob("*/*0*"))
 
 
@@ -324,7 +325,7 @@ def test_a_cache_that_cannot_be_a_folder_falls_back_to_computing(
     (tmp_path / "file").touch()
     monkeypatch.setenv("ELMO_CACHE_ROOT", str(tmp_path / "file"))
     stored = prepared(folder)
-    assert torch.equal(stored.read(collate_text(SENTENCES)).layers, plain(folder).layers)
+    assert torch.equal(stored.layers(collate_text(SENTENCES)).layers, plain(folder).layers)
 
 
 def test_what_would_exceed_the_limit_is_not_built(folder, capsys, monkeypatch, computed) -> None:
@@ -349,13 +350,13 @@ def test_a_limit_that_is_no_size_is_an_error(folder, monkeypatch) -> None:
 )
 def test_limits_are_bytes_or_have_a_unit(monkeypatch, text: str, size: int) -> None:
     monkeypatch.setenv("ELMO_CACHE_LIMIT", text)
-    assert store_module.size_limit() == size
+    assert layer_cache.size_limit() == size
 
 
 def test_a_store_in_memory_writes_nothing(folder: Path, cache: Path, computed) -> None:
     stored = prepared(folder, in_memory=True)
     computed.clear()
-    stored.read(collate_text(SENTENCES))
+    stored.layers(collate_text(SENTENCES))
     assert computed == []
     assert not cache.exists()
 
@@ -364,7 +365,7 @@ def _build(
     folder: Path, said: "multiprocessing.Queue[str]", counts: "multiprocessing.Queue[int]"
 ) -> None:
     torch.set_num_threads(1)  # the others did not come along into this process
-    store_module.say = said.put
+    layer_cache.console.info = said.put
     calls, compute = [], FrozenBiLm.compute
 
     def slow(self: FrozenBiLm, text: TextBatch, *arguments):
@@ -383,7 +384,7 @@ def test_of_two_processes_that_build_at_once_one_computes(folder: Path, cache: P
         context.Process(target=_build, args=(folder, said, counts), daemon=True) for _ in range(2)
     ]
     cache.mkdir(parents=True)
-    lock = FileLock(cache / f".{opened(folder)._contents.key}.lock")
+    lock = FileLock(cache / f".{opened(folder)._key.key}.lock")
     with lock:  # so that both find it taken
         for builder in builders:
             builder.start()
@@ -397,16 +398,16 @@ def test_of_two_processes_that_build_at_once_one_computes(folder: Path, cache: P
 
 
 def test_a_builder_that_waits_says_so(folder: Path, cache: Path, capsys, monkeypatch) -> None:
-    store = opened(folder)._store
+    store = opened(folder)._layer_cache
     acquire, attempts = FileLock.acquire, []
 
     def taken(self: FileLock, *arguments, **keys):
         attempts.append(keys)
         if len(attempts) == 1:
-            raise store_module.Timeout("lock")
+            raise layer_cache.Timeout("lock")
         return acquire(self, *arguments, **keys)
 
-    monkeypatch.setattr(store_module.FileLock, "acquire", taken)
+    monkeypatch.setattr(layer_cache.FileLock, "acquire", taken)
     with store.locked():
         pass
     assert "another process computes layers for this store; waiting for it" in (
@@ -417,18 +418,18 @@ def test_a_builder_that_waits_says_so(folder: Path, cache: Path, capsys, monkeyp
 
 def test_stores_are_cleared_one_by_one(folder: Path, cache: Path) -> None:
     prepared(folder)
-    (report,) = store_module.reports()
-    assert store_module.clear(report.key) == report.num_bytes
-    assert store_module.reports() == []
+    (report,) = layer_cache.reports()
+    assert layer_cache.clear(report.key) == report.num_bytes
+    assert layer_cache.reports() == []
     with pytest.raises(RunError, match="is no store in"):
-        store_module.clear(report.key)
+        layer_cache.clear(report.key)
 
 
 def test_a_store_that_is_written_to_is_not_cleared(folder: Path, cache: Path) -> None:
     prepared(folder)
-    (report,) = store_module.reports()
+    (report,) = layer_cache.reports()
     with (
         FileLock(cache / f".{report.key}.lock"),
         pytest.raises(RunError, match="another process writes to this store"),
     ):
-        store_module.clear(report.key)
+        layer_cache.clear(report.key)

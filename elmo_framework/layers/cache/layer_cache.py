@@ -67,7 +67,7 @@ class CacheKey:
 
 
 @final
-class LayerStore:
+class LayerCache:
     """A folder of shards; each appears complete or not at all, and never changes.
 
     Args:
@@ -140,7 +140,7 @@ class LayerStore:
         except DamagedShardError as error:
             raise OSError(errno.EIO, f"not as it was written: {error}", str(path)) from error
 
-    def require_room(self, size: int) -> None:
+    def require_space(self, size: int) -> None:
         """Refuse to build what would not fit.
 
         Raises:
