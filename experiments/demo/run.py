@@ -122,6 +122,7 @@ def draw(taggers: list[Tagger], folder: Path) -> Path:
     learned = layer_weights(taggers[-1].metrics)
     bars = weights.bar(list(learned), list(learned.values()))
     weights.bar_label(bars, fmt="%.2f")
+    weights.margins(y=0.1)  # for the label of the highest bar
     weights.set(ylabel="weight", title=f"Layer weights s and scale gamma: {taggers[-1].name}")
     # No date and no random ids: the same runs make the same SVG, as docs/demo.svg is.
     with pyplot.rc_context({"svg.fonttype": "none", "svg.hashsalt": "demo"}):
