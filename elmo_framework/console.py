@@ -1,7 +1,6 @@
-"""What long work shows while it runs, and tables in plain text.
+"""Messages and progress bars on standard error, and plain-text tables for the caller to print.
 
-All of it goes to standard error but tables, which the caller prints: standard output holds
-results only.
+Standard output is reserved for results.
 """
 
 from __future__ import annotations
@@ -16,19 +15,19 @@ from types import TracebackType
 from typing import TextIO, final
 
 _SHORTEST, _LONGEST = 5.0, 60.0
-"""Seconds between two lines: a twentieth of the time so far, within these bounds."""
+"""Bounds of the seconds between two lines, which are a twentieth of the elapsed time."""
 
 _SCALES = {"TB": 10**12, "GB": 10**9, "MB": 10**6, "kB": 10**3}
 
 
 def info(message: str) -> None:
-    """Write a line for the person at the terminal."""
+    """Write a line to standard error."""
     sys.stderr.write(f"{message}\n")
     sys.stderr.flush()
 
 
 def format_bytes(num_bytes: int) -> str:
-    """Write a number of bytes for people: `12.3 GB`."""
+    """Format a number of bytes: `12.3 GB`."""
     scale = next((scale for scale in _SCALES if num_bytes >= _SCALES[scale]), None)
     return (
         plural(num_bytes, "byte") if scale is None else f"{num_bytes / _SCALES[scale]:.1f} {scale}"
@@ -37,17 +36,17 @@ def format_bytes(num_bytes: int) -> str:
 
 @final
 class ProgressBar:
-    """How far some work is: a bar on a terminal, now and then a line elsewhere.
+    """A progress bar on a terminal, occasional lines in a file or pipe.
 
-        with Progress("pretraining", total=num_words, unit="token") as progress:
+        with ProgressBar("pretraining", total=num_words, unit="token") as progress:
             progress.advance(len(batch), note="loss 3.2")
 
     Args:
-        description: what the work is.
-        total: how many units there are, where that is known.
-        unit: one of what is counted.
-        stream: where it is shown; standard error unless given.
-        delay: the seconds that the work may take before anything is shown.
+        description: the name of the job.
+        total: the number of units, if known.
+        unit: the singular noun for what is counted.
+        stream: where to write; standard error by default.
+        delay: seconds of work before anything is shown.
     """
 
     def __init__(
@@ -80,12 +79,7 @@ class ProgressBar:
             self._display.stop()
 
     def advance(self, count: int = 1, *, note: str = "") -> None:
-        """Count units that are done.
-
-        Args:
-            count: how many.
-            note: what else is worth seeing now, such as the loss.
-        """
+        """Count completed units, and show a note such as the loss."""
         if not self._is_shown:
             self._hidden += count
             if time.monotonic() - self._since < self._delay:
@@ -95,7 +89,7 @@ class ProgressBar:
         self._display.advance(count, note)
 
     def restart_clock(self) -> None:
-        """Leave the time so far out of the rate and of the time that remains."""
+        """Exclude the time so far from the rate and the remaining time."""
         self._since = self._display.since = time.monotonic()
 
     def _show(self) -> None:
@@ -106,35 +100,35 @@ class ProgressBar:
 def render_table(
     headers: Sequence[str], rows: Iterable[Sequence[str]], *, width: int | None = None
 ) -> str:
-    """Write a table in plain text; columns of numbers stand to the right.
+    """Format a plain-text table; columns of numbers are right-aligned.
 
     Args:
         headers: the names of the columns.
         rows: as many cells each.
-        width: of the terminal; the last column is wrapped to it. Unwrapped unless given.
+        width: of the terminal, to wrap the last column; no wrapping by default.
     """
     body = [[*row] for row in rows]
     is_number = [all(map(_is_number, column)) for column in zip(*body, strict=True)]
-    lines = [
-        line for row in [headers, *body] for line in _wrapped(row, _room(headers, body, width))
-    ]
+    last_width = _last_column_width(headers, body, width)
+    lines = [line for row in [headers, *body] for line in _wrapped(row, last_width)]
     widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
     lines[1:1] = [["-" * column for column in widths]]
     return "\n".join(_line(cells, widths, is_number) for cells in lines)
 
 
-def _room(headers: Sequence[str], body: list[list[str]], width: int | None) -> int | None:
-    """Return how wide the last column may be."""
+def _last_column_width(
+    headers: Sequence[str], body: list[list[str]], width: int | None
+) -> int | None:
     if width is None:
         return None
     others = [max(map(len, column)) for column in zip(headers, *body, strict=True)][:-1]
     return max(30, width - sum(others) - 2 * len(others))
 
 
-def _wrapped(row: Sequence[str], room: int | None) -> list[list[str]]:
-    """Return the lines of a row; all cells but the last stand on the first of them."""
+def _wrapped(row: Sequence[str], last_width: int | None) -> list[list[str]]:
+    """Wrap the last cell of a row; the other cells are on the first line."""
     *others, last = row
-    first, *rest = (textwrap.wrap(last, room) if room else None) or [last]
+    first, *rest = (textwrap.wrap(last, last_width) if last_width else None) or [last]
     return [[*others, first], *([*([""] * len(others)), more] for more in rest)]
 
 
@@ -187,11 +181,11 @@ class _Bar(_ProgressDisplay):
             BarColumn(bar_width=10),
             TextColumn("{task.fields[count]}", table_column=Column(no_wrap=True)),
             TimeRemainingColumn(table_column=Column(min_width=7, no_wrap=True)),
-            # On a narrow terminal this is what is cut.
+            # Truncated first on a narrow terminal.
             TextColumn("{task.fields[note]}", table_column=Column(ratio=1, no_wrap=True)),
             expand=True,
             console=Console(file=self.stream),
-            redirect_stdout=False,  # results go there, and must not be mixed with the bar
+            redirect_stdout=False,  # results go there and must not mix with the bar
         )
         self.task = self.bar.add_task(self.description, total=self.total, count="", note="")
         self.bar.start()
@@ -207,7 +201,7 @@ class _Bar(_ProgressDisplay):
 
 @final
 class _Lines(_ProgressDisplay):
-    """Lines of text, for a file or a pipe: the first and the last always, others now and then."""
+    """Lines of text for a file or a pipe; the first and the last are always written."""
 
     def start(self) -> None:
         self.since = self.last = time.monotonic()
@@ -238,12 +232,12 @@ class _Lines(_ProgressDisplay):
 
 
 def _counted(done: int, total: int | None, unit: str, elapsed: float) -> str:
-    """Write how much is done: `1,200/2,000 tokens (60 %), 345 tokens/s`."""
+    """Format the progress: `1,200/2,000 tokens (60 %), 345 tokens/s`."""
     counted = plural(done, unit) if total is None else f"{done:,}/{plural(total, unit)}"
-    share = f" ({100 * done // total} %)" if total else ""
+    percentage = f" ({100 * done // total} %)" if total else ""
     rate = done / elapsed if elapsed > 0 else 0.0
-    shown = f"{rate:,.0f}" if rate >= 10 else f"{rate:.2g}"
-    return f"{counted}{share}, {shown} {plural_of(unit)}/s"
+    rounded = f"{rate:,.0f}" if rate >= 10 else f"{rate:.2g}"
+    return f"{counted}{percentage}, {rounded} {plural_of(unit)}/s"
 
 
 def _remaining(done: int, total: int | None, elapsed: float) -> str:
@@ -257,12 +251,7 @@ _SIBILANTS = ("s", "x", "ch", "sh")
 
 
 def plural(number: int, noun: str) -> str:
-    """Write a number and its noun.
-
-    Args:
-        number: how many.
-        noun: one of them; regular, as all of ours are.
-    """
+    """Format a number with its regular noun: `1 batch`, `1,200 batches`."""
     return f"{number:,} {noun if number == 1 else plural_of(noun)}"
 
 

@@ -1,4 +1,4 @@
-"""Errors that a user can cause and can repair."""
+"""Errors that a user can cause and fix."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ class UnreadableConfigError(ConfigError):
 
 
 class BuildError(ElmoFrameworkError):
-    """A valid configuration whose component refused its arguments when it was built."""
+    """A valid configuration whose component rejected its arguments when it was built."""
 
     def __init__(self, message: str, *, source: str | None = None, path: str = "") -> None:
         self.problem = Problem(path, message)
@@ -67,7 +67,7 @@ class DataError(ElmoFrameworkError):
     The message quotes at most 200 characters of a text.
 
     Attributes:
-        path: the file; None where none is known.
+        path: the file; None if there is none.
         line: its line, from 1; None for the whole file.
         config_path: the dotted path of the component that read it while it was built, if any.
     """
@@ -80,7 +80,7 @@ class DataError(ElmoFrameworkError):
 
 
 class RunError(ElmoFrameworkError):
-    """A run that cannot start, go on or be loaded: its folder, its device, its parts."""
+    """A run that cannot start, resume or be loaded: its folder, its device, its parts."""
 
 
 class PluginError(RunError):
@@ -92,33 +92,33 @@ class StoppedError(ElmoFrameworkError):
 
 
 def allowed(name: str, names: Iterable[str]) -> str:
-    """Say what `name` could have been: the allowed names and the nearest of them."""
-    return f"allowed: {_listed(name, names)}"
+    """Write the end of a message about an unknown `name`: the choices and the nearest match."""
+    return f"choose from {_listed(name, names)}"
 
 
 def found(name: str, names: Iterable[str]) -> str:
-    """Say what is there in place of `name`: all names and the nearest of them."""
+    """Write the end of a message about a missing `name`: the names present and the nearest."""
     return f"found: {_listed(name, names)}"
 
 
 def _listed(name: str, names: Iterable[str]) -> str:
-    known = sorted(names)
-    nearest = difflib.get_close_matches(name, known, n=1)
+    choices = sorted(names)
+    nearest = difflib.get_close_matches(name, choices, n=1)
     hint = f" Did you mean {nearest[0]!r}?" if nearest else ""
-    return f"{', '.join(map(_cut, known)) or '(none)'}.{hint}"
+    return f"{', '.join(map(_truncate, choices)) or '(none)'}.{hint}"
 
 
 def shown(value: object) -> str:
-    """Write a value as given, cut when it is long."""
-    return _cut(repr(value))
+    """Return the repr of a value, truncated to 100 characters."""
+    return _truncate(repr(value))
 
 
-def _cut(text: str) -> str:
+def _truncate(text: str) -> str:
     return text if len(text) <= _SHOWN else f"{text[:_SHOWN]}..."
 
 
 def dotted(path: str, *keys: str | int) -> str:
-    """Extend the path of a configuration's value: `model.encoders[0].type`."""
+    """Extend a dotted path of a configuration: `model.encoders[0].type`."""
     for key in keys:
         path += f"[{key}]" if isinstance(key, int) else f".{key}" if path else key
     return path

@@ -1,4 +1,4 @@
-"""Recognises configurations written for AllenNLP, and says what replaces their keys here."""
+"""Recognize configurations written for AllenNLP, and name the replacements of their keys."""
 
 from __future__ import annotations
 
@@ -10,24 +10,24 @@ from elmo_framework.config.signature import parameters
 from elmo_framework.errors import ConfigError, Problem, dotted
 
 _LOADER = "use `data_loader`: {batch_size or max_tokens, bucketing, shuffle}"
-_OBSERVERS = "use `callbacks`, a list of observers such as 'tensorboard'"
+_CALLBACKS = "use `callbacks`, a list such as ['tensorboard']"
 _NO_INDEXERS = "remove it: each token embedder brings its own indexer"
 _ENCODER = "use `encoder`"
-_ALL_SCORES = "remove it: every score of a task is always there"
+_ALL_METRICS = "remove it: all metrics of a task are always computed"
 _ATTENTION = "remove it: the attention of each head is that of its paper"
 _ELMO = "use `elmo_token_embedder` in `embedder`, as `output_embedder`, or both, not `elmo`"
-_LENGTH = "remove it: the trainer knows how long training is"
+_LENGTH = "remove it: it follows from the trainer's settings"
 _RULES = (
     "write the list of `regexes` itself: [[regex, {type: ...}], ...]; "
-    "[regex, 'prevent'] at its beginning does what `prevent_regexes` do"
+    "put [regex, 'prevent'] first in place of `prevent_regexes`"
 )
-_MAXOUT = "add `type`: 'maxout' beside it"
+_MAXOUT = "add `type`: 'maxout' next to it"
 
 _ANYWHERE = {
     "text_field_embedder": "use `embedder`: {token_embedders: {...}}",
     "token_indexers": _NO_INDEXERS,
     "source_token_indexers": _NO_INDEXERS,
-    "vocab_to_cache": "remove it: `cache` keeps the layers of whole sentences",
+    "vocab_to_cache": "remove it: `cache` stores the layers of whole sentences",
     "do_layer_norm": "use `mix`: {type: 'scalar_mix', layer_norm: true or false}",
     "vocab_namespace": "remove it: words have one vocabulary, and characters need none",
 }
@@ -43,7 +43,7 @@ _UNDER = {
         "numpy_seed": "use `random_seed`, which fixes everything",
         "pytorch_seed": "use `random_seed`, which fixes everything",
         "batch_weight_key": "remove it: scores are sums over examples, whatever the batches",
-        "include_in_archive": "remove it: a run's folder holds all that the run needs",
+        "include_in_archive": "remove it: a run directory contains all that the run needs",
     },
     "model": {
         "similarity_function": _ATTENTION,
@@ -58,9 +58,9 @@ _UNDER = {
         "output_logit": "remove it: a linear layer follows `output_feedforward`",
         "mask_lstms": "remove it: padding changes nothing",
         "srl_eval_path": "remove it: the scores are those of srl-eval.pl, without Perl",
-        "ignore_span_metric": _ALL_SCORES,
-        "calculate_span_f1": _ALL_SCORES,
-        "verbose_metrics": _ALL_SCORES,
+        "ignore_span_metric": _ALL_METRICS,
+        "calculate_span_f1": _ALL_METRICS,
+        "verbose_metrics": _ALL_METRICS,
     },
     "dataset_reader": {
         "lazy": "remove it: readers always stream",
@@ -78,21 +78,21 @@ _UNDER = {
         "shuffle": "use `shuffle` of the `data_loader`",
         "num_serialized_models_to_keep": "use `checkpointer`: {keep_most_recent_by_count}",
         "model_save_interval": "use `checkpointer`: {save_every: {minutes}}",
-        "tensorboard_writer": _OBSERVERS,
-        "summary_interval": _OBSERVERS,
-        "histogram_interval": _OBSERVERS,
-        "should_log_learning_rate": _OBSERVERS,
-        "should_log_parameter_statistics": _OBSERVERS,
-        "enable_default_callbacks": _OBSERVERS,
+        "tensorboard_writer": _CALLBACKS,
+        "summary_interval": _CALLBACKS,
+        "histogram_interval": _CALLBACKS,
+        "should_log_learning_rate": _CALLBACKS,
+        "should_log_parameter_statistics": _CALLBACKS,
+        "enable_default_callbacks": _CALLBACKS,
         "run_confidence_checks": "remove it",
-        "momentum_scheduler": "remove it: the momentum stays as the `optimizer` says",
+        "momentum_scheduler": "remove it: the momentum is that of the `optimizer`",
         "grad_scaling": "remove it: bfloat16 needs no scaling",
     },
     "learning_rate_scheduler": {
         "num_warmup_steps": "use `warmup_steps`",
         "num_epochs": _LENGTH,
         "num_steps_per_epoch": _LENGTH,
-        "mode": "remove it: `validation_metric` of the `trainer` says what is better",
+        "mode": "remove it: `validation_metric` of the `trainer` has the direction",
     },
     "checkpointer": {
         "num_serialized_models_to_keep": "use `keep_most_recent_by_count`",
@@ -103,7 +103,7 @@ _UNDER = {
     "vocabulary": {
         "directory_path": "use `directory`",
         "non_padded_namespaces": "remove it: labels have no padding",
-        "type": "remove it: `directory` and `datasets_for_vocab_creation` say what is counted",
+        "type": "remove it: use `directory` or `datasets_for_vocab_creation`",
     },
     "moving_average": {"type": "remove it: the average is exponential, and `decay` its key"},
 }
@@ -114,26 +114,26 @@ def refuse_allennlp_keys(
 ) -> None:
     """Refuse a configuration that was written for AllenNLP.
 
-    A key that the class of its block has is no key of AllenNLP, so plugins are imported before.
+    A key that the class of its block accepts is not AllenNLP's, so import plugins before.
 
     Args:
         raw: the configuration, as JSON types.
-        source: the file it came from, for messages.
-        others: problems to be named before, if there is such a key.
+        source: the file of the configuration, for messages.
+        others: problems to report first, if there is such a key.
 
     Raises:
-        ConfigError: naming each of AllenNLP's keys that it holds, and what is written instead.
+        ConfigError: with each of AllenNLP's keys, and its replacement.
     """
-    problems = [Problem(path, message) for path, message in _found(raw)]
+    problems = [Problem(path, message) for path, message in _replacements(raw)]
     if problems:
         raise ConfigError(f"{source}, written for AllenNLP", [*others, *problems])
 
 
-def _found(raw: object, path: str = "", parent: str = "") -> Iterator[tuple[str, str]]:
-    """Yield the dotted path of what is AllenNLP's below `raw`, and what replaces it."""
+def _replacements(raw: object, path: str = "", parent: str = "") -> Iterator[tuple[str, str]]:
+    """Yield the dotted paths of AllenNLP's keys and names below `raw`, with the advice."""
     if isinstance(raw, list):
         for index, item in enumerate(raw):
-            yield from _found(item, dotted(path, index), parent)
+            yield from _replacements(item, dotted(path, index), parent)
     if isinstance(raw, dict):
         for key, value in raw.items():
             where = dotted(path, key)
@@ -141,20 +141,20 @@ def _found(raw: object, path: str = "", parent: str = "") -> Iterator[tuple[str,
                 yield where, f"a key of AllenNLP; {advice}"
             elif key == "type" and (advice := _TYPES.get(str(value))) and not registered(value):
                 yield where, f"a name of AllenNLP; {advice}"
-            yield from _found(value, where, key)
+            yield from _replacements(value, where, key)
 
 
-def _advice(held: Mapping[str, Any], key: str, parent: str) -> str | None:
-    if key == "scalar_mix_parameters" and held.get("type") == "elmo_token_embedder":
+def _advice(block: Mapping[str, Any], key: str, parent: str) -> str | None:
+    if key == "scalar_mix_parameters" and block.get("type") == "elmo_token_embedder":
         return "use `mix`: {type: 'scalar_mix', scalar_mix_parameters: [...]}"
-    if key in ("options_file", "weight_file") and str(held[key]).startswith("http"):
+    if key in ("options_file", "weight_file") and str(block[key]).startswith("http"):
         return "use `bilm`: 'original' or another name, or the folder of both files"
-    if key in ("initializer", "regularizer") and "regexes" in _object(held[key]):
+    if key in ("initializer", "regularizer") and "regexes" in _object(block[key]):
         return _RULES
-    if key == "num_layers" and parent == "output_layer" and "output_dims" in held:
+    if key == "num_layers" and parent == "output_layer" and "output_dims" in block:
         return "remove it: `output_dims` has a number for each layer"
     advice = _ANYWHERE.get(key) or _UNDER.get(parent, {}).get(key)
-    return None if advice is None or _has(held.get("type"), key) else advice
+    return None if advice is None or _has(block.get("type"), key) else advice
 
 
 def _object(value: object) -> Mapping[str, Any]:
@@ -162,6 +162,6 @@ def _object(value: object) -> Mapping[str, Any]:
 
 
 def _has(name: object, key: str) -> bool:
-    """Tell whether a registered class takes a key; blocks do not tell of which family they are."""
-    named = registered(name) if isinstance(name, str) else []
-    return any(key in parameters(member) for member in named)
+    """Return whether a class of this name, in any family, accepts a key."""
+    classes = registered(name) if isinstance(name, str) else []
+    return any(key in parameters(member) for member in classes)

@@ -1,4 +1,4 @@
-"""What a configuration may say: the families, their members, and the keys of each."""
+"""List the families, members and keys of configurations, as tables and as JSON Schema."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class UnknownNameError(ElmoFrameworkError):
 
 @dataclass(frozen=True)
 class KeyRow:
-    """One key: what it takes, its default as JSON (or "required"), what it means."""
+    """One key with its type, its default as JSON (or "required") and its description."""
 
     key: str
     type: str
@@ -45,15 +45,15 @@ class KeyRow:
 
 
 def find_family(name: str) -> type[Component]:
-    """Return a family, or a class that stands alone, by its name in either form.
+    """Return a direct subclass of `Registrable` by its class name or that in snake case.
 
     Raises:
         UnknownNameError: there is none.
     """
-    known, asked = families(), snake_case(name)
-    if asked not in known:
-        raise UnknownNameError(f"{name!r} is no family; {allowed(asked, known)}")
-    return known[asked]
+    by_name, key = families(), snake_case(name)
+    if key not in by_name:
+        raise UnknownNameError(f"unknown component family {name!r}; {allowed(key, by_name)}")
+    return by_name[key]
 
 
 def find_member(family: type[Component], name: str) -> type[Component]:
@@ -62,15 +62,15 @@ def find_member(family: type[Component], name: str) -> type[Component]:
     Raises:
         UnknownNameError: there is none.
     """
-    known = members(family)
-    if name not in known:
-        message = f"{name!r} is no {snake_case(family.__name__)}; {allowed(name, known)}"
+    by_name = members(family)
+    if name not in by_name:
+        message = f"unknown {snake_case(family.__name__)} {name!r}; {allowed(name, by_name)}"
         raise UnknownNameError(message)
-    return known[name]
+    return by_name[name]
 
 
 def describe(component: type) -> list[KeyRow]:
-    """Return a row for each key; those of a dataclass of options follow it as `key.option`."""
+    """Return one row per key; the options of a dataclass follow it as `key.option`."""
     return list(_rows(component))
 
 
@@ -80,24 +80,27 @@ def summary(component: type) -> str:
 
 
 def explanation(component: type) -> str:
-    """Return the docstring without what it says about parameters and attributes."""
+    """Return the docstring up to `Args:` or `Attributes:`."""
     return re.split(r"^(?:Args|Attributes):\n", _docstring(component), flags=re.MULTILINE)[
         0
     ].strip()
 
 
 def supplied(component: type) -> dict[str, str]:
-    """Return what the framework supplies, never a configuration: the meaning by name."""
+    """Return the descriptions of the parameters that the framework supplies, by name."""
     text = documented(component)
-    held = parameters(component).values()
-    return {each.name: text.get(each.name, "") for each in held if each.supply is not None}
+    return {
+        parameter.name: text.get(parameter.name, "")
+        for parameter in parameters(component).values()
+        if parameter.supply is not None
+    }
 
 
 def documented(component: type) -> dict[str, str]:
-    """Return what `Args:` (or `Attributes:`) says about each parameter, here or in a base class."""
+    """Return the descriptions in `Args:` or `Attributes:`, also of base classes, by name."""
     entries: dict[str, str] = {}
-    for each in reversed(component.__mro__):
-        entries |= _entries(_docstring(each))
+    for base in reversed(component.__mro__):
+        entries |= _entries(_docstring(base))
     return entries
 
 
@@ -105,7 +108,7 @@ def _entries(docstring: str) -> dict[str, str]:
     pattern = r"^(?:Args|Attributes):\n((?:[ ].*\n?|\n)*)"
     sections = re.findall(pattern, docstring, re.MULTILINE)
     entries = re.findall(r"^ {4}(\w+): (.*(?:\n {5,}.*)*)", "\n".join(sections), re.MULTILINE)
-    return {name: " ".join(said.split()) for name, said in entries}
+    return {name: " ".join(text.split()) for name, text in entries}
 
 
 def _docstring(component: type) -> str:
@@ -141,7 +144,7 @@ def schema(family: type[Component]) -> dict[str, Any]:
 
 
 class _Writer:
-    """Collects one definition for each family and each dataclass of options."""
+    """Collects the definitions of families and dataclasses of options."""
 
     def __init__(self) -> None:
         self.definitions: dict[str, Any] = {}
@@ -171,18 +174,18 @@ class _Writer:
     def _reference(self, cls: type) -> dict[str, Any]:
         name = f"{cls.__module__}.{cls.__qualname__}"
         if name not in self.definitions:
-            self.definitions[name] = {}  # stands for itself while it is written
+            self.definitions[name] = {}  # placeholder, for recursive definitions
             is_component = issubclass(cls, Component)
             self.definitions[name] = self._family(cls) if is_component else self._object(cls)
         return {"$ref": f"#/$defs/{name}"}
 
     def _family(self, family: type[Component]) -> dict[str, Any]:
-        named, default = members(family), default_member(family)
-        if not named and default is not None:
+        classes, default = members(family), default_member(family)
+        if not classes and default is not None:
             return self._object(default[1])
-        objects = [self._member(name, cls, (name, cls) == default) for name, cls in named.items()]
-        bare = [name for name, cls in named.items() if not _required(cls)]
-        return {"oneOf": [*objects, {"enum": bare}] if bare else objects}
+        objects = [self._member(name, cls, (name, cls) == default) for name, cls in classes.items()]
+        names = [name for name, cls in classes.items() if not _required(cls)]
+        return {"oneOf": [*objects, {"enum": names}] if names else objects}
 
     def _member(self, name: str, cls: type[Component], is_default: bool) -> dict[str, Any]:
         written = self._object(cls)

@@ -1,4 +1,4 @@
-"""From a file to JSON types: jsonnet, external variables, overrides."""
+"""Load configurations: jsonnet, external variables and overrides."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from elmo_framework.errors import (
     shown,
 )
 
-_MOST_LINES = 20
+_MAX_ERROR_LINES = 20
 
 
 @dataclass(frozen=True)
@@ -33,9 +33,9 @@ class Config:
     """A configuration before it is checked.
 
     Attributes:
-        raw: its value, overrides applied.
+        raw: JSON types, with overrides applied.
         source: the file, for messages.
-        text: the file as it was found.
+        text: the content of the file.
         files: the file and those that it imports.
     """
 
@@ -52,15 +52,15 @@ class Config:
         overrides: Sequence[str] = (),
         external_variables: Mapping[str, str] | None = None,
     ) -> Config:
-        """Read a jsonnet or JSON file and change it.
+        """Read a jsonnet or JSON file and apply overrides.
 
         Args:
             path: the file; its imports are relative to it.
             overrides: `dotted.key=VALUE`, or an object whose keys may be dotted; in order.
-            external_variables: what `std.extVar` gives, before the environment's variables.
+            external_variables: for `std.extVar`, with precedence over environment variables.
 
         Raises:
-            ConfigError: it cannot be read or evaluated, or an override touches nothing.
+            ConfigError: it cannot be read or evaluated, or an override matches no key.
         """
         source, text = str(path), _read(Path(path))
         variables = _encodable({**os.environ, **(external_variables or {})})
@@ -81,13 +81,13 @@ class Config:
         """The modules to import before the configuration is checked.
 
         Raises:
-            ConfigError: the key `plugins` holds something else than names.
+            ConfigError: the key `plugins` is not a list of names.
         """
-        named = self.raw.get("plugins", [])
-        if not (isinstance(named, list) and all(isinstance(name, str) for name in named)):
-            message = f"expected a list of names of modules, not {shown(named)}"
+        modules = self.raw.get("plugins", [])
+        if not (isinstance(modules, list) and all(isinstance(name, str) for name in modules)):
+            message = f"expected a list of module names, not {shown(modules)}"
             raise ConfigError(self.source, [Problem("plugins", message)])
-        return named
+        return modules
 
 
 def _read(path: Path) -> str:
@@ -97,26 +97,21 @@ def _read(path: Path) -> str:
         line = error.object.count(b"\n", 0, error.start) + 1
         _refuse(f"{path}:{line}", f"is not UTF-8: byte {error.object[error.start]:#04x}")
     except IsADirectoryError:
-        _refuse(path, "is a folder; name a .jsonnet or .json file")
+        _refuse(path, "is a folder; pass a .jsonnet or .json file")
     except FileNotFoundError:
-        _refuse(path, f"there is no such file (looked for in {Path.cwd()})")
+        _refuse(path, f"file not found (in {Path.cwd()})")
     except OSError as error:
         _refuse(path, error.strerror or str(error))
 
 
 class _Importer:
-    """Reads what jsonnet imports, as jsonnet itself does, and lists the files."""
+    """Reads imports as jsonnet itself does, and records the files."""
 
     def __init__(self) -> None:
         self.files: list[Path] = []
 
     def __call__(self, folder: str, name: str) -> tuple[str, bytes]:
-        """Return the path and the content of a file.
-
-        Args:
-            folder: that of the importing file.
-            name: as it is written there.
-        """
+        """Return the path and the content of `name`, relative to the importing folder."""
         path = Path(folder, name)
         try:
             content = path.read_bytes()
@@ -136,18 +131,20 @@ def _evaluate(source: str, text: str, variables: Mapping[str, str], importer: _I
         )
         return json.loads(written)
     except (RuntimeError, UnicodeDecodeError) as error:
-        _refuse(source, _said_by_jsonnet(str(error)))
+        _refuse(source, _jsonnet_message(str(error)))
 
 
 def _refuse(where: Path | str, message: str) -> NoReturn:
     raise UnreadableConfigError(str(where), message) from None
 
 
-def _said_by_jsonnet(message: str) -> str:
-    """Keep what jsonnet says, as it names file, line and column; add what can be done."""
+def _jsonnet_message(message: str) -> str:
+    """Shorten the message of jsonnet, which has file, line and column; add the remedy."""
     lines = message.strip().expandtabs(4).splitlines()
-    if len(lines) > _MOST_LINES:
-        lines[_MOST_LINES:] = [f"    ... ({plural(len(lines) - _MOST_LINES, 'more line')})"]
+    if len(lines) > _MAX_ERROR_LINES:
+        lines[_MAX_ERROR_LINES:] = [
+            f"    ... ({plural(len(lines) - _MAX_ERROR_LINES, 'more line')})"
+        ]
     if missing := re.search(r"undefined external variable: (.*)", lines[0]):
         name = missing[1]
         lines[0] += f"; set it in the environment or by --ext-var {name}=VALUE"
@@ -155,7 +152,7 @@ def _said_by_jsonnet(message: str) -> str:
 
 
 def _encodable(variables: Mapping[str, str]) -> dict[str, str]:
-    """Leave out what jsonnet cannot take: variables of the environment that are not UTF-8."""
+    """Drop environment variables that are not UTF-8, which jsonnet rejects."""
     return {
         name: value
         for name, value in variables.items()
@@ -177,19 +174,18 @@ def with_overrides(
 ) -> dict[str, Any]:
     """Return a configuration with changes applied in order.
 
-    A last key that is not there is added; every key before it must be there. A string with a key
-    below it names a component, and becomes the object that means the same. An object replaces the
-    whole of what was at its key.
+    The last key may be new; every key before it must exist. A string on the way is the short form
+    of a component, and becomes `{type: STRING}`. An object replaces the previous value completely.
 
     Args:
         raw: the configuration.
         overrides: `dotted.key=VALUE`, VALUE being JSON or else a string; or an object of
             jsonnet whose keys may be dotted.
         source: the file of the configuration, for messages.
-        evaluate: makes JSON types of jsonnet.
+        evaluate: evaluates jsonnet to JSON types.
 
     Raises:
-        ConfigError: with every override that is malformed or touches nothing.
+        ConfigError: with every override that is malformed or matches no key.
     """
     changed = deepcopy(raw)
     problems: list[Problem] = []
@@ -227,12 +223,12 @@ def _value(text: str) -> Any:
 
 
 def _no_constant(name: str) -> NoReturn:
-    """Take NaN and Infinity as strings: they are not JSON."""
+    """Make NaN and Infinity strings: they are not JSON."""
     raise ValueError(name)
 
 
 def _finite(text: str) -> float:
-    """Take a number beyond the largest float, as 1e400, as a string too."""
+    """Make numbers beyond the largest float strings too, such as 1e400."""
     number = float(text)
     if math.isinf(number):
         raise ValueError(text)
@@ -241,34 +237,35 @@ def _finite(text: str) -> float:
 
 def _apply(raw: dict[str, Any], key: str, value: Any) -> None:
     if not _KEY.fullmatch(key):
-        raise _refusal(key, "is no dotted key such as trainer.num_epochs or callbacks[0].type")
+        raise _refusal(key, "not a dotted key such as trainer.num_epochs or callbacks[0].type")
     *parents, last = re.findall(r"[^.\[\]]+", key)
     node: Any = raw
     path = ""
     for parent in parents:
-        place = _place(node, parent, key, path, may_add=False)
-        if isinstance(node[place], str):
-            node[place] = {"type": node[place]}
-        node, path = node[place], dotted(path, place)
-    place = _place(node, last, key, path, may_add=True)
+        index = _index(node, parent, key, path, may_add=False)
+        if isinstance(node[index], str):
+            node[index] = {"type": node[index]}
+        node, path = node[index], dotted(path, index)
+    index = _index(node, last, key, path, may_add=True)
     if isinstance(node, dict):
         _warn_of_loss(key, node.get(last), value)
-    node[place] = value
+    node[index] = value
 
 
-def _place(node: Any, part: str, key: str, path: str, *, may_add: bool) -> str | int:
-    """Return where in `node` one part of a key points."""
+def _index(node: Any, part: str, key: str, path: str, *, may_add: bool) -> str | int:
+    """Return the key or index in `node` that one part of a dotted key means."""
     here = path or "the configuration"
     match node:
         case dict() if may_add or part in node:
             return part
         case dict():
-            whole = f" To add it, give all of it: {dotted(path, part)}={{...}}"
-            raise _refusal(key, f"{here} has no key {part!r}; {allowed(part, node)}{whole}")
+            advice = f" To add it, pass a whole object: {dotted(path, part)}={{...}}"
+            raise _refusal(key, f"{here} has no key {part!r}; {allowed(part, node)}{advice}")
         case list() if part.isdecimal() and int(part) < len(node):
             return int(part)
         case list():
-            raise _refusal(key, f"{here} is a list of {len(node)}, from 0; it has no item {part!r}")
+            items = plural(len(node), "item")
+            raise _refusal(key, f"{here} is a list of {items}, numbered from 0; no item {part!r}")
         case _:
             raise _refusal(key, f"{here} is {shown(node)}, which has no keys")
 
@@ -279,7 +276,7 @@ def _warn_of_loss(key: str, old: object, new: object) -> None:
         and isinstance(new, dict)
         and (lost := sorted(old.keys() - new.keys()))
     ):
-        message = "--overrides: %s is replaced as a whole, which drops %s; dotted keys drop nothing"
+        message = "--overrides: replacing %s drops %s; use dotted keys to change single keys"
         logger.warning(message, key, ", ".join(lost))
 
 

@@ -1,4 +1,4 @@
-"""From a configuration to objects, in two steps: `parse` checks all of it, `Lazy.build` builds."""
+"""Check a configuration against constructors: `parse` returns a `Lazy` that can be built."""
 
 from __future__ import annotations
 
@@ -31,52 +31,48 @@ ComponentT = TypeVar("ComponentT", bound=Component)
 
 @dataclass(frozen=True)
 class ParseResult(Generic[ComponentT]):
-    """What `check` found out about a configuration.
+    """Result of `check`.
 
     Attributes:
-        source: the file it came from.
-        component: what it describes; where a problem is, a part is missing or None.
-        problems: everything that is wrong, each at its dotted path.
+        source: the file of the configuration.
+        component: the checked component; parts with problems are missing or None.
+        problems: all problems, each at its dotted path.
     """
 
     source: str
     component: Lazy[ComponentT] | None
     problems: tuple[Problem, ...]
 
-    def required(self) -> Lazy[ComponentT]:
-        """Return the component.
-
-        Raises:
-            ConfigError: there are problems.
-        """
+    def unwrap(self) -> Lazy[ComponentT]:
+        """Return the component, or raise ConfigError if there are problems."""
         if self.component is None or self.problems:
             raise ConfigError(self.source, self.problems)
         return self.component
 
 
 def parse(family: type[ComponentT], raw: object, *, source: str) -> Lazy[ComponentT]:
-    """Check a whole configuration against the constructors that it names.
+    """Check a whole configuration against the constructors of its components.
 
     Args:
-        family: what the top of the configuration describes.
+        family: the type of the top-level component.
         raw: the configuration, as JSON types.
-        source: the file it came from, for messages.
+        source: the file of the configuration, for messages.
 
     Raises:
         ConfigError: with every problem, each at its dotted path.
     """
-    return check(family, raw, source=source).required()
+    return check(family, raw, source=source).unwrap()
 
 
 def check(family: type[ComponentT], raw: object, *, source: str) -> ParseResult[ComponentT]:
-    """Check as `parse` does, and return what could be read even where there are problems."""
+    """Check as `parse` does, but return the problems along with the parts that are valid."""
     parser = _Parser(source)
     component = parser.value(ComponentType(get_origin(family) or family, is_lazy=True), raw, "")
     return ParseResult(source, component, tuple(parser.problems))
 
 
 class _Parser:
-    """Walks a configuration and its signatures together; notes problems and goes on."""
+    """Walks a configuration and its signatures together, and collects all problems."""
 
     def __init__(self, source: str) -> None:
         self.source = source
@@ -120,9 +116,9 @@ class _Parser:
         self._note(path, f"expected {shape}, not {shown(raw)}")
         return None
 
-    def _options(self, factory: type, given: Mapping[str, Any], path: str) -> Any:
+    def _options(self, factory: type, raw: Mapping[str, Any], path: str) -> Any:
         num_problems = len(self.problems)
-        arguments = self._arguments(factory, given, path)
+        arguments = self._arguments(factory, raw, path)
         if len(self.problems) > num_problems:
             return None
         try:
@@ -132,13 +128,13 @@ class _Parser:
             return None
 
     def _component(
-        self, shape: ComponentType, given: Mapping[str, Any], path: str
+        self, shape: ComponentType, raw: Mapping[str, Any], path: str
     ) -> Lazy[Any] | None:
-        chosen = self._choose(shape.family, given, path)
-        if chosen is None:
+        member = self._find_member(shape.family, raw, path)
+        if member is None:
             return None
-        name, factory = chosen
-        rest = {key: given[key] for key in given if key != "type" or name is None}
+        name, factory = member
+        rest = {key: raw[key] for key in raw if key != "type" or name is None}
         return Lazy(
             factory,
             name,
@@ -149,40 +145,40 @@ class _Parser:
             is_kept=shape.is_lazy,
         )
 
-    def _choose(
-        self, family: type[Component], given: Mapping[str, Any], path: str
+    def _find_member(
+        self, family: type[Component], raw: Mapping[str, Any], path: str
     ) -> tuple[str | None, type[Component]] | None:
-        named, default = members(family), default_member(family)
-        name = given.get("type")
-        if default is not None and ("type" not in given or not named):
+        classes, default = members(family), default_member(family)
+        name = raw.get("type")
+        if default is not None and ("type" not in raw or not classes):
             return default
-        if isinstance(name, str) and name in named:
-            return name, named[name]
-        self._note(dotted(path, "type"), _no_member(family, given, named))
+        if isinstance(name, str) and name in classes:
+            return name, classes[name]
+        self._note(dotted(path, "type"), _unknown_type(family, raw, classes))
         return None
 
-    def _arguments(self, factory: type, given: Mapping[str, Any], path: str) -> dict[str, Any]:
-        self._check_keys(factory, given, path)
+    def _arguments(self, factory: type, raw: Mapping[str, Any], path: str) -> dict[str, Any]:
+        self._check_keys(factory, raw, path)
         arguments = {}
         for parameter in configurable(factory):
             name, default = parameter.name, parameter.default
-            if name in given:
-                arguments[name] = self.value(parameter.shape, given[name], dotted(path, name))
+            if name in raw:
+                arguments[name] = self.value(parameter.shape, raw[name], dotted(path, name))
             elif isinstance(default, Default):
                 arguments[name] = self.value(parameter.shape, default.raw, dotted(path, name))
             elif parameter.is_required:
                 self._require(factory, parameter, path)
         return arguments
 
-    def _check_keys(self, factory: type, given: Mapping[str, Any], path: str) -> None:
-        known = {parameter.name for parameter in configurable(factory)}
-        for key in given:
-            where = dotted(path, key)
-            if key in parameters(factory) and key not in known:
-                message = f"is given to {factory.__qualname__} by the framework; remove it"
-                self._note(where, message)
-            elif key not in known:
-                self._note(where, f"is no key of {factory.__qualname__}; {allowed(key, known)}")
+    def _check_keys(self, factory: type, raw: Mapping[str, Any], path: str) -> None:
+        keys = {parameter.name for parameter in configurable(factory)}
+        for key in raw:
+            if key in parameters(factory) and key not in keys:
+                message = f"is supplied to {factory.__qualname__} by the framework; remove it"
+                self._note(dotted(path, key), message)
+            elif key not in keys:
+                message = f"unknown key of {factory.__qualname__}; {allowed(key, keys)}"
+                self._note(dotted(path, key), message)
 
     def _require(self, factory: type, parameter: Parameter, path: str) -> None:
         message = f"is required by {factory.__qualname__} ({parameter.shape})"
@@ -192,10 +188,12 @@ class _Parser:
         self.problems.append(Problem(path, message))
 
 
-def _no_member(family: type[Component], given: Mapping[str, Any], named: Mapping[str, Any]) -> str:
-    name = given.get("type")
-    said = f"{shown(name)} is no {family.__name__}" if "type" in given else "is missing"
-    message = f"{said}; {allowed(str(name), named)}"
-    if isinstance(name, str) and family not in named.values():
-        message += " A plugin registers others: name it in `plugins` or by --include-package"
+def _unknown_type(
+    family: type[Component], raw: Mapping[str, Any], classes: Mapping[str, Any]
+) -> str:
+    name = raw.get("type")
+    problem = f"unknown {family.__name__} {shown(name)}" if "type" in raw else "is missing"
+    message = f"{problem}; {allowed(str(name), classes)}"
+    if isinstance(name, str) and family not in classes.values():
+        message += " For a plugin, add it to `plugins` or pass --include-package"
     return message

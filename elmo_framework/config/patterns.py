@@ -1,4 +1,4 @@
-"""Regular expressions over the names of parameters, as a configuration writes them."""
+"""Regular expressions over parameter names, as in `initializer` and `no_grad`."""
 
 from __future__ import annotations
 
@@ -25,17 +25,17 @@ def _compiled(pattern: str) -> str:
 Regex: TypeAlias = Annotated[
     str, AfterValidator(_compiled), WithJsonSchema({"type": "string", "format": "regex"})
 ]
-"""Found anywhere in a name, as by `re.search`."""
+"""Matches anywhere in a name, as `re.search` does."""
 
 
 def no_match(pattern: str, names: Sequence[str]) -> str:
-    """Say that a pattern is found in no parameter's name, and which names are near it."""
+    """Return the message for a pattern that matches no parameter, with the nearest names."""
     near = ", ".join(repr(name) for name in nearest(pattern, names))
     return f"{pattern!r} matches no parameter's name; the nearest are {near}"
 
 
 def nearest(pattern: str, names: Iterable[str]) -> list[str]:
-    """Return the names that are most like a pattern, the nearest first."""
+    """Return the names most similar to a pattern, the nearest first."""
     text = re.sub(r"[^\w.]|\.(?=[*+?])", "", pattern)
-    by_likeness = sorted(names, key=lambda name: -SequenceMatcher(None, text, name).ratio())
-    return by_likeness[:_NUM_NEAREST]
+    by_similarity = sorted(names, key=lambda name: -SequenceMatcher(None, text, name).ratio())
+    return by_similarity[:_NUM_NEAREST]

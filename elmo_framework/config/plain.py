@@ -1,4 +1,4 @@
-"""Plain values between JSON and Python, by pydantic; its complaints in our words."""
+"""Convert plain values between JSON and Python with pydantic, and rephrase its errors."""
 
 from __future__ import annotations
 
@@ -23,20 +23,20 @@ from elmo_framework.errors import Problem, dotted, shown
 
 
 def adapter(hint: Any) -> TypeAdapter[Any]:
-    """Return what checks and writes values of a type.
+    """Return the pydantic adapter of a type.
 
     Raises:
         TypeError: no configuration can hold such a value.
     """
     try:
-        return TypeAdapter(replaced(hint, Path, _NamedPath))
+        return TypeAdapter(replaced(hint, Path, _NonEmptyPath))
     except PydanticSchemaGenerationError as error:
         advice = "let it inherit Registrable, or mark the parameter Injected"
-        raise TypeError(f"{show(hint)} is nothing a config can say: {advice}") from error
+        raise TypeError(f"{show(hint)} cannot be written in a config: {advice}") from error
 
 
 def read(hint: Any, raw: object) -> Any:
-    """Turn JSON into a plain value, strictly: `1` is a float and `"x"` a Path, `"1"` no number.
+    """Turn JSON into a plain value, strictly: `1` may be a float, `"x"` a Path, but `"1"` no int.
 
     Raises:
         ValidationError: see `problems`.
@@ -55,7 +55,7 @@ def json_schema(hint: Any) -> dict[str, Any]:
 
 
 def problems(error: ValidationError, raw: object, path: str) -> list[Problem]:
-    """List what pydantic refused, one problem for each path of the configuration."""
+    """Return one problem for each path that pydantic rejected."""
     reasons: dict[str, list[ErrorDetails]] = {}
     for detail in error.errors(include_url=False):
         where = dotted(path, *_keys(detail, raw))
@@ -63,13 +63,13 @@ def problems(error: ValidationError, raw: object, path: str) -> list[Problem]:
     return [Problem(where, _either(details)) for where, details in reasons.items()]
 
 
-def _refuse_empty(given: object) -> object:
-    if given == "":
+def _refuse_empty(value: object) -> object:
+    if value == "":
         raise PydanticCustomError("empty_path", "Input should be a path that is not empty")
-    return given
+    return value
 
 
-_NamedPath = Annotated[
+_NonEmptyPath = Annotated[
     Path,
     BeforeValidator(_refuse_empty),
     WithJsonSchema({"type": "string", "format": "path", "minLength": 1}),
@@ -77,7 +77,7 @@ _NamedPath = Annotated[
 
 
 def _with_one_number_type(raw: object) -> object:
-    """Write 3.0 as 3: jsonnet has one type of number, and JSON Schema calls both integers."""
+    """Convert 3.0 to 3: jsonnet has one type of number, and JSON Schema calls both integers."""
     match raw:
         case float() if raw.is_integer():
             return int(raw)
@@ -89,27 +89,27 @@ def _with_one_number_type(raw: object) -> object:
 
 
 def _keys(detail: ErrorDetails, raw: Any) -> Iterator[int | str]:
-    """Keep the keys of `raw`; leave out what pydantic adds, as the members of a union."""
+    """Yield the keys of `raw` in a location, without what pydantic adds for members of a union."""
     for key in detail["loc"]:
-        held = dict(enumerate(raw)) if isinstance(raw, list) else raw
-        if isinstance(held, dict) and key in held:
+        mapping = dict(enumerate(raw)) if isinstance(raw, list) else raw
+        if isinstance(mapping, dict) and key in mapping:
             yield key
-            raw = held[key]
+            raw = mapping[key]
     if detail["type"] == "missing":
         yield detail["loc"][-1]
 
 
 def _either(details: list[ErrorDetails]) -> str:
-    """Join what the members of a union say against one value, which stands at the end."""
+    """Join the messages of the members of a union, followed by the rejected value."""
     if details[0]["type"] == "missing":
         return "is required"
     first, *others = dict.fromkeys(detail["msg"] for detail in details)
     parts = [first, *(other.removeprefix("Input should be ") for other in others)]
-    given = details[0]["input"]
-    return f"{' or '.join(parts)}, not {shown(given)}{_nearest(given, parts)}"
+    value = details[0]["input"]
+    return f"{' or '.join(parts)}, not {shown(value)}{_nearest(value, parts)}"
 
 
-def _nearest(given: object, parts: list[str]) -> str:
-    named = re.findall(r"'([^']+)'", " ".join(parts)) if isinstance(given, str) else []
-    near = difflib.get_close_matches(str(given), named, n=1)
+def _nearest(value: object, parts: list[str]) -> str:
+    choices = re.findall(r"'([^']+)'", " ".join(parts)) if isinstance(value, str) else []
+    near = difflib.get_close_matches(str(value), choices, n=1)
     return f". Did you mean {near[0]!r}?" if near else ""

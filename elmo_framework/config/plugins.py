@@ -1,4 +1,4 @@
-"""Modules outside the package that register components of their own."""
+"""Import plugins: modules outside the package that register components."""
 
 from __future__ import annotations
 
@@ -29,16 +29,15 @@ _GROUP = "elmo_framework.plugins"
 def load_plugins(names: Iterable[str], *, asked_by: str = "plugins") -> None:
     """Import the plugins of installed packages, and modules by name.
 
-    Modules are looked for in the current folder too, last; it stays on `sys.path`, for what they
-    import later. Without names it is not looked into.
+    With names, the current folder is appended to `sys.path`, also for later imports of the modules.
 
     Args:
         names: the modules.
-        asked_by: who names them, for messages: a flag, a key of a config, a run.
+        asked_by: the origin of the names for messages: a flag, a config key, a run.
 
     Raises:
-        PluginError: a module is not there, or fails; the message holds its own traceback. Or an
-            installed package and a file in the current folder both have its name.
+        PluginError: a module is missing, or fails; the message has its traceback. Or an installed
+            package and a file in the current folder have the same name.
     """
     for entry in installed_entries():
         _import(entry.module, asked_by=_installed(entry))
@@ -49,54 +48,50 @@ def load_plugins(names: Iterable[str], *, asked_by: str = "plugins") -> None:
         _import(name, asked_by=asked_by)
 
 
-def named_plugins(written: object, *, source: Path) -> list[str]:
-    """Return the plugins that a file of a run or of a biLM names.
+def named_plugins(modules: object, *, source: Path) -> list[str]:
+    """Check the plugins listed in a file of a run or a biLM.
 
-    Such a folder may come from someone else. So it does not bring its own code along: none of the
-    modules lies in it.
+    Such a folder may come from someone else, so modules inside it are not trusted.
 
     Args:
-        written: the value of `plugins` in the file.
+        modules: the value of `plugins` in the file.
         source: the file.
 
     Raises:
-        PluginError: it is no list of names, or a module is in the folder of the file and has not
-            been imported yet.
+        PluginError: it is not a list of names, or a module is in the folder of the file and has
+            not been imported yet.
     """
-    if not (isinstance(written, list) and all(isinstance(name, str) for name in written)):
-        raise PluginError(f"{source}: plugins is {shown(written)}; expected a list of strings")
+    if not (isinstance(modules, list) and all(isinstance(name, str) for name in modules)):
+        raise PluginError(f"{source}: plugins is {shown(modules)}; expected a list of strings")
     folder = source.parent.resolve()
-    for name in written:
+    for name in modules:
         for path in plugin_paths(name) if name not in sys.modules else ():
             if path.resolve().is_relative_to(folder):
                 raise PluginError(
-                    f"{source}: the plugin {name!r} would be imported from {path}, beside the "
-                    f"file that names it; pass --include-package {name} if you trust it"
+                    f"{source}: the plugin {name!r} would be imported from {path}, next to the "
+                    f"file that lists it; pass --include-package {name} if you trust it"
                 )
-    return written
+    return modules
 
 
 def plugin_paths(name: str) -> list[Path]:
-    """Return the file of a module, or the folder of a package, by its name; nothing is imported.
+    """Return the file of a module, or the folder of a package, without importing it.
 
-    Modules are looked for as in `load_plugins`. None is returned for one that is not there.
+    Searches as `load_plugins` does; the result is empty if the module is missing.
     """
     specs = _specs(name, [*sys.path, current_folder()])
     if not specs:
         return []
-    places = specs[-1].submodule_search_locations or (specs[-1].origin,)
-    return [Path(place) for place in places if place]
+    locations = specs[-1].submodule_search_locations or (specs[-1].origin,)
+    return [Path(location) for location in locations if location]
 
 
 def installed_entries() -> list[EntryPoint]:
-    """Return the plugins of installed packages.
-
-    What lies in the current folder is not installed, even where modules may be imported from it.
-    """
+    """Return the plugins of installed packages, without the current folder."""
     entries = dict[tuple[str, str], EntryPoint]()
     for package in distributions(path=installed_places()):
         for entry in package.entry_points.select(group=_GROUP):
-            entries.setdefault((package.name, entry.name), entry)  # of two versions the first
+            entries.setdefault((package.name, entry.name), entry)  # the first of two versions
     return [*entries.values()]
 
 
@@ -106,11 +101,11 @@ def _installed(entry: EntryPoint) -> str:
 
 def _require_module_name(name: str, asked_by: str) -> None:
     if not all(part.isidentifier() for part in name.split(".")):
-        raise PluginError(f"{asked_by}: {name!r} is no name of a module, such as my_plugin.heads")
+        raise PluginError(f"{asked_by}: {name!r} is not a module name such as my_plugin.heads")
 
 
 def _require_one_place(name: str, asked_by: str) -> None:
-    """Refuse a name that means one module in the current folder and another elsewhere."""
+    """Raise PluginError for a name with one module in the current folder and one elsewhere."""
     here, top = _file_here(name), name.partition(".")[0]
     if here is None:
         return
@@ -124,24 +119,24 @@ def _require_one_place(name: str, asked_by: str) -> None:
 
 
 def _file_here(name: str) -> str | None:
-    """Return the file of the current folder that a dotted name leads to first, if any."""
+    """Return the first file that a dotted name means in the current folder, if any."""
     specs = _specs(name, [current_folder()])
     # A folder without __init__.py has no file.
     return next((spec.origin for spec in specs if spec.origin is not None), None)
 
 
-def _specs(name: str, places: Sequence[str]) -> list[ModuleSpec]:
-    """Return where a module and the packages above it are, outermost first; none if it is missing.
+def _specs(name: str, locations: Sequence[str]) -> list[ModuleSpec]:
+    """Return the specs of a module and its parent packages, outermost first; none if missing.
 
-    Nothing is imported: `importlib.util.find_spec` imports the package of a module.
+    Unlike `importlib.util.find_spec`, this does not import the parent packages.
     """
     specs = list[ModuleSpec]()
     for part in name.split("."):
-        spec = PathFinder.find_spec(part, places)
+        spec = PathFinder.find_spec(part, locations)
         if spec is None:
             return []
         specs.append(spec)
-        places = spec.submodule_search_locations or []
+        locations = spec.submodule_search_locations or []
     return specs
 
 
@@ -156,8 +151,9 @@ def _import(name: str, *, asked_by: str) -> None:
     except Exception as error:
         if isinstance(error, ModuleNotFoundError) and _is_part(error.name, name):
             raise PluginError(_missing(error.name, name, asked_by)) from None
-        shown = "".join(traceback.format_exception(error.with_traceback(_of_plugin(error))))
-        raise PluginError(f"{asked_by}: the plugin {name!r} fails\n{shown.rstrip()}") from error
+        lines = traceback.format_exception(error.with_traceback(_plugin_traceback(error)))
+        message = f"{asked_by}: the plugin {name!r} fails\n{''.join(lines).rstrip()}"
+        raise PluginError(message) from error
 
 
 def _is_part(missing: str | None, name: str) -> bool:
@@ -169,17 +165,17 @@ def _missing(missing: str | None, name: str, asked_by: str) -> str:
     near = difflib.get_close_matches(str(missing), here, n=1)
     hint = f" Did you mean {near[0]!r}?" if near else ""
     return (
-        f"{asked_by}: there is no module {missing!r} for the plugin {name!r}, neither installed "
+        f"{asked_by}: no module named {missing!r} for the plugin {name!r}, neither installed "
         f"nor in {Path.cwd()}.{hint}"
     )
 
 
-def _of_plugin(error: Exception) -> TracebackType | None:
-    """Return the part of a traceback that begins in the plugin."""
-    found = error.__traceback__
-    while found and _is_ours(found.tb_frame.f_code.co_filename):
-        found = found.tb_next
-    return found
+def _plugin_traceback(error: Exception) -> TracebackType | None:
+    """Return the part of a traceback that starts in the plugin."""
+    trace = error.__traceback__
+    while trace and _is_ours(trace.tb_frame.f_code.co_filename):
+        trace = trace.tb_next
+    return trace
 
 
 def _is_ours(filename: str) -> bool:
@@ -193,10 +189,10 @@ def leave_current_folder() -> None:
 
 
 def append_current_folder() -> None:
-    """Let modules that are nowhere else be imported from the current folder, also later on.
+    """Append the current folder to `sys.path`, for modules that are nowhere else.
 
-    Python looks for a namespace package, which has no `__init__.py`, last of all: a module of its
-    name in the current folder wins.
+    Python searches for namespace packages, without `__init__.py`, last: a module of the same name
+    in the current folder takes precedence over them.
     """
     if current_folder() not in sys.path:
         sys.path.append(current_folder())
@@ -208,7 +204,7 @@ def installed_places() -> list[str]:
 
 
 def current_folder() -> str:
-    """Return the absolute path of the current folder; an empty one if that has been removed."""
+    """Return the absolute path of the current folder, or "" if it has been removed."""
     try:
         return os.getcwd()  # noqa: PTH109 - pathlib may not have been loaded
     except FileNotFoundError:
@@ -216,7 +212,7 @@ def current_folder() -> str:
 
 
 Packages: TypeAlias = dict[str, dict[str, Any]]
-"""By the name of a package its `version` and the `modules` of it that are plugins."""
+"""Maps the name of a package to its `version` and its `modules` that are plugins."""
 
 
 def plugin_packages(modules: Iterable[str]) -> Packages:
@@ -229,33 +225,33 @@ def plugin_packages(modules: Iterable[str]) -> Packages:
 
 
 def packages_of(modules: Iterable[str]) -> Packages:
-    """Return the installed packages that modules belong to; those in a mere folder have none."""
-    named = list(modules)
-    installed = packages_distributions() if named else {}
-    found: dict[str, set[str]] = {}
-    for module in named:
+    """Return the installed packages of modules; a module in a plain folder has none."""
+    names = list(modules)
+    installed = packages_distributions() if names else {}
+    by_package: dict[str, set[str]] = {}
+    for module in names:
         for package in installed.get(module.partition(".")[0], []):
-            found.setdefault(package, set()).add(module)
-    return _described(found)
+            by_package.setdefault(package, set()).add(module)
+    return _described(by_package)
 
 
-def _described(found: Mapping[str, set[str]]) -> Packages:
+def _described(by_package: Mapping[str, set[str]]) -> Packages:
     return {
         name: {"version": version(name), "modules": sorted(modules)}
-        for name, modules in sorted(found.items())
+        for name, modules in sorted(by_package.items())
     }
 
 
 @contextmanager
 def naming_packages(recorded: Any, *, needed_by: str) -> Iterator[None]:
-    """Add to an error about a plugin or an unknown name the packages that are not installed.
+    """Add the packages that are not installed to errors about plugins and unknown names.
 
     Args:
-        recorded: what `plugin_packages` returned when a run or a biLM was written, read from JSON.
+        recorded: the result of `plugin_packages` when a run or a biLM was written, from JSON.
         needed_by: the run or the biLM, for the message.
 
     Raises:
-        PluginError: instead of a `PluginError` or `ConfigError` where packages are missing.
+        PluginError: in place of a `PluginError` or `ConfigError`, if packages are missing.
     """
     try:
         yield
@@ -263,15 +259,15 @@ def naming_packages(recorded: Any, *, needed_by: str) -> Iterator[None]:
         missing = dict(_missing_packages(recorded))
         if not missing:
             raise
-        listed = ", ".join(f"{name} (modules: {held})" for name, held in missing.items())
+        packages = ", ".join(f"{name} (modules: {modules})" for name, modules in missing.items())
         raise PluginError(
             f"{error}\n{needed_by} was made with plugins of packages that are not installed here: "
-            f"{listed}; install them: pip install {' '.join(missing)}"
+            f"{packages}; install them: pip install {' '.join(missing)}"
         ) from error
 
 
 def _missing_packages(recorded: Any) -> Iterator[tuple[str, str]]:
-    """Yield each recorded package that is not installed, with its version, and its modules."""
+    """Yield `NAME==VERSION` and the modules of recorded packages that are not installed."""
     for name, package in recorded.items() if isinstance(recorded, Mapping) else ():
         if not isinstance(package, Mapping) or _is_installed(name):
             continue

@@ -1,4 +1,4 @@
-"""A configuration with all its defaults written out, as a run keeps it."""
+"""Write checked configurations with all defaults, and rewrite their values and paths."""
 
 from __future__ import annotations
 
@@ -25,9 +25,9 @@ ValueT = TypeVar("ValueT")
 
 
 def filled(lazy: Lazy[Any]) -> dict[str, Any]:
-    """Return the configuration of `lazy` with every default written out.
+    """Return the configuration of `lazy` with all defaults.
 
-    It parses to the same component, whatever the defaults become later.
+    It parses to the same component even if the defaults change later.
     """
     written: dict[str, Any] = {} if lazy.name is None else {"type": lazy.name}
     for parameter in configurable(lazy.factory):
@@ -37,7 +37,7 @@ def filled(lazy: Lazy[Any]) -> dict[str, Any]:
 
 
 def as_json(shape: Shape, value: Any) -> Any:
-    """Write the value or the default of a parameter as JSON types."""
+    """Convert the value or the default of a parameter to JSON types."""
     match shape, value:
         case (_, None):
             written = None
@@ -46,11 +46,11 @@ def as_json(shape: Shape, value: Any) -> Any:
         case (OptionalType(item), _):
             written = as_json(item, value)
         case (ListType(item), _):
-            written = [as_json(item, held) for held in value]
+            written = [as_json(item, element) for element in value]
         case (LiteralType(items), _):
-            written = [as_json(item, held) for item, held in zip(items, value, strict=True)]
+            written = [as_json(item, element) for item, element in zip(items, value, strict=True)]
         case (DictType(item), _):
-            written = {key: as_json(item, held) for key, held in value.items()}
+            written = {key: as_json(item, element) for key, element in value.items()}
         case (PlainType(hint), _):
             written = plain.write(hint, value)
         case _:
@@ -60,21 +60,23 @@ def as_json(shape: Shape, value: Any) -> Any:
 
 def _options(shape: Shape, value: object) -> dict[str, Any]:
     assert isinstance(shape, OptionsType), shape
-    held = configurable(shape.factory)
-    return {option.name: as_json(option.shape, getattr(value, option.name)) for option in held}
+    return {
+        option.name: as_json(option.shape, getattr(value, option.name))
+        for option in configurable(shape.factory)
+    }
 
 
 def with_absolute_paths(value: ValueT) -> ValueT:
-    """Return a checked configuration whose paths mean the same in every working directory."""
+    """Return a checked configuration with absolute paths."""
     return cast(ValueT, _absolute(value))
 
 
 def with_arguments(value: ValueT, changes: Mapping[str, Mapping[str, Any]]) -> ValueT:
-    """Return a checked configuration with other arguments for some of its components.
+    """Return a checked configuration with changed arguments.
 
     Args:
         value: the configuration.
-        changes: arguments by their names, by the dotted path of the component.
+        changes: by the dotted path of the component, the arguments by name.
     """
     return cast(ValueT, _changed(value, changes))
 
@@ -103,20 +105,20 @@ def _absolute(value: Any) -> Any:
         case dict():
             return {key: _absolute(item) for key, item in value.items()}
         case _ if is_dataclass(value) and not isinstance(value, type):
-            held = {field.name: _absolute(getattr(value, field.name)) for field in fields(value)}
-            return replace(value, **held)
+            changes = {field.name: _absolute(getattr(value, field.name)) for field in fields(value)}
+            return replace(value, **changes)
         case _:
             return value
 
 
 @dataclass(frozen=True)
 class Leaf:
-    """One plain value that a configuration says.
+    """One plain value of a configuration.
 
     Attributes:
         path: its dotted path.
         hint: its type in the signature.
-        value: what it says; None where `null` or where it was refused.
+        value: None for `null` or if the value was rejected.
     """
 
     path: str
@@ -124,12 +126,12 @@ class Leaf:
     value: Any
 
     def paths(self) -> Iterator[Path]:
-        """Yield the paths that the value is or holds."""
+        """Yield the file paths in the value."""
         yield from _paths(self.value)
 
 
 def leaves(lazy: Lazy[Any]) -> Iterator[Leaf]:
-    """Yield what a configuration says, defaults of components included; also inside lazy parts."""
+    """Yield all plain values of a configuration, also inside lazy and default components."""
     for parameter in configurable(lazy.factory):
         if parameter.name in lazy.arguments:
             path = dotted(lazy.path, parameter.name)
@@ -142,21 +144,21 @@ def _leaves(shape: Shape, value: Any, path: str) -> Iterator[Leaf]:
     elif isinstance(shape, PlainType):
         yield Leaf(path, shape.hint, value)
     elif value is not None:
-        for inner, held, where in _held(shape, value, path):
-            yield from _leaves(inner, held, where)
+        for inner, element, inner_path in _elements(shape, value, path):
+            yield from _leaves(inner, element, inner_path)
 
 
-def _held(shape: Shape, value: Any, path: str) -> Iterator[tuple[Shape, Any, str]]:
+def _elements(shape: Shape, value: Any, path: str) -> Iterator[tuple[Shape, Any, str]]:
     match shape:
         case OptionalType(item):
             yield item, value, path
         case ListType(item):
-            yield from ((item, held, dotted(path, index)) for index, held in enumerate(value))
+            yield from ((item, element, dotted(path, i)) for i, element in enumerate(value))
         case LiteralType(items):
-            for index, (item, held) in enumerate(zip(items, value, strict=True)):
-                yield item, held, dotted(path, index)
+            for index, (item, element) in enumerate(zip(items, value, strict=True)):
+                yield item, element, dotted(path, index)
         case DictType(item):
-            yield from ((item, held, dotted(path, key)) for key, held in value.items())
+            yield from ((item, element, dotted(path, key)) for key, element in value.items())
         case OptionsType(factory):
             for option in configurable(factory):
                 yield option.shape, getattr(value, option.name), dotted(path, option.name)

@@ -1,4 +1,4 @@
-"""Reads constructors: what each parameter takes, and what a configuration may say."""
+"""Read the parameters of constructors, and the JSON that a configuration may give for them."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ class Parameter:
     """One parameter of a constructor.
 
     Attributes:
-        name: as written in the signature and in a config.
-        shape: what a config may say for it.
+        name: in the signature and in a config.
+        shape: its type in a config.
         default: a value or a `Default`, unless it is required.
-        supply: how it is supplied, if a config may not say it.
+        supply: how code supplies it, if a config may not.
     """
 
     name: str
@@ -33,15 +33,15 @@ class Parameter:
 
     @property
     def is_required(self) -> bool:
-        """Whether a config must say it, or else the code that builds."""
+        """Whether a config, or the code that builds, must give it."""
         return self.default is _REQUIRED
 
 
 def parameters(factory: type) -> Mapping[str, Parameter]:
-    """Return a constructor's parameters by name.
+    """Return the parameters of a constructor by name.
 
     Raises:
-        TypeError: the constructor hides what a configuration may say.
+        TypeError: the signature is no schema, as with `**kwargs` or without annotations.
     """
     return _parameters(factory)
 
@@ -54,13 +54,13 @@ def configurable(factory: type) -> list[Parameter]:
 @cache
 def _parameters(factory: type) -> Mapping[str, Parameter]:
     hints = _hints(factory)
-    found = {}
+    by_name = {}
     for name, parameter in inspect.signature(factory).parameters.items():
         try:
-            found[name] = _read(factory, parameter, hints.get(name))
+            by_name[name] = _read(factory, parameter, hints.get(name))
         except TypeError as error:
             raise TypeError(f"{factory.__qualname__}({name}): {error}") from None
-    return found
+    return by_name
 
 
 def _hints(factory: type) -> dict[str, Any]:
@@ -94,7 +94,7 @@ def _default(factory: type, parameter: inspect.Parameter) -> Any:
 
 
 def _require_plain_signature(parameter: inspect.Parameter, hint: Any) -> None:
-    """Refuse what hides from a reader, or from us, what a configuration may say."""
+    """Raise TypeError if a configuration cannot give the parameter by name and type."""
     if parameter.kind not in (parameter.POSITIONAL_OR_KEYWORD, parameter.KEYWORD_ONLY):
         raise TypeError("a component takes no *args and no **kwargs; write an __init__ without")
     if hint is None:
@@ -106,21 +106,21 @@ def _require_plain_signature(parameter: inspect.Parameter, hint: Any) -> None:
 
 
 def _require_writable(parameter: Parameter) -> None:
-    """Refuse what could not be written to a filled configuration."""
+    """Raise TypeError if the default cannot be written to a filled configuration."""
     inner, default = leaf(parameter.shape), parameter.default
     is_json = parameter.is_required or default is None or isinstance(default, Default)
     if isinstance(inner, ComponentType) and not is_json:
         raise TypeError("the default of a component is None or Annotated[..., Default(JSON)]")
     if isinstance(inner, OptionsType):
-        for held in parameters(inner.factory).values():
-            _require_plain(held, inner)
+        for option in parameters(inner.factory).values():
+            _require_plain(option, inner)
 
 
-def _require_plain(held: Parameter, owner: OptionsType) -> None:
-    if held.supply or isinstance(leaf(held.shape), ComponentType):
+def _require_plain(option: Parameter, owner: OptionsType) -> None:
+    if option.supply or isinstance(leaf(option.shape), ComponentType):
         raise TypeError(
-            f"{owner}.{held.name}: a dataclass of options holds plain values only; "
-            f"let {owner} inherit Registrable, or take {held.name} beside it"
+            f"{owner}.{option.name}: a dataclass of options has plain values only; "
+            f"let {owner} inherit Registrable, or take {option.name} as another parameter"
         )
 
 
@@ -136,7 +136,7 @@ _BOUNDS = {
 
 
 def show(hint: Any) -> str:
-    """Write a type hint for people: `float >= 0, < 1`, `'BIO' | 'BIOUL'`, `list[Path]`."""
+    """Format a type hint for people: `float >= 0, < 1`, `'BIO' | 'BIOUL'`, `list[Path]`."""
     origin, arguments = get_origin(hint), get_args(hint)
     if origin is Annotated:
         return show(arguments[0]) + ",".join(_bounds(hint.__metadata__))
@@ -164,19 +164,19 @@ def walk(hint: Any) -> Iterator[Any]:
 
 
 def literals(hint: Any) -> tuple[Any, ...]:
-    """Return the values that a hint lists one by one."""
-    listed = (get_args(part) for part in walk(hint) if get_origin(part) is Literal)
-    return tuple(value for values in listed for value in values)
+    """Return the values of all `Literal` in a hint."""
+    parts = (get_args(part) for part in walk(hint) if get_origin(part) is Literal)
+    return tuple(value for values in parts for value in values)
 
 
 def hint_metadata(hint: Any) -> tuple[Any, ...]:
-    """Return what `Annotated` says of a hint, or of a member of its union."""
+    """Return the `Annotated` metadata of a hint, or of the members of its union."""
     members = get_args(hint) if is_union(hint) else (hint,)
     return tuple(mark for member in members for mark in getattr(member, "__metadata__", ()))
 
 
 def replaced(hint: Any, old: Any, new: Any) -> Any:
-    """Return a hint with `new` wherever `old` stands in it."""
+    """Return a hint with `old` replaced by `new` everywhere."""
     origin, arguments = get_origin(hint), get_args(hint)
     if hint is old:
         return new
@@ -189,7 +189,7 @@ def replaced(hint: Any, old: Any, new: Any) -> Any:
 
 
 def is_union(hint: Any) -> bool:
-    """Tell whether a hint is `A | B` or `Union[A, B]`."""
+    """Return whether a hint is `A | B` or `Union[A, B]`."""
     return get_origin(hint) in (Union, types.UnionType)
 
 
@@ -228,7 +228,7 @@ class OptionsType:
 
 @dataclass(frozen=True)
 class ComponentType:
-    """A component, built before its owner or kept lazy for it."""
+    """A component, built before its owner, or passed to it as `Lazy`."""
 
     family: type[Component]
     is_lazy: bool
@@ -249,7 +249,7 @@ class ListType:
 
 @dataclass(frozen=True)
 class LiteralType:
-    """A list of a fixed length, each item with a shape of its own."""
+    """A list of a fixed length, with one shape per item."""
 
     items: tuple[Shape, ...]
 
@@ -259,7 +259,7 @@ class LiteralType:
 
 @dataclass(frozen=True)
 class DictType:
-    """A dict by name."""
+    """A dict with string keys."""
 
     item: Shape
 
@@ -269,7 +269,7 @@ class DictType:
 
 @dataclass(frozen=True)
 class OptionalType:
-    """Something or None."""
+    """A shape or None."""
 
     item: Shape
 
@@ -283,10 +283,10 @@ Shape: TypeAlias = (
 
 
 def shape_of(hint: Any) -> Shape:
-    """Read one type hint; what holds no component and no dataclass is `PlainType` as a whole.
+    """Convert a type hint; a hint without components and dataclasses is one `PlainType`.
 
     Raises:
-        TypeError: it holds a component or a dataclass where none can stand.
+        TypeError: a component or a dataclass is in an unsupported position.
     """
     origin, arguments = unwrap(hint)
     if origin is Lazy and arguments and isinstance(inner := shape_of(*arguments), ComponentType):
@@ -300,9 +300,9 @@ def shape_of(hint: Any) -> Shape:
 
 
 def leaf(shape: Shape) -> PlainType | OptionsType | ComponentType:
-    """Return what stands inside the lists, dicts and `| None` of a shape.
+    """Unwrap the lists, dicts and `| None` of a shape.
 
-    Of a list of a fixed length it is the first item that is not plain.
+    For a list of a fixed length, return the first item that is not plain.
     """
     if isinstance(shape, LiteralType):
         return next(inner for inner in map(leaf, shape.items) if not isinstance(inner, PlainType))
@@ -321,8 +321,8 @@ def _container(hint: Any) -> Shape:
     if is_union(hint) and len(rest) == 1:
         return OptionalType(shape_of(rest[0]))
     raise TypeError(
-        f"{show(hint)}: a component or a dataclass stands alone, in list[...], in dict[str, ...], "
-        "in tuple[A, B] or with `| None`; Lazy[...] goes around a component only"
+        f"{show(hint)}: a component or a dataclass may be alone, in list[...], in dict[str, ...], "
+        "in tuple[A, B] or with `| None`; Lazy[...] takes a component only"
     )
 
 

@@ -1,10 +1,10 @@
-"""What the author of a component writes in its signature: `Lazy`, `Injected`, `Local`, `Default`.
+"""Types for the constructor of a component: `Lazy`, `Injected`, `Local`, `Default`, sizes.
 
-A component's constructor is its schema. Four kinds of parameter:
+The constructor is the schema of a component. It has four kinds of parameters:
 
 * a plain type (`int`, `Path`, `Literal[...]`) or a dataclass of plain types: from the config;
 * a `Registrable` type, alone, in a list or in a dict: built from a nested object of the config;
-* the same inside `Lazy[...]`: kept unbuilt, for the owner to build when it has what is needed;
+* the same inside `Lazy[...]`: passed unbuilt, for the owner to build with further arguments;
 * `Injected[T]` and `Local[T]`: supplied by the code that builds, never by a config.
 """
 
@@ -35,17 +35,17 @@ T_co = TypeVar("T_co", covariant=True)
 
 
 class Component:
-    """Base of all that a configuration can describe; families inherit `Registrable`.
+    """Base class of everything built from a configuration; families inherit `Registrable`.
 
     Attributes:
-        default_member: the registered name that an object without a `type` means.
+        default_member: the registered name used if an object has no `type`.
     """
 
     default_member: ClassVar[str | None] = None
 
 
 class Supply(Enum):
-    """How far a name given to `Lazy.build` reaches."""
+    """Scope of an argument of `Lazy.build`."""
 
     TREE = "the component and all that it holds"
     LOCAL = "only the component being built"
@@ -57,10 +57,10 @@ Local = Annotated[T, Supply.LOCAL]
 
 @dataclass(frozen=True)
 class MustExist:
-    """Marks a path that is looked for before anything is built.
+    """Marks a path that must exist before anything is built.
 
     Attributes:
-        is_reference: whether a trained model still needs the file, as its weights do not hold it.
+        is_reference: whether a trained model still needs the file, as its weights are not saved.
     """
 
     is_reference: bool = False
@@ -68,14 +68,14 @@ class MustExist:
 
 ExistingPath = Annotated[Path, MustExist()]
 ReferencedPath = Annotated[Path, MustExist(is_reference=True)]
-"""A model in files of its own, such as a frozen biLM, that is read whenever a run is loaded."""
+"""A separate model, such as a frozen biLM, that is read whenever a run is loaded."""
 
 
 @dataclass(frozen=True)
 class Default:
-    """What a config means by leaving a key out, as JSON: `Annotated[LayerMix, Default("average")]`.
+    """The JSON default of a component: `Annotated[LayerMix, Default("average")]`.
 
-    For parameters whose value is built, where a Python default could not be written to a file.
+    A built object as a Python default could not be written to a file.
     """
 
     raw: Any
@@ -83,17 +83,17 @@ class Default:
 
 @dataclass(frozen=True)
 class Lazy(Generic[T_co]):
-    """A component whose configuration is checked and that is not built yet.
+    """A component that is checked but not built yet.
 
     Attributes:
-        factory: the class that the configuration names.
+        factory: the class to build.
         name: the `type` it is registered under, if any.
-        arguments: what the configuration says, checked; components in it are `Lazy`.
+        arguments: the checked configuration; components in it are `Lazy`.
         supplies: the parameters that code supplies.
         source: the file of the configuration, for messages.
         path: the dotted path inside it, for messages.
         is_kept: whether the owner's constructor receives it unbuilt.
-        inherited: what the owner was supplied with.
+        inherited: the values supplied to the owner.
     """
 
     factory: type[T_co]
@@ -106,12 +106,12 @@ class Lazy(Generic[T_co]):
     inherited: Mapping[str, Any] = field(default_factory=dict)
 
     def build(self, **supplied: Any) -> T_co:
-        """Build the component and all that it holds.
+        """Build the component and its nested components.
 
         Args:
-            supplied: values by parameter name. One that this component declares `Local` stops
-                here; every other reaches each `Injected` parameter of that name below, besides
-                what the owner was supplied with.
+            supplied: values by parameter name. A value that this component declares `Local` stops
+                here; all others, and those supplied to the owner, reach every `Injected` parameter
+                of that name below.
         """
         local = {name for name, supply in self.supplies.items() if supply is Supply.LOCAL}
         tree = {**self.inherited, **_without(local, supplied)}
@@ -126,7 +126,7 @@ class Lazy(Generic[T_co]):
             with building(self.path):
                 return self.factory(**arguments)
         except DataError as error:
-            error.config_path = error.config_path or self.path  # that of the innermost component
+            error.config_path = error.config_path or self.path  # of the innermost component
             raise
         except ElmoFrameworkError:
             raise
@@ -145,7 +145,7 @@ def _without(names: set[str], values: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _hand_down(value: Any, tree: Mapping[str, Any]) -> Any:
-    """Make an argument of what the configuration said, passing on what was supplied."""
+    """Build the components in an argument, with the supplied values."""
     match value:
         case Lazy():
             child = replace(value, inherited=tree)
@@ -163,22 +163,22 @@ def _hand_down(value: Any, tree: Mapping[str, Any]) -> Any:
 MAX_LAYERS, MAX_WIDTH, MAX_COUNT = 100, 1000, 10**12
 
 Dim: TypeAlias = Annotated[int, Gt(0), Le(65_536)]
-"""The width of a vector, or a number of filters."""
+"""Dimension of a vector, or number of filters."""
 
 NumLayers: TypeAlias = Annotated[int, Gt(0), Le(MAX_LAYERS)]
-"""How many layers are stacked."""
+"""Number of stacked layers."""
 
 NumLayersOrZero: TypeAlias = Annotated[int, Ge(0), Le(MAX_LAYERS)]
-"""How many layers are stacked, if any."""
+"""Number of stacked layers, possibly none."""
 
 Width: TypeAlias = Annotated[int, Gt(0), Le(MAX_WIDTH)]
-"""How many words or characters a convolution or a span covers."""
+"""Number of words or characters in a convolution or a span."""
 
 Count: TypeAlias = Annotated[int, Gt(0), Le(MAX_COUNT)]
-"""How many examples, words or updates."""
+"""Number of examples, words or updates."""
 
 CountOrZero: TypeAlias = Annotated[int, Ge(0), Le(MAX_COUNT)]
-"""How many examples, words or updates, if any."""
+"""Number of examples, words or updates, possibly none."""
 
 
 _path: ContextVar[str] = ContextVar("path of the component being built", default="")
@@ -186,14 +186,14 @@ _collected: ContextVar[list[Problem] | None] = ContextVar("size problems", defau
 
 
 def require_size(key: str, stated: int | None, *, inferred: int) -> None:
-    """Refuse a stated size that is not the inferred one.
+    """Refuse a size in the config that differs from the inferred one.
 
-    Inside `collecting_size_problems` it is noted, and building goes on with the inferred size.
+    Inside `collecting_size_problems` it is recorded, and building continues with the inferred size.
 
     Args:
-        key: the config key that states it.
-        stated: what the config says; None when it leaves the size to be inferred.
-        inferred: what the parts before this one give.
+        key: the config key of the size.
+        stated: the size in the config; None to infer it.
+        inferred: the output size of the preceding components.
 
     Raises:
         ValueError: they differ.
@@ -201,8 +201,7 @@ def require_size(key: str, stated: int | None, *, inferred: int) -> None:
     if stated is None or stated == inferred:
         return
     message = (
-        f"is {stated}, but the vectors that arrive are {inferred} wide; "
-        f"remove {key} or set it to {inferred}"
+        f"is {stated} but the input has dimension {inferred}; remove {key} or set it to {inferred}"
     )
     problems = _collected.get()
     if problems is None:
@@ -211,16 +210,13 @@ def require_size(key: str, stated: int | None, *, inferred: int) -> None:
 
 
 def refuse(problems: Sequence[Problem], *, source: str) -> None:
-    """Refuse a configuration for what only its built parts could show.
+    """Raise ConfigError for problems that only the built components could show, if any.
 
-    Inside `collecting_size_problems` the problems are noted, and building goes on.
+    Inside `collecting_size_problems` the problems are recorded, and building continues.
 
     Args:
-        problems: each at its dotted path; without any nothing happens.
+        problems: each at its dotted path.
         source: the file of the configuration.
-
-    Raises:
-        ConfigError: there are problems.
     """
     collected = _collected.get()
     if collected is not None:
@@ -231,7 +227,7 @@ def refuse(problems: Sequence[Problem], *, source: str) -> None:
 
 @contextmanager
 def collecting_size_problems() -> Iterator[list[Problem]]:
-    """Note the wrong sizes of everything built inside, instead of stopping at the first."""
+    """Collect the wrong sizes of everything built inside, instead of stopping at the first."""
     problems: list[Problem] = []
     token = _collected.set(problems)
     try:
@@ -242,7 +238,7 @@ def collecting_size_problems() -> Iterator[list[Problem]]:
 
 @contextmanager
 def building(path: str) -> Iterator[None]:
-    """Say which component of a config is being built, for the problems noted meanwhile."""
+    """Set the dotted path of the component being built, for the problems collected meanwhile."""
     token = _path.set(path)
     try:
         yield

@@ -83,7 +83,7 @@ def prepare(job: PreparationJob) -> None:
         # What is wrong with these is found before anything is written.
         recipe.build()
         selection = _selection(job)
-        with stoppable(), repairable(workplace.path, to_go_on=RESUME):
+        with stoppable(), repairable(workplace.path, advice=RESUME):
             workplace.begin(_cutting(recipe), resume=job.resume)
             drafts = _draft(job, files, recipe, workplace)
             manifest = workplace.finished(settings)

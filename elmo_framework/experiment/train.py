@@ -43,7 +43,7 @@ from elmo_framework.training.process_group import (
 from elmo_framework.training.seeds import seed_everything
 from elmo_framework.training.trainer import Trainer, TrainingResult
 
-_TO_GO_ON = "--recover goes on from the last checkpoint"
+_TO_GO_ON = "resume with --recover"
 
 
 def train(
@@ -112,7 +112,7 @@ def _train(job: TrainingJob) -> dict[str, Any]:
     with interrupts() as interrupt:
         with (
             closing(_observers(job, trainer)) as callbacks,
-            repairable(job.run.path, to_go_on=_TO_GO_ON),
+            repairable(job.run.path, advice=_TO_GO_ON),
         ):
             result = trainer.run(checkpointer, callbacks, interrupt)
         model.load_state_dict(checkpointer.best_weights(result.progress))

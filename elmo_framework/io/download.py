@@ -1,4 +1,4 @@
-"""Files that are named by a URL: downloaded once, checked whenever they are used again."""
+"""Download files by URL into the cache, and verify their SHA-256 at every use."""
 
 from __future__ import annotations
 
@@ -30,34 +30,33 @@ _TIMEOUT = 60.0
 """Seconds without a byte."""
 
 
-def is_url(place: str | Path) -> bool:
-    """Tell whether a file is named by a URL that `local_file` can download."""
-    return isinstance(place, str) and place.startswith(("http://", "https://"))
+def is_url(source: str | Path) -> bool:
+    """Return whether `source` is an http(s) URL."""
+    return isinstance(source, str) and source.startswith(("http://", "https://"))
 
 
-def local_path(place: str | Path) -> Path:
-    """Return the path that `local_file` would return, and download nothing."""
-    return cached_path(str(place)) if is_url(place) else Path(place)
+def local_path(source: str | Path) -> Path:
+    """Return the path that `local_file` would return, without downloading."""
+    return cached_path(str(source)) if is_url(source) else Path(source)
 
 
-def local_file(place: str | Path) -> Path:
-    """Return the path of a file that is named by its path or by a URL.
+def local_file(source: str | Path) -> Path:
+    """Return the local path of a file; a URL is downloaded at its first use.
 
-    What a URL names is downloaded when it is first asked for, and an interrupted download goes on
-    where it stopped. Its SHA-256 is written beside it then, and compared at every later use. With
-    `ELMO_OFFLINE=1` nothing is downloaded. `ELMO_MIRROR` holds addresses such as
-    `https://mirror.example/elmo`, separated by spaces: the path of the URL is looked for below
-    each of them in turn, and then at the URL itself.
+    An interrupted download resumes at the same byte. The SHA-256 of a download is stored next to
+    it and verified at every later use. With `ELMO_OFFLINE=1` nothing is downloaded. `ELMO_MIRROR`
+    lists base addresses such as `https://mirror.example/elmo`, separated by spaces: the path of
+    the URL is tried below each of them in turn, then the URL itself.
 
     Raises:
-        DataError: the file cannot be downloaded, or has changed since it was.
+        DataError: the file cannot be downloaded, or has changed since its download.
     """
-    path = local_path(place)
-    if not is_url(place):
+    path = local_path(source)
+    if not is_url(source):
         return path
-    url = str(place)
+    url = str(source)
     path.parent.mkdir(parents=True, exist_ok=True)
-    with FileLock(_beside(path, "lock")):
+    with FileLock(_sibling(path, "lock")):
         if not path.exists():
             _download(url, path)
         _check(url, path)
@@ -66,34 +65,34 @@ def local_file(place: str | Path) -> Path:
 
 @contextmanager
 def offline() -> Iterator[None]:
-    """Let nothing be downloaded meanwhile, by processes that are started meanwhile neither."""
+    """Forbid downloads in this process and in processes started meanwhile."""
     with variable(_OFFLINE, "1"):
         yield
 
 
 def cached_path(url: str) -> Path:
-    """Return where the file of a URL is kept, whether or not it is there."""
+    """Return the path in the cache for a URL; the file need not exist."""
     name = PurePosixPath(urlsplit(url).path).name or "file"
     return cache_root() / "downloads" / f"{hashlib.sha256(url.encode()).hexdigest()[:12]}-{name}"
 
 
-def _beside(path: Path, suffix: str) -> Path:
+def _sibling(path: Path, suffix: str) -> Path:
     return path.with_name(f"{path.name}.{suffix}")
 
 
 def _check(url: str, path: Path) -> None:
-    """Compare a file with its recorded SHA-256; record that of a file that has none."""
-    record, found = _beside(path, "sha256"), digest([path])
+    """Compare a file with its recorded SHA-256, or record it the first time."""
+    record, sha256 = _sibling(path, "sha256"), digest([path])
     if not record.exists():
-        write_text(record, f"{found}  {path.name}\n")
-        console.info(f"{path}: from {url}; its SHA-256 {found} is recorded and will be checked")
+        write_text(record, f"{sha256}  {path.name}\n")
+        console.info(f"{path}: from {url}; its SHA-256 {sha256} is recorded and will be checked")
         return
     recorded = record.read_text(encoding="utf-8", errors="replace").split()[:1]
-    if recorded != [found]:
+    if recorded != [sha256]:
         raise DataError(
             f"the file has changed since it was downloaded from {url}: its SHA-256 was "
-            f"{' '.join(recorded)!r} and is {found!r}; remove it and {record.name} to download it "
-            "again",
+            f"{' '.join(recorded)!r} and is {sha256!r}; remove it and {record.name} to download "
+            "it again",
             path=path,
         )
 
@@ -101,36 +100,31 @@ def _check(url: str, path: Path) -> None:
 def _download(url: str, path: Path) -> None:
     if os.environ.get(_OFFLINE, "") not in ("", "0"):
         raise _no_file(url, path, [f"--offline or {_OFFLINE} is set, and it is not in the cache"])
-    partial, failures = _beside(path, "partial"), list[str]()
-    for place in _places(url):
+    partial, failures = _sibling(path, "partial"), list[str]()
+    mirrors = os.environ.get(_MIRRORS, "").split()
+    for address in [*(mirror.rstrip("/") + urlsplit(url).path for mirror in mirrors), url]:
         try:
-            _fetch(place, partial)
+            _fetch(address, partial)
         except (HTTPException, OSError) as error:
-            where = "" if place == url else f"{place}: "
+            where = "" if address == url else f"{address}: "
             failures.append(where + _reason(error))
             continue
         partial.replace(path)
-        remove(_beside(partial, "version"))
+        remove(_sibling(partial, "version"))
         return
     raise _no_file(url, path, failures)
 
 
-def _places(url: str) -> list[str]:
-    """Return where a file is looked for: on each mirror, then at the URL itself."""
-    mirrors = os.environ.get(_MIRRORS, "").split()
-    return [*(mirror.rstrip("/") + urlsplit(url).path for mirror in mirrors), url]
-
-
 def _fetch(url: str, partial: Path) -> None:
-    """Download into `partial`; what it holds is kept if the server still has the same version."""
-    version = _beside(partial, "version")
+    """Download into `partial`, resuming if the server still has the same version."""
+    version = _sibling(partial, "version")
     try:
         response = _open(_request(url, partial, version))
     except HTTPError as error:
         if error.code != HTTPStatus.REQUESTED_RANGE_NOT_SATISFIABLE:
             raise
         error.close()
-        # Nothing is missing, yet the last attempt ended before the file got its name.
+        # The last attempt was complete but ended before the file was renamed.
         remove(partial)
         response = _open(Request(url))
     if _is_other_part(response, partial):
@@ -140,7 +134,7 @@ def _fetch(url: str, partial: Path) -> None:
     with response:
         if response.status == HTTPStatus.PARTIAL_CONTENT:
             if _is_other_part(response, partial):
-                raise HTTPException("the server gives another part of the file than was asked for")
+                raise HTTPException("the server sent another part of the file than was requested")
             start = partial.stat().st_size
         else:
             start = 0
@@ -152,10 +146,10 @@ def _fetch(url: str, partial: Path) -> None:
 def _request(url: str, partial: Path, version: Path) -> Request:
     request = Request(url)
     written = version.read_text(encoding="utf-8", errors="replace") if version.exists() else ""
-    place, _, known = written.partition("\n")
-    if place == url and known and partial.exists():
+    origin, _, tag = written.partition("\n")
+    if origin == url and tag and partial.exists():
         request.add_header("Range", f"bytes={partial.stat().st_size}-")
-        request.add_header("If-Range", known)
+        request.add_header("If-Range", tag)
     return request
 
 
@@ -165,7 +159,7 @@ def _open(request: Request) -> HTTPResponse:
 
 
 class _Redirects(HTTPRedirectHandler):
-    """Follows no server from https to an address that others can read and change on the way."""
+    """Refuses redirects from https to http, which could be read or changed on the way."""
 
     def redirect_request(
         self, req: Request, fp: IO[bytes], code: int, msg: str, headers: HTTPMessage, newurl: str
@@ -181,7 +175,7 @@ class _Redirects(HTTPRedirectHandler):
 
 
 def _is_other_part(response: HTTPResponse, partial: Path) -> bool:
-    """Tell whether a server gives a part that does not go on where `partial` ends."""
+    """Return whether a partial response does not continue where `partial` ends."""
     if response.status != HTTPStatus.PARTIAL_CONTENT:
         return False
     size = partial.stat().st_size if partial.exists() else 0
@@ -193,7 +187,7 @@ def _is_other_part(response: HTTPResponse, partial: Path) -> bool:
 
 
 def _version(response: HTTPResponse) -> str:
-    """Return what a server calls this version of a file; only a strong tag tells all apart."""
+    """Return the ETag; a weak one does not guarantee identical bytes, so it is dropped."""
     tag: str = response.headers.get("ETag", "")
     return "" if tag.startswith("W/") else tag
 
@@ -217,16 +211,16 @@ def _append(response: HTTPResponse, partial: Path, start: int) -> None:
 
 
 def _reason(error: Exception) -> str:
-    """Say why a place gave no file."""
     if isinstance(error, HTTPError):
         error.close()
-        return f"the server answers {error.code} {error.reason}"
+        return f"the server answered {error.code} {error.reason}"
     if isinstance(error, URLError):
-        return f"no connection ({error.reason})"
-    return f"{error}; run it again to go on"
+        return f"connection failed ({error.reason})"
+    return f"{error}; run the command again to resume"
 
 
 def _no_file(url: str, path: Path, reasons: Sequence[str]) -> DataError:
     return DataError(
-        f"{url}: not downloaded: {'; '.join(reasons)}. A file that you have already goes to {path}"
+        f"{url}: not downloaded: {'; '.join(reasons)}. If you already have the file, copy it to "
+        f"{path}"
     )

@@ -1,4 +1,4 @@
-"""Files that are never seen half written, and their digests."""
+"""Atomic replacement of files and folders, digests, and the cache root."""
 
 from __future__ import annotations
 
@@ -15,29 +15,29 @@ from typing import NamedTuple, TextIO
 from elmo_framework.errors import RunError
 
 _CHUNK = 1 << 20
-_OF_THE_DISK = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)
+_DISK_ERRORS = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)
 
 
 def write_text(path: Path, text: str) -> None:
-    """Replace a file's text at once: a reader sees the old text or the new one."""
+    """Replace the text of a file atomically."""
     write_bytes(path, text.encode())
 
 
 def write_bytes(path: Path, content: bytes) -> None:
-    """Replace a file's content at once: a reader sees the old content or the new one."""
+    """Replace the content of a file atomically."""
     with replacing(path) as aside:
         aside.write_bytes(content)
 
 
 @contextmanager
 def writing(path: Path) -> Iterator[TextIO]:
-    """Open a file that the user named; what is written takes its place as in `replacing`.
+    """Open a user's output file, replaced atomically as in `replacing`.
 
-    Devices and pipes are written to as they are; of a link, the file that it leads to is replaced.
+    Devices and pipes are written to directly; for a link, its target is replaced.
 
     Raises:
-        OSError: a folder is there, or there is none to hold the file; raised before anything is
-            written, with the path as given.
+        OSError: the path is a folder, or its parent is not; raised before anything is written,
+            with the path that the user wrote.
     """
     if path.is_dir():
         raise _os_error(errno.EISDIR, path)
@@ -55,16 +55,16 @@ def writing(path: Path) -> Iterator[TextIO]:
 
 @contextmanager
 def replacing(path: Path) -> Iterator[Path]:
-    """Give a name beside `path` to write a file or a folder at; it takes the place of `path`.
+    """Yield a temporary path for a file or folder, renamed to `path` if the body succeeds.
 
-    What was written is on the disk before it gets its name. When the body fails, or the process
-    ends, `path` is as it was. A folder there makes room for a folder only, and is removed when
-    that has its name. Of a link to a folder the link is replaced, and the folder stays.
+    The content is synchronized to disk before the rename. When the body fails, or the process
+    ends, `path` is unchanged. A folder at `path` is replaced by a folder only, and removed after
+    the rename. Of a link to a folder the link is replaced, not the folder.
 
-    A folder takes two renames. Where the process is killed between them, nothing has the name: what
-    had it is `.NAME.replaced`, and has it again when `path` is replaced the next time.
+    A folder takes two renames. If the process is killed between them, `path` is missing: the old
+    folder is `.NAME.replaced`, and is restored when `path` is replaced the next time.
     """
-    aside, replaced = _beside(path, "writing"), _beside(path, "replaced")
+    aside, replaced = _sibling(path, "writing"), _sibling(path, "replaced")
     remove(aside)
     _settle(replaced, path)
     try:
@@ -85,12 +85,9 @@ def replacing(path: Path) -> Iterator[Path]:
 
 
 def require_file_size(path: Path, num_bytes: int) -> None:
-    """Refuse a file that is larger than the system lets this process write (`ulimit -f`).
+    """Raise OSError if a file would exceed the limit of this process (`ulimit -f`).
 
-    Python gets an error there, but HDF5 ends the process.
-
-    Raises:
-        OSError: it is.
+    Python would get an error on writing, but HDF5 ends the process.
     """
     if os.name != "posix":
         return
@@ -104,22 +101,22 @@ def require_file_size(path: Path, num_bytes: int) -> None:
 
 @contextmanager
 def naming(path: Path) -> Iterator[None]:
-    """Let an error of the disk, which by itself names no file, name this one."""
+    """Add `path` to disk errors, which name no file by themselves."""
     try:
         yield
     except OSError as error:
-        if error.filename is None and error.errno in _OF_THE_DISK:
+        if error.filename is None and error.errno in _DISK_ERRORS:
             error.filename = str(path)
         raise
 
 
 @contextmanager
-def repairable(path: Path, *, to_go_on: str) -> Iterator[None]:
-    """Say of an error that names a file what the user does after repairing it.
+def repairable(path: Path, *, advice: str) -> Iterator[None]:
+    """Turn an OSError into a RunError that says how to resume after fixing the cause.
 
     Args:
-        path: what is named where the disk has an error.
-        to_go_on: what the user does.
+        path: the file to name for disk errors without one.
+        advice: how to resume, such as `resume with --recover`.
 
     Raises:
         RunError: a file cannot be read or written.
@@ -130,25 +127,22 @@ def repairable(path: Path, *, to_go_on: str) -> Iterator[None]:
     except OSError as error:
         if error.filename is None:
             raise
-        raise RunError(f"{error.filename}: {error.strerror}; repair it, and {to_go_on}") from error
+        raise RunError(f"{error.filename}: {error.strerror}; fix this, then {advice}") from error
 
 
 def remove(path: Path) -> None:
-    """Remove a file or a folder, if it is there."""
+    """Remove a file or a folder, if it exists."""
     remove_folder(path)
     path.unlink(missing_ok=True)
 
 
 def remove_folder(path: Path) -> None:
-    """Remove a folder, if there is one; its name goes first, so that no half of it is seen.
-
-    Of a link to a folder the link is removed.
-    """
-    _remove_as(_beside(path, "removing"), path)
+    """Remove a folder, or a link to one, if it exists; renamed first so that it goes at once."""
+    _remove_as(_sibling(path, "removing"), path)
 
 
 def digest(paths: Iterable[Path]) -> str:
-    """Return the SHA-256 of the content of some files, in the order given."""
+    """Return the SHA-256 of the concatenated content of files."""
     total = hashlib.sha256()
     for path in paths:
         with path.open("rb") as file:
@@ -158,7 +152,7 @@ def digest(paths: Iterable[Path]) -> str:
 
 
 def synchronize(path: Path) -> None:
-    """Wait until a file, or the names in a folder, are on the disk."""
+    """Flush a file, or the entries of a folder, to disk."""
     descriptor = os.open(path, os.O_RDONLY)
     try:
         os.fsync(descriptor)
@@ -166,20 +160,20 @@ def synchronize(path: Path) -> None:
         os.close(descriptor)
 
 
-def _beside(path: Path, use: str) -> Path:
+def _sibling(path: Path, use: str) -> Path:
     return path.with_name(f".{path.name}.{use}")
 
 
 def _settle(replaced: Path, path: Path) -> None:
-    """Remove a folder that was replaced; if nothing has taken its place, it has its name again."""
+    """Remove a replaced folder, or restore it if `path` is missing."""
     if os.path.lexists(path):
-        _remove_as(_beside(path, "removing"), replaced)
+        _remove_as(_sibling(path, "removing"), replaced)
     elif replaced.is_dir():
         replaced.replace(path)
 
 
 def _remove_as(doomed: Path, folder: Path) -> None:
-    """Remove a folder, or a link to one, if it is there, under another name."""
+    """Rename a folder, or a link to one, and remove it."""
     if folder.is_dir():
         _delete(doomed)
         _delete(folder.replace(doomed))
@@ -193,12 +187,12 @@ def _delete(folder: Path) -> None:
 
 
 def _os_error(code: int, path: Path) -> OSError:
-    """Return the error that the operating system gives such a code, as its own class."""
+    # The constructor of OSError picks the subclass, such as FileNotFoundError, from the code.
     return OSError(code, os.strerror(code), str(path))
 
 
 def _permit(path: Path) -> None:
-    """Give a file the permissions of any new one; some libraries write for the owner alone."""
+    """Apply the umask to a file; some libraries write for the owner only."""
     new = path.with_name(f"{path.name}.new")
     new.touch()
     path.chmod(new.stat().st_mode)
@@ -215,22 +209,17 @@ _INNER = re.compile(r"(.*)\(([^()]+)\)#(.+)", re.DOTALL)
 
 
 class ArchivePath(NamedTuple):
-    """A file, and the file inside it that is meant.
-
-    Attributes:
-        file: what lies on the disk.
-        inner: the name inside; None where the whole file is meant.
-    """
+    """A file on disk, and the name of a file inside it; None for the whole file."""
 
     file: Path
     inner: str | None
 
 
 def archive_path(path: Path) -> ArchivePath:
-    """Take a path apart.
+    """Parse `(ARCHIVE)#NAME`.
 
-    What stands before the bracket is the folder of the archive, so that such a path can be made
-    absolute as any other.
+    Text before the bracket is the folder of the archive, so that such a path can be made absolute
+    like any other.
     """
     match = _INNER.fullmatch(str(path))
     if match is None:
@@ -245,16 +234,16 @@ _VARIABLE = "ELMO_CACHE_ROOT"
 def cache_root() -> Path:
     """Return the folder of the cache: `$ELMO_CACHE_ROOT`, or `~/.cache/elmo_framework`.
 
-    It need not be there yet.
+    It need not exist yet.
 
     Raises:
-        RunError: there is no home folder, of this user or of the one whom the variable names.
+        RunError: the home folder of this user, or of the user in the variable, is unknown.
     """
-    chosen = os.environ.get(_VARIABLE)
+    root = os.environ.get(_VARIABLE)
     try:
-        return Path(chosen).expanduser() if chosen else Path.home() / ".cache" / "elmo_framework"
+        return Path(root).expanduser() if root else Path.home() / ".cache" / "elmo_framework"
     except RuntimeError as error:
-        reason = f"it is {chosen!r}, of a user who is not known" if chosen else "you have no home"
+        reason = f"it is {root!r}, of an unknown user" if root else "you have no home folder"
         raise RunError(
             f"set the environment variable {_VARIABLE} to the folder of the cache: {reason}"
         ) from error

@@ -1,4 +1,4 @@
-"""End a worker whose launcher was killed: `torchrun` cannot stop it any more."""
+"""Stop a worker whose launcher was killed, since `torchrun` can no longer do it."""
 
 from __future__ import annotations
 
@@ -9,18 +9,18 @@ import time
 from pathlib import Path
 
 _FIRST_COMMAND = Path("/proc/1/cmdline")
-"""Where Linux shows the command line of the first process."""
+"""On Linux, the command line of the first process."""
 
-_SECONDS_BETWEEN_LOOKS = 1.0
-_SECONDS_TO_STOP = 30.0
-"""As long as `torchrun` itself waits for its workers before it kills them."""
+_POLL_INTERVAL = 1.0
+_STOP_TIMEOUT = 30.0
+"""Seconds, as long as `torchrun` itself waits for its workers before it kills them."""
 
 
 def end_with_launcher() -> None:
-    """Watch `torchrun`, where it has started this process; without it, stop as by its SIGTERM.
+    """If `torchrun` started this process, send it SIGTERM when `torchrun` is gone.
 
-    A worker in training saves a checkpoint. One that cannot stop, since it waits for a process that
-    is gone, is killed.
+    A worker in training saves a checkpoint. One that cannot stop, since it waits for a process
+    that has ended, is killed.
     """
     if "TORCHELASTIC_RUN_ID" not in os.environ:
         return
@@ -31,9 +31,9 @@ def end_with_launcher() -> None:
 
 
 def _is_orphan(parent: int) -> bool:
-    """Tell whether the launcher ended before this process looked for it.
+    """Return whether the launcher ended before this process asked for its parent.
 
-    Orphans are given to the first process. In a container, that can be the launcher itself.
+    Orphans are adopted by the first process. In a container, that can be the launcher itself.
     """
     if parent != 1:
         return False
@@ -42,9 +42,9 @@ def _is_orphan(parent: int) -> bool:
 
 
 def _watch(launcher: int) -> None:
-    # A process whose parent has ended is given another one.
+    # A process whose parent has ended is adopted by another one.
     while os.getppid() == launcher:
-        time.sleep(_SECONDS_BETWEEN_LOOKS)
+        time.sleep(_POLL_INTERVAL)
     os.kill(os.getpid(), signal.SIGTERM)
-    time.sleep(_SECONDS_TO_STOP)
+    time.sleep(_STOP_TIMEOUT)
     os.kill(os.getpid(), signal.SIGKILL)

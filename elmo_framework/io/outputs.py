@@ -1,4 +1,4 @@
-"""The rule for every output: it never replaces what the command reads, nor a part of other work."""
+"""Refuse outputs that would replace an input of the command or a part of other work."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ class Input:
     """A file or a folder that a command reads.
 
     Attributes:
-        path: where it is; `-` is standard input.
-        name: the argument or the dotted key of the config that says so, for messages.
+        path: `-` is standard input.
+        name: the argument or dotted config key that gave the path, for messages.
     """
 
     path: Path
@@ -37,12 +37,11 @@ class Output:
     """A file or a folder that a command writes.
 
     Attributes:
-        path: where it goes.
-        flag: the flag that says so, for messages.
-        force: whether a file that exists may be overwritten; None where the command decides.
-        is_folder: whether it is a folder, which takes the place of one that exists.
-        updates: the kind of folder whose parts the command may replace, where `path` is such a part
-            directly in it.
+        path: the file or folder.
+        flag: the flag that gave the path, for messages.
+        force: whether an existing file may be overwritten; None if the command decides.
+        is_folder: whether it is a folder, which replaces an existing one.
+        updates: the kind of folder whose direct parts the command may replace.
     """
 
     path: Path
@@ -61,7 +60,7 @@ class _Kind(NamedTuple):
     Attributes:
         name: for messages.
         markers: sets of files; a folder with all files of one set is of this kind.
-        parts: the files and folders in it that belong to it. Others are the user's.
+        parts: the files and folders that belong to it; others are the user's.
     """
 
     name: FolderKind
@@ -131,21 +130,21 @@ _CACHE = _Kind("cache", (), frozenset(("downloads", "layers", "compiled")))
 
 
 def check_outputs(outputs: Sequence[Output], inputs: Iterable[Input]) -> None:
-    """Refuse outputs that would destroy something that the user did not mean.
+    """Refuse outputs that would overwrite something unintentionally.
 
-    Paths are compared after symbolic links are resolved, and by device and inode, so that hard
-    links, other spellings and another case of the same name are recognized. Devices and pipes are
+    Paths are compared after resolving symbolic links, and by device and inode, so that hard links,
+    other spellings and another case of the same name are recognized. Devices and pipes are
     accepted.
 
     Raises:
-        RunError: an output is an input, lies in a folder that is an input, or contains an input; it
-            is a part of a run, a biLM, a corpus, a folder of vectors or the cache; two outputs are
-            the same file; or a file exists and `force` is false.
+        RunError: an output is an input, is inside an input folder, or contains an input; it is a
+            part of a run, a biLM, a corpus, a folder of vectors or the cache; two outputs are the
+            same file; or a file exists and `force` is false.
     """
     checked = [output for output in outputs if not is_stream(output.path)]
     if not checked:
         return
-    sources = [source for named in inputs for source in _matching(named)]
+    sources = [source for input_ in inputs for source in _matching(input_)]
     for number, output in enumerate(checked):
         for other in checked[:number]:
             if _is_same(output.path, other.path):
@@ -160,18 +159,18 @@ def check_outputs(outputs: Sequence[Output], inputs: Iterable[Input]) -> None:
 
 
 def check_standard_output(inputs: Iterable[Input]) -> None:
-    """Refuse to write to standard output where that is a file which is read, as after `>> FILE`.
+    """Refuse standard output that is redirected to an input, as by `>> FILE`.
 
-    The command would read what it has written, without an end.
+    The command would read its own output endlessly.
 
     Raises:
-        RunError: standard output is an input, or a file in a folder of data that is read.
+        RunError: standard output is an input, or a file in an input folder of data.
     """
     identity = _stream_identity(1)
     if identity is None:
         return
-    for named in inputs:
-        for source in _matching(named):
+    for input_ in inputs:
+        for source in _matching(input_):
             if identity in _identities_read(source.path):
                 raise RunError(
                     f"standard output is also an input ({source.name} {source.path}); send it to "
@@ -180,12 +179,12 @@ def check_standard_output(inputs: Iterable[Input]) -> None:
 
 
 def _identities_read(path: Path) -> Iterator[tuple[int, int] | None]:
-    """Yield what identifies the files that are read where a path is an input."""
+    """Yield the identities of the files that are read from an input path."""
     if path == _STANDARD_INPUT:
         yield _stream_identity(0)
     elif not path.is_dir():
         yield _identity(path)
-    elif not any(_kinds(path)):  # people keep other files in folders that a command has made
+    elif not any(_kinds(path)):  # folders of a command may contain files of the user
         yield from map(_identity, _files(path))
 
 
@@ -204,8 +203,8 @@ def _check_input(output: Output, source: Input) -> None:
 
 
 def _check_owner(output: Output) -> None:
-    """Refuse a part of a folder that a command has made."""
-    # As named too: a part may itself be a link to another place.
+    """Refuse a part of a folder made by a command."""
+    # Also unresolved: a part may itself be a link to a file elsewhere.
     for path in dict.fromkeys((output.path.absolute(), _resolved(output.path))):
         for folder in path.parents:
             for kind in _kinds(folder):
@@ -219,13 +218,13 @@ def _conflict(output: Output, problem: str) -> RunError:
 
 
 def _matching(source: Input) -> Iterator[Input]:
-    """Yield what a path names: itself, an archive around it, or the files of a pattern."""
+    """Expand a path to itself, the archive around it, or the files of a pattern."""
     path = archive_path(source.path).file
     if source.path == _STANDARD_INPUT or path.exists():
         yield Input(path, source.name)
     elif has_magic(str(path)):
         anchor = Path(path.anchor)
-        with suppress(ValueError):  # not a pattern; whoever reads it reports that
+        with suppress(ValueError):  # an invalid pattern is reported when it is read
             for match in anchor.glob(str(path.relative_to(anchor))):
                 yield Input(match, source.name)
 
@@ -246,14 +245,14 @@ def _cache() -> Path:
 
 
 def _is_part(path: Path, folder: Path, kind: _Kind) -> bool:
-    """Tell whether a path below a folder is a part of this kind, or is in one."""
+    """Return whether a path below a folder is a part of this kind, or inside one."""
     return path.relative_to(folder).parts[0].casefold() in kind.parts
 
 
 def _is_file_of(path: Path, folder: Path) -> bool:
-    """Tell whether a path is one of the files of a folder, whatever its name is there.
+    """Return whether a path is one of the files of a folder, under any name.
 
-    In a folder that a command has made those are its parts, in any other one all files.
+    In a folder made by a command those are its parts, in any other folder all files.
     """
     kinds = tuple(_kinds(folder))
     if not kinds and _is_inside(path, folder):
@@ -273,7 +272,7 @@ def _files(path: Path) -> Iterator[Path]:
 
 
 def _is_inside(path: Path, folder: Path) -> bool:
-    """Tell whether a path is in a folder, at any depth."""
+    """Return whether a path is in a folder, at any depth."""
     within, outer = _resolved(path), _resolved(folder)
     if within.is_relative_to(outer):
         return True
@@ -288,10 +287,10 @@ def _is_same(path: Path, other: Path) -> bool:
 
 
 def is_stream(path: Path) -> bool:
-    """Tell whether a path is a device or a pipe: something that is neither a file nor a folder."""
+    """Return whether a path is a device or a pipe, neither a file nor a folder."""
     try:
         return not path.is_file() and not path.is_dir() and path.exists()
-    except (OSError, ValueError):  # refused by the file system; whoever opens it says so
+    except (OSError, ValueError):  # an invalid path is reported when it is opened
         return True
 
 
@@ -300,7 +299,7 @@ def _resolved(path: Path) -> Path:
 
 
 def _identity(path: Path) -> tuple[int, int] | None:
-    """Return the device and the inode of a file or a folder; None where there is none."""
+    """Return the device and the inode of a file or a folder, if it exists."""
     try:
         return _as_identity(path.stat())
     except (OSError, ValueError):
@@ -308,13 +307,13 @@ def _identity(path: Path) -> tuple[int, int] | None:
 
 
 def _stream_identity(descriptor: int) -> tuple[int, int] | None:
-    """Return the identity of the file that a standard stream is redirected to, if it is one."""
+    """Return the identity of the file that a standard stream is redirected to, if any."""
     try:
         return _as_identity(os.fstat(descriptor))
     except OSError:  # closed
         return None
 
 
-def _as_identity(found: os.stat_result) -> tuple[int, int] | None:
-    is_kept = stat.S_ISREG(found.st_mode) or stat.S_ISDIR(found.st_mode)
-    return (found.st_dev, found.st_ino) if is_kept else None
+def _as_identity(status: os.stat_result) -> tuple[int, int] | None:
+    is_on_disk = stat.S_ISREG(status.st_mode) or stat.S_ISDIR(status.st_mode)
+    return (status.st_dev, status.st_ino) if is_on_disk else None

@@ -1,4 +1,4 @@
-"""Standard input, output and error where a shell has closed one, or another encoding is set."""
+"""Standard streams, environment variables, memory and signals of this process."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ _STANDARD_FILES = (0, 1, 2)
 
 
 def open_streams() -> None:
-    """Let something stand in for standard streams that are closed, as by `<&-` in a shell.
+    """Replace standard streams that are closed, as by `<&-` in a shell.
 
-    Reading standard input raises an OSError then, and what goes to standard error is dropped. The
-    bytes of a file's name that are no text are written to standard output as they are.
+    Reading a closed standard input raises an OSError; text for a closed standard error is dropped.
+    Bytes of a file name that are not valid text are written to standard output unchanged.
     """
     for number in _STANDARD_FILES:
         _occupy(number)
@@ -32,16 +32,16 @@ def open_streams() -> None:
 
 
 def unwritable(error: UnicodeEncodeError) -> str:
-    """Say what standard output cannot hold, in its encoding."""
+    """Return the message for a character that standard output cannot encode."""
     character = error.object[error.start]
     return (
-        f"standard output has the encoding {error.encoding!r}, which has no {character!a}; set "
+        f"cannot write {character!a} to standard output in its encoding {error.encoding!r}; set "
         "PYTHONIOENCODING=utf-8"
     )
 
 
 def _occupy(number: int) -> None:
-    """Keep a file that is opened later from getting the number of a closed stream."""
+    """Prevent a file that is opened later from getting the number of a closed stream."""
     try:
         os.fstat(number)
     except OSError:
@@ -49,7 +49,7 @@ def _occupy(number: int) -> None:
 
 
 class _ClosedInput(io.TextIOBase):
-    """Standard input that is closed."""
+    """A closed standard input; every read raises an OSError."""
 
     @property
     def buffer(self) -> BinaryIO:
@@ -65,7 +65,9 @@ class _ClosedInput(io.TextIOBase):
         self._refuse()
 
     def _refuse(self) -> NoReturn:
-        raise OSError(errno.EBADF, "it is closed; give a file, or a pipe", "standard input")
+        raise OSError(
+            errno.EBADF, "it is closed; redirect it from a file or a pipe", "standard input"
+        )
 
 
 class _ClosedError(io.TextIOBase):
@@ -78,7 +80,7 @@ class _ClosedError(io.TextIOBase):
 
 @contextmanager
 def variable(name: str, value: str) -> Iterator[None]:
-    """Set an environment variable, and give it the value back that it had."""
+    """Set an environment variable temporarily."""
     before = os.environ.get(name)
     os.environ[name] = value
     try:
@@ -95,12 +97,11 @@ _NEVER, _ONE_GIBIBYTE = -1, 1 << 30
 
 
 def keep_freed_memory() -> None:
-    """Let the process keep what it frees, for it will want as much again in a moment.
+    """Tell glibc not to return freed memory to the system; other C libraries are unaffected.
 
-    A step of training frees hundreds of megabytes and takes them again. By default the C library
-    gives blocks of that size back to the system at once, which then fills new ones with zeros,
-    page by page: up to a quarter of the time of a step. For commands only, whose process is
-    theirs. Other C libraries than glibc do as they always do.
+    A training step frees hundreds of megabytes and allocates them again. By default glibc returns
+    blocks of that size at once, and the system fills new ones with zeros, page by page: up to a
+    quarter of the time of a step. For commands only, since it affects the whole process.
     """
     try:
         set_option = ctypes.CDLL(None).mallopt
@@ -112,7 +113,7 @@ def keep_freed_memory() -> None:
 
 @contextmanager
 def terminable() -> Iterator[None]:
-    """Let the first SIGTERM raise KeyboardInterrupt, and ignore others, in the main thread.
+    """Raise KeyboardInterrupt at the first SIGTERM and ignore others, in the main thread.
 
     Schedulers send one to every process of a job, and `torchrun` sends it to its workers again.
     """
@@ -123,16 +124,16 @@ def terminable() -> Iterator[None]:
     try:
         yield
     finally:
-        if before is not _interrupt:  # otherwise this block is in another one, which restores it
+        if before is not _interrupt:  # an outer block restores the handler otherwise
             signal.signal(signal.SIGTERM, before or signal.SIG_DFL)
 
 
 @contextmanager
 def terminable_command() -> Iterator[None]:
-    """Do the same for a whole command, but not for one of several processes.
+    """Apply `terminable` to a whole command, but not in one of several processes.
 
-    These wait for each other in libraries, where Python runs no handler. Until they start the work
-    that `terminable` is around, a SIGTERM ends them at once.
+    These wait for each other in libraries, where Python runs no handler. Until they enter
+    `terminable` themselves, a SIGTERM ends them at once.
     """
     if os.environ.get("WORLD_SIZE", "1") != "1":
         yield

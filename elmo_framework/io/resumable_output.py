@@ -1,4 +1,4 @@
-"""Results that take long: they grow in a folder of their own, and an interrupted job continues."""
+"""Resumable outputs: a job writes into a `.partial` folder, renamed when it is complete."""
 
 from __future__ import annotations
 
@@ -18,32 +18,32 @@ from elmo_framework.io.process import terminable
 PartT = TypeVar("PartT")
 
 _PARTIAL = ".partial"
-RESUME = "--resume continues from here"
-"""What a message says of a job that was interrupted."""
+RESUME = "resume with --resume"
+"""The advice of every message about an interrupted job."""
 
 
 @final
 class ResumableOutput:
-    """A result `OUT`, and the folder `OUT.partial` next to it in which it grows.
+    """An output `OUT`, and the folder `OUT.partial` next to it in which it is written.
 
-    | name | what |
+    | file in `OUT.partial` | content |
     |---|---|
-    | `settings.json` | what the job does; a job that does something else does not continue it |
-    | `done*` | journals: a line for each part that is done |
-    | `result` | what gets the name of the result |
+    | `settings.json` | the settings of the job; a job with other settings does not resume it |
+    | `done*` | journals: one line per finished part |
+    | `result` | the file or folder that is renamed to `OUT` |
 
-    A job adds files of its own, and makes the result, maybe empty, before any part is done. The
-    folder is removed when the result has its name.
+    A job may add other files, and creates `result`, maybe empty, before any part is done. The
+    folder is removed after the rename.
 
     Args:
-        output: the result.
-        flag: of the command line, by which another result can be chosen.
+        output: the output of the finished job.
+        flag: the command-line flag that sets `output`, for messages.
         check_replaceable: refuses what `--force` must not remove; by default all but files.
 
     Attributes:
-        output: the result.
-        path: the folder.
-        result: the file or folder in it that gets the name.
+        output: as above.
+        path: the folder `OUT.partial`.
+        result: the file or folder in it that is renamed.
     """
 
     def __init__(
@@ -55,7 +55,7 @@ class ResumableOutput:
 
     @contextmanager
     def locked(self) -> Iterator[None]:
-        """Keep other jobs out; a missing folder for the result is made.
+        """Lock the folder, after creating a missing parent.
 
         Raises:
             RunError: another job is writing here.
@@ -67,20 +67,16 @@ class ResumableOutput:
                 try:
                     yield
                 finally:
-                    # While it is held: later, another job may hold it already.
+                    # While it is locked: later, another job may have locked it already.
                     Path(lock.lock_file).unlink(missing_ok=True)
         except Timeout as error:
             raise RunError(f"{self.path}: another job is writing here; wait for it") from error
 
     def check_overwritable(self, *, resume: bool, force: bool) -> None:
-        """Refuse to replace what the user may want to keep.
-
-        Args:
-            resume: whether to continue an interrupted job.
-            force: whether to give up what is there.
+        """Refuse to overwrite an output or an interrupted job without `force` (or `resume`).
 
         Raises:
-            RunError: the result exists, or an interrupted job, or a folder that is not of a job.
+            RunError: an output, an interrupted job, or a folder that no job has made exists.
         """
         if os.path.lexists(self.output):
             self._check_replaceable(self.output)
@@ -92,22 +88,22 @@ class ResumableOutput:
         self._check_folder()
         if self.has_progress() and not (resume or force):
             raise RunError(
-                f"{self.path} holds the work of an interrupted job; continue it with --resume, or "
-                "start over with --force"
+                f"{self.path} belongs to an interrupted job; resume it with --resume, or start "
+                "over with --force"
             )
 
     def begin(self, settings: Mapping[str, Any], *, resume: bool) -> bool:
-        """Continue an interrupted job, if there is one and that is wanted, or start.
+        """Resume an interrupted job if there is one and `resume` is set, or start over.
 
         Args:
-            settings: what this job does, as JSON.
-            resume: whether to continue.
+            settings: of this job, as JSON types.
+            resume: whether to resume.
 
         Returns:
-            Whether it continues; otherwise the folder holds the settings alone.
+            Whether the job resumes; otherwise the folder contains only the settings.
 
         Raises:
-            RunError: the interrupted job did something else.
+            RunError: the interrupted job had other settings.
         """
         if resume and self.has_progress():
             self._check_same(settings)
@@ -119,23 +115,23 @@ class ResumableOutput:
         return False
 
     def has_progress(self) -> bool:
-        """Tell whether a part is done."""
+        """Return whether a part is done."""
         return any(journal.stat().st_size for journal in self._journals())
 
     def is_named(self) -> bool:
-        """Tell whether a job ended after the result got its name, before the rest was removed."""
+        """Return whether a job ended after the rename, before the folder was removed."""
         is_gone = self.has_progress() and not self.result.exists()
         return is_gone and os.path.lexists(self.output)
 
     def journal(self, name: str) -> Journal:
-        """Open a journal, whose name begins with `done`."""
+        """Open a journal; its name must start with `done`."""
         return Journal(self.path / name)
 
     def done(self, parse: Callable[[str], PartT]) -> Iterator[PartT]:
-        """Yield what each line of all journals says.
+        """Parse each line of all journals.
 
         Args:
-            parse: reads a line; its `ValueError` or `TypeError` means that the line is damaged.
+            parse: a ValueError or TypeError means that the line is damaged.
 
         Raises:
             RunError: a journal is damaged.
@@ -147,7 +143,7 @@ class ResumableOutput:
                 raise _damaged(path, error) from error
 
     def finish(self) -> None:
-        """Give the result its name, and remove the folder."""
+        """Rename the result to the output, and remove the folder."""
         if self.result.exists():
             if self.result.is_dir() or self.output.is_dir():
                 remove(self.output)
@@ -155,20 +151,20 @@ class ResumableOutput:
         remove_folder(self.path)
 
     def repairable(self, path: Path | None = None) -> AbstractContextManager[None]:
-        """Say of an error of the disk how the job continues; see `files.repairable`."""
-        return repairable(path or self.path, to_go_on=RESUME)
+        """Report disk errors with the advice to resume; see `files.repairable`."""
+        return repairable(path or self.path, advice=RESUME)
 
     def _journals(self) -> list[Path]:
         return sorted(self.path.glob("done*"))
 
     def _check_folder(self) -> None:
-        """Refuse a folder of this name that no job has made."""
+        """Refuse a folder of this name that a job did not make."""
         if self._settings.is_file() or not self.path.is_dir():
             return
         present = [path.name for path in self.path.iterdir() if not path.name.startswith(".")]
         if present:
             raise RunError(
-                f"{self.path}, which the result would grow in, holds something else "
+                f"{self.path}, the folder for partial results, contains other files "
                 f"({min(present)}, ...); rename it, or choose another {self._flag}"
             )
 
@@ -181,8 +177,8 @@ class ResumableOutput:
         ]
         if others:
             raise RunError(
-                f"{self.path}: the interrupted job does something else: {', '.join(others)}; "
-                "ask for the same, or start over with --force and without --resume"
+                f"{self.path}: the interrupted job has other settings: {', '.join(others)}; "
+                "use the same, or start over with --force and without --resume"
             )
 
     def _read_settings(self) -> dict[str, Any]:
@@ -194,10 +190,10 @@ class ResumableOutput:
 
 @final
 class Journal:
-    """A file of lines that say what is done; half a line, of a job that was killed, is dropped.
+    """An append-only file with a line per finished part; an incomplete last line is dropped.
 
     Args:
-        path: the file; it is made if it does not exist.
+        path: the file; created if it does not exist.
     """
 
     def __init__(self, path: Path) -> None:
@@ -216,7 +212,7 @@ class Journal:
         self._file.close()
 
     def mark_done(self, *lines: str) -> None:
-        """Add lines; they are on the disk afterwards."""
+        """Append lines, and synchronize them to disk."""
         content = memoryview("".join(f"{line}\n" for line in lines).encode())
         while content:
             content = content[self._file.write(content) :]
@@ -224,7 +220,7 @@ class Journal:
 
     @staticmethod
     def lines(path: Path) -> Iterator[str]:
-        """Yield the whole lines of a journal, which need not exist."""
+        """Yield the complete lines of a journal, which need not exist."""
         if not path.exists():
             return
         with path.open("rb") as file:
@@ -232,29 +228,20 @@ class Journal:
 
 
 def _damaged(path: Path, reason: Exception) -> RunError:
-    """Return the error of a file that an interrupted job left and that cannot be read."""
     return RunError(
         f"{path}: this file is damaged ({reason}); start over with --force and without --resume"
     )
 
 
 def check_file(output: Path) -> None:
-    """Refuse to remove what is no ordinary file.
-
-    Raises:
-        RunError: it is none.
-    """
+    """Raise RunError if the output is not an ordinary file, and so must not be removed."""
     if not output.is_file():
         raise RunError(f"{output} is not an ordinary file; choose another path")
 
 
 @contextmanager
 def stoppable() -> Iterator[None]:
-    """End a resumable job on Ctrl-C or SIGTERM with a message that says how to continue.
-
-    Raises:
-        StoppedError: there was one of the signals.
-    """
+    """Turn Ctrl-C or SIGTERM into a StoppedError that says how to resume."""
     with terminable():
         try:
             yield
@@ -263,7 +250,7 @@ def stoppable() -> Iterator[None]:
 
 
 def _end_of_last_line(path: Path) -> int:
-    """Return the number of bytes up to the last end of a line; the file is not held in memory."""
+    """Return the offset after the last newline, reading backwards in blocks."""
     size = path.stat().st_size
     with path.open("rb") as file:
         while size:

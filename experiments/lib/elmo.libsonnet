@@ -9,7 +9,7 @@
   // place: 'input', 'output' or 'both'; options: the keys of elmo_token_embedder.
   at(place, options)::
     assert std.member(['input', 'output', 'both'], place) :
-           "elmo.at: the place is '%s'; allowed: 'input', 'output', 'both'" % place;
+           "elmo.at: the place is '%s'; choose from 'input', 'output', 'both'" % place;
     local elmo = { type: 'elmo_token_embedder' } + options;
     {
       model+:

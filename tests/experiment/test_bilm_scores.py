@@ -99,8 +99,8 @@ def test_flags_of_the_other_kind_are_refused(bilm: Path, folder: Path, tmp_path,
 
 def test_a_misspelt_name_is_answered_with_the_nearest(capsys) -> None:
     assert error(capsys, "minni", str(TEXT)) == (
-        "'minni' is neither the folder of a run or a biLM nor the name of a biLM; allowed: medium, "
-        "mini, original, original-5.5b, small. Did you mean 'mini'?"
+        "'minni' is neither the folder of a run or a biLM nor the name of a biLM; choose from "
+        "medium, mini, original, original-5.5b, small. Did you mean 'mini'?"
     )
 
 

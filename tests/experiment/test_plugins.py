@@ -169,7 +169,7 @@ def test_a_run_whose_plugin_is_gone_names_it(capsys: pytest.CaptureFixture[str])
     finally:
         Path("elsewhere").rename("replacement_parts.py")
     assert capsys.readouterr().err == (
-        "error: the run tagger: there is no module 'replacement_parts' for the plugin "
+        "error: the run tagger: no module named 'replacement_parts' for the plugin "
         f"'replacement_parts', neither installed nor in {here}.\n"
     )
 
@@ -181,9 +181,9 @@ def test_a_name_that_only_a_plugin_registers_is_unknown_without_it(
         assert main(["check", "tagger.json"]) == 2
     assert capsys.readouterr().err == (
         "error: tagger.json: 1 problem in the configuration\n"
-        "  model.embedder.token_embedders.elmo.mix.type: 'maximum' is no LayerMix; "
-        "allowed: average, layer, scalar_mix. "
-        "A plugin registers others: name it in `plugins` or by --include-package\n"
+        "  model.embedder.token_embedders.elmo.mix.type: unknown LayerMix 'maximum'; "
+        "choose from average, layer, scalar_mix. "
+        "For a plugin, add it to `plugins` or pass --include-package\n"
     )
 
 

@@ -121,7 +121,7 @@ def test_an_empty_text_gets_the_prediction_of_no_words_in_any_batch(loaded: Load
     [
         (
             {"words": ["a"]},
-            "expected one key that holds a text, found 'words'; allowed: sentence, text.",
+            "expected one key that holds a text, found 'words'; choose from sentence, text.",
         ),
         (
             {"text": ["a"], "sentence": "a"},
@@ -149,7 +149,7 @@ def test_a_label_that_was_not_seen_in_training_is_refused(
     assert main(["evaluate", str(run), str(data)]) == 2
     assert capsys.readouterr().err.splitlines()[-1] == (
         f"error: {data}: 'musik' is none of the labels seen in training; "
-        "allowed: cooking, sport, weather. It stands in: 'The band played on .'. "
+        "choose from cooking, sport, weather. It stands in: 'The band played on .'. "
         "Labels are counted before training, in the data of datasets_for_vocab_creation."
     )
 

@@ -296,9 +296,9 @@ def test_a_signal_keeps_predictions_for_any_format(
     with monkeypatch.context() as patch:
         interrupt(patch, 3, number)
         assert predict_long(tagger, long_text, tmp_path / "out") == 130
-    assert capsys.readouterr().err.endswith("interrupted; --resume continues from here\n")
+    assert capsys.readouterr().err.endswith("interrupted; resume with --resume\n")
     assert predict_long(tagger, long_text, tmp_path / "out") == 2
-    assert "continue it with --resume, or start over with --force" in capsys.readouterr().err
+    assert "resume it with --resume, or start over with --force" in capsys.readouterr().err
     flags = ("--predictions-format", "conll")
     assert predict_long(tagger, long_text, tmp_path / "out", "--resume", *flags) == 0
     assert "6 of 10 inputs predicted before" in capsys.readouterr().err
@@ -319,7 +319,7 @@ def test_a_job_for_another_input_does_not_continue(
     before = (tmp_path / "out.partial/done.jsonl").read_bytes()
     long_text.write_text(long_text.read_text() + "One more .\n")
     assert predict_long(tagger, long_text, tmp_path / "out", "--resume") == 2
-    assert "the interrupted job does something else: input was " in capsys.readouterr().err
+    assert "the interrupted job has other settings: input was " in capsys.readouterr().err
     assert (tmp_path / "out.partial/done.jsonl").read_bytes() == before
 
 

@@ -157,7 +157,7 @@ def deadly() -> dict[str, Any]:
 def test_the_death_of_one_process_ends_the_job_with_its_name(killed: tuple[Path, str]) -> None:
     assert re.search(
         r"error: process 1 of 2 cannot go on without process 0 \(pid \d+ on \S+\), which has "
-        r"ended; --recover goes on from the last checkpoint\n",
+        r"ended; resume with --recover\n",
         killed[1],
     )
 

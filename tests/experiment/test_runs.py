@@ -231,7 +231,7 @@ def test_predict_takes_a_tokenizer_as_a_config_writes_it(
     assert json.loads(capsys.readouterr().out)["words"] == ["Am", "3.", "Mai", "."]
     wrong = json.dumps({**german, "languag": "fr"})
     assert main(["predict", str(tagger), str(source), "--tokenizer", wrong]) == 2
-    assert "languag: is no key of SpacyTokenizer" in capsys.readouterr().err
+    assert "languag: unknown key of SpacyTokenizer" in capsys.readouterr().err
 
 
 def test_predict_takes_a_tokenizer_by_name_or_as_it_is(tagger: Path) -> None:

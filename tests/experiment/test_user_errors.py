@@ -130,7 +130,7 @@ def test_a_label_that_training_did_not_show_is_named(
     assert main(["evaluate", str(tagger), str(path)]) == 2
     message = message_of(capsys)
     assert message.startswith(f"{path}: ")
-    assert "'U-DRUG' is none of the labels seen in training; allowed: " in message
+    assert "'U-DRUG' is none of the labels seen in training; choose from " in message
     assert "'Anna left'" in message
 
 
@@ -140,7 +140,7 @@ def test_a_label_that_training_did_not_show_is_named(
         (["evaluate", "no/where", "data.txt"], "no/where: no run is here"),
         (["evaluate", "nowhere", "data.txt"], "'nowhere' is neither the folder of a run or a biLM"),
         (["predict", "nowhere"], "nowhere: no run is here"),
-        (["check", "nowhere.jsonnet"], "nowhere.jsonnet: there is no such file"),
+        (["check", "nowhere.jsonnet"], "nowhere.jsonnet: file not found"),
         (["describe", "encodr"], "Did you mean 'encoder'?"),
     ],
 )
@@ -165,13 +165,13 @@ def test_a_missing_file_to_evaluate_is_named(
         ('{"words": [1]}', "'words' is [1]; expected a string or a list of strings"),
         (
             '{"token": ["Anna"]}',
-            "expected one key that holds a text, found 'token'; allowed: sentence, tokens, words. "
-            "Did you mean 'tokens'?",
+            "expected one key that holds a text, found 'token'; choose from sentence, tokens, "
+            "words. Did you mean 'tokens'?",
         ),
         ('{"tokens": ', "no JSON object: Expecting value, column 12"),
         (
             "{}",
-            "expected one key that holds a text, found none; allowed: sentence, tokens, words.",
+            "expected one key that holds a text, found none; choose from sentence, tokens, words.",
         ),
     ],
 )
@@ -265,7 +265,7 @@ def test_what_is_no_list_of_sentences_is_refused(tagger: Path) -> None:
 def test_a_device_that_is_not_here_is_refused(
     tagger: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    with pytest.raises(RunError, match="allowed: auto, cpu, cuda"):
+    with pytest.raises(RunError, match="choose from auto, cpu, cuda"):
         load(tagger, device="gpu")
     monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
     assert main(["evaluate", str(tagger), str(DATA / "valid.txt"), "--device", "cuda"]) == 2
@@ -295,9 +295,7 @@ def test_a_full_disk_ends_training_with_a_message(
     assert train(NER, tmp_path / "run", tagging_with(bilm)) == 2
     message = message_of(capsys)
     assert str(tmp_path / "run/checkpoints/step-") in message
-    assert message.endswith(
-        ": No space left on device; repair it, and --recover goes on from the last checkpoint"
-    )
+    assert message.endswith(": No space left on device; fix this, then resume with --recover")
 
 
 def test_a_folder_that_cannot_be_written_is_named(

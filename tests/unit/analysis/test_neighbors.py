@@ -107,7 +107,7 @@ def test_a_word_that_is_not_in_the_query_is_refused(bilm: Path, search: Neighbor
     with pytest.raises(RunError) as caught:
         find_neighbors(bilm, replace(search, word="bnak"))
     assert str(caught.value) == (
-        "--word 'bnak' is not a word of the query; allowed: bank, he, on, sat, the. "
+        "--word 'bnak' is not a word of the query; choose from bank, he, on, sat, the. "
         "Did you mean 'bank'?"
     )
 

@@ -80,5 +80,5 @@ def test_the_names_of_the_weights_are_those_of_pytorch_crf(crf: CRF) -> None:
 def test_wrong_arguments_are_named(crf: CRF) -> None:
     with pytest.raises(ValueError, match="num_tags is 0; allowed: 1 or more"):
         CRF(0)
-    with pytest.raises(ValueError, match="reduction is 'meen'; allowed: mean, none"):
+    with pytest.raises(ValueError, match="reduction is 'meen'; choose from mean, none"):
         crf(EMISSIONS, TAGS, reduction="meen")

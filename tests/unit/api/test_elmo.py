@@ -216,7 +216,7 @@ def test_padding_and_other_rows_change_nothing(folder: Path) -> None:
 @pytest.mark.parametrize(
     ("keys", "message"),
     [
-        ({"state": "cary"}, "state is 'cary'; allowed: carry, reset. Did you mean 'carry'?"),
+        ({"state": "cary"}, "state is 'cary'; choose from carry, reset. Did you mean 'carry'?"),
         ({"num_output_representations": 0}, "num_output_representations is 0; allowed: 1 or more"),
         (
             {"scalar_mix_parameters": [1.0]},

@@ -92,11 +92,11 @@ def test_the_outputs_of_the_hub_module(folder: Path, numpy_bilm: NumpyBiLm) -> N
 def test_wrong_arguments_are_named(folder: Path) -> None:
     with pytest.raises(TypeError, match="a sentence is a list of words, not the string 'A word'"):
         load_bilm(folder).embed(["A word"])
-    with pytest.raises(ValueError, match="state is 'rest'; allowed: carry, reset"):
+    with pytest.raises(ValueError, match="state is 'rest'; choose from carry, reset"):
         load_bilm(folder, state="rest")
     with pytest.raises(DataError) as caught:
         load_bilm("smal")
     assert str(caught.value) == (
         "'smal' is neither a folder nor the name of a biLM; "
-        "allowed: medium, mini, original, original-5.5b, small. Did you mean 'small'?"
+        "choose from medium, mini, original, original-5.5b, small. Did you mean 'small'?"
     )

@@ -46,7 +46,10 @@ def test_the_demo_is_trained_for_seconds_unless_told(
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        (["lossses", *DEMO], "there is no stage 'lossses'; allowed: losses, medium, rate, waiting"),
+        (
+            ["lossses", *DEMO],
+            "there is no stage 'lossses'; choose from losses, medium, rate, waiting",
+        ),
         (["rate"], "--size original needs --train and --validation"),
         (
             ["rate", "--size", "small", "--train", "x"],

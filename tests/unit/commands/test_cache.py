@@ -57,7 +57,7 @@ def test_an_empty_cache_says_so(cache: Path, capsys) -> None:
     ("arguments", "message"),
     [
         (["list", "key"], "error: `elmo cache list` takes no KEY, found 'key'\n"),
-        (["clear", "key"], "error: 'key' is no store in {cache}; allowed: (none).\n"),
+        (["clear", "key"], "error: 'key' is no store in {cache}; choose from (none).\n"),
     ],
 )
 def test_what_makes_no_sense_is_refused(cache: Path, capsys, arguments, message) -> None:

@@ -48,8 +48,8 @@ def test_a_class_that_stands_alone_shows_its_keys(capsys: pytest.CaptureFixture[
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (["encodr"], "error: 'encodr' is no family; allowed: "),
-        (["encoder", "lstn"], "error: 'lstn' is no encoder; allowed: "),
+        (["encodr"], "error: unknown component family 'encodr'; choose from "),
+        (["encoder", "lstn"], "error: unknown encoder 'lstn'; choose from "),
     ],
 )
 def test_an_unknown_name_is_answered_with_the_nearest(

@@ -54,7 +54,7 @@ def test_a_closed_input_is_an_error_when_it_is_read(
     monkeypatch.setattr(sys, "stdin", None)
     assert main(["echo", "x"]) == 0
     assert main(["echo"]) == 2
-    said = "error: standard input: it is closed; give a file, or a pipe\n"
+    said = "error: standard input: it is closed; redirect it from a file or a pipe\n"
     assert capsys.readouterr().err == said
 
 
@@ -76,7 +76,7 @@ def test_what_the_output_cannot_hold_is_an_error(
         patch.setattr(sys, "stdout", stream)
         assert main(["echo", text]) == 2
     said = capsys.readouterr().err
-    assert said.startswith(f"error: standard output has the encoding '{encoding}', which has no ")
+    assert said.startswith("error: cannot write ")
     assert said.endswith("; set PYTHONIOENCODING=utf-8\n")
 
 

@@ -151,7 +151,7 @@ def test_keys_that_the_class_of_a_block_lacks_are_named(type_: object) -> None:
 
 
 def test_other_problems_are_named_before() -> None:
-    missing = Problem("", "there is no module")
+    missing = Problem("", "no module named")
     with pytest.raises(ConfigError) as caught:
         refuse_allennlp_keys({"iterator": {}}, source="x", others=[missing])
     assert [problem.path for problem in caught.value.problems] == ["", "iterator"]

@@ -62,13 +62,17 @@ def test_a_family_is_found_by_its_name_in_either_form(name: str) -> None:
 
 
 def test_an_unknown_family_is_an_error_with_the_nearest_name() -> None:
-    with pytest.raises(UnknownNameError, match=r"^'Encodr' is no family; .* Did you mean 'encod"):
+    with pytest.raises(
+        UnknownNameError, match=r"^unknown component family 'Encodr'; .* Did you mean 'encod"
+    ):
         find_family("Encodr")
 
 
 def test_a_member_is_found_by_its_name() -> None:
     assert find_member(Encoder, "lstm") is LstmEncoder
-    with pytest.raises(UnknownNameError, match=r"^'lstn' is no encoder; .* Did you mean 'lstm'\?$"):
+    with pytest.raises(
+        UnknownNameError, match=r"^unknown encoder 'lstn'; .* Did you mean 'lstm'\?$"
+    ):
         find_member(Encoder, "lstn")
 
 

@@ -93,11 +93,11 @@ def test_the_top_is_an_object(file: Path, text: str) -> None:
 
 def test_a_missing_file_says_where_it_was_looked_for(tmp_path: Path) -> None:
     path = tmp_path / "no.jsonnet"
-    assert refusal(path) == f"{path}: there is no such file (looked for in {Path.cwd()})"
+    assert refusal(path) == f"{path}: file not found (in {Path.cwd()})"
 
 
 def test_a_folder_is_no_config(tmp_path: Path) -> None:
-    assert refusal(tmp_path) == f"{tmp_path}: is a folder; name a .jsonnet or .json file"
+    assert refusal(tmp_path) == f"{tmp_path}: is a folder; pass a .jsonnet or .json file"
 
 
 def test_a_path_below_a_file_is_no_config(file: Path) -> None:
@@ -129,7 +129,7 @@ def test_plugins_are_names(file: Path) -> None:
     file.write_text("{}")
     assert Config.load(file).plugins == []
     file.write_text("{ plugins: 'one' }")
-    with pytest.raises(ConfigError, match=r"plugins: expected a list of names of modules, not 'o"):
+    with pytest.raises(ConfigError, match=r"plugins: expected a list of module names, not 'o"):
         _ = Config.load(file).plugins
 
 
@@ -220,8 +220,7 @@ def test_an_object_replaces_the_whole_and_warns_of_what_is_lost(
         made = changed('{"model": {"type": "simple_tagger"}}')
     assert made["model"] == {"type": "simple_tagger"}
     assert caplog.messages == [
-        "--overrides: model is replaced as a whole, which drops dropout, encoder; "
-        "dotted keys drop nothing"
+        "--overrides: replacing model drops dropout, encoder; use dotted keys to change single keys"
     ]
 
 
@@ -235,31 +234,32 @@ def test_an_object_that_loses_nothing_warns_of_nothing(caplog: pytest.LogCapture
     [
         (
             "trainr.num_epochs=5",
-            "trainr.num_epochs: the configuration has no key 'trainr'; allowed: model, "
-            "random_seed, trainer. Did you mean 'trainer'? To add it, give all of it: "
+            "trainr.num_epochs: the configuration has no key 'trainr'; choose from model, "
+            "random_seed, trainer. Did you mean 'trainer'? To add it, pass a whole object: "
             "trainr={...}",
         ),
         (
             "model.mix.l2=1",
-            "model.mix.l2: model has no key 'mix'; allowed: dropout, encoder, type. "
-            "To add it, give all of it: model.mix={...}",
+            "model.mix.l2: model has no key 'mix'; choose from dropout, encoder, type. "
+            "To add it, pass a whole object: model.mix={...}",
         ),
         (
             "trainer.callbacks[2]=x",
-            "trainer.callbacks[2]: trainer.callbacks is a list of 2, from 0; it has no item '2'",
+            "trainer.callbacks[2]: trainer.callbacks is a list of 2 items, numbered from 0; "
+            "no item '2'",
         ),
         (
             "trainer.callbacks.first=x",
-            "trainer.callbacks.first: trainer.callbacks is a list of 2, from 0; "
-            "it has no item 'first'",
+            "trainer.callbacks.first: trainer.callbacks is a list of 2 items, numbered from 0; "
+            "no item 'first'",
         ),
         (
             "model.dropout.rate=2",
             "model.dropout.rate: model.dropout is 0.5, which has no keys",
         ),
         ("model", "model: is neither dotted.key=VALUE nor an object {...}"),
-        ("a..b=1", "a..b: is no dotted key such as trainer.num_epochs or callbacks[0].type"),
-        ("=1", "(top level): is no dotted key such as trainer.num_epochs or callbacks[0].type"),
+        ("a..b=1", "a..b: not a dotted key such as trainer.num_epochs or callbacks[0].type"),
+        ("=1", "(top level): not a dotted key such as trainer.num_epochs or callbacks[0].type"),
     ],
 )
 def test_an_override_that_touches_nothing_is_an_error(override: str, said: str) -> None:

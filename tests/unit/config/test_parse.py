@@ -36,7 +36,7 @@ from tests.unit.config.example import (
     tagger,
 )
 
-PLUGINS = " A plugin registers others: name it in `plugins` or by --include-package"
+PLUGINS = " For a plugin, add it to `plugins` or pass --include-package"
 
 
 def problems(raw: object, family: type[Component] = Study) -> list[str]:
@@ -168,18 +168,18 @@ def test_a_concrete_class_needs_no_type_and_accepts_its_own(changes: dict[str, s
 
 def test_a_concrete_class_refuses_another_type() -> None:
     assert problems(tagger(type="lstm"), CrfTagger) == [
-        "type: 'lstm' is no CrfTagger; allowed: crf_tagger."
+        "type: unknown CrfTagger 'lstm'; choose from crf_tagger."
     ]
 
 
 def test_a_class_without_a_name_takes_no_type() -> None:
     found = problems({"type": "text", "token_embedders": {}}, TextEmbedder)
-    assert found == ["type: is no key of TextEmbedder; allowed: token_embedders."]
+    assert found == ["type: unknown key of TextEmbedder; choose from token_embedders."]
 
 
 def test_one_member_alone_is_no_default() -> None:
     assert problems({"dataset_reader": {}}, Study)[0] == (
-        "dataset_reader.type: is missing; allowed: conll2003."
+        "dataset_reader.type: is missing; choose from conll2003."
     )
 
 
@@ -211,27 +211,28 @@ def test_every_problem_is_reported_at_its_path() -> None:
     changes = {"model": model, "sed": 3, "data_loader": ["batches"]}
     trainer = {"warmup": {"step": 1, "start": 0.1}, "callbacks": [{"type": "consle"}, 3]}
     assert problems(flat(**changes, trainer=trainer)) == [
-        "sed: is no key of Study; allowed: data_loader, dataset_reader, model, random_seed, "
-        "test_data_path, train_data_path, trainer, validation_data_path, "
+        "sed: unknown key of Study; choose from data_loader, dataset_reader, model, random_"
+        "seed, test_data_path, train_data_path, trainer, validation_data_path, "
         "validation_dataset_reader.",
-        "model.vocabularies: is given to CrfTagger by the framework; remove it",
-        "model.embedder.token_embedders.a.type: 'embeding' is no TokenEmbedder; "
-        f"allowed: elmo_token_embedder, embedding. Did you mean 'embedding'?{PLUGINS}",
-        "model.embedder.token_embedders.b.device: is given to Embedding by the framework; "
+        "model.vocabularies: is supplied to CrfTagger by the framework; remove it",
+        "model.embedder.token_embedders.a.type: unknown TokenEmbedder 'embeding'; "
+        f"choose from elmo_token_embedder, embedding. Did you mean 'embedding'?{PLUGINS}",
+        "model.embedder.token_embedders.b.device: is supplied to Embedding by the framework; "
         "remove it",
         "model.embedder.token_embedders.b.embedding_dim: is required by Embedding (int > 0)",
-        "model.encoder.hiden_size: is no key of LstmEncoder; "
-        "allowed: bidirectional, hidden_size, num_layers. Did you mean 'hidden_size'?",
-        "model.encoder.input_dim: is given to LstmEncoder by the framework; remove it",
+        "model.encoder.hiden_size: unknown key of LstmEncoder; "
+        "choose from bidirectional, hidden_size, num_layers. Did you mean 'hidden_size'?",
+        "model.encoder.input_dim: is supplied to LstmEncoder by the framework; remove it",
         "model.encoder.hidden_size: is required by LstmEncoder (int > 0)",
         "model.dropout: Input should be a valid number, not '0.5'",
         "model.pair[1]: Input should be a valid integer, not 'x'",
         "model.layers: Input should be a valid integer, not ['top']",
         "model.layers[0]: Input should be a valid integer, not 'top'",
         "data_loader: expected DataLoader, not ['batches']",
-        "trainer.warmup.step: is no key of Warmup; allowed: start, steps. Did you mean 'steps'?",
+        "trainer.warmup.step: unknown key of Warmup; choose from start, steps. "
+        "Did you mean 'steps'?",
         "trainer.warmup.steps: is required by Warmup (int)",
-        "trainer.callbacks[0].type: 'consle' is no Observer; allowed: console. "
+        "trainer.callbacks[0].type: unknown Observer 'consle'; choose from console. "
         f"Did you mean 'console'?{PLUGINS}",
         "trainer.callbacks[1]: expected Observer, not 3",
     ]
@@ -243,7 +244,7 @@ def test_every_problem_is_reported_at_its_path() -> None:
         ({"layers": 1.5}, "layers: Input should be a valid integer or a valid array, not 1.5"),
         ({"pair": [1]}, "pair[1]: is required"),
         ({"encoder": None}, "encoder: expected Encoder, not None"),
-        ({"encoder": {"type": None}}, "encoder.type: None is no Encoder; allowed: "),
+        ({"encoder": {"type": None}}, "encoder.type: unknown Encoder None; choose from "),
         ({"embedder": {"token_embedders": []}}, "embedder.token_embedders: expected dict[str, "),
     ],
 )
@@ -310,7 +311,7 @@ def test_what_could_be_read_is_returned_with_the_problems() -> None:
     assert checked.component is not None
     assert checked.component.arguments["model"].factory is CrfTagger
     with pytest.raises(ConfigError):
-        checked.required()
+        checked.unwrap()
 
 
 def test_a_hopeless_configuration_has_no_component() -> None:

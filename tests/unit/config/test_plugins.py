@@ -134,21 +134,21 @@ def test_a_plugin_is_located_without_being_imported(here: Path) -> None:
 def test_a_missing_module_is_named_with_who_asked_and_the_nearest(here: Path) -> None:
     (here / "my_plugin.py").write_text("")
     assert refusal("my_plugins") == (
-        "--include-package: there is no module 'my_plugins' for the plugin 'my_plugins', neither "
+        "--include-package: no module named 'my_plugins' for the plugin 'my_plugins', neither "
         f"installed nor in {here}. Did you mean 'my_plugin'?"
     )
 
 
 def test_what_is_missing_of_a_dotted_name_is_told(here: Path) -> None:
     (here / "outer").mkdir()
-    assert "no module 'outer.inner' for the plugin 'outer.inner.last'" in refusal(
+    assert "no module named 'outer.inner' for the plugin 'outer.inner.last'" in refusal(
         "outer.inner.last"
     )
 
 
 @pytest.mark.parametrize("name", ["", "my-plugin", ".relative", "plugin.py/x"])
 def test_what_is_no_name_of_a_module_is_refused(here: Path, name: str) -> None:
-    said = f"--include-package: {name!r} is no name of a module, such as my_plugin.heads"
+    said = f"--include-package: {name!r} is not a module name such as my_plugin.heads"
     assert refusal(name) == said
 
 
@@ -199,7 +199,7 @@ def test_an_installed_plugin_that_fails_is_named_by_its_package(
     here: Path, tmp_path_factory: pytest.TempPathFactory
 ) -> None:
     installed_entry(tmp_path_factory.mktemp("site"), "no_such_plugin:thing")
-    with pytest.raises(PluginError, match=r"^the installed package 'its_name': there is no module"):
+    with pytest.raises(PluginError, match=r"^the installed package 'its_name': no module named"):
         load_plugins([])
 
 
@@ -257,9 +257,9 @@ def test_plugins_are_recorded_with_their_packages() -> None:
 def test_a_missing_package_is_named() -> None:
     recorded = {**SHINY, "gone-heads": {"version": "2", "modules": ["gone", "gone.more"]}}
     with pytest.raises(PluginError) as caught, naming_packages(recorded, needed_by="the run r"):
-        raise PluginError("there is no module 'gone'")
+        raise PluginError("no module named 'gone'")
     assert str(caught.value) == (
-        "there is no module 'gone'\nthe run r was made with plugins of packages that are not "
+        "no module named 'gone'\nthe run r was made with plugins of packages that are not "
         "installed here: gone-heads==2 (modules: gone, gone.more); install them: "
         "pip install gone-heads==2"
     )

@@ -42,7 +42,7 @@ def refusal(hint: Any, default: Any = ...) -> str:
     return str(caught.value).removeprefix("refusal.<locals>.")
 
 
-WHERE = "a component or a dataclass stands alone, in list[...], in dict[str, ...], in tuple[A, B]"
+WHERE = "a component or a dataclass may be alone, in list[...], in dict[str, ...], in tuple[A, B]"
 
 
 @pytest.mark.parametrize(
@@ -72,14 +72,14 @@ def test_a_supplied_part_of_a_parameter_is_refused(hint: Any) -> None:
 def test_the_refusal_says_what_is_allowed() -> None:
     assert refusal(Encoder | LayerMix) == (
         f"Tried(held): Encoder | LayerMix: {WHERE} or with `| None`; "
-        "Lazy[...] goes around a component only"
+        "Lazy[...] takes a component only"
     )
 
 
 def test_options_that_hold_a_component_are_refused() -> None:
     assert refusal(list[Holder]) == (
-        "Tried(held): Holder.encoder: a dataclass of options holds plain values only; "
-        "let Holder inherit Registrable, or take encoder beside it"
+        "Tried(held): Holder.encoder: a dataclass of options has plain values only; "
+        "let Holder inherit Registrable, or take encoder as another parameter"
     )
 
 
@@ -165,7 +165,7 @@ def test_a_default_that_is_not_registered_is_none() -> None:
         def draw(self) -> int: ...
 
     assert default_member(Sampler) is None
-    with pytest.raises(ConfigError, match=r"type: is missing; allowed: \(none\)"):
+    with pytest.raises(ConfigError, match=r"type: is missing; choose from \(none\)"):
         parse(Sampler, {}, source="x.jsonnet")
 
 
@@ -197,7 +197,9 @@ def test_a_class_that_forgot_to_be_registrable_is_named() -> None:
     class Member(Registrable):
         def __init__(self, reader: Reader) -> None: ...
 
-    with pytest.raises(TypeError, match=r"^Reader is nothing a config can say: let it inherit Re"):
+    with pytest.raises(
+        TypeError, match=r"^Reader cannot be written in a config: let it inherit Re"
+    ):
         parse(Member, {"reader": "x"}, source="x")
 
 

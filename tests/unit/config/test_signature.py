@@ -88,8 +88,8 @@ def test_paths_in_pairs_are_found_and_made_absolute() -> None:
         ([[1, ADD, 2]], "rules[0]: expected [int > 0, Rule]"),
         ([1], "rules[0]: expected [int > 0, Rule], not 1"),
         ([[0, ADD]], "rules[0][0]: Input should be greater than 0, not 0"),
-        ([[1, {"type": "ad"}]], "rules[0][1].type: 'ad' is no Rule"),
-        ([[1, {**ADD, "numbr": 1}]], "rules[0][1].numbr: is no key of Add"),
+        ([[1, {"type": "ad"}]], "rules[0][1].type: unknown Rule 'ad'"),
+        ([[1, {**ADD, "numbr": 1}]], "rules[0][1].numbr: unknown key of Add"),
     ],
 )
 def test_a_wrong_pair_is_refused_at_its_path(rules: Any, problem: str) -> None:

@@ -17,7 +17,7 @@ def test_a_wrong_size_is_refused_with_both_numbers() -> None:
     with pytest.raises(ValueError, match="input_size") as caught:
         require_size("input_size", 7, inferred=3)
     assert str(caught.value) == (
-        "input_size is 7, but the vectors that arrive are 3 wide; remove input_size or set it to 3"
+        "input_size is 7 but the input has dimension 3; remove input_size or set it to 3"
     )
 
 
@@ -38,7 +38,7 @@ def test_wrong_sizes_are_collected_at_their_paths_and_building_goes_on() -> None
         "encoders[1].encoders[0].input_size",
     ]
     assert str(problems[0]) == (
-        "encoders[0].input_size: is 7, but the vectors that arrive are 3 wide; "
+        "encoders[0].input_size: is 7 but the input has dimension 3; "
         "remove input_size or set it to 3"
     )
 

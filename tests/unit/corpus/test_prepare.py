@@ -209,7 +209,7 @@ class Failing:
         error: BaseException | signal.Signals,
     ) -> None:
         self.left, self.error, self.cut = after, error, TokenizedBlock.of
-        monkeypatch.setattr(tokenize_blocks, "Draft", SimpleNamespace(of=self.of))
+        monkeypatch.setattr(tokenize_blocks, "TokenizedBlock", SimpleNamespace(of=self.of))
 
     def of(self, *arguments: Any) -> TokenizedBlock:
         if not self.left and isinstance(self.error, BaseException):
@@ -239,10 +239,10 @@ def test_an_interrupted_job_goes_on_and_cuts_no_block_again(
     text = many_sentences(300)
     with monkeypatch.context() as patch:
         Failing(patch, 3, error)
-        with pytest.raises(raised, match="--resume continues from here"):
+        with pytest.raises(raised, match="resume with --resume"):
             make(text)
     assert not (tmp_path / "corpus").exists()
-    with pytest.raises(RunError, match="interrupted job; continue it with --resume"):
+    with pytest.raises(RunError, match="interrupted job; resume it with --resume"):
         make(text)
     counter = Failing(monkeypatch, 1000, error)
     make(text, resume=True)
@@ -271,7 +271,9 @@ def test_a_text_that_is_gone_is_not_said_to_be_written(
     make: Make, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     Failing(monkeypatch, 0, FileNotFoundError(errno.ENOENT, "No such file", "a.txt"))
-    with pytest.raises(RunError, match=r"^a\.txt: No such file; repair it, and --resume continues"):
+    with pytest.raises(
+        RunError, match=r"^a\.txt: No such file; fix this, then resume with --resume"
+    ):
         make()
 
 
@@ -314,7 +316,7 @@ def test_a_disk_that_is_full_while_the_corpus_is_written_leaves_none(
 
     with monkeypatch.context() as patch:
         patch.setattr(manifest.EntryWriter, "write", write)
-        with pytest.raises(RunError, match="No space left on device; repair it, and --resume"):
+        with pytest.raises(RunError, match="No space left on device; fix this, then resume"):
             make()
     assert {path.name for path in tmp_path.glob("[!.]*")} == {"corpus.txt", "corpus.partial"}
     make(resume=True)

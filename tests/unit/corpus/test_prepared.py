@@ -64,7 +64,7 @@ def test_a_shard_that_was_cut_is_named(make: Make) -> None:
 
 def test_a_folder_that_is_no_part_is_refused(make: Make, tmp_path: Path) -> None:
     corpus = make()
-    with pytest.raises(DataError, match=r"name a part of a corpus.*allowed: held_out, training"):
+    with pytest.raises(DataError, match=r"name a part of a corpus.*choose from held_out, training"):
         read(corpus)
     with pytest.raises(DataError, match="no prepared corpus is here"):
         read(tmp_path / "training")

@@ -36,7 +36,7 @@ def test_a_label_that_was_not_seen_in_training_is_refused_with_its_text():
         label_ids([("yess", ["Of", "course"])], LABELS)
 
     assert str(raised.value) == (
-        "'yess' is none of the labels seen in training; allowed: no, yes. Did you mean 'yes'? "
+        "'yess' is none of the labels seen in training; choose from no, yes. Did you mean 'yes'? "
         "It stands in: 'Of course'. "
         "Labels are counted before training, in the data of datasets_for_vocab_creation."
     )

@@ -81,7 +81,7 @@ def test_an_unknown_language_is_refused_with_the_nearest_one():
     with pytest.raises(ValueError, match="is no language of spaCy") as raised:
         SpacyTokenizer("eng")
 
-    assert str(raised.value).startswith("'eng' is no language of spaCy; allowed: af, am, ar, ")
+    assert str(raised.value).startswith("'eng' is no language of spaCy; choose from af, am, ar, ")
     assert str(raised.value).endswith("Did you mean 'en'?")
 
 

@@ -246,7 +246,7 @@ def test_another_job_does_not_go_on(job: Jobs, monkeypatch: pytest.MonkeyPatch) 
         RunError, match="layers was 'all' and is 'average', dtype was 'float32' and is"
     ):
         embed(job(resume=True, layers="average", dtype="float16"))
-    with pytest.raises(RunError, match="continue it with --resume, or start over with --force"):
+    with pytest.raises(RunError, match="resume it with --resume, or start over with --force"):
         embed(job())
 
 
@@ -304,7 +304,7 @@ def test_a_sigterm_ends_a_job_that_resumes_to_the_same_bytes(
 
     with monkeypatch.context() as patch:
         patch.setattr(VectorWriter, "mark_done", stopping)
-        with pytest.raises(StoppedError, match="interrupted; --resume continues from here"):
+        with pytest.raises(StoppedError, match="interrupted; resume with --resume"):
             embed(job(max_tokens=3))
     assert job().output.with_name("out.hdf5.partial").exists()
     embed(job(max_tokens=3, resume=True))

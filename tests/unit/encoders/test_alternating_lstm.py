@@ -61,5 +61,5 @@ def test_rows_without_words_are_zero():
 
 
 def test_a_stated_size_that_is_wrong_is_refused():
-    with pytest.raises(BuildError, match="input_size is 7, but the vectors that arrive are 3"):
+    with pytest.raises(BuildError, match="input_size is 7 but the input has dimension 3"):
         sequences.encoder({**ONE, "input_size": 7})

@@ -82,7 +82,7 @@ def test_dropout_of_one_layer_is_refused(kind):
 
 @pytest.mark.parametrize("config", [LSTM, {**LSTM, "type": "gru"}, {"type": "pass_through"}])
 def test_a_stated_size_that_is_wrong_is_refused(config):
-    with pytest.raises(BuildError, match="input_size is 7, but the vectors that arrive are 3"):
+    with pytest.raises(BuildError, match="input_size is 7 but the input has dimension 3"):
         sequences.encoder({**config, "input_size": 7})
 
 
@@ -125,7 +125,7 @@ def test_a_list_of_another_length_is_refused():
 def test_a_stated_width_of_a_feed_forward_network_is_checked():
     config = {**FEEDFORWARD["feedforward"], "input_dim": 9}
 
-    with pytest.raises(BuildError, match="input_dim is 9, but the vectors that arrive are 3"):
+    with pytest.raises(BuildError, match="input_dim is 9 but the input has dimension 3"):
         sequences.encoder({"type": "feedforward", "feedforward": config})
 
 

@@ -104,7 +104,7 @@ def test_the_state_of_an_lstm_is_that_after_the_last_word_of_each_direction():
     ],
 )
 def test_a_stated_size_that_is_wrong_is_refused(config, key):
-    with pytest.raises(BuildError, match=f"{key} is 7, but the vectors that arrive are 3"):
+    with pytest.raises(BuildError, match=f"{key} is 7 but the input has dimension 3"):
         sequences.pooler({**config, key: 7})
 
 

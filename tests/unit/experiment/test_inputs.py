@@ -249,7 +249,7 @@ def test_a_folder_and_a_pattern_are_read_by_the_reader(tmp_path):
             "a.csv",
             "id,bodies\n7,Ann\n",
             "{path}: this looks like a table without a column of texts: found ['id', 'bodies'], "
-            "allowed: body, sentence, text, tokens, words. Did you mean 'body'? Name a dataset "
+            "choose from body, sentence, text, tokens, words. Did you mean 'body'? Name a dataset "
             "reader with --reader NAME, or pass --sentences if each line is a sentence",
         ),
         (
@@ -275,7 +275,7 @@ def test_a_folder_and_a_pattern_are_read_by_the_reader(tmp_path):
             {"type": "text_classification_json", "text_key": "body"},
             "a.jsonl",
             '{"bodies": "Ann"}\n',
-            "{path}:1: expected one key that holds a text, found 'bodies'; allowed: sentence, "
+            "{path}:1: expected one key that holds a text, found 'bodies'; choose from sentence, "
             "text, tokens, words. The run's dataset reader takes 'body'.",
         ),
         (

@@ -135,7 +135,7 @@ def test_another_name_is_refused_with_those_that_the_task_has():
 
     assert str(raised.value) == (
         "'conl' is no format for predictions of this run; "
-        "allowed: conll, jsonl. Did you mean 'conll'?"
+        "choose from conll, jsonl. Did you mean 'conll'?"
     )
 
 

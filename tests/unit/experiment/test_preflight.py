@@ -82,7 +82,7 @@ def test_what_is_neither_a_path_nor_a_name_is_told_both(folder: Path) -> None:
     model = tagger({"type": "elmo_token_embedder", "bilm": "orginal"})
     assert problems(model=model) == [
         "model.embedder.token_embedders.tokens.bilm: 'orginal' does not exist (looked for in "
-        f"{folder}). Nor is it a name; allowed: medium, mini, original, original-5.5b, small. "
+        f"{folder}). Nor is it a name; choose from medium, mini, original, original-5.5b, small. "
         "Did you mean 'original'?"
     ]
 
@@ -98,7 +98,7 @@ def test_an_address_is_told_from_a_path(place: str) -> None:
     assert found == f"model.embedder.token_embedders.tokens.pretrained_file: {said}"
     (found,) = problems(model=tagger({"type": "elmo_token_embedder", "bilm": place}))
     assert found.endswith(
-        f"{said} Nor is it a name; allowed: medium, mini, original, original-5.5b, small."
+        f"{said} Nor is it a name; choose from medium, mini, original, original-5.5b, small."
     )
 
 
@@ -142,9 +142,9 @@ def test_the_validation_reader_must_fit_too() -> None:
 def test_a_limit_of_a_vocabulary_that_the_task_does_not_count_is_a_problem(key: str) -> None:
     assert problems(vocabulary={key: {"tokens": 3, "label": 2, "words": 2, "labels": 9}}) == [
         f"vocabulary.{key}.tokens: the model 'crf_tagger' counts no 'tokens'; "
-        "allowed: beginnings, labels, words.",
+        "choose from beginnings, labels, words.",
         f"vocabulary.{key}.label: the model 'crf_tagger' counts no 'label'; "
-        "allowed: beginnings, labels, words. Did you mean 'labels'?",
+        "choose from beginnings, labels, words. Did you mean 'labels'?",
     ]
 
 

@@ -179,8 +179,8 @@ def test_what_the_server_answers_is_told(server: Server) -> None:
     with pytest.raises(DataError) as caught:
         local_file(url)
     assert str(caught.value) == (
-        f"{url}: not downloaded: the server answers 404 Not Found. "
-        f"A file that you have already goes to {cached_path(url)}"
+        f"{url}: not downloaded: the server answered 404 Not Found. "
+        f"If you already have the file, copy it to {cached_path(url)}"
     )
 
 
@@ -188,7 +188,7 @@ def test_no_server_is_an_error_that_names_the_url(server: Server) -> None:
     url = "http://127.0.0.1:9/options.json"
     with pytest.raises(DataError) as caught:
         local_file(url)
-    assert str(caught.value).startswith(f"{url}: not downloaded: no connection (")
+    assert str(caught.value).startswith(f"{url}: not downloaded: connection failed (")
 
 
 def test_offline_only_what_is_cached_is_used(server: Server, monkeypatch) -> None:
@@ -200,7 +200,7 @@ def test_offline_only_what_is_cached_is_used(server: Server, monkeypatch) -> Non
         local_file(other)
     assert str(caught.value) == (
         f"{other}: not downloaded: --offline or ELMO_OFFLINE is set, and it is not in the cache. "
-        f"A file that you have already goes to {cached_path(other)}"
+        f"If you already have the file, copy it to {cached_path(other)}"
     )
     assert server.ranges == [None]
 
@@ -239,9 +239,9 @@ def test_all_places_that_were_asked_are_told(server: Server, monkeypatch) -> Non
     with pytest.raises(DataError) as caught:
         local_file(url)
     assert str(caught.value) == (
-        f"{url}: not downloaded: {base}/models/weights.hdf5.missing: the server answers 404 Not "
-        "Found; the server answers 404 Not Found. "
-        f"A file that you have already goes to {cached_path(url)}"
+        f"{url}: not downloaded: {base}/models/weights.hdf5.missing: the server answered 404 Not "
+        "Found; the server answered 404 Not Found. "
+        f"If you already have the file, copy it to {cached_path(url)}"
     )
 
 
@@ -282,7 +282,7 @@ def test_a_part_that_nobody_asked_for_is_refused(
         handler.wfile.write(b"12345")
 
     monkeypatch.setattr(Handler, "do_GET", give_part)
-    with pytest.raises(DataError, match="another part of the file than was asked for"):
+    with pytest.raises(DataError, match="another part of the file than was requested"):
         local_file(server.url)
     assert not cached_path(server.url).exists()
 
@@ -361,5 +361,5 @@ def test_without_a_home_folder_the_variable_is_named(monkeypatch: pytest.MonkeyP
 
 def test_an_unknown_user_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("ELMO_CACHE_ROOT", "~no-such-user/x")
-    with pytest.raises(RunError, match=r"it is '~no-such-user/x', of a user who is not known$"):
+    with pytest.raises(RunError, match=r"it is '~no-such-user/x', of an unknown user$"):
         cache_root()

@@ -38,7 +38,7 @@ def test_a_job_without_progress_starts_over(output: ResumableOutput) -> None:
 
 def test_a_job_with_progress_continues_only_when_asked_to(output: ResumableOutput) -> None:
     begun(output, "1")
-    with pytest.raises(RunError, match="continue it with --resume, or start over with --force"):
+    with pytest.raises(RunError, match="resume it with --resume, or start over with --force"):
         output.check_overwritable(resume=False, force=False)
     output.check_overwritable(resume=True, force=False)
     assert output.begin(SETTINGS, resume=True)
@@ -50,7 +50,7 @@ def test_a_job_with_progress_continues_only_when_asked_to(output: ResumableOutpu
 
 def test_a_job_with_other_settings_does_not_continue(output: ResumableOutput) -> None:
     begun(output, "1")
-    with pytest.raises(RunError, match=r"layers was \[1, 2\] and is 3; ask for the same"):
+    with pytest.raises(RunError, match=r"layers was \[1, 2\] and is 3; use the same"):
         output.begin({**SETTINGS, "layers": 3}, resume=True)
 
 
@@ -112,7 +112,7 @@ def test_a_result_that_has_its_name_is_recognized(output: ResumableOutput) -> No
 def test_a_folder_that_no_job_has_made_is_left_alone(output: ResumableOutput) -> None:
     output.path.mkdir()
     (output.path / "mine.txt").write_text("mine")
-    message = r"out\.partial, which the result would grow in, holds something else \(mine\.txt"
+    message = r"out\.partial, the folder for partial results, contains other files \(mine\.txt"
     for force in (False, True):
         with pytest.raises(RunError, match=message):
             output.check_overwritable(resume=False, force=force)
@@ -157,7 +157,7 @@ def interrupted(done: list[str], *numbers: signal.Signals) -> None:
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_a_signal_ends_a_job_with_how_to_continue(number: signal.Signals) -> None:
     before = signal.getsignal(signal.SIGTERM)
-    with pytest.raises(StoppedError, match="interrupted; --resume continues from here"):
+    with pytest.raises(StoppedError, match="interrupted; resume with --resume"):
         interrupted([], number)
     assert signal.getsignal(signal.SIGTERM) == before
 

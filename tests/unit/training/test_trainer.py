@@ -364,7 +364,7 @@ def test_an_unknown_validation_metric_names_the_known_ones(tmp_path: Path) -> No
     with pytest.raises(RunError) as caught:
         Toy(tmp_path, validation_metric="-los").run()
     assert str(caught.value) == (
-        "trainer.validation_metric: '-los' is no score of this model; allowed: loss. "
+        "trainer.validation_metric: '-los' is no score of this model; choose from loss. "
         "Did you mean 'loss'?"
     )
 

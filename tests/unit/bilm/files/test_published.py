@@ -91,5 +91,5 @@ def test_an_unknown_name_is_an_error_that_lists_the_names() -> None:
         resolve_bilm("orginal")
     assert str(caught.value) == (
         "'orginal' is neither a folder nor the name of a biLM; "
-        "allowed: medium, mini, original, original-5.5b, small. Did you mean 'original'?"
+        "choose from medium, mini, original, original-5.5b, small. Did you mean 'original'?"
     )

@@ -72,10 +72,11 @@ def test_one_of_several_files_of_an_archive_is_named(tmp_path, name):
     assert content(tmp_path / f"({name})#x.txt") == b"x"
     assert content(Path(f"({path})#y.txt.gz")) == CONTENT
     assert message(path) == (
-        f"{path}: this archive holds 2 files; name one: ({path})#...; allowed: x.txt, y.txt.gz."
+        f"{path}: this archive holds 2 files; name one: ({path})#...; choose from x.txt, y.txt.gz."
     )
     assert message(Path(f"({path})#x.text")) == (
-        f"{path}: no 'x.text' is in this archive; allowed: x.txt, y.txt.gz. Did you mean 'x.txt'?"
+        f"{path}: no 'x.text' is in this archive; choose from x.txt, y.txt.gz. "
+        "Did you mean 'x.txt'?"
     )
 
 

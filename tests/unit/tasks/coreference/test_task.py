@@ -53,7 +53,7 @@ def test_a_document_without_words_has_one_sentence_without_words(given: dict[str
         (
             {"documents": "a"},
             "expected one key that holds a text, found 'documents'; "
-            "allowed: document, sentence, sentences. Did you mean 'document'?",
+            "choose from document, sentence, sentences. Did you mean 'document'?",
         ),
         ({"document": ["a"]}, "'document' is ['a']; expected a string"),
         ({"sentences": "a"}, "'sentences' is 'a'; expected a list of lists of strings"),

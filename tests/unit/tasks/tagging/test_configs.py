@@ -53,6 +53,6 @@ def test_elmo_stands_at_the_input_at_the_output_or_at_both():
 
 def test_another_place_is_refused():
     with pytest.raises(
-        RuntimeError, match=r"elmo\.at: the place is 'inptu'; allowed: 'input', 'out"
+        RuntimeError, match=r"elmo\.at: the place is 'inptu'; choose from 'input', 'out"
     ):
         placed("inptu")

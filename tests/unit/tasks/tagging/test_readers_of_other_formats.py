@@ -242,7 +242,11 @@ def test_spans_of_a_table_are_written_in_a_scheme(tmp_path):
     [
         ("a\tb\nc\n", {}, "2: found 1 column, expected 2 as on line 1: 'c'"),
         ("a\tb\n", {"tag_column": 2}, "1: there is no column 2; allowed: -2 to 1"),
-        ("word\ttag\n", {"tag_column": "tags"}, "1: no column is called 'tags'; allowed: tag, wo"),
+        (
+            "word\ttag\n",
+            {"tag_column": "tags"},
+            "1: no column is called 'tags'; choose from tag, wo",
+        ),
         ("\n\n", {}, " there is no sentence in this file"),
         ("word\ttag\n", {"tag_column": "tag"}, " there is no sentence in this file"),
         ('a,"b\n', {"separator": "comma"}, "1: no row of a table: unexpected end of data"),

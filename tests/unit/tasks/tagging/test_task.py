@@ -55,7 +55,7 @@ def test_a_tag_not_seen_in_training_is_refused_with_its_sentence():
 
     assert str(raised.value) == (
         "'B-LOV' is none of the labels seen in training; "
-        "allowed: B-LOC, B-PER, I-LOC, I-PER, O. "
+        "choose from B-LOC, B-PER, I-LOC, I-PER, O. "
         "Did you mean 'B-LOC'? It stands in: 'Norvik fell'. "
         "Labels are counted before training, in the data of datasets_for_vocab_creation."
     )
@@ -91,21 +91,21 @@ def test_an_example_is_made_of_json(inputs):
         (
             {"sentense": "Rain"},
             "expected one key that holds a text, found 'sentense'; "
-            "allowed: sentence, tokens, words. Did you mean 'sentence'?",
+            "choose from sentence, tokens, words. Did you mean 'sentence'?",
         ),
         (
             {},
-            "expected one key that holds a text, found none; allowed: sentence, tokens, words.",
+            "expected one key that holds a text, found none; choose from sentence, tokens, words.",
         ),
         (
             {"words": [], "sentence": ""},
             "expected one key that holds a text, found 'sentence', 'words'; "
-            "allowed: sentence, tokens, words. Did you mean 'words'?",
+            "choose from sentence, tokens, words. Did you mean 'words'?",
         ),
         (
             {"id": 3, "token": ["Rain"]},
             "expected one key that holds a text, found 'id', 'token'; "
-            "allowed: sentence, tokens, words. Did you mean 'tokens'?",
+            "choose from sentence, tokens, words. Did you mean 'tokens'?",
         ),
         ({"sentence": 3}, "'sentence' is 3; expected a string or a list of strings"),
         ({"words": ["Rain", 3]}, "'words' is ['Rain', 3]; expected a string or a list of strings"),
