@@ -1,4 +1,4 @@
-"""`elmo cache`: the layers of frozen biLMs that are kept between runs."""
+"""`elmo cache`: list or clear the cached layers of frozen biLMs."""
 
 from __future__ import annotations
 
@@ -13,21 +13,23 @@ if TYPE_CHECKING:
 
 @final
 class Cache(Command):
-    """Lists the stores of layers, or removes them."""
+    """Lists or clears layer caches."""
 
     name = "cache"
-    help = "list or clear the layers of frozen biLMs that are kept between runs"
+    help = "list or clear the cached layers of frozen biLMs"
     epilog = """\
 examples:
-  elmo cache                              what is kept in $ELMO_CACHE_ROOT, and for which biLM
-  elmo cache clear 5f0c7d6b1a2e3948       remove one store; it is built again when it is needed
+  elmo cache                              list the layer caches in $ELMO_CACHE_ROOT, by biLM
+  elmo cache clear 5f0c7d6b1a2e3948       remove one; it is computed again when it is needed
   elmo cache clear                        remove all
 """
 
     def add_arguments(self, parser: ArgumentParser) -> None:
-        """Declare what is done, and to which stores."""
+        """Add the action and KEY."""
         parser.add_argument("action", nargs="?", choices=("list", "clear"), default="list")
-        parser.add_argument("keys", nargs="*", metavar="KEY", help="the stores to clear; or all")
+        parser.add_argument(
+            "keys", nargs="*", metavar="KEY", help="the caches to clear; all by default"
+        )
         add_format_argument(parser)
 
     def run(self, arguments: Namespace) -> int:
@@ -37,7 +39,9 @@ examples:
         if arguments.action == "clear":
             return _clear(arguments.keys)
         if arguments.keys:
-            raise RunError(f"`elmo cache list` takes no KEY, found {arguments.keys[0]!r}")
+            raise RunError(
+                f"unexpected KEY {arguments.keys[0]!r}; only `elmo cache clear` takes one"
+            )
         return _list(as_json=arguments.format == "json")
 
 
@@ -45,7 +49,7 @@ def _clear(keys: list[str]) -> int:
     from elmo_framework.console import format_bytes
     from elmo_framework.layers.cache.layer_cache import clear, reports
 
-    for key in keys or [report.key for report in reports()]:
+    for key in keys or [entry.key for entry in reports()]:
         print(f"{key}: removed, {format_bytes(clear(key))}")
     return 0
 
@@ -57,28 +61,28 @@ def _list(*, as_json: bool) -> int:
     from elmo_framework.console import render_table
     from elmo_framework.layers.cache.layer_cache import reports, stores_folder
 
-    found = reports()
+    entries = reports()
     if as_json:
-        print(json.dumps([asdict(report) for report in found], indent=2))
-    elif not found:
-        print(f"{stores_folder()}: nothing is kept")
+        print(json.dumps([asdict(entry) for entry in entries], indent=2))
+    elif not entries:
+        print(f"{stores_folder()}: no cached layers")
     else:
         headers = ("key", "sentences", "size", "numbers", "last used", "biLM", "digest")
-        print(render_table(headers, map(_row, found)))
+        print(render_table(headers, map(_row, entries)))
     return 0
 
 
-def _row(report: CacheEntry) -> list[str]:
+def _row(entry: CacheEntry) -> list[str]:
     from datetime import datetime
 
     from elmo_framework.console import format_bytes
 
     return [
-        report.key,
-        f"{report.num_sentences:,}",
-        format_bytes(report.num_bytes),
-        report.dtype,
-        f"{datetime.fromtimestamp(report.last_used):%Y-%m-%d %H:%M}",
-        report.source,
-        report.digest[:12],
+        entry.key,
+        f"{entry.num_sentences:,}",
+        format_bytes(entry.num_bytes),
+        entry.dtype,
+        f"{datetime.fromtimestamp(entry.last_used):%Y-%m-%d %H:%M}",
+        entry.source,
+        entry.digest[:12],
     ]

@@ -1,4 +1,4 @@
-"""`elmo check-weights`: what is in the files of a biLM, and whether it works."""
+"""`elmo check-weights`: check the files of a biLM and list their tensors."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ if TYPE_CHECKING:
 
 @final
 class CheckWeights(Command):
-    """Prints the tensors of a biLM and what it computes for a sentence."""
+    """Prints the tensors of a biLM and statistics of its layers for a sentence."""
 
     name = "check-weights"
-    help = "read the files of a biLM, list their tensors, and let it read a sentence"
+    help = "check the files of a biLM: list their tensors, and compute a sentence"
     epilog = """\
 examples:
   elmo check-weights runs/bilm
@@ -32,7 +32,7 @@ examples:
 """
 
     def add_arguments(self, parser: ArgumentParser) -> None:
-        """Declare the biLM."""
+        """Add BILM."""
         add_bilm_argument(parser)
         add_include_package(parser)
         add_format_argument(parser)
@@ -56,11 +56,15 @@ def _as_text(report: WeightsReport) -> str:
     from elmo_framework.console import render_table
 
     tensors = [
-        (held.name, " \N{MULTIPLICATION SIGN} ".join(map(str, held.shape)), _use(held.is_read))
-        for held in report.tensors
+        (
+            tensor.name,
+            " \N{MULTIPLICATION SIGN} ".join(map(str, tensor.shape)),
+            "" if tensor.is_read else "ignored",
+        )
+        for tensor in report.tensors
     ]
     layers = [
-        (str(number), *(f"{figure:.4f}" for figure in asdict(layer).values()))
+        (str(number), *(f"{statistic:.4f}" for statistic in asdict(layer).values()))
         for number, layer in enumerate(report.layers)
     ]
     tables = [
@@ -71,15 +75,11 @@ def _as_text(report: WeightsReport) -> str:
     return "\n\n".join(tables)
 
 
-def _use(is_read: bool) -> str:
-    return "" if is_read else "ignored"
-
-
 def _properties(report: WeightsReport) -> list[tuple[str, str]]:
     rows = [("parameters", f"{report.num_parameters:,}"), ("output_dim", str(report.output_dim))]
     for name, clip in report.clips.items():
-        share = "" if clip.limit is None else f", {clip.share:.2%} of the numbers at it"
-        rows.append((name, "none" if clip.limit is None else f"{clip.limit:g}{share}"))
+        ratio = "" if clip.limit is None else f", {clip.share:.2%} of the numbers at it"
+        rows.append((name, "none" if clip.limit is None else f"{clip.limit:g}{ratio}"))
     if report.use_skip_connections is not None:
         rows.append(("use_skip_connections", str(report.use_skip_connections).lower()))
     return [*rows, ("SHA-256", report.digest)]

@@ -1,7 +1,6 @@
-"""What every command of `elmo` is, and the arguments that several of them share.
+"""Base class of the commands of `elmo`, and arguments that several of them share.
 
-A module of a command is light: it declares arguments, and imports what does the work in `run`,
-so that `elmo --help` answers at once.
+The module of a command imports its implementation in `run`, so that `elmo --help` is fast.
 """
 
 from __future__ import annotations
@@ -20,12 +19,12 @@ from elmo_framework.io.outputs import Input, Output
 
 
 class Command(ABC):
-    """One command.
+    """Base class of commands.
 
     Attributes:
-        name: what is typed after `elmo`.
-        help: one line for the list of commands, and the first of its own help.
-        epilog: worked examples, printed below its arguments as they stand.
+        name: the first argument of `elmo`.
+        help: one line for the list of commands and for the help of the command.
+        epilog: examples, printed unchanged below the arguments.
     """
 
     name: ClassVar[str]
@@ -37,11 +36,11 @@ class Command(ABC):
         """Declare the arguments."""
 
     def outputs(self, arguments: Namespace) -> Sequence[Output]:
-        """Return what the command writes; none by default. See `common.outputs` for the rule."""
+        """Return the files that the command writes, to be checked by `io.outputs`."""
         return ()
 
     def inputs(self, arguments: Namespace) -> Sequence[Input]:
-        """Return what the command reads besides plugins; none by default."""
+        """Return the files that the command reads, without plugins."""
         return ()
 
     @abstractmethod
@@ -49,12 +48,12 @@ class Command(ABC):
         """Do the work and return the exit code.
 
         Raises:
-            ElmoFrameworkError: the user can repair it; printed without a traceback, exit code 2.
+            ElmoFrameworkError: the user can fix it; printed without a traceback, exit code 2.
         """
 
 
 def add_config_arguments(parser: ArgumentParser) -> None:
-    """Declare CONFIG and what changes it; `read_config` reads them."""
+    """Add CONFIG, its overrides and variables, and plugins, for `read_config`."""
     parser.add_argument("config", type=Path, metavar="CONFIG", help="a .jsonnet or .json file")
     parser.add_argument(
         "-o",
@@ -70,13 +69,14 @@ def add_config_arguments(parser: ArgumentParser) -> None:
         default=[],
         type=_external_variable,
         metavar="NAME=VALUE",
-        help="what std.extVar(NAME) gives, before the environment; may be given several times",
+        help="the value of std.extVar(NAME), by default that of the environment; may be given "
+        "several times",
     )
     add_include_package(parser)
 
 
 def add_include_package(parser: ArgumentParser) -> None:
-    """Declare the flag that names plugins."""
+    """Add `--include-package`."""
     parser.add_argument(
         "--include-package",
         action="append",
@@ -87,7 +87,7 @@ def add_include_package(parser: ArgumentParser) -> None:
 
 
 def add_bilm_argument(parser: ArgumentParser) -> None:
-    """Declare the biLM that a command reads."""
+    """Add BILM."""
     parser.add_argument(
         "bilm",
         metavar="BILM",
@@ -96,72 +96,66 @@ def add_bilm_argument(parser: ArgumentParser) -> None:
 
 
 def add_run_bilm_argument(parser: ArgumentParser) -> None:
-    """Declare where the biLM of a run is, if it is not found where it was; `arguments.bilms`."""
+    """Add `--bilm`, for a run whose biLM was moved, as `arguments.bilms`."""
     parser.add_argument(
         "--bilm",
         action="append",
         default=[],
         dest="bilms",
         metavar="PATH",
-        help="where a biLM is that the run was trained with, if it was moved; may be given several "
-        "times",
+        help="the new folder of a biLM that the run was trained with; may be given several times",
     )
 
 
 def add_device_argument(parser: ArgumentParser) -> None:
-    """Declare what computes."""
+    """Add `--device`."""
     parser.add_argument(
         "--device",
         choices=("auto", "cpu", "cuda"),
         default="auto",
-        help="what computes; %(default)s, which takes a GPU if there is one, unless given",
+        help="where to compute; auto is a GPU if there is one (default: %(default)s)",
     )
 
 
 def add_resume_arguments(parser: ArgumentParser, *, result: str) -> None:
-    """Declare what is done with a result, and with an interrupted job's work, that is there.
-
-    Args:
-        parser: of the command.
-        result: what its help calls the result.
-    """
+    """Add `--force` and `--resume`; `result` is the metavar of the output."""
     parser.add_argument(
         "-f", "--force", action="store_true", help=f"overwrite {result} if it exists"
     )
-    parser.add_argument("--resume", action="store_true", help="continue an interrupted job")
+    parser.add_argument("--resume", action="store_true", help="resume an interrupted job")
 
 
 def add_force_argument(parser: ArgumentParser, *, result: str) -> None:
-    """Declare the flag that lets a file be overwritten."""
+    """Add `--force`; `result` is the metavar of the output."""
     parser.add_argument("-f", "--force", action="store_true", help=f"overwrite {result}")
 
 
 def output_files(arguments: Namespace, *flags: str) -> list[Output]:
-    """Return the files that some flags name, beside `add_force_argument`."""
-    named = {flag: getattr(arguments, flag[2:].replace("-", "_")) for flag in flags}
-    return [Output(path, flag, force=arguments.force) for flag, path in named.items() if path]
+    """Return the outputs given by `flags`, with the `--force` of `add_force_argument`."""
+    paths = {flag: getattr(arguments, flag[2:].replace("-", "_")) for flag in flags}
+    return [Output(path, flag, force=arguments.force) for flag, path in paths.items() if path]
 
 
 def add_format_argument(parser: ArgumentParser) -> None:
-    """Declare the form of what is printed."""
+    """Add `--format` for printed results."""
     parser.add_argument(
-        "--format", choices=("text", "json"), default="text", help="the form of what is printed"
+        "--format", choices=("text", "json"), default="text", help="format of the printed result"
     )
 
 
 def add_predictions_format_argument(parser: _ActionsContainer) -> None:
-    """Declare the format that predictions are written in."""
+    """Add `--predictions-format`."""
     parser.add_argument(
         "--predictions-format",
         default="jsonl",
         metavar="NAME",
-        help="the format of predictions: %(default)s unless given, or that of the task's official "
-        "scorer, as conll, srl, conll2012 or squad",
+        help="format of predictions (default: %(default)s); or that of the task's official "
+        "scorer: conll, srl, conll2012 or squad",
     )
 
 
 def read_config(arguments: Namespace) -> Config:
-    """Load the config that `add_config_arguments` asked for, and register all it may name.
+    """Load the config of `add_config_arguments`, and register its components and plugins.
 
     Raises:
         ElmoFrameworkError: it cannot be read, a plugin cannot be imported, or it was written for
@@ -183,11 +177,7 @@ def read_config(arguments: Namespace) -> Config:
 
 
 def register_components(packages: list[str], *, config: Config | None = None) -> None:
-    """Import the built-in components and all plugins: installed, of the command line, of a config.
-
-    Raises:
-        ElmoFrameworkError: a plugin cannot be imported.
-    """
+    """Import the built-in components and the plugins: installed, in `packages` and in `config`."""
     from elmo_framework import components
     from elmo_framework.config.plugins import load_plugins
 
@@ -198,20 +188,20 @@ def register_components(packages: list[str], *, config: Config | None = None) ->
 
 
 def above_zero(text: str) -> int:
-    """Read the value of a flag that takes a whole number above 0."""
+    """Parse a positive integer argument."""
     if not (text.isdecimal() and int(text) > 0):
-        raise ArgumentTypeError(f"{text!r} is no whole number above 0")
+        raise ArgumentTypeError(f"{text!r} is not a whole number above 0")
     return int(text)
 
 
 def component(text: str) -> Any:
-    """Read the value of a flag that takes what a config takes for a component."""
+    """Parse an argument that is a registered name or a JSON object, as in a config."""
     if not text.startswith("{"):
         return text
     try:
         return json.loads(text)
     except ValueError as error:
-        raise ArgumentTypeError(f"{text!r} is no JSON: {error}") from error
+        raise ArgumentTypeError(f"{text!r} is not valid JSON: {error}") from error
 
 
 def _external_variable(text: str) -> tuple[str, str]:

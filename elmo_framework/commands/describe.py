@@ -1,4 +1,4 @@
-"""`elmo describe`: what a config may say."""
+"""`elmo describe`: list component families, their members and config keys."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class Describe(Command):
     """Prints the families of components, the members of one, or the keys of one member."""
 
     name = "describe"
-    help = "list the components that a config can name, and the keys of each"
+    help = "list the registered components and their config keys"
     epilog = """examples:
   elmo describe                              all families and their members
   elmo describe token_embedder               the members of one family
@@ -33,14 +33,14 @@ class Describe(Command):
 """
 
     def add_arguments(self, parser: ArgumentParser) -> None:
-        """Declare the arguments."""
+        """Add FAMILY and NAME."""
         parser.add_argument("family", nargs="?", metavar="FAMILY", help="such as token_embedder")
         parser.add_argument("name", nargs="?", metavar="NAME", help="the `type` of a member")
         add_include_package(parser)
         add_format_argument(parser)
 
     def run(self, arguments: Namespace) -> int:
-        """Print what was asked for."""
+        """Print the description."""
         register_components(arguments.include_package)
         described = _described(arguments.family, arguments.name)
         if arguments.format == "json":
@@ -56,11 +56,11 @@ def _described(family: str | None, name: str | None) -> dict[str, Any]:
     from elmo_framework.config.registry import families, members
 
     if family is None:
-        return {"families": {each: _family(cls) for each, cls in families().items()}}
-    asked = find_family(family)
+        return {"families": {key: _family(cls) for key, cls in families().items()}}
+    base = find_family(family)
     if name is not None:
-        return _component(find_member(asked, name), name)
-    return _family(asked) if members(asked) else _component(asked, None)
+        return _component(find_member(base, name), name)
+    return _family(base) if members(base) else _component(base, None)
 
 
 def _family(family: type[Component]) -> dict[str, Any]:
@@ -98,11 +98,11 @@ def _as_text(described: dict[str, Any]) -> str:
 
 
 def _family_as_text(family: dict[str, Any]) -> str:
-    default, named = family["default"], family["members"]
-    width = max(map(len, named), default=0)
+    default, summaries = family["default"], family["members"]
+    width = max(map(len, summaries), default=0)
     lines = [
         f"  {name.ljust(width)}  {text}{' (default)' if name == default else ''}"
-        for name, text in named.items()
+        for name, text in summaries.items()
     ]
     return "\n".join([family["summary"], *lines])
 

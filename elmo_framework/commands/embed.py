@@ -1,4 +1,4 @@
-"""`elmo embed`: the vectors of a corpus."""
+"""`elmo embed`: write the vectors of a corpus."""
 
 from __future__ import annotations
 
@@ -38,36 +38,36 @@ examples:
   elmo embed runs/bilm news.txt --output-file news --layers "mixed(runs/ner)"
   torchrun --nproc-per-node 4 -m elmo_framework embed runs/bilm news.txt --output-file news
 
-a line of the input is a sentence; line i of all files together, from 0, has the name "i":
+Each line of the input is a sentence. Line i of all files together, from 0, has the name "i":
   file = h5py.File("news.hdf5"); file["7"][...]          --format hdf5: (layers, words, dim)
 
   from numpy.lib.format import open_memmap               --format npy: a folder
   vectors, index = (open_memmap(f"news/{name}.npy", mode="r") for name in ("vectors", "index"))
   offset, length = index[7]; vectors[offset : offset + length]         (words, layers, dim)
 
-  numpy.load("news.npy")                                 --output-file news.npy: all words of all
-                                                         lines, one after the other
-  {"words": [...], "vectors": [...]}                     no --output-file: a line for each line of
-                                                         the input, vectors as in HDF5
-with --layers other than all there is no axis of layers.
+  numpy.load("news.npy")                                 --output-file news.npy: the words of all
+                                                         lines, concatenated
+  {"words": [...], "vectors": [...]}                     no --output-file: one JSON line per line
+                                                         of the input, vectors as in HDF5
+The axis of layers exists only with --layers all.
 """
 
     def add_arguments(self, parser: ArgumentParser) -> None:
-        """Declare the biLM, the sentences, and what is written."""
+        """Add BILM, SENTENCES and the options."""
         add_bilm_argument(parser)
         parser.add_argument(
             "sentences",
             type=Path,
             nargs="+",
             metavar="SENTENCES",
-            help="text files, a sentence a line; .gz, .bz2, .xz and .zst are decompressed, - reads "
-            "standard input",
+            help="text files with one sentence per line; .gz, .bz2, .xz and .zst are decompressed, "
+            "- reads standard input",
         )
         parser.add_argument(
             "--output-file",
             type=Path,
             metavar="OUT",
-            help="what is written; JSON lines on standard output by default",
+            help="the output; JSON lines on standard output by default",
         )
         _add_result(parser)
         _add_computation(parser)
@@ -96,7 +96,7 @@ with --layers other than all there is no axis of layers.
         ]
 
     def run(self, arguments: Namespace) -> int:
-        """Embed."""
+        """Embed the sentences."""
         register_components(arguments.include_package)
 
         from elmo_framework.embedding.embed import embed
@@ -134,28 +134,28 @@ def _add_result(parser: ArgumentParser) -> None:
         "--layers",
         default="all",
         metavar="LAYERS",
-        help="all, top, average, the number of a layer (0 is that of the token encoder), or what "
-        "the model of a run has learned: mixed(RUN), mixed(RUN:EMBEDDER); %(default)s unless given",
+        help="all, top, average, the number of a layer (0 is the token encoder), or the mix that a "
+        "run has learned: mixed(RUN), mixed(RUN:EMBEDDER) (default: %(default)s)",
     )
     parser.add_argument("--dtype", choices=("float32", "float16"), default="float32")
     parser.add_argument(
         "--format",
         choices=("hdf5", "npy"),
-        help="hdf5: one file in the layout of `allennlp elmo`; npy: one array of all words for a "
-        "name that ends with .npy, else a folder with a memory-mapped array and its index. By "
-        "default hdf5 for .hdf5 and .h5, else npy",
+        help="hdf5: one file in the layout of `allennlp elmo`; npy: one array of all words if OUT "
+        "ends with .npy, otherwise a folder with a memory-mapped array and its index (default: "
+        "hdf5 for .hdf5 and .h5, otherwise npy)",
     )
     keys = parser.add_mutually_exclusive_group()
     keys.add_argument(
         "--forget-sentences",
         action="store_true",
-        help="leave sentence_to_index out of the HDF5 file; needed above a million lines",
+        help="omit sentence_to_index from the HDF5 file; required above a million lines",
     )
     keys.add_argument(
         "--use-sentence-keys",
         action="store_true",
-        help="name the datasets of the HDF5 file by their sentences, which must all differ; "
-        "HDF5 makes groups of what stands before a /",
+        help="name the datasets of the HDF5 file by their sentences, which must be unique; "
+        "a / in a sentence creates an HDF5 group",
     )
     add_resume_arguments(parser, result="OUT")
 
@@ -166,38 +166,34 @@ def _add_computation(parser: ArgumentParser) -> None:
         type=component,
         default="whitespace",
         metavar="NAME",
-        help="what splits a line into words: a registered name, or JSON as in a config; "
-        "%(default)s unless given, for text that is tokenized already",
+        help="the tokenizer: a registered name, or JSON as in a config (default: %(default)s, for "
+        "tokenized text)",
     )
     parser.add_argument(
         "--max-tokens",
         type=above_zero,
         default=4096,
         metavar="N",
-        help="the largest number of words in a batch, padding counted; %(default)s unless given",
+        help="maximum number of words in a batch, including padding (default: %(default)s)",
     )
     parser.add_argument(
         "--precision",
         choices=("float32", "bfloat16", "int8"),
         default="float32",
-        help="of the computation; %(default)s unless given",
+        help="precision of the computation (default: %(default)s)",
     )
     add_device_argument(parser)
 
 
 def _check_output(arguments: Namespace) -> None:
-    """Refuse flags of a file where none is written, and a name that asks for JSON lines in a file.
-
-    Raises:
-        RunError: there are some.
-    """
+    """Raise RunError for file flags without a file, and for a file of JSON lines."""
     from elmo_framework.errors import RunError
 
     path: Path | None = arguments.output_file
     if path is not None and path.suffix in _JSON_SUFFIXES:
         raise RunError(
-            f"--output-file {path}: JSON lines are written to standard output; leave out "
-            f"--output-file, and add > {path}"
+            f"--output-file {path}: JSON lines are written to standard output; remove "
+            f"--output-file and add > {path}"
         )
     if path is None:
         for flag in ("format", "force", "resume"):

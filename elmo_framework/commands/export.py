@@ -1,4 +1,4 @@
-"""`elmo export`: a biLM as files that other ELMo programs read."""
+"""`elmo export`: write a biLM in the format that other ELMo programs read."""
 
 from __future__ import annotations
 
@@ -29,33 +29,33 @@ examples:
   elmo export runs/ner --output-dir tuned          a biLM trained with its task (requires_grad)
   elmo export runs/bilm --output-dir small_files --dtype float16
 
-what pretraining left beside the biLM, the softmax and its vocabulary, is written too: with them
-the biLM can be trained on.
+The softmax and its vocabulary are written too if pretraining saved them: with them you can train
+the biLM further.
 """
 
     def add_arguments(self, parser: ArgumentParser) -> None:
-        """Declare the run and the folder."""
+        """Add RUN and the options."""
         parser.add_argument(
-            "run", metavar="RUN", help="the folder of a run, or of a biLM, or the name of one"
+            "run", metavar="RUN", help="the folder of a run or a biLM, or the name of a biLM"
         )
         parser.add_argument(
-            "--output-dir", type=Path, required=True, metavar="DIR", help="where the files go"
+            "--output-dir", type=Path, required=True, metavar="DIR", help="the output folder"
         )
         parser.add_argument(
             "--dtype",
             choices=("float32", "float16"),
             default="float32",
-            help="of the weights: float32 for every ELMo program, float16 for half the size; "
-            "%(default)s unless given",
+            help="dtype of the weights: float32 for every ELMo program, float16 for half the size "
+            "(default: %(default)s)",
         )
         parser.add_argument(
-            "-f", "--force", action="store_true", help="replace the files of a biLM that is there"
+            "-f", "--force", action="store_true", help="overwrite the files of a biLM in DIR"
         )
         add_run_bilm_argument(parser)
         add_include_package(parser)
 
     def outputs(self, arguments: Namespace) -> Sequence[Output]:
-        """Return the files that are written to the folder, or removed from it."""
+        """Return the files that are written to the folder or removed from it."""
         return [
             Output(arguments.output_dir / name, "--output-dir", updates="biLM")
             for name in BILM_PARTS
@@ -63,13 +63,13 @@ the biLM can be trained on.
 
     def inputs(self, arguments: Namespace) -> Sequence[Input]:
         """Return the run or the biLM."""
-        named = Path(arguments.run)
-        is_run = (named / "filled_config.json").is_file()
-        source = run_inputs(named, "RUN") if is_run else bilm_inputs(arguments.run, "RUN")
+        folder = Path(arguments.run)
+        is_run = (folder / "filled_config.json").is_file()
+        source = run_inputs(folder, "RUN") if is_run else bilm_inputs(arguments.run, "RUN")
         return [*source, *run_bilm_inputs(arguments.bilms)]
 
     def run(self, arguments: Namespace) -> int:
-        """Write the files and say where they are."""
+        """Write the files and print their paths."""
         import torch
 
         from elmo_framework.experiment.export import export_bilm

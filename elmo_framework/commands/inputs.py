@@ -1,4 +1,4 @@
-"""The files that the arguments of a command name indirectly: by a run, a biLM, a plugin."""
+"""Find the input files behind the arguments of a command: of runs, biLMs and plugins."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from elmo_framework.config.plugins import plugin_paths
 from elmo_framework.io.outputs import Input
 
 _LOADED = ("model", "dataset_reader", "validation_dataset_reader")
-"""The keys of a run's config that are built again to use it; training data is not read again."""
+"""The config keys that are built when a run is loaded; training data is not read again."""
 
 
 def run_inputs(run: Path, name: str) -> list[Input]:
-    """Return the folder of a run, its plugins, and what its model and readers load: vectors, biLMs.
+    """Return a run, its plugins, and the files of its model and readers, such as vectors and biLMs.
 
     Args:
-        run: the folder; one that cannot be read is reported by whoever loads it.
+        run: the folder; an unreadable one is reported when it is loaded.
         name: of the argument.
     """
     try:
@@ -28,20 +28,19 @@ def run_inputs(run: Path, name: str) -> list[Input]:
     if not isinstance(config, dict):
         return [Input(run, name)]
     parts = {key: config[key] for key in _LOADED if key in config}
-    places = [*paths_in(parts), *_moved(run)]
-    paths = [Input(path, f"{key} of {name}") for key, path in places]
+    paths = [Input(path, f"{key} of {name}") for key, path in [*paths_in(parts), *_moved(run)]]
     plugins = plugin_inputs(config.get("plugins", ()), f"a plugin of {name}")
     return [Input(run, name), *paths, *plugins]
 
 
 def bilm_inputs(bilm: str, name: str) -> list[Input]:
-    """Return the folder of a biLM; none for the name of one, whose files are in the cache."""
+    """Return the folder of a biLM; none for a registered name, whose files are in the cache."""
     return [Input(Path(bilm), name)] if Path(bilm).is_dir() else []
 
 
 def run_bilm_inputs(bilms: Iterable[str]) -> list[Input]:
-    """Return the folders of the biLMs that `--bilm` names."""
-    return [found for bilm in bilms for found in bilm_inputs(bilm, "--bilm")]
+    """Return the folders of biLMs given by `--bilm`."""
+    return [folder for bilm in bilms for folder in bilm_inputs(bilm, "--bilm")]
 
 
 def plugin_inputs(modules: Iterable[str], name: str) -> list[Input]:
@@ -50,7 +49,7 @@ def plugin_inputs(modules: Iterable[str], name: str) -> list[Input]:
 
 
 def _moved(run: Path) -> Iterator[tuple[str, Path]]:
-    """Yield where the biLMs of a run are if they were moved together with it, with their keys."""
+    """Yield the keys and paths of biLMs that were moved together with a run."""
     try:
         recorded = json.loads((run / "metadata.json").read_text(encoding="utf-8"))
     except (OSError, ValueError):
@@ -62,12 +61,12 @@ def _moved(run: Path) -> Iterator[tuple[str, Path]]:
 
 
 def paths_in(value: Any) -> Iterator[tuple[str, Path]]:
-    """Yield the absolute paths in JSON, with their dotted keys; a filled config has no others."""
+    """Yield dotted keys and absolute paths in JSON; a filled config has no relative paths."""
     yield from ((key, Path(text)) for key, text in _strings(value) if Path(text).is_absolute())
 
 
 def _strings(value: Any, key: str = "") -> Iterator[tuple[str, str]]:
-    """Yield the strings in JSON, with their dotted keys."""
+    """Yield dotted keys and strings in JSON."""
     if isinstance(value, dict):
         for name, inner in value.items():
             yield from _strings(inner, f"{key}.{name}" if key else str(name))

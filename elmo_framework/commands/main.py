@@ -1,4 +1,4 @@
-"""`elmo`: finds the command, runs it, and turns errors into messages and exit codes."""
+"""The `elmo` command line: parse, run a command, turn errors into messages and exit codes."""
 
 from __future__ import annotations
 
@@ -48,19 +48,17 @@ COMMANDS: tuple[Command, ...] = (
 )
 
 _USERS_ERROR, _INTERRUPTED, _BROKEN_PIPE = 2, 130, 141
-_CLOSED_OUTPUT = "standard output is closed; send it to /dev/null if it is not wanted"
-_EPILOG = """exit codes: 0 done, 1 an error of elmo itself, 2 something that you can repair,
+_CLOSED_OUTPUT = "standard output is closed; redirect it to /dev/null if you do not need it"
+_EPILOG = """exit codes: 0 success, 1 an internal error, 2 an error that you can fix,
 130 interrupted. `elmo COMMAND --help` shows the arguments of a command, with examples.
 """
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run the command that the arguments name and return the exit code.
-
-    Errors that are not the user's are raised as they are.
+    """Run a command and return the exit code; internal errors are raised.
 
     Args:
-        argv: the arguments; those of the process unless given.
+        argv: the arguments; those of the process by default.
     """
     end_with_launcher()
     open_streams()
@@ -68,7 +66,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         return _say(f"error: {_CLOSED_OUTPUT}", _USERS_ERROR)
     try:
         arguments = _parse(sys.argv[1:] if argv is None else argv)
-    except SystemExit as end:  # argparse has printed what there is to say
+    except SystemExit as end:  # argparse has printed the message
         return int(end.code or 0)
     return _run(arguments)
 
@@ -77,9 +75,9 @@ def _parse(argv: Sequence[str]) -> Namespace:
     parser = _parser("elmo", "Pretrain biLMs, and train and use task models on them.", _EPILOG)
     parser.add_argument("--version", action="version", version=f"elmo_framework {VERSION}")
     _add_common(parser, default=False)
-    known = parser.add_subparsers(metavar="COMMAND", required=True, title="commands")
+    subparsers = parser.add_subparsers(metavar="COMMAND", required=True, title="commands")
     for command in COMMANDS:
-        inner = known.add_parser(
+        inner = subparsers.add_parser(
             command.name,
             help=command.help,
             description=command.help,
@@ -90,10 +88,10 @@ def _parse(argv: Sequence[str]) -> Namespace:
         command.add_arguments(inner)
         _add_common(inner, default=SUPPRESS)
         inner.set_defaults(command=command)
-    named = next((argument for argument in argv if not argument.startswith("-")), None)
+    name = next((argument for argument in argv if not argument.startswith("-")), None)
     names = [command.name for command in COMMANDS]
-    if named is not None and named not in names:
-        parser.error(f"{named!r} is no command; {allowed(named, names)}")
+    if name is not None and name not in names:
+        parser.error(f"unknown command {name!r}; {allowed(name, names)}")
     return parser.parse_args(argv)
 
 
@@ -112,20 +110,20 @@ def _add_common(parser: ArgumentParser, *, default: bool | str) -> None:
         "--offline",
         action="store_true",
         default=default,
-        help="download nothing: use what is in the cache already",
+        help="do not download anything; use the files in the cache",
     )
     parser.add_argument(
         "--traceback",
         action="store_true",
         default=default,
-        help="show where in the code an error was found",
+        help="show the traceback of an error",
     )
 
 
 def _run(arguments: Namespace) -> int:
     command: Command = arguments.command
     try:
-        # A process that this one starts does not look for modules in the current folder either.
+        # Child processes must not import modules from the current folder either.
         with (
             variable("PYTHONSAFEPATH", "1"),
             offline() if arguments.offline else nullcontext(),
@@ -152,7 +150,7 @@ def _run(arguments: Namespace) -> int:
 
 
 def _check_files(command: Command, arguments: Namespace) -> None:
-    """Refuse outputs that would replace inputs, or parts of other work."""
+    """Refuse outputs that would replace inputs or parts of other work."""
     inputs = command.inputs(arguments)
     check_standard_output(inputs)
     if outputs := command.outputs(arguments):
@@ -175,5 +173,5 @@ def _say(message: str, code: int) -> int:
 
 
 def _close_standard_output() -> None:
-    """Keep Python from complaining, when it ends, about the pipe that nobody reads."""
+    """Prevent Python's message at exit about the broken pipe."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

@@ -1,4 +1,4 @@
-"""`elmo neighbors`: the words of a corpus that a biLM sees alike."""
+"""`elmo neighbors`: find the nearest neighbours of a word in context."""
 
 from __future__ import annotations
 
@@ -39,12 +39,12 @@ examples:
   elmo neighbors mini --corpus news-*.txt.gz --query "a fine play" --word play -k 3 --layer 2
   elmo neighbors mini --corpus news.txt --query "a fine play" --word play --any-word
 
-a line of the corpus is a sentence. The neighbours are other occurrences of the word, by the cosine
-between the vectors that a layer gives them; with --any-word, occurrences of all words.
+Each line of the corpus is a sentence. The neighbours are other occurrences of the word, by cosine
+similarity of the vectors of a layer; with --any-word, occurrences of all words.
 """
 
     def add_arguments(self, parser: ArgumentParser) -> None:
-        """Declare the biLM, the query and the corpus."""
+        """Add BILM, the query and the corpus."""
         add_bilm_argument(parser)
         add_search_arguments(parser, required=True)
         add_include_package(parser)
@@ -60,39 +60,39 @@ between the vectors that a layer gives them; with --any-word, occurrences of all
         from elmo_framework.analysis.neighbors import find_neighbors
 
         register_components(arguments.include_package)
-        found = find_neighbors(arguments.bilm, search(arguments))
-        print(_as_json(found) if arguments.format == "json" else _as_text(found))
+        result = find_neighbors(arguments.bilm, search(arguments))
+        print(_as_json(result) if arguments.format == "json" else _as_text(result))
         return 0
 
 
 def add_search_arguments(parser: ArgumentParser, *, required: bool) -> None:
-    """Declare what `search` reads."""
+    """Add the arguments of `search`."""
     parser.add_argument(
         "--corpus",
         type=Path,
         nargs="+",
         required=required,
         metavar="FILE",
-        help="text files, a sentence a line; .gz, .bz2, .xz and .zst are decompressed",
+        help="text files with one sentence per line; .gz, .bz2, .xz and .zst are decompressed",
     )
     parser.add_argument("--query", required=required, metavar="SENTENCE", help="a sentence")
     parser.add_argument(
-        "--word", required=required, help="the word of it whose neighbours are wanted"
+        "--word", required=required, help="the word of SENTENCE to find neighbours of"
     )
     parser.add_argument(
         "-k",
         type=above_zero,
         default=10,
         metavar="N",
-        help="how many neighbours of each layer; %(default)s unless given",
+        help="number of neighbours per layer (default: %(default)s)",
     )
     parser.add_argument(
         "--layer",
         type=int,
         action="append",
         metavar="N",
-        help="a layer to compare, 0 being that of the token encoder; may be given several times; "
-        "all unless given, without 0 where it tells nothing",
+        help="a layer to compare, 0 being the token encoder; may be given several times (default: "
+        "all, but 0 only with --any-word)",
     )
     parser.add_argument(
         "--any-word", action="store_true", help="compare with every word of the corpus"
@@ -102,14 +102,13 @@ def add_search_arguments(parser: ArgumentParser, *, required: bool) -> None:
         type=component,
         default="whitespace",
         metavar="NAME",
-        help="what splits sentences into words: a registered name, or JSON as in a config; "
-        "%(default)s unless given",
+        help="the tokenizer: a registered name, or JSON as in a config (default: %(default)s)",
     )
     add_device_argument(parser)
 
 
 def search(arguments: Namespace) -> NeighborSearch:
-    """Return what `add_search_arguments` asked for."""
+    """Return the search of `add_search_arguments`."""
     from elmo_framework.analysis.neighbors import NeighborSearch
 
     return NeighborSearch(
@@ -124,19 +123,19 @@ def search(arguments: Namespace) -> NeighborSearch:
     )
 
 
-def _as_json(found: Neighbors) -> str:
+def _as_json(result: Neighbors) -> str:
     layers = [
         {"layer": layer, "neighbors": [asdict(neighbor) for neighbor in neighbors]}
-        for layer, neighbors in found.by_layer.items()
+        for layer, neighbors in result.by_layer.items()
     ]
-    whole = {"query": asdict(found.query), "num_compared": found.num_compared, "layers": layers}
+    whole = {"query": asdict(result.query), "num_compared": result.num_compared, "layers": layers}
     return json.dumps(whole, ensure_ascii=False, indent=2)
 
 
-def _as_text(found: Neighbors) -> str:
-    lines = [str(found.query)]
-    for layer, neighbors in found.by_layer.items():
-        lines += ["", f"layer {layer}, of {plural(found.num_compared, 'occurrence')}"]
+def _as_text(result: Neighbors) -> str:
+    lines = [str(result.query)]
+    for layer, neighbors in result.by_layer.items():
+        lines += ["", f"layer {layer}, of {plural(result.num_compared, 'occurrence')}"]
         lines += [
             f"  {each.similarity:6.3f}  {each.place}  {each.occurrence}" for each in neighbors
         ]

@@ -1,4 +1,4 @@
-"""`elmo prepare`: text becomes a corpus to pretrain on."""
+"""`elmo prepare`: tokenize text into a corpus to pretrain on."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ class Prepare(Command):
     """Makes a corpus of text."""
 
     name = "prepare"
-    help = "cut text into words once, for all pretraining on it"
+    help = "tokenize text once, for all pretraining on it"
     epilog = """\
 examples:
-  elmo prepare news/*.txt.gz --output-dir corpus                       a tokenized sentence a line
-  elmo prepare wiki.txt --output-dir corpus --tokenizer spacy          raw text, a paragraph a line
+  elmo prepare news/*.txt.gz --output-dir corpus               one tokenized sentence per line
+  elmo prepare wiki.txt --output-dir corpus --tokenizer spacy  raw text, one paragraph per line
   elmo prepare shards --output-dir corpus --vocabulary vocab.txt --held-out 20000
   elmo prepare news --output-dir corpus --tokenizer '{"type": "spacy", "language": "de"}'
 
@@ -38,7 +38,7 @@ to train on it:
 """
 
     def add_arguments(self, parser: ArgumentParser) -> None:
-        """Declare the text, how it is cut, and what is kept of it."""
+        """Add TEXT and the options."""
         parser.add_argument(
             "texts",
             type=Path,
@@ -48,9 +48,9 @@ to train on it:
             "- reads standard input",
         )
         parser.add_argument(
-            "--output-dir", type=Path, required=True, metavar="CORPUS", help="what is written"
+            "--output-dir", type=Path, required=True, metavar="CORPUS", help="the output folder"
         )
-        _add_cutting(parser)
+        _add_tokenizing(parser)
         _add_selection(parser)
         add_resume_arguments(parser, result="CORPUS")
         add_include_package(parser)
@@ -65,7 +65,7 @@ to train on it:
         return [*(Input(path, "TEXT") for path in arguments.texts), *vocabulary]
 
     def run(self, arguments: Namespace) -> int:
-        """Prepare."""
+        """Prepare the corpus."""
         from elmo_framework.corpus.prepare import PreparationJob, prepare
 
         prepare(
@@ -87,28 +87,28 @@ to train on it:
         return 0
 
 
-def _add_cutting(parser: ArgumentParser) -> None:
+def _add_tokenizing(parser: ArgumentParser) -> None:
     parser.add_argument(
         "--tokenizer",
         type=component,
         default="whitespace",
         metavar="NAME",
-        help="what makes words of a sentence: a registered name, or JSON as in a config; "
-        "%(default)s unless given, for text that is tokenized already",
+        help="splits sentences into words: a registered name, or JSON as in a config (default: "
+        "%(default)s, for tokenized text)",
     )
     parser.add_argument(
         "--sentence-splitter",
         type=component,
         metavar="NAME",
-        help="the tokenizer that makes sentences of a line; the same unless given. whitespace "
-        "takes a line as it is",
+        help="splits lines into sentences, by default the tokenizer; whitespace makes each line a "
+        "sentence",
     )
     parser.add_argument(
         "--processes",
         type=above_zero,
         default=_num_cores(),
         metavar="N",
-        help="how many cut text side by side; as many as there are cores unless given",
+        help="number of tokenizing processes (default: one per core)",
     )
 
 
@@ -117,34 +117,34 @@ def _add_selection(parser: ArgumentParser) -> None:
         "--held-out",
         type=_held_out,
         default=0.01,
-        metavar="N|SHARE",
-        help="how many sentences are held out at most, or which share of the different ones "
-        "(%(default)s); copies of a sentence stay together",
+        metavar="N|RATIO",
+        help="maximum number of held-out sentences, or their ratio of the distinct ones (default: "
+        "%(default)s); copies of a sentence stay together",
     )
     parser.add_argument(
         "--vocabulary",
         type=Path,
         metavar="FILE",
-        help="the words that the softmax knows, as bilm-tf's vocabulary files hold them; counted "
-        "in the text unless given",
+        help="the vocabulary of the softmax, in the format of bilm-tf; counted in the text by "
+        "default",
     )
     parser.add_argument(
         "--min-count",
         type=above_zero,
         default=1,
         metavar="N",
-        help="how often a counted word must come to be in the vocabulary; %(default)s unless given",
+        help="minimum count of a word in the vocabulary (default: %(default)s)",
     )
     parser.add_argument(
         "--max-vocabulary-size",
         type=above_zero,
         metavar="N",
-        help="how many counted words are kept besides <S>, </S> and <UNK>; all unless given",
+        help="maximum number of counted words in the vocabulary (default: all)",
     )
 
 
 def _num_cores() -> int:
-    """Count the cores that this process may use; all, where the system does not say which."""
+    """Return the number of cores that this process may use."""
     if hasattr(os, "sched_getaffinity"):
         return len(os.sched_getaffinity(0))
     return os.cpu_count() or 1
@@ -157,6 +157,6 @@ def _held_out(text: str) -> float:
         number = -1
     if not (0 <= number < 1 or (number >= 1 and number.is_integer())):
         raise ArgumentTypeError(
-            f"{text!r} is neither a number of sentences nor a share from 0 to below 1"
+            f"{text!r} is neither a number of sentences nor a ratio from 0 to below 1"
         )
     return number

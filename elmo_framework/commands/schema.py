@@ -1,4 +1,4 @@
-"""`elmo schema`: configs as JSON Schema."""
+"""`elmo schema`: print the JSON Schema of configs."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from elmo_framework.io.outputs import Output
 
 @final
 class Schema(Command):
-    """Prints the JSON Schema of all configs that the registered components allow."""
+    """Prints the JSON Schema of configs, with the registered components."""
 
     name = "schema"
     help = "print the JSON Schema of configs, for editors and other programs"
@@ -30,9 +30,9 @@ class Schema(Command):
 """
 
     def add_arguments(self, parser: ArgumentParser) -> None:
-        """Declare the arguments."""
+        """Add the options."""
         parser.add_argument(
-            "--output-file", type=Path, metavar="FILE", help="write it there instead of printing it"
+            "--output-file", type=Path, metavar="FILE", help="the output; printed by default"
         )
         add_force_argument(parser, result="FILE")
         add_include_package(parser)

@@ -51,7 +51,7 @@ def test_standard_output_has_json_lines_without_an_output_file(
     [
         (["--resume"], "--resume needs --output-file"),
         (["--format", "npy"], "--format needs --output-file"),
-        (["--output-file", "x.jsonl"], "leave out --output-file, and add > x.jsonl"),
+        (["--output-file", "x.jsonl"], "remove --output-file and add > x.jsonl"),
     ],
 )
 def test_flags_that_standard_output_cannot_obey_are_refused(

@@ -245,7 +245,7 @@ def test_a_batch_size_is_a_number_above_0(
     size: str, tagger: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert main(["predict", str(tagger), "-", f"--batch-size={size}"]) == 2
-    assert f"{size!r} is no whole number above 0" in message_of(capsys)
+    assert f"{size!r} is not a whole number above 0" in message_of(capsys)
 
 
 def test_what_is_no_list_of_sentences_is_refused(tagger: Path) -> None:

@@ -50,13 +50,13 @@ def test_one_store_is_cleared_and_then_all(keys, cache: Path, capsys) -> None:
 
 def test_an_empty_cache_says_so(cache: Path, capsys) -> None:
     assert main(["cache"]) == 0
-    assert capsys.readouterr().out == f"{cache}: nothing is kept\n"
+    assert capsys.readouterr().out == f"{cache}: no cached layers\n"
 
 
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["list", "key"], "error: `elmo cache list` takes no KEY, found 'key'\n"),
+        (["list", "key"], "error: unexpected KEY 'key'; only `elmo cache clear` takes one\n"),
         (["clear", "key"], "error: 'key' is no store in {cache}; choose from (none).\n"),
     ],
 )

@@ -116,7 +116,7 @@ def test_an_unknown_command_is_answered_with_the_nearest(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     assert main(["chekc"]) == 2
-    assert "'chekc' is no command; choose from " in (said := capsys.readouterr().err)
+    assert "unknown command 'chekc'; choose from " in (said := capsys.readouterr().err)
     assert said.endswith("Did you mean 'check'?\n")
 
 

@@ -44,7 +44,7 @@ def test_a_closed_output_is_an_error(
 ) -> None:
     monkeypatch.setattr(sys, "stdout", None)
     assert main(["echo", "x"]) == 2
-    said = "error: standard output is closed; send it to /dev/null if it is not wanted\n"
+    said = "error: standard output is closed; redirect it to /dev/null if you do not need it\n"
     assert capsys.readouterr().err == said
 
 
@@ -94,7 +94,7 @@ def test_the_name_of_a_file_that_is_no_text_is_printed(
     ("words", "code", "said"),
     [
         ("--version 2>&-", 0, ""),
-        ("cache >&-", 2, "error: standard output is closed; send it to /dev/null if it is not"),
+        ("cache >&-", 2, "error: standard output is closed; redirect it to /dev/null"),
         ("cache <&- >&- 2>&-", 2, ""),
     ],
 )

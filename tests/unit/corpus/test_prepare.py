@@ -454,7 +454,7 @@ def test_what_is_no_number_of_sentences_is_refused(
     number: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert main(["prepare", "text", "--output-dir", "corpus", f"--held-out={number}"]) == 2
-    assert f"{number!r} is neither a number of sentences nor a share" in capsys.readouterr().err
+    assert f"{number!r} is neither a number of sentences nor a ratio" in capsys.readouterr().err
 
 
 def test_missing_folders_are_made(make: Make, tmp_path: Path) -> None:
