@@ -16,6 +16,7 @@ from torch.nn import functional
 from elmo_framework.bilm.files.published import resolve_bilm
 from elmo_framework.console import ProgressBar
 from elmo_framework.data.formats.text_files import STANDARD_INPUT
+from elmo_framework.data.sentences import pools
 from elmo_framework.embedding.corpus import Line, SentenceFiles
 from elmo_framework.errors import DataError, RunError, allowed
 from elmo_framework.experiment.assembly import build_tokenizer
@@ -25,7 +26,7 @@ from elmo_framework.layers.open_layers import open_layers
 from elmo_framework.training.process_group import choose_device
 
 _POOL_WORDS = 1 << 17
-"""So many words are held at a time, sorted by the length of their sentences."""
+"""The words of a pool, whose sentences are sorted by length and kept in memory."""
 
 
 @dataclass(frozen=True)
@@ -133,7 +134,9 @@ def find_neighbors(bilm: Path | str, search: NeighborSearch) -> Neighbors:
     nearest = {layer: _Nearest(search.num_neighbors) for layer in layers}
     num_compared = 0
     with ProgressBar("reading", unit="occurrence") as progress:
-        for candidates in _pools(search, query, SentenceFiles(search.corpus, tokenizer=tokenizer)):
+        corpus = SentenceFiles(search.corpus, tokenizer=tokenizer)
+        sentences = _candidates(search, query, corpus)
+        for candidates in pools(sentences, lambda each: len(each.words), max_size=_POOL_WORDS):
             for found in reader.read([candidate.words for candidate in candidates]):
                 candidate = candidates[found.sentence]
                 vectors = found.without_boundaries()[:, candidate.positions]
@@ -220,20 +223,12 @@ def _layers(search: NeighborSearch, num_layers: int) -> Sequence[int]:
     return chosen
 
 
-def _pools(
+def _candidates(
     search: NeighborSearch, query: Occurrence, corpus: SentenceFiles
-) -> Iterator[list[_Candidate]]:
-    """Yield the sentences that have words to compare, many at a time."""
-    pool, num_words = list[_Candidate](), 0
+) -> Iterator[_Candidate]:
+    """Yield the sentences that have words to compare."""
     for number, line in enumerate(corpus.lines()):
         words = tuple(corpus.words(line))
         positions = [i for i, word in enumerate(words) if search.any_word or word == search.word]
-        if not positions or words == query.words:
-            continue
-        pool.append(_Candidate(number, line, words, positions))
-        num_words += len(words)
-        if num_words >= _POOL_WORDS:
-            yield pool
-            pool, num_words = [], 0
-    if pool:
-        yield pool
+        if positions and words != query.words:
+            yield _Candidate(number, line, words, positions)

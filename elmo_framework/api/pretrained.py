@@ -15,7 +15,7 @@ from elmo_framework.api.sentences import require_list, require_words
 from elmo_framework.bilm.files.published import resolve_bilm
 from elmo_framework.bilm.layer_output import NUM_BOUNDARIES
 from elmo_framework.data.batch import to_device
-from elmo_framework.data.batches import padded_batches
+from elmo_framework.data.sentences import padded_batches
 from elmo_framework.data.text import collate_text
 from elmo_framework.errors import allowed
 from elmo_framework.kernels.product import Precision

@@ -7,7 +7,6 @@ from array import array
 from collections import defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass
-from hashlib import blake2b
 from itertools import count
 from pathlib import Path
 from typing import Any, final
@@ -18,6 +17,7 @@ from numpy.typing import NDArray
 from elmo_framework.config.parse import parse
 from elmo_framework.corpus.blocks import Block
 from elmo_framework.data.formats.text_files import decoded_lines
+from elmo_framework.data.sentences import sentence_digest
 from elmo_framework.data.tokenizer import Tokenizer
 from elmo_framework.io.files import replacing
 
@@ -77,7 +77,7 @@ class TokenizedBlock:
             for words in sentences:
                 ids.extend(map(known.__getitem__, words))
                 lengths.append(len(words))
-                hashes += blake2b(" ".join(words).encode(), digest_size=_HASH_BYTES).digest()
+                hashes += sentence_digest(words, separator=" ", num_bytes=_HASH_BYTES)
         return cls(
             list(known),
             np.frombuffer(ids, np.int32),

@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import cycle, islice
 from math import ceil, inf
-from typing import Any, TypeVar, final
+from typing import Any, final
 
 import numpy as np
 
 from elmo_framework.config.types import Count
+from elmo_framework.data.sentences import longest_first, padded_batches
 from elmo_framework.data.source import BatchSource, DataLoader, SourceContext
 from elmo_framework.errors import DataError
-
-ItemT = TypeVar("ItemT")
 
 _BATCHES_A_POOL = 50
 """Sorted by length are the examples of so many batches at a time, so that batches stay mixed."""
@@ -143,9 +142,7 @@ class ExampleSource(BatchSource[Any]):
             return [int(index) for index in order]
         pool = _BATCHES_A_POOL * self._loader.batch_size
         pools = (order[start : start + pool] for start in range(0, len(order), pool))
-        return [
-            int(i) for part in pools for i in part[np.argsort(-self._lengths[part], kind="stable")]
-        ]
+        return [index for part in pools for index in longest_first(part, self._lengths)]
 
     def _cut(self, order: Iterable[int]) -> Iterator[list[int]]:
         """Cut an order of examples into batches."""
@@ -155,31 +152,3 @@ class ExampleSource(BatchSource[Any]):
             max_tokens=self._loader.max_tokens or inf,
             batch_size=self._loader.batch_size,
         )
-
-
-def padded_batches(
-    items: Iterable[ItemT],
-    length: Callable[[ItemT], int],
-    *,
-    max_tokens: float,
-    batch_size: float = inf,
-) -> Iterator[list[ItemT]]:
-    """Cut items into batches, each as large as its bounds allow; one too long stands alone.
-
-    Args:
-        items: in the order that is kept.
-        length: of an item.
-        max_tokens: the largest length of a batch's items together, all padded to the longest.
-        batch_size: the largest number of items in a batch.
-    """
-    batch: list[ItemT] = []
-    longest = 0
-    for item in items:
-        grown = max(longest, length(item))
-        if batch and (len(batch) == batch_size or grown * (len(batch) + 1) > max_tokens):
-            yield batch
-            batch, grown = [], length(item)
-        batch.append(item)
-        longest = grown
-    if batch:
-        yield batch

@@ -14,10 +14,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from elmo_framework.data.formats.text_files import STANDARD_INPUT, decoded_lines, read_lines
+from elmo_framework.data.sentences import sentence_digest
 from elmo_framework.data.tokenizer import Tokenizer
 from elmo_framework.errors import DataError
-
-_DIGEST_BYTES = 16
 
 
 @dataclass(frozen=True)
@@ -83,9 +82,7 @@ class SentenceFiles:
         for line in self.lines():
             words = self.words(line)
             lengths.append(len(words))
-            # No word holds a line's end, so that what is joined by one is unambiguous.
-            spelled = "\n".join(words).encode()
-            digests += blake2b(spelled, digest_size=_DIGEST_BYTES).digest()
+            digests += sentence_digest(words, separator="\n")
             if max_lines is not None and len(lengths) > max_lines:
                 raise DataError(
                     f"this is line {max_lines + 1:,} of the input, and a file that keeps the "
@@ -145,7 +142,7 @@ class CorpusIndex:
 
 def _corpus_index(lengths: array[int], digests: bytearray) -> CorpusIndex:
     first = _first_equal(np.frombuffer(digests, np.uint64).reshape(-1, 2))
-    total = blake2b(digests, digest_size=_DIGEST_BYTES).hexdigest()
+    total = blake2b(digests, digest_size=16).hexdigest()
     return CorpusIndex(np.frombuffer(lengths, np.int32), first, total)
 
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
+from itertools import groupby
+from operator import itemgetter
 from typing import Any, BinaryIO, NamedTuple
 
 import numpy as np
@@ -200,16 +202,12 @@ def _embed_pool(
 
 def _pools(parts: _Parts, wanted: frozenset[int]) -> Iterator[tuple[int, dict[int, list[str]]]]:
     """Yield the wanted pools: the words of their lines, by the line's number in the input."""
-    current, sentences = 0, dict[int, list[str]]()
-    for index, line in enumerate(parts.corpus.lines() if wanted else ()):
-        if not (parts.corpus_index.is_first[index] and parts.corpus_index.lengths[index]):
-            continue
-        pool = parts.pool(index)
-        if pool != current and sentences:
-            yield current, sentences
-            sentences = {}
-        current = pool
+    index = parts.corpus_index
+    lines = (
+        (parts.pool(number), number, line)
+        for number, line in enumerate(parts.corpus.lines())
+        if index.is_first[number] and index.lengths[number]
+    )
+    for pool, members in groupby(lines, key=itemgetter(0)):
         if pool in wanted:
-            sentences[index] = parts.corpus.words(line)
-    if sentences:
-        yield current, sentences
+            yield pool, {number: parts.corpus.words(line) for _, number, line in members}

@@ -11,7 +11,7 @@ from torch import Tensor
 
 from elmo_framework.bilm.layer_output import NUM_BOUNDARIES
 from elmo_framework.data.batch import to_device
-from elmo_framework.data.batches import padded_batches
+from elmo_framework.data.sentences import longest_first, padded_batches
 from elmo_framework.data.text import collate_text
 from elmo_framework.layers.layer_source import LayerSource
 
@@ -57,18 +57,11 @@ class LayerEncoder:
 
     def read(self, sentences: Sequence[Sequence[str]]) -> Iterator[SentenceLayers]:
         """Yield the layers of each sentence, in the order in which they are computed."""
-        for batch in self._planned([len(words) for words in sentences]):
+        lengths = [len(words) + NUM_BOUNDARIES for words in sentences]
+        order = longest_first(range(len(lengths)), lengths)
+        for batch in padded_batches(order, lengths.__getitem__, max_tokens=self._max_tokens):
             text = collate_text([sentences[index] for index in batch])
             layers = self.source.compute(to_device(text, self._device)).layers.cpu()
             for row, index in enumerate(batch):
-                num_steps = len(sentences[index]) + NUM_BOUNDARIES if sentences[index] else 0
+                num_steps = lengths[index] if sentences[index] else 0
                 yield SentenceLayers(index, layers[:, row, :num_steps])
-
-    def _planned(self, lengths: Sequence[int]) -> Iterator[list[int]]:
-        """Return the sentences of each batch, longest first; equal lengths in their order."""
-        longest_first = sorted(range(len(lengths)), key=lambda index: -lengths[index])
-        return padded_batches(
-            longest_first,
-            lambda index: lengths[index] + NUM_BOUNDARIES,
-            max_tokens=self._max_tokens,
-        )

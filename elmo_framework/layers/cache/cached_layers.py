@@ -12,6 +12,7 @@ import torch
 from elmo_framework import console
 from elmo_framework.bilm.layer_output import LayerOutput, LayerState
 from elmo_framework.console import ProgressBar, format_bytes, plural
+from elmo_framework.data.sentences import pools
 from elmo_framework.data.text import TextBatch
 from elmo_framework.errors import DataError
 from elmo_framework.kernels.product import Precision
@@ -23,7 +24,6 @@ from elmo_framework.layers.cache.shards import (
     compute_shard,
     distinct,
     num_vectors,
-    portions,
 )
 from elmo_framework.layers.layer_encoder import LayerEncoder
 from elmo_framework.layers.layer_source import LayerSource
@@ -155,14 +155,16 @@ class CachedLayers(LayerSource):
         max_vectors = _SHARD_BYTES // self._key.vector_bytes
         dtype = DTYPES[self._key.dtype]
         with ProgressBar("computing layers", total=num_tokens, unit="word") as progress:
-            for portion in portions(missing, num_layers=self.num_layers, most=max_vectors):
+            for pool in pools(missing, self._num_vectors, max_size=max_vectors):
                 # So that a build that was killed continues to the same bits.
                 encoder.source.forget_words()
-                add(compute_shard(encoder, portion, dtype=dtype, note=progress.advance))
+                add(compute_shard(encoder, pool, dtype=dtype, note=progress.advance))
 
     def _num_bytes(self, sentences: Sequence[Words]) -> int:
-        total = sum(num_vectors(words, self.num_layers) for words in sentences)
-        return total * self._key.vector_bytes
+        return sum(map(self._num_vectors, sentences)) * self._key.vector_bytes
+
+    def _num_vectors(self, words: Words) -> int:
+        return num_vectors(words, self.num_layers)
 
 
 def _reopened(

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from hashlib import blake2b
 from pathlib import Path
 from typing import Any, TypeAlias, final
 
@@ -16,6 +15,7 @@ from torch import Tensor
 
 from elmo_framework import console
 from elmo_framework.bilm.layer_output import NUM_BOUNDARIES, LayerOutput, framed_mask
+from elmo_framework.data.sentences import sentence_digest
 from elmo_framework.data.text import TextBatch
 from elmo_framework.layers.cache.verified_blocks import VerifiedBlocks, verify_blocks
 from elmo_framework.layers.layer_encoder import LayerEncoder
@@ -56,8 +56,7 @@ class Shard:
 
 def digests(sentences: Iterable[Words]) -> NDArray[Any]:
     """Return what tells sentences apart: 128 bits of each, as `high` and `low`."""
-    found = b"".join(blake2b(_spelled(words), digest_size=16).digest() for words in sentences)
-    return np.frombuffer(found, _DIGEST)
+    return np.frombuffer(b"".join(map(sentence_digest, sentences)), _DIGEST)
 
 
 def distinct(sentences: Iterable[Words]) -> list[Words]:
@@ -69,21 +68,6 @@ def distinct(sentences: Iterable[Words]) -> list[Words]:
 def num_vectors(words: Words, num_layers: int) -> int:
     """Return how many vectors the layers of a sentence hold."""
     return (len(words) + NUM_BOUNDARIES) * num_layers
-
-
-def portions(sentences: Iterable[Words], *, num_layers: int, most: int) -> Iterator[list[Words]]:
-    """Divide sentences into portions of at most so many vectors; a longer one stands alone."""
-    portion: list[Words] = []
-    total = 0
-    for words in sentences:
-        size = num_vectors(words, num_layers)
-        if portion and total + size > most:
-            yield portion
-            portion, total = [], 0
-        portion.append(words)
-        total += size
-    if portion:
-        yield portion
 
 
 def compute_shard(
@@ -232,8 +216,3 @@ class Shards:
         places = np.searchsorted(self._high, wanted["high"]).clip(max=len(self) - 1)
         found = self._entries[places]
         return (found["high"] == wanted["high"]) & (found["low"] == wanted["low"]), places
-
-
-def _spelled(words: Words) -> bytes:
-    """Join words so that no two sentences are spelled alike."""
-    return "".join(f"{len(word)}:{word}" for word in words).encode("utf-8", "surrogatepass")

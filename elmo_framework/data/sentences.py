@@ -1,0 +1,96 @@
+"""Many sentences: batches of similar length, pools of bounded size, and digests."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from hashlib import blake2b
+from math import inf
+from typing import TypeVar
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+ItemT = TypeVar("ItemT")
+
+
+def longest_first(indices: ArrayLike, lengths: ArrayLike) -> list[int]:
+    """Sort indices by descending length; those of equal length keep their order.
+
+    Args:
+        indices: of some items.
+        lengths: of all items.
+    """
+    indices = np.asarray(indices, dtype=np.int64)
+    order: list[int] = indices[np.argsort(-np.asarray(lengths)[indices], kind="stable")].tolist()
+    return order
+
+
+def padded_batches(
+    items: Iterable[ItemT],
+    length: Callable[[ItemT], int],
+    *,
+    max_tokens: float,
+    batch_size: float = inf,
+) -> Iterator[list[ItemT]]:
+    """Divide items into batches, each as large as its bounds allow; one too long is alone.
+
+    Args:
+        items: in the order of the batches.
+        length: of an item.
+        max_tokens: the largest length of a batch's items together, all padded to the longest.
+        batch_size: the largest number of items in a batch.
+    """
+    batch: list[ItemT] = []
+    longest = 0
+    for item in items:
+        padded = max(longest, length(item))
+        if batch and (len(batch) == batch_size or padded * (len(batch) + 1) > max_tokens):
+            yield batch
+            batch, padded = [], length(item)
+        batch.append(item)
+        longest = padded
+    if batch:
+        yield batch
+
+
+def pools(
+    items: Iterable[ItemT], size: Callable[[ItemT], int], *, max_size: int
+) -> Iterator[list[ItemT]]:
+    """Divide items into pools of at most a total size; one that is larger is alone.
+
+    Args:
+        items: in the order of the pools.
+        size: of an item.
+        max_size: of the items of a pool together.
+    """
+    pool: list[ItemT] = []
+    total = 0
+    for item in items:
+        if pool and total + size(item) > max_size:
+            yield pool
+            pool, total = [], 0
+        pool.append(item)
+        total += size(item)
+    if pool:
+        yield pool
+
+
+def sentence_digest(
+    words: Sequence[str], *, separator: str | None = None, num_bytes: int = 16
+) -> bytes:
+    """Return the BLAKE2b digest of a sentence.
+
+    Files contain these digests, so each kind of file keeps its separator: the layer cache has
+    None, `elmo embed` the end of a line, `elmo prepare` a space.
+
+    Args:
+        words: of the sentence.
+        separator: joins the words, none of which contains it. None puts its length before each
+            word, so that words may contain anything.
+        num_bytes: the size of the digest.
+    """
+    if separator is None:
+        text = "".join(f"{len(word)}:{word}" for word in words)
+    else:
+        text = separator.join(words)
+    return blake2b(text.encode("utf-8", "surrogatepass"), digest_size=num_bytes).digest()
