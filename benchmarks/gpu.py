@@ -38,14 +38,13 @@ from torch import Tensor
 from elmo_framework import components
 from elmo_framework.commands.main import main as elmo
 from elmo_framework.config.load import Config
-from elmo_framework.data.source import Rank
 from elmo_framework.errors import allowed
+from elmo_framework.experiment.assembly import Assembly
 from elmo_framework.experiment.check import check_config
-from elmo_framework.experiment.data_sets import count_vocabularies
-from elmo_framework.experiment.train import build_model, build_trainer
+from elmo_framework.experiment.train import build_trainer
 from elmo_framework.nn import sampled_softmax
 from elmo_framework.nn.sampled_softmax import Candidates, SampledSoftmax, draw_candidates
-from elmo_framework.training.process_group import SYNC_INTERVAL, ProcessGroup, choose_device
+from elmo_framework.training.process_group import SYNC_INTERVAL, choose_device
 from elmo_framework.training.seeds import seed_everything
 from elmo_framework.training.trainer import Trainer
 
@@ -220,17 +219,8 @@ def _trainer(arguments: Namespace, changes: Changes, *, device: str) -> Trainer:
     """Return what `elmo train` would train with, without a run."""
     changed = _overrides(arguments, {"trainer.device": device, **changes})
     config = Config.load(_config(arguments.size), overrides=changed)
-    experiment = check_config(config).unwrap().build()
-    place = choose_device(device)
-    vocabularies = count_vocabularies(experiment, experiment.model.factory)
-    return build_trainer(
-        experiment,
-        build_model(experiment, vocabularies, place),
-        vocabularies,
-        evaluator=None,
-        group=ProcessGroup(Rank()),
-        device=place,
-    )
+    _, experiment = check_config(config).unwrap()
+    return build_trainer(Assembly.build(experiment, device=choose_device(device)), evaluator=None)
 
 
 def _config(size: str) -> Path:

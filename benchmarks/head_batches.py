@@ -86,7 +86,8 @@ class Batches:
         """Return the experiment, whose data would be the file itself."""
         paths = dict.fromkeys(("train_data_path", "validation_data_path"), str(path))
         config = Config({**self.config, **paths}, str(path), "")
-        return check_config(config).unwrap().build()
+        _, experiment = check_config(config).unwrap()
+        return experiment
 
 
 def write_batches(head: Head, path: Path) -> None:

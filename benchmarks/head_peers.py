@@ -30,7 +30,7 @@ from measuring import add_threads_argument, report, say, update_times
 
 from elmo_framework import components
 from elmo_framework.data.vocabulary import Vocabularies
-from elmo_framework.experiment.train import build_model
+from elmo_framework.experiment.assembly import Assembly
 from elmo_framework.io.process import keep_freed_memory
 
 _HERE = Path(__file__).parent
@@ -65,7 +65,7 @@ def _measure(path: Path, num_threads: int) -> None:
     held = Batches.read(path)
     experiment = held.experiment(path)
     vocabularies = Vocabularies({name: Counter(counts) for name, counts in held.counts.items()})
-    model = build_model(experiment, vocabularies, _DEVICE)
+    model = Assembly.build(experiment, device=_DEVICE, vocabularies=vocabularies).model
     updates = Updates(model, experiment.trainer, _DEVICE)
     collate = model.task.collator(vocabularies, model.indexers)
     batches = [collate(examples) for examples in held.examples]

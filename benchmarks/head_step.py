@@ -26,15 +26,9 @@ from elmo_framework import components
 from elmo_framework.config.load import Config
 from elmo_framework.config.plugins import load_plugins
 from elmo_framework.data.batch import to_device
-from elmo_framework.data.source import Rank
+from elmo_framework.experiment.assembly import Assembly
 from elmo_framework.experiment.check import check_config
-from elmo_framework.experiment.data_sets import (
-    count_vocabularies,
-    prepare_model,
-    training_source,
-)
 from elmo_framework.experiment.experiment import Experiment
-from elmo_framework.experiment.train import build_model
 from elmo_framework.model.model import Model
 from elmo_framework.training.evaluator import autocast
 from elmo_framework.training.options import GradientDescent
@@ -134,12 +128,11 @@ class Training:
     """
 
     def __init__(self, experiment: Experiment, device: torch.device) -> None:
-        vocabularies = count_vocabularies(experiment, experiment.model.factory)
-        model = build_model(experiment, vocabularies, device)
-        prepare_model(experiment, model, device)
+        assembly = Assembly.build(experiment, device=device)
+        assembly.precompute()
         self._device = device
-        self._source = training_source(experiment, model, vocabularies, rank=Rank())
-        self.updates = Updates(model, experiment.trainer, device)
+        self._source = assembly.training_source()
+        self.updates = Updates(assembly.model, experiment.trainer, device)
 
     def batches(self) -> Iterator[Any]:
         """Yield batches of one epoch after the other, on the device."""
@@ -152,7 +145,8 @@ def _experiment(arguments: Namespace) -> Experiment:
     components.load()
     config = Config.load(arguments.config, overrides=arguments.overrides)
     load_plugins(config.plugins, asked_by=config.source)
-    return check_config(config).unwrap().build()
+    _, experiment = check_config(config).unwrap()
+    return experiment
 
 
 def _milliseconds(seconds: NDArray[np.float64]) -> float:

@@ -19,8 +19,7 @@ from elmo_framework.data.formats.text_files import STANDARD_INPUT
 from elmo_framework.data.sentences import pools
 from elmo_framework.embedding.corpus import Line, SentenceFiles
 from elmo_framework.errors import DataError, RunError, allowed
-from elmo_framework.experiment.assembly import build_tokenizer
-from elmo_framework.experiment.inputs import TokenizerConfig
+from elmo_framework.experiment.inputs import TokenizerConfig, build_tokenizer
 from elmo_framework.layers.layer_encoder import LayerEncoder
 from elmo_framework.layers.open_layers import open_layers
 from elmo_framework.training.process_group import choose_device

@@ -24,7 +24,7 @@ from elmo_framework.commands.inputs import run_bilm_inputs, run_inputs
 from elmo_framework.io.outputs import Input, Output
 
 if TYPE_CHECKING:
-    from elmo_framework.experiment.assembly import LoadedRun
+    from elmo_framework.experiment.assembly import Assembly
     from elmo_framework.experiment.bilm_scorer import BiLmScorer
     from elmo_framework.model.task import PredictionFormat
 
@@ -130,7 +130,7 @@ def _add_bilm_arguments(parser: ArgumentParser) -> None:
     )
 
 
-def _loaded(arguments: Namespace) -> LoadedRun | BiLmScorer:
+def _loaded(arguments: Namespace) -> Assembly | BiLmScorer:
     """Load what is scored.
 
     Raises:
@@ -158,18 +158,16 @@ def _loaded(arguments: Namespace) -> LoadedRun | BiLmScorer:
     return load(arguments.run, bilm=arguments.bilms, **keys)
 
 
-def _prediction_format(
-    arguments: Namespace, run: LoadedRun | BiLmScorer
-) -> PredictionFormat | None:
+def _prediction_format(arguments: Namespace, run: Assembly | BiLmScorer) -> PredictionFormat | None:
     """Return what writes predictions; None where none are written.
 
     Raises:
         RunError: the model predicts nothing, or has no such format.
     """
-    from elmo_framework.experiment.assembly import LoadedRun
+    from elmo_framework.experiment.assembly import Assembly
     from elmo_framework.experiment.predict import prediction_format
 
-    if arguments.predictions_file is None or not isinstance(run, LoadedRun):
+    if arguments.predictions_file is None or not isinstance(run, Assembly):
         return None
     return prediction_format(run.head().task, arguments.predictions_format)
 
@@ -197,18 +195,18 @@ def _opened(path: Path | None) -> AbstractContextManager[TextIO | None]:
 
 
 def _sums(
-    run: LoadedRun | BiLmScorer, path: Path, predictions: list[tuple[Any, Any]] | None
+    run: Assembly | BiLmScorer, path: Path, predictions: list[tuple[Any, Any]] | None
 ) -> Mapping[str, float]:
     """Count what a run gets right on a file; add to `predictions` if there are any to keep."""
     from elmo_framework.console import ProgressBar
-    from elmo_framework.experiment.assembly import LoadedRun
+    from elmo_framework.experiment.assembly import Assembly
 
     with ProgressBar(f"evaluating {path.name}", total=None, unit="batch") as progress:
 
         def note(batch: Any, result: Any) -> None:
             progress.advance(1)
 
-        if predictions is None or not isinstance(run, LoadedRun):
+        if predictions is None or not isinstance(run, Assembly):
             return run.sums(path, note=note)
         scored = run.score(path, note=note)
     predictions += scored.predictions

@@ -23,7 +23,7 @@ from elmo_framework.commands.inputs import run_bilm_inputs, run_inputs
 from elmo_framework.io.outputs import Input, Output, is_stream
 
 if TYPE_CHECKING:
-    from elmo_framework.experiment.assembly import LoadedRun
+    from elmo_framework.experiment.assembly import Assembly
     from elmo_framework.experiment.inputs import InputForm
     from elmo_framework.experiment.predict import Predicted, PredictionJob
     from elmo_framework.model.task import HeadTask
@@ -145,7 +145,7 @@ def _predict_to_file(path: Path, arguments: Namespace) -> None:
         predict_to_file(_job(run, arguments, copy), output, settings, resume=arguments.resume)
 
 
-def _load(arguments: Namespace) -> LoadedRun:
+def _load(arguments: Namespace) -> Assembly:
     from elmo_framework.experiment.assembly import load
 
     return load(
@@ -156,7 +156,7 @@ def _load(arguments: Namespace) -> LoadedRun:
     )
 
 
-def _job(run: LoadedRun, arguments: Namespace, piped: BinaryIO | None) -> PredictionJob:
+def _job(run: Assembly, arguments: Namespace, piped: BinaryIO | None) -> PredictionJob:
     from dataclasses import replace
 
     from elmo_framework.data.formats.text_files import STANDARD_INPUT
@@ -182,7 +182,7 @@ def _job(run: LoadedRun, arguments: Namespace, piped: BinaryIO | None) -> Predic
     )
 
 
-def _settings(run: LoadedRun, arguments: Namespace, piped: BinaryIO | None) -> dict[str, Any]:
+def _settings(run: Assembly, arguments: Namespace, piped: BinaryIO | None) -> dict[str, Any]:
     """Return what predictions depend on; the format that they are written in may change."""
     from elmo_framework.experiment.predict import (
         digest_of_files,

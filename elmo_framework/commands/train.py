@@ -57,7 +57,6 @@ examples:
     def run(self, arguments: Namespace) -> int:
         """Check the config, then train."""
         from elmo_framework import console
-        from elmo_framework.experiment.check import check_config
         from elmo_framework.experiment.train import train
         from elmo_framework.io.process import keep_freed_memory
 
@@ -65,7 +64,6 @@ examples:
         config = read_config(arguments)
         metrics = train(
             config,
-            check_config(config).unwrap(),
             arguments.serialization_dir,
             packages=arguments.include_package,
             force=arguments.force,

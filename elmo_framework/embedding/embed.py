@@ -31,7 +31,7 @@ from elmo_framework.embedding.vector_file_format import (
     VectorShape,
 )
 from elmo_framework.embedding.vector_output import VectorOutput, VectorWriter
-from elmo_framework.experiment.assembly import build_tokenizer
+from elmo_framework.experiment.inputs import build_tokenizer
 from elmo_framework.io.outputs import Input, Output, check_outputs
 from elmo_framework.io.resumable_output import stoppable
 from elmo_framework.training.process_group import (

@@ -17,7 +17,7 @@ from torch import Tensor
 from elmo_framework.bilm.layer_mix import LayerMix
 from elmo_framework.embedders.elmo import ElmoTokenEmbedder
 from elmo_framework.errors import RunError, allowed
-from elmo_framework.experiment.assembly import LoadedRun, load
+from elmo_framework.experiment.assembly import Assembly, load
 from elmo_framework.experiment.references import recorded_digests
 from elmo_framework.experiment.run_directory import RunDirectory
 
@@ -124,7 +124,7 @@ class MixOrigin:
     run_bilms: Sequence[Path | str] = ()
     packages: Sequence[str] = ()
 
-    def load(self, path: Path) -> LoadedRun:
+    def load(self, path: Path) -> Assembly:
         """Load the run, which finds the biLM whose layers are mixed without being told of it.
 
         Raises:

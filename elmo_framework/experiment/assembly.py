@@ -1,28 +1,33 @@
-"""A finished run, to score and to predict with."""
+"""An experiment with its model and vocabularies: train it, score it and predict with it."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from copy import copy
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from functools import cache
 from pathlib import Path
 from typing import Any
 
 import torch
 
-from elmo_framework.config.parse import parse
 from elmo_framework.config.registry import members
 from elmo_framework.data.batch import grouped, to_device
 from elmo_framework.data.inputs import PredictionInput
 from elmo_framework.data.reader import DatasetReader
-from elmo_framework.data.source import Rank
+from elmo_framework.data.source import BatchSource, Rank, SourceContext
 from elmo_framework.data.tokenizer import Tokenizer
 from elmo_framework.data.vocabulary import Vocabularies
-from elmo_framework.errors import DataError, RunError, allowed, shown
-from elmo_framework.experiment.data_sets import evaluation_source
+from elmo_framework.errors import DataError, RunError, shown
 from elmo_framework.experiment.experiment import Experiment
-from elmo_framework.experiment.inputs import InputForm, InputReader, TokenizerConfig, dataset_reader
+from elmo_framework.experiment.inputs import (
+    InputForm,
+    InputReader,
+    TokenizerConfig,
+    dataset_reader,
+    input_reader,
+)
 from elmo_framework.experiment.references import (
     BiLmPaths,
     locate,
@@ -33,10 +38,11 @@ from elmo_framework.experiment.run_directory import RunDirectory
 from elmo_framework.metrics.metric import Table
 from elmo_framework.model.head import Head
 from elmo_framework.model.model import Model
-from elmo_framework.model.task import HeadTask
+from elmo_framework.model.part import parts_of
 from elmo_framework.model.weights import load_weights
 from elmo_framework.training.evaluator import Evaluator, autocast, inference
 from elmo_framework.training.process_group import ProcessGroup, choose_device
+from elmo_framework.training.seeds import seed_everything
 
 Note = Callable[[Any, Any], None]
 
@@ -55,23 +61,98 @@ class ScoredFile:
 
 
 @dataclass(frozen=True)
-class LoadedRun:
-    """A trained model with what it was trained with.
+class Assembly:
+    """An experiment with its model and vocabularies on a device.
+
+    `Assembly.build` makes one for training; `load` makes one from a run, with its best weights and
+    in evaluation mode.
 
     Attributes:
-        experiment: from the run's filled configuration.
-        model: with the best weights, in evaluation mode.
-        vocabularies: of the training data.
-        device: where the model is.
-        tokenizer: that raw text is split with where the dataset reader reads words, as the run
-            recorded it; None where it could not tell.
+        experiment: built from its config.
+        model: on the device.
+        vocabularies: those that the model was built with.
+        device: of this process.
+        group: the processes that train or score together; by default this one alone.
+        tokenizer: splits raw text where the dataset reader reads words, as the run recorded it;
+            None if the run recorded none.
     """
 
     experiment: Experiment
     model: Model[Any]
     vocabularies: Vocabularies
     device: torch.device
+    group: ProcessGroup = field(default_factory=lambda: ProcessGroup(Rank()))
     tokenizer: TokenizerConfig | None = None
+
+    @classmethod
+    def build(
+        cls,
+        experiment: Experiment,
+        *,
+        device: torch.device,
+        vocabularies: Vocabularies | None = None,
+        group: ProcessGroup | None = None,
+    ) -> Assembly:
+        """Build the model of an experiment with the initial weights of its seed.
+
+        Parameters that match `trainer.no_grad` require no gradient.
+
+        Args:
+            experiment: built.
+            device: of this process.
+            vocabularies: of the model; by default counted in the data.
+            group: the processes that train together; by default this one alone.
+
+        Raises:
+            DataError: some of the data cannot be read.
+        """
+        if vocabularies is None:
+            vocabularies = experiment.count_vocabularies()
+        seed_everything(experiment.random_seed)
+        model = experiment.model.build(vocabularies=vocabularies).to(device)
+        for pattern in experiment.trainer.no_grad:
+            for name, parameter in model.named_parameters():
+                if re.search(pattern, name):
+                    parameter.requires_grad_(False)
+        return cls(experiment, model, vocabularies, device, group or ProcessGroup(Rank()))
+
+    def precompute(self) -> None:
+        """Let the parts of the model compute what they need once for all sentences of the data.
+
+        Raises:
+            DataError: some of the data cannot be read.
+        """
+
+        @cache
+        def sentences() -> list[Sequence[str]]:
+            return [
+                words
+                for split in self.experiment.used_splits
+                for example in self.experiment.examples(split)
+                for words in self.model.task.sentences(example)
+            ]
+
+        for _, part in parts_of(self.model):
+            part.precompute(sentences, self.device)
+
+    def training_source(self) -> BatchSource[Any]:
+        """Return the batches of the training data; this rank's part of them."""
+        examples = self.experiment.examples("train")
+        return self.experiment.data_loader.source(examples, self._context(is_training=True))
+
+    def evaluation_source(self, examples: Iterable[Any]) -> BatchSource[Any]:
+        """Return the batches of examples to score; this rank's part of them."""
+        context = self._context(is_training=False)
+        return self.experiment.validation_data_loader.source(examples, context)
+
+    def evaluator(self, examples: Iterable[Any]) -> Evaluator:
+        """Return what scores the model on examples, together with the other ranks."""
+        return Evaluator(
+            self.evaluation_source(examples),
+            group=self.group,
+            device=self.device,
+            precision=self.experiment.trainer.precision,
+        )
 
     def evaluate(self, path: Path | str, *, note: Note | None = None) -> dict[str, float]:
         """Score the model on a file in the format of the run's evaluation reader.
@@ -87,8 +168,9 @@ class LoadedRun:
 
     def sums(self, path: Path | str, *, note: Note | None = None) -> Mapping[str, float]:
         """Return what the scores of `evaluate` are made of, with the same arguments."""
-        with _named(Path(path)):
-            return self._sums(self.experiment.evaluation_reader.read(Path(path)), note)
+        with _error_path(Path(path)):
+            examples = self.experiment.validation_dataset_reader.read(Path(path))
+            return self.evaluator(examples).sums(self.model, note)
 
     def score(self, path: Path | str, *, note: Note | None = None) -> ScoredFile:
         """Count as `sums` does, and return the predictions besides.
@@ -105,9 +187,9 @@ class LoadedRun:
             if note is not None:
                 note(batch, output)
 
-        with _named(Path(path)):
-            examples = list(self.experiment.evaluation_reader.read(Path(path)))
-            sums = self._sums(examples, keep)
+        with _error_path(Path(path)):
+            examples = list(self.experiment.validation_dataset_reader.read(Path(path)))
+            sums = self.evaluator(examples).sums(self.model, keep)
         return ScoredFile(sums, [(found[id(example)], example) for example in examples])
 
     def tables(self, sums: Mapping[str, float]) -> Mapping[str, Table]:
@@ -129,23 +211,21 @@ class LoadedRun:
         Args:
             inputs: a sentence means `{"sentence": ...}`. An object has the keys of the task, or of
                 the run's dataset reader if that reads objects or tables.
-            batch_size: how many go through the model together.
-            tokenizer: splits raw text: itself, its registered name, or what a config says of it;
-                else the reader's, the run's or that of its biLM, and else the task's.
+            batch_size: number of inputs in a batch.
+            tokenizer: splits raw text: a tokenizer, its registered name, or its config; by default
+                that of the reader, of the run, of its biLM, or of the task.
 
         Raises:
-            RunError: the run is a pretrained biLM, which predicts nothing, or there is no such
-                tokenizer.
+            RunError: the run is a pretrained biLM, which predicts nothing; or unknown tokenizer.
             ConfigError: the keys of the tokenizer are wrong.
-            DataError: an object has not what the task needs.
+            DataError: an object lacks a key that the task needs.
             TypeError: `inputs` is one sentence or one object.
             ValueError: `batch_size` is below 1.
         """
         if isinstance(inputs, str | Mapping):
             raise TypeError(f"pass a list, [{shown(inputs)}], not {shown(inputs)} alone")
         reader = self.input_reader(tokenizer=tokenizer)
-        read = (_numbered(reader, held, at) for at, held in enumerate(inputs, start=1))
-        return self._outputs(read, batch_size)
+        return self._outputs(reader.of_all(inputs), batch_size)
 
     def predict_file(
         self,
@@ -159,13 +239,13 @@ class LoadedRun:
         """Predict for a file, or for those of a folder or a pattern, as `elmo predict` does.
 
         Args:
-            path: of data in the format of the run's dataset reader, whose labels may be missing; of
-                JSON objects; or of plain sentences, one on each line.
-            form: `auto` tells from the suffix and the first lines which of these it is; `dataset`
-                takes the reader, `sentences` takes each line for a sentence.
-            reader: of data, in place of the run's: itself, its registered name, or what a config
-                says of it; then `auto` means `dataset`.
-            batch_size: how many go through the model together.
+            path: of data for the run's dataset reader, with or without labels; of JSON objects; or
+                of plain text with one sentence per line.
+            form: `auto` decides by the suffix and the first lines; `dataset` uses the reader;
+                `sentences` reads plain text.
+            reader: replaces that of the run: a reader, its registered name, or its config; then
+                `auto` means `dataset`.
+            batch_size: number of inputs in a batch.
             tokenizer: splits raw text, as of `predict`.
 
         Raises:
@@ -182,22 +262,18 @@ class LoadedRun:
         reader: DatasetReader[Any] | str | dict[str, Any] | None = None,
         tokenizer: Tokenizer | TokenizerConfig | None = None,
     ) -> InputReader:
-        """Return what makes inputs of sentences, objects and files, with those of `predict_file`.
-
-        Raises:
-            RunError: as there.
-        """
+        """Return a reader of inputs, with the arguments and the errors of `predict_file`."""
         task = self.head().task
         if reader is None:
-            reader = self.experiment.evaluation_reader
+            reader = self.experiment.validation_dataset_reader
         elif not isinstance(reader, DatasetReader):
             reader = dataset_reader(reader, task)
-        if tokenizer is not None and not isinstance(tokenizer, Tokenizer):
-            tokenizer = build_tokenizer(tokenizer)
-        if tokenizer is not None and reader.tokenizer is not None:
-            reader = copy(reader)
-            reader.tokenizer = tokenizer
-        return InputReader(task, reader, tokenizer or self._tokenizer(task, reader))
+        return input_reader(
+            task,
+            reader,
+            tokenizer=tokenizer,
+            default=self.experiment.tokenizer or self.tokenizer or task.default_tokenizer,
+        )
 
     def predictions(
         self, inputs: Iterable[PredictionInput[Any]], *, batch_size: int
@@ -220,17 +296,14 @@ class LoadedRun:
             )
         return self.model
 
-    def _sums(self, examples: Iterable[Any], note: Note | None) -> Mapping[str, float]:
-        source = evaluation_source(
-            self.experiment, self.model, self.vocabularies, examples=examples, rank=Rank()
+    def _context(self, *, is_training: bool) -> SourceContext:
+        return SourceContext(
+            collate=self.model.task.collator(self.vocabularies, self.model.indexers),
+            num_tokens=self.model.task.num_tokens,
+            seed=self.experiment.random_seed,
+            is_training=is_training,
+            rank=self.group.rank,
         )
-        evaluator = Evaluator(
-            source,
-            group=ProcessGroup(Rank()),
-            device=self.device,
-            precision=self.experiment.trainer.precision,
-        )
-        return evaluator.sums(self.model, note)
 
     def _outputs(
         self, inputs: Iterable[PredictionInput[Any]], batch_size: int
@@ -238,10 +311,6 @@ class LoadedRun:
         to_json = self.head().task.to_json
         pairs = self.predictions(inputs, batch_size=batch_size)
         return [each.output(to_json(prediction, each.example)) for prediction, each in pairs]
-
-    def _tokenizer(self, task: HeadTask[Any, Any], reader: DatasetReader[Any]) -> Tokenizer:
-        own = reader.tokenizer or self.experiment.tokenizer
-        return own or build_tokenizer(self.tokenizer or task.default_tokenizer)
 
     def _in_batches(
         self, head: Head[Any], inputs: Iterable[PredictionInput[Any]], batch_size: int
@@ -265,16 +334,15 @@ def load(
     device: str = "auto",
     packages: Sequence[str] = (),
     bilm: BiLmPaths = (),
-) -> LoadedRun:
+) -> Assembly:
     """Load a run.
 
     Args:
         path: its folder. Of a run that is not finished the best weights so far are taken.
         device: `auto`, `cpu` or `cuda`.
         packages: plugins besides those that the run was trained with.
-        bilm: where a biLM is that the run was trained with, or several are; each is recognized by
-            its digest. Without it they are looked for where they were, seen from the run, and then
-            at their old paths.
+        bilm: where the biLMs of the run are, recognized by their digests; by default at their old
+            places relative to the run, or at their old paths.
 
     Raises:
         RunError: there is no such device, no run with weights, or they are those of another
@@ -289,7 +357,8 @@ def load(
     require_recorded(run, located, model)
     load_weights(model, run.load_weights(), source=str(run.weights))
     recorded = _recorded_tokenizer(run)
-    return LoadedRun(experiment, model.to(chosen).eval(), vocabularies, chosen, recorded)
+    model = model.to(chosen).eval()
+    return Assembly(experiment, model, vocabularies, chosen, tokenizer=recorded)
 
 
 def _build(run: RunDirectory, experiment: Experiment, vocabularies: Vocabularies) -> Model[Any]:
@@ -309,19 +378,6 @@ def _build(run: RunDirectory, experiment: Experiment, vocabularies: Vocabularies
         ) from error
 
 
-def build_tokenizer(wanted: TokenizerConfig) -> Tokenizer:
-    """Return a tokenizer.
-
-    Raises:
-        RunError: there is none of that name.
-        ConfigError: its keys are wrong.
-    """
-    known = members(Tokenizer)
-    if isinstance(wanted, str) and wanted not in known:
-        raise RunError(f"{wanted!r} is no tokenizer; {allowed(wanted, known)}")
-    return parse(Tokenizer, wanted, source="tokenizer").build()
-
-
 def _recorded_tokenizer(run: RunDirectory) -> TokenizerConfig | None:
     """Return the tokenizer that a run recorded, if it is registered here."""
     recorded = run.read_metadata().get("tokenizer")
@@ -330,18 +386,11 @@ def _recorded_tokenizer(run: RunDirectory) -> TokenizerConfig | None:
 
 
 @contextmanager
-def _named(path: Path) -> Iterator[None]:
-    """Say of which file an error is, where it does not say so itself."""
+def _error_path(path: Path) -> Iterator[None]:
+    """Add a path to errors that have none."""
     try:
         yield
     except DataError as error:
         if error.path is not None:
             raise
         raise DataError(str(error), path=path) from error
-
-
-def _numbered(reader: InputReader, held: object, number: int) -> PredictionInput[Any]:
-    try:
-        return reader.of(held)
-    except DataError as error:
-        raise DataError(f"input {number}: {error}") from error

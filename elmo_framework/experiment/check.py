@@ -27,29 +27,30 @@ from elmo_framework.io.files import archive_path
 
 @dataclass(frozen=True)
 class CheckResult:
-    """What a check of a config has found.
+    """The problems of a config; without any, its experiment.
 
     Attributes:
         source: the file of the config.
-        problems: everything that is wrong in it and around it.
-        experiment: what it describes; where a problem is, a part is missing or None.
-        report: what is known about its model; None where the model cannot be built.
+        problems: all problems of the config and of the files that it names.
+        parsed: the experiment as the config describes it; in the place of a problem a part is
+            missing or None.
+        report: on the model and the built experiment; None if either cannot be built.
     """
 
     source: str
     problems: tuple[Problem, ...]
-    experiment: Lazy[Experiment] | None = field(repr=False)
+    parsed: Lazy[Experiment] | None = field(repr=False)
     report: ModelReport | None
 
-    def unwrap(self) -> Lazy[Experiment]:
-        """Return the experiment.
+    def unwrap(self) -> tuple[Lazy[Experiment], Experiment]:
+        """Return the experiment as the config describes it, and built.
 
         Raises:
             ConfigError: there are problems.
         """
-        if self.experiment is None or self.problems:
+        if self.problems or self.parsed is None or self.report is None:
             raise ConfigError(self.source, self.problems)
-        return self.experiment
+        return self.parsed, self.report.experiment
 
 
 def check_config(config: Config, *, reads_data: bool = False) -> CheckResult:

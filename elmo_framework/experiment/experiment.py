@@ -1,7 +1,8 @@
-"""The top of every configuration."""
+"""Experiment: the top level of every config."""
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -13,10 +14,12 @@ from annotated_types import Ge, Gt, Le, Lt
 from elmo_framework.bilm.files.published import BiLmLocation
 from elmo_framework.config.registry import Registrable
 from elmo_framework.config.types import Count, Default, ExistingPath, Lazy
+from elmo_framework.corpus.vocabulary_file import as_counts, read_vocabulary_file
 from elmo_framework.data.reader import DatasetReader
 from elmo_framework.data.source import DataLoader
 from elmo_framework.data.subsample import subsample
 from elmo_framework.data.tokenizer import Tokenizer
+from elmo_framework.data.vocabulary import Vocabularies
 from elmo_framework.model.model import Model
 from elmo_framework.training.options import GradientDescent
 
@@ -39,6 +42,14 @@ class VocabularyOptions:
     max_vocab_size: Annotated[dict[str, Count], Default({})]
     directory: ExistingPath | None = None
     words_file: ExistingPath | None = None
+
+    def limited(self, name: str, counted: Counter[str]) -> Counter[str]:
+        """Return the items of a vocabulary that are kept, the most frequent first."""
+        frequent = {
+            item: count for item, count in counted.items() if count >= self.min_count.get(name, 0)
+        }
+        by_frequency = sorted(frequent.items(), key=lambda pair: (-pair[1], pair[0]))
+        return Counter(dict(by_frequency[: self.max_vocab_size.get(name)]))
 
 
 @dataclass(frozen=True)
@@ -120,19 +131,19 @@ class Experiment(Registrable):
                     f"datasets_for_vocab_creation names {split!r}, and there is no "
                     f"{split}_data_path"
                 )
-        self.train_reader = dataset_reader
-        self.evaluation_reader = validation_dataset_reader or dataset_reader
-        self.train_loader = data_loader
-        self.evaluation_loader = validation_data_loader or data_loader
+        self.dataset_reader = dataset_reader
+        self.validation_dataset_reader = validation_dataset_reader or dataset_reader
+        self.data_loader = data_loader
+        self.validation_data_loader = validation_data_loader or data_loader
         self.model, self.trainer, self.vocabulary = model, trainer, vocabulary
         self.init_from = init_from
-        self.vocabulary_splits = datasets_for_vocab_creation
+        self.datasets_for_vocab_creation = datasets_for_vocab_creation
         self.evaluate_on_test, self.train_fraction = evaluate_on_test, train_fraction
         self.random_seed, self.tokenizer = random_seed, tokenizer
 
     def reader(self, split: Split) -> DatasetReader[Any]:
         """Return what reads one of the three data sets."""
-        return self.train_reader if split == "train" else self.evaluation_reader
+        return self.dataset_reader if split == "train" else self.validation_dataset_reader
 
     def files(self) -> dict[Path, Sequence[Path]]:
         """Return the files of each data path, as its reader finds them.
@@ -153,11 +164,32 @@ class Experiment(Registrable):
             return self._training_share
         return self.reader(split).read(self.paths[split])
 
+    def count_vocabularies(self) -> Vocabularies:
+        """Count the words and labels of `datasets_for_vocab_creation`.
+
+        Raises:
+            DataError: some of the data cannot be read.
+        """
+        task, options = self.model.factory.task, self.vocabulary
+        counts: dict[str, Counter[str]] = {}
+        for split in self.datasets_for_vocab_creation:
+            for name, counted in task.count(self.examples(split)).items():
+                counts.setdefault(name, Counter()).update(counted)
+        if options.directory is not None:
+            earlier = Vocabularies.load(options.directory)
+            for name in earlier.names:
+                counts.setdefault(name, Counter()).update(earlier.counted(name))
+        if options.words_file is not None:
+            counts["words"] = as_counts(read_vocabulary_file(options.words_file))
+        return Vocabularies(
+            {name: options.limited(name, counted) for name, counted in counts.items()}
+        )
+
     @cached_property
     def _training_share(self) -> Iterable[Any]:
         """The chosen examples; kept, for others are read in vain."""
         return subsample(
-            lambda: self.train_reader.read(self.paths["train"]),
+            lambda: self.dataset_reader.read(self.paths["train"]),
             self.model.factory.task.group,
             fraction=self.train_fraction,
             seed=self.random_seed,

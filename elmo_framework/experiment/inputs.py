@@ -7,6 +7,7 @@ import json
 import logging
 import sys
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from copy import copy
 from dataclasses import dataclass, field
 from glob import has_magic
 from itertools import chain, islice
@@ -86,6 +87,14 @@ class InputReader:
         fields = other_fields(values, self.task.input_keys)
         self._warn_of_similar(fields, values)
         return PredictionInput(example, fields)
+
+    def of_all(self, values: Iterable[object]) -> Iterator[PredictionInput[Any]]:
+        """Yield what `of` makes of each value; an error has the number of its input."""
+        for number, value in enumerate(values, start=1):
+            try:
+                yield self.of(value)
+            except DataError as error:
+                raise DataError(f"input {number}: {error}") from error
 
     def read(self, path: Path, form: InputForm = "auto") -> Iterator[PredictionInput[Any]]:
         """Yield the inputs of a file, of the files of a folder or a pattern, or of `-`.
@@ -277,6 +286,49 @@ def _not_blank(lines: Iterable[tuple[int, str]]) -> Iterator[tuple[int, str]]:
 
 TokenizerConfig: TypeAlias = str | dict[str, Any]
 """A tokenizer by its registered name, or with keys, as in a config."""
+
+
+def input_reader(
+    task: HeadTask[Any, Any],
+    reader: DatasetReader[Any],
+    *,
+    tokenizer: Tokenizer | TokenizerConfig | None,
+    default: Tokenizer | TokenizerConfig,
+) -> InputReader:
+    """Return a reader of inputs.
+
+    Args:
+        task: of the run.
+        reader: of data files; copied if it is given another tokenizer.
+        tokenizer: replaces the tokenizer of the reader.
+        default: splits raw text if there is neither of them.
+
+    Raises:
+        RunError: unknown tokenizer.
+        ConfigError: the keys of the tokenizer are wrong.
+    """
+    if tokenizer is not None:
+        tokenizer = build_tokenizer(tokenizer)
+        if reader.tokenizer is not None:
+            reader = copy(reader)
+            reader.tokenizer = tokenizer
+    return InputReader(task, reader, tokenizer or reader.tokenizer or build_tokenizer(default))
+
+
+def build_tokenizer(wanted: Tokenizer | TokenizerConfig) -> Tokenizer:
+    """Return a tokenizer, built from its config if it is not built yet.
+
+    Raises:
+        RunError: unknown tokenizer.
+        ConfigError: its keys are wrong.
+    """
+    if isinstance(wanted, Tokenizer):
+        return wanted
+    known = members(Tokenizer)
+    if isinstance(wanted, str) and wanted not in known:
+        raise RunError(f"{wanted!r} is no tokenizer; {allowed(wanted, known)}")
+    return parse(Tokenizer, wanted, source="tokenizer").build()
+
 
 _READERS = ("validation_dataset_reader", "dataset_reader")
 _WHITESPACE = "whitespace"

@@ -10,18 +10,31 @@ import subprocess
 import sys
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from hashlib import sha256
 from importlib.metadata import version
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import torch
 
 import elmo_framework
-from elmo_framework.config.plugins import plugin_packages
+from elmo_framework.config.load import Config
+from elmo_framework.config.plugins import plugin_packages, plugin_paths
+from elmo_framework.config.resolve import leaves
+from elmo_framework.config.types import Lazy
+from elmo_framework.errors import RunError, dotted
 from elmo_framework.experiment.experiment import Experiment, Split
-from elmo_framework.io.files import digest
+from elmo_framework.experiment.inputs import run_tokenizer
+from elmo_framework.experiment.references import (
+    describe_references,
+    expected_digest,
+    external_models,
+)
+from elmo_framework.experiment.run_directory import RecordedModel, RunDirectory
+from elmo_framework.io.files import digest, write_text
+from elmo_framework.io.outputs import Input, Output, check_outputs
 from elmo_framework.model.model import Model
 from elmo_framework.model.part import Part, parts_of
 from elmo_framework.version import VERSION
@@ -29,6 +42,193 @@ from elmo_framework.version import VERSION
 _LIBRARIES = ("torch", "numpy", "h5py", "safetensors", "pydantic", "jsonnet", "spacy")
 _PACKAGE = Path(elmo_framework.__file__).parent
 _EXTERNAL_VARIABLE = "--ext-var"
+_DATA = ("train_data_path", "validation_data_path", "test_data_path")
+
+
+@dataclass(frozen=True)
+class RunRecord:
+    """The config and the metadata that a training writes to its run directory.
+
+    A training that continues a run may change neither the config, nor the data, nor the biLM.
+
+    Attributes:
+        parsed: the experiment as its config describes it.
+        experiment: built.
+        config: as given.
+        filled: the config with all defaults, all plugins and absolute paths.
+        run: the run directory.
+    """
+
+    parsed: Lazy[Experiment]
+    experiment: Experiment
+    config: Config
+    filled: dict[str, Any]
+    run: RunDirectory
+
+    def write_config(self, *, force: bool, recover: bool) -> None:
+        """Prepare the run directory and write the config to it.
+
+        Args:
+            force: remove the run in the directory.
+            recover: continue the run in the directory.
+
+        Raises:
+            RunError: the directory is in use or has inputs of the training; or the run to continue
+                has another config.
+        """
+        self._check_directory(recover=recover)
+        self.run.prepare(force=force, recover=recover)
+        if recover:
+            self._require_same_config()
+        # The filled config is first: it marks the directory as a run.
+        self.run.write_json(self.run.config, self.filled)
+        write_text(self.run.path / "config.jsonnet", self.config.text)
+        self.run.write_json(self.run.given, self.config.raw)
+
+    def _check_directory(self, *, recover: bool) -> None:
+        """Refuse to write a run over what it reads.
+
+        Raises:
+            RunError: data, a biLM, a plugin or the config is in the folder of the run. A run that
+                continues may read its own config.
+        """
+        files = () if recover else self.config.files
+        inputs = [
+            *(Input(file, "the config") for file in files),
+            *(Input(path, leaf.path) for leaf in leaves(self.parsed) for path in leaf.paths()),
+            *(
+                Input(path, "plugins")
+                for name in self.filled["plugins"]
+                for path in plugin_paths(name)
+            ),
+        ]
+        check_outputs([Output(self.run.path, "--serialization-dir", is_folder=True)], inputs)
+
+    def _require_same_config(self) -> None:
+        """Refuse to go on with a run that another configuration began.
+
+        Raises:
+            RunError: they differ; says where.
+        """
+        if not self.run.config.exists():
+            return
+        changed = [
+            str(change)
+            for change in changes(self.run.read_config(), self.filled)
+            if not self._is_moved(change)
+        ]
+        if changed:
+            listed = "".join(f"\n  {line}" for line in changed)
+            raise RunError(
+                f"{self.run.path}: --recover needs the configuration that the run began with; "
+                f"it differs in{listed}"
+            )
+
+    def _is_moved(self, change: Change) -> bool:
+        """Tell whether a change is that of a path alone, and what is there has stayed the same.
+
+        That is seen by digests for data and biLMs. Another file is taken for the same where the
+        user names it by the same relative path as before.
+        """
+        if not (isinstance(change.before, str) and isinstance(change.now, str)):
+            return False
+        if change.path in _DATA:
+            before = self.run.read_digests().get("data", {}).get(change.before)
+            return before == digests_of_data(self.experiment.files()).get(change.now)
+        for model in external_models(self.parsed):
+            if change.path in model.keys:
+                expected = expected_digest(self.run, model)
+                return expected is not None and expected == model.digest()
+        paths = {leaf.path for leaf in leaves(self.parsed) if isinstance(leaf.value, Path)}
+        given = value_at(self.config.raw, change.path)
+        return change.path in paths and given == value_at(self.run.read_given(), change.path)
+
+    def write_metadata(self, model: Model[Any], device: torch.device) -> None:
+        """Write the metadata; those of a run that continues must have the same digests.
+
+        Raises:
+            RunError: the digest of the data or of a biLM has changed.
+        """
+        digests = {
+            "data": digests_of_data(self.experiment.files()),
+            "bilm": {name: held.digest for name, held in model.references().items()},
+        }
+        references = describe_references(self.parsed, model.references(), self.run.path)
+        if changed := self._changed_content(digests, references):
+            listed = "".join(f"\n  {line}" for line in changed)
+            raise RunError(f"{self.run.path}: the data or the biLM has changed since{listed}")
+        self.run.write_json(
+            self.run.metadata,
+            {
+                **describe_environment(device, plugins=self.filled["plugins"]),
+                "digests": digests,
+                "references": {path: asdict(held) for path, held in references.items()},
+                "digest_of_config": digest_of_config(self.filled),
+                "word_coverage": word_coverage(self.experiment, model),
+                "tokenizer": run_tokenizer(self.filled),
+            },
+        )
+
+    def _changed_content(
+        self, digests: Mapping[str, Any], references: Mapping[str, RecordedModel]
+    ) -> list[str]:
+        """List the digests that differ from those of the run that goes on."""
+        before = dict(self.run.read_digests())
+        if not before:
+            return []
+        data = before.get("data", {})
+        if len(data) == len(digests["data"]):
+            # By their order, for `prepare` has compared the content of data that was moved.
+            before["data"] = dict(zip(digests["data"], data.values(), strict=True))
+        recorded = self.run.read_references()
+        return [
+            *differences(before, digests),
+            *(
+                line
+                for path in recorded.keys() & references.keys()
+                for line in differences(recorded[path].sha256, references[path].sha256, path)
+            ),
+        ]
+
+
+class Change(NamedTuple):
+    """One value in which two configurations differ.
+
+    Attributes:
+        path: its dotted path.
+        before: its first value; None where there is none.
+        now: its second value; None where there is none.
+    """
+
+    path: str
+    before: Any
+    now: Any
+
+    def __str__(self) -> str:
+        return f"{self.path}: {self.before!r} -> {self.now!r}"
+
+
+def changes(before: Any, now: Any, path: str = "") -> Iterator[Change]:
+    """Yield where two configurations differ; lists are compared as a whole."""
+    if isinstance(before, dict) and isinstance(now, dict):
+        for key in sorted({*before, *now}):
+            yield from changes(before.get(key), now.get(key), dotted(path, key))
+    elif before != now:
+        yield Change(path, before, now)
+
+
+def differences(before: Any, now: Any, path: str = "") -> list[str]:
+    """List where two configurations differ: `path: value before -> value now`."""
+    return [str(change) for change in changes(before, now, path)]
+
+
+def value_at(raw: Any, path: str) -> Any:
+    """Return what a configuration says at a dotted path; None where it says nothing."""
+    for key in path.split("."):
+        if not isinstance(raw, dict):
+            return None
+        raw = raw.get(key)
+    return raw
 
 
 def describe_environment(device: torch.device, *, plugins: Iterable[str] = ()) -> dict[str, Any]:

@@ -6,7 +6,7 @@ import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from itertools import product
 from typing import Any, TypeAlias, TypeVar
@@ -20,7 +20,6 @@ from elmo_framework.config.types import Component, Lazy, collecting_size_problem
 from elmo_framework.console import plural
 from elmo_framework.data.vocabulary import Vocabularies
 from elmo_framework.errors import BuildError, ConfigError, DataError, Problem, dotted
-from elmo_framework.experiment.data_sets import count_vocabularies
 from elmo_framework.experiment.experiment import Experiment
 from elmo_framework.model.model import Model
 from elmo_framework.model.part import parts_of
@@ -48,15 +47,17 @@ class Width:
 
 @dataclass(frozen=True)
 class ModelReport:
-    """What is known about the model of a configuration.
+    """The sizes of the model of a config.
 
     Attributes:
+        experiment: that was built to measure its model.
         widths: of its components.
         counts: of the parameters of its parts.
         frozen: the parameters of frozen biLMs, which it reads and does not hold.
         vocabularies: the sizes of the vocabularies, where the data was read.
     """
 
+    experiment: Experiment = field(repr=False)
     widths: list[Width]
     counts: list[Count]
     frozen: Mapping[str, int]
@@ -80,7 +81,7 @@ def inspect_model(experiment: Lazy[Experiment], *, reads_data: bool) -> ModelRep
     with collecting_size_problems() as problems:
         built = _attempt(experiment.build, problems)
         if reads_data and built is not None:
-            vocabularies = count_vocabularies(built, lazy.factory)
+            vocabularies = built.count_vocabularies()
         model = _attempt(partial(_on_meta, lazy, vocabularies), problems)
     if built is not None and model is not None:
         problems += _idle_patterns(built.trainer.no_grad, model)
@@ -89,6 +90,7 @@ def inspect_model(experiment: Lazy[Experiment], *, reads_data: bool) -> ModelRep
         raise ConfigError(experiment.source, problems)
     trials = _trials(lazy, model, vocabularies)
     return ModelReport(
+        experiment=built,
         widths=list(_widths(trials)),
         counts=count_parameters(trials, frozen=built.trainer.no_grad),
         frozen=frozen_parameters(model),

@@ -22,7 +22,7 @@ from elmo_framework.data.batch import grouped
 from elmo_framework.data.formats.text_files import matches
 from elmo_framework.data.inputs import PredictionInput
 from elmo_framework.errors import RunError, allowed
-from elmo_framework.experiment.assembly import LoadedRun
+from elmo_framework.experiment.assembly import Assembly
 from elmo_framework.io.files import digest
 from elmo_framework.io.resumable_output import ResumableOutput, stoppable
 from elmo_framework.model.model import Model
@@ -46,7 +46,7 @@ class PredictionJob:
         batch_size: how many inputs go through the model together.
     """
 
-    run: LoadedRun
+    run: Assembly
     read: Callable[[], Iterator[PredictionInput[Any]]]
     write: Callable[[Iterable[Predicted], TextIO], None]
     batch_size: int

@@ -1,32 +1,30 @@
-"""The job of `elmo train`: from a checked configuration to a finished run."""
+"""The job of `elmo train`: from a config to a finished run."""
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any
 
 import torch
+from torch import Tensor
 
 from elmo_framework import console
+from elmo_framework.bilm.files.published import resolve_bilm
 from elmo_framework.config.load import Config
 from elmo_framework.config.resolve import filled, with_absolute_paths
-from elmo_framework.config.types import Lazy
+from elmo_framework.corpus.vocabulary_file import as_counts, read_vocabulary_file
 from elmo_framework.data.vocabulary import Vocabularies
 from elmo_framework.errors import DataError, RunError, StoppedError
-from elmo_framework.experiment.data_sets import (
-    evaluation_source,
-    prepare_model,
-    training_source,
-)
+from elmo_framework.experiment.assembly import Assembly
+from elmo_framework.experiment.check import check_config
 from elmo_framework.experiment.experiment import Experiment, InitFrom, Split
-from elmo_framework.experiment.init_from import load_initial_optimizer, load_initial_weights
+from elmo_framework.experiment.metadata import RunRecord
 from elmo_framework.experiment.run_directory import RunDirectory
-from elmo_framework.experiment.training_job import TrainingJob
-from elmo_framework.io.files import repairable
+from elmo_framework.io.files import repairable, replacing
 from elmo_framework.model.model import Model
+from elmo_framework.model.weights import load_weights
 from elmo_framework.training.callback import Callback, Callbacks, RunLog
 from elmo_framework.training.checkpointer import BestCheckpoint, Checkpointer
 from elmo_framework.training.console import Console
@@ -43,127 +41,97 @@ from elmo_framework.training.process_group import (
 from elmo_framework.training.seeds import seed_everything
 from elmo_framework.training.trainer import Trainer, TrainingResult
 
-_TO_GO_ON = "resume with --recover"
+_ADVICE = "resume with --recover"
 
 
 def train(
     config: Config,
-    checked: Lazy[Experiment],
     directory: Path,
     *,
-    packages: list[str],
+    packages: Sequence[str] = (),
     force: bool = False,
     recover: bool = False,
 ) -> dict[str, Any]:
-    """Train the model of an experiment and leave a run behind; return its metrics.
+    """Check a config, train its model and save a run; return the metrics of the run.
 
     Args:
-        config: as given.
-        checked: the same, parsed and checked (`check_config`).
+        config: evaluated, with its overrides.
         directory: of the run.
-        packages: plugins named on the command line, which are kept with the run.
-        force: remove the run that is in the folder.
-        recover: go on with the run that is in the folder.
+        packages: plugins named on the command line, which the run records.
+        force: remove the run in the directory.
+        recover: continue the run in the directory.
 
     Raises:
-        ConfigError: a component refuses its arguments, or a stated size is wrong.
-        RunError: the folder is in use, or the loss is no number.
+        ConfigError: the config has problems.
+        RunError: the directory is in use, or the loss is not finite.
         DataError: the data cannot be read.
     """
-    experiment = checked.build()
-    written = filled(with_absolute_paths(checked))
+    parsed, experiment = check_config(config).unwrap()
+    written = filled(with_absolute_paths(parsed))
     written["plugins"] = sorted({*written["plugins"], *packages})
     device = choose_device(experiment.trainer.device)
     run = RunDirectory(directory)
-    with process_group(device, to_go_on=_TO_GO_ON) as group, _alone_in(run, group):
-        job = TrainingJob(checked, experiment, config, written, run, group, device)
-        job.prepare(force=force, recover=recover)
+    with process_group(device, to_go_on=_ADVICE) as group, _alone_in(run, group):
+        record = RunRecord(parsed, experiment, config, written, run)
+        if group.is_first:
+            record.write_config(force=force, recover=recover)
+        group.wait()
         report_slow_path(device, group)
-        return _train(job)
+        vocabularies = _vocabularies(experiment, run, group)
+        assembly = Assembly.build(experiment, device=device, vocabularies=vocabularies, group=group)
+        return _train(assembly, record)
 
 
-def _train(job: TrainingJob) -> dict[str, Any]:
-    vocabularies = job.vocabularies()
-    model = build_model(job.experiment, vocabularies, job.device)
-    _require_metric(job.experiment.trainer.validation_metric, model)
-    job.record(model)
-    prepare_model(job.experiment, model, job.device)
-    checkpointer = Checkpointer(
-        job.run.checkpoints,
-        keep=job.experiment.trainer.checkpointer.keep_most_recent_by_count,
-        group=job.group,
-    )
-    init_from = None if checkpointer.folders() else job.experiment.init_from
+def _vocabularies(experiment: Experiment, run: RunDirectory, group: ProcessGroup) -> Vocabularies:
+    """Return the vocabularies of a run; the first rank makes them once."""
+    if group.is_first and not run.vocabulary.exists():
+        init_from = experiment.init_from
+        initial = None if init_from is None else initial_vocabularies(init_from)
+        with replacing(run.vocabulary) as aside:
+            (initial or experiment.count_vocabularies()).save(aside)
+    group.wait()
+    return Vocabularies.load(run.vocabulary)
+
+
+def _train(assembly: Assembly, record: RunRecord) -> dict[str, Any]:
+    experiment, model, group = assembly.experiment, assembly.model, assembly.group
+    _require_metric(experiment.trainer.validation_metric, model)
+    if group.is_first:
+        record.write_metadata(model, assembly.device)
+    assembly.precompute()
+    keep = experiment.trainer.checkpointer.keep_most_recent_by_count
+    checkpointer = Checkpointer(record.run.checkpoints, keep=keep, group=group)
+    init_from = None if checkpointer.folders() else experiment.init_from
     best = None if init_from is None else load_initial_weights(init_from, model)
-    test_evaluator = (
-        _evaluator(job, model, vocabularies, "test") if job.experiment.evaluate_on_test else None
-    )
-    seed_everything(job.experiment.random_seed + job.group.rank.index)
-    trainer = build_trainer(
-        job.experiment,
-        model,
-        vocabularies,
-        evaluator=_evaluator(job, model, vocabularies, "validation"),
-        group=job.group,
-        device=job.device,
-    )
+    test_evaluator = _evaluator(assembly, "test") if experiment.evaluate_on_test else None
+    seed_everything(experiment.random_seed + group.rank.index)
+    trainer = build_trainer(assembly, evaluator=_evaluator(assembly, "validation"))
     if init_from is not None:
-        _begin(job, init_from, best, trainer.optimizer)
+        _load_initial_optimizer(record, init_from, best, trainer)
     with interrupts() as interrupt:
         with (
-            closing(_observers(job, trainer)) as callbacks,
-            repairable(job.run.path, advice=_TO_GO_ON),
+            closing(_callbacks(assembly, trainer, record.run)) as callbacks,
+            repairable(record.run.path, advice=_ADVICE),
         ):
             result = trainer.run(checkpointer, callbacks, interrupt)
         model.load_state_dict(checkpointer.best_weights(result.progress))
         metrics = _metrics(model, result) | _test_scores(test_evaluator, model, interrupt)
-        _finish(job, model, metrics)
+        _finish(assembly, record.run, metrics)
     return metrics
 
 
-def build_model(
-    experiment: Experiment, vocabularies: Vocabularies, device: torch.device
-) -> Model[Any]:
-    """Return the model as the seed of an experiment makes it, without gradients where it says so.
+def build_trainer(assembly: Assembly, *, evaluator: Evaluator | None) -> Trainer:
+    """Return what trains the model of an assembly on its training data.
 
     Args:
-        experiment: built.
-        vocabularies: of its data.
-        device: where the model is to be.
-    """
-    seed_everything(experiment.random_seed)
-    model = experiment.model.build(vocabularies=vocabularies).to(device)
-    for pattern in experiment.trainer.no_grad:
-        for name, parameter in model.named_parameters():
-            if re.search(pattern, name):
-                parameter.requires_grad_(False)
-    return model
-
-
-def build_trainer(
-    experiment: Experiment,
-    model: Model[Any],
-    vocabularies: Vocabularies,
-    *,
-    evaluator: Evaluator | None,
-    group: ProcessGroup,
-    device: torch.device,
-) -> Trainer:
-    """Return what trains a model on the training data of its experiment.
-
-    Args:
-        experiment: built.
-        model: of `build_model`, its parts prepared (`prepare_model`).
-        vocabularies: those that the model was built with.
-        evaluator: scores on the validation data; None without any.
-        group: the processes that train together.
-        device: where the model is.
+        assembly: of `Assembly.build`, precomputed.
+        evaluator: of the validation data; None without any.
 
     Raises:
         RunError: `trainer.no_grad` leaves nothing to train.
         DataError: the training data cannot be read.
     """
-    options = experiment.trainer
+    model, options = assembly.model, assembly.experiment.trainer
     trained = [parameter for parameter in model.parameters() if parameter.requires_grad]
     if not trained:
         raise RunError("no parameter is left to train; see trainer.no_grad")
@@ -171,40 +139,39 @@ def build_trainer(
         options=options,
         model=model,
         optimizer=options.optimizer.create(trained),
-        source=training_source(experiment, model, vocabularies, rank=group.rank),
+        source=assembly.training_source(),
         evaluator=evaluator,
         average=AveragedWeights(model, options.averaged_decay),
-        group=group,
-        device=device,
+        group=assembly.group,
+        device=assembly.device,
     )
 
 
-def _begin(
-    job: TrainingJob,
-    init_from: InitFrom,
-    best: BestCheckpoint | None,
-    optimizer: torch.optim.Optimizer,
+def _load_initial_optimizer(
+    record: RunRecord, init_from: InitFrom, best: BestCheckpoint | None, trainer: Trainer
 ) -> None:
-    kind = job.filled["trainer"]["optimizer"]["type"]
-    goes_on = load_initial_optimizer(init_from, best, optimizer, kind=kind)
-    if job.group.is_first:
-        state = "with the state of its optimizer" if goes_on else "with a new optimizer"
+    kind = record.filled["trainer"]["optimizer"]["type"]
+    is_loaded = load_initial_optimizer(init_from, best, trainer.optimizer, kind=kind)
+    if trainer.group.is_first:
+        state = "with the state of its optimizer" if is_loaded else "with a new optimizer"
         console.info(f"training goes on from the weights of {init_from.path}, {state}")
 
 
-def _evaluator(
-    job: TrainingJob, model: Model[Any], vocabularies: Vocabularies, split: Split
-) -> Evaluator | None:
-    path = job.experiment.paths[split]
+def _evaluator(assembly: Assembly, split: Split) -> Evaluator | None:
+    """Return what scores the model on a split; None if the config does not name the split.
+
+    Raises:
+        DataError: the data has a label that was not seen in training. Without this check, the
+            first evaluation would fail after hours of training.
+    """
+    path = assembly.experiment.paths[split]
     if path is None:
         return None
-    examples = job.experiment.examples(split)
-    source = evaluation_source(
-        job.experiment, model, vocabularies, examples=examples, rank=job.group.rank
-    )
-    precision = job.experiment.trainer.precision
-    evaluator = Evaluator(source, group=job.group, device=job.device, precision=precision)
-    _sanity_check(evaluator, model, path=path)
+    evaluator = assembly.evaluator(assembly.experiment.examples(split))
+    try:
+        evaluator.sanity_check(assembly.model)
+    except DataError as error:
+        raise DataError(str(error), path=path) from error
     return evaluator
 
 
@@ -214,24 +181,13 @@ def _require_metric(metric: str, model: Model[Any]) -> None:
         raise RunError(f"trainer.validation_metric: {problem}")
 
 
-def _sanity_check(evaluator: Evaluator, model: Model[Any], *, path: Path) -> None:
-    """Find out before hours of training what would stop the first evaluation.
-
-    Raises:
-        DataError: the data has a label that was not seen in training.
-    """
-    try:
-        evaluator.sanity_check(model)
-    except DataError as error:
-        raise DataError(str(error), path=path) from error
-
-
-def _observers(job: TrainingJob, trainer: Trainer) -> Callbacks:
-    """Return what the first process tells of its training; the others tell nothing."""
-    if not job.group.is_first:
+def _callbacks(assembly: Assembly, trainer: Trainer, run: RunDirectory) -> Callbacks:
+    """Return the callbacks of the first rank; the other ranks report nothing."""
+    if not assembly.group.is_first:
         return Callbacks([])
-    configured = [lazy.build(directory=job.run.path) for lazy in job.experiment.trainer.callbacks]
-    own: list[Callback] = [RunLog(job.run.path), Console(trainer), Estimate(trainer)]
+    options = assembly.experiment.trainer
+    configured = [callback.build(directory=run.path) for callback in options.callbacks]
+    own: list[Callback] = [RunLog(run.path), Console(trainer), Estimate(trainer)]
     return Callbacks([*own, *configured])
 
 
@@ -255,13 +211,13 @@ def _test_scores(
     return {f"test_{name}": value for name, value in scores.items()}
 
 
-def _finish(job: TrainingJob, model: Model[Any], metrics: dict[str, Any]) -> None:
-    """Keep the best weights and the metrics of the run."""
-    if job.group.is_first:
-        model.save_extras(job.run.path)
-        job.run.write_json(job.run.metrics, metrics)
-        job.run.save_weights(model.state_dict())
-    job.group.wait()
+def _finish(assembly: Assembly, run: RunDirectory, metrics: dict[str, Any]) -> None:
+    """Save the best weights and the metrics of the run."""
+    if assembly.group.is_first:
+        assembly.model.save_extras(run.path)
+        run.write_json(run.metrics, metrics)
+        run.save_weights(assembly.model.state_dict())
+    assembly.group.wait()
 
 
 def _metrics(model: Model[Any], result: TrainingResult) -> dict[str, Any]:
@@ -289,3 +245,98 @@ def _alone_in(run: RunDirectory, group: ProcessGroup) -> Iterator[None]:
             yield
     else:
         yield
+
+
+def initial_vocabularies(init_from: InitFrom) -> Vocabularies | None:
+    """Return the vocabularies of a run or a biLM to start from; None if it has none.
+
+    Raises:
+        DataError: there is no such run or biLM.
+    """
+    run = _run(init_from)
+    if run is not None:
+        return Vocabularies.load(run.vocabulary)
+    listed = resolve_bilm(init_from.path).vocabulary
+    if not listed.is_file():
+        return None
+    return Vocabularies({"words": as_counts(read_vocabulary_file(listed))})
+
+
+def load_initial_weights(init_from: InitFrom, model: Model[Any]) -> BestCheckpoint | None:
+    """Load the weights of a run or a biLM to start from.
+
+    Returns:
+        The best checkpoint of a run, for `load_initial_optimizer`; None if there is none.
+
+    Raises:
+        DataError: there is no such run or biLM.
+        RunError: the weights are those of another model, or the run has none yet.
+    """
+    run = _run(init_from)
+    if run is not None:
+        best = run.best_checkpoint()
+        if best is None and not run.weights.is_file():
+            raise RunError(
+                f"init_from: the run {run.path} has no weights: neither {run.weights.name} nor a "
+                "checkpoint"
+            )
+        weights = run.load_weights() if best is None else best.weights
+        load_weights(model, weights, source=f"init_from: the run {run.path}")
+        return best
+    model.load_bilm(init_from.path)
+    return None
+
+
+def load_initial_optimizer(
+    init_from: InitFrom, best: BestCheckpoint | None, optimizer: torch.optim.Optimizer, *, kind: str
+) -> bool:
+    """Load the state of the optimizer of a run to start from; its options stay.
+
+    Args:
+        init_from: the run or the biLM to start from.
+        best: what `load_initial_weights` returned.
+        optimizer: of the trainable parameters.
+        kind: the registered name of the optimizer.
+
+    Returns:
+        Whether a state was loaded; otherwise the optimizer starts over.
+
+    Raises:
+        RunError: the state is that of another optimizer, or of other parameters.
+    """
+    if best is None or init_from.reset_optimizer:
+        return False
+    run = RunDirectory(Path(init_from.path))
+    before = run.read_config()["trainer"]["optimizer"]["type"]
+    if before != kind:
+        raise RunError(
+            f"init_from: the run {run.path} was trained with the optimizer {before!r}, and now it "
+            f"is {kind!r}; take the same, or set init_from.reset_optimizer to true"
+        )
+    if not _fits(best.training, optimizer):
+        raise RunError(
+            f"init_from: the run {run.path} trained other parameters; set "
+            "init_from.reset_optimizer to true"
+        )
+    options = optimizer.state_dict()["param_groups"]
+    optimizer.load_state_dict({"state": best.training["state"], "param_groups": options})
+    return True
+
+
+def _fits(training: Mapping[str, Any], optimizer: torch.optim.Optimizer) -> bool:
+    """Return whether the state of an optimizer is that of these parameters."""
+    parameters = [parameter for group in optimizer.param_groups for parameter in group["params"]]
+    shapes = [
+        (parameters[number].shape, value.shape)
+        for number, state in training["state"].items()
+        for value in state.values()
+        if number < len(parameters) and isinstance(value, Tensor) and value.dim()
+    ]
+    num_before = sum(len(group["params"]) for group in training["param_groups"])
+    return num_before == len(parameters) and all(now == before for now, before in shapes)
+
+
+def _run(init_from: InitFrom) -> RunDirectory | None:
+    """Return the run to start from; None if it is a biLM."""
+    run = RunDirectory(Path(init_from.path))
+    return run if run.config.is_file() else None

@@ -16,7 +16,7 @@ from safetensors.torch import load_file
 from elmo_framework.commands.main import main
 from elmo_framework.config.load import Config
 from elmo_framework.errors import dotted
-from elmo_framework.experiment.assembly import LoadedRun, load
+from elmo_framework.experiment.assembly import Assembly, load
 from tests.experiment.jobs import ROOT, evaluations, train
 
 _ONE_PROCESS = {"trainer.device": "cpu", "trainer.callbacks": []}
@@ -29,7 +29,7 @@ def check_task(
     *,
     inputs: Sequence[str | Mapping[str, Any]],
     bilm: Path | None = None,
-) -> LoadedRun:
+) -> Assembly:
     """Train a config on fixtures: the loss falls, and the run scores and predicts when loaded.
 
     Args:
@@ -74,7 +74,7 @@ def check_recovery(
     assert [name for name in whole if not whole[name].equal(cut[name])] == []
 
 
-def _check_scores(run: LoadedRun, directory: Path) -> None:
+def _check_scores(run: Assembly, directory: Path) -> None:
     """The loaded weights have the scores that they were chosen by."""
     recorded = json.loads((directory / "metrics.json").read_text())
     scores = run.evaluate(run.experiment.paths["validation"])
@@ -82,7 +82,7 @@ def _check_scores(run: LoadedRun, directory: Path) -> None:
     assert scores == pytest.approx(best, rel=1e-5, abs=1e-7)
 
 
-def _check_formats(run: LoadedRun, directory: Path) -> None:
+def _check_formats(run: Assembly, directory: Path) -> None:
     """Predictions for the data of validation can be written for each official scorer."""
     data = str(run.experiment.paths["validation"])
     for name in run.head().task.formats:
@@ -92,7 +92,7 @@ def _check_formats(run: LoadedRun, directory: Path) -> None:
         assert written.read_text().strip(), name
 
 
-def _check_file(run: LoadedRun, directory: Path) -> None:
+def _check_file(run: Assembly, directory: Path) -> None:
     """`elmo predict` reads the data of validation as `elmo evaluate` does, without its labels."""
     data, task = run.experiment.paths["validation"], run.head().task
     output = directory.with_name(f"{directory.name}-predicted")
@@ -110,7 +110,7 @@ def _compared(prediction: dict[str, Any]) -> str:
 
 
 def _check_alone(
-    run: LoadedRun, inputs: Sequence[str | Mapping[str, Any]], together: list[dict[str, Any]]
+    run: Assembly, inputs: Sequence[str | Mapping[str, Any]], together: list[dict[str, Any]]
 ) -> None:
     """Another batch changes nothing but the last bits."""
     alone = [prediction for held in inputs for prediction in run.predict([held])]

@@ -22,7 +22,7 @@ from elmo_framework.config.parse import parse
 from elmo_framework.config.plugins import load_plugins
 from elmo_framework.data.reader import DatasetReader
 from elmo_framework.errors import DataError
-from elmo_framework.experiment.assembly import LoadedRun, load
+from elmo_framework.experiment.assembly import Assembly, load
 from elmo_framework.experiment.experiment import Experiment
 from tests.plugin_scope import without_plugins
 
@@ -54,7 +54,7 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def loaded(run: Path) -> LoadedRun:
+def loaded(run: Path) -> Assembly:
     return load(run)
 
 
@@ -80,14 +80,14 @@ def test_its_configs_fit_the_schema_that_plugins_are_part_of(name: str) -> None:
     assert [error.message for error in validator.iter_errors(raw)] == []
 
 
-def test_it_fits_its_training_data_and_reports_the_accuracy(loaded: LoadedRun) -> None:
+def test_it_fits_its_training_data_and_reports_the_accuracy(loaded: Assembly) -> None:
     scores = loaded.evaluate(DATA / "train.jsonl")
     assert scores["accuracy"] == 1
     assert set(scores) == {"accuracy", "loss"}
 
 
 def test_a_loaded_run_scores_as_the_run_did_when_it_was_trained(
-    run: Path, loaded: LoadedRun
+    run: Path, loaded: Assembly
 ) -> None:
     metrics = json.loads((run / "metrics.json").read_text())
     scores = loaded.evaluate(DATA / "valid.jsonl")
@@ -96,7 +96,7 @@ def test_a_loaded_run_scores_as_the_run_did_when_it_was_trained(
 
 
 def test_plain_text_both_keys_of_a_text_and_its_words_give_one_prediction(
-    loaded: LoadedRun,
+    loaded: Assembly,
 ) -> None:
     text, words = "Stir the soup.", ["Stir", "the", "soup", "."]
     given = [text, {"sentence": text}, {"text": text}, {"text": words}]
@@ -108,7 +108,7 @@ def test_plain_text_both_keys_of_a_text_and_its_words_give_one_prediction(
     assert sum(first["probabilities"].values()) == pytest.approx(1)
 
 
-def test_an_empty_text_gets_the_prediction_of_no_words_in_any_batch(loaded: LoadedRun) -> None:
+def test_an_empty_text_gets_the_prediction_of_no_words_in_any_batch(loaded: Assembly) -> None:
     (alone,) = loaded.predict([{"text": ""}])
     _, together = loaded.predict(["Stir the soup slowly.", {"text": " "}])
     assert alone["words"] == together["words"] == []

@@ -120,7 +120,7 @@ def test_the_scores_of_a_tagger_are_those_of_the_whole_data(tagger_of_two: Path)
 
 def test_the_scores_of_a_bilm_are_those_of_the_rows_of_both(bilm_of_two: Path) -> None:
     run = load(bilm_of_two, device="cpu")
-    loader = run.experiment.evaluation_loader
+    loader = run.experiment.validation_data_loader
     assert isinstance(loader, WindowLoader)
     loader.batch_size *= 2
     scores = run.evaluate(DATA / "lm_valid.txt")

@@ -186,8 +186,8 @@ def test_a_format_of_predictions_needs_their_file(
 
 def test_predictions_stand_in_the_order_of_the_file(tagger: Path) -> None:
     run = load(tagger)
-    run.experiment.evaluation_loader = BucketDataLoader(batch_size=7, bucketing=True)
-    examples = list(run.experiment.evaluation_reader.read(DATA / "valid.txt"))
+    run.experiment.validation_data_loader = BucketDataLoader(batch_size=7, bucketing=True)
+    examples = list(run.experiment.validation_dataset_reader.read(DATA / "valid.txt"))
 
     scored = run.score(DATA / "valid.txt")
 

@@ -320,7 +320,7 @@ def test_a_metric_that_the_tags_leave_out_is_named_before_layers_are_computed(
     def compute(*arguments: Any) -> None:
         raise AssertionError("layers were computed")
 
-    monkeypatch.setattr("elmo_framework.experiment.train.prepare_model", compute)
+    monkeypatch.setattr("elmo_framework.experiment.assembly.Assembly.precompute", compute)
     text = tmp_path / "pos.txt"
     text.write_text("Anna NNP B-NP O\nleft VBD B-VP O\n")
     data = {"train_data_path": str(text), "validation_data_path": str(text)}

@@ -3,11 +3,7 @@ from pathlib import Path
 import pytest
 
 from elmo_framework.commands.main import main
-from elmo_framework.config.types import Lazy
-from elmo_framework.experiment import check
 from elmo_framework.experiment import train as training
-from elmo_framework.experiment.check import CheckResult
-from elmo_framework.experiment.experiment import Experiment
 
 METRICS = {
     "training_end": "all epochs done",
@@ -26,8 +22,6 @@ def test_the_first_process_says_how_training_ended(
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    result = CheckResult("config.json", (), Lazy(Experiment, None, {}, {}, "", "", False), None)
-    monkeypatch.setattr(check, "check_config", lambda _: result)
     monkeypatch.setattr(training, "train", lambda *_, **__: METRICS)
     monkeypatch.delenv("RANK", raising=False)
     if rank is not None:

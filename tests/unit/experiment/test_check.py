@@ -106,5 +106,7 @@ def test_unreadable_parts_are_one_problem(damage: dict[str, Any]) -> None:
 
 def test_valid_config_gives_experiment_and_report() -> None:
     result = checked({})
-    assert result.unwrap().factory is Experiment
+    parsed, experiment = result.unwrap()
+    assert parsed.factory is Experiment
+    assert isinstance(experiment, Experiment)
     assert result.report is not None

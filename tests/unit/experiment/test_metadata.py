@@ -15,7 +15,6 @@ import torch
 from elmo_framework import components
 from elmo_framework.config.parse import parse
 from elmo_framework.experiment import metadata
-from elmo_framework.experiment.data_sets import count_vocabularies
 from elmo_framework.experiment.experiment import Experiment
 from elmo_framework.experiment.metadata import (
     describe_checkout,
@@ -121,7 +120,7 @@ def measured(folder: Path, tokens: dict[str, Any], **keys: Any) -> dict[str, Any
         **keys,
     }
     experiment = parse(Experiment, config, source="a.jsonnet").build()
-    vocabularies = count_vocabularies(experiment, experiment.model.factory)
+    vocabularies = experiment.count_vocabularies()
     return word_coverage(experiment, experiment.model.build(vocabularies=vocabularies))
 
 

@@ -2,19 +2,16 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import torch
 
 from elmo_framework import components
 from elmo_framework.config.parse import parse
 from elmo_framework.corpus.prepare import PreparationJob, prepare
 from elmo_framework.data.source import Rank
-from elmo_framework.data.vocabulary import Vocabularies
-from elmo_framework.experiment.data_sets import (
-    count_vocabularies,
-    evaluation_source,
-    training_source,
-)
+from elmo_framework.experiment.assembly import Assembly
 from elmo_framework.experiment.experiment import Experiment
 from elmo_framework.tasks.tagging.json_reader import JsonTaggingReader
+from elmo_framework.training.process_group import ProcessGroup
 
 components.load()
 
@@ -56,7 +53,7 @@ def test_a_share_of_a_prepared_corpus_keeps_the_vocabulary_of_the_corpus(tmp_pat
     of_corpus, of_text = (sorted(held.words for held in s.examples("train")) for s in shares)
     assert of_corpus == of_text
     assert len(of_corpus) == 4
-    counted = count_vocabularies(shares[0], shares[0].model.factory).counted("words")
+    counted = shares[0].count_vocabularies().counted("words")
     assert list(counted) == ["zebra", "common", "word7"]
 
 
@@ -74,7 +71,7 @@ def test_a_share_is_read_no_more_often_than_it_takes_to_choose_it(
         return read(reader, file)
 
     monkeypatch.setattr(JsonTaggingReader, "examples", noted)
-    counted = count_vocabularies(experiment, experiment.model.factory).counted("words")
+    counted = experiment.count_vocabularies().counted("words")
     chosen = [word for example in experiment.examples("train") for word in example.words]
     assert sorted(counted) == sorted(chosen)
     assert len(chosen) == 4
@@ -86,13 +83,14 @@ def test_processes_divide_the_data_among_them(tmp_path: Path) -> None:
     path.write_text("".join(f'{{"tokens": ["w{i}"], "tags": ["O"]}}\n' for i in range(12)))
     experiment = tagging(path, data_loader={"batch_size": 2})
     examples = list(experiment.examples("train"))
-    vocabularies = Vocabularies(experiment.model.factory.task.count(examples))
-    model = experiment.model.build(vocabularies=vocabularies)
-    given = experiment, model, vocabularies
-    shares = [Rank(rank, 3) for rank in range(3)]
+    device = torch.device("cpu")
+    assemblies = [
+        Assembly.build(experiment, device=device, group=ProcessGroup(Rank(rank, 3)))
+        for rank in range(3)
+    ]
     for sources in (
-        [training_source(*given, rank=rank) for rank in shares],
-        [evaluation_source(*given, examples=examples, rank=rank) for rank in shares],
+        [assembly.training_source() for assembly in assemblies],
+        [assembly.evaluation_source(examples) for assembly in assemblies],
     ):
         words = [
             word
