@@ -4,7 +4,7 @@ from importlib import import_module
 
 from elmo_framework import version
 
-# Not from `typing`: see `common.search_path`.
+# Not from `typing`: see `io.search_path`.
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from elmo_framework.api.characters import batch_to_ids

@@ -2,7 +2,7 @@
 
 import sys
 
-from elmo_framework.config.plugins import leave_current_folder
+from elmo_framework.io.search_path import leave_current_folder
 
 if __name__ == "__main__":
     leave_current_folder()

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import difflib
 import importlib
-import os
 import sys
 import traceback
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -22,6 +21,11 @@ from types import TracebackType
 from typing import Any, TypeAlias
 
 from elmo_framework.errors import ConfigError, PluginError, shown
+from elmo_framework.io.search_path import (
+    append_current_folder,
+    current_folder,
+    installed_places,
+)
 
 _GROUP = "elmo_framework.plugins"
 
@@ -180,35 +184,6 @@ def _plugin_traceback(error: Exception) -> TracebackType | None:
 
 def _is_ours(filename: str) -> bool:
     return filename in (__file__, importlib.__file__) or filename.startswith("<frozen importlib")
-
-
-def leave_current_folder() -> None:
-    """Remove the current folder from `sys.path`, where `python -m` puts it first."""
-    if not sys.flags.safe_path and sys.path[:1] in ([""], [current_folder()]):
-        del sys.path[0]
-
-
-def append_current_folder() -> None:
-    """Append the current folder to `sys.path`, for modules that are nowhere else.
-
-    Python searches for namespace packages, without `__init__.py`, last: a module of the same name
-    in the current folder takes precedence over them.
-    """
-    if current_folder() not in sys.path:
-        sys.path.append(current_folder())
-
-
-def installed_places() -> list[str]:
-    """Return `sys.path` without the current folder, if that was appended."""
-    return sys.path[:-1] if sys.path[-1:] == [current_folder()] else sys.path[:]
-
-
-def current_folder() -> str:
-    """Return the absolute path of the current folder, or "" if it has been removed."""
-    try:
-        return os.getcwd()  # noqa: PTH109 - pathlib may not have been loaded
-    except FileNotFoundError:
-        return ""
 
 
 Packages: TypeAlias = dict[str, dict[str, Any]]
