@@ -119,8 +119,8 @@ _BILM = [
         "bilm/bilm.py",
         ("turned = reversed_rows(words, mask)", "turned = words"),
         ("(steps == lengths[:, None] + 1)", "(steps == lengths[:, None])"),
-        ("vectors[:, 1:-1]", "vectors[:, :-2]"),
     ),
+    *_faults("bilm/layer_output.py", ("vectors[:, 1:-1]", "vectors[:, :-2]")),
     *_faults(
         "bilm/context_layers.py",
         (

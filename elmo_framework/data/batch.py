@@ -1,4 +1,4 @@
-"""Batches, whatever their task: moved to a device, put together."""
+"""Batches of any task: their interface, and moving them to a device."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ def _moved(value: Any, device: torch.device) -> Any:
     if isinstance(value, Tensor):
         return value.to(device, non_blocking=True)
     if is_dataclass(value) and not isinstance(value, type):
-        held = {field.name: getattr(value, field.name) for field in fields(value)}
-        moved = {name: _moved(item, device) for name, item in held.items()}
-        changed = {name: item for name, item in moved.items() if item is not held[name]}
+        items = {field.name: getattr(value, field.name) for field in fields(value)}
+        moved = {name: _moved(item, device) for name, item in items.items()}
+        changed = {name: item for name, item in moved.items() if item is not items[name]}
         return replace(value, **changed) if changed else value
     if isinstance(value, Mapping):
         return {key: _moved(item, device) for key, item in value.items()}
@@ -36,7 +36,7 @@ def _moved(value: Any, device: torch.device) -> Any:
 
 
 class Batch(Protocol):
-    """What the trainer asks of a batch, whatever its task."""
+    """The interface of a batch that the trainer uses."""
 
     @property
     def num_tokens(self) -> int:
@@ -44,7 +44,7 @@ class Batch(Protocol):
 
     @property
     def title(self) -> str:
-        """What a message calls this batch."""
+        """The name of this batch in messages."""
 
 
 def grouped(items: Iterable[ItemT], size: int) -> Iterator[list[ItemT]]:

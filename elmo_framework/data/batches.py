@@ -1,4 +1,4 @@
-"""The default data loader: batches of examples, of similar length if asked."""
+"""The default data loader: batches of examples, optionally of similar length."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from elmo_framework.data.source import BatchSource, DataLoader, SourceContext
 from elmo_framework.errors import DataError
 
 _BATCHES_A_POOL = 50
-"""Sorted by length are the examples of so many batches at a time, so that batches stay mixed."""
+"""Examples are sorted by length within a pool of so many batches, so that batches stay mixed."""
 
 
 @final
@@ -25,8 +25,8 @@ class BucketDataLoader(DataLoader):
 
     Args:
         batch_size: the largest number of examples in a batch.
-        max_tokens: the largest number of words in a batch, padding counted; an example that is
-            longer stands alone.
+        max_tokens: the largest number of words in a batch, including padding; a longer example is
+            a batch by itself.
         shuffle: whether the order changes from epoch to epoch; null means in training only.
         bucketing: whether examples of similar length come together.
     """
@@ -45,22 +45,22 @@ class BucketDataLoader(DataLoader):
         """Keep the examples in memory and return their batches.
 
         Raises:
-            DataError: there is no example.
+            DataError: there are no examples.
         """
-        held = list(examples)
-        if not held:
-            raise DataError("there is no example to make a batch of")
-        return ExampleSource(held, loader=self, context=context)
+        in_memory = list(examples)
+        if not in_memory:
+            raise DataError("there are no examples to make a batch of")
+        return ExampleSource(in_memory, loader=self, context=context)
 
 
 @final
 class ExampleSource(BatchSource[Any]):
-    """Batches of examples that are held in memory.
+    """Batches of examples in memory.
 
     Args:
         examples: all of them.
-        loader: how they are put together.
-        context: what the loader was told.
+        loader: with the sizes of batches and their order.
+        context: of the loader.
     """
 
     def __init__(
@@ -87,23 +87,23 @@ class ExampleSource(BatchSource[Any]):
             self._epoch, self._delivered = self._epoch + 1, 0
             self._plan = self._planned(self._epoch)
         while self._delivered < len(self._plan):
-            chosen = self._plan[self._delivered]
+            indices = self._plan[self._delivered]
             self._delivered += 1
-            yield self._context.collate([self._examples[index] for index in chosen])
+            yield self._context.collate([self._examples[index] for index in indices])
 
     def state_dict(self) -> dict[str, Any]:
         """Return the position."""
         return {"epoch": self._epoch, "delivered": self._delivered}
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
-        """Go on from a position."""
+        """Continue from a position."""
         self._epoch, self._delivered = state["epoch"], state["delivered"]
         self._plan = self._planned(self._epoch)
 
     def load_state_of_others(self, state: Mapping[str, Any], num_processes: int) -> None:
-        """Leave out as many batches as they had delivered together.
+        """Skip as many batches as all processes together had delivered.
 
-        The epoch has ended here if and only if it had there.
+        The epoch has ended here if and only if it had ended there.
         """
         all_of_others = ceil(len(self._joint(state["epoch"])) / num_processes)
         delivered = num_batches = len(self._planned(state["epoch"]))

@@ -58,17 +58,17 @@ def label_ids(
     return torch.tensor(ids)
 
 
-def known_ids(found: Iterable[str], labels: Vocabulary, words: Sequence[str]) -> list[int]:
+def known_ids(items: Iterable[str], labels: Vocabulary, words: Sequence[str]) -> list[int]:
     """Return the ids of the labels that some words have.
 
     Raises:
         DataError: a label was not seen in training.
     """
     try:
-        return [labels.id(label) for label in found]
+        return [labels.id(label) for label in items]
     except DataError as error:
         hint = "Labels are counted before training, in the data of datasets_for_vocab_creation."
-        raise DataError(f"{error} It stands in: {excerpt(words)}. {hint}") from error
+        raise DataError(f"{error} It occurs in: {excerpt(words)}. {hint}") from error
 
 
 def required_label(label: str | None, words: Sequence[str]) -> str:

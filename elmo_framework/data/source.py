@@ -1,4 +1,4 @@
-"""Where batches come from: an order that a seed fixes, and a position that can be kept."""
+"""Base classes of data loaders and of the batches they make, with a seeded order."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ BatchT = TypeVar("BatchT")
 
 @dataclass(frozen=True)
 class Rank:
-    """Which part of the batches one process takes.
+    """One process of several; it takes a part of the batches.
 
     Attributes:
         index: the number of the process, from 0.
-        world_size: how many processes there are.
+        world_size: the number of processes.
     """
 
     index: int = 0
@@ -38,7 +38,7 @@ class BatchSource(ABC, Generic[BatchT]):
 
     @property
     def num_tokens(self) -> int | None:
-        """The tokens of the current epoch, over all processes; None where that is not known.
+        """The tokens of the current epoch, over all processes; None if unknown.
 
         In text they are words and the ends of sentences.
         """
@@ -67,28 +67,28 @@ class BatchSource(ABC, Generic[BatchT]):
 
     @abstractmethod
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
-        """Go on from a position that `state_dict` returned."""
+        """Continue from a position that `state_dict` returned."""
 
     @abstractmethod
     def load_state_of_others(self, state: Mapping[str, Any], num_processes: int) -> None:
-        """Go on from about the same place as other processes came to.
+        """Continue near the position of a run with another number of processes.
 
         Args:
-            state: what `state_dict` returned on the first of them.
-            num_processes: how many they were.
+            state: the `state_dict` of its first process.
+            num_processes: its number of processes.
         """
 
 
 @dataclass(frozen=True)
 class SourceContext:
-    """What a data loader is told beside its configuration.
+    """Inputs of a data loader that are not in its config.
 
     Attributes:
         collate: makes a batch of examples (`Task.collator`).
         num_tokens: the length of an example (`Task.num_tokens`).
         seed: fixes the order.
-        is_training: whether to shuffle, and to go on for ever where that makes sense.
-        rank: which part of the batches this process takes.
+        is_training: whether to shuffle, and to repeat the data without end where that applies.
+        rank: of this process.
     """
 
     collate: Callable[[Sequence[Any]], Any]
@@ -99,7 +99,7 @@ class SourceContext:
 
 
 class DataLoader(Registrable, ABC):
-    """How examples become batches."""
+    """Makes batches of examples."""
 
     default_member = "batches"
 
@@ -108,5 +108,5 @@ class DataLoader(Registrable, ABC):
         """Return the batches of some examples.
 
         Raises:
-            DataError: there are too few examples for a batch.
+            DataError: the examples are too few for a batch.
         """

@@ -1,4 +1,4 @@
-"""Training on less: a seeded share of the examples."""
+"""Draw a seeded fraction of the examples."""
 
 from __future__ import annotations
 
@@ -31,25 +31,25 @@ def subsample(
     fraction: float,
     seed: int,
 ) -> Iterable[Any]:
-    """Return a share of the groups of examples: at least one.
+    """Return a fraction of the groups of examples: at least one group.
 
-    With the same seed a smaller share is a part of a larger one.
+    With the same seed, a smaller fraction is a subset of a larger one.
 
     Args:
-        read: reads all examples; it is called twice where they cannot be had by their numbers.
-        group: what examples that follow each other have in common (`Task.group`).
+        read: reads all examples; it is called twice unless they are `IndexedExamples`.
+        group: an object identical for consecutive examples of a group (`Task.group`).
         fraction: of the groups.
-        seed: of the choice.
+        seed: of the draw.
     """
     examples = read()
     if isinstance(examples, IndexedExamples):
-        return examples.part(np.array(sorted(_chosen(examples.num_sentences, fraction, seed))))
+        return examples.part(np.array(sorted(_drawn(examples.num_sentences, fraction, seed))))
     num_groups = 1 + max((number for number, _ in _numbered(examples, group)), default=0)
-    chosen = _chosen(num_groups, fraction, seed)
-    return [example for number, example in _numbered(read(), group) if number in chosen]
+    drawn = _drawn(num_groups, fraction, seed)
+    return [example for number, example in _numbered(read(), group) if number in drawn]
 
 
-def _chosen(num_groups: int, fraction: float, seed: int) -> set[int]:
+def _drawn(num_groups: int, fraction: float, seed: int) -> set[int]:
     order = list(range(num_groups))
     random.Random(seed).shuffle(order)
     return set(order[: max(1, round(fraction * num_groups))])
@@ -59,7 +59,7 @@ def _numbered(examples: Iterable[Any], group: Callable[[Any], object]) -> Iterat
     """Yield each example with the number of its group."""
     number, last = -1, None
     for example in examples:
-        held = group(example)
-        number += held is not last
-        last = held
+        current = group(example)
+        number += current is not last
+        last = current
         yield number, example

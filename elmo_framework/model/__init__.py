@@ -1,1 +1,1 @@
-"""What every model is: `Model`, `Head`, and the `Task` that a model solves."""
+"""Base classes of models, their parts, heads and tasks."""

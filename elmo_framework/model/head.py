@@ -1,4 +1,4 @@
-"""A model that predicts something for each example."""
+"""The base class of heads: models that predict something for each example."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from elmo_framework.model.task import HeadTask
 
 @dataclass(frozen=True, slots=True)
 class HeadOutput(ModelOutput):
-    """What a head computes; each head adds its own.
+    """Output of a head for a batch; members add their own fields.
 
     Attributes:
         example_losses: the loss of each example, "batch"; None without labels.
@@ -27,30 +27,30 @@ class HeadOutput(ModelOutput):
 
 
 class ExampleBatch(Batch, Protocol):
-    """A batch that knows its examples."""
+    """A batch with its examples."""
 
     @property
     def examples(self) -> Sequence[Any]:
-        """What the batch was made of, in order."""
+        """The examples, in order."""
 
 
 BatchT = TypeVar("BatchT", bound=ExampleBatch)
 
 
 class Head(Model[BatchT], Generic[BatchT]):
-    """A model whose scores come from its predictions by the metrics of its task.
+    """A model whose predictions are scored by the metrics of its task.
 
-    Scores hold `loss`, the mean over examples, and what the metrics say.
+    Its scores are `loss`, the mean over examples, and those of the metrics.
     """
 
     task: ClassVar[HeadTask[Any, Any]]
 
     @abstractmethod
     def predict(self, output: Any, batch: BatchT) -> list[Any]:
-        """Return a prediction for each example, as plain Python."""
+        """Return one prediction per example, without tensors."""
 
     def sums(self, output: ModelOutput, batch: BatchT) -> Mapping[str, float]:
-        """Count the predictions of a batch."""
+        """Return the sums of the metrics over a batch."""
         total: dict[str, float] = {}
         for prediction, example in zip(self.predict(output, batch), batch.examples, strict=True):
             for name, value in self.count(prediction, example).items():
@@ -60,7 +60,7 @@ class Head(Model[BatchT], Generic[BatchT]):
         return total
 
     def count(self, prediction: Any, example: Any) -> dict[str, float]:
-        """Return what one prediction adds to the sums; names are `metric/sum`."""
+        """Return what one prediction adds to the sums, as `metric/name`."""
         gold = self.task.gold(example)
         return {"num_examples": 1.0} | {
             f"{name}/{key}": value
@@ -69,7 +69,7 @@ class Head(Model[BatchT], Generic[BatchT]):
         }
 
     def scores(self, sums: Mapping[str, float]) -> dict[str, float]:
-        """Make the scores of sums."""
+        """Compute the loss and the scores of all metrics."""
         scores = {}
         if "loss" in sums:
             scores["loss"] = sums["loss"] / max(sums["num_examples"], 1)
@@ -78,11 +78,13 @@ class Head(Model[BatchT], Generic[BatchT]):
         return scores
 
     def tables(self, sums: Mapping[str, float]) -> dict[str, Table]:
-        """Make the tables of sums, by the name of the metric; those that have any."""
-        made = {name: metric.table(_own(name, sums)) for name, metric in self.task.metrics.items()}
-        return {name: table for name, table in made.items() if table}
+        """Return the tables of the metrics that have one, by the name of the metric."""
+        tables = {
+            name: metric.table(_own(name, sums)) for name, metric in self.task.metrics.items()
+        }
+        return {name: table for name, table in tables.items() if table}
 
 
 def _own(name: str, sums: Mapping[str, float]) -> dict[str, float]:
-    """Return the sums of one metric, by its own names."""
+    """Return the sums of one metric, by its names."""
     return {k.partition("/")[2]: v for k, v in sums.items() if k.partition("/")[0] == name}

@@ -1,4 +1,4 @@
-"""The family of initializers: how a parameter is filled before training."""
+"""The family of initializers, which fill parameters before training."""
 
 from __future__ import annotations
 
@@ -31,16 +31,16 @@ class Initializer(Registrable, ABC):
         """Fill a parameter.
 
         Args:
-            parameter: of any shape; on the `meta` device its shape is checked, nothing is filled.
-            gates: those of a recurrent network that it holds; None for others.
+            parameter: of any shape; on the `meta` device only its shape is checked.
+            gates: of a parameter of a recurrent network; None for others.
 
         Raises:
-            ValueError: it cannot fill a parameter of this shape, or of this kind.
+            ValueError: it cannot fill a parameter of this shape or kind.
         """
 
 
 Initializers: TypeAlias = list[tuple[Regex, Lazy[Initializer]]]
-"""Which parameters are filled how: the first expression that is found in a name decides."""
+"""Rules for parameters: the first expression that matches a part of the name applies."""
 
 
 @final
@@ -333,7 +333,7 @@ class BlockOrthogonal(Initializer):
         shape = list(parameter.shape)
         if self.split_sizes is None:
             if gates is None:
-                raise ValueError("it is no weight of a recurrent network; state `split_sizes`")
+                raise ValueError("it is not a weight of a recurrent network; set `split_sizes`")
             return [shape[0] // gates.num_gates, *shape[1:]]
         if len(self.split_sizes) != len(shape) or any(
             dim % size for dim, size in zip(shape, self.split_sizes, strict=True)
@@ -365,10 +365,10 @@ class LstmHiddenBias(Initializer):
 @Initializer.register("prevent")
 @dataclass(frozen=True)
 class Prevent(Initializer):
-    """Leaves a parameter as it is, whatever later expressions say."""
+    """Leaves a parameter as it is; later expressions do not apply to it."""
 
     def fill(self, parameter: Tensor, gates: Gates | None) -> None:
-        """Leave it."""
+        """Do nothing."""
 
 
 def _require_matrix(parameter: Tensor) -> None:

@@ -1,4 +1,4 @@
-"""What the trainer trains: a model, its output, and the sums that its scores are made of."""
+"""The base class of models."""
 
 from __future__ import annotations
 
@@ -25,10 +25,10 @@ BatchT = TypeVar("BatchT")
 
 @dataclass(frozen=True, slots=True)
 class ModelOutput:
-    """What a model computes for a batch; each model adds its own.
+    """Output of a model for a batch; members add their own fields.
 
     Attributes:
-        loss: what is differentiated; None without labels. Reported figures come from sums.
+        loss: a scalar to differentiate; None without labels. Reported scores come from `sums`.
     """
 
     loss: Tensor | None
@@ -41,12 +41,12 @@ class Model(nn.Module, Registrable, ABC, Generic[BatchT]):
 
     Args:
         initializer: fills parameters after the model is built: `[[regex, {type: ...}], ...]`. The
-            first expression that is found in a parameter's name decides; other parameters keep
-            what their component gives them, and so do those that are read from a file.
-        regularizer: what parameters add to the training loss, in the same form: `l1` or `l2`.
+            first expression that matches a part of a parameter's name applies; other parameters
+            keep the values of their component, and so do those read from a file.
+        regularizer: penalties of parameters in the training loss, in the same form: `l1` or `l2`.
 
     Attributes:
-        task: what it solves.
+        task: the task that the model solves.
     """
 
     task: ClassVar[Task[Any, Any]]
@@ -55,10 +55,10 @@ class Model(nn.Module, Registrable, ABC, Generic[BatchT]):
     def initialize(
         self, initializer: Initializers | None, regularizer: Regularizers | None
     ) -> None:
-        """Fill the parameters, and note what penalizes them, as a configuration says.
+        """Apply the initializers and regularizers of a config.
 
         Raises:
-            ConfigError: an expression is found in no parameter's name, or a parameter has a shape
+            ConfigError: an expression matches no parameter's name, or a parameter has a shape
                 that its initializer cannot fill.
         """
         initialize(self, initializer)
@@ -66,34 +66,34 @@ class Model(nn.Module, Registrable, ABC, Generic[BatchT]):
 
     @abstractmethod
     def forward(self, batch: BatchT) -> ModelOutput:
-        """Compute the output, and the loss where the batch has labels."""
+        """Compute the output, with the loss if the batch has labels."""
 
     @abstractmethod
     def sums(self, output: ModelOutput, batch: BatchT) -> Mapping[str, float]:
-        """Return what a batch adds to the sums; figures that stand for sums over examples."""
+        """Return what a batch adds to the sums over examples that scores are computed from."""
 
     @abstractmethod
     def scores(self, sums: Mapping[str, float]) -> dict[str, float]:
-        """Make the scores of sums; of none at all too, so that names are known without data."""
+        """Compute the scores from sums; empty sums give the names of all scores."""
 
     @property
     def indexers(self) -> Sequence[Indexer]:
-        """What turns words into the ids that the modules read, each once."""
+        """The indexers of all parts, each once."""
         indexers = (indexer for _, part in parts_of(self) for indexer in part.indexers)
         return list({indexer.key: indexer for indexer in indexers}.values())
 
     @contextmanager
     def fresh_state(self) -> Iterator[None]:
-        """Put the state that is carried between batches aside, for an evaluation."""
-        kept = self.carried_state()
+        """Start from zero state, for an evaluation, and restore the carried state afterwards."""
+        state = self.carried_state()
         self.load_carried_state({})
         try:
             yield
         finally:
-            self.load_carried_state(kept)
+            self.load_carried_state(state)
 
     def carried_state(self) -> dict[str, Tensor]:
-        """Return the state that the modules carry between batches, for a checkpoint."""
+        """Return the state that the parts carry between batches, as `part/name`."""
         return {
             f"{name}/{key}": value
             for name, part in parts_of(self)
@@ -101,7 +101,7 @@ class Model(nn.Module, Registrable, ABC, Generic[BatchT]):
         }
 
     def load_carried_state(self, state: Mapping[str, Tensor]) -> None:
-        """Take back what `carried_state` returned; what is missing starts from zeros."""
+        """Restore what `carried_state` returned; missing state starts from zeros."""
         for name, part in parts_of(self):
             own = {k.partition("/")[2]: v for k, v in state.items() if k.startswith(f"{name}/")}
             part.load_carried_state(own)
@@ -121,10 +121,10 @@ class Model(nn.Module, Registrable, ABC, Generic[BatchT]):
         )
 
     def save_extras(self, directory: Path) -> None:
-        """Write what others read from a finished run, beside its weights."""
+        """Write more files of a finished run, next to its weights; none by default."""
 
     def penalty(self) -> Tensor | None:
-        """Return what the modules and the regularizer add to the training loss, if anything."""
+        """Return the penalties of the parts and the regularizers; None if there are none."""
         of_parts = (part.penalty() for _, part in parts_of(self))
         terms = [term for term in of_parts if term is not None]
         terms += total_penalty(self._penalties)

@@ -1,4 +1,4 @@
-"""Applies initializers and regularizers to the parameters whose names they are given for."""
+"""Apply initializers and regularizers to parameters by name."""
 
 from __future__ import annotations
 
@@ -24,20 +24,20 @@ _log = logging.getLogger(__name__)
 
 
 class Penalty(NamedTuple):
-    """A parameter and what penalizes it."""
+    """A parameter with its regularizer."""
 
     parameter: nn.Parameter
     regularizer: Regularizer
 
 
 def initialize(model: nn.Module, rules: Initializers | None) -> None:
-    """Fill the parameters of a model; those that no rule is for stay as they are.
+    """Fill the parameters of a model that match a rule.
 
-    What was read from a file stays too: pretrained vectors, a biLM that is trained with the task.
-    So does the vector of padding, which is zero.
+    Parameters read from a file are not filled: pretrained vectors, a biLM that is trained with
+    the task. The vector of padding stays zero.
 
     Raises:
-        ConfigError: an expression is found in no name, or an initializer cannot fill a parameter;
+        ConfigError: an expression matches no name, or an initializer cannot fill a parameter;
             with all such problems.
     """
     if not rules:
@@ -49,11 +49,13 @@ def initialize(model: nn.Module, rules: Initializers | None) -> None:
         initializer = lazy.build()
         if isinstance(initializer, Prevent):
             continue
-        kept = [name for name in names if id(model.get_parameter(name)) in from_file]
-        if names and kept == names:
-            problems.append(Problem(lazy.path, f"every match is read from a file: {_first(kept)}"))
+        skipped = [name for name in names if id(model.get_parameter(name)) in from_file]
+        if names and skipped == names:
+            problems.append(
+                Problem(lazy.path, f"every match is read from a file: {_first(skipped)}")
+            )
         for name in names:
-            if name not in kept:
+            if name not in skipped:
                 try:
                     _fill(model, name, initializer)
                 except ValueError as error:
@@ -63,26 +65,26 @@ def initialize(model: nn.Module, rules: Initializers | None) -> None:
 
 
 def penalties(model: nn.Module, rules: Regularizers | None) -> list[Penalty]:
-    """Return what penalizes the parameters of a model.
+    """Return the parameters of a model that have a regularizer.
 
     Raises:
-        ConfigError: an expression is found in no name.
+        ConfigError: an expression matches no name.
     """
     if not rules:
         return []
     problems: list[Problem] = []
-    found = [
+    matches = [
         Penalty(model.get_parameter(name), regularizer)
         for lazy, names in _assigned(model, rules, problems)
         for regularizer in [lazy.build()]
         for name in names
     ]
     refuse(problems, source=rules[0][1].source)
-    return found
+    return matches
 
 
 def total_penalty(penalties: Iterable[Penalty]) -> Iterator[Tensor]:
-    """Yield the penalty of each parameter that is trained."""
+    """Yield the penalty of each trainable parameter."""
     for parameter, regularizer in penalties:
         if parameter.requires_grad:
             yield regularizer.penalty(parameter)
@@ -91,7 +93,10 @@ def total_penalty(penalties: Iterable[Penalty]) -> Iterator[Tensor]:
 def _assigned(
     model: nn.Module, rules: Sequence[tuple[str, Lazy[ComponentT]]], problems: list[Problem]
 ) -> list[tuple[Lazy[ComponentT], list[str]]]:
-    """Return the names of the parameters that each rule is the first for; note idle rules."""
+    """Return the parameters of each rule: a name belongs to the first rule that matches it.
+
+    A rule without a match is added to `problems`.
+    """
     names = [name for name, _ in model.named_parameters()]
     assigned: list[tuple[Lazy[ComponentT], list[str]]] = []
     taken: set[str] = set()

@@ -1,4 +1,4 @@
-"""The family of regularizers: what a parameter adds to the training loss."""
+"""The family of regularizers, which penalize parameters in the training loss."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ class Regularizer(Registrable, ABC):
 
     @abstractmethod
     def penalty(self, parameter: Tensor) -> Tensor:
-        """Return what a parameter adds to the training loss: one number."""
+        """Return a scalar to add to the training loss."""
 
 
 Regularizers: TypeAlias = list[tuple[Regex, Lazy[Regularizer]]]
-"""Which parameters are penalized how: the first expression that is found in a name decides."""
+"""Rules for parameters: the first expression that matches a part of the name applies."""
 
 
 @final

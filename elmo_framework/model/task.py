@@ -1,4 +1,4 @@
-"""What a model solves: examples in, predictions out, scores."""
+"""The base classes of tasks: examples in, predictions and scores out."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ ExampleT = TypeVar("ExampleT")
 BatchT = TypeVar("BatchT")
 
 Collator: TypeAlias = Callable[[Sequence[Any]], Any]
-"""Makes a batch of examples; small and picklable."""
+"""Makes a batch of examples; it must be picklable."""
 
 PredictionFormat: TypeAlias = Callable[[Iterable[tuple[Any, Any]]], Iterator[str]]
-"""Writes predictions with their examples: pieces of text that follow each other in a file."""
+"""Yields the text of a file from pairs of a prediction and its example."""
 
 
 class Task(ABC, Generic[ExampleT, BatchT]):
-    """One task: plain Python, one object a task folder, never named in a config.
+    """A task: stateless, with one instance in a task folder; models name it, configs do not.
 
     Attributes:
         example_type: the dataclass that its readers yield.
@@ -38,27 +38,26 @@ class Task(ABC, Generic[ExampleT, BatchT]):
     def count(self, examples: Iterable[ExampleT]) -> Counts:
         """Count the words and labels of the training data, for the vocabularies.
 
-        No examples give the same names: those that a config may limit.
+        The names of the vocabularies do not depend on the examples: `count([])` returns them all.
         """
 
     @abstractmethod
     def collator(self, vocabularies: Vocabularies, indexers: Sequence[Indexer]) -> Collator:
-        """Return what makes batches; `indexers` are what the model's embedders asked for."""
+        """Return the collator; `indexers` are those of the model."""
 
     @abstractmethod
     def num_tokens(self, example: ExampleT) -> int:
-        """Return the length of an example in words, for batches of similar length."""
+        """Return the length of an example in words, for bucketing."""
 
     def group(self, example: ExampleT) -> object:
-        """Return the object that an example shares with those beside it that are drawn with it.
+        """Return an object that is identical for consecutive examples of one group.
 
-        A share of the training data holds all of a group or nothing. Unless told, an example is a
-        group of its own.
+        `train_fraction` takes whole groups. By default each example is a group.
         """
         return example
 
     def sentences(self, example: ExampleT) -> Iterable[Sequence[str]]:
-        """Return the sentences of an example whose vectors are worth keeping; none unless told."""
+        """Return the sentences of an example to cache layers of; none by default."""
         return ()
 
 
@@ -66,13 +65,12 @@ class HeadTask(Task[ExampleT, BatchT]):
     """A task whose model predicts something for each example.
 
     Attributes:
-        metrics: by name; the sums of a metric are kept under that name.
-        default_tokenizer: what splits the raw text given to `elmo predict`, unless the reader
-            has a tokenizer of its own, or the run or its biLM was made with another.
-        formats: the file formats of the official scorers that predictions can be written in, by
-            name. Every task has `jsonl` besides: what `to_json` returns, an object a line.
-        input_keys: the keys of a JSON object that `example` reads. All others of an input are
-            copied to its output.
+        metrics: by name, which is the prefix of their sums.
+        default_tokenizer: tokenizes the input of `elmo predict` if neither the reader nor the run
+            nor its biLM has a tokenizer.
+        formats: prediction formats of official scorers, by name. Every task has `jsonl` too: one
+            object of `to_json` per line.
+        input_keys: the keys that `example` reads. Other keys of an input are copied to its output.
     """
 
     metrics: ClassVar[Mapping[str, Metric]]
@@ -81,7 +79,7 @@ class HeadTask(Task[ExampleT, BatchT]):
     input_keys: ClassVar[Sequence[str]] = ("sentence",)
 
     def count(self, examples: Iterable[ExampleT]) -> Counts:
-        """Count `words`, those of `sentences`, and `labels`, of the examples that have one."""
+        """Count the words of `sentences` as `words`, and `label` as `labels`."""
         words: Counter[str] = Counter()
         labels: Counter[str] = Counter()
         for example in examples:
@@ -93,35 +91,35 @@ class HeadTask(Task[ExampleT, BatchT]):
 
     @abstractmethod
     def sentences(self, example: ExampleT) -> Iterable[Sequence[str]]:
-        """Return the sentences of an example: their ELMo layers are kept, their words counted."""
+        """Return the sentences of an example, to count their words and cache their layers."""
 
     def label(self, example: ExampleT) -> str | None:
-        """Return the one label of an example for `count`; None where it has none, or many."""
+        """Return the label of an example for `count`; None if it has none or several."""
         return None
 
     @abstractmethod
     def gold(self, example: ExampleT) -> Any:
-        """Return what a metric compares a prediction with."""
+        """Return what metrics compare the prediction with."""
 
     @abstractmethod
     def example(self, inputs: Mapping[str, Any], tokenizer: Tokenizer) -> ExampleT:
         """Make an example without labels from a JSON object.
 
-        A plain sentence comes as an object with the one key `sentence`. The object may hold keys
-        besides `input_keys`, which mean nothing here.
+        A plain sentence arrives as `{"sentence": ...}`. Keys that are not in `input_keys` are
+        ignored.
 
         Raises:
-            DataError: a key is missing or holds something else.
+            DataError: a key is missing or its value has another type.
         """
 
     @abstractmethod
     def to_json(self, prediction: Any, example: ExampleT) -> dict[str, Any]:
-        """Return a prediction as JSON types, with what is needed to read it.
+        """Return a prediction as JSON types, with the input that a reader of it needs.
 
-        The annotation of `prediction` in a task is the type of its predictions, as pydantic
-        restores it from JSON: `elmo predict` keeps predictions so until all are there.
+        Annotate `prediction` in a member: `elmo predict --resume` saves predictions as JSON, and
+        pydantic restores that type.
         """
 
     def pretty(self, prediction: Any, example: ExampleT) -> Text:
-        """Return a prediction for a reader at a terminal; as indented JSON unless told."""
+        """Return a prediction for display in a terminal; by default as indented JSON."""
         return Text(json.dumps(self.to_json(prediction, example), indent=2, ensure_ascii=False))

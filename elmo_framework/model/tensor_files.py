@@ -1,4 +1,4 @@
-"""Tensors in files of the safetensors format."""
+"""Read and write tensors as safetensors files."""
 
 from __future__ import annotations
 
@@ -16,53 +16,50 @@ from elmo_framework.io.files import write_bytes
 
 
 def save_tensors(tensors: Mapping[str, Tensor], path: Path) -> None:
-    """Write tensors by their names; the file is replaced at once.
+    """Write tensors by name, from any device; the file is replaced atomically.
 
-    Tensors that share their numbers, as tied weights do, are each written whole.
-
-    Args:
-        tensors: on any device.
-        path: of the file.
+    Tensors that share memory, such as tied weights, are each written in full.
 
     Raises:
-        OSError: the disk is full, or the like; the library's own writing says so less plainly.
+        OSError: the file cannot be written, for example on a full disk.
     """
     written: dict[str, Tensor] = {}
     seen = set[int]()
     for name, tensor in tensors.items():
-        held = tensor.detach().cpu().contiguous()
-        storage = held.untyped_storage().data_ptr()
-        written[name] = held.clone() if storage in seen else held
+        copy = tensor.detach().cpu().contiguous()
+        storage = copy.untyped_storage().data_ptr()
+        written[name] = copy.clone() if storage in seen else copy
         seen.add(storage)
+    # Not `save_file`: its message about a full disk is unclear.
     write_bytes(path, to_bytes(written))
 
 
 def converted(
     tensors: Mapping[str, Tensor], dtype: torch.dtype, *, path: Path
 ) -> dict[str, Tensor]:
-    """Return tensors in another type.
+    """Return tensors in another data type.
 
     Args:
-        tensors: by their names.
-        dtype: the type.
-        path: of the file that they are for.
+        tensors: by name.
+        dtype: the data type.
+        path: of the file that they are for, for messages.
 
     Raises:
-        DataError: the type cannot hold a number of theirs.
+        DataError: a value overflows.
     """
-    found = {name: tensor.to(dtype) for name, tensor in tensors.items()}
-    for name, held in found.items():
-        if (held.isinf() & tensors[name].isfinite()).any():
+    results = {name: tensor.to(dtype) for name, tensor in tensors.items()}
+    for name, result in results.items():
+        if (result.isinf() & tensors[name].isfinite()).any():
             message = f"tensor {name!r} holds numbers that {dtype} cannot hold"
             raise DataError(message, path=path)
-    return found
+    return results
 
 
 def load_tensors(path: Path) -> dict[str, Tensor]:
     """Read all tensors of a file.
 
     Raises:
-        DataError: it is missing or damaged.
+        DataError: the file is missing or damaged.
     """
     try:
         return load_file(path)

@@ -1,4 +1,4 @@
-"""Weights that a model is given by their names."""
+"""Load the weights of a model by name."""
 
 from __future__ import annotations
 
@@ -12,31 +12,31 @@ _MOST_NAMES = 3
 
 
 def load_weights(model: nn.Module, weights: Mapping[str, Tensor], *, source: str) -> None:
-    """Give a model its weights.
+    """Load the parameters and buffers of a model.
 
     Args:
-        model: built as its configuration and its vocabulary say.
-        weights: of its parameters and buffers.
-        source: what an error calls them.
+        model: built from its config and vocabulary.
+        weights: by name.
+        source: the origin of the weights, for messages.
 
     Raises:
-        RunError: they are those of another model; says which, the first of each kind.
+        RunError: they belong to another model; names the first differences of each kind.
     """
     try:
         model.load_state_dict(weights)
     except RuntimeError as error:
-        found = "; ".join(_differences(model.state_dict(), weights)) or str(error)
+        differences = "; ".join(_differences(model.state_dict(), weights)) or str(error)
         raise RunError(
             f"{source}: these weights are of another model than the configuration and the "
-            f"vocabulary make: {found}"
+            f"vocabulary make: {differences}"
         ) from error
 
 
 def _differences(model: Mapping[str, Tensor], weights: Mapping[str, Tensor]) -> Iterator[str]:
     shapes = [
-        f"{name} {list(weights[name].shape)}, not {list(held.shape)}"
-        for name, held in model.items()
-        if name in weights and weights[name].shape != held.shape
+        f"{name} {list(weights[name].shape)}, not {list(tensor.shape)}"
+        for name, tensor in model.items()
+        if name in weights and weights[name].shape != tensor.shape
     ]
     kinds = {
         "missing": [name for name in model if name not in weights],

@@ -50,7 +50,7 @@ class RowAdagrad(torch.optim.Adagrad):
 def allow_sparse_gradients(
     model: Model[Any], optimizer: torch.optim.Optimizer, device: torch.device, *, is_alone: bool
 ) -> None:
-    """Let the parts of a model that can make sparse gradients do so, where that is faster.
+    """Let modules with large tables make sparse gradients where that is faster.
 
     Args:
         model: to be trained.

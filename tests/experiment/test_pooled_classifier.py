@@ -125,7 +125,7 @@ def test_an_empty_text_gets_the_prediction_of_no_words_in_any_batch(loaded: Asse
         ),
         (
             {"text": ["a"], "sentence": "a"},
-            "expected one key that holds a text, found 'sentence', 'text'; allowed",
+            "expected one key that holds a text, found 'sentence', 'text'; choose from",
         ),
         ({"text": 3}, "'text' is 3; expected a string or a list of strings"),
     ],
@@ -149,7 +149,7 @@ def test_a_label_that_was_not_seen_in_training_is_refused(
     assert main(["evaluate", str(run), str(data)]) == 2
     assert capsys.readouterr().err.splitlines()[-1] == (
         f"error: {data}: 'musik' is none of the labels seen in training; "
-        "choose from cooking, sport, weather. It stands in: 'The band played on .'. "
+        "choose from cooking, sport, weather. It occurs in: 'The band played on .'. "
         "Labels are counted before training, in the data of datasets_for_vocab_creation."
     )
 

@@ -1,4 +1,4 @@
-"""What entailment is: two sentences in, how the second follows from the first out."""
+"""The task of entailment: whether the first sentence of a pair implies the second."""
 
 from __future__ import annotations
 

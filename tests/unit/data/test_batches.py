@@ -120,7 +120,7 @@ def test_more_processes_than_batches_repeat_them() -> None:
 
 def test_no_example_is_an_error() -> None:
     context = SourceContext(collate=list, num_tokens=len, seed=0, is_training=True)
-    with pytest.raises(DataError, match="there is no example"):
+    with pytest.raises(DataError, match="there are no examples"):
         BucketDataLoader().source([], context)
 
 

@@ -163,7 +163,7 @@ def test_prevent_leaves_a_parameter_alone() -> None:
         ("sparse", (5,), {"sparsity": 0.5}, "2 dimensions are needed"),
         ("dirac", (5, 5), {}, "3 or 4 or 5 dimensions are needed"),
         ("block_orthogonal", (5,), {}, "two dimensions are needed"),
-        ("block_orthogonal", (4, 4), {}, "no weight of a recurrent network; state `split_sizes`"),
+        ("block_orthogonal", (4, 4), {}, "not a weight of a recurrent network; set `split_sizes`"),
         (
             "block_orthogonal",
             (4, 6),

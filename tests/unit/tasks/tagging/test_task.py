@@ -56,7 +56,7 @@ def test_a_tag_not_seen_in_training_is_refused_with_its_sentence():
     assert str(raised.value) == (
         "'B-LOV' is none of the labels seen in training; "
         "choose from B-LOC, B-PER, I-LOC, I-PER, O. "
-        "Did you mean 'B-LOC'? It stands in: 'Norvik fell'. "
+        "Did you mean 'B-LOC'? It occurs in: 'Norvik fell'. "
         "Labels are counted before training, in the data of datasets_for_vocab_creation."
     )
 
