@@ -23,8 +23,8 @@ class Accuracy(Metric):
         return {"accuracy": _share_correct(sums)}
 
 
-class Weighed(Protocol):
-    """A prediction that knows how probable each label is."""
+class HasProbabilities(Protocol):
+    """A prediction with the probability of each label."""
 
     @property
     def probabilities(self) -> Mapping[str, float]:
@@ -42,7 +42,7 @@ class TopAccuracy(Metric):
     def __init__(self, num_labels: int) -> None:
         self._num_labels = num_labels
 
-    def count(self, prediction: Weighed, gold: str) -> Mapping[str, float]:
+    def count(self, prediction: HasProbabilities, gold: str) -> Mapping[str, float]:
         """Count one example."""
         probabilities = prediction.probabilities
         best = nlargest(self._num_labels, probabilities, key=probabilities.__getitem__)

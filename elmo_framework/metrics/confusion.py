@@ -10,8 +10,8 @@ from elmo_framework.metrics.metric import Metric, Table
 from elmo_framework.metrics.ratios import ratio
 
 
-class Labelled(Protocol):
-    """A prediction that is one label."""
+class HasLabel(Protocol):
+    """A prediction of one label."""
 
     @property
     def label(self) -> str:
@@ -22,7 +22,7 @@ class Labelled(Protocol):
 class Confusion(Metric):
     """Counts each pair of the right label and the predicted one; `accuracy` is the share alike."""
 
-    def count(self, prediction: Labelled, gold: str) -> Mapping[str, float]:
+    def count(self, prediction: HasLabel, gold: str) -> Mapping[str, float]:
         """Count one example."""
         return {json.dumps([gold, prediction.label]): 1.0}
 
