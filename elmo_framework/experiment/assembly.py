@@ -159,7 +159,7 @@ class Assembly:
 
         Args:
             path: the file.
-            note: told each batch and its output.
+            note: called with each batch and its output.
 
         Raises:
             DataError: the file cannot be read, or has a label that was not seen in training.
@@ -173,7 +173,7 @@ class Assembly:
             return self.evaluator(examples).sums(self.model, note)
 
     def score(self, path: Path | str, *, note: Note | None = None) -> ScoredFile:
-        """Count as `sums` does, and return the predictions besides.
+        """Count as `sums` does, and return the predictions too.
 
         Raises:
             RunError: the model predicts nothing.
@@ -252,8 +252,8 @@ class Assembly:
             RunError: as of `predict`; or the reader is for another task.
             DataError: the file cannot be read, or its format is not known.
         """
-        chosen: InputForm = "dataset" if reader is not None and form == "auto" else form
-        inputs = self.input_reader(reader=reader, tokenizer=tokenizer).read(Path(path), chosen)
+        file_form: InputForm = "dataset" if reader is not None and form == "auto" else form
+        inputs = self.input_reader(reader=reader, tokenizer=tokenizer).read(Path(path), file_form)
         return self._outputs(inputs, batch_size)
 
     def input_reader(
@@ -340,7 +340,7 @@ def load(
     Args:
         path: its folder. Of a run that is not finished the best weights so far are taken.
         device: `auto`, `cpu` or `cuda`.
-        packages: plugins besides those that the run was trained with.
+        packages: plugins to import in addition to those of the run.
         bilm: where the biLMs of the run are, recognized by their digests; by default at their old
             places relative to the run, or at their old paths.
 
@@ -348,7 +348,7 @@ def load(
         RunError: there is no such device, no run with weights, or they are those of another
             model; a plugin is gone, or its biLM is gone or not the one that it was trained on.
     """
-    chosen = choose_device(device)
+    torch_device = choose_device(device)
     run = RunDirectory.existing(Path(path))
     located = locate(run, read_experiment(run, packages), bilm)
     experiment = located.build()
@@ -357,8 +357,8 @@ def load(
     require_recorded(run, located, model)
     load_weights(model, run.load_weights(), source=str(run.weights))
     recorded = _recorded_tokenizer(run)
-    model = model.to(chosen).eval()
-    return Assembly(experiment, model, vocabularies, chosen, tokenizer=recorded)
+    model = model.to(torch_device).eval()
+    return Assembly(experiment, model, vocabularies, torch_device, tokenizer=recorded)
 
 
 def _build(run: RunDirectory, experiment: Experiment, vocabularies: Vocabularies) -> Model[Any]:

@@ -1,4 +1,4 @@
-"""Score a biLM on text, without a run: its perplexities, by the softmax that is kept next to it."""
+"""Score a biLM on text, without a run: its perplexities, by the softmax in its folder."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ class BiLmScorer:
 
         Args:
             path: text, one sentence per line, or a part of a corpus that `elmo prepare` made.
-            note: told each batch and its output.
+            note: called with each batch and its output.
 
         Raises:
             DataError: the text cannot be read, or has no sentence.
@@ -92,7 +92,7 @@ class BiLmScorer:
 
 
 def is_bilm(place: str) -> bool:
-    """Tell whether a place is the folder or the name of a biLM, and not the folder of a run.
+    """Return whether a place is the folder or the name of a biLM, and not a run directory.
 
     Raises:
         RunError: it could be a name, and is none.
@@ -139,7 +139,7 @@ def load_bilm_scorer(
         RunError: there is no such device.
         ConfigError: there is no such tokenizer.
     """
-    chosen = choose_device(device)
+    torch_device = choose_device(device)
     components.load()
     load_plugins(packages, asked_by="--include-package")
     reader = _reader("language_modeling", tokenizer=tokenizer)
@@ -156,8 +156,8 @@ def load_bilm_scorer(
     model.load_bilm(place)
     windows = {"type": "windows", "batch_size": num_rows, "unroll_steps": _NUM_STEPS}
     loader = parse(DataLoader, windows, source="data_loader").build()
-    model.to(chosen).eval()
-    return BiLmScorer(model, vocabularies, loader, reader, chosen, files)
+    model.to(torch_device).eval()
+    return BiLmScorer(model, vocabularies, loader, reader, torch_device, files)
 
 
 def _reader(name: str, **keys: Any) -> DatasetReader[Any]:

@@ -113,7 +113,7 @@ def preflight(experiment: Lazy[Experiment]) -> list[Problem]:
     Missing files, a reader of another task, limits of a vocabulary that is not counted, an absent
     device.
 
-    What a partly wrong configuration leaves out is passed over.
+    Parts that could not be parsed are skipped.
     """
     return [
         *_missing_paths(experiment),
@@ -137,11 +137,11 @@ def _missing(value: Any, path: str, *, names: Sequence[str] = ()) -> Iterator[Pr
             known = f" Nor is it a name; {allowed(str(value), names)}" if names else ""
             yield Problem(path, _absence(archive_path(value).file) + known)
         case list() | tuple():
-            for index, held in enumerate(value):
-                yield from _missing(held, dotted(path, index))
+            for index, item in enumerate(value):
+                yield from _missing(item, dotted(path, index))
         case dict():
-            for key, held in value.items():
-                yield from _missing(held, dotted(path, key))
+            for key, item in value.items():
+                yield from _missing(item, dotted(path, key))
 
 
 def _exists(path: Path) -> bool:
@@ -152,7 +152,7 @@ def _exists(path: Path) -> bool:
 
 
 def _absence(path: Path) -> str:
-    """Say that a path is not there, from which of its folders on, and what is there instead."""
+    """Describe a missing path: its first missing folder, and the nearest name that exists."""
     if _ADDRESS.match(str(path)):
         written = _ADDRESS.sub(r"\1://", str(path))
         return f"{written!r} is an address, which is not downloaded: fetch it, and name the file."
@@ -166,7 +166,7 @@ def _absence(path: Path) -> str:
 
 
 def _names_in(folder: Path) -> list[str]:
-    return [held.name for held in folder.iterdir()] if folder.is_dir() else []
+    return [path.name for path in folder.iterdir()] if folder.is_dir() else []
 
 
 def _strange_readers(experiment: Lazy[Experiment]) -> Iterator[Problem]:

@@ -54,14 +54,14 @@ class VocabularyOptions:
 
 @dataclass(frozen=True)
 class InitFrom:
-    """What training starts from instead of chance; words and labels keep the ids they have there.
+    """A run or a biLM whose weights training starts from; words and labels keep their ids.
 
     Attributes:
         path: the folder of an earlier run of the same model, finished or not: its best weights.
             Or, for pretraining, the folder or the name of a biLM: its weights, and those of its
-            softmax where they lie beside them.
-        reset_optimizer: whether the optimizer starts anew; otherwise it goes on with what it had
-            gathered at those weights, if that was kept.
+            softmax if they are next to them.
+        reset_optimizer: whether the optimizer starts over; otherwise it continues with its state at
+            those weights, if the run saved it.
     """
 
     path: BiLmLocation
@@ -82,7 +82,7 @@ class Experiment(Registrable):
         data_loader: how examples become batches.
         validation_data_loader: the same for the validation and the test data.
         trainer: how the model is trained.
-        init_from: an earlier run, or a biLM, that training goes on from; this is another run, with
+        init_from: an earlier run, or a biLM, whose weights training starts from; a new run, with
             steps, epochs and data of its own.
         vocabulary: which of the counted words and labels are kept.
         datasets_for_vocab_creation: the data whose words and labels are counted.
@@ -155,7 +155,7 @@ class Experiment(Registrable):
         return {self.paths[split]: self.reader(split).files(self.paths[split]) for split in splits}
 
     def examples(self, split: Split) -> Iterable[Any]:
-        """Return the examples of one of the data sets; those of training are a share of the whole.
+        """Return the examples of one of the data sets; of training, those of `train_fraction`.
 
         Raises:
             DataError: the data is not in the reader's format.
@@ -187,7 +187,7 @@ class Experiment(Registrable):
 
     @cached_property
     def _training_share(self) -> Iterable[Any]:
-        """The chosen examples; kept, for others are read in vain."""
+        """The examples of `train_fraction`; in memory, since choosing them reads all data."""
         return subsample(
             lambda: self.dataset_reader.read(self.paths["train"]),
             self.model.factory.task.group,

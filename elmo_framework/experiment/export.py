@@ -42,7 +42,7 @@ def export_bilm(
 ) -> list[Path]:
     """Write `options.json` and `weights.hdf5`; each file is replaced at once.
 
-    Where the biLM has its softmax beside it, that is written too, with its vocabulary, so that the
+    If its softmax is next to the biLM, that is written too, with its vocabulary, so that the
     biLM can be trained on.
 
     Args:
@@ -50,9 +50,9 @@ def export_bilm(
             that trained one together with its task model; or the name of a biLM.
         directory: where the files go; it is made if it is not there.
         dtype: of the weights in the files: float32, which every ELMo program reads, or float16,
-            which takes half the room; the biases of the LSTMs stay float32.
+            which takes half the space; the biases of the LSTMs stay float32.
         force: whether files of these names that are there may be replaced or removed.
-        packages: plugins besides those that the run was trained with.
+        packages: plugins to import in addition to those of the run.
         run_bilms: where the biLMs are that a run tuned with its task, if they were moved.
 
     Returns:
@@ -94,7 +94,7 @@ def export_bilm(
 
 
 class _Softmax(NamedTuple):
-    """What pretraining leaves beside a biLM.
+    """The softmax that pretraining writes next to a biLM.
 
     Attributes:
         weights: of the softmax, in the type that they are written in.
@@ -134,11 +134,13 @@ def _extracted(source: Path, model: Model[Any], folder: Path) -> BiLmFiles:
 
 def _tuned(source: Path, model: Model[Any]) -> BiLm:
     """Return the biLM in a task model."""
-    held = {name: part for name, part in model.named_modules() if isinstance(part, BiLm)}
-    if len(held) == 1:
-        return next(iter(held.values()))
-    if held:
-        raise RunError(f"{source}: this run trained several biLMs: {', '.join(held)}; allowed: one")
+    bilms = {name: part for name, part in model.named_modules() if isinstance(part, BiLm)}
+    if len(bilms) == 1:
+        return next(iter(bilms.values()))
+    if bilms:
+        raise RunError(
+            f"{source}: this run trained several biLMs: {', '.join(bilms)}; allowed: one"
+        )
     frozen = sorted({str(reference.path.parent) for reference in model.references().values()})
     hint = f"; it reads the frozen one in {', '.join(frozen)}, export that" if frozen else ""
     raise RunError(f"{source}: this run trained no biLM{hint}")

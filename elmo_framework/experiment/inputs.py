@@ -146,7 +146,7 @@ class InputReader:
         return iter(self.reader.read_inputs(path))
 
     def _has_columns_of_inputs(self, sample: FileSample, is_for_reader: bool) -> bool:
-        """Tell whether each row of a table is an input, as an object on a line is."""
+        """Return whether each row of a table is an input, as an object on a line is."""
         if is_for_reader:
             return isinstance(self.reader, RecordReader)
         names = sample.column_names()
@@ -199,7 +199,7 @@ class InputReader:
         return PredictionInput(self.task.example({"sentence": line.strip()}, self.tokenizer), {})
 
     def _unknown_data(self, path: Path, formats: Collection[FileFormat]) -> DataError:
-        """Say what a file looks like, and how it can be read nevertheless."""
+        """Return the error for data that the reader does not read, with the ways to read it."""
         name = registered_name(self.reader)
         fitting = [
             name
@@ -379,7 +379,7 @@ def _of_bilm(folder: Path) -> TokenizerConfig | None:
 
 
 def _bilms(value: object) -> Iterator[str]:
-    """Yield what stands under the keys `bilm` of a config."""
+    """Yield the values of the keys `bilm` of a config."""
     if isinstance(value, dict):
         for key, inner in value.items():
             if key == "bilm" and isinstance(inner, str):

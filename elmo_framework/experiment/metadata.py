@@ -89,7 +89,7 @@ class RunRecord:
         """Refuse to write a run over what it reads.
 
         Raises:
-            RunError: data, a biLM, a plugin or the config is in the folder of the run. A run that
+            RunError: data, a biLM, a plugin or the config is in the run directory. A run that
                 continues may read its own config.
         """
         files = () if recover else self.config.files
@@ -105,7 +105,7 @@ class RunRecord:
         check_outputs([Output(self.run.path, "--serialization-dir", is_folder=True)], inputs)
 
     def _require_same_config(self) -> None:
-        """Refuse to go on with a run that another configuration began.
+        """Refuse to resume a run with another config.
 
         Raises:
             RunError: they differ; says where.
@@ -125,7 +125,7 @@ class RunRecord:
             )
 
     def _is_moved(self, change: Change) -> bool:
-        """Tell whether a change is that of a path alone, and what is there has stayed the same.
+        """Return whether only a path has changed, and not the files at the path.
 
         That is seen by digests for data and biLMs. Another file is taken for the same where the
         user names it by the same relative path as before.
@@ -151,7 +151,7 @@ class RunRecord:
         """
         digests = {
             "data": digests_of_data(self.experiment.files()),
-            "bilm": {name: held.digest for name, held in model.references().items()},
+            "bilm": {name: reference.digest for name, reference in model.references().items()},
         }
         references = describe_references(self.parsed, model.references(), self.run.path)
         if changed := self._changed_content(digests, references):
@@ -162,7 +162,7 @@ class RunRecord:
             {
                 **describe_environment(device, plugins=self.filled["plugins"]),
                 "digests": digests,
-                "references": {path: asdict(held) for path, held in references.items()},
+                "references": {path: asdict(model) for path, model in references.items()},
                 "digest_of_config": digest_of_config(self.filled),
                 "word_coverage": word_coverage(self.experiment, model),
                 "tokenizer": run_tokenizer(self.filled),
@@ -172,7 +172,7 @@ class RunRecord:
     def _changed_content(
         self, digests: Mapping[str, Any], references: Mapping[str, RecordedModel]
     ) -> list[str]:
-        """List the digests that differ from those of the run that goes on."""
+        """List the digests that differ from those of the run to resume."""
         before = dict(self.run.read_digests())
         if not before:
             return []
@@ -318,7 +318,7 @@ def digest_of_config(filled: Mapping[str, Any]) -> str:
 
 def digests_of_data(files: Mapping[Path, Iterable[Path]]) -> dict[str, str]:
     """Return the SHA-256 of the files of each path, by its absolute form."""
-    return {str(path.absolute()): digest(held) for path, held in files.items()}
+    return {str(path.absolute()): digest(paths) for path, paths in files.items()}
 
 
 _log = logging.getLogger(__name__)
@@ -327,10 +327,10 @@ _log = logging.getLogger(__name__)
 def word_coverage(
     experiment: Experiment, model: Model[Any]
 ) -> dict[str, dict[str, dict[str, float]]]:
-    """Measure for each embedder with a file, and each data set, the share of words it knows.
+    """Measure the ratio of words with a vector, for each embedder with a file and each split.
 
     Returns:
-        by the embedder's name and the data set: `running_words`, the share of all words, and
+        by the embedder's name and the data set: `running_words`, the ratio of all words, and
         `distinct_words`. Empty where no embedder reads a file.
 
     Raises:

@@ -33,7 +33,7 @@ class Width:
     """The sizes of one component.
 
     Attributes:
-        name: where it stands in the model.
+        name: of the module in the model.
         kind: its class.
         input_dim: the width that it takes, if it says so.
         output_dim: the width that it gives.

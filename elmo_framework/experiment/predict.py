@@ -216,7 +216,9 @@ def prediction_format(task: HeadTask[Any, Any], name: str) -> PredictionFormat:
     """
     known: dict[str, PredictionFormat] = {"jsonl": partial(_json_lines, task), **task.formats}
     if name not in known:
-        raise RunError(f"{name!r} is no format for predictions of this run; {allowed(name, known)}")
+        raise RunError(
+            f"unknown format {name!r} for predictions of this run; {allowed(name, known)}"
+        )
     return known[name]
 
 

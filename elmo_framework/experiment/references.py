@@ -89,7 +89,7 @@ class ExternalModel:
         return replace(self, files={"options_file": files.options, "weight_file": files.weights})
 
     def is_present(self) -> bool:
-        """Tell whether something is at its paths; the name of a biLM is always known."""
+        """Return whether its paths exist; the name of a biLM always does."""
         return all(place.exists() for place in self.files.values() if isinstance(place, Path))
 
     def __str__(self) -> str:
@@ -103,7 +103,7 @@ def external_models(experiment: Lazy[Experiment]) -> list[ExternalModel]:
         if leaf.value is not None and _is_reference(leaf):
             path, _, key = leaf.path.rpartition(".")
             files.setdefault(path, {})[key] = leaf.value
-    return [ExternalModel(path, held) for path, held in files.items()]
+    return [ExternalModel(path, places) for path, places in files.items()]
 
 
 def describe_references(
@@ -114,7 +114,7 @@ def describe_references(
     Args:
         experiment: as given, with the paths that the user wrote.
         references: what the model has read, by its modules; other models are digested here.
-        run: the folder of the run.
+        run: the run directory.
 
     Raises:
         DataError: a biLM is not there any more.
@@ -151,7 +151,7 @@ def locate(
     expected = {model.path: expected_digest(run, model) for model in models}
     for place, digest in offered:
         if digest not in expected.values() and not _is_taken_on_trust(expected):
-            known = ", ".join(_short(held) for held in expected.values() if held) or "no biLM"
+            known = ", ".join(_short(sha256) for sha256 in expected.values() if sha256) or "no biLM"
             raise RunError(
                 f"--bilm {place}: this biLM (SHA-256 {_short(digest)}) is not the one that the "
                 f"run {run.path} was trained with ({known})"
@@ -173,8 +173,8 @@ def require_recorded(run: RunDirectory, experiment: Lazy[Experiment], model: Mod
     """
     references = model.references()
     recorded = run.read_digests().get("bilm", {})
-    for name, held in references.items():
-        _require_same(run, str(held.path), held.digest, recorded.get(name))
+    for name, files in references.items():
+        _require_same(run, str(files.path), files.digest, recorded.get(name))
     for external in external_models(experiment):
         if external.module not in references and (digest := expected_digest(run, external)):
             _require_same(run, str(external), external.digest(), digest)
@@ -231,7 +231,7 @@ def _located(
 
 
 def _is_taken_on_trust(expected: Mapping[str, str | None]) -> bool:
-    """Tell whether an old run has recorded nothing of its only biLM, one tuned with the task."""
+    """Return whether an old run has one biLM, tuned with the task, and no digest of it."""
     return list(expected.values()) == [None]
 
 
@@ -257,7 +257,7 @@ def _candidates(run: RunDirectory, model: ExternalModel) -> list[ExternalModel]:
 
 
 def _refusal(candidate: ExternalModel, digest: str | None, *, is_original: bool) -> str | None:
-    """Say why a model is not the one with a digest; at its original place that is checked later."""
+    """Return why a model is not the one with a digest; at its original place, checked later."""
     if not candidate.is_present():
         return "does not exist"
     if is_original:
@@ -291,7 +291,7 @@ def bilm_of(
 
     Args:
         run: a run with a configuration.
-        packages: plugins besides those that the run was trained with.
+        packages: plugins to import in addition to those of the run.
         bilms: where it is, if it was moved; which one is meant, if there are several.
 
     Raises:

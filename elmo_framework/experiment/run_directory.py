@@ -34,7 +34,7 @@ class RecordedPath:
     Attributes:
         given: as the user wrote it: a path, or the name of a biLM.
         absolute: its absolute path; None for a name.
-        relative: its path from the folder of the run; None for a name.
+        relative: its path from the run directory; None for a name.
     """
 
     given: str
@@ -69,7 +69,7 @@ class RunDirectory:
     | `weights.safetensors` | the best weights |
     | `metrics.jsonl` | a line for each evaluation |
     | `steps.jsonl` | a line for every twentieth update |
-    | `metrics.json` | the figures of the finished run |
+    | `metrics.json` | the metrics of the finished run |
     | `log/` | TensorBoard events |
     | `bilm/` | after pretraining: the biLM in the form that embedders read |
 
@@ -108,7 +108,7 @@ class RunDirectory:
         """
         run = cls.begun(path)
         if not (run.weights.is_file() or any(run.checkpoints.glob("step-*"))):
-            raise RunError(f"{path}: this run has no weights yet; go on with it by --recover")
+            raise RunError(f"{path}: this run has no weights yet; resume it with --recover")
         return run
 
     @contextmanager
@@ -143,14 +143,14 @@ class RunDirectory:
 
         Args:
             force: remove the run that is there.
-            recover: go on with the run that is there.
+            recover: continue the run that is there.
 
         Raises:
             RunError: a run with a checkpoint is there and neither was asked for, or something
                 that is no run.
         """
         # Hidden are the lock, and what a killed process was about to write.
-        present = [held for held in self.path.iterdir() if not held.name.startswith(".")]
+        present = [path for path in self.path.iterdir() if not path.name.startswith(".")]
         if present and not self.config.exists():
             raise RunError(
                 f"{self.path}: this folder is no run, it holds something else "
@@ -161,12 +161,12 @@ class RunDirectory:
             return
         if is_begun and not force:
             raise RunError(
-                f"{self.path}: the folder is not empty; pass --recover to go on with the run in "
-                "it, --force to remove it, or choose another --serialization-dir"
+                f"{self.path}: the folder is not empty; pass --recover to resume the run in it, "
+                "--force to remove it, or choose another --serialization-dir"
             )
         # The config goes last: while it is there, the folder is known for a run.
-        for held in sorted(present, key=lambda held: held == self.config):
-            rmtree(held) if held.is_dir() and not held.is_symlink() else held.unlink()
+        for path in sorted(present, key=lambda path: path == self.config):
+            rmtree(path) if path.is_dir() and not path.is_symlink() else path.unlink()
 
     def save_weights(self, weights: Mapping[str, Tensor]) -> None:
         """Write the best weights."""
@@ -230,7 +230,7 @@ class RunDirectory:
         """Read the filled configuration.
 
         Raises:
-            RunError: it is no JSON object.
+            RunError: it is not a JSON object.
         """
         return _read_object(self.config)
 
@@ -238,7 +238,7 @@ class RunDirectory:
         """Read the configuration as given, without defaults; empty when it was not written.
 
         Raises:
-            RunError: it is no JSON object.
+            RunError: it is not a JSON object.
         """
         return _read_object(self.given) if self.given.is_file() else {}
 
@@ -246,15 +246,15 @@ class RunDirectory:
         """Read where the run comes from; empty when nothing was recorded.
 
         Raises:
-            RunError: it is no JSON object.
+            RunError: it is not a JSON object.
         """
         return _read_object(self.metadata) if self.metadata.is_file() else {}
 
     def read_metrics(self) -> dict[str, Any]:
-        """Read the figures of the finished run; empty before it is finished.
+        """Read the metrics of the finished run; empty before it is finished.
 
         Raises:
-            RunError: it is no JSON object.
+            RunError: it is not a JSON object.
         """
         return _read_object(self.metrics) if self.metrics.is_file() else {}
 

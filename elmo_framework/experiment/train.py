@@ -154,7 +154,7 @@ def _load_initial_optimizer(
     is_loaded = load_initial_optimizer(init_from, best, trainer.optimizer, kind=kind)
     if trainer.group.is_first:
         state = "with the state of its optimizer" if is_loaded else "with a new optimizer"
-        console.info(f"training goes on from the weights of {init_from.path}, {state}")
+        console.info(f"training starts from the weights of {init_from.path}, {state}")
 
 
 def _evaluator(assembly: Assembly, split: Split) -> Evaluator | None:
@@ -227,9 +227,9 @@ def _metrics(model: Model[Any], result: TrainingResult) -> dict[str, Any]:
         "training_steps": progress.step,
         "training_duration": round(progress.seconds, 3),
         "training_end": result.reason,
-        "num_parameters": sum(held.numel() for held in model.parameters()),
+        "num_parameters": sum(parameter.numel() for parameter in model.parameters()),
         "num_trainable_parameters": sum(
-            held.numel() for held in model.parameters() if held.requires_grad
+            parameter.numel() for parameter in model.parameters() if parameter.requires_grad
         ),
         **{f"best_validation_{name}": v for name, v in (progress.best_scores or {}).items()},
         **{f"validation_{name}": v for name, v in (progress.last_scores or {}).items()},

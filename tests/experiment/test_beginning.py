@@ -1,4 +1,4 @@
-"""A training goes on from an earlier run, or from a biLM in its files."""
+"""Training starts from an earlier run, or from the files of a biLM."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def test_a_run_goes_on_from_the_best_of_another(
     assert optimizer_steps(tmp_path / "run") == {best(bilm, "step") + end["step"]}
     kept, taken = (run / "bilm/vocabulary.txt" for run in (bilm, tmp_path / "run"))
     assert taken.read_text() == kept.read_text()
-    expected = f"training goes on from the weights of {bilm}, with the state of its optimizer\n"
+    expected = f"training starts from the weights of {bilm}, with the state of its optimizer\n"
     assert expected in capsys.readouterr().err
     assert train(PRETRAIN, tmp_path / "run", going_on(bilm), "--recover") == 0
     assert evaluations(tmp_path / "run")[-1] == end

@@ -386,7 +386,7 @@ def test_a_run_without_a_checkpoint_says_how_to_go_on(
     (run / "weights.safetensors").unlink()
     shutil.rmtree(run / "checkpoints")
     assert main(["evaluate", str(run), str(DATA / "valid.txt")]) == 2
-    assert message_of(capsys) == f"{run}: this run has no weights yet; go on with it by --recover"
+    assert message_of(capsys) == f"{run}: this run has no weights yet; resume it with --recover"
 
 
 def test_an_allennlp_config_gets_one_message(

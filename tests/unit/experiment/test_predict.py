@@ -134,7 +134,7 @@ def test_another_name_is_refused_with_those_that_the_task_has():
         prediction_format(TaggingTask(), "conl")
 
     assert str(raised.value) == (
-        "'conl' is no format for predictions of this run; "
+        "unknown format 'conl' for predictions of this run; "
         "choose from conll, jsonl. Did you mean 'conll'?"
     )
 
