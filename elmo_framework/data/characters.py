@@ -1,4 +1,4 @@
-"""From words to the ids of their bytes, as a character-based biLM reads them."""
+"""Convert words to byte ids, as character-based biLMs require."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ from numpy.typing import NDArray
 from elmo_framework.data.text import Indexer
 
 BEGIN_SENTENCE, END_SENTENCE = "<S>", "</S>"
-"""The words that stand for the boundaries of a sentence, wherever they occur."""
+"""The words that mark the boundaries of a sentence, wherever they occur."""
 
 PADDING_ID = 0
-"""Fills the whole row of a word that is not there; byte b has the id b + 1."""
+"""Fills the row of a padding word; byte b has the id b + 1."""
 
 BEGIN_SENTENCE_ID, END_SENTENCE_ID, BEGIN_WORD_ID, END_WORD_ID, IN_WORD_PADDING_ID = range(257, 262)
 
 NUM_CHARACTERS = 262
-"""The ids are 0 to 261; those of real words begin at 1."""
+"""The ids are 0 to 261; those of words start at 1."""
 
 _ID_TYPE = np.uint16
 _NUM_CACHED_ROWS = 1 << 17
@@ -32,9 +32,9 @@ _BOUNDARIES = {BEGIN_SENTENCE: BEGIN_SENTENCE_ID, END_SENTENCE: END_SENTENCE_ID}
 @final
 @dataclass(frozen=True)
 class ElmoCharacterIndexer(Indexer):
-    """Gives each word a row of ids: a begin mark, its UTF-8 bytes, an end mark, padding.
+    """Converts each word to a row of ids: a begin mark, its UTF-8 bytes, an end mark, padding.
 
-    A word of more than `max_characters - 2` bytes is cut; the end mark is always there.
+    A word of more than `max_characters - 2` bytes is truncated, but keeps the end mark.
 
     Attributes:
         max_characters: the length of a row.
@@ -51,7 +51,7 @@ class ElmoCharacterIndexer(Indexer):
 
     @property
     def key(self) -> str:
-        """The name under which `TextBatch.ids` holds the rows."""
+        """The key of the rows in `TextBatch.ids`."""
         return f"elmo_characters_{self.max_characters}"
 
     def ids(self, words: Sequence[str]) -> NDArray[np.int64]:
@@ -61,7 +61,7 @@ class ElmoCharacterIndexer(Indexer):
 
 
 def character_row(word: str, max_characters: int = 50) -> NDArray[np.int64]:
-    """Return the row of one word; `<S>` and `</S>` have the rows of the sentence's boundaries."""
+    """Return the row of one word; `<S>` and `</S>` are the boundaries of a sentence."""
     return np.frombuffer(_row(word, max_characters), _ID_TYPE).astype(np.int64)
 
 
@@ -89,23 +89,23 @@ NUM_BYTE_IDS = 259
 
 @dataclass(frozen=True, slots=True)
 class ByteIndexer(Indexer):
-    """Turns each word into its UTF-8 bytes, each plus 1, between two marks.
+    """Converts each word to its UTF-8 bytes, each plus 1, between two marks.
 
     Attributes:
-        max_characters: how many ids a word has at most; longer ones lose their last bytes.
+        max_characters: maximum number of ids of a word; longer ones are truncated.
     """
 
     max_characters: int
 
     @property
     def key(self) -> str:
-        """The name of the ids, the same for the same limit."""
+        """The key of the ids in `TextBatch.ids`."""
         return f"bytes:max_characters={self.max_characters}"
 
     def ids(self, words: Sequence[str]) -> Int64[np.ndarray, "tokens characters"]:
         """Return the ids, as wide as the longest word."""
-        kept = self.max_characters - 2
-        spelled = [word.encode(errors="ignore")[:kept] for word in words]
+        max_bytes = self.max_characters - 2
+        spelled = [word.encode(errors="ignore")[:max_bytes] for word in words]
         rows = np.zeros((len(words), 2 + max(map(len, spelled), default=0)), dtype=np.int64)
         for row, spelling in zip(rows, spelled, strict=True):
             row[: len(spelling) + 2] = [_BEGIN, *(byte + 1 for byte in spelling), _END]

@@ -1,4 +1,4 @@
-"""Text with brackets and colours for a reader at a terminal."""
+"""Highlight labelled spans of a text with colours for the terminal."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ COLOURS = ("red", "green", "yellow", "blue", "magenta", "cyan")
 
 
 def colour_of(label: str) -> str:
-    """Return a colour that is the same for a label everywhere."""
+    """Return a colour that depends on the label only."""
     return COLOURS[crc32(label.encode()) % len(COLOURS)]
 
 
@@ -20,18 +20,17 @@ def bracketed(
     spans: Iterable[tuple[int, int, str]],
     piece: Callable[[str, str], Text],
 ) -> Text:
-    """Return a text in which some pieces are written in another way.
+    """Format the spans of a text with `piece`.
 
     Args:
         words: of the text.
-        spans: where each piece begins, before which word it ends, and its label; in order, and
-            none within another.
-        piece: how the words of a piece are written, and its label.
+        spans: start, end (exclusive) and label; in order, without overlap.
+        piece: formats the words of a span with its label.
     """
     parts: list[Text] = []
-    place = 0
+    previous_end = 0
     for start, end, label in spans:
-        parts += map(Text, words[place:start])
+        parts += map(Text, words[previous_end:start])
         parts.append(piece(" ".join(words[start:end]), label))
-        place = end
-    return Text(" ").join([*parts, *map(Text, words[place:])])
+        previous_end = end
+    return Text(" ").join([*parts, *map(Text, words[previous_end:])])

@@ -1,4 +1,4 @@
-"""Inputs to predict for: examples without labels, and the JSON objects that they are made of."""
+"""Prediction inputs: examples without labels, and the JSON objects they are made from."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ class PredictionInput(Generic[ExampleT]):
     """One input to predict for.
 
     Attributes:
-        example: without labels, whether the input has them or not.
-        fields: what else the input holds, as JSON values by name (an id, the gold label, other
-            columns); copied to the output.
+        example: without labels, even if the input has them.
+        fields: the other JSON values of the input by name (an id, the gold label, other columns);
+            copied to the output.
     """
 
     example: ExampleT
@@ -31,8 +31,8 @@ class PredictionInput(Generic[ExampleT]):
     def output(self, prediction: Mapping[str, Any]) -> dict[str, Any]:
         """Return the fields and the prediction as one JSON object.
 
-        A field with the name of a value that is predicted is called `input_NAME`: the gold label of
-        a file is `input_label` next to the predicted `label`.
+        A field with the name of a predicted value is renamed to `input_NAME`: the gold label of a
+        file is `input_label` next to the predicted `label`.
         """
         output = {name: value for name, value in self.fields.items() if name not in prediction}
         output |= prediction
@@ -45,41 +45,37 @@ class PredictionInput(Generic[ExampleT]):
 
 
 def other_fields(values: Mapping[str, Any], used: Sequence[str]) -> dict[str, Any]:
-    """Return the values whose names are not among those that an example is made of."""
+    """Return the values whose names are not in `used`."""
     return {name: value for name, value in values.items() if name not in used}
 
 
 def require_object(inputs: Mapping[str, Any], keys: Sequence[str]) -> None:
-    """Refuse a plain sentence, where several texts are needed.
-
-    Raises:
-        DataError: it is one.
-    """
+    """Raise DataError for a plain sentence if an example needs several texts."""
     if set(inputs) == {"sentence"}:
-        needed = json.dumps(dict.fromkeys(keys, "..."))
-        raise DataError(f"a plain sentence is not enough; give {needed}")
+        template = json.dumps(dict.fromkeys(keys, "..."))
+        raise DataError(f"a plain sentence is not enough; pass {template}")
 
 
 def only_key(inputs: Mapping[str, Any], keys: Sequence[str]) -> str:
-    """Return the one of some keys that an object has.
+    """Return the only one of `keys` that an object has.
 
     Raises:
         DataError: it has none of them, or several.
     """
-    given = [key for key in keys if key in inputs]
-    if len(given) != 1:
-        found = ", ".join(map(repr, given or inputs)) or "none"
+    present = [key for key in keys if key in inputs]
+    if len(present) != 1:
+        names = ", ".join(map(repr, present or inputs)) or "none"
         similar = (key for key in inputs if get_close_matches(key, keys))
-        known = allowed(next(similar, ""), keys)
-        raise DataError(f"expected one key that holds a text, found {found}; {known}")
-    return given[0]
+        choices = allowed(next(similar, ""), keys)
+        raise DataError(f"expected one key with a text, found {names}; {choices}")
+    return present[0]
 
 
 def given_words(inputs: Mapping[str, Any], key: str, tokenizer: Tokenizer) -> tuple[str, ...]:
-    """Return the words of a value: raw text, or a list of words as they are.
+    """Return the words of a value: a raw text to tokenize, or a list of words.
 
     Raises:
-        DataError: the object has no such key, or it holds something else.
+        DataError: the key is missing, or its value is neither.
     """
     value = value_of(inputs, key)
     if isinstance(value, str):

@@ -1,4 +1,4 @@
-"""The family of dataset readers."""
+"""Dataset readers: base classes."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ ExampleT = TypeVar("ExampleT")
 
 
 class DatasetReader(Registrable, ABC, Generic[ExampleT]):
-    """Reads the examples of one task from a file or a folder: no tensors, no vocabulary.
+    """Reads the examples of one task from a file or a folder, without tensors or vocabularies.
 
     Attributes:
-        example_type: the dataclass that `read` yields; a model's task must take the same.
-        tokenizer: how raw text becomes words; None where files hold words already.
-        formats: of the files that it reads; any unless a reader says otherwise.
+        example_type: the dataclass that `read` yields, and that the task of the model requires.
+        tokenizer: splits raw text into words; None if files are tokenized.
+        formats: of the files that it reads; all by default.
     """
 
     example_type: ClassVar[type]
@@ -33,19 +33,19 @@ class DatasetReader(Registrable, ABC, Generic[ExampleT]):
 
     @abstractmethod
     def read(self, path: Path) -> Iterable[ExampleT]:
-        """Return the examples of `path`; what is long is read as they are asked for.
+        """Return the examples of `path`, read lazily if they are many.
 
         Raises:
-            DataError: the data is not in this format; says the file and the line.
+            DataError: the data is not in this format; with file and line.
         """
 
     def read_inputs(self, path: Path) -> Iterable[PredictionInput[ExampleT]]:
-        """Return what is to be predicted for: every example of `path`, without its labels.
+        """Return the examples of `path` without labels, as prediction inputs.
 
-        Labels may be missing, and may be any. By default what `read` returns.
+        The labels in the data may be missing or invalid. By default, use the examples of `read`.
 
         Raises:
-            DataError: the data is not in this format; says the file and the line.
+            DataError: the data is not in this format; with file and line.
         """
         return (PredictionInput(example, {}) for example in self.read(path))
 
@@ -58,12 +58,12 @@ class DatasetReader(Registrable, ABC, Generic[ExampleT]):
         return data_files(path)
 
     def recognizes(self, sample: FileSample) -> bool:
-        """Tell from the beginning of a file whether this reader is meant to read it."""
+        """Return whether the first lines of a file look like the format of this reader."""
         return not sample.formats().isdisjoint(self.formats)
 
 
 def readers_of(example_type: type) -> dict[str, type[DatasetReader[Any]]]:
-    """Return the readers whose examples are of a type, by their registered names."""
+    """Return the readers of an example type by registered name."""
     return {
         name: member
         for name, member in members(DatasetReader).items()
@@ -72,16 +72,16 @@ def readers_of(example_type: type) -> dict[str, type[DatasetReader[Any]]]:
 
 
 class FileReader(DatasetReader[ExampleT]):
-    """Reads one file after the other, until there are as many examples as are asked for.
+    """Reads the files of a data path in order.
 
     Attributes:
-        all_left_out: what is said of data all of which the reader leaves out.
+        all_left_out: the message if the reader skips all examples of the data.
 
     Args:
-        max_instances: how many examples are read, over all files; null for all.
+        max_instances: maximum number of examples over all files; null for all.
     """
 
-    all_left_out: ClassVar[str] = "all that stands here is left out by the reader"
+    all_left_out: ClassVar[str] = "the reader skips all examples of this data"
 
     def __init__(self, max_instances: Count | None = None) -> None:
         self.max_instances = max_instances
@@ -90,26 +90,25 @@ class FileReader(DatasetReader[ExampleT]):
         """Yield the examples of a file, or of the files of a folder or a pattern.
 
         Raises:
-            DataError: a file is not in this format, or holds nothing, or all that the files hold is
-                left out.
+            DataError: a file is not in this format or empty, or all examples are skipped.
         """
         files = (self.examples(file) for file in self.files(path))
         examples = islice(chain.from_iterable(files), self.max_instances)
         return require_nonempty(examples, self.all_left_out, path)
 
     def read_inputs(self, path: Path) -> Iterator[PredictionInput[ExampleT]]:
-        """Yield what is to be predicted for, in the files that `read` would read.
+        """Yield prediction inputs from the files that `read` would read.
 
-        Nothing is left out, whatever the reader leaves out of the data for training.
+        Examples that the reader skips in training are included.
 
         Raises:
-            DataError: a file is not in this format, or holds nothing.
+            DataError: a file is not in this format, or empty.
         """
         inputs = chain.from_iterable(self.inputs(file) for file in self.files(path))
         return require_nonempty(inputs, NO_EXAMPLE, path)
 
     def inputs(self, file: Path) -> Iterator[PredictionInput[ExampleT]]:
-        """Yield what is to be predicted for in one file; the examples as they are by default.
+        """Yield the prediction inputs of one file; by default its examples.
 
         Raises:
             DataError: the file is not in this format.
@@ -118,8 +117,8 @@ class FileReader(DatasetReader[ExampleT]):
 
     @abstractmethod
     def examples(self, file: Path) -> Iterator[ExampleT]:
-        """Yield the examples of one file: none where the reader leaves out all that it holds.
+        """Yield the examples of one file; none if the reader skips all of them.
 
         Raises:
-            DataError: the file is not in this format, or holds nothing.
+            DataError: the file is not in this format, or empty.
         """

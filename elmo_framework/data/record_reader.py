@@ -1,4 +1,4 @@
-"""Readers whose examples are records: JSON objects, or the rows of a table."""
+"""Base class of readers for records: JSON objects, or the rows of a table."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ ExampleT = TypeVar("ExampleT")
 
 
 class RecordReader(FileReader[ExampleT]):
-    """Makes an example of each record.
+    """Converts each record to an example.
 
     Attributes:
-        input_type: of the values under `input_keys`.
+        input_type: the type of the values of `input_keys`.
     """
 
     input_type: ClassVar[type] = str
@@ -26,27 +26,27 @@ class RecordReader(FileReader[ExampleT]):
     @property
     @abstractmethod
     def input_keys(self) -> Sequence[str]:
-        """The names of the values that every example without labels is made of."""
+        """The keys that an example without labels requires."""
 
     @property
     def other_keys(self) -> Sequence[str]:
-        """The names of values that it is made of, too, where a record has them; none by default."""
+        """The optional keys of an example without labels; none by default."""
         return ()
 
     @abstractmethod
     def unlabeled(self, record: Record) -> ExampleT:
-        """Make an example without labels.
+        """Convert a record to an example without labels.
 
         Raises:
-            DataError: a value is missing, or is something else.
+            DataError: a value is missing or has another type.
         """
 
     def takes(self, values: Mapping[str, Any]) -> bool:
-        """Tell whether an example can be made of some values."""
+        """Return whether values are sufficient for an example."""
         return all(isinstance(values.get(key), self.input_type) for key in self.input_keys)
 
     def input(self, record: Record) -> PredictionInput[ExampleT]:
-        """Make an example without labels, next to all that the record holds besides.
+        """Convert a record to an example without labels and the other fields.
 
         Raises:
             DataError: as `unlabeled`.
@@ -58,10 +58,10 @@ class RecordReader(FileReader[ExampleT]):
         """Yield the records of a file.
 
         Raises:
-            DataError: a line is no record, or there is none.
+            DataError: a line is not a record, or the file is empty.
         """
         return read_records(file)
 
     def inputs(self, file: Path) -> Iterator[PredictionInput[ExampleT]]:
-        """Yield what is to be predicted for: every record of a file."""
+        """Yield a prediction input for every record of a file."""
         return map(self.input, self.records(file))

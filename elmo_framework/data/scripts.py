@@ -1,4 +1,4 @@
-"""A warning for text in a script that a biLM was not trained on."""
+"""Warn about text in a script that a biLM was not trained on."""
 
 from __future__ import annotations
 
@@ -13,28 +13,28 @@ from typing import final
 
 _log = logging.getLogger(__name__)
 
-_MIN_SHARE = 0.05
-"""Of the letters of a vocabulary: a script with fewer is not one that the biLM was trained on."""
+_MIN_RATIO = 0.05
+"""Scripts with a lower ratio of the letters of a vocabulary do not count as trained on."""
 
 _MIN_LETTERS, _MAX_LETTERS = 50, 20_000
-"""How many letters are counted before the first warning, and after how many none will come."""
+"""Number of letters before a warning, and after which checking stops."""
 
 _NUM_WORDS = 50_000
 
 
 @final
 class ScriptCheck:
-    """Warns once if most letters of what a biLM reads are in scripts that it does not know.
+    """Warns once if most letters of the input of a biLM are in scripts unknown to it.
 
     Args:
-        known: the scripts that the biLM was trained on.
+        trained_scripts: the scripts that the biLM was trained on.
         name: of the biLM, for the message.
     """
 
-    def __init__(self, known: frozenset[str], name: str) -> None:
-        self._known, self._name = known, name
+    def __init__(self, trained_scripts: frozenset[str], name: str) -> None:
+        self._trained_scripts, self._name = trained_scripts, name
         self._counts: Counter[str] = Counter()
-        self._is_done = not known
+        self._is_done = not trained_scripts
 
     def read(self, sentences: Iterable[Sequence[str]]) -> None:
         """Count the letters of sentences."""
@@ -42,7 +42,9 @@ class ScriptCheck:
             return
         self._counts.update(letters_by_script(word for words in sentences for word in words))
         total = self._counts.total()
-        unknown = Counter({name: n for name, n in self._counts.items() if name not in self._known})
+        unknown = Counter(
+            {name: n for name, n in self._counts.items() if name not in self._trained_scripts}
+        )
         self._is_done = total >= _MAX_LETTERS
         if total >= _MIN_LETTERS and 2 * unknown.total() > total:
             self._is_done = True
@@ -50,28 +52,26 @@ class ScriptCheck:
             _log.warning(
                 "%.0f %% of the letters are not %s, which the biLM %s was trained on, most of them "
                 "%s: its vectors for such words mean little; use a biLM of that language",
-                *(100 * unknown.total() / total, " or ".join(sorted(self._known)), self._name),
+                100 * unknown.total() / total,
+                " or ".join(sorted(self._trained_scripts)),
+                self._name,
                 script,
             )
 
 
 def vocabulary_scripts(path: Path) -> frozenset[str]:
-    """Return the scripts of a vocabulary file; none where it cannot be read.
-
-    Args:
-        path: a word a line.
-    """
+    """Return the scripts of a vocabulary file with one word per line; none if it is unreadable."""
     try:
         with path.open(encoding="utf-8") as file:
             counts = letters_by_script(line.strip() for line in islice(file, _NUM_WORDS))
     except (OSError, UnicodeDecodeError):
         return frozenset()
-    least = _MIN_SHARE * counts.total()
-    return frozenset(script for script, count in counts.items() if count >= least)
+    min_count = _MIN_RATIO * counts.total()
+    return frozenset(script for script, count in counts.items() if count >= min_count)
 
 
 def letters_by_script(words: Iterable[str]) -> Counter[str]:
-    """Count letters by the first word of their Unicode names, as `Latin` or `Cyrillic`."""
+    """Count letters by the first word of their Unicode names, such as `Latin` or `Cyrillic`."""
     counts: Counter[str] = Counter()
     for letter, count in Counter(letter for word in words for letter in word).items():
         if script := _script(letter):

@@ -1,9 +1,9 @@
-"""Spans written as tags, one a word: IOB1, BIO (also called IOB2), BIOUL and BIOES.
+"""Tagging schemes for spans: IOB1, BIO (also called IOB2), BIOUL and BIOES.
 
 In every scheme `O` is outside, and a tag with a label is a prefix, a hyphen and the label:
 
 * IOB1: `I` is inside; `B` begins a span directly after another one with the same label.
-* BIO: `B` begins every span, `I` goes on.
+* BIO: `B` begins every span, `I` continues it.
 * BIOUL: as BIO, but `L` is the last word of a span, and `U` a span of one word.
 * BIOES (also called IOBES): as BIOUL, with `E` for `L` and `S` for `U`.
 """
@@ -22,16 +22,16 @@ Scheme: TypeAlias = Literal["IOB1", "BIO", "BIOUL", "BIOES"]
 
 _PREFIXES: dict[Scheme, str] = {"IOB1": "OIB", "BIO": "OBI", "BIOUL": "OBIUL", "BIOES": "OBISE"}
 _ENDS: dict[Scheme, tuple[str, str]] = {"BIOUL": ("U", "L"), "BIOES": ("S", "E")}
-"""What the schemes that mark ends have for a span of one word, and for the last word of others."""
+"""In schemes that mark ends, the prefixes of a one-word span and of the last word of others."""
 
 _FIRST: dict[Scheme, str] = {"IOB1": "I", "BIO": "B", "BIOUL": "BU", "BIOES": "BS"}
-"""How a span begins that does not follow another one with its label."""
+"""The prefixes that begin a span which does not follow another one with the same label."""
 
 _TAG = re.compile("([BIULSE])-(.+)", re.DOTALL)
 
 
 class LabeledSpan(NamedTuple):
-    """Words that belong together: from `start` to before `end`."""
+    """The words from `start` to `end` (exclusive)."""
 
     start: int
     end: int
@@ -39,7 +39,7 @@ class LabeledSpan(NamedTuple):
 
 
 class Tag(NamedTuple):
-    """A tag in its two parts; the label of `O` is empty."""
+    """A parsed tag; the label of `O` is empty."""
 
     prefix: str
     label: str
@@ -49,12 +49,12 @@ _OUTSIDE = Tag("O", "")
 
 
 class AllowedTransitions(NamedTuple):
-    """Which tags may stand where.
+    """Valid tag sequences of a scheme.
 
     Attributes:
-        start: true for a tag that may come first.
-        inner: true where the tag of the row may be followed by the tag of the column.
-        end: true for a tag that may come last.
+        start: true for a tag that may be the first.
+        inner: true if the tag of the column may follow the tag of the row.
+        end: true for a tag that may be the last.
     """
 
     start: Bool[np.ndarray, " tags"]
@@ -63,77 +63,76 @@ class AllowedTransitions(NamedTuple):
 
 
 def parse_tag(tag: str) -> Tag:
-    """Take a tag apart.
+    """Parse a tag.
 
     Raises:
-        ValueError: it is a tag of no scheme.
+        ValueError: it does not belong to any scheme.
     """
     if tag == "O":
         return _OUTSIDE
     match = _TAG.fullmatch(tag)
     if match is None:
         allowed = "O, or one of B, I, L, U, E and S with a hyphen and a label, as B-PER"
-        raise ValueError(f"{tag!r} is no tag of a span; allowed: {allowed}")
+        raise ValueError(f"{tag!r} is not a span tag; allowed: {allowed}")
     return Tag(match[1], match[2])
 
 
 def spans(tags: Sequence[str]) -> list[LabeledSpan]:
-    """Return the spans that tags of any scheme stand for, in order.
+    """Return the spans of tags in any scheme, in order.
 
-    Sequences that break the rules of their scheme are read as the CoNLL scorer reads them: a
-    span begins wherever the label changes, ends before whatever cannot go on with it, and
-    what is no tag of a span is outside.
+    Invalid sequences are read as the CoNLL scorer reads them: a span begins wherever the label
+    changes, ends before a tag that cannot continue it, and an invalid tag is outside.
     """
-    found: list[LabeledSpan] = []
+    labeled: list[LabeledSpan] = []
     start, previous = 0, _OUTSIDE
     for position, tag in enumerate([*map(_tag_or_outside, tags), _OUTSIDE]):
         is_new = _begins(tag, previous)
         if previous != _OUTSIDE and (is_new or tag == _OUTSIDE):
-            found.append(LabeledSpan(start, position, previous.label))
+            labeled.append(LabeledSpan(start, position, previous.label))
         if is_new:
             start = position
         previous = tag
-    return found
+    return labeled
 
 
 def span_objects(tags: Sequence[str], words: Sequence[str]) -> list[dict[str, Any]]:
-    """Return the spans that tags stand for as JSON objects, each with its `text`."""
+    """Return the spans of tags as JSON objects with their `text`."""
     return [
         {**span._asdict(), "text": " ".join(words[span.start : span.end])} for span in spans(tags)
     ]
 
 
 def convert(tags: Sequence[str], scheme: Scheme) -> list[str]:
-    """Write tags of any scheme in another one.
+    """Convert tags of any scheme to another one.
 
     Raises:
-        ValueError: one of them is a tag of no scheme.
+        ValueError: a tag does not belong to any scheme.
     """
     for tag in tags:
         parse_tag(tag)
-    written = ["O"] * len(tags)
+    converted = ["O"] * len(tags)
     previous: LabeledSpan | None = None
     for span in spans(tags):
         is_adjoining = previous is not None and previous[1:] == (span.start, span.label)
         prefixes = _prefixes(span.end - span.start, scheme, is_adjoining=is_adjoining)
-        written[span.start : span.end] = [f"{prefix}-{span.label}" for prefix in prefixes]
+        converted[span.start : span.end] = [f"{prefix}-{span.label}" for prefix in prefixes]
         previous = span
-    return written
+    return converted
 
 
 def conlleval_tags(tags: Sequence[str]) -> list[str]:
-    """Return tags as the scorer of CoNLL-2000 to 2003 reads them.
+    """Return tags for the scorer of CoNLL-2000 to 2003.
 
-    Tags of BIOUL and BIOES, which it does not know, are written in BIO; others stay as they are,
-    broken sequences included.
+    Tags of BIOUL and BIOES, which it does not support, are converted to BIO; others, including
+    invalid sequences, are unchanged.
     """
     return convert(tags, "BIO") if scheme_of(tags, {}) in _ENDS else list(tags)
 
 
 def beginnings(tags: Iterable[str]) -> Iterator[str]:
-    """Yield the tags that begin a span which does not follow another one with its label.
+    """Yield the tags that begin a span which does not follow another one with the same label.
 
-    Such a span begins with `I` in IOB1 and with `B` in BIO, which their sets of tags do not tell.
+    They distinguish IOB1 (`I`) from BIO (`B`), which have the same set of tags.
     """
     previous = _OUTSIDE
     for tag in tags:
@@ -144,12 +143,12 @@ def beginnings(tags: Iterable[str]) -> Iterator[str]:
 
 
 def scheme_of(tags: Iterable[str], begun: Mapping[str, int]) -> Scheme | None:
-    """Tell the scheme of a set of tags; None when they are of none.
+    """Return the scheme of tags, or None if they belong to no scheme.
 
     Args:
         tags: each once or more.
-        begun: how often each of them is one of the `beginnings`; IOB1 is told from BIO by what
-            most of them are, so that a mistyped tag is outnumbered.
+        begun: the counts of their `beginnings`; the majority distinguishes IOB1 from BIO, so that
+            a mistyped tag does not matter.
     """
     try:
         prefixes = {parse_tag(tag).prefix for tag in tags}
@@ -165,31 +164,31 @@ def scheme_of(tags: Iterable[str], begun: Mapping[str, int]) -> Scheme | None:
 
 
 def strays(begun: Mapping[str, int], scheme: Scheme) -> list[str]:
-    """Return those of the `beginnings` that a scheme does not have there, in order."""
+    """Return the `beginnings` that are invalid in a scheme, sorted."""
     return sorted(tag for tag in begun if parse_tag(tag).prefix not in _FIRST[scheme])
 
 
 def all_tags(tags: Iterable[str], scheme: Scheme) -> set[str]:
-    """Return every tag that a scheme has for the labels of some tags."""
+    """Return all tags of a scheme for the labels of `tags`."""
     labels = {parse_tag(tag).label for tag in tags} - {""}
     prefixes = _PREFIXES[scheme].replace("O", "")
     return {"O", *(f"{prefix}-{label}" for prefix in prefixes for label in labels)}
 
 
 def allowed_transitions(tags: Sequence[str], scheme: Scheme) -> AllowedTransitions:
-    """Return which of the tags may follow which in a sentence of a scheme.
+    """Return the valid transitions between tags in a scheme.
 
     Raises:
-        ValueError: one of them is no tag of the scheme.
+        ValueError: a tag does not belong to the scheme.
     """
     parsed = [parse_tag(tag) for tag in tags]
     for tag in parsed:
         if tag.prefix not in _PREFIXES[scheme]:
             raise ValueError(
-                f"{'-'.join(tag)!r} is no tag of the scheme {scheme}; "
+                f"{'-'.join(tag)!r} is not a tag of the scheme {scheme}; "
                 f"allowed prefixes: {', '.join(_PREFIXES[scheme])}"
             )
-    # What may come first may follow O, and what may come last may be followed by O.
+    # A tag may be the first if it may follow O, and the last if O may follow it.
     bounded = [_OUTSIDE, *parsed]
     table = np.array(
         [[_may_follow(tag, previous, scheme) for tag in bounded] for previous in bounded]
@@ -203,7 +202,7 @@ def _tag_or_outside(tag: str) -> Tag:
 
 
 def _begins(tag: Tag, previous: Tag) -> bool:
-    """Tell whether a span begins, by the rules of conlleval, with U as S and L as E."""
+    """Return whether a span begins, by the rules of conlleval, with U as S and L as E."""
     if tag == _OUTSIDE:
         return False
     return tag.prefix in "BUS" or previous.prefix in "OULSE" or tag.label != previous.label

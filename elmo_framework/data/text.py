@@ -1,4 +1,4 @@
-"""A batch of sentences, and what turns their words into ids."""
+"""Batches of sentences, and indexers that convert words to ids."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ class TextBatch:
 
     Attributes:
         words: the words of each sentence, without padding.
-        mask: true where a word stands.
-        ids: what the embedders of the model asked for, by `Indexer.key`: "batch tokens" or
+        mask: true for words, false for padding.
+        ids: the results of indexers by `Indexer.key`: "batch tokens" or
             "batch tokens characters"; 0 is padding.
     """
 
@@ -35,15 +35,15 @@ class TextBatch:
 
 
 class Indexer(ABC):
-    """Turns the words of one sentence into ids; picklable.
+    """Converts the words of a sentence to ids; picklable.
 
-    Two indexers with the same `key` give the same ids, so that embedders can share them.
+    Indexers with the same `key` return the same ids, so that embedders can share them.
     """
 
     @property
     @abstractmethod
     def key(self) -> str:
-        """The name under which `TextBatch.ids` holds the result."""
+        """The key of the result in `TextBatch.ids`."""
 
     @abstractmethod
     def ids(self, words: Sequence[str]) -> NDArray[np.int64]:
@@ -51,7 +51,7 @@ class Indexer(ABC):
 
 
 def collate_text(sentences: Sequence[Sequence[str]], indexers: Iterable[Indexer] = ()) -> TextBatch:
-    """Make a batch of sentences; every row is as long as the longest, and at least one word."""
+    """Batch sentences, padded to the longest, and to at least one word."""
     lengths = torch.tensor([len(words) for words in sentences], dtype=torch.long)
     num_tokens = max(1, int(lengths.max()) if len(sentences) else 1)
     return TextBatch(

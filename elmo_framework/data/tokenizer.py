@@ -1,4 +1,4 @@
-"""The family of tokenizers: raw text to sentences to words."""
+"""Tokenizers: split raw text into sentences and words."""
 
 from __future__ import annotations
 
@@ -26,10 +26,10 @@ class Tokenizer(Registrable, ABC):
         """Return the words of a sentence, in order."""
 
     def offsets(self, text: str) -> list[tuple[int, int]]:
-        """Return the characters where each word begins and before which it ends.
+        """Return the start and end (exclusive) of each word in characters.
 
         Raises:
-            DataError: a word does not stand in the text as the tokenizer gives it.
+            DataError: the tokenizer returned a word that is not in the text.
         """
         offsets = []
         end = 0
@@ -45,24 +45,24 @@ class Tokenizer(Registrable, ABC):
 @final
 @Tokenizer.register("whitespace")
 class WhitespaceTokenizer(Tokenizer):
-    """One sentence a line, words between spaces: for text that is tokenized already."""
+    """One sentence per line, words separated by spaces: for tokenized text."""
 
     def sentences(self, text: str) -> list[str]:
-        """Return the lines that hold a word."""
+        """Return the lines that are not blank."""
         return [line for line in text.splitlines() if line.split()]
 
     def words(self, sentence: str) -> list[str]:
-        """Return what stands between spaces."""
+        """Split at spaces."""
         return sentence.split()
 
 
 @final
 @Tokenizer.register("characters")
 class CharacterTokenizer(Tokenizer):
-    """One sentence a line, each character a word: for text without spaces between words."""
+    """One sentence per line, each character a word: for text without spaces between words."""
 
     def sentences(self, text: str) -> list[str]:
-        """Return the lines that hold a character."""
+        """Return the lines that are not blank."""
         return [line for line in text.splitlines() if line.split()]
 
     def words(self, sentence: str) -> list[str]:
@@ -73,18 +73,17 @@ class CharacterTokenizer(Tokenizer):
 @final
 @Tokenizer.register("spacy")
 class SpacyTokenizer(Tokenizer):
-    """The rules of spaCy for a language; needs none of its trained models.
+    """The rules of spaCy for a language, without a trained model.
 
     Args:
-        language: the code of a language that spaCy knows, as `en` or `de`; `xx` for rules that
-            fit most.
+        language: the code of a spaCy language such as `en` or `de`; `xx` for general rules.
     """
 
     def __init__(self, language: str = "en") -> None:
         self._pipeline = _pipeline(language)
 
     def sentences(self, text: str) -> list[str]:
-        """Return what ends with a full stop, a question mark or the like."""
+        """Split after full stops, question marks and the like."""
         sentences = (sentence.text.strip() for sentence in self._pipeline(text).sents)
         return [sentence for sentence in sentences if sentence]
 
@@ -92,27 +91,27 @@ class SpacyTokenizer(Tokenizer):
         """Return the words and the punctuation marks.
 
         Raises:
-            DataError: the text holds half a pair of what means one character together.
+            DataError: the text has a lone surrogate.
         """
         try:
             tokens = self._pipeline.tokenizer(sentence)
         except UnicodeEncodeError as error:
             half = error.object[error.start]
-            raise DataError(f"half a character, {half!r}, stands in {shown(sentence)}") from error
-        # spaCy makes a string anew for each word; millions of pairs of sentences hold few.
+            raise DataError(f"lone surrogate {half!r} in {shown(sentence)}") from error
+        # spaCy creates a new string per word; interning saves memory for millions of sentences.
         return [sys.intern(token.text) for token in tokens if not token.is_space]
 
 
 def _pipeline(language: str) -> Language:
-    import spacy.lang  # here, because it takes a second that few commands need
+    import spacy.lang  # slow, and few commands need it
 
-    known = [module.name for module in pkgutil.iter_modules(spacy.lang.__path__) if module.ispkg]
-    if language not in known:
-        raise ValueError(f"{language!r} is no language of spaCy; {allowed(language, known)}")
+    codes = [module.name for module in pkgutil.iter_modules(spacy.lang.__path__) if module.ispkg]
+    if language not in codes:
+        raise ValueError(f"unknown spaCy language {language!r}; {allowed(language, codes)}")
     try:
         pipeline = spacy.blank(language)
     except ImportError as error:
         raise ValueError(f"spaCy cannot split {language!r} yet: {error}") from error
     pipeline.add_pipe("sentencizer")
-    pipeline.max_length = sys.maxsize  # the limit is for the trained models, which take memory
+    pipeline.max_length = sys.maxsize  # the default is for the memory of trained models
     return pipeline

@@ -1,4 +1,4 @@
-"""Vocabularies: counted in the training data, kept with a run, never changed afterwards."""
+"""Vocabularies: counted in the training data, saved with a run, and fixed."""
 
 from __future__ import annotations
 
@@ -16,26 +16,27 @@ from elmo_framework.errors import DataError, allowed, shown
 from elmo_framework.io.files import write_text
 
 Counts: TypeAlias = Mapping[str, Counter[str]]
-"""How often each item was seen, by the name of its vocabulary: "words", "labels", ..."""
+"""Counts of items by the name of their vocabulary: "words", "labels", ..."""
 
 PADDING, UNKNOWN = "@@PADDING@@", "@@UNKNOWN@@"
 
 
 @final
 class Vocabulary:
-    """Items and their ids, fixed.
+    """A fixed mapping of items to ids.
 
     Args:
         items: by id.
-        name: what they are, for messages.
-        unknown: the item that stands for every other; without one, another item is an error.
+        name: the plural noun for the items in messages.
+        unknown: the item used for out-of-vocabulary items; by default, they are an error.
     """
 
     def __init__(self, items: Sequence[str], *, name: str, unknown: str | None = None) -> None:
         self.items, self.name = tuple(items), name
         self._ids = {item: index for index, item in enumerate(self.items)}
         if len(self._ids) < len(self.items):
-            raise ValueError(f"the vocabulary of {name} holds {self._twice()!r} more than once")
+            duplicate = Counter(self.items).most_common(1)[0][0]
+            raise ValueError(f"the vocabulary of {name} contains {duplicate!r} more than once")
         self.unknown_id = None if unknown is None else self._ids[unknown]
 
     def __len__(self) -> int:
@@ -48,31 +49,26 @@ class Vocabulary:
         """Return the id of an item.
 
         Raises:
-            DataError: it is not in a vocabulary that has no unknown item.
+            DataError: it is out of vocabulary, and there is no unknown item.
         """
-        found = self._ids.get(item, self.unknown_id)
-        if found is None:
-            known = allowed(item, self.items)
-            raise DataError(f"{item!r} is none of the {self.name} seen in training; {known}")
-        return found
+        index = self._ids.get(item, self.unknown_id)
+        if index is None:
+            choices = allowed(item, self.items)
+            raise DataError(
+                f"{item!r} is not among the {self.name} of the training data; {choices}"
+            )
+        return index
 
     def ids(self, items: Iterable[str]) -> NDArray[np.int64]:
-        """Return the ids of several items.
-
-        Raises:
-            DataError: see `id`.
-        """
+        """Return the ids of several items; raises as `id`."""
         return np.fromiter((self.id(item) for item in items), dtype=np.int64)
-
-    def _twice(self) -> str:
-        return Counter(self.items).most_common(1)[0][0]
 
 
 class Vocabularies:
-    """The counts of a training run, from which its parts make their vocabularies.
+    """The counts of a training run, from which components create their vocabularies.
 
     Args:
-        counts: by name; the order of equally frequent items is alphabetical.
+        counts: by name; items are sorted by frequency, then alphabetically.
     """
 
     def __init__(self, counts: Counts) -> None:
@@ -80,35 +76,31 @@ class Vocabularies:
 
     @property
     def names(self) -> list[str]:
-        """The names that something was counted under."""
+        """The names of the counts, sorted."""
         return sorted(self._counts)
 
     def counted(self, name: str) -> Mapping[str, int]:
-        """Return the counts under one name, most frequent first; empty when there are none."""
+        """Return the counts of one name, most frequent first; empty if there are none."""
         return self._counts.get(name, {})
 
     def words(self, name: str = "words", *, min_count: int = 1) -> Vocabulary:
         """Return the words with an unknown item; id 0 is padding."""
-        kept = [word for word, count in self.counted(name).items() if count >= min_count]
-        return Vocabulary([PADDING, UNKNOWN, *kept], name=name, unknown=UNKNOWN)
+        words = [word for word, count in self.counted(name).items() if count >= min_count]
+        return Vocabulary([PADDING, UNKNOWN, *words], name=name, unknown=UNKNOWN)
 
     def labels(self, name: str = "labels") -> Vocabulary:
-        """Return labels, without padding and without an unknown item."""
+        """Return the labels, without padding and unknown item."""
         return Vocabulary(list(self.counted(name)), name=name)
 
     def required_labels(self) -> Vocabulary:
-        """Return `labels`.
-
-        Raises:
-            ValueError: there are none.
-        """
+        """Return `labels`, or raise ValueError if there are none."""
         labels = self.labels()
         if not len(labels):
             raise ValueError("the training data has no labels")
         return labels
 
     def save(self, directory: Path) -> None:
-        """Write one file a name: a JSON array of item and count a line."""
+        """Write one file per name, with one JSON array `[item, count]` per line."""
         directory.mkdir(parents=True, exist_ok=True)
         for name, counted in self._counts.items():
             lines = [json.dumps(pair, ensure_ascii=False) for pair in counted.items()]
@@ -116,13 +108,13 @@ class Vocabularies:
 
     @classmethod
     def load(cls, directory: Path) -> Vocabularies:
-        """Read what `save` wrote.
+        """Read the files of `save`.
 
         Raises:
             DataError: the folder or a file in it cannot be read.
         """
         if not directory.is_dir():
-            raise DataError("there is no such folder of vocabularies", path=directory)
+            raise DataError("folder of vocabularies not found", path=directory)
         return cls({path.stem: _read(path) for path in sorted(directory.glob("*.jsonl"))})
 
 
@@ -136,10 +128,10 @@ def _read(path: Path) -> Counter[str]:
         if not line:
             continue
         try:
-            held = json.loads(line)
+            pair = json.loads(line)
         except ValueError:
-            held = None
-        match held:
+            pair = None
+        match pair:
             case [str(item), int(count)]:
                 counted[item] = count
             case _:

@@ -76,5 +76,5 @@ class TsvTextReader(FileReader[ClassifiedText]):
     def _words(self, text: str) -> tuple[str, ...]:
         words = tuple(self.tokenizer.words(text))
         if not words:
-            raise ValueError(f"the text {text!r} holds no word; remove the line")
+            raise ValueError(f"the text {text!r} has no words; remove the line")
         return words

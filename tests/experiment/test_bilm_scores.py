@@ -129,4 +129,4 @@ def test_published_bilm_is_refused_before_its_download(capsys, monkeypatch) -> N
 
 def test_missing_file_is_found_before_others_are_scored(folder: Path, capsys) -> None:
     message = error(capsys, str(folder), str(TEXT), "none.txt")
-    assert message == "none.txt: this is no file, folder or pattern of files"
+    assert message == "none.txt: not found, as a file, folder or pattern"

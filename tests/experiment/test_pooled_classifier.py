@@ -121,11 +121,11 @@ def test_an_empty_text_gets_the_prediction_of_no_words_in_any_batch(loaded: Asse
     [
         (
             {"words": ["a"]},
-            "expected one key that holds a text, found 'words'; choose from sentence, text.",
+            "expected one key with a text, found 'words'; choose from sentence, text.",
         ),
         (
             {"text": ["a"], "sentence": "a"},
-            "expected one key that holds a text, found 'sentence', 'text'; choose from",
+            "expected one key with a text, found 'sentence', 'text'; choose from",
         ),
         ({"text": 3}, "'text' is 3; expected a string or a list of strings"),
     ],
@@ -148,7 +148,7 @@ def test_a_label_that_was_not_seen_in_training_is_refused(
     data = _written(tmp_path / "new.jsonl", '{"text": "The band played on.", "label": "musik"}')
     assert main(["evaluate", str(run), str(data)]) == 2
     assert capsys.readouterr().err.splitlines()[-1] == (
-        f"error: {data}: 'musik' is none of the labels seen in training; "
+        f"error: {data}: 'musik' is not among the labels of the training data; "
         "choose from cooking, sport, weather. It occurs in: 'The band played on .'. "
         "Labels are counted before training, in the data of datasets_for_vocab_creation."
     )
@@ -190,12 +190,12 @@ def test_other_keys_numbers_as_labels_and_a_limit_are_read(tmp_path: Path) -> No
 @pytest.mark.parametrize(
     ("reader", "line", "message"),
     [
-        (JSON, "{text: 1}", "no JSON object: Expecting property name enclosed in double quotes"),
+        (JSON, "{text: 1}", "not a JSON object: Expecting property name enclosed in double quotes"),
         (JSON, '"text"', "expected a JSON object, not 'text'"),
         (
             JSON,
             '{"txt": "a", "label": "b"}',
-            "there is no key 'text'; found: label, txt. Did you mean 'txt'?",
+            "missing key 'text'; found: label, txt. Did you mean 'txt'?",
         ),
         (JSON, '{"text": ["a"], "label": "b"}', "'text' is ['a']; expected a string"),
         (
@@ -203,11 +203,11 @@ def test_other_keys_numbers_as_labels_and_a_limit_are_read(tmp_path: Path) -> No
             '{"text": "a", "label": null}',
             "'label' is None; expected a string or a whole number",
         ),
-        (JSON, '{"text": "", "label": "b"}', "'text' holds no word; remove the line"),
+        (JSON, '{"text": "", "label": "b"}', "'text' has no words; remove the line"),
         (JSON, '{"text": "a", "label": ""}', "'label' is empty"),
         (TSV, "a", "found 1 columns; expected a text, a tab and a label"),
         (TSV, "a\tb\tc", "found 3 columns; expected a text, a tab and a label"),
-        (TSV, " \tb", "the text ' ' holds no word; remove the line"),
+        (TSV, " \tb", "the text ' ' has no words; remove the line"),
         (TSV, "a\t", "the label is empty"),
     ],
 )
@@ -225,9 +225,9 @@ def test_a_bad_line_is_named_with_its_file(
     ("reader", "lines", "keys", "message"),
     [
         (TSV, ["text\tlabel", ""], {"has_header": True}, "there is no text below the header"),
-        (TSV, ["", " "], {"has_header": True}, "there is no example in this file"),
-        (TSV, [""], {}, "there is no example in this file"),
-        (JSON, [""], {}, "there is no example in this file"),
+        (TSV, ["", " "], {"has_header": True}, "this file has no examples"),
+        (TSV, [""], {}, "this file has no examples"),
+        (JSON, [""], {}, "this file has no examples"),
     ],
 )
 def test_a_file_without_texts_is_refused(

@@ -33,8 +33,8 @@ def message_of(capsys: pytest.CaptureFixture[str]) -> str:
 @pytest.mark.parametrize(
     ("content", "expected"),
     [
-        (b"", "{path}: there is no sentence in this file"),
-        (b"-DOCSTART- -X- -X- O\n\n", "{path}: there is no sentence in this file"),
+        (b"", "{path}: this file has no sentences"),
+        (b"-DOCSTART- -X- -X- O\n\n", "{path}: this file has no sentences"),
         (CONLL.encode() + b"there RB\n", "{path}:3: "),
         (CONLL.encode() + b"caf\xe9 NN I-NP O\n", "{path}:3: "),
         (CONLL.replace("I-PER", "Q-PER").encode(), "{path}:1: "),
@@ -130,7 +130,7 @@ def test_a_label_that_training_did_not_show_is_named(
     assert main(["evaluate", str(tagger), str(path)]) == 2
     message = message_of(capsys)
     assert message.startswith(f"{path}: ")
-    assert "'U-DRUG' is none of the labels seen in training; choose from " in message
+    assert "'U-DRUG' is not among the labels of the training data; choose from " in message
     assert "'Anna left'" in message
 
 
@@ -165,13 +165,13 @@ def test_a_missing_file_to_evaluate_is_named(
         ('{"words": [1]}', "'words' is [1]; expected a string or a list of strings"),
         (
             '{"token": ["Anna"]}',
-            "expected one key that holds a text, found 'token'; choose from sentence, tokens, "
+            "expected one key with a text, found 'token'; choose from sentence, tokens, "
             "words. Did you mean 'tokens'?",
         ),
-        ('{"tokens": ', "no JSON object: Expecting value, column 12"),
+        ('{"tokens": ', "not a JSON object: Expecting value, column 12"),
         (
             "{}",
-            "expected one key that holds a text, found none; choose from sentence, tokens, words.",
+            "expected one key with a text, found none; choose from sentence, tokens, words.",
         ),
     ],
 )
@@ -237,7 +237,7 @@ def test_standard_input_that_is_not_utf_8_is_refused_with_its_line(
 ) -> None:
     monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(b"caf\xe9 .\n")))
     assert main(["predict", str(tagger), "-"]) == 2
-    assert message_of(capsys).startswith("-:1: this is no UTF-8 text")
+    assert message_of(capsys).startswith("-:1: not valid UTF-8 text")
 
 
 @pytest.mark.parametrize("size", ["0", "-1", "many"])
@@ -415,7 +415,7 @@ def test_a_validation_label_that_training_lacks_is_named_before_training(
     assert train(NER, tmp_path / "run", changes) == 2
     errors = capsys.readouterr().err
     assert "training:" not in errors
-    assert f"{path}: 'U-DRUG' is none of the labels seen in training" in errors
+    assert f"{path}: 'U-DRUG' is not among the labels of the training data" in errors
     assert "datasets_for_vocab_creation" in errors
 
 
@@ -467,7 +467,7 @@ def test_a_test_label_that_training_lacks_is_named_before_training(
     assert train(NER, tmp_path / "run", changes) == 2
     errors = capsys.readouterr().err
     assert "training:" not in errors
-    assert f"{path}: 'U-DRUG' is none of the labels seen in training" in errors
+    assert f"{path}: 'U-DRUG' is not among the labels of the training data" in errors
 
 
 @pytest.mark.parametrize("left", [".filled_config.json.writing", ".lock"])

@@ -1,4 +1,4 @@
-"""Files with a word a line, its labels in columns beside it, and a blank line after a sentence."""
+"""Read files with one word per line, columns of labels, and blank lines between sentences."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from elmo_framework.data.formats.text_files import read_lines
 from elmo_framework.errors import DataError
 
 Between: TypeAlias = Literal["tabs", "blanks", "tabs or blanks"]
-"""What stands between cells: one tab, so that a cell may be empty or hold spaces; runs of spaces
-and tabs; or a tab in a line that holds one, and runs of spaces in another."""
+"""The separator of cells: one tab, so that a cell may be empty or have spaces; runs of spaces
+and tabs; or tabs in a line with a tab, and runs of spaces in others."""
 
 _DOCUMENT = "-DOCSTART-"
 _CELL = re.compile("[^ \t]+")
@@ -28,7 +28,7 @@ class Row:
     """One line of a file with columns.
 
     Attributes:
-        line: where it stands in the file, from 1; its last line if it takes several.
+        line: its number in the file, from 1; the last one if the row has several lines.
         columns: its cells.
     """
 
@@ -37,21 +37,21 @@ class Row:
 
 
 class Comment(NamedTuple):
-    """A line that holds no word, and its number."""
+    """A comment line with its number."""
 
     line: int
     text: str
 
 
 class ColumnBlock(NamedTuple):
-    """The rows of a sentence, and the comments between them and the sentence before."""
+    """The rows of a sentence, and the comments after the previous sentence."""
 
     rows: list[Row]
     comments: list[Comment]
 
 
 class CellError(ValueError):
-    """A column that cannot be read; `position` says which of its cells, from 0."""
+    """A cell that cannot be read; `position` is its index in the column."""
 
     def __init__(self, position: int, message: str) -> None:
         super().__init__(message)
@@ -60,14 +60,11 @@ class CellError(ValueError):
 
 @contextmanager
 def placed_cells(path: Path, first_line: int) -> Iterator[None]:
-    """Say where in a file a cell stands that cannot be read.
+    """Turn a `CellError` into a DataError with file and line.
 
     Args:
         path: of the file.
-        first_line: where the column begins; a cell stands on each line.
-
-    Raises:
-        DataError: for a `CellError` inside.
+        first_line: the line of the first cell of the column.
     """
     try:
         yield
@@ -76,23 +73,19 @@ def placed_cells(path: Path, first_line: int) -> Iterator[None]:
 
 
 def split_cells(text: str, between: Between = "blanks") -> tuple[str, ...]:
-    """Return the cells of a line; blanks are spaces and tabs, and no others, as no-break spaces."""
+    """Split a line into cells; blanks are spaces and tabs, but not no-break spaces."""
     if between == "tabs" or (between == "tabs or blanks" and "\t" in text):
         return tuple(text.split("\t"))
     return tuple(_CELL.findall(text))
 
 
 def one_cell(text: str) -> str:
-    """Return a word or a label without spaces, which would begin another cell."""
+    """Replace the spaces of a word or a label, which would begin another cell."""
     return "_".join(text.split()) or "_"
 
 
 def check_width(row: Row, first: Row, path: Path) -> None:
-    """Refuse a row that is not as wide as the first.
-
-    Raises:
-        DataError: it has more columns, or fewer.
-    """
+    """Raise DataError if a row does not have as many columns as the first."""
     if len(row.columns) != len(first.columns):
         raise _unexpected(row, f"{len(first.columns)} as on line {first.line}", path)
 
@@ -109,14 +102,13 @@ def read_blocks(
 
     Args:
         path: of the file.
-        between: what stands between columns.
-        comment: how comments begin; None where there are none.
-        width: how many columns a row has; None for as many as the first of its sentence.
-        min_width: how many it has at least.
+        between: the separator of columns.
+        comment: the prefix of comments; None for no comments.
+        width: the number of columns; None for that of the first row of the sentence.
+        min_width: the minimum number of columns.
 
     Raises:
-        DataError: the file cannot be read, a row is not as wide as that, or there is no sentence
-            at all.
+        DataError: the file cannot be read, a row has another width, or there are no sentences.
     """
     is_empty, block = True, ColumnBlock([], [])
     for number, line in chain(read_lines(path), [(0, "")]):
@@ -136,19 +128,19 @@ def read_blocks(
         if is_comment:
             block.comments.append(Comment(number, text))
     if is_empty:
-        raise DataError("there is no sentence in this file", path=path)
+        raise DataError("this file has no sentences", path=path)
 
 
 def _unexpected(row: Row, expected: str, path: Path) -> DataError:
-    found = f"found {plural(len(row.columns), 'column')}"
-    message = f"{found}, expected {expected}: {' '.join(row.columns)!r}"
+    columns = plural(len(row.columns), "column")
+    message = f"found {columns}, expected {expected}: {' '.join(row.columns)!r}"
     return DataError(message, path=path, line=row.line)
 
 
 def read_sentences(path: Path) -> Iterator[list[Row]]:
-    """Yield the sentences of a file whose rows are all as wide as the first.
+    """Yield the sentences of a file with the same number of columns in all rows.
 
-    Lines that start a document belong to no sentence.
+    Lines that start a document are skipped.
 
     Raises:
         DataError: see `read_blocks`.
@@ -161,19 +153,17 @@ def read_sentences(path: Path) -> Iterator[list[Row]]:
 
 
 def read_conllu(path: Path, *, width: int, number_column: int = 0) -> Iterator[ColumnBlock]:
-    """Yield the words of each sentence of CoNLL-U, or of CoNLL-U Plus, and the comments before it.
+    """Yield the words of each sentence of CoNLL-U or CoNLL-U Plus, and the comments before it.
 
-    What is written as one word and counts as several (`1-2`) is passed over, and so are words that
-    are not written (`1.1`) and sentences without others.
+    Multiword tokens (`1-2`), empty nodes (`1.1`) and sentences without other words are skipped.
 
     Args:
         path: of the file.
-        width: how many columns a row has.
-        number_column: which of them holds the number of the word.
+        width: the number of columns.
+        number_column: the column with the number of the word.
 
     Raises:
-        DataError: see `read_blocks`, or a row has no such number, or words are not numbered 1, 2,
-            3 and so on.
+        DataError: see `read_blocks`, or words are not numbered 1, 2, 3 and so on.
     """
     for rows, comments in read_blocks(path, between="tabs", comment="#", width=width):
         if words := [row for row in rows if _is_word(row, number_column, path)]:
@@ -183,7 +173,7 @@ def read_conllu(path: Path, *, width: int, number_column: int = 0) -> Iterator[C
 
 
 def conllu_metadata(block: ColumnBlock) -> dict[str, str]:
-    """Return what the comments of a sentence say of it: `# sent_id = 3` is `{"sent_id": "3"}`."""
+    """Return the metadata in the comments of a sentence: `# sent_id = 3` is `{"sent_id": "3"}`."""
     parts = (comment.text.removeprefix("#").partition("=") for comment in block.comments)
     return {key.strip(): value.strip() for key, equals, value in parts if equals and key.strip()}
 
@@ -191,12 +181,12 @@ def conllu_metadata(block: ColumnBlock) -> dict[str, str]:
 def _is_word(row: Row, number_column: int, path: Path) -> bool:
     number = row.columns[number_column]
     if not _NUMBER.fullmatch(number):
-        found = f"{number!r} is no number of a word"
-        raise DataError(f"{found}; expected one such as 1, 1-2 or 1.1", path=path, line=row.line)
+        message = f"{number!r} is not a word number such as 1, 1-2 or 1.1"
+        raise DataError(message, path=path, line=row.line)
     return number.isdecimal()
 
 
-def _check_number(row: Row, expected: int, found: str, path: Path) -> None:
-    if int(found) != expected:
-        message = f"found the word {found}, expected {expected} (a blank line ends a sentence)"
+def _check_number(row: Row, expected: int, number: str, path: Path) -> None:
+    if int(number) != expected:
+        message = f"found the word {number}, expected {expected} (a blank line ends a sentence)"
         raise DataError(message, path=path, line=row.line)

@@ -1,4 +1,4 @@
-"""Reading files that may be compressed: `.gz`, `.bz2`, `.xz` and `.zst`."""
+"""Read files that may be compressed: `.gz`, `.bz2`, `.xz` and `.zst`."""
 
 from __future__ import annotations
 
@@ -29,16 +29,16 @@ _OPEN: dict[str, Callable[..., Any]] = {
     ".zst": zstd.open,
 }
 SUFFIXES = tuple(_OPEN)
-_HARMLESS, _LARGEST_RATIO = 1 << 30, 200
-"""Text is seldom compressed to less than a twentieth; so many bytes are read in any case."""
+_MIN_LIMIT, _MAX_RATIO = 1 << 30, 200
+"""Text is seldom compressed by more than 20 times; the minimum of bytes is always allowed."""
 _BUFFER = 1 << 17
 _ERRORS = (OSError, EOFError, zlib.error, lzma.LZMAError, zstd.ZstdError)
 
 
 def decompressed(file: BinaryIO, path: Path) -> BinaryIO:
-    """Return what is in an open file, decompressed as the end of its name asks for.
+    """Decompress an open file by the suffix of its name.
 
-    Reading it raises a DataError where it is a bomb; see `limited`.
+    Reading a decompression bomb raises a DataError; see `limited`.
     """
     open_compressed = _OPEN.get(path.suffix)
     if open_compressed is None:
@@ -47,15 +47,15 @@ def decompressed(file: BinaryIO, path: Path) -> BinaryIO:
 
 
 def limited(content: BinaryIO, file: BinaryIO, path: Path) -> BinaryIO:
-    """Let no more be read of what is packed in a file than a text could make of it.
+    """Limit the size of decompressed content to that of plausible text.
 
-    Reading further raises a DataError: a few kilobytes can hold a line that fills all memory.
+    Reading further raises a DataError: a few kilobytes could expand to a line that fills memory.
 
     Args:
-        content: what is read.
-        file: the packed file, opened. Of pipes, and of files in an archive, the size is not known,
-            and `content` is returned as it is.
-        path: what messages call it.
+        content: the decompressed stream.
+        file: the packed file. The size of pipes and of files in an archive is unknown; `content`
+            is then returned unchanged.
+        path: for messages.
     """
     try:
         status = os.fstat(file.fileno())
@@ -63,15 +63,15 @@ def limited(content: BinaryIO, file: BinaryIO, path: Path) -> BinaryIO:
         return content
     if not stat.S_ISREG(status.st_mode):
         return content
-    most = max(_HARMLESS, _LARGEST_RATIO * status.st_size)
-    return cast(BinaryIO, io.BufferedReader(_Limited(content, most, path), _BUFFER))
+    max_bytes = max(_MIN_LIMIT, _MAX_RATIO * status.st_size)
+    return cast(BinaryIO, io.BufferedReader(_Limited(content, max_bytes, path), _BUFFER))
 
 
 class _Limited(io.RawIOBase):
-    """Bytes up to a limit."""
+    """A stream that raises a DataError beyond a number of bytes."""
 
-    def __init__(self, content: BinaryIO, most: int, path: Path) -> None:
-        self._content, self._most, self._path = content, most, path
+    def __init__(self, content: BinaryIO, max_bytes: int, path: Path) -> None:
+        self._content, self._max_bytes, self._path = content, max_bytes, path
 
     def readable(self) -> bool:
         return True
@@ -87,7 +87,7 @@ class _Limited(io.RawIOBase):
 
     def seek(self, offset: int, whence: int = io.SEEK_SET) -> int:
         if whence == io.SEEK_END:
-            raise io.UnsupportedOperation("the end is not known before all is decompressed")
+            raise io.UnsupportedOperation("the size of compressed data is unknown")
         target = offset if whence == io.SEEK_SET else self._content.tell() + offset
         self._require_below(target)
         return self._content.seek(target)
@@ -100,23 +100,23 @@ class _Limited(io.RawIOBase):
         super().close()
 
     def _require_below(self, position: int) -> None:
-        if position > self._most:
+        if position > self._max_bytes:
             raise DataError(
-                f"more than {self._most:,} bytes are packed in this file, which is no text then; "
-                "unpack it yourself if it is one",
+                f"more than {self._max_bytes:,} bytes are packed in this file, too many for text; "
+                "unpack it yourself if it is text",
                 path=self._path,
             )
 
 
 def data_suffix(path: Path) -> str:
-    """Return how a name ends, in lower case, before the ending of a compressed file: `.csv`."""
+    """Return the suffix in lower case, without that of a compression: `.csv` of `a.csv.gz`."""
     plain = path.with_suffix("") if path.suffix in _OPEN else path
     return plain.suffix.lower()
 
 
 @contextmanager
 def reading(path: Path) -> Iterator[BinaryIO]:
-    """Open a file for what `decompressed` reads of it; the file itself is given.
+    """Open a file in binary mode for `decompressed`.
 
     Raises:
         DataError: it cannot be read, or is damaged.

@@ -1,4 +1,4 @@
-"""The columns of the CoNLL-2012 shared task, in which OntoNotes is passed on."""
+"""Read the columns of the CoNLL-2012 shared task, the format of OntoNotes."""
 
 from __future__ import annotations
 
@@ -19,20 +19,19 @@ _BEGIN = re.compile(r"#\s*begin document \((.*)\)(?:; part (\d+))?")
 
 @dataclass(frozen=True, slots=True)
 class Conll2012Sentence:
-    """One sentence as it stands in the columns; each column holds a cell for each word.
+    """One sentence; each column has one cell per word.
 
     Attributes:
         document: the number of its document in the file, from 0; several may have one name.
         document_id: from the line that begins the document, or from the first column.
-        part: of the document, as written in the line that begins it, `000`; None where that line
-            names none.
-        first_line: where the sentence begins in the file, from 1; a word stands on each line.
+        part: of the document, as in the line that begins it, `000`; None if that line has none.
+        first_line: the line of its first word, from 1; each word has one line.
         words: the words.
-        lemmas: of predicates; `-` for others, though some corpora have the lemmas of more words.
-        framesets: the PropBank frame sets of predicates, as `01`; `-` for the others.
-        speakers: who says or writes each word; `-` where it is not known.
-        predicates: for each predicate the brackets of its arguments, as `(ARG0*`.
-        coreference: brackets with the numbers of entities, as `(12|(7)`; `-` for none.
+        lemmas: of predicates; `-` for others, but some corpora have the lemmas of more words.
+        framesets: the PropBank frame sets of predicates, such as `01`; `-` for others.
+        speakers: the speaker or writer of each word; `-` if unknown.
+        predicates: for each predicate the brackets of its arguments, such as `(ARG0*`.
+        coreference: brackets with entity numbers, such as `(12|(7)`; `-` for none.
     """
 
     document: int
@@ -50,14 +49,14 @@ class Conll2012Sentence:
 def read_conll2012(path: Path) -> Iterator[Conll2012Sentence]:
     """Yield the sentences of a file, in order; lines that begin and end documents may be missing.
 
-    Without them a document goes on while the first two columns stay the same. Where a line begins
-    one and names no part, another part begins where the second column changes.
+    Without them a document continues while the first two columns stay the same. If a line begins
+    a document without a part, a new part begins where the second column changes.
 
-    A line that holds a tab has one between columns, so that cells may be empty, as in LitBank.
+    A line with a tab has tabs between all columns, so that cells may be empty, as in LitBank.
 
     Raises:
-        DataError: the file cannot be read, a line has too few columns or not as many as those
-            before it in its sentence, or there is no sentence at all.
+        DataError: the file cannot be read, a line has too few columns or not as many as others of
+            its sentence, or the file has no sentences.
     """
     documents = _Documents(path)
     blocks = read_blocks(path, between="tabs or blanks", comment="#", min_width=_MIN_COLUMNS)
@@ -73,30 +72,30 @@ class _Name(NamedTuple):
 
 
 class _Documents:
-    """Tells which document each sentence is of, from the lines and the cells before it."""
+    """Assigns sentences to documents, from comment lines and the first two columns."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
         self._begun: _Name | None = None
         self._before: tuple[str, str] | None = None
-        self._found = (-1, _Name("", None))
+        self._current = (-1, _Name("", None))
 
     def pass_comment(self, comment: Comment) -> None:
-        """Take note of a line that begins or ends a document."""
+        """Process a comment line, which may begin or end a document."""
         if _BEGINS.match(comment.text):
             self._begun, self._before = _name(comment, self._path), None
         elif _ENDS.match(comment.text):
             self._begun, self._before = None, None
 
     def of(self, row: Row) -> tuple[int, _Name]:
-        """Return the number and the name of the document of a sentence, given its first row."""
+        """Return the number and the name of the document of a sentence by its first row."""
         document_id, part = self._begun or _Name(row.columns[_ID], None)
-        held = (document_id, part or row.columns[_PART])
-        if held != self._before:
+        document = (document_id, part or row.columns[_PART])
+        if document != self._before:
             is_begun = self._begun is not None and self._before is None
             name = _Name(document_id, part if part or is_begun else _part(row, self._path))
-            self._before, self._found = held, (self._found[0] + 1, name)
-        return self._found
+            self._before, self._current = document, (self._current[0] + 1, name)
+        return self._current
 
 
 def _name(comment: Comment, path: Path) -> _Name:
@@ -125,7 +124,7 @@ def _sentence(rows: Sequence[Row], document: tuple[int, _Name]) -> Conll2012Sent
 
 
 def _part(row: Row, path: Path) -> str:
-    """Return the part that a column names, as lines that begin documents write it."""
+    """Return the part in the second column with three digits, as in comment lines."""
     if not row.columns[_PART].isdecimal():
         expected = "expected the number of a part of the document"
         raise DataError(

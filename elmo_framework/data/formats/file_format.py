@@ -1,4 +1,4 @@
-"""Recognizing data files by their suffix and their first lines."""
+"""Recognize data files by their suffix and their first lines."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ NUM_SAMPLED_LINES = 64
 
 
 class FileFormat(Enum):
-    """What a data file holds, in words for messages."""
+    """Formats of data files; the values are used in messages."""
 
     TABLE = "a table"
     JSON_LINES = "JSON objects, one per line"
@@ -87,21 +87,21 @@ class FileSample:
         return [line for line in self.lines if line.strip()]
 
     def object(self) -> Mapping[str, Any] | None:
-        """Return the JSON object on the first line that is not blank, if it holds one."""
+        """Return the JSON object on the first line that is not blank, if any."""
         return _object(next(iter(self.filled_lines), ""))
 
     def column_names(self) -> list[str]:
-        """Return the cells of the first line that is not blank, as of a table."""
+        """Return the cells of the first line that is not blank, read as a table."""
         separator = "," if data_suffix(self.path) == ".csv" else "\t"
         first = next(iter(self.filled_lines), "")
         return [cell.strip().strip('"') for cell in first.split(separator)]
 
     def is_json_by_name(self) -> bool:
-        """Tell whether the suffix promises JSON, so that no line can be a plain sentence."""
+        """Return whether the suffix is that of JSON, so that no line can be a plain sentence."""
         return not _JSON.isdisjoint(_SUFFIXES.get(data_suffix(self.path), ()))
 
     def formats(self) -> frozenset[FileFormat]:
-        """Return the formats that the file may have: none of plain text."""
+        """Return the formats that the file may have; none for plain text."""
         suffix = data_suffix(self.path)
         content = formats_of_lines(self.lines)
         if suffix in (".json", ".tsv"):
@@ -112,7 +112,7 @@ class FileSample:
 
 
 def formats_of_lines(lines: Sequence[str]) -> frozenset[FileFormat]:
-    """Return the formats that a text may have, given its first lines: none if it is plain text."""
+    """Return the formats that a text with these first lines may have; none for plain text."""
     filled = [line for line in lines if line.strip()]
     if not filled:
         return frozenset()
@@ -127,12 +127,12 @@ def formats_of_lines(lines: Sequence[str]) -> frozenset[FileFormat]:
     for name, recognizes in recognizers.items():
         if recognizes(filled):
             return frozenset({name})
-    found: set[FileFormat] = set()
+    formats: set[FileFormat] = set()
     if _is_columns(lines):
-        found.add(FileFormat.COLUMNS)
+        formats.add(FileFormat.COLUMNS)
     if _is_table(filled):
-        found.add(FileFormat.TABLE)
-    return frozenset(found)
+        formats.add(FileFormat.TABLE)
+    return frozenset(formats)
 
 
 def _all(pattern: re.Pattern[str]) -> Callable[[Sequence[str]], bool]:
@@ -140,7 +140,7 @@ def _all(pattern: re.Pattern[str]) -> Callable[[Sequence[str]], bool]:
 
 
 def _formats_of_json(lines: Sequence[str]) -> frozenset[FileFormat]:
-    """Tell objects on lines from one document, which may be written on one line, too."""
+    """Distinguish JSON lines from one document, which may also be on one line."""
     if _object(lines[0]) is None and _UNFINISHED.fullmatch(lines[0]) and len(lines) > 1:
         return frozenset({FileFormat.JSON})
     many = {FileFormat.JSON_LINES}
@@ -168,7 +168,7 @@ def _is_conll2012(lines: Sequence[str]) -> bool:
     if _BEGIN_DOCUMENT.match(lines[0]):
         return True
     rows = [split_cells(line, "tabs or blanks") for line in lines if not line.startswith("#")]
-    # The number of a part, that of the word in its sentence, and brackets of the parse.
+    # Columns 1, 2 and 5: the part, the word number and the brackets of the parse.
     return bool(rows) and all(
         len(row) >= 12 and row[1].isdecimal() and row[2].isdecimal() and "*" in row[5]
         for row in rows
@@ -176,7 +176,7 @@ def _is_conll2012(lines: Sequence[str]) -> bool:
 
 
 def _is_columns(lines: Sequence[str]) -> bool:
-    """Tell a word a line with its labels from sentences, whose last words are no labels."""
+    """Distinguish one word per line with labels from sentences, which do not end with labels."""
     if any(line.startswith(_DOCUMENT_START) for line in lines):
         return True
     blocks = [
@@ -196,7 +196,7 @@ def _is_columns(lines: Sequence[str]) -> bool:
 
 
 def _are_parts_of_speech(cells: Sequence[str]) -> bool:
-    """Tell tags from the last words of sentences, which are seldom capitals: most must be."""
+    """Return whether most cells are capitals, which the last words of sentences seldom are."""
     return len(cells) > 2 and 2 * sum(map(bool, map(_PART_OF_SPEECH.fullmatch, cells))) > len(cells)
 
 

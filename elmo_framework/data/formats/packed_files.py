@@ -1,4 +1,4 @@
-"""Files as they are, compressed, or inside an archive."""
+"""Open files that are plain, compressed, or inside an archive."""
 
 from __future__ import annotations
 
@@ -19,33 +19,34 @@ _TAR_ENDINGS = (".tar", ".tgz", *(f".tar{suffix}" for suffix in SUFFIXES))
 
 @contextmanager
 def open_packed(path: Path) -> Iterator[tuple[str, BinaryIO]]:
-    """Open a file for its bytes, unpacked as its ending says: .gz, .bz2, .xz, .zst, .zip or .tar.
+    """Open a file in binary mode, unpacked by its suffix: .gz, .bz2, .xz, .zst, .zip or .tar.
 
     Args:
-        path: a file, an archive that holds one file, or `(archive)#inner`.
+        path: a file, an archive with one file, or `(archive)#inner`.
 
     Yields:
-        the name of what is read, without the ending of a compression, and its bytes.
+        the name of the unpacked file, without a suffix of compression, and its stream.
 
     Raises:
-        DataError: it cannot be read, or the archive has no such file; within the `with`, too,
-            where what was packed turns out to be broken.
+        DataError: it cannot be read, or the archive has no such file; also inside the `with`, if
+            the packed data is damaged.
     """
-    place, inner = archive_path(path)
+    outer, inner = archive_path(path)
     try:
-        with reading(place) as file, ExitStack() as stack:
-            held, source = file, place
-            if place.suffix == ".zip":
-                held, source = _from_zip(file, place, inner, stack)
-            elif place.name.endswith(_TAR_ENDINGS):
-                held, source = _from_tar(file, place, inner, stack)
+        with reading(outer) as file, ExitStack() as stack:
+            stream, source = file, outer
+            if outer.suffix == ".zip":
+                stream, source = _from_zip(file, outer, inner, stack)
+            elif outer.name.endswith(_TAR_ENDINGS):
+                stream, source = _from_tar(file, outer, inner, stack)
             elif inner is not None:
-                raise DataError(f"this is no archive, so no {inner!r} is in it", path=place)
+                message = f"not an archive, so it does not contain {inner!r}"
+                raise DataError(message, path=outer)
             name = source.stem if source.suffix in SUFFIXES else source.name
-            content = decompressed(held, source)
-            yield name, content if held is file else limited(content, file, place)
+            content = decompressed(stream, source)
+            yield name, content if stream is file else limited(content, file, outer)
     except (zipfile.BadZipFile, tarfile.TarError) as error:
-        raise DataError(f"cannot be read: {error}", path=place) from error
+        raise DataError(f"cannot be read: {error}", path=outer) from error
 
 
 def _from_zip(
@@ -54,11 +55,11 @@ def _from_zip(
     try:
         archive = stack.enter_context(zipfile.ZipFile(file))
         names = [entry.filename for entry in archive.infolist() if not entry.is_dir()]
-        name = _chosen(path, names, inner)
-        held = stack.enter_context(archive.open(name))
-    except RuntimeError as error:  # encrypted, or compressed in a way that Python does not know
+        name = _member(path, names, inner)
+        stream = stack.enter_context(archive.open(name))
+    except RuntimeError as error:  # encrypted, or an unsupported compression
         raise DataError(f"cannot be read: {error}", path=path) from error
-    return cast(BinaryIO, held), Path(name)
+    return cast(BinaryIO, stream), Path(name)
 
 
 def _from_tar(
@@ -67,18 +68,18 @@ def _from_tar(
     plain = decompressed(file, path)
     archive = stack.enter_context(tarfile.open(fileobj=plain))  # noqa: SIM115 - the stack closes it
     names = [entry.name for entry in archive if entry.isfile()]
-    name = _chosen(path, names, inner)
-    held = archive.extractfile(name)
-    assert held is not None
-    return cast(BinaryIO, stack.enter_context(held)), Path(name)
+    name = _member(path, names, inner)
+    stream = archive.extractfile(name)
+    assert stream is not None
+    return cast(BinaryIO, stack.enter_context(stream)), Path(name)
 
 
-def _chosen(path: Path, names: Sequence[str], inner: str | None) -> str:
+def _member(path: Path, names: Sequence[str], inner: str | None) -> str:
     if inner is None:
         if len(names) == 1:
             return names[0]
-        message = f"this archive holds {plural(len(names), 'file')}; name one: ({path})#..."
+        message = f"this archive has {plural(len(names), 'file')}; pass one as ({path})#..."
         raise DataError(f"{message}; {allowed('', names)}", path=path)
     if inner not in names:
-        raise DataError(f"no {inner!r} is in this archive; {allowed(inner, names)}", path=path)
+        raise DataError(f"no {inner!r} in this archive; {allowed(inner, names)}", path=path)
     return inner

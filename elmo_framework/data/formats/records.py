@@ -1,4 +1,4 @@
-"""Files of records: JSON objects, a line each, and tables with the names of their columns."""
+"""Read records: JSON lines, and tables with column names."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from elmo_framework.data.tokenizer import Tokenizer
 from elmo_framework.errors import DataError, found, shown
 
 Separator: TypeAlias = Literal["tab", "comma"]
-"""What stands between the columns of a table."""
+"""The separator of the columns of a table."""
 
 _TABLES: dict[str, Separator] = {".csv": "comma", ".tsv": "tab", ".txt": "tab"}
 _HALF = re.compile(r"\\u[dD][89a-fA-F]")
@@ -32,7 +32,7 @@ _MAX_CELL = 2**31 - 1
 
 
 class _Tabs(csv.excel_tab):
-    """Tables with tabs: quotation marks are a part of the text, and need not come in pairs."""
+    """Tables with tabs: quotation marks are part of the text, and need not come in pairs."""
 
     quoting = csv.QUOTE_NONE
 
@@ -46,8 +46,8 @@ class Record:
 
     Attributes:
         values: by name.
-        path: of the file; None of a record that was read from none.
-        line: where it stands there; its last line if it takes several.
+        path: of the file, if any.
+        line: in the file; the last one if the record has several lines.
     """
 
     values: Mapping[str, Any]
@@ -55,10 +55,10 @@ class Record:
     line: int | None = None
 
     def value(self, name: str) -> Any:
-        """Return a value as it stands in the file.
+        """Return a value unchanged.
 
         Raises:
-            DataError: there is none of that name.
+            DataError: it is missing.
         """
         with error_context(self.path, self.line):
             return value_of(self.values, name)
@@ -67,16 +67,16 @@ class Record:
         """Return a value that is a string.
 
         Raises:
-            DataError: there is none of that name, or it is no string.
+            DataError: it is missing, or not a string.
         """
         with error_context(self.path, self.line):
             return string_of(self.values, name)
 
     def label(self, name: str) -> str:
-        """Return a value that is a label: a string, without blanks around it, or a whole number.
+        """Return a value that is a label: a stripped string or an integer.
 
         Raises:
-            DataError: there is none of that name, or it is neither, or it is empty.
+            DataError: it is missing, empty, or of another type.
         """
         value = self.value(name)
         if isinstance(value, bool) or not isinstance(value, str | int):
@@ -92,44 +92,43 @@ class Record:
         """Return the words of a value that is a text.
 
         Raises:
-            DataError: there is none of that name, or it is no string, or the tokenizer refuses it,
-                or it holds no word and must not be empty.
+            DataError: it is missing, not a string, rejected by the tokenizer, or has no words
+                although it must not be empty.
         """
         text = self.text(name)
         with error_context(self.path, self.line):
             words = tuple(tokenizer.words(text))
         if not (words or may_be_empty):
-            raise self.error(f"{name!r} holds no word; remove the line")
+            raise self.error(f"{name!r} has no words; remove the line")
         return words
 
     def error(self, message: str) -> DataError:
-        """Return an error that says where this record stands."""
+        """Return an error with the file and line of this record."""
         return DataError(message, path=self.path, line=self.line)
 
 
 def read_records(path: Path, *, table: bool = False) -> Iterator[Record]:
-    """Yield the records of a file.
+    """Yield the records of a file; blank lines are skipped.
 
-    What it holds is told from its name: a table whose first line names the columns, with commas
-    and quotation marks (`.csv`) or with tabs alone (`.tsv`, `.txt`); else a JSON object a line.
-    Blank lines are left out.
+    The suffix determines the format: a table with column names in the first line, with commas and
+    quotation marks (`.csv`) or with tabs (`.tsv`, `.txt`); otherwise JSON lines.
 
     Args:
         path: of the file.
-        table: whether a file with another name is a table, too, with tabs.
+        table: whether files with other suffixes are tables with tabs too.
 
     Raises:
-        DataError: a line is no record, or there is none.
+        DataError: a line is not a record, or the file is empty.
     """
     separator = _TABLES.get(data_suffix(path), "tab" if table else None)
     return read_objects(path) if separator is None else _rows(path, separator)
 
 
 def read_objects(path: Path) -> Iterator[Record]:
-    """Yield the JSON objects of a file, one on each line; blank lines are left out.
+    """Yield the JSON objects of a file, one per line; blank lines are skipped.
 
     Raises:
-        DataError: a line is no object, or there is none.
+        DataError: a line is not a JSON object, or the file is empty.
     """
     for number, line in nonblank_lines(path):
         with error_context(path, number):
@@ -138,20 +137,20 @@ def read_objects(path: Path) -> Iterator[Record]:
 
 
 def read_cells(path: Path, separator: Separator | None = None) -> Iterator[Row]:
-    """Yield the rows of a table, all as wide as the first; one of blanks alone has no cells.
+    """Yield the rows of a table, all with the same number of columns; a blank row has no cells.
 
     Args:
         path: of the file.
-        separator: what stands between columns: tabs, or commas beside values that may be quoted;
-            None for commas if the name ends with `.csv`, else tabs.
+        separator: tabs, or commas between values that may be quoted; by default commas for `.csv`,
+            tabs otherwise.
 
     Raises:
-        DataError: the file cannot be read, or a row is none of this table.
+        DataError: the file cannot be read, or a row is invalid.
     """
-    known = separator or _TABLES.get(data_suffix(path), "tab")
+    separator = separator or _TABLES.get(data_suffix(path), "tab")
     lines = (f"{line}\n" for _, line in read_lines(path))
-    csv.field_size_limit(_MAX_CELL)  # that of all tables of a process; else 131,072 characters
-    table = csv.reader(lines, _DIALECTS[known], strict=True)
+    csv.field_size_limit(_MAX_CELL)  # of the whole process; the default is 131,072 characters
+    table = csv.reader(lines, _DIALECTS[separator], strict=True)
     first: Row | None = None
     start = 1
     try:
@@ -163,97 +162,97 @@ def read_cells(path: Path, separator: Separator | None = None) -> Iterator[Row]:
             yield row
             start = table.line_num + 1
     except csv.Error as error:
-        hint = "; is a quotation mark that opens here not closed?" if known == "comma" else ""
-        raise DataError(f"no row of a table: {error}{hint}", path=path, line=start) from error
+        hint = "; is a quotation mark not closed?" if separator == "comma" else ""
+        raise DataError(f"invalid row of a table: {error}{hint}", path=path, line=start) from error
 
 
 def column_names(header: Row, path: Path) -> tuple[str, ...]:
-    """Return the names of columns, without blanks around them.
+    """Return the stripped names of columns.
 
     Raises:
-        DataError: two are alike, or they look as if the file has other separators, or JSON objects.
+        DataError: two are equal, or the file seems to have other separators or JSON objects.
     """
     names = tuple(map(str.strip, header.columns))
     message = None
     if names[0].startswith("{"):
-        message = "this is read as a table, for its name; call a file of JSON objects .jsonl"
+        message = "read as a table because of its suffix; rename a file of JSON objects to .jsonl"
     elif len(names) == 1 and _SEPARATORS.search(names[0]):
-        expected = "commas stand between columns in a .csv file, tabs in others"
+        expected = "a .csv file has commas between columns, others have tabs"
         message = f"found 1 column, called {names[0]!r}; {expected}"
-    elif twice := [name for name in names if name and names.count(name) > 1]:
-        message = f"more than one column is called {twice[0]!r}"
+    elif duplicates := [name for name in names if name and names.count(name) > 1]:
+        message = f"more than one column is called {duplicates[0]!r}"
     if message is not None:
         raise DataError(message, path=path, line=header.line)
     return names
 
 
 def json_object(text: str) -> dict[str, Any]:
-    """Return a JSON object of whole characters.
+    """Parse a JSON object.
 
     Raises:
-        DataError: the text is none, or see `require_characters`.
+        DataError: the text is not a JSON object, or see `require_characters`.
     """
     try:
         value = json.loads(text)
     except json.JSONDecodeError as error:
-        raise DataError(f"no JSON object: {error.msg}, column {error.colno}") from error
+        raise DataError(f"not a JSON object: {error.msg}, column {error.colno}") from error
     if not isinstance(value, dict):
         raise DataError(f"expected a JSON object, not {shown(value)}")
-    for key, held in value.items() if _HALF.search(text) else ():
-        require_characters(key, held)
+    for key, inner in value.items() if _HALF.search(text) else ():
+        require_characters(key, inner)
     return value
 
 
 def require_characters(key: str, value: Any) -> None:
-    r"""Refuse half a pair, such as `\ud83d`, of those that mean one character together.
+    r"""Refuse lone surrogates such as `\ud83d`, which cannot be encoded in UTF-8.
 
     Raises:
-        DataError: it stands in a key or its value, which no file of UTF-8 could hold.
+        DataError: a key or its value has one.
     """
     try:
         json.dumps([key, value], ensure_ascii=False).encode()
     except UnicodeEncodeError as error:
         half = error.object[error.start]
-        raise DataError(f"{key!r} holds half a character: {half!r} without its pair") from error
+        raise DataError(f"{key!r} has the lone surrogate {half!r}") from error
 
 
-def value_of(held: Mapping[str, Any], key: str) -> Any:
-    """Return what stands under a key.
-
-    Raises:
-        DataError: there is no such key; says which there are, and the nearest.
-    """
-    if key not in held:
-        raise DataError(f"there is no key {key!r}; {found(key, held)}")
-    return held[key]
-
-
-def string_of(held: Mapping[str, Any], key: str) -> str:
-    """Return the string under a key.
+def value_of(values: Mapping[str, Any], key: str) -> Any:
+    """Return the value of a key.
 
     Raises:
-        DataError: there is no such key, or it holds something else.
+        DataError: it is missing; with the keys present, and the nearest.
     """
-    value = value_of(held, key)
+    if key not in values:
+        raise DataError(f"missing key {key!r}; {found(key, values)}")
+    return values[key]
+
+
+def string_of(values: Mapping[str, Any], key: str) -> str:
+    """Return the value of a key, which must be a string.
+
+    Raises:
+        DataError: it is missing, or not a string.
+    """
+    value = value_of(values, key)
     if not isinstance(value, str):
         raise DataError(f"{key!r} is {shown(value)}; expected a string")
     return value
 
 
-def words_of(held: Mapping[str, Any], key: str) -> tuple[str, ...]:
-    """Return the list of strings under a key.
+def words_of(values: Mapping[str, Any], key: str) -> tuple[str, ...]:
+    """Return the value of a key, which must be a list of strings.
 
     Raises:
-        DataError: there is no such key, or it holds something else.
+        DataError: it is missing, or not a list of strings.
     """
-    value = value_of(held, key)
+    value = value_of(values, key)
     if not is_words(value):
         raise DataError(f"{key!r} is {shown(value)}; expected a list of strings")
     return tuple(value)
 
 
 def is_words(value: object) -> bool:
-    """Return whether a value is a list of strings."""
+    """Return whether a value is a list of strings, possibly empty."""
     return isinstance(value, list) and all(isinstance(word, str) for word in value)
 
 

@@ -1,4 +1,4 @@
-"""What a data path means, and reading text from it."""
+"""Expand data paths, and read lines of UTF-8 text."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from elmo_framework.data.formats.compressed import decompressed, reading
 from elmo_framework.errors import DataError
 
 STANDARD_INPUT = Path("-")
-"""The path that stands for standard input."""
+"""The path that means standard input."""
 
-NO_EXAMPLE = "there is no example in this file"
+NO_EXAMPLE = "this file has no examples"
 
 ItemT = TypeVar("ItemT")
 ParsedT = TypeVar("ParsedT")
@@ -24,10 +24,10 @@ _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 
 
 def data_files(path: Path) -> list[Path]:
-    """Return the files that a data path names, in the order of their names.
+    """Return the files of a data path, sorted.
 
     Args:
-        path: a file; a folder, for the files in it that are not hidden; or a pattern
+        path: a file; a folder, for its files that are not hidden; or a pattern
             (`data/shard-*.txt`), for the files that match.
 
     Raises:
@@ -35,34 +35,30 @@ def data_files(path: Path) -> list[Path]:
     """
     if path.is_file():
         return [path]
-    found = path.iterdir() if path.is_dir() else matches(path)
-    files = sorted(filter(_is_visible_file, found))
+    candidates = path.iterdir() if path.is_dir() else matches(path)
+    files = sorted(filter(_is_visible_file, candidates))
     if not files:
-        raise DataError(f"this is {_without_files(path)}", path=path)
+        raise DataError(_no_files(path), path=path)
     return files
 
 
 def require_data(path: Path) -> None:
-    """Refuse a data path that stands for nothing, before any work is done for others.
-
-    Raises:
-        DataError: it is no file or folder, and no file matches it.
-    """
+    """Raise DataError if a path does not exist and no file matches it, before any work is done."""
     if not path.exists() and not any(matches(path)):
-        raise DataError(f"this is {_without_files(path)}", path=path)
+        raise DataError(_no_files(path), path=path)
 
 
-def _without_files(path: Path) -> str:
+def _no_files(path: Path) -> str:
     if not path.is_dir():
-        return "no file, folder or pattern of files"
+        return "not found, as a file, folder or pattern"
     every = path / "**" / "*"
     if any(map(_is_visible_file, matches(every))):
-        return f"a folder without files, but there are some in its folders: give {str(every)!r}"
-    return "a folder without files"
+        return f"this folder has no files, but its subfolders do; pass {str(every)!r}"
+    return "this folder has no files"
 
 
 def is_visible(path: Path) -> bool:
-    """Tell whether a file or a folder is not hidden."""
+    """Return whether a file or a folder is not hidden."""
     return not path.name.startswith(".")
 
 
@@ -71,7 +67,7 @@ def _is_visible_file(path: Path) -> bool:
 
 
 def matches(pattern: Path) -> Iterator[Path]:
-    """Yield what a pattern stands for, in any order.
+    """Yield the files and folders that match a pattern, in any order.
 
     Raises:
         DataError: a part of it contains `**` and more, which Python 3.13 would read as `*`.
@@ -83,7 +79,7 @@ def matches(pattern: Path) -> Iterator[Path]:
         raise DataError(message, path=pattern)
     try:
         yield from Path(pattern.anchor).glob(str(pattern.relative_to(pattern.anchor)))
-    except ValueError as error:  # as of a null character, on Python 3.13
+    except ValueError as error:  # such as a null character, on Python 3.13
         raise DataError(f"invalid pattern: {error}", path=pattern) from error
 
 
@@ -103,18 +99,14 @@ def nonblank_lines(path: Path) -> Iterator[tuple[int, str]]:
     """Yield the lines that are not blank, as `read_lines` does.
 
     Raises:
-        DataError: as there, or there is none.
+        DataError: as `read_lines`, or there are none.
     """
     lines = ((number, line) for number, line in read_lines(path) if line.strip())
     return require_nonempty(lines, NO_EXAMPLE, path)
 
 
 def require_nonempty(items: Iterable[ItemT], message: str, path: Path) -> Iterator[ItemT]:
-    """Yield what was read from a path.
-
-    Raises:
-        DataError: it is nothing; with the message.
-    """
+    """Yield the items read from a path, or raise DataError with the message if there are none."""
     is_empty = True
     for item in items:
         is_empty = False
@@ -124,15 +116,15 @@ def require_nonempty(items: Iterable[ItemT], message: str, path: Path) -> Iterat
 
 
 def parsed_lines(path: Path, parse: Callable[[str], ParsedT]) -> Iterator[ParsedT]:
-    """Yield what each line is parsed to that is not blank.
+    """Parse each line that is not blank.
 
     Raises:
-        DataError: as of `nonblank_lines`, or `parse` refused a line.
+        DataError: as `nonblank_lines`, or `parse` rejects a line.
     """
     for number, line in nonblank_lines(path):
         with error_context(path, number):
-            held = parse(line)
-        yield held
+            parsed = parse(line)
+        yield parsed
 
 
 @contextmanager
@@ -145,11 +137,7 @@ def spooled(stream: BinaryIO) -> Iterator[BinaryIO]:
 
 @contextmanager
 def error_context(path: Path | None, line: int | None) -> Iterator[None]:
-    """Say where in the data an error arose, where that is known.
-
-    Raises:
-        DataError: for a `ValueError` or a `DataError` inside.
-    """
+    """Turn a ValueError or DataError inside into a DataError with file and line."""
     try:
         yield
     except (DataError, ValueError) as error:
@@ -160,9 +148,9 @@ def decoded_lines(file: BinaryIO, path: Path, *, first: int = 1) -> Iterator[tup
     """Yield the lines of an open file as `read_lines` does.
 
     Args:
-        file: opened to read bytes.
-        path: what messages call it.
-        first: the number of its first line.
+        file: in binary mode.
+        path: for messages.
+        first: the number of the first line.
 
     Raises:
         DataError: a line is not UTF-8.
@@ -172,7 +160,7 @@ def decoded_lines(file: BinaryIO, path: Path, *, first: int = 1) -> Iterator[tup
         try:
             text = content.decode()
         except UnicodeDecodeError as error:
-            found = f"{content[error.start : error.end]!r}, column {error.start + 1}"
-            message = f"this is no UTF-8 text ({found}): convert the file to UTF-8"
+            invalid = f"{content[error.start : error.end]!r}, column {error.start + 1}"
+            message = f"not valid UTF-8 text ({invalid}): convert the file to UTF-8"
             raise DataError(message, path=path, line=number) from error
         yield number, text.rstrip("\r\n")

@@ -1,4 +1,4 @@
-"""Files of word vectors: GloVe's and fastText's text, word2vec's text and binary form."""
+"""Read word vectors: text of GloVe, fastText and word2vec, and binary files of word2vec."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ Vectors: TypeAlias = dict[str, Float32[np.ndarray, " dim"]]
 
 _CHUNK = 1 << 20
 _LONGEST_WORD = 1 << 16
-"""A word of more bytes than this shows that a binary file is not what it is taken for."""
+"""Bytes; a longer word shows that a file is not a binary file of word2vec."""
 
 
 def read_vectors(
@@ -35,83 +35,76 @@ def read_vectors(
     lowercase: bool = False,
     file_format: VectorFormat | None = None,
 ) -> Vectors:
-    """Read the vectors of some words; the first vector of a word counts.
+    """Read the vectors of words; of several vectors of a word, the first one.
 
     Args:
-        path: a file, packed or not, as `open_packed` takes it.
-        dim: the width of the vectors.
+        path: a file for `open_packed`.
+        dim: of the vectors.
         wanted: the words.
-        max_unseen: how many other words of the file are read as well, the first ones; None for
-            all. Those that cannot be read are passed over.
-        lowercase: whether other words are passed over that are not in lower case.
-        file_format: of the file; None for binary if its name ends in `.bin`, and text otherwise.
+        max_unseen: how many of the first other words to read as well; None for all. Unreadable
+            ones are skipped.
+        lowercase: whether to skip other words that are not in lower case.
+        file_format: of the file; by default binary if its name ends in `.bin`, text otherwise.
 
     Raises:
-        DataError: the vectors have another width, that of a wanted word cannot be read, or the
+        DataError: the vectors have another dimension, that of a wanted word cannot be read, or the
             file has none of the words.
     """
     choice = _Choice(wanted, max_unseen, lowercase=lowercase)
     with open_packed(path) as (name, file):
-        chosen = file_format or ("word2vec_binary" if name.endswith(".bin") else "text")
-        read = _read_text if chosen == "text" else _read_binary
+        is_binary = file_format == "word2vec_binary" or (not file_format and name.endswith(".bin"))
+        read = _read_binary if is_binary else _read_text
         read(file, dim, archive_path(path).file, choice)
-    found = choice.found
-    if not any(word in found for word in wanted):
+    if not any(word in choice.vectors for word in wanted):
         words = plural(len(wanted), "word")
         message = f"none of the {words} of the training data has a vector in this file"
         raise DataError(message, path=path)
-    return found
+    return choice.vectors
 
 
 class _Choice:
-    """Which words of a file are kept.
-
-    Args:
-        wanted: words.
-        max_unseen: how many others; None for all.
-        lowercase: whether only those in lower case can be others.
+    """Selects the words of a file; see `read_vectors`.
 
     Attributes:
-        found: the vectors so far.
+        vectors: of the selected words, so far.
     """
 
     def __init__(self, wanted: Collection[str], max_unseen: int | None, *, lowercase: bool) -> None:
-        self.found: Vectors = {}
+        self.vectors: Vectors = {}
         self._wanted = {word.encode(errors="surrogatepass"): word for word in wanted}
         self._beginnings = {word.partition(b" ")[0] for word in self._wanted}
-        self._room = sys.maxsize if max_unseen is None else max_unseen
+        self._num_free = sys.maxsize if max_unseen is None else max_unseen
         self._lowercase = lowercase
 
     def can_begin(self, line: bytes) -> bool:
-        """Tell cheaply, by what stands before the first space, whether a line may be needed."""
-        return self._room > 0 or line.partition(b" ")[0] in self._beginnings
+        """Return quickly whether a line may be needed, by the text before the first space."""
+        return self._num_free > 0 or line.partition(b" ")[0] in self._beginnings
 
     def sparing(self, encoded: bytes) -> AbstractContextManager[None]:
-        """Pass over what is wrong with the vector of a word, unless the word is wanted."""
+        """Ignore errors of the vector of a word that is not wanted."""
         return nullcontext() if encoded in self._wanted else suppress(DataError)
 
     def word(self, encoded: bytes) -> str | None:
-        """Return a word whose vector is to be kept; None for any that is not."""
+        """Return the word if its vector is selected, or None."""
         word = self._wanted.get(encoded)
-        if word is None and self._room > 0:
+        if word is None and self._num_free > 0:
             with suppress(UnicodeDecodeError):
                 word = encoded.decode()
             if self._lowercase and word is not None and word != word.lower():
                 return None
-        return None if word in self.found else word
+        return None if word in self.vectors else word
 
     def keep(self, encoded: bytes, word: str, vector: Float32[np.ndarray, " dim"]) -> None:
-        """Keep the vector of a word."""
-        self.found[word] = vector
-        self._room -= encoded not in self._wanted
+        """Add the vector of a selected word."""
+        self.vectors[word] = vector
+        self._num_free -= encoded not in self._wanted
 
 
 def _read_text(file: BinaryIO, dim: int, path: Path, choice: _Choice) -> None:
-    """Read a word and its numbers a line.
+    """Read one word and its numbers per line.
 
-    Words may hold spaces, as some of GloVe's do, so that lines are split from their end. A first
-    line of one or two whole numbers, as word2vec and fastText write, is passed over, and so is a
-    byte order mark.
+    Words may contain spaces, as some in GloVe do, so lines are split from the end. A header of one
+    or two integers, as in word2vec and fastText, and a byte order mark are skipped.
     """
     for number, line in _vector_lines(file, dim, path):
         if not choice.can_begin(line):
@@ -126,7 +119,7 @@ def _read_text(file: BinaryIO, dim: int, path: Path, choice: _Choice) -> None:
 
 
 def _vector_lines(file: BinaryIO, dim: int, path: Path) -> Iterator[tuple[int, bytes]]:
-    """Return the lines after the header, if the first of them holds `dim` numbers."""
+    """Return the lines after the header, after checking that the first has `dim` numbers."""
     first = file.readline().removeprefix(codecs.BOM_UTF8)
     if not first:
         raise DataError("the file is empty", path=path)
@@ -137,7 +130,7 @@ def _vector_lines(file: BinaryIO, dim: int, path: Path) -> Iterator[tuple[int, b
     for number, line in opening[:1]:
         _require_width(_num_numbers(line), dim, path, number, is_binary=b"\0" in line)
         if b"\t" in line:
-            return ((at, held.replace(b"\t", b" ")) for at, held in chain(opening, lines))
+            return ((at, text.replace(b"\t", b" ")) for at, text in chain(opening, lines))
     return chain(opening, lines)
 
 
@@ -146,9 +139,9 @@ def _require_width(
 ) -> None:
     if width == dim:
         return
-    message = f"the vectors are {width} wide, but embedding_dim is {dim}"
+    message = f"the vectors have dimension {width}, but embedding_dim is {dim}"
     if is_binary:
-        message = "this is no text; a file of word2vec needs pretrained_format: 'word2vec_binary'"
+        message = "not a text file; for word2vec, set pretrained_format: 'word2vec_binary'"
     raise DataError(message, path=path, line=line)
 
 
@@ -158,7 +151,7 @@ def _is_header(line: bytes) -> bool:
 
 
 def _num_numbers(line: bytes) -> int:
-    """Count the numbers at the end of a line, of which the first field is none."""
+    """Count the numbers at the end of a line, without the first field."""
     count = 0
     for field in reversed(line.split()[1:]):
         try:
@@ -172,19 +165,19 @@ def _num_numbers(line: bytes) -> int:
 def parse_vector(
     values: Sequence[str], dim: int, path: Path, line: int
 ) -> Float32[np.ndarray, " dim"]:
-    """Make a vector of the numbers in a line.
+    """Parse the numbers of a vector.
 
     Raises:
-        DataError: one of them is none, or not finite, or they are more or fewer than `dim`.
+        DataError: one is not a finite number, or there are not `dim` of them.
     """
     try:
         with np.errstate(over="ignore"):
             vector = np.array(values, dtype=np.float32)
     except ValueError as error:
-        raise DataError(f"this is no vector: {error}", path=path, line=line) from error
+        raise DataError(f"not a vector: {error}", path=path, line=line) from error
     if len(vector) != dim:
-        found = f"found {plural(len(vector), 'number')}, expected {dim}"
-        raise DataError(found, path=path, line=line)
+        message = f"found {plural(len(vector), 'number')}, expected {dim}"
+        raise DataError(message, path=path, line=line)
     _require_finite(vector, "this vector", path, line)
     return vector
 
@@ -197,10 +190,10 @@ def _require_finite(
 
 
 def _read_binary(file: BinaryIO, dim: int, path: Path, choice: _Choice) -> None:
-    """Read a header and then, for each word: the word, a space, and 4 bytes a number.
+    """Read a header and then, for each word: the word, a space, and 4 bytes per number.
 
-    The original program writes a line feed after each vector; the published GoogleNews file has
-    none. It counts as no part of the word that follows.
+    The original program writes a line feed after each vector, which is not part of the next word;
+    the published GoogleNews file has none.
     """
     num_words, width = _binary_header(file, path)
     _require_width(width, dim, path)
@@ -217,26 +210,26 @@ def _binary_header(file: BinaryIO, path: Path) -> tuple[int, int]:
     line = file.readline(_LONGEST_WORD)
     fields = line.split()
     if len(fields) != 2 or not all(field.isdigit() for field in fields):
-        found = f"found {line[:40]!r}, expected the number of words and the width of the vectors"
-        raise DataError(found, path=path, line=1)
+        message = f"found {line[:40]!r}, expected the number of words and the dimension"
+        raise DataError(message, path=path, line=1)
     return int(fields[0]), int(fields[1])
 
 
 def _records(
     file: BinaryIO, num_words: int, num_bytes: int, path: Path
 ) -> Iterator[tuple[bytes, bytes]]:
-    """Yield each word with the bytes of its vector, reading large parts of the file at a time."""
-    held, place = b"", 0
+    """Yield each word with the bytes of its vector, reading the file in chunks."""
+    buffer, start = b"", 0
     for number in range(num_words):
-        end = held.find(b" ", place)
-        while end < 0 or end + 1 + num_bytes > len(held):
+        end = buffer.find(b" ", start)
+        while end < 0 or end + 1 + num_bytes > len(buffer):
             more = file.read(_CHUNK)
-            if not more or (end < 0 and len(held) - place > _LONGEST_WORD):
+            if not more or (end < 0 and len(buffer) - start > _LONGEST_WORD):
                 message = (
                     f"the file ends or is broken after {number} of {plural(num_words, 'word')}"
                 )
                 raise DataError(message, path=path)
-            held, place = held[place:] + more, 0
-            end = held.find(b" ")
-        yield held[place:end].lstrip(b"\n"), held[end + 1 : end + 1 + num_bytes]
-        place = end + 1 + num_bytes
+            buffer, start = buffer[start:] + more, 0
+            end = buffer.find(b" ")
+        yield buffer[start:end].lstrip(b"\n"), buffer[end + 1 : end + 1 + num_bytes]
+        start = end + 1 + num_bytes

@@ -173,7 +173,7 @@ def _loaded(file: Path) -> _Entry:
     except json.JSONDecodeError as error:
         raise DataError(f"no JSON: {error.msg}", path=file, line=error.lineno) from error
     except UnicodeDecodeError as error:
-        raise DataError("this is no UTF-8 text: convert the file to UTF-8", path=file) from error
+        raise DataError("not valid UTF-8 text: convert the file to UTF-8", path=file) from error
     return _Entry.of(held, file, "")
 
 

@@ -267,7 +267,7 @@ def _checked(line: _Line) -> _Line:
     """Refuse a line whose tags are not one for each word, in the scheme BIO."""
     for tag in line.tags:
         if parse_tag(tag).prefix not in "BIO":
-            raise ValueError(f"{tag!r} is no tag of the scheme BIO")
+            raise ValueError(f"{tag!r} is not a tag of the scheme BIO")
     if len(line.tags) != len(line.words):
         words, tags = plural(len(line.words), "word"), plural(len(line.tags), "tag")
         raise ValueError(f"{words} with {tags}")

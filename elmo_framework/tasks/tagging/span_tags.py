@@ -22,7 +22,7 @@ def tags_in_scheme(
         are_spans: whether tags that stand for no spans are refused in any case.
 
     Raises:
-        CellError: one of them is no tag of a span.
+        CellError: one of them is not a span tag.
     """
     one_of_span = next(beginnings(tags), None)
     if are_spans or scheme is not None or one_of_span is not None:
@@ -53,7 +53,7 @@ def tags_of_lines(
         are_spans: whether tags that stand for no spans are refused in any case.
 
     Raises:
-        DataError: one of them is no tag of a span.
+        DataError: one of them is not a span tag.
     """
     try:
         return tags_in_scheme(tags, scheme, are_spans=are_spans)

@@ -24,7 +24,7 @@ from elmo_framework.tasks.tagging.span_tags import tags_of_lines
 _log = logging.getLogger(__name__)
 
 _MANY = 1_000
-_NO_SENTENCE = "there is no sentence in this file"
+_NO_SENTENCE = "this file has no sentences"
 
 Column: TypeAlias = int | str
 """Where a column stands: its number from 0, from the end if it is negative, or its name."""

@@ -60,5 +60,5 @@ def test_the_digest_tells_lines_apart(files: list[Path]) -> None:
 def test_folders_and_patterns_mean_their_files(files: list[Path], tmp_path: Path) -> None:
     assert text_files([tmp_path]) == files
     assert text_files([tmp_path / "[bc].txt", Path("-")]) == [*files[1:], Path("-")]
-    with pytest.raises(DataError, match="no file, folder or pattern of files"):
+    with pytest.raises(DataError, match="not found, as a file, folder or pattern"):
         text_files([tmp_path / "x*.txt"])

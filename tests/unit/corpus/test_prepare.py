@@ -159,7 +159,7 @@ def test_a_text_without_words_is_refused(make: Make) -> None:
 
 def test_a_line_that_is_not_utf_8_is_named(tmp_path: Path) -> None:
     (tmp_path / "a.txt").write_bytes(b"fine\nbad \xff\n")
-    with pytest.raises(DataError, match=r"a\.txt:2: this is no UTF-8 text"):
+    with pytest.raises(DataError, match=r"a\.txt:2: not valid UTF-8 text"):
         prepare(PreparationJob([tmp_path / "a.txt"], tmp_path / "corpus"))
     assert not (tmp_path / "corpus").exists()
 
@@ -195,7 +195,7 @@ def test_several_processes_make_the_corpus_of_one(make: Make) -> None:
 def test_an_error_in_another_process_is_told_as_one_here(tmp_path: Path) -> None:
     text = tmp_path / "a.txt"
     text.write_bytes(many_sentences(300).encode() + b"\xff\n")
-    with pytest.raises(DataError, match=r"a\.txt:301: this is no UTF-8 text"):
+    with pytest.raises(DataError, match=r"a\.txt:301: not valid UTF-8 text"):
         prepare(PreparationJob([text], tmp_path / "corpus", num_processes=2))
 
 

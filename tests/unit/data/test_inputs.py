@@ -24,9 +24,7 @@ def test_a_missing_key_is_named_with_those_that_are_there():
     with pytest.raises(DataError) as raised:
         given_words({"premises": "a"}, "premise", TOKENIZER)
 
-    assert (
-        str(raised.value) == "there is no key 'premise'; found: premises. Did you mean 'premises'?"
-    )
+    assert str(raised.value) == "missing key 'premise'; found: premises. Did you mean 'premises'?"
 
 
 def test_other_fields_stand_before_the_prediction():
@@ -63,4 +61,4 @@ def test_none_or_several_of_them_are_refused(inputs: dict[str, str], found: str)
     with pytest.raises(DataError) as raised:
         only_key(inputs, ("sentence", "text"))
 
-    assert str(raised.value).startswith(f"expected one key that holds a text, found {found}; ")
+    assert str(raised.value).startswith(f"expected one key with a text, found {found}; ")

@@ -36,8 +36,8 @@ def test_a_label_that_was_not_seen_in_training_is_refused_with_its_text():
         label_ids([("yess", ["Of", "course"])], LABELS)
 
     assert str(raised.value) == (
-        "'yess' is none of the labels seen in training; choose from no, yes. Did you mean 'yes'? "
-        "It occurs in: 'Of course'. "
+        "'yess' is not among the labels of the training data; choose from no, yes. "
+        "Did you mean 'yes'? It occurs in: 'Of course'. "
         "Labels are counted before training, in the data of datasets_for_vocab_creation."
     )
 

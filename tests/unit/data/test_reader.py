@@ -42,7 +42,7 @@ def test_no_limit_leaves_out_what_is_predicted_for(folder: Path) -> None:
 def test_data_without_an_example_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "a.txt"
     path.write_text("# note\n")
-    with pytest.raises(DataError, match="all that stands here is left out by the reader"):
+    with pytest.raises(DataError, match="the reader skips all examples of this data"):
         list(Lines().read(path))
     with pytest.raises(DataError, match="there is no example"):
         list(Lines().read_inputs(path))

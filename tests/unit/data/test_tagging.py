@@ -66,11 +66,11 @@ def test_a_label_may_hold_hyphens():
 
 @pytest.mark.parametrize("tag", ["X-PER", "X-", "B-", "B", "", "o", "-PER", "b-PER"])
 def test_an_impossible_tag_is_refused(tag):
-    with pytest.raises(ValueError, match="is no tag of a span") as raised:
+    with pytest.raises(ValueError, match="is not a span tag") as raised:
         convert(["O", tag], "BIO")
 
     assert str(raised.value) == (
-        f"{tag!r} is no tag of a span; "
+        f"{tag!r} is not a span tag; "
         "allowed: O, or one of B, I, L, U, E and S with a hyphen and a label, as B-PER"
     )
 
@@ -141,7 +141,9 @@ def test_a_sequence_is_allowed_just_when_converting_it_changes_nothing(scheme):
 
 
 def test_tags_of_another_scheme_cannot_be_constrained():
-    with pytest.raises(ValueError, match="is no tag of the scheme") as raised:
+    with pytest.raises(ValueError, match="is not a tag of the scheme") as raised:
         allowed_transitions(["O", "U-PER"], "BIO")
 
-    assert str(raised.value) == ("'U-PER' is no tag of the scheme BIO; allowed prefixes: O, B, I")
+    assert str(raised.value) == (
+        "'U-PER' is not a tag of the scheme BIO; allowed prefixes: O, B, I"
+    )

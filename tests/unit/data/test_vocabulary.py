@@ -31,5 +31,5 @@ def test_a_damaged_line_is_named(tmp_path: Path, line: str):
 def test_a_file_that_is_no_text_is_named(tmp_path: Path):
     (tmp_path / "labels.jsonl").write_bytes(b"\xff\n")
 
-    with pytest.raises(DataError, match=r"labels\.jsonl:1: this is no UTF-8 text"):
+    with pytest.raises(DataError, match=r"labels\.jsonl:1: not valid UTF-8 text"):
         Vocabularies.load(tmp_path)

@@ -415,7 +415,7 @@ def test_too_many_kept_sentences_are_refused(job: Jobs, monkeypatch: pytest.Monk
 @pytest.mark.parametrize(
     ("name", "content", "message"),
     [
-        ("latin.txt", b"ok\nW\xf6rter\n", r"latin.txt:2: this is no UTF-8 text"),
+        ("latin.txt", b"ok\nW\xf6rter\n", r"latin.txt:2: not valid UTF-8 text"),
         ("cut.gz", gzip.compress(b"many words here\n", mtime=0)[:-9], r"cut.gz: cannot be read"),
         ("plain.gz", b"words\n", r"plain.gz: cannot be read: Not a gzipped file"),
         ("empty.txt", b"", r"empty.txt: there is no line to embed"),

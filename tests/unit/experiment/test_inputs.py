@@ -275,14 +275,14 @@ def test_a_folder_and_a_pattern_are_read_by_the_reader(tmp_path):
             {"type": "text_classification_json", "text_key": "body"},
             "a.jsonl",
             '{"bodies": "Ann"}\n',
-            "{path}:1: expected one key that holds a text, found 'bodies'; choose from sentence, "
+            "{path}:1: expected one key with a text, found 'bodies'; choose from sentence, "
             "text, tokens, words. The run's dataset reader takes 'body'.",
         ),
         (
             "snli",
             "a.txt",
             "Ann fed\n",
-            '{path}:1: a plain sentence is not enough; give {{"premise": "...", "hypothesis": '
+            '{path}:1: a plain sentence is not enough; pass {{"premise": "...", "hypothesis": '
             "\"...\"}}. The run's dataset reader takes 'sentence1', 'sentence2'.",
         ),
         ("conll2003", "a.conll", "a b c d e\n", "{path}:1: found 5 columns, expected 1 to 4 to "),

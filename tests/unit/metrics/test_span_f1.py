@@ -180,7 +180,7 @@ def test_sums_of_parts_give_the_score_of_the_whole():
         ("U-PER I-PER O", "B-PER B-PER O", 2, 2),  # and after a U
         ("O B-PER O", "O B-per O", 0, 1),  # labels differ by case
         ("O B-A-B I-A-B", "O B-A-B I-A-C", 0, 2),  # a label goes from the first hyphen on
-        ("O O O", "X I Y-PER", 0, 0),  # what is no tag of a span is outside
+        ("O O O", "X I Y-PER", 0, 0),  # what is not a span tag is outside
     ],
 )
 def test_broken_sequences_are_read_as_conlleval_reads_them(gold, prediction, correct, predicted):

@@ -136,7 +136,7 @@ def test_words_of_conllu_have_a_number(tmp_path, number):
     with pytest.raises(DataError) as raised:
         list(read_conllu(path, width=2, number_column=1))
 
-    expected = f"{number!r} is no number of a word; expected one such as 1, 1-2 or 1.1"
+    expected = f"{number!r} is not a word number such as 1, 1-2 or 1.1"
     assert str(raised.value) == f"{path}:2: {expected}"
 
 
@@ -175,4 +175,4 @@ def test_a_file_without_a_sentence_is_refused(tmp_path, text):
     with pytest.raises(DataError) as raised:
         list(read_sentences(path))
 
-    assert str(raised.value) == f"{path}: there is no sentence in this file"
+    assert str(raised.value) == f"{path}: this file has no sentences"

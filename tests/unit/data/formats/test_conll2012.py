@@ -108,7 +108,7 @@ def test_cells_may_be_empty_and_words_hold_spaces_where_tabs_stand_between(tmp_p
             "#begin document nw/a\n" + RAIN,
             ":1: found '#begin document nw/a', expected '#begin document",
         ),
-        (BEGIN + END, "a.gold_conll: there is no sentence in this file"),
+        (BEGIN + END, "a.gold_conll: this file has no sentences"),
     ],
 )
 def test_a_malformed_file_is_refused_with_its_line(tmp_path, text, message):

@@ -72,11 +72,10 @@ def test_one_of_several_files_of_an_archive_is_named(tmp_path, name):
     assert content(tmp_path / f"({name})#x.txt") == b"x"
     assert content(Path(f"({path})#y.txt.gz")) == CONTENT
     assert message(path) == (
-        f"{path}: this archive holds 2 files; name one: ({path})#...; choose from x.txt, y.txt.gz."
+        f"{path}: this archive has 2 files; pass one as ({path})#...; choose from x.txt, y.txt.gz."
     )
     assert message(Path(f"({path})#x.text")) == (
-        f"{path}: no 'x.text' is in this archive; choose from x.txt, y.txt.gz. "
-        "Did you mean 'x.txt'?"
+        f"{path}: no 'x.text' in this archive; choose from x.txt, y.txt.gz. Did you mean 'x.txt'?"
     )
 
 
@@ -85,7 +84,8 @@ def test_a_file_that_is_no_archive_has_nothing_inside(tmp_path):
     path.write_bytes(CONTENT)
 
     assert (
-        message(tmp_path / "(x.txt)#y.txt") == f"{path}: this is no archive, so no 'y.txt' is in it"
+        message(tmp_path / "(x.txt)#y.txt")
+        == f"{path}: not an archive, so it does not contain 'y.txt'"
     )
 
 

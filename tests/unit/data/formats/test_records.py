@@ -86,39 +86,42 @@ def test_a_separator_is_told_from_the_name_unless_it_is_stated(
 @pytest.mark.parametrize(
     ("name", "text", "message"),
     [
-        ("a.jsonl", '{"a": 1}\n{"a": \n', "2: no JSON object: Expecting value, column 7"),
+        ("a.jsonl", '{"a": 1}\n{"a": \n', "2: not a JSON object: Expecting value, column 7"),
         ("a.jsonl", "[1]\n", "1: expected a JSON object, not [1]"),
-        ("a.jsonl", "\n", " there is no example in this file"),
-        ("a.tsv", "text\tlabel\n", " there is no example in this file"),
+        ("a.jsonl", "\n", " this file has no examples"),
+        ("a.tsv", "text\tlabel\n", " this file has no examples"),
         ("a.tsv", "a\tb\n\nx\n", "3: found 1 column, expected 2 as on line 1: 'x'"),
         (
             "a.csv",
             'a,b\n"x,y\nz,w\n',
-            "2: no row of a table: unexpected end of data; is a quotation mark that opens here not "
-            "closed?",
+            "2: invalid row of a table: unexpected end of data; is a quotation mark not closed?",
         ),
-        ("a.csv", 'a,b\nx,"y\nz,"w\n', "2: no row of a table: ',' expected after '\"'; is a quot"),
-        ("a.tsv", "a\tb\rc\n", "1: no row of a table: new-line character"),
+        (
+            "a.csv",
+            'a,b\nx,"y\nz,"w\n',
+            "2: invalid row of a table: ',' expected after '\"'; is a quot",
+        ),
+        ("a.tsv", "a\tb\rc\n", "1: invalid row of a table: new-line character"),
         ("a.csv", "text,label,text\n", "1: more than one column is called 'text'"),
         ("a.csv", "text, text\n", "1: more than one column is called 'text'"),
         (
             "a.csv",
             "text;label\na;b\n",
-            "1: found 1 column, called 'text;label'; commas stand between columns in a .csv file, "
-            "tabs in others",
+            "1: found 1 column, called 'text;label'; a .csv file has commas between columns, "
+            "others have tabs",
         ),
-        ("a.tsv", "text,label\n", "1: found 1 column, called 'text,label'; commas stand"),
+        ("a.tsv", "text,label\n", "1: found 1 column, called 'text,label'; a .csv file has"),
         (
             "a.txt",
             '{"text": "a", "label": "b"}\n',
-            "1: this is read as a table, for its name; call a file of JSON objects .jsonl",
+            "1: read as a table because of its suffix; rename a file of JSON objects to .jsonl",
         ),
         (
             "a.jsonl",
             r'{"a": 1, "text": "bad \ud83d b"}',
-            "1: 'text' holds half a character: '\\ud83d' without its pair",
+            "1: 'text' has the lone surrogate '\\ud83d'",
         ),
-        ("a.jsonl", r'{"a": 1, "b": [{"\uDE00": 1}]}', "1: 'b' holds half a character: "),
+        ("a.jsonl", r'{"a": 1, "b": [{"\uDE00": 1}]}', "1: 'b' has the lone surrogate "),
     ],
 )
 def test_a_bad_line_is_named_with_its_file(tmp_path: Path, name: str, text: str, message: str):
@@ -133,8 +136,8 @@ def test_a_bad_line_is_named_with_its_file(tmp_path: Path, name: str, text: str,
 @pytest.mark.parametrize(
     ("values", "message"),
     [
-        ({"text": "a"}, "there is no key 'label'; found: text."),
-        ({"labels": "a"}, "there is no key 'label'; found: labels. Did you mean 'labels'?"),
+        ({"text": "a"}, "missing key 'label'; found: text."),
+        ({"labels": "a"}, "missing key 'label'; found: labels. Did you mean 'labels'?"),
         ({"label": None}, "'label' is None; expected a string or a whole number"),
         ({"label": True}, "'label' is True; expected a string or a whole number"),
         ({"label": 0.5}, "'label' is 0.5; expected a string or a whole number"),
@@ -176,9 +179,9 @@ def test_a_text_is_split_into_words():
     assert record.words("text", WhitespaceTokenizer()) == ("a", "b")
     with pytest.raises(DataError) as raised:
         record.words("blank", WhitespaceTokenizer())
-    assert str(raised.value) == "a.jsonl:7: 'blank' holds no word; remove the line"
+    assert str(raised.value) == "a.jsonl:7: 'blank' has no words; remove the line"
     half = Record({"text": "a \ud83d"}, Path("a.jsonl"), 7)
-    with pytest.raises(DataError, match=r"a\.jsonl:7: half a character"):
+    with pytest.raises(DataError, match=r"a\.jsonl:7: lone surrogate"):
         half.words("text", SpacyTokenizer())
 
 

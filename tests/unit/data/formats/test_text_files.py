@@ -40,7 +40,7 @@ def test_a_relative_pattern_is_looked_for_in_the_working_directory(
 def test_a_path_that_names_nothing_is_refused(folder: Path, name: str) -> None:
     with pytest.raises(DataError) as caught:
         data_files(folder / name)
-    assert str(caught.value) == f"{folder / name}: this is no file, folder or pattern of files"
+    assert str(caught.value) == f"{folder / name}: not found, as a file, folder or pattern"
 
 
 @pytest.mark.parametrize("name", ["a**", "**a", "inner/a**b/*"])
@@ -52,7 +52,7 @@ def test_two_stars_beside_letters_are_refused(folder: Path, name: str) -> None:
 def test_a_folder_without_files_is_refused(folder: Path) -> None:
     with pytest.raises(DataError) as caught:
         data_files(folder / "inner")
-    assert str(caught.value) == f"{folder / 'inner'}: this is a folder without files"
+    assert str(caught.value) == f"{folder / 'inner'}: this folder has no files"
 
 
 def test_a_folder_whose_folders_hold_files_is_refused_with_the_pattern_of_those(
@@ -63,13 +63,13 @@ def test_a_folder_whose_folders_hold_files_is_refused_with_the_pattern_of_those(
     (file.parent / ".hidden").touch()
     every = tmp_path / "data/**/*"
 
-    with pytest.raises(DataError, match=r"this is a folder without files$"):
+    with pytest.raises(DataError, match=r"this folder has no files$"):
         data_files(tmp_path / "data")
     file.touch()
     with pytest.raises(DataError) as caught:
         data_files(tmp_path / "data")
 
-    assert str(caught.value).endswith(f", but there are some in its folders: give {str(every)!r}")
+    assert str(caught.value).endswith(f", but its subfolders do; pass {str(every)!r}")
     assert data_files(every) == [file]
 
 
@@ -87,7 +87,7 @@ def test_bytes_that_are_not_utf_8_are_refused_with_their_line(tmp_path: Path) ->
     with pytest.raises(DataError) as caught:
         next(lines)
     assert str(caught.value) == (
-        f"{path}:2: this is no UTF-8 text (b'\\xe4', column 2): convert the file to UTF-8"
+        f"{path}:2: not valid UTF-8 text (b'\\xe4', column 2): convert the file to UTF-8"
     )
 
 
@@ -104,4 +104,4 @@ def test_the_lines_of_an_open_file_are_named_as_it_is_called() -> None:
     assert next(lines) == (1, "good")
     with pytest.raises(DataError) as caught:
         next(lines)
-    assert str(caught.value).startswith("-:2: this is no UTF-8 text")
+    assert str(caught.value).startswith("-:2: not valid UTF-8 text")

@@ -191,7 +191,7 @@ def test_a_basic_classifier_pools_encodes_and_scores():
 
 
 def test_a_label_that_was_not_seen_in_training_is_refused():
-    with pytest.raises(DataError, match="'9' is none of the labels seen in training"):
+    with pytest.raises(DataError, match="'9' is not among the labels of the training data"):
         batch_of(head(BASIC), COUNTS, [ClassifiedText(("Fine",), "9")])
 
 

@@ -56,7 +56,7 @@ def test_a_text_without_words_is_refused(tmp_path: Path):
     with pytest.raises(DataError) as raised:
         list(reader().read(path))
 
-    assert str(raised.value) == f"{path}:1: 'text' holds no word; remove the line"
+    assert str(raised.value) == f"{path}:1: 'text' has no words; remove the line"
 
 
 @pytest.mark.parametrize(("text", "words"), [("", ()), ("Stir the soup.", ("Stir", "the"))])

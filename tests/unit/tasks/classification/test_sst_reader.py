@@ -114,7 +114,7 @@ def test_a_bad_line_is_named_with_its_file(tmp_path: Path, line: str, message: s
 
 
 def test_a_file_without_trees_is_refused(tmp_path: Path):
-    with pytest.raises(DataError, match="there is no example in this file"):
+    with pytest.raises(DataError, match="this file has no examples"):
         texts(tmp_path / "a", "")
 
 

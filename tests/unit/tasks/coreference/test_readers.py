@@ -195,9 +195,9 @@ def test_a_bad_bracket_is_named_with_its_line(
 @pytest.mark.parametrize(
     ("line", "message"),
     [
-        ("{", "no JSON object: Expecting property name"),
+        ("{", "not a JSON object: Expecting property name"),
         ("[]", "expected a JSON object, not []"),
-        ('{"sentence": [["a"]]}', "there is no key 'sentences'; found: sentence. Did you mean"),
+        ('{"sentence": [["a"]]}', "missing key 'sentences'; found: sentence. Did you mean"),
         ('{"sentences": ["a"]}', "'sentences' is ['a']; expected a list of lists of strings"),
         ('{"sentences": [["a"]], "doc_key": 3}', "'doc_key' is 3; expected a string"),
         (
@@ -227,7 +227,7 @@ def test_a_bad_line_is_named(line: str, message: str, tmp_path: Path):
 def test_a_file_without_documents_is_refused(tmp_path: Path):
     (tmp_path / "empty.jsonlines").write_text("\n")
 
-    with pytest.raises(DataError, match="there is no example in this file"):
+    with pytest.raises(DataError, match="this file has no examples"):
         read(tmp_path / "empty.jsonlines", "coref_jsonlines")
 
 

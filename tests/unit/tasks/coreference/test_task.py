@@ -52,7 +52,7 @@ def test_a_document_without_words_has_one_sentence_without_words(given: dict[str
     [
         (
             {"documents": "a"},
-            "expected one key that holds a text, found 'documents'; "
+            "expected one key with a text, found 'documents'; "
             "choose from document, sentence, sentences. Did you mean 'document'?",
         ),
         ({"document": ["a"]}, "'document' is ['a']; expected a string"),

@@ -154,7 +154,7 @@ def test_training_data_without_labels_is_refused():
 
 
 def test_a_label_that_was_not_seen_in_training_is_refused():
-    with pytest.raises(DataError, match="'neutrl' is none of the labels seen in training"):
+    with pytest.raises(DataError, match="'neutrl' is not among the labels of the training data"):
         batch_of(esim(), COUNTS, [SentencePair(("a",), ("b",), "neutrl")])
 
 

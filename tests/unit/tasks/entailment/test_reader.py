@@ -125,21 +125,21 @@ def test_a_column_that_pairs_are_chosen_by_may_have_empty_cells(tmp_path: Path):
     [
         (
             '{"sentence1": "a", "sentence2": "b"}',
-            "there is no key 'gold_label'; found: sentence1, ",
+            "missing key 'gold_label'; found: sentence1, ",
         ),
         (
             '{"gold_label": "x", "sentence1": "a"}',
-            "there is no key 'sentence2'; found: gold_label, ",
+            "missing key 'sentence2'; found: gold_label, ",
         ),
         (
             '{"gold_label": "x", "sentence1": "a", "sentence2": " "}',
-            "'sentence2' holds no word; remove the line",
+            "'sentence2' has no words; remove the line",
         ),
         (
             '{"gold_label": "x", "sentence1": 3, "sentence2": "b"}',
             "'sentence1' is 3; expected a st",
         ),
-        ("no JSON", "no JSON object: Expecting value"),
+        ("no JSON", "not a JSON object: Expecting value"),
     ],
 )
 def test_a_bad_line_is_named_with_its_file(tmp_path: Path, line: str, message: str):

@@ -39,7 +39,7 @@ def test_both_sentences_are_needed():
         TASK.example({"premise": "a", "hypotesis": "b"}, WhitespaceTokenizer())
 
     assert str(raised.value) == (
-        "there is no key 'hypothesis'; found: hypotesis, premise. Did you mean 'hypotesis'?"
+        "missing key 'hypothesis'; found: hypotesis, premise. Did you mean 'hypotesis'?"
     )
 
 
@@ -54,7 +54,7 @@ def test_a_plain_sentence_is_not_enough():
         TASK.example({"sentence": "a"}, WhitespaceTokenizer())
 
     assert str(raised.value) == (
-        'a plain sentence is not enough; give {"premise": "...", "hypothesis": "..."}'
+        'a plain sentence is not enough; pass {"premise": "...", "hypothesis": "..."}'
     )
 
 

@@ -55,7 +55,7 @@ def test_reading_streams(folder: Path) -> None:
     sentences = reader().read(folder)
     assert next(sentences).words == ("The", "first", ".")
     next(sentences)
-    with pytest.raises(DataError, match=r"b\.txt:1: this is no UTF-8 text"):
+    with pytest.raises(DataError, match=r"b\.txt:1: not valid UTF-8 text"):
         next(sentences)
 
 

@@ -149,10 +149,10 @@ WHERE = "data[0].paragraphs[0].qas[0] (question 'q1')"
     ("held", "message"),
     [
         ([], "expected an object, found []"),
-        ({"date": []}, "there is no key 'data'; found: date. Did you mean 'date'?"),
+        ({"date": []}, "missing key 'data'; found: date. Did you mean 'date'?"),
         ({"data": {}}, "'data' is {}; expected a list"),
         ({"data": [3]}, "data[0]: expected an object, found 3"),
-        ({"data": [{}]}, "data[0]: there is no key 'paragraphs'; found: (none)."),
+        ({"data": [{}]}, "data[0]: missing key 'paragraphs'; found: (none)."),
         (
             {"data": [{"paragraphs": [{"context": 3, "qas": []}]}]},
             "data[0].paragraphs[0]: 'context' is 3; expected a string",
@@ -167,7 +167,7 @@ WHERE = "data[0].paragraphs[0].qas[0] (question 'q1')"
         (
             changed(answers=[{"text": "Warsaw"}]),
             "data[0].paragraphs[0].qas[0] (question 'q1').answers[0]: "
-            "there is no key 'answer_start'; found: text.",
+            "missing key 'answer_start'; found: text.",
         ),
         (
             changed(answers=[{"text": "Warsaw", "answer_start": True}]),
@@ -184,7 +184,7 @@ WHERE = "data[0].paragraphs[0].qas[0] (question 'q1')"
         ),
         (
             changed(question="Big \ud83d?"),
-            f"{WHERE}: 'question' holds half a character: '\\ud83d' without its pair",
+            f"{WHERE}: 'question' has the lone surrogate '\\ud83d'",
         ),
         (
             changed(answers=[{"text": "", "answer_start": 6}]),
@@ -255,5 +255,5 @@ def test_what_is_no_utf8_is_refused(tmp_path):
     path = tmp_path / "squad.json"
     path.write_bytes(b'{"data": "\xe9"}')
 
-    with pytest.raises(DataError, match=r"squad\.json: this is no UTF-8 text"):
+    with pytest.raises(DataError, match=r"squad\.json: not valid UTF-8 text"):
         read(path)

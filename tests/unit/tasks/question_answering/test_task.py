@@ -89,13 +89,13 @@ def test_an_example_may_have_an_id(given):
     [
         (
             {"question": "Who?", "pasage": "Anna."},
-            "there is no key 'passage'; found: pasage, question. Did you mean 'pasage'?",
+            "missing key 'passage'; found: pasage, question. Did you mean 'pasage'?",
         ),
         (
             {"sentence": "Who?"},
-            'a plain sentence is not enough; give {"question": "...", "passage": "..."}',
+            'a plain sentence is not enough; pass {"question": "...", "passage": "..."}',
         ),
-        ({"question": "Who?"}, "there is no key 'passage'; found: question."),
+        ({"question": "Who?"}, "missing key 'passage'; found: question."),
         ({"question": 3, "passage": ""}, "'question' is 3; expected a string"),
         ({"question": "Who?", "passage": ""}, "the passage has no words: ''"),
         ({"question": " ", "passage": "Anna."}, "the question has no words: ' '"),

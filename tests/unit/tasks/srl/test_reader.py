@@ -142,7 +142,7 @@ def test_the_columns_of_conll_2005_are_read(tmp_path):
         ("Rain NN -\n", "file:1: found 3 columns, expected at least 4 with blanks between them"),
         ("Rain NN -\nRain * NN -\n", "file:1: found 3 columns, expected at least 4"),
         ("Rain * NN rain\n", "file:1: found 1 predicate and 0 columns of arguments"),
-        ("\n", "file: there is no sentence in this file"),
+        ("\n", "file: this file has no sentences"),
     ],
 )
 def test_malformed_columns_of_conll_2005_are_refused_with_their_line(tmp_path, text, message):
@@ -206,10 +206,10 @@ def test_only_a_space_or_a_tab_ends_a_word(tmp_path):
         ("0 ||| O", "file:1: expected the place of a predicate, the words, '|||' and the tags"),
         ("0 Run ! ||| B-V", "file:1: 2 words with 1 tag: '0 Run ! ||| B-V'"),
         ("2 Run ! ||| B-V O", "file:1: predicate 2 is none of 2 words"),
-        ("0 Run ! ||| V O", "file:1: 'V' is no tag of a span"),
-        ("0 Run ! ||| U-V O", "file:1: 'U-V' is no tag of the scheme BIO: '0 Run ! ||| U-V O'"),
+        ("0 Run ! ||| V O", "file:1: 'V' is not a span tag"),
+        ("0 Run ! ||| U-V O", "file:1: 'U-V' is not a tag of the scheme BIO: '0 Run ! ||| U-V O'"),
         ("-1 Run ! ||| B-A0 O", "file:1: the place -1 stands for no predicate, but there are arg"),
-        ("\n", "file: there is no example in this file"),
+        ("\n", "file: this file has no examples"),
     ],
 )
 def test_malformed_lines_of_deep_srl_are_refused(tmp_path, line, message):

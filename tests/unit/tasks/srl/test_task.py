@@ -95,7 +95,7 @@ def test_inputs_are_sentences_with_or_without_predicates():
         ({"sentence": "Rain", "predicates": [1]}, "'predicates' is [1]; expected a list of places"),
         ({"sentence": "Rain", "predicates": 0}, "'predicates' is 0; expected a list of places of "),
         ({"sentence": 3}, "'sentence' is 3; expected a string or a list of strings"),
-        ({}, "expected one key that holds a text, found none"),
+        ({}, "expected one key with a text, found none"),
     ],
 )
 def test_a_malformed_input_is_refused(inputs, message):

@@ -120,7 +120,7 @@ def test_predictions_keep_to_the_scheme_of_the_tags():
 
 
 def test_the_scheme_of_the_tags_can_be_stated():
-    with pytest.raises(BuildError, match="'U-LOC' is no tag of the scheme BIO") as raised:
+    with pytest.raises(BuildError, match="'U-LOC' is not a tag of the scheme BIO") as raised:
         tagger(label_encoding="BIO")
 
     assert str(raised.value).startswith("a.jsonnet: (top level): CrfTagger: ")

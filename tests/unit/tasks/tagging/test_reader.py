@@ -105,7 +105,7 @@ def test_an_impossible_tag_is_refused_with_its_line(tmp_path, scheme):
         list(reader(coding_scheme=scheme).read(path))
 
     assert str(raised.value) == (
-        f"{path}:4: 'X-' is no tag of a span; "
+        f"{path}:4: 'X-' is not a span tag; "
         "allowed: O, or one of B, I, L, U, E and S with a hyphen and a label, as B-PER "
         "('B-LOC' beside it is one)"
     )

@@ -54,7 +54,7 @@ def test_a_tag_not_seen_in_training_is_refused_with_its_sentence():
         collate([*EXAMPLES, TaggedSentence(("Norvik", "fell"), ("B-LOV", "O"))])
 
     assert str(raised.value) == (
-        "'B-LOV' is none of the labels seen in training; "
+        "'B-LOV' is not among the labels of the training data; "
         "choose from B-LOC, B-PER, I-LOC, I-PER, O. "
         "Did you mean 'B-LOC'? It occurs in: 'Norvik fell'. "
         "Labels are counted before training, in the data of datasets_for_vocab_creation."
@@ -90,21 +90,21 @@ def test_an_example_is_made_of_json(inputs):
     [
         (
             {"sentense": "Rain"},
-            "expected one key that holds a text, found 'sentense'; "
+            "expected one key with a text, found 'sentense'; "
             "choose from sentence, tokens, words. Did you mean 'sentence'?",
         ),
         (
             {},
-            "expected one key that holds a text, found none; choose from sentence, tokens, words.",
+            "expected one key with a text, found none; choose from sentence, tokens, words.",
         ),
         (
             {"words": [], "sentence": ""},
-            "expected one key that holds a text, found 'sentence', 'words'; "
+            "expected one key with a text, found 'sentence', 'words'; "
             "choose from sentence, tokens, words. Did you mean 'words'?",
         ),
         (
             {"id": 3, "token": ["Rain"]},
-            "expected one key that holds a text, found 'id', 'token'; "
+            "expected one key with a text, found 'id', 'token'; "
             "choose from sentence, tokens, words. Did you mean 'tokens'?",
         ),
         ({"sentence": 3}, "'sentence' is 3; expected a string or a list of strings"),
