@@ -1,1 +1,1 @@
-"""From a config file to objects: signatures, checks, building, plugins."""
+"""Load, check and build configurations: signatures, registry, plugins."""

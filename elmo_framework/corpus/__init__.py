@@ -1,1 +1,1 @@
-"""Prepared corpora: text cut into words once, and read by every training on it."""
+"""Prepared corpora: text that is tokenized once for all pretraining on it."""

@@ -1,4 +1,4 @@
-"""Text files as blocks of whole lines, each small enough for one process to work on."""
+"""Read text files as blocks of whole lines, for one process each."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from elmo_framework.data.formats.text_files import STANDARD_INPUT, data_files
 
 @dataclass(frozen=True)
 class LineRange:
-    """Some lines of one file.
+    """Consecutive lines of one file.
 
     Attributes:
         path: of the file.
@@ -31,12 +31,12 @@ class LineRange:
 @final
 @dataclass(frozen=True)
 class Block:
-    """What one process works on at a time.
+    """The unit of work of a process.
 
     Attributes:
         number: from 0, in the order of the text.
-        pieces: parts of files that follow each other.
-        num_bytes: what was read for it from the files as they are on the disk.
+        pieces: consecutive parts of files.
+        num_bytes: the number of (compressed) bytes read from disk.
     """
 
     number: int
@@ -53,10 +53,10 @@ class Block:
 
 
 def text_files(paths: Sequence[Path]) -> list[Path]:
-    """Return the files that the user named: files, folders, patterns, `-` for standard input.
+    """Expand files, folders, patterns and `-` for standard input.
 
     Raises:
-        DataError: one of them names none.
+        DataError: one of them has no files.
     """
     return [
         file for path in paths for file in ([path] if path == STANDARD_INPUT else data_files(path))
@@ -64,47 +64,47 @@ def text_files(paths: Sequence[Path]) -> list[Path]:
 
 
 def read_blocks(files: Sequence[Path], size: int) -> Iterator[Block]:
-    """Yield all lines of some files; where blocks begin depends on nothing but the lines.
+    """Yield the lines of files in blocks, whose boundaries depend on the lines only.
 
     Args:
         files: see `text_files`.
-        size: how many bytes of text a block holds at least, and less than twice as much but for its
-            last line.
+        size: minimum number of bytes of a block; the maximum is twice as much, and the rest of a
+            line.
 
     Raises:
         DataError: a file cannot be read.
     """
-    number, held, num_bytes = 0, list[LineRange](), 0
+    number, pieces, num_bytes = 0, list[LineRange](), 0
     for file in files:
         for piece, num_read in _pieces(file, size):
-            held.append(piece)
+            pieces.append(piece)
             num_bytes += num_read
-            if sum(len(piece.content) for piece in held) >= size:
-                yield Block(number, tuple(held), num_bytes)
-                number, held, num_bytes = number + 1, [], 0
-    if held:
-        yield Block(number, tuple(held), num_bytes)
+            if sum(len(piece.content) for piece in pieces) >= size:
+                yield Block(number, tuple(pieces), num_bytes)
+                number, pieces, num_bytes = number + 1, [], 0
+    if pieces:
+        yield Block(number, tuple(pieces), num_bytes)
 
 
 def size_on_disk(file: Path) -> int:
-    """Return the bytes of a file; of standard input none are known."""
+    """Return the size of a file; 0 for standard input."""
     return 0 if file == STANDARD_INPUT else file.stat().st_size
 
 
 def _pieces(path: Path, size: int) -> Iterator[tuple[LineRange, int]]:
-    """Yield the pieces of a file, each with the bytes that were read for it from the disk."""
+    """Yield the pieces of a file, with the number of bytes read from disk for each."""
     if path == STANDARD_INPUT:
-        for piece in _cut(sys.stdin.buffer, path, size):
+        for piece in _split(sys.stdin.buffer, path, size):
             yield piece, len(piece.content)
         return
     with reading(path) as file:
         position = 0
-        for piece in _cut(decompressed(file, path), path, size):
+        for piece in _split(decompressed(file, path), path, size):
             yield piece, file.tell() - position
             position = file.tell()
 
 
-def _cut(file: BinaryIO, path: Path, size: int) -> Iterator[LineRange]:
+def _split(file: BinaryIO, path: Path, size: int) -> Iterator[LineRange]:
     line = 1
     while content := file.read(size):
         if not content.endswith(b"\n"):

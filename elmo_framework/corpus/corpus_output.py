@@ -1,4 +1,4 @@
-"""The folder in which a corpus grows, and what makes an interrupted job go on there."""
+"""The resumable output of `elmo prepare`."""
 
 from __future__ import annotations
 
@@ -18,28 +18,26 @@ from elmo_framework.io.resumable_output import ResumableOutput
 
 @final
 class CorpusOutput:
-    """The folder `CORPUS.partial` beside a corpus `CORPUS`; gone when the corpus is there.
+    """The folder `CORPUS.partial` next to a corpus `CORPUS`; removed when the corpus is complete.
 
-    | name | what |
+    | name | content |
     |---|---|
-    | `settings.json` | how lines are cut |
-    | `draft-NNNNN.npz` | the words of one block of text |
-    | `done.jsonl` | the blocks whose drafts are whole, with the digest of each, a line each |
-    | `corpus` | what gets the name of the corpus |
-    | `corpus.json` | the manifest of the corpus, once it is whole |
+    | `settings.json` | the options of the tokenizer |
+    | `draft-NNNNN.npz` | one tokenized block of text |
+    | `done.jsonl` | the finished blocks with their digests, one per line |
+    | `corpus` | the folder that is renamed to `CORPUS` |
+    | `corpus.json` | the manifest of the complete corpus |
 
     Args:
-        output: the corpus.
+        output: the folder of the corpus.
 
     Raises:
-        RunError: a folder cannot have this name.
+        RunError: the name is not that of a new folder.
     """
 
     def __init__(self, output: Path) -> None:
         if output.name in ("", ".."):
-            raise RunError(
-                f"--output-dir {output}: a corpus is a folder of its own; name a new one"
-            )
+            raise RunError(f"--output-dir {output}: a corpus needs a new folder; choose a name")
         self._resumable = ResumableOutput(
             output, flag="--output-dir", check_replaceable=_check_corpus
         )
@@ -47,56 +45,43 @@ class CorpusOutput:
         self.locked, self.begin = self._resumable.locked, self._resumable.begin
 
     def check_overwritable(self, settings: Mapping[str, Any], *, resume: bool, force: bool) -> None:
-        """Refuse to replace what the user may want to keep.
-
-        Args:
-            settings: what the corpus is made of and how.
-            resume: whether to continue an interrupted job.
-            force: whether to give up what is there.
-
-        Raises:
-            RunError: there is something.
-        """
+        """Refuse to overwrite a corpus or an interrupted job; see `ResumableOutput`."""
         if not (resume and self.finished(settings)):
             self._resumable.check_overwritable(resume=resume, force=force)
 
     def finished(self, settings: Mapping[str, Any]) -> Manifest | None:
-        """Return the manifest of the corpus, where a job ended between naming it and tidying up.
-
-        Args:
-            settings: what the corpus is made of and how.
-        """
-        written, named = self.path / MANIFEST, self.output / MANIFEST
-        if not (written.is_file() and named.is_file()):
+        """Return the manifest if a job with these settings ended between renaming and cleanup."""
+        written, renamed = self.path / MANIFEST, self.output / MANIFEST
+        if not (written.is_file() and renamed.is_file()):
             return None
-        is_ours = written.read_bytes() == named.read_bytes()
-        manifest = Manifest.read(self.output) if is_ours else None
+        is_same = written.read_bytes() == renamed.read_bytes()
+        manifest = Manifest.read(self.output) if is_same else None
         return manifest if manifest is not None and manifest.settings == settings else None
 
-    def draft(self, number: int) -> Path:
-        """Return where the draft of a block is."""
+    def block_path(self, number: int) -> Path:
+        """Return the path of a tokenized block."""
         return self.path / f"draft-{number:05}.npz"
 
     def done(self) -> dict[int, TokenizedFile]:
-        """Return the blocks whose drafts are whole, by their number."""
-        notes = self._resumable.done(lambda line: TokenizedFile(**json.loads(line)))
-        return {note.number: note for note in notes if self.draft(note.number).exists()}
+        """Return the finished blocks by number."""
+        files = self._resumable.done(lambda line: TokenizedFile(**json.loads(line)))
+        return {file.number: file for file in files if self.block_path(file.number).exists()}
 
-    def mark_done(self, drafted: TokenizedFile) -> None:
-        """Note a block whose draft is whole."""
+    def mark_done(self, file: TokenizedFile) -> None:
+        """Record a finished block."""
         with self._resumable.journal("done.jsonl") as journal:
-            journal.mark_done(json.dumps(asdict(drafted)))
+            journal.mark_done(json.dumps(asdict(file)))
 
     @contextmanager
     def result(self) -> Iterator[Path]:
-        """Give a folder to write the corpus in, its manifest too; at the end it has its name."""
-        aside = self.path / "corpus"
-        remove_folder(aside)
-        aside.mkdir()
-        yield aside
-        write_bytes(self.path / MANIFEST, (aside / MANIFEST).read_bytes())
-        with replacing(self.output) as place:
-            aside.replace(place)
+        """Yield a folder for the corpus with its manifest, and rename it at the end."""
+        folder = self.path / "corpus"
+        remove_folder(folder)
+        folder.mkdir()
+        yield folder
+        write_bytes(self.path / MANIFEST, (folder / MANIFEST).read_bytes())
+        with replacing(self.output) as temporary:
+            folder.replace(temporary)
 
     def remove(self) -> None:
         """Remove the folder."""
@@ -104,7 +89,7 @@ class CorpusOutput:
 
 
 def _check_corpus(output: Path) -> None:
-    """Refuse to remove what is no corpus: `--force` is for those."""
+    """Raise RunError if the output is not a corpus, and so must not be removed by `--force`."""
     manifest = output / MANIFEST
     if not (manifest.is_file() and FORMAT.encode() in manifest.read_bytes()):
-        raise RunError(f"{output} is no prepared corpus; --force leaves it alone")
+        raise RunError(f"{output} is not a prepared corpus; --force will not overwrite it")

@@ -1,4 +1,4 @@
-"""What a prepared corpus holds, and whether its files are still those that were written."""
+"""The manifest of a prepared corpus, which verifies its files."""
 
 from __future__ import annotations
 
@@ -21,13 +21,7 @@ FORMAT = "elmo_framework corpus 1"
 @final
 @dataclass(frozen=True)
 class Entry:
-    """One file of a corpus.
-
-    Attributes:
-        name: its path in the corpus.
-        num_bytes: its size.
-        sha256: the digest of its content.
-    """
+    """One file of a corpus; `name` is its path in the corpus."""
 
     name: str
     num_bytes: int
@@ -37,8 +31,8 @@ class Entry:
 def _entry(written: object, path: Path) -> Entry:
     match written:
         case {"name": str(name), "num_bytes": int(num_bytes), "sha256": str(sha256)}:
-            place = PurePosixPath(name)
-            if not (place.is_absolute() or ".." in place.parts):
+            relative = PurePosixPath(name)
+            if not (relative.is_absolute() or ".." in relative.parts):
                 return Entry(name, num_bytes, sha256)
     message = f"expected the name, size and digest of a file in this folder, found {shown(written)}"
     raise DataError(message, path=path)
@@ -46,7 +40,7 @@ def _entry(written: object, path: Path) -> Entry:
 
 @final
 class EntryWriter:
-    """Writes one file of a corpus, and knows its entry at the end.
+    """Writes one file of a corpus, and computes its entry.
 
     Args:
         root: the folder of the corpus.
@@ -69,7 +63,7 @@ class EntryWriter:
         self._file.close()
 
     def write(self, content: bytes | memoryview) -> None:
-        """Add some bytes."""
+        """Append bytes."""
         self._file.write(content)
         self._digest.update(content)
         self._num_bytes += len(content)
@@ -80,19 +74,19 @@ class EntryWriter:
         return self._num_bytes
 
     def entry(self) -> Entry:
-        """Return what has been written."""
+        """Return the entry of the content so far."""
         return Entry(self._name, self._num_bytes, self._digest.hexdigest())
 
 
 @final
 @dataclass(frozen=True)
 class Manifest:
-    """What `corpus.json` says.
+    """The content of `corpus.json`.
 
     Attributes:
-        settings: what the corpus was made of and how.
-        counts: what was counted on the way.
-        files: all others.
+        settings: the texts and options of the corpus.
+        counts: of sentences and words.
+        files: all other files.
     """
 
     settings: Mapping[str, Any]
@@ -100,7 +94,7 @@ class Manifest:
     files: tuple[Entry, ...]
 
     def text(self) -> str:
-        """Return what the file holds."""
+        """Return the content of the file."""
         written = {
             "format": FORMAT,
             "settings": self.settings,
@@ -114,39 +108,39 @@ class Manifest:
         """Read the manifest of a corpus.
 
         Raises:
-            DataError: there is none, or it is of another kind.
+            DataError: it is missing, or has another format.
         """
         path = root / MANIFEST
         try:
-            held = json.loads(path.read_text(encoding="utf-8"))
+            content = json.loads(path.read_text(encoding="utf-8"))
         except (OSError, ValueError) as error:
             raise DataError(
-                f"no prepared corpus is here ({error}); `elmo prepare` makes one", path=root
+                f"not a prepared corpus ({error}); create one with `elmo prepare`", path=root
             ) from error
-        if not isinstance(held, dict) or held.get("format") != FORMAT:
-            raise DataError(f"this is no {FORMAT!r}; prepare the text again", path=path)
-        match held:
+        if not isinstance(content, dict) or content.get("format") != FORMAT:
+            raise DataError(f"the format is not {FORMAT!r}; prepare the text again", path=path)
+        match content:
             case {"settings": dict(settings), "counts": dict(counts), "files": list(files)}:
                 return cls(settings, counts, tuple(_entry(each, path) for each in files))
         raise DataError("settings, counts or files are damaged; prepare the text again", path=path)
 
     def entries(self, prefix: str) -> list[Entry]:
-        """Return the files whose name begins so."""
+        """Return the files whose names start with `prefix`."""
         return [entry for entry in self.files if entry.name.startswith(prefix)]
 
     def verify(self, root: Path, entries: Iterable[Entry]) -> None:
-        """Refuse files that are not what was written.
+        """Check the size and digest of files.
 
         Raises:
-            DataError: one is missing or has another content.
+            DataError: one is missing or has changed.
         """
         for entry in entries:
             path = root / entry.name
             size = path.stat().st_size if path.is_file() else None
             if size != entry.num_bytes:
-                written = plural(entry.num_bytes, "byte")
-                found = "is missing" if size is None else f"has {size:,} of {written}"
-                raise DataError(f"{found}; prepare the text again", path=path)
+                expected = plural(entry.num_bytes, "byte")
+                problem = "is missing" if size is None else f"has {size:,} of {expected}"
+                raise DataError(f"{problem}; prepare the text again", path=path)
             if digest([path]) != entry.sha256:
-                message = "its content is not what was written; prepare the text again"
+                message = "its content has changed; prepare the text again"
                 raise DataError(message, path=path)

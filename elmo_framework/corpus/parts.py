@@ -1,4 +1,4 @@
-"""The sentences of one part of a corpus, as they are written."""
+"""Write the sentences of one part of a corpus."""
 
 from __future__ import annotations
 
@@ -15,22 +15,22 @@ Part: TypeAlias = Literal["training", "held_out"]
 PARTS: tuple[Part, Part] = ("training", "held_out")
 
 BEGIN_ID, END_ID = 0, 1
-"""The numbers of a sentence's boundaries in the table of words."""
+"""The ids of the boundaries of a sentence in the table of words."""
 
 TOKEN, OFFSET = np.dtype("<i4"), np.dtype("<i8")
 OFFSETS = "offsets.bin"
 
 SHARD_BYTES = 1 << 29
-"""A shard is begun when the one before has so many bytes."""
+"""The size after which a new shard is started."""
 
 
 @final
 class PartWriter:
-    """Writes a part: its sentences one after the other, each between its boundaries.
+    """Writes the sentences of a part, each with its boundaries.
 
     Args:
         root: the folder of the corpus.
-        part: which of the two is written.
+        part: the name of the part.
     """
 
     def __init__(self, root: Path, part: Part) -> None:
@@ -48,12 +48,7 @@ class PartWriter:
         self._files.close()
 
     def add(self, ids: NDArray[np.int32], lengths: NDArray[np.int32]) -> None:
-        """Add sentences.
-
-        Args:
-            ids: the words of all of them.
-            lengths: the number of words of each.
-        """
+        """Append sentences with the concatenated `ids` of their words and their `lengths`."""
         if not len(lengths):
             return
         ends = np.cumsum(lengths.astype(OFFSET) + 2)
@@ -70,7 +65,7 @@ class PartWriter:
         self.num_words += len(ids)
 
     def entries(self) -> list[Entry]:
-        """Return the files; there are none without sentences."""
+        """Return the entries of the files; none without sentences."""
         written = [file.entry() for file in (self._offsets, self._shard) if file]
         return [*self._entries, *written]
 

@@ -1,4 +1,4 @@
-"""The job behind `elmo prepare`."""
+"""Prepare a corpus: tokenize text, number its words, and split off held-out sentences."""
 
 from __future__ import annotations
 
@@ -26,25 +26,25 @@ from elmo_framework.io.files import repairable, write_text
 from elmo_framework.io.resumable_output import RESUME, stoppable
 
 BLOCK_BYTES = 8 << 20
-"""The text that one process cuts at a time, and that is lost when it is killed."""
+"""The text that one process tokenizes at a time, and that is lost if it is killed."""
 
 
 @dataclass(frozen=True)
 class PreparationJob:
-    """What is prepared, and how.
+    """Arguments of `prepare`.
 
     Attributes:
         texts: files, folders, patterns; `-` is standard input.
         output: the folder of the corpus.
-        tokenizer: what makes words of a sentence: a registered name, or JSON as in a config.
-        sentence_splitter: the tokenizer that makes sentences of a line; the same unless given.
-        held_out: a share of the different sentences when it is below 1, else how many at most.
-        vocabulary: a file of the words that the softmax knows; counted unless given.
-        min_count: how often a counted word must be there.
-        max_vocabulary_size: how many counted words are kept besides the three special ones.
-        num_processes: how many cut text side by side.
-        resume: whether to go on with the work of an interrupted job.
-        force: whether to replace a corpus that is there.
+        tokenizer: splits sentences into words: a registered name, or JSON as in a config.
+        sentence_splitter: the tokenizer that splits lines into sentences; by default the same.
+        held_out: a ratio of the distinct sentences if below 1, otherwise the maximum number.
+        vocabulary: a file with the vocabulary of the softmax; counted by default.
+        min_count: minimum count of a counted word.
+        max_vocabulary_size: maximum number of counted words, without the three special ones.
+        num_processes: number of tokenizing processes.
+        resume: whether to resume an interrupted job.
+        force: whether to overwrite an existing corpus.
         packages: plugins that register a tokenizer.
     """
 
@@ -63,102 +63,99 @@ class PreparationJob:
 
 
 def prepare(job: PreparationJob) -> None:
-    """Make a corpus of text.
-
-    The corpus does not depend on the number of processes.
+    """Write a corpus; it does not depend on the number of processes.
 
     Raises:
         ElmoFrameworkError: a file cannot be read or written, or there is nothing to train on.
-        StoppedError: the user interrupted; what is done is kept.
+        StoppedError: the user interrupted the job, which can be resumed.
     """
     _require_one_vocabulary(job)
-    workplace = CorpusOutput(job.output)
-    with workplace.locked():
+    output = CorpusOutput(job.output)
+    with output.locked():
         files = text_files(job.texts)
-        recipe = TextTokenizerOptions(
+        options = TextTokenizerOptions(
             job.tokenizer, job.sentence_splitter or job.tokenizer, job.packages
         )
-        settings = _settings(job, files, recipe)
-        workplace.check_overwritable(settings, resume=job.resume, force=job.force)
-        # What is wrong with these is found before anything is written.
-        recipe.build()
+        settings = _settings(job, files, options)
+        output.check_overwritable(settings, resume=job.resume, force=job.force)
+        # Report errors of these before anything is written.
+        options.build()
         selection = _selection(job)
-        with stoppable(), repairable(workplace.path, advice=RESUME):
-            workplace.begin(_cutting(recipe), resume=job.resume)
-            drafts = _draft(job, files, recipe, workplace)
-            manifest = workplace.finished(settings)
+        with stoppable(), repairable(output.path, advice=RESUME):
+            output.begin(_tokenizer_settings(options), resume=job.resume)
+            blocks = _tokenize(job, files, options, output)
+            manifest = output.finished(settings)
             if manifest is None:
-                manifest = _assembled(drafts, selection, settings, workplace)
-            workplace.remove()
+                manifest = _assemble(blocks, selection, settings, output)
+            output.remove()
     report(job.output, manifest)
 
 
 def _require_one_vocabulary(job: PreparationJob) -> None:
     if job.vocabulary is not None and (job.min_count > 1 or job.max_vocabulary_size is not None):
         raise RunError(
-            "--vocabulary takes the words of a file as they are; leave out --min-count and "
-            "--max-vocabulary-size, which choose among counted ones"
+            "--vocabulary uses all words of a file; remove --min-count and "
+            "--max-vocabulary-size, which select counted words"
         )
 
 
 def _selection(job: PreparationJob) -> SplitOptions:
-    given = None if job.vocabulary is None else read_vocabulary_file(job.vocabulary)
-    return SplitOptions(job.held_out, given, job.min_count, job.max_vocabulary_size)
+    words = None if job.vocabulary is None else read_vocabulary_file(job.vocabulary)
+    return SplitOptions(job.held_out, words, job.min_count, job.max_vocabulary_size)
 
 
-def _assembled(
-    drafts: Sequence[Path],
+def _assemble(
+    blocks: Sequence[Path],
     selection: SplitOptions,
     settings: Mapping[str, Any],
-    workplace: CorpusOutput,
+    output: CorpusOutput,
 ) -> Manifest:
-    """Make the corpus of the drafts of all blocks."""
     console.info("numbering the words ...")
-    with workplace.result() as root:
-        entries, counts = assemble(drafts, selection, root)
+    with output.result() as root:
+        entries, counts = assemble(blocks, selection, root)
         manifest = Manifest(settings, counts, tuple(entries))
         write_text(root / MANIFEST, manifest.text())
     return manifest
 
 
-def _cutting(recipe: TextTokenizerOptions) -> dict[str, Any]:
+def _tokenizer_settings(options: TextTokenizerOptions) -> dict[str, Any]:
     return {
-        "tokenizer": recipe.tokenizer,
-        "sentence_splitter": recipe.sentence_splitter,
+        "tokenizer": options.tokenizer,
+        "sentence_splitter": options.sentence_splitter,
         "block_bytes": BLOCK_BYTES,
     }
 
 
-def _draft(
+def _tokenize(
     job: PreparationJob,
     files: Sequence[Path],
-    recipe: TextTokenizerOptions,
-    workplace: CorpusOutput,
+    options: TextTokenizerOptions,
+    output: CorpusOutput,
 ) -> list[Path]:
-    """Cut all blocks that are not done, and return the drafts of all."""
+    """Tokenize all blocks that are not done, and return the files of all."""
     sizes = [size_on_disk(file) for file in files]
     total = None if STANDARD_INPUT in files else sum(sizes)
     num_processes = 1 if total is not None and total <= BLOCK_BYTES else job.num_processes
-    with ProgressBar("cutting into words", total=total, unit="byte") as progress:
-        drafting = _Tokenizing(workplace, progress)
-        tasks = drafting.tasks(read_blocks(files, BLOCK_BYTES))
-        for drafted in tokenize_blocks(tasks, recipe, num_processes):
-            workplace.mark_done(drafted)
-            drafting.count(drafted)
-    return drafting.drafts()
+    with ProgressBar("tokenizing", total=total, unit="byte") as progress:
+        tokenizing = _Tokenizing(output, progress)
+        tasks = tokenizing.tasks(read_blocks(files, BLOCK_BYTES))
+        for file in tokenize_blocks(tasks, options, num_processes):
+            output.mark_done(file)
+            tokenizing.count(file)
+    return tokenizing.paths()
 
 
 @final
 class _Tokenizing:
-    """Which blocks there are, and what is done of them."""
+    """Progress over the blocks of a text."""
 
-    def __init__(self, workplace: CorpusOutput, progress: ProgressBar) -> None:
-        self._workplace, self._progress = workplace, progress
-        self._done = workplace.done()
+    def __init__(self, output: CorpusOutput, progress: ProgressBar) -> None:
+        self._output, self._progress = output, progress
+        self._done = output.done()
         self._num_blocks = self._num_words = 0
 
     def tasks(self, blocks: Iterable[Block]) -> Iterator[tuple[Block, Path]]:
-        """Yield the blocks to cut.
+        """Yield the blocks to tokenize, with the paths of their files.
 
         Raises:
             RunError: the text is not the one that the interrupted job read.
@@ -167,7 +164,7 @@ class _Tokenizing:
             self._num_blocks += 1
             done = self._done.get(block.number)
             if done is None:
-                yield block, self._workplace.draft(block.number)
+                yield block, self._output.block_path(block.number)
             elif done.digest == block.digest:
                 self.count(done)
             else:
@@ -175,30 +172,29 @@ class _Tokenizing:
         if any(number >= self._num_blocks for number in self._done):
             raise self._changed()
 
-    def count(self, drafted: TokenizedFile) -> None:
+    def count(self, file: TokenizedFile) -> None:
         """Count a block as done."""
-        self._num_words += drafted.num_words
-        self._progress.advance(drafted.num_bytes, note=plural(self._num_words, "word"))
+        self._num_words += file.num_words
+        self._progress.advance(file.num_bytes, note=plural(self._num_words, "word"))
 
-    def drafts(self) -> list[Path]:
-        """Return the drafts of all blocks."""
-        return [self._workplace.draft(number) for number in range(self._num_blocks)]
+    def paths(self) -> list[Path]:
+        """Return the files of all blocks."""
+        return [self._output.block_path(number) for number in range(self._num_blocks)]
 
     def _changed(self) -> RunError:
         return RunError(
-            f"{self._workplace.path}: the text is not the one that the interrupted job read; "
-            "give the same, or pass --force without --resume to begin anew"
+            f"{self._output.path}: the text is not the one that the interrupted job read; "
+            "pass the same text, or start over with --force and without --resume"
         )
 
 
 def _settings(
-    job: PreparationJob, files: Sequence[Path], recipe: TextTokenizerOptions
+    job: PreparationJob, files: Sequence[Path], options: TextTokenizerOptions
 ) -> dict[str, Any]:
-    """Return what the corpus is made of and how."""
     return {
         "texts": [str(file if file == STANDARD_INPUT else file.absolute()) for file in files],
-        "tokenizer": recipe.tokenizer,
-        "sentence_splitter": recipe.sentence_splitter,
+        "tokenizer": options.tokenizer,
+        "sentence_splitter": options.sentence_splitter,
         "held_out": job.held_out,
         "vocabulary": None if job.vocabulary is None else str(job.vocabulary.absolute()),
         "min_count": job.min_count,

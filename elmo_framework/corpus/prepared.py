@@ -1,4 +1,4 @@
-"""A part of a prepared corpus, mapped into memory: its pages are read when they are needed."""
+"""Load a part of a prepared corpus as memory-mapped files."""
 
 from __future__ import annotations
 
@@ -31,10 +31,10 @@ from elmo_framework.errors import DataError, allowed
 
 @final
 class ConcatenatedShards:
-    """Tokens in several files, as if they were one array.
+    """Tokens of several files as one array.
 
     Args:
-        files: of the tokens, in their order; none is empty.
+        files: of the tokens, in order; none is empty.
     """
 
     def __init__(self, files: Sequence[Path]) -> None:
@@ -45,33 +45,31 @@ class ConcatenatedShards:
         return int(self._starts[-1])
 
     def are_below(self, limit: int) -> bool:
-        """Tell whether all tokens are from 0 to below a limit."""
+        """Return whether all tokens are from 0 to `limit` (exclusive)."""
         return all(int(shard.min()) >= 0 and int(shard.max()) < limit for shard in self._shards)
 
-    def __getitem__(self, places: NDArray[np.int64]) -> NDArray[np.int32]:
-        """Return the tokens at some places."""
+    def __getitem__(self, positions: NDArray[np.int64]) -> NDArray[np.int32]:
         if len(self._shards) == 1:
-            alone: NDArray[np.int32] = self._shards[0][places]
-            return alone
-        found = np.empty(places.shape, TOKEN)
-        owners = np.searchsorted(self._starts, places, side="right") - 1
-        for owner in np.unique(owners):
-            is_inside = owners == owner
-            found[is_inside] = self._shards[owner][places[is_inside] - self._starts[owner]]
-        return found
+            return np.asarray(self._shards[0][positions], TOKEN)
+        tokens = np.empty(positions.shape, TOKEN)
+        shards = np.searchsorted(self._starts, positions, side="right") - 1
+        for shard in np.unique(shards):
+            is_inside = shards == shard
+            tokens[is_inside] = self._shards[shard][positions[is_inside] - self._starts[shard]]
+        return tokens
 
 
 @final
 @dataclass(frozen=True)
 class PreparedPart:
-    """The training part of a corpus, or the held-out one.
+    """The training or held-out part of a corpus.
 
     Attributes:
         manifest: of the corpus.
         root: the folder of the corpus.
         words: the distinct words; the first two are the boundaries of a sentence.
-        ids: the sentences one after the other, each between its boundaries.
-        offsets: where each begins in `ids`, and at the end where the last one ends.
+        ids: the concatenated sentences, each with its boundaries.
+        offsets: the start of each sentence in `ids`, and the end of the last one.
     """
 
     manifest: Manifest
@@ -82,27 +80,26 @@ class PreparedPart:
 
     @classmethod
     def load(cls, path: Path) -> PreparedPart:
-        """Map a part, once its files are found to be what was written.
+        """Verify and map the files of a part.
 
         Args:
-            path: the folder of the part, in that of the corpus.
+            path: the folder of the part, inside that of the corpus.
 
         Raises:
-            DataError: there is none, or a file is damaged.
+            DataError: it is missing, or a file is damaged.
         """
         root, part = path.parent, path.name
         if part not in PARTS:
             raise DataError(
-                f"name a part of a corpus that `elmo prepare` made; {allowed(part, PARTS)}",
-                path=path,
+                f"not a part of a corpus of `elmo prepare`; {allowed(part, PARTS)}", path=path
             )
         manifest = Manifest.read(root)
-        own = manifest.entries(f"{part}/")
-        if not own:
-            raise DataError("this part of the corpus has no sentence", path=path)
+        entries = manifest.entries(f"{part}/")
+        if not entries:
+            raise DataError("this part of the corpus has no sentences", path=path)
         manifest.verify(root, [entry for entry in manifest.files if "/" not in entry.name])
-        manifest.verify(root, own)
-        shards = sorted(root / entry.name for entry in own if not entry.name.endswith(OFFSETS))
+        manifest.verify(root, entries)
+        shards = sorted(root / entry.name for entry in entries if not entry.name.endswith(OFFSETS))
         try:
             words = (root / WORDS).read_bytes().decode().split("\n")[:-1]
             offsets = _mapped(path / OFFSETS, OFFSET)
@@ -115,10 +112,10 @@ class PreparedPart:
         return loaded
 
     def _check(self) -> None:
-        """Refuse numbers that no `elmo prepare` has written, though their digests are right.
+        """Check the consistency of files whose digests are right.
 
         Raises:
-            ValueError: there are some.
+            ValueError: they are inconsistent.
             KeyError: a word of the vocabulary is not in the table.
         """
         if len(self.counts) != len(self.words):
@@ -127,29 +124,29 @@ class PreparedPart:
         if self.characters.max() > IN_WORD_PADDING_ID:
             raise ValueError(f"{CHARACTERS} has an id above {IN_WORD_PADDING_ID}")
         if not self.ids.are_below(len(self.words)):
-            raise ValueError(f"a token is none of the {plural(len(self.words), 'word')}")
-        is_sound = self.offsets[0] == 0 and self.offsets[-1] == len(self.ids)
-        if not is_sound or (np.diff(self.offsets) < len((BEGIN_ID, END_ID))).any():
+            raise ValueError(f"a token id is out of range for {plural(len(self.words), 'word')}")
+        is_complete = self.offsets[0] == 0 and self.offsets[-1] == len(self.ids)
+        if not is_complete or (np.diff(self.offsets) < len((BEGIN_ID, END_ID))).any():
             raise ValueError(f"{OFFSETS} does not cover the tokens")
         _ = self.vocabulary
 
     @property
     def characters(self) -> NDArray[np.uint16]:
-        """The rows of the distinct words, as `tables.INDEXER` makes them."""
+        """The character rows of the distinct words, of `tables.INDEXER`."""
         rows = _mapped(self.root / CHARACTERS, CHARACTER)
         return rows.reshape(len(self.words), INDEXER.max_characters)
 
     @property
     def counts(self) -> NDArray[np.int64]:
-        """How often each of the distinct words comes in the training part."""
+        """The count of each distinct word in the training part."""
         return np.fromfile(self.root / COUNTS, COUNT)
 
     @cached_property
     def vocabulary(self) -> Counter[str]:
-        """How often each word of the vocabulary comes in the training part.
+        """The count of each word of the vocabulary in the training part.
 
-        Of a vocabulary that was given, see `vocabulary_file.as_counts`: it keeps its order, and the
-        words that are not in this text.
+        For the vocabulary of a file, see `vocabulary_file.as_counts`: it keeps its order, and
+        includes words that are not in this text.
         """
         words = read_vocabulary_file(self.root / VOCABULARY)
         if self.manifest.settings.get("vocabulary") is not None:
@@ -159,5 +156,5 @@ class PreparedPart:
 
 
 def _mapped(file: Path, kind: np.dtype[Any]) -> NDArray[Any]:
-    """Map a file that is not empty; a plain array on it is looked into faster than a `memmap`."""
+    """Map a file that is not empty; indexing a plain array is faster than a `memmap`."""
     return np.asarray(np.memmap(file, kind, mode="r"))

@@ -1,4 +1,4 @@
-"""What is said of a corpus when it is there."""
+"""Report the statistics of a prepared corpus, with warnings."""
 
 from __future__ import annotations
 
@@ -17,15 +17,14 @@ _MANY_UNKNOWN = 0.1
 
 
 def report(output: Path, manifest: Manifest) -> None:
-    """Say what a corpus holds, what it cannot do, and how it is trained on."""
+    """Show the counts of a corpus, and warnings, on standard error."""
     counts = manifest.counts
     console.info(f"written: {output}")
     for part in PARTS:
-        held = counts["parts"][part]
-        console.info(
-            f"  {part}: {plural(held['sentences'], 'sentence')}, {plural(held['words'], 'word')}, "
-            f"{_share(held):.2%} of them not in the vocabulary"
-        )
+        number = counts["parts"][part]
+        sentences, words = plural(number["sentences"], "sentence"), plural(number["words"], "word")
+        ratio = _unknown_ratio(number)
+        console.info(f"  {part}: {sentences}, {words}, {ratio:.2%} of them not in the vocabulary")
     console.info(
         f"  {counts['distinct_words']:,} distinct words, {counts['vocabulary']:,} in the vocabulary"
     )
@@ -38,18 +37,18 @@ def _warnings(manifest: Manifest) -> Iterator[str]:
     training, held_out = (counts["parts"][part] for part in PARTS)
     if training["words"] < _FEW_WORDS:
         yield (
-            f"{plural(training['words'], 'word')}: enough to try the commands, and too few for a "
-            "biLM that helps: small ones read some ten million, the published ones 800 million"
+            f"{plural(training['words'], 'word')}: enough to try the commands, too few for a "
+            "useful biLM: small ones need about 10 million, the published ones had 800 million"
         )
     if not held_out["sentences"]:
         yield (
-            "no sentence is held out: train without a perplexity to stop by, with "
-            "`-o validation_data_path=null`, or give --held-out a number of sentences"
+            "no held-out sentences: train without early stopping by perplexity, with "
+            "`-o validation_data_path=null`, or pass a number of sentences to --held-out"
         )
-    if _share(training) > _MANY_UNKNOWN:
+    if _unknown_ratio(training) > _MANY_UNKNOWN:
         yield (
-            f"{_share(training):.0%} of the words are not in the vocabulary, and will be learned "
-            "as <UNK>: is it one of this language, with the same capitals and tokens?"
+            f"{_unknown_ratio(training):.0%} of the words are not in the vocabulary, and will be "
+            "learned as <UNK>: does it have the same language, case and tokenization?"
         )
     yield from _strange_words(counts)
 
@@ -59,14 +58,14 @@ def _strange_words(counts: Mapping[str, Any]) -> Iterator[str]:
         words, times = plural(cut["distinct"], "word"), plural(cut["all"], "time")
         yield (
             f"longer than {LONGEST_WORD} bytes: {words} ({times} "
-            "in the training part): a biLM sees their beginning"
+            "in the training part): a biLM sees only their beginning"
         )
     if number := counts["boundary_words"]:
         yield (
-            f"the text holds <S> or </S> {plural(number, 'time')}: training adds these boundaries "
-            "of sentences by itself, so take them out"
+            f"the text contains <S> or </S> {plural(number, 'time')}: training adds these sentence "
+            "boundaries itself; remove them"
         )
 
 
-def _share(part: Mapping[str, int]) -> float:
+def _unknown_ratio(part: Mapping[str, int]) -> float:
     return part["unknown_words"] / max(1, part["words"])

@@ -1,4 +1,4 @@
-"""The distinct words of a corpus, and the files that tell of them."""
+"""The table of distinct words of a corpus, and its files."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ WORDS, VOCABULARY = "words.txt", "vocabulary.txt"
 COUNTS, CHARACTERS = "counts.bin", "characters.bin"
 COUNT, CHARACTER = np.dtype("<i8"), np.dtype("<u2")
 INDEXER = ElmoCharacterIndexer()
-"""Makes the rows of characters that are kept; other sizes are made when a model asks for them."""
+"""Computes the character rows that are stored; other sizes are computed when a model needs them."""
 
 LONGEST_WORD = INDEXER.max_characters - 2
-"""The bytes of a word that a biLM sees."""
+"""The maximum number of bytes of a word that a biLM sees."""
 
 _BOUNDARIES = (BEGIN_SENTENCE, END_SENTENCE)
-_WORDS_A_BLOCK = 8192
+_WORDS_PER_BLOCK = 8192
 
 
 @final
@@ -33,37 +33,37 @@ class WordTable:
     """The distinct words of both parts: the boundaries of a sentence, then by falling frequency.
 
     Attributes:
-        words: as they are written.
-        counts: of each in the training part, as far as it stands in the text.
+        words: without duplicates.
+        counts: of each word in the training part.
     """
 
     words: list[str]
     counts: NDArray[np.int64]
 
     @classmethod
-    def of(cls, counted: Mapping[str, int]) -> WordTable:
-        """Bring counted words into their order."""
-        others = [pair for pair in counted.items() if pair[0] not in _BOUNDARIES]
+    def of(cls, counts: Mapping[str, int]) -> WordTable:
+        """Sort words by their counts."""
+        others = [pair for pair in counts.items() if pair[0] not in _BOUNDARIES]
         others.sort(key=lambda pair: (-pair[1], pair[0]))
         words = [*_BOUNDARIES, *(word for word, _ in others)]
-        return cls(words, np.array([counted.get(word, 0) for word in words], COUNT))
+        return cls(words, np.array([counts.get(word, 0) for word in words], COUNT))
 
     def frequent(self, *, min_count: int, max_size: int | None) -> list[str]:
-        """Return the words but the special ones, by falling frequency."""
+        """Return the words except the special ones, by falling frequency."""
         pairs = zip(self.words, self.counts.tolist(), strict=True)
-        kept = [word for word, count in pairs if count >= min_count and word not in SPECIAL_WORDS]
-        return kept[:max_size]
+        words = [word for word, count in pairs if count >= min_count and word not in SPECIAL_WORDS]
+        return words[:max_size]
 
-    def figures(self) -> dict[str, Any]:
-        """Return how many words the biLM sees otherwise than they are written."""
-        is_cut = np.array([len(word.encode()) > LONGEST_WORD for word in self.words])
+    def statistics(self) -> dict[str, Any]:
+        """Return the numbers of truncated words and of boundaries in the text."""
+        is_long = np.array([len(word.encode()) > LONGEST_WORD for word in self.words])
         return {
-            "cut_words": {"distinct": int(is_cut.sum()), "all": int(self.counts[is_cut].sum())},
+            "cut_words": {"distinct": int(is_long.sum()), "all": int(self.counts[is_long].sum())},
             "boundary_words": int(self.counts[: len(_BOUNDARIES)].sum()),
         }
 
     def write(self, root: Path, vocabulary: Sequence[str]) -> list[Entry]:
-        """Write the words, what is known of them, and the vocabulary."""
+        """Write the files of the words and the vocabulary."""
         return [
             _written(root, WORDS, "".join(f"{word}\n" for word in self.words).encode()),
             _written(root, COUNTS, self.counts.tobytes()),
@@ -73,8 +73,8 @@ class WordTable:
 
     def _write_characters(self, root: Path) -> Entry:
         with EntryWriter(root, CHARACTERS) as file:
-            for at in range(0, len(self.words), _WORDS_A_BLOCK):
-                rows = INDEXER.ids(self.words[at : at + _WORDS_A_BLOCK])
+            for at in range(0, len(self.words), _WORDS_PER_BLOCK):
+                rows = INDEXER.ids(self.words[at : at + _WORDS_PER_BLOCK])
                 file.write(rows.astype(CHARACTER).tobytes())
             return file.entry()
 

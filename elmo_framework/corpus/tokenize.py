@@ -1,4 +1,4 @@
-"""The words of one block of text, numbered as they come: what each process makes of its part."""
+"""Tokenize one block of text, with word ids local to the block."""
 
 from __future__ import annotations
 
@@ -26,11 +26,11 @@ _HASH_BYTES = 8
 
 @final
 class TextTokenizer:
-    """Cuts lines into sentences, and sentences into words.
+    """Splits lines into sentences and words.
 
     Args:
-        tokenizer: makes words of a sentence; its name, or JSON as in a config.
-        sentence_splitter: the tokenizer that makes sentences of a line.
+        tokenizer: splits sentences into words; its name, or JSON as in a config.
+        sentence_splitter: the tokenizer that splits lines into sentences.
     """
 
     def __init__(self, tokenizer: Any, sentence_splitter: Any) -> None:
@@ -38,7 +38,7 @@ class TextTokenizer:
         self._sentences = _built(sentence_splitter, "--sentence-splitter").sentences
 
     def sentences(self, line: str) -> list[list[str]]:
-        """Return the words of each sentence that has some."""
+        """Return the words of each sentence that is not empty."""
         split = map(self._tokenizer.words, self._sentences(line))
         return [words for words in split if words]
 
@@ -49,11 +49,11 @@ class TokenizedBlock:
     """The sentences of a block.
 
     Attributes:
-        words: the distinct words, in the order in which they come.
-        ids: the words of all sentences, by their number among the distinct ones.
+        words: the distinct words, in order of appearance.
+        ids: the concatenated sentences, as indices into `words`.
         lengths: the number of words of each sentence.
-        hashes: a number for each sentence, the same for equal ones.
-        num_blank_lines: the lines without a word.
+        hashes: of each sentence.
+        num_blank_lines: the number of lines without a word.
     """
 
     words: list[str]
@@ -64,22 +64,22 @@ class TokenizedBlock:
 
     @classmethod
     def of(cls, block: Block, splitter: TextTokenizer) -> TokenizedBlock:
-        """Cut the lines of a block.
+        """Tokenize the lines of a block.
 
         Raises:
             DataError: a line is not UTF-8.
         """
-        known: defaultdict[str, int] = defaultdict(count().__next__)
+        word_ids: defaultdict[str, int] = defaultdict(count().__next__)
         ids, lengths, hashes, num_blank_lines = array("i"), array("i"), bytearray(), 0
         for line in _lines(block):
             sentences = splitter.sentences(line)
             num_blank_lines += not sentences
             for words in sentences:
-                ids.extend(map(known.__getitem__, words))
+                ids.extend(map(word_ids.__getitem__, words))
                 lengths.append(len(words))
                 hashes += sentence_digest(words, separator=" ", num_bytes=_HASH_BYTES)
         return cls(
-            list(known),
+            list(word_ids),
             np.frombuffer(ids, np.int32),
             np.frombuffer(lengths, np.int32),
             np.frombuffer(hashes, "<u8"),
@@ -87,7 +87,7 @@ class TokenizedBlock:
         )
 
     def save(self, path: Path) -> None:
-        """Write all of it to a file, which is there when it is whole."""
+        """Write a file atomically."""
         with replacing(path) as aside, aside.open("wb") as file:
             np.savez(
                 file,
@@ -100,7 +100,7 @@ class TokenizedBlock:
 
     @classmethod
     def load(cls, path: Path) -> TokenizedBlock:
-        """Read what `save` wrote."""
+        """Read a file of `save`."""
         with np.load(path) as file:
             words = file["words"].tobytes().decode()
             return cls(
@@ -113,7 +113,7 @@ class TokenizedBlock:
 
 
 def load_hashes(path: Path) -> NDArray[np.uint64]:
-    """Read of a draft only the numbers of its sentences."""
+    """Read only the hashes of a file of `TokenizedBlock.save`."""
     with np.load(path) as file:
         hashes: NDArray[np.uint64] = file["hashes"]
     return hashes

@@ -1,4 +1,4 @@
-"""Cutting all blocks of a text, in several processes."""
+"""Tokenize the blocks of a text in several processes."""
 
 from __future__ import annotations
 
@@ -19,30 +19,24 @@ from elmo_framework.corpus.tokenize import TextTokenizer, TokenizedBlock
 from elmo_framework.errors import RunError
 from elmo_framework.io.resumable_output import RESUME
 
-_BLOCKS_A_PROCESS = 2
-"""How many blocks are read ahead for each process, so that none has to wait."""
+_BLOCKS_PER_PROCESS = 2
+"""Number of blocks read ahead for each process, so that none has to wait."""
 
 
 @final
 @dataclass(frozen=True)
 class TextTokenizerOptions:
-    """What each process makes its splitter of.
-
-    Attributes:
-        tokenizer: see `TextTokenizer`.
-        sentence_splitter: see `TextTokenizer`.
-        packages: plugins that register them.
-    """
+    """Picklable options of a `TextTokenizer`; `packages` are plugins that register tokenizers."""
 
     tokenizer: Any
     sentence_splitter: Any
     packages: Sequence[str]
 
     def build(self) -> TextTokenizer:
-        """Make the splitter.
+        """Build the tokenizer.
 
         Raises:
-            ElmoFrameworkError: there is no such tokenizer or plugin.
+            ElmoFrameworkError: the tokenizer or a plugin is unknown.
         """
         load_plugins(list(self.packages), asked_by="--include-package")
         return TextTokenizer(self.tokenizer, self.sentence_splitter)
@@ -50,14 +44,7 @@ class TextTokenizerOptions:
 
 @dataclass(frozen=True)
 class TokenizedFile:
-    """A block whose draft has been written.
-
-    Attributes:
-        number: of the block.
-        num_bytes: of the block on the disk.
-        num_words: in it.
-        digest: of its lines.
-    """
+    """A finished block: its number, its size on disk, its number of words, and its digest."""
 
     number: int
     num_bytes: int
@@ -66,34 +53,34 @@ class TokenizedFile:
 
 
 def tokenize_blocks(
-    tasks: Iterable[tuple[Block, Path]], recipe: TextTokenizerOptions, num_processes: int
+    tasks: Iterable[tuple[Block, Path]], options: TextTokenizerOptions, num_processes: int
 ) -> Iterator[TokenizedFile]:
-    """Write the drafts of blocks and yield what was done, in any order.
+    """Tokenize blocks to files and yield the finished ones, in any order.
 
     Args:
-        tasks: the blocks, and where their drafts go.
-        recipe: how lines are cut.
-        num_processes: how many work side by side; one is the process that asks.
+        tasks: the blocks, with the paths of their files.
+        options: of the tokenizer.
+        num_processes: number of processes; one is the current process.
 
     Raises:
-        DataError: a block cannot be cut.
-        RunError: a process has ended before its work was done.
+        DataError: a block cannot be tokenized.
+        RunError: a process was killed.
     """
     if num_processes == 1:
-        splitter = recipe.build()
-        yield from (_draft(block, path, splitter) for block, path in tasks)
+        tokenizer = options.build()
+        yield from (_tokenize(block, path, tokenizer) for block, path in tasks)
         return
-    # A forked process would share the locks of this one's threads.
+    # A forked process would copy the locks that threads of this one hold.
     context = multiprocessing.get_context("spawn")
     with ProcessPoolExecutor(
-        num_processes, mp_context=context, initializer=_start, initargs=(recipe,)
+        num_processes, mp_context=context, initializer=_start, initargs=(options,)
     ) as pool:
         try:
-            yield from _results(pool, tasks, _BLOCKS_A_PROCESS * num_processes)
+            yield from _results(pool, tasks, _BLOCKS_PER_PROCESS * num_processes)
         except BrokenProcessPool as error:
             raise RunError(
-                "a process that cut text was killed, perhaps for want of memory; "
-                f"{RESUME}, with fewer --processes"
+                "a tokenizing process was killed, perhaps because memory ran out; "
+                f"{RESUME} and fewer --processes"
             ) from error
         finally:
             pool.shutdown(cancel_futures=True)
@@ -104,7 +91,7 @@ def _results(
 ) -> Iterator[TokenizedFile]:
     running = set[Future[TokenizedFile]]()
     for block, path in tasks:
-        running.add(pool.submit(_draft_in_worker, block, path))
+        running.add(pool.submit(_tokenize_in_worker, block, path))
         if len(running) >= num_ahead:
             done, running = wait(running, return_when=FIRST_COMPLETED)
             yield from (future.result() for future in done)
@@ -113,32 +100,32 @@ def _results(
         yield from (future.result() for future in done)
 
 
-_splitter: TextTokenizer | None = None
+_tokenizer: TextTokenizer | None = None
 """Of a worker process, for all its blocks."""
 
 
-def _start(recipe: TextTokenizerOptions) -> None:
-    global _splitter
-    # The process that asks is interrupted as well, and ends the others.
+def _start(options: TextTokenizerOptions) -> None:
+    global _tokenizer
+    # The parent is interrupted as well, and ends its workers.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     threading.Thread(target=_end_with_parent, daemon=True).start()
-    _splitter = recipe.build()
+    _tokenizer = options.build()
 
 
 def _end_with_parent() -> None:
-    """End this process when the one that started it was killed."""
+    """End this worker if its parent is killed."""
     parent = multiprocessing.parent_process()
     assert parent is not None
     parent.join()
     os._exit(1)
 
 
-def _draft_in_worker(block: Block, path: Path) -> TokenizedFile:
-    assert _splitter is not None
-    return _draft(block, path, _splitter)
+def _tokenize_in_worker(block: Block, path: Path) -> TokenizedFile:
+    assert _tokenizer is not None
+    return _tokenize(block, path, _tokenizer)
 
 
-def _draft(block: Block, path: Path, splitter: TextTokenizer) -> TokenizedFile:
-    draft = TokenizedBlock.of(block, splitter)
-    draft.save(path)
-    return TokenizedFile(block.number, block.num_bytes, len(draft.ids), block.digest)
+def _tokenize(block: Block, path: Path, tokenizer: TextTokenizer) -> TokenizedFile:
+    tokenized = TokenizedBlock.of(block, tokenizer)
+    tokenized.save(path)
+    return TokenizedFile(block.number, block.num_bytes, len(tokenized.ids), block.digest)

@@ -1,4 +1,4 @@
-"""Vocabulary files as bilm-tf reads them: a word a line, by falling frequency."""
+"""Vocabulary files in the format of bilm-tf: one word per line, by falling frequency."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ _FREQUENT = 1_000_000_000
 
 
 def read_vocabulary_file(path: Path) -> list[str]:
-    """Return the words of a file after the special ones; lines `!!!MAXTERMID` hold none.
+    """Return the words of a file after the special ones, without lines `!!!MAXTERMID`.
 
     Raises:
-        DataError: the special words are not there, or a word comes twice.
+        DataError: the special words are missing, or a word is duplicated.
     """
     lines: dict[str, int] = {}
     for number, line in read_lines(path):
@@ -30,7 +30,7 @@ def read_vocabulary_file(path: Path) -> list[str]:
         if number <= len(SPECIAL_WORDS) and word != SPECIAL_WORDS[number - 1]:
             raise _no_special(path, number, word)
         if word in lines:
-            message = f"the word {word!r} stands in line {lines[word]} already"
+            message = f"duplicate word {word!r}, first in line {lines[word]}"
             raise DataError(message, path=path, line=number)
         if word and word != _FILLER:
             lines[word] = number
@@ -40,22 +40,19 @@ def read_vocabulary_file(path: Path) -> list[str]:
 
 
 def as_counts(words: Sequence[str]) -> Counter[str]:
-    """Return what stands for the counts of words whose order is given.
-
-    The numbers fall by one from word to word, and no `min_count` is above them.
-    """
-    return Counter({word: _FREQUENT - place for place, word in enumerate(words)})
+    """Return artificial counts that preserve the order of words, above any `min_count`."""
+    return Counter({word: _FREQUENT - rank for rank, word in enumerate(words)})
 
 
 def vocabulary_text(words: Sequence[str]) -> str:
-    """Return what a file with the special words and others holds."""
+    """Return the content of a file with the special words and others."""
     return "".join(f"{word}\n" for word in (*SPECIAL_WORDS, *words))
 
 
 def _no_special(path: Path, number: int, word: str) -> DataError:
     return DataError(
-        f"a vocabulary file begins with the lines {', '.join(SPECIAL_WORDS)}, and {shown(word)} "
-        f"stands where {SPECIAL_WORDS[number - 1]} belongs",
+        f"a vocabulary file begins with the lines {', '.join(SPECIAL_WORDS)}; found "
+        f"{shown(word)} in place of {SPECIAL_WORDS[number - 1]}",
         path=path,
         line=number,
     )

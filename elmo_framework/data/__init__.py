@@ -1,1 +1,1 @@
-"""Text in, batches out: tokenizers, characters, vocabularies, readers, sources of batches."""
+"""Tokenizers, characters, vocabularies, dataset readers and batches."""

@@ -69,7 +69,7 @@ def test_plain_text_is_trained_on_with_the_vocabulary_file_of_bilm_tf(
             "<S>\n</S>\n<UNK>\nzebra\ngnu\n",
             "the vocabulary holds none of the words of the training",
         ),
-        ("<S>\n</S>\nthe\n.\n", "'the' stands where <UNK> belongs"),
+        ("<S>\n</S>\nthe\n.\n", "'the' in place of <UNK>"),
     ],
 )
 def test_a_vocabulary_that_does_not_fit_the_text_is_refused_before_training(

@@ -88,7 +88,7 @@ def test_a_vocabulary_without_the_special_words_is_refused_before_the_text_is_re
     make: Make, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     (tmp_path / "vocab.txt").write_text("the\n")
-    with pytest.raises(DataError, match=r"vocab\.txt:1: .*'the' stands where <S> belongs"):
+    with pytest.raises(DataError, match=r"vocab\.txt:1: .*'the' in place of <S>"):
         make(vocabulary=tmp_path / "vocab.txt")
     assert not capsys.readouterr().err
 
@@ -107,9 +107,9 @@ def test_four_lines_work_and_what_they_cannot_do_is_said(
 ) -> None:
     make("a\nb\nc\nd\n", held_out=0.01)
     said = capsys.readouterr().err
-    assert "warning: 4 words: enough to try the commands, and too few for a biLM" in said
-    assert "warning: no sentence is held out: train without a perplexity to stop by" in said
-    assert "`-o validation_data_path=null`, or give --held-out a number of sentences" in said
+    assert "warning: 4 words: enough to try the commands, too few for a useful biLM" in said
+    assert "warning: no held-out sentences: train without early stopping" in said
+    assert "`-o validation_data_path=null`, or pass a number of sentences to --held-out" in said
 
 
 def test_a_word_of_more_than_48_bytes_is_counted_and_kept_in_the_text(
@@ -124,7 +124,7 @@ def test_a_word_of_more_than_48_bytes_is_counted_and_kept_in_the_text(
 
 def test_boundaries_in_the_text_are_said(make: Make, capsys: pytest.CaptureFixture[str]) -> None:
     make("<S> a </S>\n")
-    assert "warning: the text holds <S> or </S> 2 times" in capsys.readouterr().err
+    assert "warning: the text contains <S> or </S> 2 times" in capsys.readouterr().err
 
 
 def test_no_held_out_sentence_is_in_the_training_part(make: Make) -> None:
@@ -153,7 +153,7 @@ def test_only_the_training_part_is_counted(make: Make) -> None:
 
 
 def test_a_text_without_words_is_refused(make: Make) -> None:
-    with pytest.raises(DataError, match="no sentence to train on"):
+    with pytest.raises(DataError, match="no sentences to train on"):
         make("\n \n")
 
 
@@ -400,7 +400,7 @@ def test_a_corpus_is_replaced_by_force_only(make: Make) -> None:
 def test_what_is_no_corpus_is_not_replaced(make: Make, tmp_path: Path) -> None:
     (tmp_path / "corpus").mkdir()
     (tmp_path / "corpus/mine.txt").write_text("mine")
-    with pytest.raises(RunError, match="is no prepared corpus; --force leaves it alone"):
+    with pytest.raises(RunError, match="is not a prepared corpus; --force will not overwrite it"):
         make(force=True)
 
 
@@ -436,7 +436,7 @@ def test_the_file_of_the_lock_goes_while_the_lock_is_held(make: Make, tmp_path: 
 
 @pytest.mark.parametrize("output", [".", "..", "/"])
 def test_a_folder_that_must_be_there_already_is_no_corpus(make: Make, output: str) -> None:
-    with pytest.raises(RunError, match="a corpus is a folder of its own; name a new one"):
+    with pytest.raises(RunError, match="a corpus needs a new folder; choose a name"):
         make(output=Path(output))
 
 
@@ -445,7 +445,7 @@ def test_a_given_vocabulary_is_not_limited(
     make: Make, tmp_path: Path, limit: dict[str, int]
 ) -> None:
     (tmp_path / "vocab.txt").write_text("<S>\n</S>\n<UNK>\nthe\n")
-    with pytest.raises(RunError, match="leave out --min-count and --max-vocabulary-size"):
+    with pytest.raises(RunError, match="remove --min-count and --max-vocabulary-size"):
         make(vocabulary=tmp_path / "vocab.txt", **limit)
 
 
@@ -463,7 +463,7 @@ def test_missing_folders_are_made(make: Make, tmp_path: Path) -> None:
 
 
 def test_more_sentences_than_there_are_cannot_be_held_out(make: Make) -> None:
-    with pytest.raises(DataError, match="4 sentences cannot be held out of 4"):
+    with pytest.raises(DataError, match="cannot hold out 4 sentences of 4"):
         make(held_out=4)
 
 

@@ -48,7 +48,7 @@ def test_a_damaged_file_is_named(make: Make, name: str) -> None:
     damaged.write_bytes(content)
     with pytest.raises(DataError) as caught:
         read(corpus / "training")
-    expected = "its content is not what was written; prepare the text again"
+    expected = "its content has changed; prepare the text again"
     assert str(caught.value) == f"{damaged}: {expected}"
 
 
@@ -64,11 +64,11 @@ def test_a_shard_that_was_cut_is_named(make: Make) -> None:
 
 def test_a_folder_that_is_no_part_is_refused(make: Make, tmp_path: Path) -> None:
     corpus = make()
-    with pytest.raises(DataError, match=r"name a part of a corpus.*choose from held_out, training"):
+    with pytest.raises(DataError, match=r"not a part of a corpus.*choose from held_out, training"):
         read(corpus)
-    with pytest.raises(DataError, match="no prepared corpus is here"):
+    with pytest.raises(DataError, match="not a prepared corpus"):
         read(tmp_path / "training")
-    with pytest.raises(DataError, match="this part of the corpus has no sentence"):
+    with pytest.raises(DataError, match="this part of the corpus has no sentences"):
         read(corpus / "held_out")
 
 
@@ -137,8 +137,12 @@ TOKENS = "training/tokens-00000.bin"
 @pytest.mark.parametrize(
     ("name", "content", "said"),
     [
-        (TOKENS, np.array([0, 10**6, 1], "<i4").tobytes(), "a token is none of the 8 words"),
-        (TOKENS, np.array([0, -1, 1], "<i4").tobytes(), "a token is none of the 8 words"),
+        (
+            TOKENS,
+            np.array([0, 10**6, 1], "<i4").tobytes(),
+            "a token id is out of range for 8 words",
+        ),
+        (TOKENS, np.array([0, -1, 1], "<i4").tobytes(), "a token id is out of range for 8 words"),
         (TOKENS, b"", ""),
         (TOKENS, b"123", ""),
         ("training/offsets.bin", np.array([0, 10**9], "<i8").tobytes(), "does not cover"),

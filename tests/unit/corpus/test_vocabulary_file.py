@@ -34,11 +34,11 @@ def test_filling_lines_hold_no_word(path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("the\n</S>\n", r"vocab\.txt:1: .* begins with .*'the' stands where <S> belongs"),
-        ("<S>\n</S>\n<unk>\na\n", r"vocab\.txt:3: .*'<unk>' stands where <UNK> belongs"),
-        ("<S>\n</S>\n", r"vocab\.txt:3: .*'' stands where <UNK> belongs"),
+        ("the\n</S>\n", r"vocab\.txt:1: .* begins with .*'the' in place of <S>"),
+        ("<S>\n</S>\n<unk>\na\n", r"vocab\.txt:3: .*'<unk>' in place of <UNK>"),
+        ("<S>\n</S>\n", r"vocab\.txt:3: .*'' in place of <UNK>"),
         ("", r"vocab\.txt:1: "),
-        (f"{SPECIAL}a\nb\na\n", r"vocab\.txt:6: the word 'a' stands in line 4 already"),
+        (f"{SPECIAL}a\nb\na\n", r"vocab\.txt:6: duplicate word 'a', first in line 4"),
     ],
 )
 def test_a_file_that_is_no_vocabulary_is_refused(path: Path, text: str, message: str) -> None:

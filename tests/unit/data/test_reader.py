@@ -44,5 +44,5 @@ def test_data_without_an_example_is_refused(tmp_path: Path) -> None:
     path.write_text("# note\n")
     with pytest.raises(DataError, match="the reader skips all examples of this data"):
         list(Lines().read(path))
-    with pytest.raises(DataError, match="there is no example"):
+    with pytest.raises(DataError, match="this file has no examples"):
         list(Lines().read_inputs(path))

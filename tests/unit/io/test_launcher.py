@@ -22,14 +22,14 @@ sys.stdin.read()
 WORKER = """
 import signal, sys
 from elmo_framework.io import launcher
-launcher._SECONDS_BETWEEN_LOOKS = 0.01
+launcher._POLL_INTERVAL = 0.01
 launcher.end_with_launcher()
 """
 STOPPING = """
 signal.signal(signal.SIGTERM, lambda number, frame: sys.exit("stopped"))
 """
 HANGING = """
-launcher._SECONDS_TO_STOP = 0.01
+launcher._STOP_TIMEOUT = 0.01
 signal.signal(signal.SIGTERM, signal.SIG_IGN)
 """
 ORPHANED = """

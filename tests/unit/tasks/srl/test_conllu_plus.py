@@ -104,7 +104,7 @@ def test_the_number_of_the_word_need_not_stand_first(tmp_path):
         ),
         (HEADER + rows("1 a"), ":2: found 2 columns, expected 6 with tabs between them: '1 a'"),
         (HEADER + rows("3a a X _ _ _"), ":2: '3a' is not a word number such as"),
-        (HEADER + rows("1 a X _ _ _", " b X _ _ _"), ":3: '' is no number of a word; expected"),
+        (HEADER + rows("1 a X _ _ _", " b X _ _ _"), ":3: '' is not a word number such"),
         (HEADER + rows("1 a", "2 b X _ _ _"), ":2: found 2 columns, expected 6"),
         (HEADER + rows("1 a X b.01 _ A0"), ":2: found 'A0', expected LABEL:FIRST-LAST with ids"),
         (HEADER + rows("1 a X b.01 _ A0:1-2"), ":2: found 'A0:1-2', expected LABEL:FIRST-LAST"),

@@ -3,7 +3,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from elmo_framework.corpus.held_out import hash_limit
+from elmo_framework.corpus.assemble import hash_limit
 from elmo_framework.errors import DataError
 
 PARTS = [np.array([9, 3, 3], np.uint64), np.array([], np.uint64), np.array([5, 7], np.uint64)]
@@ -22,5 +22,5 @@ def test_a_share_is_one_of_all_hashes() -> None:
 
 
 def test_all_sentences_cannot_be_held_out() -> None:
-    with pytest.raises(DataError, match="5 sentences cannot be held out of 5"):
+    with pytest.raises(DataError, match="cannot hold out 5 sentences of 5"):
         hash_limit(PARTS, 5)
