@@ -40,7 +40,7 @@ def lines_of_work(clock: Clock, *, seconds: float, steps: int) -> list[str]:
     return stream.getvalue().splitlines()
 
 
-def test_outside_a_terminal_the_first_and_the_last_line_are_always_written(clock: Clock) -> None:
+def test_first_and_last_line_are_written_without_terminal(clock: Clock) -> None:
     assert lines_of_work(clock, seconds=0.5, steps=4) == [
         "training: 40 tokens ...",
         "training: 40/40 tokens (100 %), 20 tokens/s in 0:00:02; loss 3",
@@ -125,12 +125,12 @@ def test_on_a_terminal_a_bar_is_drawn() -> None:
     assert "loss 3.2" in shown
 
 
-def test_say_writes_to_standard_error(capsys: pytest.CaptureFixture[str]) -> None:
+def test_info_writes_to_standard_error(capsys: pytest.CaptureFixture[str]) -> None:
     console.info("hello")
     assert capsys.readouterr() == ("", "hello\n")
 
 
-def test_numbers_stand_to_the_right_and_text_to_the_left() -> None:
+def test_numbers_are_right_aligned_and_text_is_left_aligned() -> None:
     rows = [("f1", "0.5", "-"), ("accuracy", "12.25", "1,000")]
     assert render_table(("name", "score", "n"), rows) == "\n".join(
         [

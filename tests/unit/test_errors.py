@@ -7,7 +7,7 @@ from elmo_framework.errors import DataError, found
 
 @pytest.mark.parametrize("text", ["x" * 10**5, "it's " * 500, '"' * 999, "'\"\\" * 500, "é" * 300])
 @pytest.mark.parametrize("encode", [str, str.encode])
-def test_a_long_text_is_cut_where_it_is_quoted(text: str, encode) -> None:
+def test_long_quotation_is_truncated(text: str, encode) -> None:
     quoted = repr(encode(text))
     error = DataError(f"found {quoted}, expected a number", path=Path("a.txt"), line=3)
     assert str(error).startswith(f"a.txt:3: found {quoted[:200]}")
@@ -20,5 +20,5 @@ def test_a_long_message_is_not_cut() -> None:
     assert str(DataError(message)) == message
 
 
-def test_long_names_are_cut_where_they_are_listed() -> None:
+def test_long_names_are_truncated_in_lists() -> None:
     assert found("label", ["text", "x" * 5000]) == f"found: text, {'x' * 100}...."

@@ -48,7 +48,7 @@ def test_one_store_is_cleared_and_then_all(keys, cache: Path, capsys) -> None:
     assert not list(cache.glob("[!.]*"))
 
 
-def test_an_empty_cache_says_so(cache: Path, capsys) -> None:
+def test_empty_cache_is_reported(cache: Path, capsys) -> None:
     assert main(["cache"]) == 0
     assert capsys.readouterr().out == f"{cache}: no cached layers\n"
 

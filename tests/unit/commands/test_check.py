@@ -92,7 +92,7 @@ def test_plugins_of_the_command_line_are_imported_first(
     assert said.endswith("ZeroDivisionError: division by zero\n")
 
 
-def test_a_config_of_allennlp_is_named_with_the_plugin_that_is_missing(
+def test_missing_plugin_is_reported_with_allennlp_keys(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     path = Path("ner.jsonnet")
@@ -137,7 +137,7 @@ class CyclicSchedule(Schedule):
     assert checked("--include-package", "cyclic_plugin_of_check", *changes) == 0
 
 
-def test_a_config_with_problems_is_answered_without_heavy_libraries(tmp_path: Path) -> None:
+def test_problems_are_reported_without_heavy_imports(tmp_path: Path) -> None:
     script = (
         "import sys; from elmo_framework.commands.main import main\n"
         "code = main(['check', 'ner.jsonnet', '--ext-var', 'SIZE=0'])\n"

@@ -13,7 +13,7 @@ def folder(tmp_path: Path) -> Path:
     return NumpyBiLm.random(cell_clip=None).save(tmp_path / "run" / "bilm")
 
 
-def test_the_tensors_and_the_figures_are_printed(
+def test_tensors_and_statistics_are_printed(
     folder: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert main(["check-weights", str(folder)]) == 0

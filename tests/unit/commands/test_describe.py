@@ -37,7 +37,7 @@ def test_the_keys_of_a_member_are_shown_with_their_meaning(
     assert "class: elmo_framework.encoders.lstm.LstmEncoder" in lines
 
 
-def test_a_class_that_stands_alone_shows_its_keys(capsys: pytest.CaptureFixture[str]) -> None:
+def test_class_without_members_shows_its_keys(capsys: pytest.CaptureFixture[str]) -> None:
     written = json.loads(described("experiment", "--format", "json", capsys=capsys))
     keys = {row["key"]: row for row in written["keys"]}
     assert keys["train_data_path"]["type"] == "Path"

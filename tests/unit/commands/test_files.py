@@ -35,7 +35,7 @@ def parsed(command: Command) -> tuple[Namespace, set[Path]]:
     return Namespace(**values), paths
 
 
-def test_every_command_that_takes_an_output_says_so() -> None:
+def test_all_output_flags_are_declared_as_outputs() -> None:
     names = {command.name for command in WRITING}
     assert names == {
         command.name

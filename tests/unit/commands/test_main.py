@@ -155,7 +155,7 @@ def test_help_imports_nothing_heavy() -> None:
     assert ended.stdout.splitlines()[-1] == "[]"
 
 
-def test_a_reader_that_goes_away_is_no_error() -> None:
+def test_broken_pipe_is_not_an_error() -> None:
     reading, writing = os.pipe()
     os.close(reading)
     command = [sys.executable, "-m", "elmo_framework", "describe"]

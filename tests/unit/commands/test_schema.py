@@ -33,7 +33,7 @@ def test_the_schema_judges_configs(capsys: pytest.CaptureFixture[str]) -> None:
     assert not validator.is_valid(CONFIG | {"sed": 1})
 
 
-def test_a_folder_is_no_place_for_the_schema(
+def test_folder_as_schema_file_is_refused(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert main(["schema", "--output-file", str(tmp_path)]) == 2

@@ -81,7 +81,7 @@ def test_what_the_output_cannot_hold_is_an_error(
 
 
 @pytest.mark.parametrize("encoding", ["ascii", "utf-8"])
-def test_the_name_of_a_file_that_is_no_text_is_printed(
+def test_file_name_with_invalid_bytes_is_printed(
     monkeypatch: pytest.MonkeyPatch, encoding: str
 ) -> None:
     stream = io.TextIOWrapper(io.BytesIO(), encoding=encoding)

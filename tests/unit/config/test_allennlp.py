@@ -95,7 +95,7 @@ def test_each_key_is_named_with_what_replaces_it() -> None:
         ("output_layer", "pool_sizes", "add `type`: 'maxout'"),
     ],
 )
-def test_a_key_with_another_name_here_is_told_it(place: str, theirs: str, ours: str) -> None:
+def test_key_with_another_name_gets_the_new_name(place: str, theirs: str, ours: str) -> None:
     with pytest.raises(ConfigError, match=f"{place}.{theirs}: a key of AllenNLP; ") as caught:
         refuse_allennlp_keys({place: {theirs: 1}}, source="x")
     assert ours in str(caught.value)
@@ -110,7 +110,7 @@ def test_the_number_of_maxout_layers_is_that_of_their_widths(type_: dict[str, st
         refuse_allennlp_keys({"model": {"output_layer": layer}}, source="x")
 
 
-def test_a_class_with_another_name_here_is_told_it() -> None:
+def test_class_with_another_name_gets_the_new_name() -> None:
     encoder = {"type": "stacked_bidirectional_lstm", "use_highway": True}
     with pytest.raises(ConfigError) as caught:
         refuse_allennlp_keys({"model": {"encoder": encoder}}, source="x")

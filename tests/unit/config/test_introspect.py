@@ -76,7 +76,7 @@ def test_a_member_is_found_by_its_name() -> None:
         find_member(Encoder, "lstn")
 
 
-def test_what_the_framework_supplies_is_told_apart() -> None:
+def test_supplied_parameters_are_listed_separately() -> None:
     assert supplied(Embedding) == {"vocabularies": "the words.", "device": ""}
 
 
@@ -102,7 +102,7 @@ def test_a_class_does_not_inherit_the_docstring_of_its_family() -> None:
     assert summary(Undocumented) == ""
 
 
-def test_a_class_inherits_what_is_said_about_parameters_and_the_nearest_wins() -> None:
+def test_parameter_descriptions_are_inherited() -> None:
     class Deep(Documented):
         """Has one more.
 

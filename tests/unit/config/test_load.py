@@ -68,7 +68,7 @@ def test_a_jsonnet_error_names_file_line_and_column(file: Path) -> None:
     assert refusal(file) == f"{file}: STATIC ERROR: {file}:3:3: duplicate field: a"
 
 
-def test_an_unset_variable_says_how_to_set_it(file: Path) -> None:
+def test_unset_variable_error_shows_the_flag(file: Path) -> None:
     file.write_text("{ a: std.extVar('NO_SUCH_VARIABLE') }")
     first = refusal(file).splitlines()[0]
     assert first == (
@@ -91,16 +91,16 @@ def test_the_top_is_an_object(file: Path, text: str) -> None:
     assert refusal(file).startswith(f"{file}: expected an object, not ")
 
 
-def test_a_missing_file_says_where_it_was_looked_for(tmp_path: Path) -> None:
+def test_missing_file_error_names_the_working_directory(tmp_path: Path) -> None:
     path = tmp_path / "no.jsonnet"
     assert refusal(path) == f"{path}: file not found (in {Path.cwd()})"
 
 
-def test_a_folder_is_no_config(tmp_path: Path) -> None:
+def test_folder_as_config_is_refused(tmp_path: Path) -> None:
     assert refusal(tmp_path) == f"{tmp_path}: is a folder; pass a .jsonnet or .json file"
 
 
-def test_a_path_below_a_file_is_no_config(file: Path) -> None:
+def test_path_below_a_file_as_config_is_refused(file: Path) -> None:
     file.write_text("{}")
     assert refusal(file / "inner.jsonnet") == f"{file}/inner.jsonnet: Not a directory"
 
@@ -172,7 +172,7 @@ def test_a_value_is_json_or_else_a_string(text: str, value: object) -> None:
     assert (found, type(found)) == (value, type(value))
 
 
-def test_a_dotted_key_changes_one_value_and_leaves_its_neighbours() -> None:
+def test_dotted_key_changes_only_one_value() -> None:
     assert changed("model.dropout=0.1")["model"] == RAW["model"] | {"dropout": 0.1}
 
 
@@ -181,7 +181,7 @@ def test_items_of_lists_are_numbered_from_0(key: str) -> None:
     assert changed(f"{key}=other")["trainer"]["callbacks"] == [{"type": "other"}, "tensorboard"]
 
 
-def test_a_key_below_the_name_of_a_component_makes_an_object_of_it() -> None:
+def test_key_below_a_component_name_creates_an_object() -> None:
     made = changed("model.encoder.num_layers=2", "model.encoder.dropout=0.1")
     assert made["model"]["encoder"] == {"type": "lstm", "num_layers": 2, "dropout": 0.1}
     callbacks = changed("trainer.callbacks[1].every=2")["trainer"]["callbacks"]

@@ -69,7 +69,7 @@ def test_a_flat_experiment_is_built() -> None:
     assert (optimizer.lr, optimizer.named_parameters) == (0.01, [1])
 
 
-def test_supplied_names_reach_every_descendant_that_declares_them() -> None:
+def test_supplied_values_reach_all_declaring_descendants() -> None:
     model = built()
     assert model.labels == ["O"]
     words = model.embedder.token_embedders["tokens"]
@@ -87,7 +87,7 @@ def test_a_lazy_inherits_what_its_owner_was_supplied_with() -> None:
     assert model.encoder.device == "cuda:0"
 
 
-def test_inherited_names_pass_through_owners_that_do_not_declare_them() -> None:
+def test_supplied_values_pass_through_other_owners() -> None:
     inner = {"type": "compose", "encoders": ["pass_through"]}
     model = built(encoder={"type": "compose", "encoders": [inner]})
     assert isinstance(model.encoder, ComposeEncoder)
@@ -177,14 +177,14 @@ def test_a_class_without_a_name_takes_no_type() -> None:
     assert found == ["type: unknown key of TextEmbedder; choose from token_embedders."]
 
 
-def test_one_member_alone_is_no_default() -> None:
+def test_single_member_is_not_the_default() -> None:
     assert problems({"dataset_reader": {}}, Study)[0] == (
         "dataset_reader.type: is missing; choose from conll2003."
     )
 
 
 @pytest.mark.parametrize("asked", [Model, Head, CrfTagger, Model[Any]])
-def test_a_member_stands_for_its_family_and_all_classes_between(asked: type[Head[Any]]) -> None:
+def test_member_matches_its_family_and_classes_between(asked: type[Head[Any]]) -> None:
     assert parse(asked, tagger(), source=SOURCE).factory is CrfTagger
 
 
@@ -253,7 +253,7 @@ def test_a_wrong_shape_is_named_by_its_path(changes: dict[str, Any], expected: s
     assert found.startswith(expected)
 
 
-def test_the_whole_message_names_the_file_and_counts_the_problems() -> None:
+def test_message_names_file_and_number_of_problems() -> None:
     with pytest.raises(ConfigError) as caught:
         parse(Encoder, 3, source=SOURCE)
     assert str(caught.value) == (
@@ -262,20 +262,20 @@ def test_the_whole_message_names_the_file_and_counts_the_problems() -> None:
     )
 
 
-def test_options_that_refuse_their_values_are_a_problem_of_the_config() -> None:
+def test_rejected_options_are_config_problems() -> None:
     assert problems({"warmup": {"steps": 1, "start": 2}}, TrainerOptions) == [
         "warmup: Warmup: start is a share of the rate, at most 1"
     ]
 
 
-def test_a_refused_argument_is_the_users_and_names_file_and_path() -> None:
+def test_rejected_argument_names_file_and_path() -> None:
     with pytest.raises(BuildError) as caught:
         built(encoder={"type": "lstm", "hidden_size": 7})
     assert str(caught.value) == f"{SOURCE}: model.encoder: LstmEncoder: hidden_size must be even"
     assert not hasattr(caught.value, "__notes__")
 
 
-def test_any_other_exception_is_ours_and_keeps_its_type_with_a_note() -> None:
+def test_other_exceptions_keep_their_type_with_a_note() -> None:
     with pytest.raises(RuntimeError, match="a bug of ours") as caught:
         built(encoder={"type": "lstm", "hidden_size": 8, "num_layers": 13})
     assert caught.value.__notes__[0] == (
@@ -319,7 +319,7 @@ def test_a_hopeless_configuration_has_no_component() -> None:
 
 
 @pytest.mark.parametrize("raw", [{"type": "lstm", "hidden_size": 8.0}])
-def test_a_whole_number_with_a_point_is_an_integer_as_in_jsonnet(raw: object) -> None:
+def test_float_without_fraction_is_an_integer(raw: object) -> None:
     assert encoder(raw, input_dim=1).output_dim == 8
 
 
@@ -334,7 +334,7 @@ def test_a_misspelled_choice_is_answered_with_the_nearest() -> None:
     assert found == ["tag_label: Input should be 'ner' or 'pos', not 'nre'. Did you mean 'ner'?"]
 
 
-def test_a_long_value_is_cut_in_messages() -> None:
+def test_long_value_is_truncated_in_messages() -> None:
     (found,) = problems(flat(data_loader=["x" * 200]))
     assert found == f"data_loader: expected DataLoader, not ['{'x' * 98}..."
 

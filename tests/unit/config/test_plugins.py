@@ -96,7 +96,7 @@ def test_an_installed_module_from_the_current_folder_is_one(here: Path) -> None:
     assert "linked_plugin" in sys.modules
 
 
-def test_a_folder_without_python_is_no_second_module(here: Path) -> None:
+def test_folder_without_python_is_not_a_second_module(here: Path) -> None:
     (here / "numpy").mkdir()
     load_plugins(["numpy"])
 
@@ -131,7 +131,7 @@ def test_a_plugin_is_located_without_being_imported(here: Path) -> None:
     assert not {"plain", "outer", "package"} & sys.modules.keys()
 
 
-def test_a_missing_module_is_named_with_who_asked_and_the_nearest(here: Path) -> None:
+def test_missing_module_error_names_origin_and_nearest(here: Path) -> None:
     (here / "my_plugin.py").write_text("")
     assert refusal("my_plugins") == (
         "--include-package: no module named 'my_plugins' for the plugin 'my_plugins', neither "
@@ -139,7 +139,7 @@ def test_a_missing_module_is_named_with_who_asked_and_the_nearest(here: Path) ->
     )
 
 
-def test_what_is_missing_of_a_dotted_name_is_told(here: Path) -> None:
+def test_missing_part_of_a_dotted_name_is_named(here: Path) -> None:
     (here / "outer").mkdir()
     assert "no module named 'outer.inner' for the plugin 'outer.inner.last'" in refusal(
         "outer.inner.last"
@@ -147,7 +147,7 @@ def test_what_is_missing_of_a_dotted_name_is_told(here: Path) -> None:
 
 
 @pytest.mark.parametrize("name", ["", "my-plugin", ".relative", "plugin.py/x"])
-def test_what_is_no_name_of_a_module_is_refused(here: Path, name: str) -> None:
+def test_invalid_module_name_is_refused(here: Path, name: str) -> None:
     said = f"--include-package: {name!r} is not a module name such as my_plugin.heads"
     assert refusal(name) == said
 
@@ -164,14 +164,14 @@ def test_a_plugin_that_fails_shows_its_own_traceback_only(here: Path) -> None:
     assert not any("importlib" in line or "plugins.py" in line for line in lines)
 
 
-def test_a_plugin_that_misses_a_module_of_its_own_shows_where(here: Path) -> None:
+def test_plugin_with_missing_import_shows_its_traceback(here: Path) -> None:
     (here / "needy_plugin.py").write_text("import no_such_module_anywhere\n")
     said = refusal("needy_plugin")
     assert "the plugin 'needy_plugin' fails" in said
     assert f'File "{here}/needy_plugin.py", line 1' in said
 
 
-def test_a_plugin_that_is_no_python_shows_where(here: Path) -> None:
+def test_plugin_with_syntax_error_shows_its_traceback(here: Path) -> None:
     (here / "broken_plugin.py").write_text("def f(:\n")
     assert f'File "{here}/broken_plugin.py", line 1' in refusal("broken_plugin")
 
@@ -220,7 +220,7 @@ def test_a_plugin_in_the_folder_of_a_model_can_be_trusted(here: Path) -> None:
 
 
 @pytest.mark.parametrize("written", [None, 3, "name", [3], {}])
-def test_plugins_that_are_no_list_of_names_are_refused(here: Path, written: object) -> None:
+def test_plugins_other_than_a_list_of_names_are_refused(here: Path, written: object) -> None:
     with pytest.raises(PluginError, match=r"bilm.json: plugins is .*; expected a list of strings"):
         named_plugins(written, source=here / "bilm.json")
 

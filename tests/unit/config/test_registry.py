@@ -59,7 +59,7 @@ WHERE = "a component or a dataclass may be alone, in list[...], in dict[str, ...
         (Lazy[int], "Lazy[int]"),
     ],
 )
-def test_a_component_where_none_can_stand_is_refused(hint: Any, shown: str) -> None:
+def test_component_in_unsupported_position_is_refused(hint: Any, shown: str) -> None:
     assert refusal(hint).startswith(f"Tried(held): {shown}: ")
 
 
@@ -69,7 +69,7 @@ def test_a_supplied_part_of_a_parameter_is_refused(hint: Any) -> None:
     assert refusal(hint) == said
 
 
-def test_the_refusal_says_what_is_allowed() -> None:
+def test_unsupported_type_error_lists_supported_types() -> None:
     assert refusal(Encoder | LayerMix) == (
         f"Tried(held): Encoder | LayerMix: {WHERE} or with `| None`; "
         "Lazy[...] takes a component only"
@@ -169,7 +169,7 @@ def test_a_default_that_is_not_registered_is_none() -> None:
         parse(Sampler, {}, source="x.jsonnet")
 
 
-def test_supplied_parameters_are_known_in_a_union_and_may_have_a_default() -> None:
+def test_supplied_parameters_may_be_optional() -> None:
     class Member(Registrable):
         def __init__(
             self,
@@ -223,7 +223,7 @@ def test_bounds_and_existing_paths_are_shown_for_people() -> None:
         (Literal[1] | int, Literal[1] | str),
     ],
 )
-def test_a_type_is_replaced_wherever_it_stands(hint: Any, expected: Any) -> None:
+def test_type_is_replaced_everywhere(hint: Any, expected: Any) -> None:
     assert replaced(hint, int, str) == expected
 
 

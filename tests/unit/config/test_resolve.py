@@ -10,7 +10,7 @@ def test_a_filled_config_has_every_default() -> None:
     assert filled(parse(Study, flat(), source=SOURCE)) == FILLED
 
 
-def test_a_filled_config_says_the_same_again() -> None:
+def test_filled_config_parses_to_the_same() -> None:
     assert filled(parse(Study, FILLED, source=SOURCE)) == FILLED
 
 

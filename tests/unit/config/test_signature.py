@@ -53,7 +53,7 @@ def ruled(raw: dict[str, Any]) -> Lazy[Ruled]:
     return parse(Ruled, raw, source="test")
 
 
-def test_the_components_of_pairs_are_built_with_what_is_supplied() -> None:
+def test_components_in_pairs_get_supplied_values() -> None:
     built = ruled(RAW).build(seed=7)
 
     assert built.rules is not None

@@ -8,7 +8,7 @@ from tests.unit.config.example import SOURCE, ComposeEncoder, Encoder
 WRONG = {"type": "sized", "input_size": 7}
 
 
-def test_a_size_that_is_left_out_or_right_is_no_problem() -> None:
+def test_omitted_or_correct_size_is_accepted() -> None:
     require_size("input_size", None, inferred=3)
     require_size("input_size", 3, inferred=3)
 
@@ -26,7 +26,7 @@ def test_a_wrong_size_stops_the_build() -> None:
         parse(Encoder, WRONG, source=SOURCE).build(input_dim=3)
 
 
-def test_wrong_sizes_are_collected_at_their_paths_and_building_goes_on() -> None:
+def test_wrong_sizes_are_collected_while_building() -> None:
     encoders = [WRONG, {"type": "compose", "encoders": [WRONG, "sized"]}]
     lazy = parse(Encoder, {"type": "compose", "encoders": encoders}, source=SOURCE)
     with collecting_size_problems() as problems:

@@ -10,9 +10,7 @@ PARTS = [np.array([9, 3, 3], np.uint64), np.array([], np.uint64), np.array([5, 7
 
 
 @pytest.mark.parametrize(("number", "held_out"), [(1, []), (2, [3, 3]), (3, [3, 3, 5]), (0, [])])
-def test_at_most_so_many_sentences_are_held_out_and_copies_together(
-    number: int, held_out: list[int]
-) -> None:
+def test_held_out_number_is_a_maximum_and_keeps_copies(number: int, held_out: list[int]) -> None:
     limit = hash_limit(PARTS, number)
     assert sorted(int(h) for part in PARTS for h in part if h < limit) == held_out
 

@@ -51,7 +51,7 @@ def test_a_last_line_without_an_end_is_a_line(tmp_path: Path) -> None:
     assert text(list(read_blocks([tmp_path / "a.txt"], 2))) == "a\nb"
 
 
-def test_the_digest_tells_lines_apart(files: list[Path]) -> None:
+def test_digest_depends_on_the_lines(files: list[Path]) -> None:
     digests = [block.digest for block in read_blocks(files, 50)]
     assert len(set(digests)) == len(digests)
     assert digests == [block.digest for block in read_blocks(files, 50)]

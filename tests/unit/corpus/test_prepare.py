@@ -51,7 +51,7 @@ def test_every_file_of_a_corpus_is_protected(make: Make) -> None:
             check_outputs([Output(corpus / path, "--output-file", force=True)], [])
 
 
-def test_the_sentences_are_those_of_the_text_without_blank_lines(make: Make) -> None:
+def test_sentences_are_the_lines_that_are_not_blank(make: Make) -> None:
     corpus = make()
     assert sentences(corpus / "training") == [
         "the cat sat .",
@@ -62,7 +62,7 @@ def test_the_sentences_are_those_of_the_text_without_blank_lines(make: Make) -> 
     assert counts(corpus)["blank_lines"] == 1
 
 
-def test_the_vocabulary_has_the_special_words_and_then_the_most_frequent(make: Make) -> None:
+def test_vocabulary_has_special_then_frequent_words(make: Make) -> None:
     frequent = ["<S>", "</S>", "<UNK>", "the", ".", "cat", "sat"]
     assert words_of(make()) == [*frequent, "dog", "ran"]
     assert words_of(make(name="b", min_count=2)) == frequent
@@ -84,7 +84,7 @@ def test_a_given_vocabulary_keeps_its_order_and_its_words(make: Make, tmp_path: 
     assert [word for _, word in kept] == ["sat", "never", "the"]
 
 
-def test_a_vocabulary_without_the_special_words_is_refused_before_the_text_is_read(
+def test_vocabulary_is_checked_before_the_text_is_read(
     make: Make, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     (tmp_path / "vocab.txt").write_text("the\n")
@@ -93,7 +93,7 @@ def test_a_vocabulary_without_the_special_words_is_refused_before_the_text_is_re
     assert not capsys.readouterr().err
 
 
-def test_a_vocabulary_that_does_not_fit_is_said(
+def test_warns_about_a_vocabulary_that_does_not_fit(
     make: Make, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     given = tmp_path / "vocab.txt"
@@ -102,9 +102,7 @@ def test_a_vocabulary_that_does_not_fit_is_said(
     assert "warning: 80% of the words are not in the vocabulary" in capsys.readouterr().err
 
 
-def test_four_lines_work_and_what_they_cannot_do_is_said(
-    make: Make, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_warns_about_a_text_of_four_lines(make: Make, capsys: pytest.CaptureFixture[str]) -> None:
     make("a\nb\nc\nd\n", held_out=0.01)
     said = capsys.readouterr().err
     assert "warning: 4 words: enough to try the commands, too few for a useful biLM" in said
@@ -112,7 +110,7 @@ def test_four_lines_work_and_what_they_cannot_do_is_said(
     assert "`-o validation_data_path=null`, or pass a number of sentences to --held-out" in said
 
 
-def test_a_word_of_more_than_48_bytes_is_counted_and_kept_in_the_text(
+def test_words_above_48_bytes_are_counted_and_stay(
     make: Make, capsys: pytest.CaptureFixture[str]
 ) -> None:
     fits, long = "x" * 48, "ä" * 25
@@ -122,7 +120,7 @@ def test_a_word_of_more_than_48_bytes_is_counted_and_kept_in_the_text(
     assert sentences(corpus / "training") == [f"{fits} {long} {long}"]
 
 
-def test_boundaries_in_the_text_are_said(make: Make, capsys: pytest.CaptureFixture[str]) -> None:
+def test_warns_about_boundaries_in_the_text(make: Make, capsys: pytest.CaptureFixture[str]) -> None:
     make("<S> a </S>\n")
     assert "warning: the text contains <S> or </S> 2 times" in capsys.readouterr().err
 
@@ -136,7 +134,7 @@ def test_no_held_out_sentence_is_in_the_training_part(make: Make) -> None:
     assert 0.15 < len(held_out) / len(all_sentences) < 0.25
 
 
-def test_what_is_held_out_does_not_depend_on_the_order_of_the_text(make: Make) -> None:
+def test_held_out_sentences_do_not_depend_on_order(make: Make) -> None:
     lines = many_sentences().splitlines(keepends=True)
     first = make("".join(lines), "a", held_out=50)
     second = make("".join(reversed(lines)), "b", held_out=50)
@@ -172,12 +170,12 @@ def test_standard_input_is_read(
     assert contents(tmp_path / "other") == contents(make())
 
 
-def test_raw_text_is_cut_by_the_tokenizer(make: Make) -> None:
+def test_raw_text_is_tokenized(make: Make) -> None:
     corpus = make("He came. She didn't leave!\n", tokenizer="spacy")
     assert sentences(corpus / "training") == ["He came .", "She did n't leave !"]
 
 
-def test_sentences_can_be_cut_by_another_tokenizer_than_words(make: Make) -> None:
+def test_sentence_splitter_may_differ_from_tokenizer(make: Make) -> None:
     spacy = {"type": "spacy", "language": "en"}  # as in a config
     corpus = make("He came. She left.\n", tokenizer=spacy, sentence_splitter="whitespace")
     assert sentences(corpus / "training") == ["He came . She left ."]
@@ -192,7 +190,7 @@ def test_several_processes_make_the_corpus_of_one(make: Make) -> None:
 
 
 @pytest.mark.usefixtures("small_blocks")
-def test_an_error_in_another_process_is_told_as_one_here(tmp_path: Path) -> None:
+def test_error_in_a_worker_process_is_reported(tmp_path: Path) -> None:
     text = tmp_path / "a.txt"
     text.write_bytes(many_sentences(300).encode() + b"\xff\n")
     with pytest.raises(DataError, match=r"a\.txt:301: not valid UTF-8 text"):
@@ -229,7 +227,7 @@ class Failing:
         (OSError(errno.ENOSPC, "disk full"), RunError),
     ],
 )
-def test_an_interrupted_job_goes_on_and_cuts_no_block_again(
+def test_resumed_job_tokenizes_no_block_again(
     make: Make,
     monkeypatch: pytest.MonkeyPatch,
     tmp_path: Path,
@@ -254,7 +252,7 @@ def test_an_interrupted_job_goes_on_and_cuts_no_block_again(
 
 
 @pytest.mark.usefixtures("small_blocks")
-def test_a_draft_that_is_gone_is_made_again(
+def test_missing_block_file_is_tokenized_again(
     make: Make, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     text = many_sentences(300)
@@ -267,7 +265,7 @@ def test_a_draft_that_is_gone_is_made_again(
     assert contents(tmp_path / "corpus") == contents(make(text, "whole"))
 
 
-def test_a_text_that_is_gone_is_not_said_to_be_written(
+def test_missing_text_is_not_reported_as_written(
     make: Make, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     Failing(monkeypatch, 0, FileNotFoundError(errno.ENOENT, "No such file", "a.txt"))
@@ -279,7 +277,7 @@ def test_a_text_that_is_gone_is_not_said_to_be_written(
 
 @pytest.mark.usefixtures("small_blocks")
 @pytest.mark.parametrize("changed", ["other words here .\n" * 60, many_sentences(30)])
-def test_another_text_does_not_go_on_with_the_work_of_the_first(
+def test_other_text_does_not_resume_the_job(
     make: Make, monkeypatch: pytest.MonkeyPatch, changed: str
 ) -> None:
     with monkeypatch.context() as patch:
@@ -291,7 +289,7 @@ def test_another_text_does_not_go_on_with_the_work_of_the_first(
 
 
 @pytest.mark.usefixtures("small_blocks")
-def test_another_tokenizer_does_not_go_on_with_the_work_of_the_first(
+def test_other_tokenizer_does_not_resume_the_job(
     make: Make, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with monkeypatch.context() as patch:
@@ -303,7 +301,7 @@ def test_another_tokenizer_does_not_go_on_with_the_work_of_the_first(
 
 
 @pytest.mark.parametrize("after", [0, 1, 5])
-def test_a_disk_that_is_full_while_the_corpus_is_written_leaves_none(
+def test_full_disk_leaves_no_corpus(
     make: Make, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, after: int
 ) -> None:
     calls = iter(range(100))
@@ -356,7 +354,7 @@ def test_a_finished_corpus_is_not_made_again_for_what_was_left(
     assert not partial.exists()
 
 
-def test_a_finished_corpus_does_not_stand_for_another(finished: Path, make: Make) -> None:
+def test_finished_corpus_is_not_taken_for_another(finished: Path, make: Make) -> None:
     with pytest.raises(RunError, match="already exists; pass --force to overwrite it"):
         make(min_count=2, resume=True)
     with pytest.raises(RunError, match="the text is not the one that the interrupted job read"):
@@ -367,7 +365,7 @@ def test_a_finished_corpus_does_not_stand_for_another(finished: Path, make: Make
 
 
 @pytest.mark.usefixtures("small_blocks")
-def test_work_on_a_corpus_that_is_there_is_not_taken_for_finished(
+def test_unfinished_job_is_not_taken_for_finished(
     make: Make, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     corpus = make(many_sentences(300))
@@ -397,7 +395,7 @@ def test_a_corpus_is_replaced_by_force_only(make: Make) -> None:
     assert sentences(corpus / "training") == ["b"]
 
 
-def test_what_is_no_corpus_is_not_replaced(make: Make, tmp_path: Path) -> None:
+def test_other_folder_than_a_corpus_is_not_replaced(make: Make, tmp_path: Path) -> None:
     (tmp_path / "corpus").mkdir()
     (tmp_path / "corpus/mine.txt").write_text("mine")
     with pytest.raises(RunError, match="is not a prepared corpus; --force will not overwrite it"):
@@ -435,7 +433,7 @@ def test_the_file_of_the_lock_goes_while_the_lock_is_held(make: Make, tmp_path: 
 
 
 @pytest.mark.parametrize("output", [".", "..", "/"])
-def test_a_folder_that_must_be_there_already_is_no_corpus(make: Make, output: str) -> None:
+def test_existing_special_folder_is_refused_as_corpus(make: Make, output: str) -> None:
     with pytest.raises(RunError, match="a corpus needs a new folder; choose a name"):
         make(output=Path(output))
 
@@ -450,7 +448,7 @@ def test_a_given_vocabulary_is_not_limited(
 
 
 @pytest.mark.parametrize("number", ["-1", "1.5", "nan", "inf", "some"])
-def test_what_is_no_number_of_sentences_is_refused(
+def test_invalid_number_of_sentences_is_refused(
     number: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert main(["prepare", "text", "--output-dir", "corpus", f"--held-out={number}"]) == 2
@@ -467,13 +465,13 @@ def test_more_sentences_than_there_are_cannot_be_held_out(make: Make) -> None:
         make(held_out=4)
 
 
-def test_the_manifest_tells_what_the_corpus_was_made_of(make: Make, tmp_path: Path) -> None:
+def test_manifest_has_texts_and_options(make: Make, tmp_path: Path) -> None:
     settings = Manifest.read(make(min_count=2)).settings
     assert settings["texts"] == [str(tmp_path / "corpus.txt")]
     assert (settings["tokenizer"], settings["min_count"]) == ("whitespace", 2)
 
 
-def test_the_draft_of_a_block_without_words_can_be_read(tmp_path: Path) -> None:
+def test_block_without_words_can_be_saved_and_loaded(tmp_path: Path) -> None:
     empty = TokenizedBlock.of(
         tokenize_blocks.Block(0, (), 0), tokenize_blocks.TextTokenizer("whitespace", "whitespace")
     )

@@ -52,7 +52,7 @@ def test_a_damaged_file_is_named(make: Make, name: str) -> None:
     assert str(caught.value) == f"{damaged}: {expected}"
 
 
-def test_a_shard_that_was_cut_is_named(make: Make) -> None:
+def test_truncated_shard_is_named(make: Make) -> None:
     shard = make() / "training/tokens-00000.bin"
     shard.write_bytes(shard.read_bytes()[:-4])
     with pytest.raises(DataError, match=r"tokens-00000\.bin: has 88 of 92 bytes; prepare"):
@@ -62,7 +62,7 @@ def test_a_shard_that_was_cut_is_named(make: Make) -> None:
         read(shard.parent)
 
 
-def test_a_folder_that_is_no_part_is_refused(make: Make, tmp_path: Path) -> None:
+def test_folder_other_than_a_part_is_refused(make: Make, tmp_path: Path) -> None:
     corpus = make()
     with pytest.raises(DataError, match=r"not a part of a corpus.*choose from held_out, training"):
         read(corpus)
@@ -103,7 +103,7 @@ ENTRY = {"name": "x", "num_bytes": 1, "sha256": "0"}
         {**ENTRY, "name": "/etc/hostname"},
     ],
 )
-def test_an_entry_that_is_no_file_of_the_corpus_is_named(make: Make, entry: object) -> None:
+def test_entry_outside_the_corpus_is_named(make: Make, entry: object) -> None:
     path = changed(make(), lambda written: written["files"].append(entry))
     with pytest.raises(DataError) as caught:
         PreparedPart.load(path.parent / "training")

@@ -41,13 +41,13 @@ def test_filling_lines_hold_no_word(path: Path) -> None:
         (f"{SPECIAL}a\nb\na\n", r"vocab\.txt:6: duplicate word 'a', first in line 4"),
     ],
 )
-def test_a_file_that_is_no_vocabulary_is_refused(path: Path, text: str, message: str) -> None:
+def test_invalid_vocabulary_file_is_refused(path: Path, text: str, message: str) -> None:
     path.write_text(text)
     with pytest.raises(DataError, match=message):
         read_vocabulary_file(path)
 
 
-def test_what_stands_for_counts_keeps_the_order_and_all_words() -> None:
+def test_artificial_counts_keep_order_and_all_words() -> None:
     words = ["b", "c", "a"]
     found = target_vocabulary(
         Vocabularies({"words": as_counts(words)}), min_count=1000, max_size=None

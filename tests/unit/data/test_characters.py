@@ -23,7 +23,7 @@ def test_a_word_is_its_bytes_between_two_marks() -> None:
     assert character_row("Cat").tolist() == row(68, 98, 117)
 
 
-def test_case_is_kept_and_letters_beyond_ascii_are_several_bytes() -> None:
+def test_case_and_utf8_bytes_are_preserved() -> None:
     assert character_row("é").tolist() == row(196, 170)
 
 
@@ -72,7 +72,7 @@ def test_what_is_returned_can_be_changed_without_harm() -> None:
     assert character_row("again")[0] == 259
 
 
-def test_the_key_tells_lengths_apart() -> None:
+def test_key_depends_on_the_length() -> None:
     assert ElmoCharacterIndexer(50).key != ElmoCharacterIndexer(20).key
     assert ElmoCharacterIndexer(20).ids(["a"]).shape == (1, 20)
 
@@ -81,7 +81,7 @@ def test_an_indexer_can_be_sent_to_another_process() -> None:
     assert pickle.loads(pickle.dumps(ElmoCharacterIndexer(20))) == ElmoCharacterIndexer(20)
 
 
-def test_a_row_without_room_for_a_byte_is_refused() -> None:
+def test_row_too_short_for_a_byte_is_refused() -> None:
     with pytest.raises(ValueError, match="max_characters is 2; allowed: 3 or more"):
         ElmoCharacterIndexer(2)
 

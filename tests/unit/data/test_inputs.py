@@ -27,7 +27,7 @@ def test_a_missing_key_is_named_with_those_that_are_there():
     assert str(raised.value) == "missing key 'premise'; found: premises. Did you mean 'premises'?"
 
 
-def test_other_fields_stand_before_the_prediction():
+def test_other_fields_precede_the_prediction():
     fields = other_fields({"id": 3, "text": "a"}, ("text",))
 
     output = PredictionInput("a", fields).output({"words": ["a"]})

@@ -74,9 +74,7 @@ BOTH = pytest.mark.parametrize("read", [read_one_by_one, Numbered])
 
 @BOTH
 @pytest.mark.parametrize("seed", SEEDS)
-def test_a_smaller_share_is_a_part_of_a_larger_one_in_the_order_of_the_data(
-    read: Any, seed: int
-) -> None:
+def test_smaller_sample_is_an_ordered_subset(read: Any, seed: int) -> None:
     small, large = (
         list(subsample(read, ToyTask().group, fraction=fraction, seed=seed))
         for fraction in (0.1, 0.5)

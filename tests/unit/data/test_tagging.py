@@ -28,7 +28,7 @@ SPANS = [
 
 
 @pytest.mark.parametrize("tags", SCHEMES.values())
-def test_all_schemes_stand_for_the_same_spans(tags):
+def test_all_schemes_encode_the_same_spans(tags):
     assert spans(tags) == SPANS
 
 
@@ -55,7 +55,7 @@ def test_any_scheme_is_converted_to_any_other(tags, scheme, expected):
         ("", []),
     ],
 )
-def test_malformed_sequences_are_read_as_the_conll_scorer_reads_them(tags, expected):
+def test_invalid_sequences_are_read_as_by_conlleval(tags, expected):
     assert spans(tags.split()) == expected
 
 
@@ -94,13 +94,13 @@ def test_an_impossible_tag_is_refused(tag):
         ("NN B-X", None),
     ],
 )
-def test_the_scheme_is_told_from_tags_and_how_spans_begin(sentence, scheme):
+def test_scheme_follows_from_tags_and_beginnings(sentence, scheme):
     tags = sentence.split()
 
     assert scheme_of(tags, Counter(beginnings(tags))) == scheme
 
 
-def test_what_begins_a_span_that_does_not_follow_its_like_is_told():
+def test_beginnings_are_the_tags_that_start_spans():
     assert list(beginnings(["B-X", "B-X", "I-X", "I-Y", "O", "I-Y", "U-Z", "NN", "U-Z"])) == [
         "B-X",
         "I-Y",
@@ -124,7 +124,7 @@ def test_what_a_scheme_does_not_have_there_is_a_stray():
 
 
 @pytest.mark.parametrize("scheme", SCHEMES)
-def test_a_sequence_is_allowed_just_when_converting_it_changes_nothing(scheme):
+def test_valid_sequences_are_those_that_convert_unchanged(scheme):
     prefixes = {"IOB1": "BI", "BIO": "BI", "BIOUL": "BIUL", "BIOES": "BISE"}[scheme]
     tags = ["O", *(f"{prefix}-{label}" for prefix in prefixes for label in "XY")]
     allowed = allowed_transitions(tags, scheme)

@@ -22,7 +22,7 @@ def test_whitespace_separates_words_and_lines_are_sentences():
 
 
 @pytest.mark.parametrize("name", ["whitespace", "characters", "spacy"])
-def test_offsets_say_where_words_stand(name):
+def test_offsets_are_the_positions_of_words(name):
     tokenizer = parse(Tokenizer, name, source="a.jsonnet").build()
     text = "  Dr. Lund's  boat,\n24\u201310 \U0001f600 boat boat."
 

@@ -28,7 +28,7 @@ def test_a_damaged_line_is_named(tmp_path: Path, line: str):
     assert str(raised.value) == f"{path}:2: expected [item, count], found {line!r}"
 
 
-def test_a_file_that_is_no_text_is_named(tmp_path: Path):
+def test_file_that_is_not_text_is_named(tmp_path: Path):
     (tmp_path / "labels.jsonl").write_bytes(b"\xff\n")
 
     with pytest.raises(DataError, match=r"labels\.jsonl:1: not valid UTF-8 text"):

@@ -97,7 +97,7 @@ def stop_in_the_middle(server: Server) -> None:
     server.limit = len(CONTENT)
 
 
-def test_the_cache_is_where_the_environment_says(monkeypatch) -> None:
+def test_environment_variable_sets_the_cache_root(monkeypatch) -> None:
     monkeypatch.setenv("ELMO_CACHE_ROOT", "/some/where")
     assert cache_root() == Path("/some/where")
     monkeypatch.delenv("ELMO_CACHE_ROOT")
@@ -126,13 +126,13 @@ def test_a_url_is_downloaded_once_and_its_sum_recorded(server: Server, capsys) -
     assert not list(path.parent.glob("*.version"))
 
 
-def test_an_interrupted_download_goes_on_where_it_stopped(server: Server) -> None:
+def test_interrupted_download_resumes_at_the_same_byte(server: Server) -> None:
     stop_in_the_middle(server)
     assert local_file(server.url).read_bytes() == CONTENT
     assert server.ranges == [None, "bytes=300000-"]
 
 
-def test_a_file_that_changed_in_between_is_downloaded_anew(server: Server) -> None:
+def test_file_changed_on_the_server_is_downloaded_again(server: Server) -> None:
     stop_in_the_middle(server)
     server.content, server.etag = CONTENT[::-1], '"two"'
     assert local_file(server.url).read_bytes() == CONTENT[::-1]
@@ -154,7 +154,7 @@ def test_a_complete_download_without_its_name_is_made_again(server: Server) -> N
     assert server.ranges == [None, f"bytes={len(CONTENT)}-", None]
 
 
-def test_a_file_that_is_no_longer_what_was_downloaded_is_refused(server: Server) -> None:
+def test_changed_download_is_refused(server: Server) -> None:
     path = local_file(server.url)
     path.write_bytes(b"other")
     with pytest.raises(DataError) as caught:
@@ -174,7 +174,7 @@ def test_a_file_put_there_by_hand_is_taken(server: Server) -> None:
     assert server.ranges == []
 
 
-def test_what_the_server_answers_is_told(server: Server) -> None:
+def test_error_shows_the_answer_of_the_server(server: Server) -> None:
     url = f"{server.url}.missing"
     with pytest.raises(DataError) as caught:
         local_file(url)
@@ -233,7 +233,7 @@ def test_where_no_mirror_has_a_file_its_own_address_is_asked(server: Server, mon
     assert server.paths == ["/models/weights.hdf5"]
 
 
-def test_all_places_that_were_asked_are_told(server: Server, monkeypatch) -> None:
+def test_error_lists_all_mirrors_and_the_url(server: Server, monkeypatch) -> None:
     base, url = f"http://127.0.0.1:{server.server_port}/mirror", f"{server.url}.missing"
     monkeypatch.setenv("ELMO_MIRROR", base)
     with pytest.raises(DataError) as caught:
@@ -245,7 +245,7 @@ def test_all_places_that_were_asked_are_told(server: Server, monkeypatch) -> Non
     )
 
 
-def test_another_server_never_goes_on_with_what_one_began(server: Server, monkeypatch) -> None:
+def test_download_never_resumes_from_another_server(server: Server, monkeypatch) -> None:
     stop_in_the_middle(server)
     with serving() as mirror:
         mirror.content = CONTENT[::-1]
@@ -254,7 +254,7 @@ def test_another_server_never_goes_on_with_what_one_began(server: Server, monkey
     assert mirror.ranges == [None]
 
 
-def test_two_who_ask_at_once_download_once(server: Server) -> None:
+def test_concurrent_requests_download_once(server: Server) -> None:
     threads = [threading.Thread(target=local_file, args=[server.url]) for _ in range(4)]
     for thread in threads:
         thread.start()
@@ -271,9 +271,7 @@ def test_a_part_that_begins_elsewhere_is_not_appended(server: Server, start: int
     assert server.ranges == [None, "bytes=300000-", None]
 
 
-def test_a_part_that_nobody_asked_for_is_refused(
-    server: Server, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_unrequested_part_is_refused(server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
     def give_part(handler: Handler) -> None:
         handler.send_response(206)
         handler.send_header("Content-Range", "bytes 5-9/10")
@@ -287,14 +285,14 @@ def test_a_part_that_nobody_asked_for_is_refused(
     assert not cached_path(server.url).exists()
 
 
-def test_a_file_that_is_shorter_than_was_said_is_no_file(server: Server) -> None:
+def test_file_shorter_than_its_length_is_refused(server: Server) -> None:
     server.length = str(len(CONTENT) + 5)
     with pytest.raises(DataError, match="ended after 1,024,000 of 1,024,005 bytes"):
         local_file(server.url)
     assert not cached_path(server.url).exists()
 
 
-def test_a_length_that_is_no_number_is_not_counted_on(server: Server) -> None:
+def test_invalid_content_length_is_ignored(server: Server) -> None:
     server.length = "many"
     assert local_file(server.url).read_bytes() == CONTENT
 
@@ -316,7 +314,7 @@ def redirected(server: Server, monkeypatch: pytest.MonkeyPatch, address: str) ->
 
 
 @pytest.mark.parametrize("scheme", ["http", "ftp"])
-def test_a_redirect_from_https_to_an_open_connection_is_not_followed(
+def test_redirect_from_https_to_http_is_refused(
     server: Server, monkeypatch: pytest.MonkeyPatch, scheme: str
 ) -> None:
     address = server.url.replace("http", scheme)

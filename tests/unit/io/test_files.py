@@ -175,7 +175,7 @@ def test_a_new_folder_is_on_the_disk_before_the_old_one_goes(
     ]
 
 
-def test_a_failure_between_the_renames_leaves_the_old_folder_alone(
+def test_failure_between_renames_restores_the_old_folder(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     folder, rename = tmp_path / "checkpoint", Path.replace
@@ -279,7 +279,7 @@ def test_of_a_link_to_a_folder_the_link_is_removed(
         ("(/data/glove.zip)#x.txt", "/data/glove.zip", "x.txt"),
     ],
 )
-def test_the_archive_and_the_file_in_it_are_told_apart(path, file, inner):
+def test_archive_path_splits_archive_and_inner_name(path, file, inner):
     assert archive_path(Path(path)) == ArchivePath(Path(file), inner)
 
 

@@ -69,7 +69,7 @@ def test_a_worker_that_cannot_stop_is_killed() -> None:
     assert words_of_worker(HANGING) == ""
 
 
-def test_a_worker_whose_launcher_has_ended_before_does_not_begin() -> None:
+def test_worker_of_an_ended_launcher_does_not_start() -> None:
     worker = subprocess.run(
         [sys.executable, "-c", WORKER + ORPHANED + WAITING],
         env={**os.environ, "TORCHELASTIC_RUN_ID": "a run"},

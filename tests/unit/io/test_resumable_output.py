@@ -121,7 +121,7 @@ def test_a_folder_that_no_job_has_made_is_left_alone(output: ResumableOutput) ->
     assert (output.path / "mine.txt").read_text() == "mine"
 
 
-def test_a_job_that_was_killed_before_its_settings_is_no_obstacle(output: ResumableOutput) -> None:
+def test_folder_without_settings_does_not_block_a_job(output: ResumableOutput) -> None:
     output.path.mkdir()
     (output.path / ".settings.json.writing").write_text("{")
     output.check_overwritable(resume=False, force=False)

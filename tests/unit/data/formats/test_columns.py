@@ -35,13 +35,13 @@ def test_a_blank_line_ends_a_sentence(tmp_path):
     ]
 
 
-def test_columns_stand_between_runs_of_spaces_and_tabs(tmp_path):
+def test_columns_are_separated_by_spaces_and_tabs(tmp_path):
     path = written(tmp_path, "a\u00a0b\tO\nc  \t O \n")
 
     assert [row.columns for row in next(read_sentences(path))] == [("a\u00a0b", "O"), ("c", "O")]
 
 
-def test_lines_that_start_a_document_are_skipped_whatever_their_columns(tmp_path):
+def test_document_starts_are_skipped(tmp_path):
     path = written(tmp_path, "-DOCSTART- -X- O O\n\nAnna O\n-DOCSTART-\nRain O\n\n")
 
     assert words(path) == [["Anna"], ["Rain"]]
@@ -56,7 +56,7 @@ def test_a_line_with_fewer_columns_is_refused(tmp_path):
     assert str(raised.value) == (f"{path}:3: found 2 columns, expected 3 as on line 2: 'sleeps O'")
 
 
-def test_a_sentence_with_fewer_columns_than_the_first_is_refused(tmp_path):
+def test_sentence_with_fewer_columns_is_refused(tmp_path):
     path = written(tmp_path, "Anna NNP O\n\nsleeps O\n")
 
     assert [row.columns for row in list(read_blocks(path))[1].rows] == [("sleeps", "O")]
@@ -82,7 +82,7 @@ def test_comments_end_a_sentence_and_belong_to_the_next(tmp_path):
         ("tabs or blanks", ("a", "", "b c", ""), ("a", "b")),
     ],
 )
-def test_a_cell_may_be_empty_or_hold_spaces_where_tabs_stand_between(between, tabbed, spaced):
+def test_cells_between_tabs_may_be_empty_or_have_spaces(between, tabbed, spaced):
     assert split_cells("a\t\tb c\t", between) == tabbed
     assert split_cells("a  b", between) == spaced
 
@@ -103,7 +103,7 @@ def test_where_the_width_is_known_a_first_row_is_refused_itself(tmp_path, widths
     assert str(raised.value) == f"{path}:1: found 2 columns, {expected}: 'Anna O'"
 
 
-def test_rows_may_be_wider_than_needed_but_not_than_what_is_known(tmp_path):
+def test_rows_may_be_wider_than_the_minimum(tmp_path):
     path = written(tmp_path, "Anna NN O\n")
 
     assert len(list(read_blocks(path, min_width=2))) == 1

@@ -59,7 +59,7 @@ def test_documents_of_one_name_are_as_many_as_begin(tmp_path):
     assert document_of(tmp_path, text) == [(0, *name), (0, *name), (1, *name), (2, *name)]
 
 
-def test_where_no_part_is_named_the_second_column_tells_the_parts(tmp_path):
+def test_second_column_separates_unnamed_parts(tmp_path):
     other = RAIN.replace("\t1\t", "\t2\t")
     text = f"#begin document (nw/a)\n{RAIN}\n{RAIN}\n{other}{END}{BEGIN}{RAIN}\n{other}"
 
@@ -87,7 +87,7 @@ def test_without_lines_around_documents_the_columns_name_them(tmp_path):
     assert (held.document_id, held.part) == ("nw/a", "001")
 
 
-def test_cells_may_be_empty_and_words_hold_spaces_where_tabs_stand_between(tmp_path):
+def test_tabs_allow_empty_cells_and_spaces_in_words(tmp_path):
     first, second = (f"x 0 0 {word}{8 * ' _'} ".replace(" ", "\t") for word in ("10~000", "!"))
     text = f"{first}(1)\n{second}\n".replace("~", " ")
 

@@ -79,7 +79,7 @@ def test_one_of_several_files_of_an_archive_is_named(tmp_path, name):
     )
 
 
-def test_a_file_that_is_no_archive_has_nothing_inside(tmp_path):
+def test_inner_name_of_a_plain_file_is_refused(tmp_path):
     path = tmp_path / "x.txt"
     path.write_bytes(CONTENT)
 
@@ -124,7 +124,7 @@ def test_a_tar_is_unpacked_by_each_compression(tmp_path):
     assert content(tmp_path / "b.tar.zst") == content(tmp_path / "(c.tgz)#x.txt") == CONTENT
 
 
-def test_a_file_cut_short_is_named(tmp_path):
+def test_truncated_file_is_named(tmp_path):
     path = tmp_path / "a.gz"
     path.write_bytes(gzip.compress(CONTENT * 100)[:-20])
 

@@ -28,7 +28,7 @@ def test_a_line_of_json_is_a_record(tmp_path: Path):
     assert (second.values, second.line) == ({"text": "c"}, 3)
 
 
-def test_quotation_marks_hold_commas_and_lines_together_in_a_table_with_commas(tmp_path: Path):
+def test_quoted_csv_cells_may_have_commas_and_newlines(tmp_path: Path):
     path = written(tmp_path / "a.csv", 'text,label\n"a, ""b""\nc",x\n\nd,y\n')
 
     records = list(read_records(path))
@@ -47,14 +47,14 @@ def test_quotation_marks_are_text_in_a_table_with_tabs(tmp_path: Path, name: str
     assert [held.values for held in read_records(path)] == [{"text": '"a, b', "label": "x"}]
 
 
-def test_the_name_of_a_table_may_end_as_that_of_a_compressed_file(tmp_path: Path):
+def test_table_may_be_compressed(tmp_path: Path):
     path = tmp_path / "a.csv.gz"
     path.write_bytes(gzip.compress(b'text\n"a, b"\n'))
 
     assert [held.text("text") for held in read_records(path)] == ["a, b"]
 
 
-def test_rows_of_blanks_end_a_part_of_a_table_and_are_no_records(tmp_path: Path):
+def test_blank_rows_are_not_records(tmp_path: Path):
     path = written(tmp_path / "a.tsv", "text\tlabel\na\tx\n \t \nb\ty\n")
 
     assert [row.columns for row in read_cells(path)] == [
@@ -75,7 +75,7 @@ def test_rows_of_blanks_end_a_part_of_a_table_and_are_no_records(tmp_path: Path)
         ("a.txt", "comma", ("a\tb", "c")),
     ],
 )
-def test_a_separator_is_told_from_the_name_unless_it_is_stated(
+def test_separator_follows_from_the_suffix_by_default(
     tmp_path: Path, name: str, separator: Separator | None, expected: tuple[str, ...]
 ):
     (row,) = read_cells(written(tmp_path / name, "a\tb,c\n"), separator)
@@ -152,7 +152,7 @@ def test_a_label_is_a_string_or_a_whole_number(values: dict[str, object], messag
     assert str(raised.value) == f"a.jsonl:7: {message}"
 
 
-def test_blanks_around_a_label_and_the_names_of_columns_do_not_count(tmp_path: Path):
+def test_labels_and_column_names_are_stripped(tmp_path: Path):
     path = written(tmp_path / "a.csv", "text, label\na,1\nb, 1\nc,1 \n")
 
     assert [held.label("label") for held in read_records(path)] == ["1", "1", "1"]

@@ -29,7 +29,7 @@ def test_a_pattern_names_the_files_that_match_in_order(folder: Path) -> None:
     assert [file.name for file in data_files(folder / "*.txt")] == ["a.txt", "b.txt"]
 
 
-def test_a_relative_pattern_is_looked_for_in_the_working_directory(
+def test_pattern_is_relative_to_the_working_directory(
     folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(folder)
@@ -44,7 +44,7 @@ def test_a_path_that_names_nothing_is_refused(folder: Path, name: str) -> None:
 
 
 @pytest.mark.parametrize("name", ["a**", "**a", "inner/a**b/*"])
-def test_two_stars_beside_letters_are_refused(folder: Path, name: str) -> None:
+def test_two_stars_next_to_letters_are_refused(folder: Path, name: str) -> None:
     with pytest.raises(DataError, match=r"invalid pattern: '.*'; '\*\*' must be a whole part"):
         data_files(folder / name)
 
@@ -55,7 +55,7 @@ def test_a_folder_without_files_is_refused(folder: Path) -> None:
     assert str(caught.value) == f"{folder / 'inner'}: this folder has no files"
 
 
-def test_a_folder_whose_folders_hold_files_is_refused_with_the_pattern_of_those(
+def test_folder_of_folders_error_shows_the_pattern(
     tmp_path: Path,
 ) -> None:
     file = tmp_path / "data/a/b.txt"

@@ -28,7 +28,7 @@ def test_only_the_wanted_words_are_read(tmp_path):
     assert read(path, "the", ",", "absent") == {"the": [1.0, -2.0], ",": [5.0, 6.0]}
 
 
-def test_a_header_is_passed_over(tmp_path):
+def test_header_is_skipped(tmp_path):
     assert read(written(tmp_path, "2 2\nthe 1 2\nof 3 4\n"), "the", "2") == {"the": [1.0, 2.0]}
 
 
@@ -77,7 +77,7 @@ def test_other_words_can_be_those_in_lower_case_alone(tmp_path):
         ("a 1 2\nthe 1e39 0\n", 2, "a number of this vector is not finite"),
     ],
 )
-def test_a_line_that_is_no_vector_of_the_width_is_refused(tmp_path, text, line, message):
+def test_line_with_an_invalid_vector_is_refused(tmp_path, text, line, message):
     path = written(tmp_path, text)
 
     with pytest.raises(DataError) as raised:
@@ -92,14 +92,14 @@ def test_an_empty_file_is_called_so(tmp_path, text):
         read(written(tmp_path, text), "the")
 
 
-def test_what_is_not_finite_is_passed_over_where_it_is_not_wanted(tmp_path):
+def test_unwanted_nonfinite_vectors_are_skipped(tmp_path):
     path = written(tmp_path, "a inf 2\nof 1 2\nthe 3 4\n")
 
     assert read(path, "the", max_unseen=None) == {"of": [1.0, 2.0], "the": [3.0, 4.0]}
 
 
 @pytest.mark.parametrize("text", ["the\t1\t2\nof\t3\t4\n", "2 2\nthe\t1 2\nof\t3 4\n"])
-def test_numbers_may_stand_between_tabs(tmp_path, text):
+def test_numbers_may_be_separated_by_tabs(tmp_path, text):
     assert read(written(tmp_path, text), "of", "the") == {"the": [1.0, 2.0], "of": [3.0, 4.0]}
 
 
@@ -175,7 +175,7 @@ def test_the_binary_form_of_word2vec_is_read(tmp_path, end, pack):
     np.testing.assert_array_equal(found["\u00e9t\u00e9"], np.float32([2, 2.1, 2.2, 2.3]))
 
 
-def test_the_first_of_the_other_words_of_a_binary_file_are_read_too(tmp_path):
+def test_first_unseen_words_of_a_binary_file_are_read(tmp_path):
     path = tmp_path / "v.bin"
     whole = binary(["Of", "of", "of", "b?d", "the", ",", "last"], 1)
     path.write_bytes(whole.replace(b"b?d", b"b\xffd"))
@@ -196,7 +196,7 @@ def test_a_binary_file_larger_than_what_is_read_at_once_is_read(tmp_path):
     assert [vector[0] for vector in found.values()] == [0.0, 4321.0, 5999.0]
 
 
-def test_the_name_inside_an_archive_tells_the_format(tmp_path):
+def test_inner_name_of_an_archive_sets_the_format(tmp_path):
     with zipfile.ZipFile(tmp_path / "vectors.zip", "w") as archive:
         archive.writestr("GoogleNews.bin", binary(["the"], 1))
 
@@ -211,7 +211,7 @@ def test_a_binary_file_that_is_taken_for_text_is_called_so(tmp_path):
         read(path, "the")
 
 
-def test_a_number_of_a_binary_file_that_is_not_finite_is_refused_where_it_is_wanted(tmp_path):
+def test_wanted_nonfinite_binary_vector_is_refused(tmp_path):
     path = tmp_path / "v.bin"
     path.write_bytes(
         binary(["of", "the"], 1).replace(struct.pack("<f", 1), struct.pack("<f", 1e400))
