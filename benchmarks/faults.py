@@ -115,6 +115,7 @@ _NN = [
     ),
 ]
 _BILM = [
+    *_faults("bilm/layer_output.py", ("vectors[:, 1:-1]", "vectors[:, :-2]")),
     *_faults(
         "bilm/bilm.py",
         ("turned = reversed_rows(words, mask)", "turned = words"),

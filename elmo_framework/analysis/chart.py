@@ -126,14 +126,16 @@ def _drawn(
     if len(places) > _MOST_DOTS:
         return
     for (x, y), (step, value) in zip(places, curve.points, strict=True):
-        told = escape(f"{curve.name}: {show_figure(value)} at step {step:,.0f}")
+        title = escape(f"{curve.name}: {show_figure(value)} at step {step:,.0f}")
         yield f'<circle class="dot curve-{number}" cx="{x:.1f}" cy="{y:.1f}" r="2.2">'
-        yield f"<title>{told}</title></circle>"
+        yield f"<title>{title}</title></circle>"
 
 
 def _thinned(curve: Curve) -> Curve:
     """Return a curve of as many points as can be seen, each the mean of its neighbours."""
     size = -(-len(curve.points) // _MOST_POINTS)
     groups = [curve.points[start : start + size] for start in range(0, len(curve.points), size)]
-    means = (tuple(sum(held) / len(group) for held in zip(*group, strict=True)) for group in groups)
+    means = (
+        tuple(sum(values) / len(group) for values in zip(*group, strict=True)) for group in groups
+    )
     return Curve(curve.name, tuple((step, value) for step, value in means))

@@ -72,13 +72,13 @@ def read_panels(run: Path) -> list[Panel]:
     groups: dict[str, list[str]] = {}
     for name in _names(evaluations):
         groups.setdefault(_title(name), []).append(name)
-    found = [
+    panels = [
         _panel(title, _curves(evaluations, names[start : start + _LARGEST_PANEL]))
         for title, names in groups.items()
         for start in range(0, len(names), _LARGEST_PANEL)
     ]
-    found += [Panel(title, _curves(updates, [name])) for name, title in _OF_STEPS.items()]
-    return [panel for panel in found if panel.curves]
+    panels += [Panel(title, _curves(updates, [name])) for name, title in _OF_STEPS.items()]
+    return [panel for panel in panels if panel.curves]
 
 
 def _read(path: Path) -> list[_Line]:

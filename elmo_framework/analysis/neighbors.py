@@ -1,4 +1,4 @@
-"""The words of a corpus that a biLM sees as a word of a query is seen (Table 4 of the paper)."""
+"""Nearest neighbours of a word in context (Table 4 of the paper)."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ class Occurrence:
 
     @property
     def parts(self) -> tuple[str, str, str]:
-        """What stands before the word, the word, and what stands after it."""
+        """The text before the word, the word, and the text after it."""
         before, after = self.words[: self.position], self.words[self.position + 1 :]
         return " ".join(before), self.words[self.position], " ".join(after)
 
@@ -83,7 +83,7 @@ class Neighbor:
 
     Attributes:
         similarity: the cosine between the two.
-        occurrence: where the word stands.
+        occurrence: the word in its sentence.
         place: the file and the line of its sentence.
     """
 
@@ -111,7 +111,7 @@ def find_neighbors(bilm: Path | str, search: NeighborSearch) -> Neighbors:
     """Compare a word of a query with the words of a corpus, layer by layer.
 
     Memory grows neither with the corpus nor with the number of occurrences in it. The query
-    itself, where it stands in the corpus, is passed over.
+    itself is skipped where it appears in the corpus.
 
     Args:
         bilm: the folder of a biLM, or of the run that trained it, or the name of one.
@@ -136,9 +136,9 @@ def find_neighbors(bilm: Path | str, search: NeighborSearch) -> Neighbors:
         corpus = SentenceFiles(search.corpus, tokenizer=tokenizer)
         sentences = _candidates(search, query, corpus)
         for candidates in pools(sentences, lambda each: len(each.words), max_size=_POOL_WORDS):
-            for found in reader.read([candidate.words for candidate in candidates]):
-                candidate = candidates[found.sentence]
-                vectors = found.without_boundaries()[:, candidate.positions]
+            for output in reader.read([candidate.words for candidate in candidates]):
+                candidate = candidates[output.sentence]
+                vectors = output.without_boundaries()[:, candidate.positions]
                 similarities = _cosines(vectors, directions)
                 for layer in layers:
                     nearest[layer].offer(candidate, similarities[layer].tolist())
@@ -163,7 +163,7 @@ class _Candidate:
 
     Attributes:
         number: among all sentences, for the order of equal similarities.
-        line: where it stands.
+        line: of the input.
         words: of the sentence.
         positions: of the words that are compared.
     """
@@ -191,7 +191,7 @@ class _Nearest:
             if len(self._heap) == self._size and similarity <= self._heap[0][0]:
                 continue
             occurrence = Occurrence(candidate.words, position)
-            if any(held.occurrence == occurrence for *_, held in self._heap):
+            if any(neighbor.occurrence == occurrence for *_, neighbor in self._heap):
                 continue
             place = f"{candidate.line.path}:{candidate.line.number}"
             neighbor = Neighbor(similarity, occurrence, place)
@@ -215,11 +215,11 @@ def _occurrence(search: NeighborSearch, words: Sequence[str]) -> Occurrence:
 
 def _layers(search: NeighborSearch, num_layers: int) -> Sequence[int]:
     first = 0 if search.any_word else 1
-    chosen = range(first, num_layers) if search.layers is None else sorted({*search.layers})
-    for layer in chosen:
+    layers = range(first, num_layers) if search.layers is None else sorted({*search.layers})
+    for layer in layers:
         if layer not in range(num_layers):
             raise RunError(f"--layer {layer}: the biLM has the layers 0 to {num_layers - 1}")
-    return chosen
+    return layers
 
 
 def _candidates(

@@ -124,17 +124,17 @@ def _chart(panel: Panel) -> str:
     return _card(f'{heading}<ul class="legend">{"".join(legend)}</ul>{line_chart(panel)}')
 
 
-def _neighbor_sections(found: Mapping[str, Neighbors]) -> Iterable[str]:
-    if not found:
+def _neighbor_sections(by_bilm: Mapping[str, Neighbors]) -> Iterable[str]:
+    if not by_bilm:
         return
-    query = next(iter(found.values())).query
+    query = next(iter(by_bilm.values())).query
     yield f"<h2>Nearest neighbours in context</h2><p>{_marked(query)}</p>"
-    layers = sorted({layer for neighbors in found.values() for layer in neighbors.by_layer})
+    layers = sorted({layer for neighbors in by_bilm.values() for layer in neighbors.by_layer})
     for layer in layers:
         cards = [
-            _card(f"<h3>Layer {layer}, {escape(name)}</h3>{_neighbors(held.by_layer[layer])}")
-            for name, held in found.items()
-            if layer in held.by_layer
+            _card(f"<h3>Layer {layer}, {escape(name)}</h3>{_neighbors(neighbors.by_layer[layer])}")
+            for name, neighbors in by_bilm.items()
+            if layer in neighbors.by_layer
         ]
         yield f"{_grid(cards)}<br>"
 

@@ -59,10 +59,10 @@ def write_report(run: Path, output: Path, *, comparison: Comparison | None = Non
         DataError: neighbours are wanted, and there is no biLM, or nothing is found.
         OSError: the page cannot be written.
     """
-    held = RunDirectory.begun(run)
+    directory = RunDirectory.begun(run)
     # Where it goes is looked at before neighbours are, which takes long.
     with writing(output) as file:
-        file.write(render(_report(held, comparison)))
+        file.write(render(_report(directory, comparison)))
 
 
 def _report(run: RunDirectory, comparison: Comparison | None) -> Report:
@@ -83,12 +83,12 @@ def _report(run: RunDirectory, comparison: Comparison | None) -> Report:
 
 def _facts(config: Mapping[str, Any], metadata: Mapping[str, Any]) -> dict[str, str]:
     model = config.get("model")
-    found = {"model": model.get("type") if isinstance(model, dict) else model}
-    found |= {name: config.get(name) for name in _FROM_CONFIG}
-    found |= {name: metadata.get(name) for name in _FROM_METADATA}
+    facts = {"model": model.get("type") if isinstance(model, dict) else model}
+    facts |= {name: config.get(name) for name in _FROM_CONFIG}
+    facts |= {name: metadata.get(name) for name in _FROM_METADATA}
     command = metadata.get("command")
-    found["command"] = " ".join(map(str, command)) if isinstance(command, list) else command
-    return {name: str(value) for name, value in found.items() if value not in (None, "")}
+    facts["command"] = " ".join(map(str, command)) if isinstance(command, list) else command
+    return {name: str(value) for name, value in facts.items() if value not in (None, "")}
 
 
 def _figures(metrics: Mapping[str, Any]) -> dict[str, str]:
@@ -106,10 +106,11 @@ def _shown(name: str, value: object) -> str:
 
 
 def _neighbors(run: Path, comparison: Comparison) -> dict[str, Neighbors]:
-    found = {}
+    neighbors = {}
     if comparison.before is not None:
-        found[f"before: {comparison.before}"] = find_neighbors(comparison.before, comparison.search)
+        before = find_neighbors(comparison.before, comparison.search)
+        neighbors[f"before: {comparison.before}"] = before
     if (run / "bilm").is_dir() and not comparison.bilms:
-        return {**found, f"after: {run}": find_neighbors(run, comparison.search)}
+        return {**neighbors, f"after: {run}": find_neighbors(run, comparison.search)}
     place = bilm_of(RunDirectory(run), packages=comparison.packages, bilms=comparison.bilms)
-    return {**found, f"biLM of {run}: {place}": find_neighbors(place, comparison.search)}
+    return {**neighbors, f"biLM of {run}: {place}": find_neighbors(place, comparison.search)}

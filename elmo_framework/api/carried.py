@@ -1,4 +1,4 @@
-"""What `state` means in the interfaces for programs."""
+"""The option `state` of the interfaces for programs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""From sentences to what `Elmo` reads."""
+"""Character ids of sentences, the input of `Elmo`."""
 
 from __future__ import annotations
 

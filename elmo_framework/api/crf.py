@@ -51,8 +51,8 @@ class CRF(ConditionalRandomField):
 
         Args:
             emissions: a score for each tag of each token.
-            tags: the tag of each token; what stands at padding is not read.
-            mask: true where a token stands, and those of a row come first; None for everywhere.
+            tags: the tag of each token; values at padding are not read.
+            mask: true at tokens, and those of a row come first; None for everywhere.
             reduction: one number a sentence (`none`), their sum, their mean, or the sum divided
                 by the number of tokens (`token_mean`).
         """
@@ -60,15 +60,15 @@ class CRF(ConditionalRandomField):
             raise ValueError(f"reduction is {reduction!r}; {allowed(reduction, _REDUCTIONS)}")
         emissions, tags = self._rows_first(emissions), self._rows_first(tags)
         present = self._present(emissions, mask)
-        found = self.log_likelihood(emissions, tags, present)
+        likelihoods = self.log_likelihood(emissions, tags, present)
         match reduction:
             case "none":
-                return found
+                return likelihoods
             case "sum":
-                return found.sum()
+                return likelihoods.sum()
             case "mean":
-                return found.mean()
-        return found.sum() / present.sum()
+                return likelihoods.mean()
+        return likelihoods.sum() / present.sum()
 
     def decode(
         self,

@@ -67,14 +67,14 @@ class PretrainedBiLm:
         places: dict[tuple[str, ...], list[int]] = {}
         for place, words in enumerate(sentences):
             places.setdefault(tuple(require_words(words)), []).append(place)
-        found: list[NDArray[np.float32]] = [np.empty(0, np.float32)] * len(sentences)
+        vectors: list[NDArray[np.float32]] = [np.empty(0, np.float32)] * len(sentences)
         distinct = list(places)
         reader = LayerEncoder(self._source, max_tokens=max_tokens, device=self._device)
         for read in reader.read(distinct):
             layers = read.without_boundaries().float().numpy()
             for place in places[distinct[read.sentence]]:
-                found[place] = layers.copy()
-        return found
+                vectors[place] = layers.copy()
+        return vectors
 
     def embed_iter(
         self, sentences: Iterable[Sequence[str]], *, max_tokens: int = 4096
@@ -128,7 +128,7 @@ class PretrainedBiLm:
         }
 
     def warm_up(self, sentences: Sequence[Sequence[str]]) -> None:
-        """Read sentences, so that what comes next goes on from them.
+        """Read sentences, so that the next ones continue from them.
 
         Raises:
             ValueError: `state` is `reset`, where there is nothing to warm up.
@@ -196,6 +196,6 @@ def _split(sentence: str) -> list[str]:
 
 
 def _pools(sentences: Iterable[Sequence[str]], max_tokens: int) -> Iterator[list[Sequence[str]]]:
-    """Return consecutive sentences, as many as have room for when they are padded."""
+    """Return consecutive sentences, each time as many as fit when they are padded."""
     checked = map(require_words, sentences)
     return padded_batches(checked, lambda words: len(words) + NUM_BOUNDARIES, max_tokens=max_tokens)

@@ -16,16 +16,16 @@ from elmo_framework.data.characters import BEGIN_SENTENCE, END_SENTENCE
 
 _CHUNK = 1024
 _PADDING, _BEGIN, _END = range(3)
-"""The first rows of the table; word i stands in row i + 2, and word 0 is padding."""
+"""The first rows of the table; word i is in row i + 2, and word 0 is padding."""
 
 
 @final
 class WordCache:
-    """Looks up what the token encoder says of the words of a vocabulary.
+    """Looks up the token encoder's vectors of the words of a vocabulary.
 
     Args:
         bilm: whose token encoder computes the vectors, once.
-        words: the word of id i in place i. The first one stands for padding and is not read.
+        words: the word of id i in place i. The first one is padding and is not read.
     """
 
     def __init__(self, bilm: BiLm, words: Sequence[str]) -> None:
@@ -34,13 +34,13 @@ class WordCache:
         self._table = torch.cat([encoded.new_zeros(1, encoded.shape[1]), encoded])
 
     def knows(self, word_ids: Int[Tensor, "batch tokens"]) -> bool:
-        """Tell whether all ids are those of words that are held."""
+        """Return whether all ids are of words in the cache."""
         return bool(((word_ids >= 0) & (word_ids < self._num_words)).all())
 
     def framed(
         self, word_ids: Int[Tensor, "batch tokens"]
     ) -> tuple[Float[Tensor, "batch tokens+2 dim"], Bool[Tensor, "batch tokens+2"]]:
-        """Return the vectors of sentences and of their boundaries, and where one stands."""
+        """Return the vectors of sentences and of their boundaries, and their mask."""
         self._table = self._table.to(word_ids.device)
         lengths = (word_ids > 0).sum(dim=1, keepdim=True)
         rows = functional.pad(torch.where(word_ids > 0, word_ids + _END, _PADDING), (1, 1))

@@ -77,7 +77,7 @@ class BiLm(nn.Module, Registrable):
 
         Args:
             words: what `encode` gives, zero at padding.
-            mask: true where a word or a boundary stands.
+            mask: true at words and boundaries.
             state: see `forward`.
         """
         read, state = self.context_layers.read, state or {}

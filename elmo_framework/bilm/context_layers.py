@@ -58,7 +58,7 @@ class ContextLayers(Part, Registrable, ABC):
         Args:
             inputs: word vectors in reading order: for the backward direction the caller has
                 reversed each row within its length.
-            mask: true where a word stands; a row's words come first.
+            mask: true at words; a row's words come first.
             direction: whose weights are used.
             state: what the same rows ended with before; zeros when None.
         """

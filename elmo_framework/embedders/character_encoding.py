@@ -70,8 +70,8 @@ class _Distinct(NamedTuple):
     """The distinct words of a batch.
 
     Attributes:
-        places: where each stands first, counted through the batch row by row.
-        numbers: which of them stands at each place; 0 at padding.
+        places: of its first occurrence, counted through the batch row by row.
+        numbers: which distinct word is at each place; 0 at padding.
     """
 
     places: Int[Tensor, " distinct"]
@@ -80,15 +80,15 @@ class _Distinct(NamedTuple):
 
 def _distinct(text: TextBatch) -> _Distinct:
     num_tokens, device = text.mask.shape[1], text.mask.device
-    known: dict[str, int] = {}
+    numbers_by_word: dict[str, int] = {}
     places: list[int] = []
     numbers = []
     for row, words in enumerate(text.words):
         for token, word in enumerate(words):
-            if word not in known:
-                known[word] = len(places)
+            if word not in numbers_by_word:
+                numbers_by_word[word] = len(places)
                 places.append(row * num_tokens + token)
-        numbers.append([known[word] for word in words] + [0] * (num_tokens - len(words)))
+        numbers.append([numbers_by_word[word] for word in words] + [0] * (num_tokens - len(words)))
     # A batch without words gives its first padding, so that there is something to point to.
     return _Distinct(
         torch.tensor(places or [0], device=device), torch.tensor(numbers, device=device)

@@ -1,6 +1,6 @@
-"""Vectors of a further embedder behind others.
+"""Concatenate the vectors of a second embedder.
 
-ELMo beside what an encoder reads, or behind what it gives (section 3.3).
+ELMo may be added to the input of an encoder or to its output (section 3.3).
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""context2vec: the vector of what stands around a word."""
+"""context2vec: a vector for the context of a word."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class Context2vecTokenEmbedder(TokenEmbedder):
     whoever loads the run, and are not saved with it.
 
     Args:
-        model_file: the `.params` file of a model; the files that it names lie beside it.
+        model_file: the `.params` file of a model; the files that it names are next to it.
         vectors: which are given: that of the context, that of the word as a target, or both in
             this order.
     """
@@ -57,9 +57,9 @@ class Context2vecTokenEmbedder(TokenEmbedder):
         if self._network is None:
             self._network = read_network(self._files)
         ids = self._network.ids(text)
-        given = []
+        parts = []
         if self._vectors != "target":
-            given.append(self._network.contexts(ids, text.mask))
+            parts.append(self._network.contexts(ids, text.mask))
         if self._vectors != "context":
-            given.append(self._network.targets(ids, text.mask))
-        return torch.cat(given, dim=2)
+            parts.append(self._network.targets(ids, text.mask))
+        return torch.cat(parts, dim=2)

@@ -26,7 +26,7 @@ _UNKNOWN, _BEGIN, _END = 0, 1, 2
 """The ids of `<UNK>`, `<BOS>` and `<EOS>`, which come first among the words."""
 
 _GATES = [1, 2, 0, 3]
-"""Where torch's input, forget, candidate and output gates stand among Chainer's four."""
+"""Where torch's input, forget, candidate and output gates are among Chainer's four."""
 
 _HEADER = re.compile(r"[0-9]+ [0-9]+ *")
 
@@ -60,8 +60,8 @@ class Context2vecFiles:
 class Context2vecNetwork:
     """Gives the vectors of contexts and of targets, without gradients.
 
-    It is no module, so that its tables, which can take a gigabyte, stay out of a run's weights
-    and in the memory of the processor; only the vectors of a batch go to another device.
+    It is not a module, so that its tables, which can take a gigabyte, stay out of a run's weights
+    and in the memory of the CPU; only the vectors of a batch go to another device.
 
     Args:
         words: in the order of their ids.
@@ -91,11 +91,11 @@ class Context2vecNetwork:
         ).requires_grad_(False)
 
     def ids(self, text: TextBatch) -> Int[Tensor, "batch tokens"]:
-        """Return the ids of words in lower case, on the processor; 0 for unknown and padding."""
+        """Return the ids of words in lower case, on the CPU; 0 for unknown and padding."""
         ids = torch.zeros(text.mask.shape, dtype=torch.long, device="cpu")
         for row, words in zip(ids, text.words, strict=True):
-            known = [self._ids.get(word.lower(), _UNKNOWN) for word in words]
-            row[: len(known)] = torch.tensor(known, dtype=torch.long, device="cpu")
+            indices = [self._ids.get(word.lower(), _UNKNOWN) for word in words]
+            row[: len(indices)] = torch.tensor(indices, dtype=torch.long, device="cpu")
         return ids
 
     def targets(
@@ -107,7 +107,7 @@ class Context2vecNetwork:
     def contexts(
         self, ids: Int[Tensor, "batch tokens"], mask: Bool[Tensor, "batch tokens"]
     ) -> Float[Tensor, "batch tokens dim"]:
-        """Return the vectors of what stands around each word."""
+        """Return a vector for the context of each word."""
         self._modules.to(mask.device)
         forward = self._read("l2r", _shifted(ids, _BEGIN), mask)
         turned = _shifted(reversed_rows(ids, mask.to(ids.device)), _END)
@@ -134,19 +134,19 @@ def read_files(params: Path) -> Context2vecFiles:
         DataError: it is none, or a file that it names is not beside it.
     """
     rows = [line.split() for _, line in read_lines(params) if not line.startswith("#")]
-    held = dict(row for row in rows if len(row) == 2)
-    missing = [key for key in _KEYS if key not in held]
+    settings = dict(row for row in rows if len(row) == 2)
+    missing = [key for key in _KEYS if key not in settings]
     if missing:
         raise DataError(f"{missing[0]!r} is missing; needed: {', '.join(_KEYS)}", path=params)
-    if not held["unit"].isdecimal() or held["deep"] not in ("yes", "no"):
-        found = f"unit is {held['unit']!r} and deep is {held['deep']!r}"
-        raise DataError(f"{found}; expected a number, and yes or no", path=params)
-    files = [params.parent / held[key] for key in ("model_file", "words_file")]
+    if not settings["unit"].isdecimal() or settings["deep"] not in ("yes", "no"):
+        message = f"unit is {settings['unit']!r} and deep is {settings['deep']!r}"
+        raise DataError(f"{message}; expected a number, and yes or no", path=params)
+    files = [params.parent / settings[key] for key in ("model_file", "words_file")]
     for file in files:
         if not file.is_file():
             raise DataError(f"is named by {params} and does not exist", path=file)
     model, words = files
-    return Context2vecFiles(params, model, words, int(held["unit"]), held["deep"] == "yes")
+    return Context2vecFiles(params, model, words, int(settings["unit"]), settings["deep"] == "yes")
 
 
 def read_network(files: Context2vecFiles) -> Context2vecNetwork:
@@ -166,35 +166,35 @@ def _read_words(files: Context2vecFiles) -> tuple[list[str], Tensor]:
     _, header = next(lines, (1, ""))
     expected = files.output_dim
     if not _HEADER.fullmatch(header) or header.split()[1:] != [str(expected)]:
-        found = f"found {header!r}, expected the number of words and {expected}"
-        raise DataError(found, path=files.words, line=1)
+        message = f"found {header!r}, expected the number of words and {expected}"
+        raise DataError(message, path=files.words, line=1)
     words: list[str] = []
     targets = np.empty((int(header.split()[0]), expected), dtype=np.float32)
     for number, line in lines:
         if len(words) == len(targets):
-            found = f"expected {plural(len(targets), 'word')} as the first line says, found more"
-            raise DataError(found, path=files.words, line=number)
+            message = f"expected {plural(len(targets), 'word')} as the first line says, found more"
+            raise DataError(message, path=files.words, line=number)
         word, *values = line.rstrip(" ").rsplit(" ", expected)
         targets[len(words)] = parse_vector(values, expected, files.words, number)
         words.append(word)
     if len(words) < len(targets):
-        found = (
+        message = (
             f"found {plural(len(words), 'word')}, expected {len(targets)} as the first line says"
         )
-        raise DataError(found, path=files.words)
+        raise DataError(message, path=files.words)
     return words, torch.from_numpy(targets)
 
 
 def _read_arrays(files: Context2vecFiles, num_words: int) -> dict[str, Tensor]:
     try:
-        with np.load(files.model, allow_pickle=False) as held:
-            arrays = {name: held[name] for name in held.files}
+        with np.load(files.model, allow_pickle=False) as file:
+            arrays = {name: file[name] for name in file.files}
     except (OSError, ValueError, EOFError, zipfile.BadZipFile, AttributeError) as error:
         raise DataError(f"no arrays of Chainer: {error}", path=files.model) from error
     for name, shape in _shapes(files, num_words):
-        found = arrays[name].shape if name in arrays else "none"
-        if found != shape:
-            message = f"expected an array {name} of the shape {shape}, found {found}"
+        actual = arrays[name].shape if name in arrays else "none"
+        if actual != shape:
+            message = f"expected an array {name} of the shape {shape}, found {actual}"
             raise DataError(message, path=files.model)
     return {name: torch.from_numpy(array) for name, array in arrays.items()}
 

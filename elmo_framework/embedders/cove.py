@@ -92,12 +92,12 @@ class CoveTokenEmbedder(TokenEmbedder):
     def forward(self, text: TextBatch) -> Float[Tensor, "batch tokens dim"]:
         """Read words."""
         words = self.words(text)
-        given = [words] if self._has_words else []
+        outputs = [words] if self._has_words else []
         lower = read_rows(self.lower, words, text.mask).outputs
-        given += [lower] if self._layers != "layer1" else []
+        outputs += [lower] if self._layers != "layer1" else []
         if self._layers != "layer0":
-            given.append(read_rows(self.upper, lower, text.mask).outputs)
-        return torch.cat(given, dim=2)
+            outputs.append(read_rows(self.upper, lower, text.mask).outputs)
+        return torch.cat(outputs, dim=2)
 
     def _load(self, state: Mapping[str, Tensor], path: Path) -> None:
         """Take over the weights of a file: those of layer 1 are those of an LSTM of its own.

@@ -132,10 +132,10 @@ class ElmoTokenEmbedder(TokenEmbedder):
 
     def carried_state(self) -> dict[str, Tensor]:
         """Return the state of each row, by direction and number."""
-        return {} if self._carried is None else self._carried.named()
+        return {} if self._carried is None else self._carried.tensors()
 
     def load_carried_state(self, state: Mapping[str, Tensor]) -> None:
-        """Go on from what `carried_state` returned; from zeros when it is empty."""
+        """Continue from what `carried_state` returned; from zeros when it is empty."""
         if self._carried is not None:
             self._carried.load(state)
 

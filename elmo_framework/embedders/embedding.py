@@ -204,22 +204,22 @@ def _read_vectors(
     )
     if normalize:
         vectors = {word: _of_length_one(vector) for word, vector in vectors.items()}
-    found = {}
+    by_id = {}
     for word in words:
         vector = vectors.get(word)
         if vector is None and case_fallback:
             vector = vectors.get(word.lower())
         if vector is not None:
-            found[vocabulary.id(word)] = vector
+            by_id[vocabulary.id(word)] = vector
     # Lower-case forms were read besides `max_unseen`; the words come in the order of the file.
     of_unseen = ((word, vector) for word, vector in vectors.items() if word not in vocabulary)
     unseen = dict(islice(of_unseen, max_unseen))
-    share = 100 * len(found) / len(words)
+    share = 100 * len(by_id) / len(words)
     _log.info(
         "%s: vectors for %d of %s (%.1f %%), and for %s",
-        *(path, len(found), plural(len(words), "word"), share, plural(len(unseen), "unseen one")),
+        *(path, len(by_id), plural(len(words), "word"), share, plural(len(unseen), "unseen one")),
     )
-    return found, unseen
+    return by_id, unseen
 
 
 def _of_length_one(vector: Float32[np.ndarray, " dim"]) -> Float32[np.ndarray, " dim"]:
@@ -239,15 +239,15 @@ def _fill(
     weight: Tensor, vectors: Mapping[int, Float32[np.ndarray, " dim"]], missing: MissingVectors
 ) -> None:
     """Put the vectors of a file where they belong, and for others what stands for them."""
-    found = torch.from_numpy(np.stack(list(vectors.values())))
+    rows = torch.from_numpy(np.stack(list(vectors.values())))
     match missing:
         case "normal":
-            weight.normal_(float(found.mean()), float(found.std(correction=0)))
+            weight.normal_(float(rows.mean()), float(rows.std(correction=0)))
         case "zeros":
             weight.zero_()
         case "mean":
-            weight.copy_(found.mean(dim=0).expand_as(weight))
+            weight.copy_(rows.mean(dim=0).expand_as(weight))
         case "random":  # which is there already
             pass
-    weight[list(vectors)] = found
+    weight[list(vectors)] = rows
     weight[0] = 0

@@ -24,7 +24,7 @@ class TextEmbedder(Part, Registrable):
         indexers: what turns words into the ids that the embedders read, each once.
 
     Args:
-        token_embedders: by any name; their vectors stand in the alphabetical order of the names.
+        token_embedders: by any name; their vectors are in the alphabetical order of the names.
     """
 
     def __init__(self, token_embedders: dict[str, TokenEmbedder]) -> None:
@@ -34,8 +34,8 @@ class TextEmbedder(Part, Registrable):
         names = sorted(token_embedders)
         for name in names:
             _require_name(name)
-        found = (indexer for name in names for indexer in token_embedders[name].indexers)
-        self.indexers: Sequence[Indexer] = list({item.key: item for item in found}.values())
+        indexers = (indexer for name in names for indexer in token_embedders[name].indexers)
+        self.indexers: Sequence[Indexer] = list({item.key: item for item in indexers}.values())
         self.token_embedders = nn.ModuleDict({name: token_embedders[name] for name in names})
         self.output_dim = sum(embedder.output_dim for embedder in token_embedders.values())
 

@@ -105,7 +105,7 @@ class SentenceFiles:
 
 @dataclass(frozen=True)
 class CorpusIndex:
-    """What one reading of a corpus tells; a few bytes for each line.
+    """An index of the lines of a corpus; a few bytes for each.
 
     Attributes:
         lengths: the number of words of each line.

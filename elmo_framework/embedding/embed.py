@@ -69,11 +69,11 @@ def embed(job: EmbeddingJob) -> None:
 
 def _embed(job: EmbeddingJob, device: torch.device, group: ProcessGroup) -> None:
     output = VectorOutput(job.output)
-    with ExitStack() as held:
+    with ExitStack() as stack:
         if group.is_first:
-            held.enter_context(output.resumable.locked())
+            stack.enter_context(output.resumable.locked())
             _check_output(job, output)
-        parts = _parts(job, device, held.enter_context(standard_input(job, group.rank)))
+        parts = _parts(job, device, stack.enter_context(standard_input(job, group.rank)))
         if group.is_first:
             _prepare(job, parts, output)
         report_slow_path(device, group)

@@ -157,8 +157,8 @@ def layer_selector(text: str, *, num_layers: int, origin: MixOrigin) -> LayerSel
         return AllLayers() if text == "all" else AverageLayer()
     if text == "top" or text in numbers:
         return OneLayer(num_layers - 1 if text == "top" else int(text))
-    known = ["all", "top", "average", *numbers, "mixed(RUN)", "mixed(RUN:NAME)"]
-    raise RunError(f"--layers {text!r} is no choice of layers; {allowed(text, known)}")
+    choices = ["all", "top", "average", *numbers, "mixed(RUN)", "mixed(RUN:NAME)"]
+    raise RunError(f"--layers {text!r} is no choice of layers; {allowed(text, choices)}")
 
 
 def mixed_target(text: str) -> tuple[Path, str] | None:

@@ -26,7 +26,7 @@ HEADER = "header.json"
 FORMAT = "elmo_framework embeddings 1"
 
 _HDF5_BYTES_A_LINE = 500
-"""What a dataset takes beside its numbers: its header, its name and its entry in the list."""
+"""The size of a dataset without its numbers: its header, its name and its entry in the list."""
 
 _NPY_BYTES = 1024
 
@@ -100,7 +100,7 @@ class VectorFileFormat(ABC):
 
     @abstractmethod
     def to_file_layout(self, vectors: NDArray[Any]) -> NDArray[Any]:
-        """Turn "words dim" or "rows words dim" into what stands in the file."""
+        """Turn "words dim" or "rows words dim" into the layout of the file."""
 
 
 @final
@@ -230,8 +230,8 @@ class Hdf5Format(VectorFileFormat):
                 self._add_numbered(file, corpus_index, places)
             if self._keeps_sentences:
                 numbers = {line.text: str(index) for index, line in enumerate(lines())}
-                held = file.create_dataset("sentence_to_index", (1,), h5py.string_dtype())
-                held[0] = json.dumps(numbers)
+                dataset = file.create_dataset("sentence_to_index", (1,), h5py.string_dtype())
+                dataset[0] = json.dumps(numbers)
         return places
 
     def file(self, path: Path) -> Path:

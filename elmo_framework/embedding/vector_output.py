@@ -26,8 +26,8 @@ _HDF5_HEADER = 1 << 16
 class VectorOutput:
     """A file of vectors that is made whole first and filled then, in a `ResumableOutput`.
 
-    Beside the files of that class its folder holds `places.bin`, the byte of each line's vectors in
-    the result, int64. `done-R.txt` are the pools whose vectors process R has written.
+    In addition to the files of that class, its folder contains `places.bin`, the byte of each
+    line's vectors in the result, int64. `done-R.txt` lists the pools that process R has written.
 
     Args:
         output: the result.
@@ -160,4 +160,4 @@ def _check_replaceable(output: Path) -> None:
 
 
 def _allocated(folder: Path) -> int:
-    return sum(held.stat().st_blocks for held in folder.rglob("*")) * 512
+    return sum(path.stat().st_blocks for path in folder.rglob("*")) * 512

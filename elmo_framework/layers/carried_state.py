@@ -1,4 +1,4 @@
-"""What the rows of a batch leave to the rows of the next, as bilm-tf and AllenNLP carry it."""
+"""State carried from the rows of a batch to the rows of the next, as in bilm-tf and AllenNLP."""
 
 from __future__ import annotations
 
@@ -37,13 +37,13 @@ class CarriedState:
             for direction, new in state.items()
         }
 
-    def named(self) -> dict[str, Tensor]:
+    def tensors(self) -> dict[str, Tensor]:
         """Return each tensor by its name, see `named_states`."""
         return named_states(self._states)
 
-    def load(self, named: Mapping[str, Tensor]) -> None:
-        """Take back what `named` returned; start from zeros when it is empty."""
-        self._states = states_by_name(named)
+    def load(self, tensors: Mapping[str, Tensor]) -> None:
+        """Take back what `tensors` returned; start from zeros when it is empty."""
+        self._states = states_by_name(tensors)
 
 
 def named_states(states: LayerState) -> dict[str, Tensor]:
@@ -55,13 +55,13 @@ def named_states(states: LayerState) -> dict[str, Tensor]:
     }
 
 
-def states_by_name(named: Mapping[str, Tensor]) -> dict[Direction, State]:
+def states_by_name(tensors: Mapping[str, Tensor]) -> dict[Direction, State]:
     """Return the states whose tensors `named_states` returned."""
     states: dict[Direction, State] = {}
     for direction in get_args(Direction):
-        size = sum(name.startswith(f"{direction}.") for name in named)
+        size = sum(name.startswith(f"{direction}.") for name in tensors)
         if size:
-            states[direction] = tuple(named[f"{direction}.{number}"] for number in range(size))
+            states[direction] = tuple(tensors[f"{direction}.{number}"] for number in range(size))
     return states
 
 

@@ -1,4 +1,4 @@
-"""The layers of many sentences: in batches of similar length, each sentence by itself."""
+"""Layers of many sentences, computed in batches of similar length."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ class LayerEncoder:
     Args:
         source: of the layers.
         max_tokens: the largest number of steps in a batch, boundaries and padding counted; a
-            longer sentence stands alone.
+            longer sentence is a batch by itself.
         device: where the layers are computed.
     """
 

@@ -1,4 +1,4 @@
-"""The vectors of words without context, each computed once and remembered."""
+"""Cache of the vectors that a token encoder gives to words."""
 
 from __future__ import annotations
 

@@ -25,7 +25,7 @@ FILE_NAMES = (*_BILM_TF, *_GENERIC)
 """
 
 SOFTMAX, VOCABULARY = "softmax.safetensors", "vocabulary.txt"
-"""What pretraining leaves beside a biLM: weights of its softmax, and the words by their ids."""
+"""Files that pretraining writes next to a biLM: its softmax, and the words by their ids."""
 
 
 @dataclass(frozen=True)
@@ -34,7 +34,7 @@ class BiLmFiles:
 
     Attributes:
         options: bilm-tf's `options.json`, or `bilm.json` with the configuration of other parts.
-        weights: its weights: HDF5 beside the first, safetensors beside the second.
+        weights: its weights: HDF5 with the first, safetensors with the second.
     """
 
     options: Path

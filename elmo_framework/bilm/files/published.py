@@ -69,8 +69,8 @@ def script_check(files: BiLmFiles) -> ScriptCheck:
     """Return what warns of text that a biLM was not trained on, as far as its files tell."""
     weights = {f"elmo_{name}_weights.hdf5" for name in PUBLISHED.values()}
     is_english = files.weights.name in weights
-    known = frozenset({"Latin"}) if is_english else vocabulary_scripts(files.vocabulary)
-    return ScriptCheck(known, str(files.weights.parent))
+    scripts = frozenset({"Latin"}) if is_english else vocabulary_scripts(files.vocabulary)
+    return ScriptCheck(scripts, str(files.weights.parent))
 
 
 def _place(place: str | Path, kind: str) -> str | Path:

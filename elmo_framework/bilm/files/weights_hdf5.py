@@ -1,4 +1,4 @@
-"""bilm-tf's `weights.hdf5` and the `options.json` beside it, both ways."""
+"""bilm-tf's `weights.hdf5` and the `options.json` next to it: reading and writing."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ _LSTM_BIAS = "LSTMCell/B"
 
 
 def has_bilm_tf_parts(bilm: BiLm) -> bool:
-    """Tell whether the files of bilm-tf can hold a biLM."""
+    """Return whether the format of bilm-tf can represent a biLM."""
     return isinstance(bilm.token_encoder, CharCnnTokenEncoder) and isinstance(
         bilm.context_layers, ElmoLstmContextLayers
     )
@@ -57,10 +57,12 @@ def write_bilm_tf(
     # In memory: where the disk is full, or a file too large, HDF5 itself ends the process.
     with h5py.File("weights", "w", driver="core", backing_store=False) as file:
         for name, blocks in _datasets(bilm).items():
-            kept = torch.float32 if name.endswith(_LSTM_BIAS) else dtype
-            rows = torch.cat([block.detach().to("cpu", kept).contiguous() for block in blocks])
+            stored_dtype = torch.float32 if name.endswith(_LSTM_BIAS) else dtype
+            rows = torch.cat(
+                [block.detach().to("cpu", stored_dtype).contiguous() for block in blocks]
+            )
             if not rows.isfinite().all():
-                message = f"dataset {name!r} holds numbers that {kept} cannot hold"
+                message = f"dataset {name!r} holds numbers that {stored_dtype} cannot hold"
                 raise DataError(message, path=weight_file)
             file.create_dataset(name, data=rows.numpy())
         file.flush()
@@ -96,13 +98,13 @@ def list_datasets(weight_file: Path) -> dict[str, tuple[int, ...]]:
     """Return the shape of each dataset in a file by its name.
 
     Raises:
-        DataError: it is no HDF5 file.
+        DataError: it is not an HDF5 file.
     """
     shapes: dict[str, tuple[int, ...]] = {}
 
-    def note(name: str, held: h5py.Dataset | h5py.Group) -> None:
-        if isinstance(held, h5py.Dataset):
-            shapes[name] = held.shape
+    def note(name: str, item: h5py.Dataset | h5py.Group) -> None:
+        if isinstance(item, h5py.Dataset):
+            shapes[name] = item.shape
 
     with _opened(weight_file) as file, _readable("the file", weight_file):
         file.visititems(note)
@@ -120,37 +122,37 @@ def _datasets(bilm: BiLm) -> dict[str, list[Tensor]]:
     assert isinstance(bilm.token_encoder, CharCnnTokenEncoder)
     assert isinstance(bilm.context_layers, ElmoLstmContextLayers)
     both = bilm.context_layers.forward_lstm, bilm.context_layers.backward_lstm
-    named = dict(_token_datasets(bilm.token_encoder))
+    datasets = dict(_token_datasets(bilm.token_encoder))
     for direction, lstm in enumerate(both):
-        named |= dict(_lstm_datasets(lstm, f"RNN_{direction}/RNN/MultiRNNCell"))
-    return named
+        datasets |= dict(_lstm_datasets(lstm, f"RNN_{direction}/RNN/MultiRNNCell"))
+    return datasets
 
 
 def _token_datasets(encoder: CharCnnTokenEncoder) -> Iterator[tuple[str, list[Tensor]]]:
-    held = dict(encoder.named_parameters())
-    yield "char_embed", [held["char_cnn.table"]]
+    parameters = dict(encoder.named_parameters())
+    yield "char_embed", [parameters["char_cnn.table"]]
     for k in range(len(encoder.char_cnn.convolutions)):
         ours = f"char_cnn.convolutions.{k}"
-        yield f"CNN/W_cnn_{k}", [held[f"{ours}.weight"].permute(2, 1, 0)[None]]
-        yield f"CNN/b_cnn_{k}", [held[f"{ours}.bias"]]
+        yield f"CNN/W_cnn_{k}", [parameters[f"{ours}.weight"].permute(2, 1, 0)[None]]
+        yield f"CNN/b_cnn_{k}", [parameters[f"{ours}.bias"]]
     for k, kind in product(range(len(encoder.highway.layers)), ("carry", "transform")):
         ours = f"highway.layers.{k}.{kind}"
-        yield f"CNN_high_{k}/W_{kind}", [held[f"{ours}.weight"].T]
-        yield f"CNN_high_{k}/b_{kind}", [held[f"{ours}.bias"]]
+        yield f"CNN_high_{k}/W_{kind}", [parameters[f"{ours}.weight"].T]
+        yield f"CNN_high_{k}/b_{kind}", [parameters[f"{ours}.bias"]]
     if encoder.projection is not None:
         yield "CNN_proj/W_proj", [encoder.projection.weight.T]
         yield "CNN_proj/b_proj", [encoder.projection.bias]
 
 
 def _lstm_datasets(lstm: ElmoLstm, prefix: str) -> Iterator[tuple[str, list[Tensor]]]:
-    held = dict(lstm.named_parameters())
+    parameters = dict(lstm.named_parameters())
     for layer in range(lstm.num_layers):
         ours, theirs = f"cells.{layer}", f"{prefix}/Cell{layer}/LSTMCell"
-        weights = held[f"{ours}.input_weight"], held[f"{ours}.recurrent_weight"]
+        weights = parameters[f"{ours}.input_weight"], parameters[f"{ours}.recurrent_weight"]
         yield f"{theirs}/W_0", [weight.T for weight in weights]
-        yield f"{theirs}/B", [held[f"{ours}.bias"]]
-        if f"{ours}.projection_weight" in held:
-            yield f"{theirs}/W_P_0", [held[f"{ours}.projection_weight"].T]
+        yield f"{theirs}/B", [parameters[f"{ours}.bias"]]
+        if f"{ours}.projection_weight" in parameters:
+            yield f"{theirs}/W_P_0", [parameters[f"{ours}.projection_weight"].T]
 
 
 class _NoNormalNumbers(TorchFunctionMode):
@@ -162,8 +164,8 @@ class _NoNormalNumbers(TorchFunctionMode):
     def __torch_function__(
         self, func: Any, types: Any, args: Any = (), kwargs: Mapping[str, Any] | None = None
     ) -> Any:
-        named = kwargs or {}
-        return named["tensor"] if func is nn.init.normal_ else func(*args, **named)
+        arguments = kwargs or {}
+        return arguments["tensor"] if func is nn.init.normal_ else func(*args, **arguments)
 
 
 def _without_weights(lazy: Lazy[BiLm]) -> BiLm:
@@ -198,13 +200,15 @@ def _found(file: h5py.File, name: str, path: Path) -> h5py.Dataset | None:
             this machine.
     """
     with _readable(f"dataset {name!r}", path):
-        found = file.get(name)
-        if not isinstance(found, h5py.Dataset):
+        dataset = file.get(name)
+        if not isinstance(dataset, h5py.Dataset):
             return None
-        is_elsewhere = found.file.filename != file.filename or found.external or found.is_virtual
+        is_elsewhere = (
+            dataset.file.filename != file.filename or dataset.external or dataset.is_virtual
+        )
     if is_elsewhere:
         raise DataError(f"dataset {name!r} is kept in another file", path=path)
-    return found
+    return dataset
 
 
 def _dataset(file: h5py.File, name: str, blocks: list[Tensor], path: Path) -> h5py.Dataset:
@@ -213,14 +217,14 @@ def _dataset(file: h5py.File, name: str, blocks: list[Tensor], path: Path) -> h5
     Raises:
         DataError: it is missing, or of another shape.
     """
-    found = _found(file, name, path) or _found(file, name.replace(_ONLY_CELL, ""), path)
-    if found is None:
+    dataset = _found(file, name, path) or _found(file, name.replace(_ONLY_CELL, ""), path)
+    if dataset is None:
         raise DataError(f"dataset {name!r} is missing", path=path)
     shape = (sum(len(block) for block in blocks), *blocks[0].shape[1:])
-    if found.shape != shape:
-        message = f"dataset {name!r} has the shape {found.shape}; the options ask for {shape}"
+    if dataset.shape != shape:
+        message = f"dataset {name!r} has the shape {dataset.shape}; the options ask for {shape}"
         raise DataError(message, path=path)
-    return found
+    return dataset
 
 
 def _fill(blocks: list[Tensor], dataset: h5py.Dataset, buffer: Tensor) -> None:

@@ -110,12 +110,12 @@ def inspect_weights(files: BiLmFiles) -> WeightsReport:
 
 def _tensors(files: BiLmFiles, bilm: BiLm) -> Iterator[StoredTensor]:
     if files.is_generic:
-        for name, held in bilm.state_dict().items():
-            yield StoredTensor(name, tuple(held.shape), is_read=True)
+        for name, tensor in bilm.state_dict().items():
+            yield StoredTensor(name, tuple(tensor.shape), is_read=True)
         return
-    known = names_read(bilm)
+    names = names_read(bilm)
     for name, shape in list_datasets(files.weights).items():
-        yield StoredTensor(name, shape, name in known)
+        yield StoredTensor(name, shape, name in names)
 
 
 def _figures(files: BiLmFiles, output: LayerOutput) -> Iterator[LayerFigures]:
@@ -143,11 +143,11 @@ def _clips(bilm: BiLm, characters: Tensor) -> dict[str, Clip]:
 def _state(bilm: BiLm, characters: Tensor) -> State:
     """Return the state after every word in both directions, as if these were rows of a batch."""
     words = bilm.encode(with_boundaries(characters))
-    found: list[State] = []
+    states: list[State] = []
     for direction in get_args(Direction):
         state, turned = None, words if direction == "forward" else words.flip(1)
         for word in torch.split(turned, 1, dim=1):
             mask = torch.ones(word.shape[:2], dtype=torch.bool, device=word.device)
             state = bilm.context_layers.read(word, mask, direction=direction, state=state).state
-            found.append(state)
-    return tuple(torch.cat(steps) for steps in zip(*found, strict=True))
+            states.append(state)
+    return tuple(torch.cat(steps) for steps in zip(*states, strict=True))

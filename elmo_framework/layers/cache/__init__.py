@@ -1,1 +1,1 @@
-"""Layer cache: layers of sentences, computed once and kept."""
+"""Layer cache: layers of sentences, computed once."""

@@ -1,4 +1,4 @@
-"""Where the layers of frozen biLMs are kept between runs."""
+"""Layer caches on the disk, and their total size."""
 
 from __future__ import annotations
 
@@ -36,15 +36,15 @@ _SIZE = re.compile(r"(\d+(?:\.\d+)?) *([KMGT]B|)", re.IGNORECASE)
 
 @dataclass(frozen=True)
 class CacheKey:
-    """What a store holds.
+    """What the layers of a cache depend on.
 
     Attributes:
         digest: of the files of the biLM.
         num_layers: of the biLM.
         dim: the width of a layer.
-        dtype: in which the layers are kept.
-        precision: in which they were computed.
-        state: what the rows of a batch started from.
+        dtype: of the cached numbers.
+        precision: of the products that computed them.
+        state: what the rows of a batch start from.
     """
 
     digest: str
@@ -56,7 +56,7 @@ class CacheKey:
 
     @property
     def key(self) -> str:
-        """The name of the store: stores with another one hold other vectors."""
+        """The folder name of the cache."""
         described = json.dumps([_FORMAT, asdict(self)], sort_keys=True)
         return blake2b(described.encode(), digest_size=8).hexdigest()
 
@@ -71,17 +71,17 @@ class LayerCache:
     """A folder of shards; each appears complete or not at all, and never changes.
 
     Args:
-        contents: what it holds.
+        key: what its layers depend on.
         source: the weights that the layers come from, for `elmo cache`.
     """
 
-    def __init__(self, contents: CacheKey, *, source: Path) -> None:
-        self._contents, self._source = contents, source
-        self._folder = stores_folder() / contents.key
+    def __init__(self, key: CacheKey, *, source: Path) -> None:
+        self._key, self._source = key, source
+        self._folder = stores_folder() / key.key
 
     @contextmanager
     def locked(self) -> Iterator[None]:
-        """Let one process at a time build; the others wait, and say so.
+        """Let one process at a time build; the others report that they wait.
 
         Raises:
             OSError: the folder cannot be written.
@@ -101,7 +101,7 @@ class LayerCache:
             lock.release()
 
     def shards(self) -> list[Shard]:
-        """Return all that can be read; what is damaged is left out, and named."""
+        """Return the shards that can be read; a message names each damaged one."""
         if self._folder.is_dir():
             self._note_use()
         read = [self._read(path) for path in _shard_folders(self._folder)]
@@ -126,10 +126,10 @@ class LayerCache:
         """Keep a shard and return it as it is read from the disk; to be called under the lock.
 
         Raises:
-            OSError: there is no room, or the disk gives back something else.
+            OSError: the disk is full, or what is read back differs.
         """
         if not (self._folder / _ABOUT).exists():
-            about = {**asdict(self._contents), "source": str(self._source)}
+            about = {**asdict(self._key), "source": str(self._source)}
             write_text(self._folder / _ABOUT, json.dumps(about, indent=2) + "\n")
         numbers = [int(path.name) for path in _shard_folders(self._folder)]
         path = self._folder / f"{max(numbers, default=-1) + 1:05}"
@@ -146,14 +146,14 @@ class LayerCache:
         Raises:
             OSError: the disk, or the limit on all stores, leaves less than `size` bytes.
         """
-        free, held, limit = disk_usage(self._folder).free, size_of(stores_folder()), size_limit()
+        free, used, limit = disk_usage(self._folder).free, size_of(stores_folder()), size_limit()
         if size > free:
             raise OSError(errno.ENOSPC, f"only {format_bytes(free)} are free", str(self._folder))
-        if held + size > limit:
+        if used + size > limit:
             raise OSError(
                 errno.EDQUOT,
                 f"all stores may take {format_bytes(limit)} (${_LIMIT}) and hold "
-                f"{format_bytes(held)}; `elmo cache clear` makes room",
+                f"{format_bytes(used)}; `elmo cache clear` makes room",
                 str(self._folder),
             )
 
@@ -165,13 +165,11 @@ class LayerCache:
             return None
 
     def _open(self, path: Path) -> Shard:
-        contents = self._contents
-        return open_shard(
-            path, num_layers=contents.num_layers, dim=contents.dim, dtype=contents.dtype
-        )
+        key = self._key
+        return open_shard(path, num_layers=key.num_layers, dim=key.dim, dtype=key.dtype)
 
     def _note_use(self) -> None:
-        """Leave the time, for `elmo cache`; a folder that is only read stays as it is."""
+        """Record the time, for `elmo cache`; a read-only folder stays as it is."""
         try:
             os.utime(self._folder)
         except OSError:
@@ -180,14 +178,14 @@ class LayerCache:
 
 @dataclass(frozen=True)
 class CacheEntry:
-    """What `elmo cache` tells of a store.
+    """A cache, as `elmo cache` lists it.
 
     Attributes:
-        key: its name.
+        key: its folder name.
         source: the weights that its layers come from.
         digest: of the files of that biLM.
-        dtype: in which the layers are kept.
-        num_sentences: how many it holds.
+        dtype: of the cached numbers.
+        num_sentences: how many sentences it contains.
         num_bytes: its size.
         last_used: when it was opened last, in seconds since 1970.
     """
@@ -208,8 +206,8 @@ def stores_folder() -> Path:
 
 def reports() -> list[CacheEntry]:
     """Describe all stores, the one used last first."""
-    found = [_report(path) for path in _stores()]
-    return sorted(found, key=lambda report: -report.last_used)
+    entries = [_report(path) for path in _stores()]
+    return sorted(entries, key=lambda report: -report.last_used)
 
 
 def clear(key: str) -> int:
@@ -219,9 +217,9 @@ def clear(key: str) -> int:
         RunError: there is none with this key, or another process writes to it.
     """
     folder = stores_folder() / key
-    known = [path.name for path in _stores()]
-    if key not in known:
-        raise RunError(f"{key!r} is no store in {stores_folder()}; {allowed(key, known)}")
+    keys = [path.name for path in _stores()]
+    if key not in keys:
+        raise RunError(f"{key!r} is no store in {stores_folder()}; {allowed(key, keys)}")
     try:
         with _lock(folder).acquire(timeout=0):
             size = size_of(folder)
@@ -235,7 +233,7 @@ def size_limit() -> int:
     """Return how many bytes all stores may take: `$ELMO_CACHE_LIMIT`, or 100 GB.
 
     Raises:
-        RunError: the variable is no size.
+        RunError: the variable is not a size.
     """
     text = os.environ.get(_LIMIT, _DEFAULT_LIMIT)
     match = _SIZE.fullmatch(text.strip())
@@ -283,7 +281,7 @@ def _shard_folders(folder: Path) -> list[Path]:
 
 
 def _lock(folder: Path) -> FileLock:
-    # Beside the folder, so that the folder can be removed while the lock is held.
+    # Next to the folder, so that the folder can be removed while the lock is held.
     return FileLock(folder.with_name(f".{folder.name}.lock"))
 
 

@@ -1,4 +1,4 @@
-"""The layers of many sentences, packed, and found again by the words of a sentence."""
+"""Shards: the layers of many sentences, looked up by the words of a sentence."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class Shard:
 
     Attributes:
         entries: of type `ENTRY`, one a sentence.
-        vectors: those of a sentence stand together: "layers steps", `<S>` and `</S>` among them.
+        vectors: those of a sentence are contiguous: "layers steps", `<S>` and `</S>` among them.
         blocks: of the file that the vectors are mapped from; None for those in memory.
     """
 
@@ -55,14 +55,14 @@ class Shard:
 
 
 def digests(sentences: Iterable[Words]) -> NDArray[Any]:
-    """Return what tells sentences apart: 128 bits of each, as `high` and `low`."""
+    """Return the digest of each sentence, 128 bits as `high` and `low`."""
     return np.frombuffer(b"".join(map(sentence_digest, sentences)), _DIGEST)
 
 
 def distinct(sentences: Iterable[Words]) -> list[Words]:
     """Return each sentence once, longest first; those without words have no layers."""
-    found = dict.fromkeys(tuple(words) for words in sentences if words)
-    return sorted(found, key=lambda words: -len(words))
+    unique = dict.fromkeys(tuple(words) for words in sentences if words)
+    return sorted(unique, key=lambda words: -len(words))
 
 
 def num_vectors(words: Words, num_layers: int) -> int:
@@ -71,7 +71,7 @@ def num_vectors(words: Words, num_layers: int) -> int:
 
 
 def compute_shard(
-    reader: LayerEncoder,
+    encoder: LayerEncoder,
     sentences: Sequence[Words],
     *,
     dtype: torch.dtype,
@@ -80,20 +80,20 @@ def compute_shard(
     """Compute the layers of sentences that have words.
 
     Args:
-        reader: what computes them.
+        encoder: computes them.
         sentences: each with a word at least.
-        dtype: in which layers are kept.
-        note: told the number of words of each sentence as it is done.
+        dtype: of the cached numbers.
+        note: called with the number of words of each sentence when it is done.
     """
-    source = reader.source
+    source = encoder.source
     entries = np.zeros(len(sentences), ENTRY)
-    found = digests(sentences)
+    own_digests = digests(sentences)
     sizes = [num_vectors(words, source.num_layers) for words in sentences]
-    entries["high"], entries["low"] = found["high"], found["low"]
+    entries["high"], entries["low"] = own_digests["high"], own_digests["low"]
     entries["offset"] = np.cumsum([0, *sizes[:-1]])
     entries["num_steps"] = [len(words) + NUM_BOUNDARIES for words in sentences]
     vectors = torch.empty(sum(sizes), source.dim, dtype=dtype)
-    for index, layers in reader.read(sentences):
+    for index, layers in encoder.read(sentences):
         start = int(entries["offset"][index])
         vectors[start : start + sizes[index]] = layers.flatten(0, 1)
         note(len(sentences[index]))
@@ -132,7 +132,9 @@ class Shards:
     def missing(self, sentences: Sequence[Words]) -> list[Words]:
         """Return the sentences that are in no shard."""
         is_there, _ = self._find(sentences)
-        return [words for words, found in zip(sentences, is_there, strict=True) if not found]
+        return [
+            words for words, is_cached in zip(sentences, is_there, strict=True) if not is_cached
+        ]
 
     def verify(self, sentences: Sequence[Words]) -> None:
         """Verify now what will be read of some sentences."""
@@ -149,8 +151,8 @@ class Shards:
         dim = self._shards[0].vectors.shape[1]
         mask = framed_mask(text.mask)
         # A copy converts as it goes; to another device the narrow numbers travel faster.
-        held = torch.get_default_dtype() if device.type == "cpu" else dtype
-        layers = torch.zeros(self._num_layers, *mask.shape, dim, dtype=held)
+        copy_dtype = torch.get_default_dtype() if device.type == "cpu" else dtype
+        layers = torch.zeros(self._num_layers, *mask.shape, dim, dtype=copy_dtype)
         for row, place in zip(rows, places, strict=True):
             vectors = self._vectors(int(place))
             layers[:, row, : vectors.shape[1]] = vectors
@@ -214,5 +216,5 @@ class Shards:
         if not len(self):
             return np.zeros(len(wanted), dtype=bool), np.zeros(len(wanted), dtype=np.int64)
         places = np.searchsorted(self._high, wanted["high"]).clip(max=len(self) - 1)
-        found = self._entries[places]
-        return (found["high"] == wanted["high"]) & (found["low"] == wanted["low"]), places
+        entries = self._entries[places]
+        return (entries["high"] == wanted["high"]) & (entries["low"] == wanted["low"]), places

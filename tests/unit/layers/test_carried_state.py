@@ -47,8 +47,8 @@ def test_what_is_kept_has_no_history() -> None:
 def test_the_state_goes_through_names_and_back() -> None:
     carried, again = CarriedState(), CarriedState()
     carried.keep(state(1, 2))
-    assert sorted(carried.named()) == ["backward.0", "backward.1", "forward.0", "forward.1"]
-    again.load(carried.named())
+    assert sorted(carried.tensors()) == ["backward.0", "backward.1", "forward.0", "forward.1"]
+    again.load(carried.tensors())
     torch.testing.assert_close(again.rows(2, CPU), state(1, 2))
     again.load({})
     assert again.rows(2, CPU) == {}
