@@ -368,7 +368,7 @@ def test_a_disk_that_fills_late_names_the_file_and_how_to_go_on(
     embed(job(output=job().output.with_name("whole"), format="npy"))
     with monkeypatch.context() as patch:
         patch.setattr(os, "fsync", full)
-        with pytest.raises(RunError, match=r"vectors.npy: No space left .* --resume continues"):
+        with pytest.raises(RunError, match=r"vectors.npy: No space left .* resume with --resume"):
             embed(job(format="npy"))
     embed(job(format="npy", resume=True))
     assert contents(job().output) == contents(job().output.with_name("whole"))
@@ -382,7 +382,7 @@ def test_a_note_that_cannot_be_written_is_told_of_once(tmp_path: Path) -> None:
     with VectorWriter(output, tmp_path / "vectors", 0) as writer:
         resource.setrlimit(resource.RLIMIT_FSIZE, (0, before[1]))
         try:
-            with pytest.raises(RunError, match=r"vectors: File too large; .* --resume continues"):
+            with pytest.raises(RunError, match=r"vectors: File too large; .* resume with --resume"):
                 writer.mark_done(3)
         finally:
             resource.setrlimit(resource.RLIMIT_FSIZE, before)
@@ -396,7 +396,7 @@ def test_a_disk_that_fills_before_any_vector_names_the_folder(
         raise full_disk()
 
     monkeypatch.setattr(Hdf5Format, "create", full)
-    with pytest.raises(RunError, match=r"out.hdf5.partial: No space left .* --resume continues"):
+    with pytest.raises(RunError, match=r"out.hdf5.partial: No space left .* resume with --resume"):
         embed(job())
 
 
