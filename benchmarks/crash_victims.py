@@ -169,7 +169,7 @@ class Stopping(Victim):
         while any(map(_is_alive, workers)):
             time.sleep(0.01)
         seconds = time.monotonic() - began
-        steps = re.findall(r"stopped by SIGTERM after step (\d+);", place.messages.read_text())
+        steps = re.findall(r"Stopped by SIGTERM after step (\d+);", place.messages.read_text())
         faults = []
         if seconds > _SECONDS_TO_STOP:
             faults.append(f"the workers ended after {seconds:.1f} seconds")

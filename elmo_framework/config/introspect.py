@@ -29,6 +29,9 @@ from elmo_framework.config.signature import (
 from elmo_framework.config.types import Component
 from elmo_framework.errors import ElmoFrameworkError, allowed
 
+_FORMER_NAMES = {"observer": "callback"}
+"""Families by the names that they had in earlier versions."""
+
 
 class UnknownNameError(ElmoFrameworkError):
     """A family or a member that is not registered."""
@@ -51,6 +54,7 @@ def find_family(name: str) -> type[Component]:
         UnknownNameError: there is none.
     """
     by_name, key = families(), snake_case(name)
+    key = _FORMER_NAMES.get(key, key) if key not in by_name else key
     if key not in by_name:
         raise UnknownNameError(f"unknown component family {name!r}; {allowed(key, by_name)}")
     return by_name[key]

@@ -60,7 +60,7 @@ def embed(job: EmbeddingJob) -> None:
         StoppedError: the user interrupted; what is done is kept.
     """
     device = choose_device(job.device)
-    with process_group(device, to_go_on="--resume goes on with what is done") as group:
+    with process_group(device, advice="continue the rest with --resume") as group:
         if job.output == STANDARD_OUTPUT:
             write_json_lines(job, sys.stdout, device=device, rank=group.rank)
         else:

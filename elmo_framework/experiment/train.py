@@ -71,7 +71,7 @@ def train(
     written["plugins"] = sorted({*written["plugins"], *packages})
     device = choose_device(experiment.trainer.device)
     run = RunDirectory(directory)
-    with process_group(device, to_go_on=_ADVICE) as group, _alone_in(run, group):
+    with process_group(device, advice=_ADVICE) as group, _alone_in(run, group):
         record = RunRecord(parsed, experiment, config, written, run)
         if group.is_first:
             record.write_config(force=force, recover=recover)

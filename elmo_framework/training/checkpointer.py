@@ -1,4 +1,4 @@
-"""Checkpoints: all that training goes on from, whole whenever the process is killed."""
+"""Checkpoints: the complete state of training, intact whenever the process is killed."""
 
 from __future__ import annotations
 
@@ -31,15 +31,15 @@ _UNREADABLE = (
 
 @dataclass(frozen=True)
 class Snapshot:
-    """What a checkpoint holds.
+    """The contents of a checkpoint.
 
     Attributes:
-        progress: how far training is.
+        progress: steps, epochs and scores so far.
         weights: the model's parameters and buffers.
         average: their moving average; empty without one.
         training: the optimizer's state; the same on every process.
-        local: this process's own: generators, position in the data, carried state. Where another
-            number of processes wrote the checkpoint, those of the first of them.
+        local: the state of this rank: random generators, position in the data, carried state. When
+            the checkpoint was written by another number of processes, the state of rank 0.
         num_processes: how many processes wrote it.
     """
 
@@ -53,12 +53,12 @@ class Snapshot:
 
 @dataclass(frozen=True)
 class BestCheckpoint:
-    """What another training can start from.
+    """The best checkpoint of a run, from which another run can start.
 
     Attributes:
-        weights: that scored best, or the last when nothing was scored; where a moving average was
-            kept, those of the average.
-        training: the state that the optimizer had with them.
+        weights: the weights with the best score, or the last ones without any score; the moving
+            average of them if the run had one.
+        training: the optimizer's state at that step.
     """
 
     weights: Mapping[str, Tensor]
@@ -66,19 +66,19 @@ class BestCheckpoint:
 
 
 class Checkpointer:
-    """Keeps the last checkpoints and the best one, each a folder that is whole or not there.
+    """Keeps the last checkpoints and the best one; each is a folder that is written atomically.
 
     Args:
-        directory: where the folders are.
-        keep: how many of the last are kept.
-        group: the processes, each of which keeps its own part.
+        directory: parent of the checkpoint folders.
+        keep: how many of the most recent checkpoints to keep.
+        group: the processes, each of which saves its local state.
     """
 
     def __init__(self, directory: Path, *, keep: int, group: ProcessGroup) -> None:
         self._directory, self._keep, self._group = directory, keep, group
 
     def save(self, snapshot: Snapshot) -> None:
-        """Write a checkpoint, then remove those that are no longer wanted."""
+        """Write a checkpoint, then remove outdated ones."""
         locals_ = self._group.gather_to_first(_to_cpu(snapshot.local))
         if self._group.is_first:
             self._directory.mkdir(parents=True, exist_ok=True)
@@ -88,12 +88,10 @@ class Checkpointer:
         self._group.wait()
 
     def restore(self) -> Snapshot | None:
-        """Read the last checkpoint; None when there is none.
-
-        What a process left that was killed while it wrote or removed one is removed.
+        """Read the last checkpoint, or return None; remove incomplete folders of killed processes.
 
         Raises:
-            RunError: it cannot be read.
+            RunError: the checkpoint cannot be read.
         """
         if self._group.is_first:
             for leftover in list(self._directory.glob(".*step-*")):
@@ -105,26 +103,25 @@ class Checkpointer:
             return self._read(folder)
 
     def folders(self) -> dict[int, Path]:
-        """Return the whole checkpoints by step."""
-        found = self._directory.glob("step-*") if self._directory.is_dir() else ()
-        return {int(path.name.removeprefix("step-")): path for path in found}
+        """Return the complete checkpoints by step."""
+        paths = self._directory.glob("step-*") if self._directory.is_dir() else ()
+        return {int(path.name.removeprefix("step-")): path for path in paths}
 
     def weights_file(self, step: int) -> Path:
-        """Return where the checkpoint of a step has the weights of the model."""
         return self._folder(step) / _WEIGHTS
 
     def best_weights(self, progress: TrainingState) -> dict[str, Tensor]:
-        """Return the weights that scored best, or the last when nothing was scored.
+        """Return the weights with the best score, or the last ones without any score.
 
-        Where a moving average is kept, they are those of the average.
+        With a moving average, return the averaged weights.
         """
         return _averaged_weights(self._best_folder(progress))
 
     def best(self) -> BestCheckpoint | None:
-        """Read what another training can start from; None when there is no checkpoint.
+        """Read the best checkpoint, or return None if there is no checkpoint.
 
         Raises:
-            RunError: it cannot be read.
+            RunError: the checkpoint cannot be read.
         """
         folders = self.folders()
         if not folders:
@@ -149,8 +146,8 @@ class Checkpointer:
         _save_state(snapshot.training, folder / "training.pt")
         for rank, local in enumerate(locals_):
             _save_state(local, folder / f"process-{rank}.pt")
-        written = {**snapshot.progress.to_json(), _NUM_PROCESSES: len(locals_)}
-        write_text(folder / "progress.json", json.dumps(written, indent=2))
+        progress = {**snapshot.progress.to_json(), _NUM_PROCESSES: len(locals_)}
+        write_text(folder / "progress.json", json.dumps(progress, indent=2))
 
     def _read(self, folder: Path) -> Snapshot:
         progress, num_processes = _read_progress(folder)
@@ -158,7 +155,7 @@ class Checkpointer:
         is_exact = num_processes == rank.world_size
         if not is_exact and self._group.is_first:
             _LOG.warning(
-                "%s: written by %d processes, and now there are %d: training goes on from about "
+                "%s: written by %d processes, but %d are running: training resumes from about "
                 "the same place in the data, not exactly as it would have",
                 *(folder, num_processes, rank.world_size),
             )
@@ -174,9 +171,9 @@ class Checkpointer:
 
     def _remove_old(self, progress: TrainingState) -> None:
         folders = self.folders()
-        kept = {*sorted(folders)[-self._keep :], progress.best_step}
+        wanted_steps = {*sorted(folders)[-self._keep :], progress.best_step}
         for step, folder in folders.items():
-            if step not in kept:
+            if step not in wanted_steps:
                 remove_folder(folder)
 
 
@@ -192,10 +189,10 @@ def _load_state(path: Path) -> dict[str, Any]:
 
 
 def _read_progress(folder: Path) -> tuple[TrainingState, int]:
-    """Return how far training was, and how many processes there were."""
-    written = json.loads((folder / "progress.json").read_text())
-    num_processes = int(written.pop(_NUM_PROCESSES))
-    return TrainingState.from_json(written), num_processes
+    """Return the training state and the number of processes that wrote it."""
+    progress = json.loads((folder / "progress.json").read_text())
+    num_processes = int(progress.pop(_NUM_PROCESSES))
+    return TrainingState.from_json(progress), num_processes
 
 
 def _averaged_weights(folder: Path) -> dict[str, Tensor]:
@@ -206,18 +203,14 @@ def _averaged_weights(folder: Path) -> dict[str, Tensor]:
 
 @contextmanager
 def _readable(folder: Path) -> Iterator[Path]:
-    """Give a checkpoint to read.
-
-    Raises:
-        RunError: it cannot be read.
-    """
+    """Turn errors of reading a checkpoint into a `RunError`."""
     try:
         yield folder
     except _UNREADABLE as error:
         reason = str(error).partition("\n")[0]
         raise RunError(
-            f"{folder}: this checkpoint cannot be read ({reason}); remove the folder to go on "
-            "from the one before"
+            f"{folder}: this checkpoint cannot be read ({reason}); remove the folder to resume "
+            "from the previous checkpoint"
         ) from error
 
 

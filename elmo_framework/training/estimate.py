@@ -1,4 +1,4 @@
-"""What a training will take: its memory before it starts, its hours once the rate is known."""
+"""Estimate the memory of a training before it starts, and its duration after a few updates."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ from elmo_framework.training.state import StepReport, Throughput, TrainingState
 from elmo_framework.training.trainer import Trainer
 
 _WARM_UP, _MEASURED = 5, 20
-"""The first updates are slower, and not counted; then so many are timed."""
-_WORTH_SAYING = 60.0
-"""Seconds."""
+"""The first updates are slower and not counted; the next ones are timed."""
+_MIN_SECONDS_LEFT = 60.0
+"""Shorter trainings get no estimate of their duration."""
 
 
 @final
 class Estimate(Callback):
-    """Says what a training takes; silent about one that is over before it can be measured.
+    """Logs the memory and the duration of a training, unless it is too short to be measured.
 
     Args:
         trainer: not started yet.
@@ -35,76 +35,77 @@ class Estimate(Callback):
         self._first, self._rate = 0, Throughput()
 
     def start(self, progress: TrainingState) -> None:
-        """Say how much there is to hold and to read."""
+        """Log the number of parameters, their memory and the amount of data."""
         self._first, self._num_steps = progress.step, self._trainer.num_steps
         if self._num_steps is not None and self._num_steps <= _WARM_UP + _MEASURED:
             return
-        trained = [held for held in self._trainer.model.parameters() if held.requires_grad]
-        num_bytes = sum(held.nbytes for held in self._trainer.model.parameters())
-        # Beside each weight that is trained are its gradient and what the optimizer keeps.
-        copies = 1 + _numbers_kept(self._trainer.options.optimizer)
-        num_bytes += copies * sum(held.nbytes for held in trained)
+        parameters = list(self._trainer.model.parameters())
+        trained = [parameter for parameter in parameters if parameter.requires_grad]
+        num_bytes = sum(parameter.nbytes for parameter in parameters)
+        # Each trained weight has a gradient and the optimizer's state in addition.
+        copies = 1 + _numbers_per_weight(self._trainer.options.optimizer)
+        num_bytes += copies * sum(parameter.nbytes for parameter in trained)
         console.info(
-            f"to train: {plural(sum(held.numel() for held in trained), 'parameter')}; "
+            f"training {plural(sum(parameter.numel() for parameter in trained), 'parameter')}; "
             f"{format_bytes(num_bytes)} for weights, gradients and optimizer, "
-            "beside the activations"
+            "plus the activations"
             f"{self._amount()}"
         )
 
     def step(self, report: StepReport) -> None:
-        """Measure the rate over some updates, and say when they will all be done."""
+        """Measure the rate over some updates, then log when training will end."""
         done = report.step - self._first
         self._rate.count(report)
         if done == _WARM_UP:
             self._rate = Throughput()
         elif done == _WARM_UP + _MEASURED:
-            self._say_rate(report)
+            self._log_rate(report)
 
     def _amount(self) -> str:
-        """Say what will be read, as far as it is known."""
+        """Describe the amount of data, if known."""
         tokens = self._trainer.source.num_tokens
         if self._num_steps is None or tokens is None:
             return ""
         batches = self._num_steps * self._trainer.options.num_gradient_accumulation_steps
         total = batches * tokens // self._trainer.source.num_batches
         return (
-            f"; {plural(self._num_steps, 'update')}, {total:,} words and sentence ends, of which "
-            f"an epoch has {tokens:,}"
+            f"; {plural(self._num_steps, 'update')}, {total:,} words and sentence ends "
+            f"({tokens:,} per epoch)"
         )
 
-    def _say_rate(self, report: StepReport) -> None:
+    def _log_rate(self, report: StepReport) -> None:
         left = self._seconds_left(report, self._rate.seconds / _MEASURED)
-        if left is None or left < _WORTH_SAYING:
+        if left is None or left < _MIN_SECONDS_LEFT:
             return
         end = datetime.now().astimezone() + timedelta(seconds=left)
         console.info(
             f"at {self._rate.tokens_per_second:,.0f} tokens/s: {timedelta(seconds=round(left))} "
-            f"left, until {end:%a %d %b %H:%M}, evaluations and checkpoints not counted"
+            f"left, until {end:%a %d %b %H:%M}, excluding evaluations and checkpoints"
             f"{_peak(self._trainer.device)}"
         )
 
-    def _seconds_left(self, report: StepReport, of_step: float) -> float | None:
-        """Return how long it takes to the first limit that is known."""
+    def _seconds_left(self, report: StepReport, step_seconds: float) -> float | None:
+        """Return the time to the first known limit; None without one."""
         minutes = self._trainer.options.max_minutes
         limits = []
         if self._num_steps is not None:
-            limits.append((self._num_steps - report.step) * of_step)
+            limits.append((self._num_steps - report.step) * step_seconds)
         if minutes is not None:
             limits.append(60 * minutes - report.seconds)
         return min(limits, default=None)
 
 
-def _numbers_kept(optimizer: Optimizer) -> int:
-    """Return how many numbers an optimizer keeps for each weight, found on weights of its own."""
+def _numbers_per_weight(optimizer: Optimizer) -> int:
+    """Count the numbers that an optimizer stores per weight, by a trial step on a small tensor."""
     weights = nn.Parameter(torch.zeros(2, 2))
-    tried = optimizer.create([weights])
+    trial = optimizer.create([weights])
     weights.grad = torch.zeros_like(weights)
-    tried.step()
-    kept = tried.state[weights].values()
-    return sum(isinstance(held, Tensor) and held.shape == weights.shape for held in kept)
+    trial.step()
+    state = trial.state[weights].values()
+    return sum(isinstance(value, Tensor) and value.shape == weights.shape for value in state)
 
 
 def _peak(device: torch.device) -> str:
     if device.type != "cuda":
         return ""
-    return f"; {format_bytes(torch.cuda.max_memory_allocated(device))} of its memory in use at most"
+    return f"; peak GPU memory {format_bytes(torch.cuda.max_memory_allocated(device))}"

@@ -1,4 +1,4 @@
-"""Scores of a model on some data, exact over processes."""
+"""Evaluate a model on a data set; scores are exact for any number of processes."""
 
 from __future__ import annotations
 
@@ -23,16 +23,16 @@ _BETTER = {
     "-": (re.compile(r"(.*_)?(loss|perplexity)"), "smaller"),
     "+": (re.compile(r"accuracy\d*|(.*_)?(acc|em|f1|precision|recall)(-.*)?"), "larger"),
 }
-"""By its sign: which scores are known to be better when they are so."""
+"""By sign: the scores that are better when smaller (`-`) or larger (`+`)."""
 
 
 class Evaluator:
-    """Scores a model on one set of data.
+    """Evaluates a model on one data set.
 
     Args:
         source: the batches, in a fixed order, each example once.
-        group: the processes that share them.
-        device: where the model is.
+        group: the processes among which the batches are divided.
+        device: the device of the model.
         precision: as in training.
     """
 
@@ -48,7 +48,7 @@ class Evaluator:
         self._device, self._precision = device, precision
 
     def scores(self, model: Model[Any], interrupt: Interrupt | None = None) -> dict[str, float]:
-        """Return the scores over all batches of all processes; see `sums`."""
+        """Score all batches of all processes; see `sums`."""
         return model.scores(self.sums(model, interrupt=interrupt))
 
     def sums(
@@ -57,12 +57,12 @@ class Evaluator:
         note: Callable[[Any, Any], None] | None = None,
         interrupt: Interrupt | None = None,
     ) -> Mapping[str, float]:
-        """Return the sums over all batches of all processes, which scores are made of.
+        """Return the sums, from which scores are computed, over all batches of all processes.
 
         Args:
-            model: called without gradients and without dropout, its carried state put aside.
-            note: told each batch and its output, on the process that computes them.
-            interrupt: tells when the user wants to stop.
+            model: called without gradients and dropout; its carried state is saved and restored.
+            note: called with each batch and its output, on the process that computes them.
+            interrupt: requests of the user to stop.
 
         Raises:
             StopRequestedError: a process was asked to stop; all raise it, between two batches.
@@ -74,7 +74,7 @@ class Evaluator:
         return self._group.sum(sums)
 
     def _batches(self, interrupt: Interrupt) -> Iterator[Any]:
-        """Yield the batches of this process, until all processes have had theirs.
+        """Yield the batches of this process until all processes are done.
 
         Raises:
             StopRequestedError: one of them was asked to stop.
@@ -82,12 +82,12 @@ class Evaluator:
         size = 1 if self._group.is_alone or self._device.type == "cpu" else SYNC_INTERVAL
         batches, is_done = self._source.batches(), False
         while True:
-            # A process with fewer batches than the others still answers each of their looks.
-            looks = self._group.gather((interrupt.signal_name, is_done))
-            for signal_name, _ in looks:
+            # `gather` is collective: a process with fewer batches keeps taking part in it.
+            statuses = self._group.gather((interrupt.signal_name, is_done))
+            for signal_name, _ in statuses:
                 if signal_name is not None:
                     raise StopRequestedError(signal_name)
-            if all(is_done for _, is_done in looks):
+            if all(is_done for _, is_done in statuses):
                 return
             is_done = True
             for number, batch in enumerate(islice(batches, size), start=1):
@@ -95,9 +95,9 @@ class Evaluator:
                 yield batch
 
     def sanity_check(self, model: Model[Any]) -> None:
-        """Make every batch and score the first, so that what would fail later fails now.
+        """Make every batch and score the first, so that errors occur before training.
 
-        Of data with fewer batches than there are processes, none may be left for this one.
+        With fewer batches than processes, there may be none for this process.
 
         Raises:
             DataError: a label was not seen in training.
@@ -106,15 +106,15 @@ class Evaluator:
         first = next(batches, None)
         if first is None:
             return
-        for _ in batches:  # made, and none of them held: together they may fill the memory
+        for _ in batches:  # not stored: together they may not fit into memory
             pass
         with inference(model), model.fresh_state():
             model.scores(self._sums(model, first, None))
 
     def _sums(
-        self, model: Model[Any], held: Any, note: Callable[[Any, Any], None] | None
+        self, model: Model[Any], batch: Any, note: Callable[[Any, Any], None] | None
     ) -> Mapping[str, float]:
-        batch = to_device(held, self._device)
+        batch = to_device(batch, self._device)
         with autocast(self._device, self._precision):
             output = model(batch)
         if note is not None:
@@ -123,51 +123,43 @@ class Evaluator:
 
 
 def require_score(metric: str, scores: Mapping[str, float]) -> None:
-    """Refuse a metric that a model does not have.
-
-    Args:
-        metric: `trainer.validation_metric`, its sign included.
-        scores: those that the model has.
+    """Check that a model has the score named by `trainer.validation_metric` (with its sign).
 
     Raises:
-        RunError: it is none of them.
+        RunError: `metric` is not among `scores`.
     """
     if metric[1:] not in scores:
-        raise RunError(f"trainer.validation_metric: {_no_score(metric, scores)}")
+        raise RunError(f"trainer.validation_metric: {_unknown_score(metric, scores)}")
 
 
 def metric_problem(metric: str, model: Model[Any]) -> str | None:
-    """Say what is wrong with a metric, as far as the model tells it without data.
+    """Describe what is wrong with `trainer.validation_metric`; None if nothing is.
 
-    Scores of one type of label, such as `f1-measure-PER`, come with the data.
-
-    Args:
-        metric: `trainer.validation_metric`, its sign included.
-        model: what is trained.
+    Without data the scores per label, such as `f1-measure-PER`, are unknown; these are accepted.
     """
-    name, known = metric[1:], {"loss", *model.scores({})}
-    if name not in known and not is_of_one_type(name, known):
-        return _no_score(metric, known)
-    for sign, (names, size) in _BETTER.items():
-        if names.fullmatch(name) and metric[0] != sign:
+    name, names_of_model = metric[1:], {"loss", *model.scores({})}
+    if name not in names_of_model and not is_of_one_type(name, names_of_model):
+        return _unknown_score(metric, names_of_model)
+    for sign, (pattern, size) in _BETTER.items():
+        if pattern.fullmatch(name) and metric[0] != sign:
             return (
                 f"{metric!r} would keep the worst weights: {size} is better; write {sign + name!r}"
             )
     return None
 
 
-def _no_score(metric: str, known: Collection[str]) -> str:
-    return f"{metric!r} is no score of this model; {allowed(metric[1:], known)}"
+def _unknown_score(metric: str, names: Collection[str]) -> str:
+    return f"{metric!r} is not a score of this model; {allowed(metric[1:], names)}"
 
 
 def autocast(device: torch.device, precision: str) -> torch.autocast:
-    """Return the context in which products run in `precision`."""
+    """Return a context in which products run in `precision` (`float32` or `bfloat16`)."""
     return torch.autocast(device.type, torch.bfloat16, enabled=precision == "bfloat16")
 
 
 @contextmanager
 def inference(model: Model[Any]) -> Iterator[None]:
-    """Switch dropout and gradients off for a while."""
+    """Disable dropout and gradients inside the block."""
     was_training = model.training
     model.eval()
     try:

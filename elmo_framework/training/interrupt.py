@@ -1,4 +1,4 @@
-"""A clean stop: Ctrl-C and SIGTERM are noted, and obeyed between two batches."""
+"""Graceful stop: Ctrl-C and SIGTERM are recorded and acted upon between two batches."""
 
 from __future__ import annotations
 
@@ -10,16 +10,11 @@ from contextlib import contextmanager
 from types import FrameType
 
 _SAME_REQUEST = 1.0
-"""Seconds in which a second SIGINT is the first one again: `torchrun` sends it on to its workers.
-"""
+"""A second SIGINT within so many seconds is the first one again, forwarded by `torchrun`."""
 
 
 class StopRequestedError(Exception):
-    """Work was abandoned, since one of the processes was asked to stop.
-
-    Attributes:
-        signal_name: of the signal that asked.
-    """
+    """Raised when work is abandoned because one of the processes received a signal to stop."""
 
     def __init__(self, signal_name: str) -> None:
         self.signal_name = signal_name
@@ -27,10 +22,10 @@ class StopRequestedError(Exception):
 
 
 class Interrupt:
-    """Remembers that a stop was asked for.
+    """Records requests to stop.
 
     Attributes:
-        signal_name: of the first signal; None before it.
+        signal_name: the first signal received; None before it.
     """
 
     def __init__(self) -> None:
@@ -38,13 +33,13 @@ class Interrupt:
         self._interrupted_at: float | None = None
 
     def request(self, number: int, frame: FrameType | None = None) -> None:
-        """Note a signal; a second Ctrl-C ends the process at once.
+        """Handle a signal; a second Ctrl-C ends the process at once.
 
-        A second SIGTERM changes nothing. Schedulers send it to every process of a job, also to
-        `torchrun`, which sends it to its workers again.
+        A second SIGTERM has no effect: schedulers send it to every process of a job, `torchrun`
+        among them, which forwards it to its workers.
 
         Raises:
-            KeyboardInterrupt: it is a second Ctrl-C.
+            KeyboardInterrupt: on the second Ctrl-C.
         """
         self.signal_name = self.signal_name or signal.Signals(number).name
         if number != signal.SIGINT:
@@ -58,25 +53,25 @@ class Interrupt:
 
 @contextmanager
 def interrupts() -> Iterator[Interrupt]:
-    """Note Ctrl-C and SIGTERM for a while, in the main thread."""
+    """Record Ctrl-C and SIGTERM inside the block; in other threads, do nothing."""
     interrupt = Interrupt()
     if threading.current_thread() is not threading.main_thread():
         yield interrupt
         return
     numbers = (signal.SIGINT, signal.SIGTERM)
-    before = {number: signal.signal(number, interrupt.request) for number in numbers}
+    handlers = {number: signal.signal(number, interrupt.request) for number in numbers}
     try:
         yield interrupt
     finally:
-        for number, handler in before.items():
+        for number, handler in handlers.items():
             signal.signal(number, handler)
 
 
 def ignore_termination() -> None:
-    """Ignore SIGTERM from here on: the process is ending by itself, and says why.
+    """Ignore SIGTERM from now on, so that the process can still report why it ends.
 
-    `torchrun` sends one to all others as soon as a process has died, and a scheduler's reaches
-    each worker a second time through it.
+    `torchrun` sends SIGTERM to all workers as soon as one has died, and forwards the scheduler's,
+    which the workers have received already.
     """
     if threading.current_thread() is threading.main_thread():
         signal.signal(signal.SIGTERM, signal.SIG_IGN)

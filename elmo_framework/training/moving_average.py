@@ -1,4 +1,4 @@
-"""An exponential moving average of a model's parameters."""
+"""Exponential moving average of a model's parameters."""
 
 from __future__ import annotations
 
@@ -14,17 +14,19 @@ class AveragedWeights:
 
     Args:
         model: whose trained parameters are averaged.
-        decay: what is kept at each step; None keeps no average, and every method does nothing.
+        decay: weight of the old average at each step; None disables averaging.
     """
 
     def __init__(self, model: nn.Module, decay: float | None) -> None:
         self._decay = decay
         trained = dict(model.named_parameters()) if decay is not None else {}
-        self._parameters = {name: held for name, held in trained.items() if held.requires_grad}
-        self._averages = {name: held.detach().clone() for name, held in self._parameters.items()}
+        self._parameters = {
+            name: parameter for name, parameter in trained.items() if parameter.requires_grad
+        }
+        self._averages = self._copies()
 
     def update(self) -> None:
-        """Take the parameters of now into the average."""
+        """Add the current parameters to the average."""
         if self._decay is not None:
             with torch.no_grad():
                 for name, average in self._averages.items():
@@ -32,24 +34,26 @@ class AveragedWeights:
 
     @contextmanager
     def in_place(self) -> Iterator[None]:
-        """Put the averages in the place of the parameters for a while."""
-        kept = {name: held.detach().clone() for name, held in self._parameters.items()}
-        self._copy(self._averages)
+        """Replace the parameters by their averages inside the block."""
+        current = self._copies()
+        self._load(self._averages)
         try:
             yield
         finally:
-            self._copy(kept)
+            self._load(current)
 
     def state_dict(self) -> dict[str, Tensor]:
-        """Return the averages by the name of the parameter."""
+        """Return the averages by parameter name."""
         return dict(self._averages)
 
     def load_state_dict(self, state: Mapping[str, Tensor]) -> None:
-        """Take back what `state_dict` returned."""
         for name, average in self._averages.items():
             average.copy_(state[name])
 
-    def _copy(self, weights: Mapping[str, Tensor]) -> None:
+    def _copies(self) -> dict[str, Tensor]:
+        return {name: value.detach().clone() for name, value in self._parameters.items()}
+
+    def _load(self, weights: Mapping[str, Tensor]) -> None:
         with torch.no_grad():
             for name, parameter in self._parameters.items():
                 parameter.copy_(weights[name])

@@ -1,4 +1,4 @@
-"""The family of optimizers; torch's, under AllenNLP's names."""
+"""PyTorch's optimizers under AllenNLP's names."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from elmo_framework.config.registry import Registrable
 from elmo_framework.training.sparse_gradients import RowAdagrad
 
 _FUSED_ON_GPUS = "2.13"
-"""The version of PyTorch from which on its fused Adagrad runs on GPUs too."""
+"""First version of PyTorch whose fused Adagrad runs on GPUs too."""
 
 Rate = Annotated[float, Gt(0)]
 Decay = Annotated[float, Ge(0), Lt(1)]
@@ -24,13 +24,13 @@ Penalty = Annotated[float, Ge(0)]
 
 
 class Optimizer(Registrable, ABC):
-    """What changes parameters after each backward pass."""
+    """Base class for optimizers: hyperparameters that create one of PyTorch's."""
 
     default_member = "adam"
 
     @abstractmethod
     def create(self, parameters: Iterable[nn.Parameter]) -> torch.optim.Optimizer:
-        """Return torch's optimizer over some parameters."""
+        """Create the optimizer of some parameters."""
 
 
 @final
@@ -41,7 +41,7 @@ class Adagrad(Optimizer):
 
     Args:
         lr: learning rate.
-        initial_accumulator_value: what `a` starts from; TensorFlow's users have 1.0.
+        initial_accumulator_value: initial value of `a`; 1.0 is usual in TensorFlow.
         eps: added to the root.
         weight_decay: weight of an L2 penalty.
     """
@@ -52,11 +52,11 @@ class Adagrad(Optimizer):
     weight_decay: Penalty = 0.0
 
     def create(self, parameters: Iterable[nn.Parameter]) -> torch.optim.Optimizer:
-        """Return torch's Adagrad, one pass over memory a parameter where torch can do so."""
-        held = list(parameters)
-        is_on_cpu = all(parameter.device.type == "cpu" for parameter in held)
+        """Create PyTorch's Adagrad, fused (one pass over memory per parameter) if possible."""
+        parameters = list(parameters)
+        is_on_cpu = all(parameter.device.type == "cpu" for parameter in parameters)
         is_fused = is_on_cpu or TorchVersion(torch.__version__) >= _FUSED_ON_GPUS
-        return RowAdagrad(held, **vars(self), fused=True if is_fused else None)
+        return RowAdagrad(parameters, **vars(self), fused=True if is_fused else None)
 
 
 @final
@@ -78,7 +78,6 @@ class Adam(Optimizer):
     weight_decay: Penalty = 0.0
 
     def create(self, parameters: Iterable[nn.Parameter]) -> torch.optim.Optimizer:
-        """Return torch's Adam."""
         return torch.optim.Adam(parameters, **vars(self))
 
 
@@ -92,7 +91,7 @@ class AdamW(Optimizer):
         lr: learning rate.
         betas: decay of the first and of the second moment.
         eps: added to the root.
-        weight_decay: share of each weight that is taken off, times the learning rate.
+        weight_decay: fraction of each weight subtracted at each update, times the learning rate.
     """
 
     lr: Rate = 0.001
@@ -101,7 +100,6 @@ class AdamW(Optimizer):
     weight_decay: Penalty = 0.01
 
     def create(self, parameters: Iterable[nn.Parameter]) -> torch.optim.Optimizer:
-        """Return torch's AdamW."""
         return torch.optim.AdamW(parameters, **vars(self))
 
 
@@ -124,7 +122,6 @@ class Adadelta(Optimizer):
     weight_decay: Penalty = 0.0
 
     def create(self, parameters: Iterable[nn.Parameter]) -> torch.optim.Optimizer:
-        """Return torch's Adadelta."""
         return torch.optim.Adadelta(parameters, **vars(self))
 
 
@@ -136,9 +133,9 @@ class Sgd(Optimizer):
 
     Args:
         lr: learning rate.
-        momentum: share of the last update that is kept.
+        momentum: factor of the previous update that is added to the next.
         weight_decay: weight of an L2 penalty.
-        nesterov: whether the gradient is taken after the momentum's step.
+        nesterov: whether to use Nesterov momentum.
     """
 
     lr: Rate
@@ -151,7 +148,6 @@ class Sgd(Optimizer):
             raise ValueError("nesterov needs a momentum above 0")
 
     def create(self, parameters: Iterable[nn.Parameter]) -> torch.optim.Optimizer:
-        """Return torch's SGD."""
         return torch.optim.SGD(parameters, **vars(self))
 
 
@@ -166,7 +162,7 @@ class RmsProp(Optimizer):
         alpha: decay of the running average.
         eps: added to the root.
         weight_decay: weight of an L2 penalty.
-        momentum: share of the last update that is kept.
+        momentum: factor of the previous update that is added to the next.
     """
 
     lr: Rate = 0.01
@@ -176,5 +172,4 @@ class RmsProp(Optimizer):
     momentum: Decay = 0.0
 
     def create(self, parameters: Iterable[nn.Parameter]) -> torch.optim.Optimizer:
-        """Return torch's RMSprop."""
         return torch.optim.RMSprop(parameters, **vars(self))

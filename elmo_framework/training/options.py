@@ -1,4 +1,4 @@
-"""What a config says about training."""
+"""Options of the `trainer` block of a config."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ Minutes = Annotated[float, Gt(0)]
 
 @dataclass(frozen=True)
 class Interval:
-    """When something is due: whatever of the three comes first.
+    """Interval in steps, epochs or minutes; due as soon as one of them has passed.
 
     Attributes:
-        steps: after so many updates.
-        epochs: at the end of so many epochs.
-        minutes: after so many minutes; a run that depends on the clock is not repeatable.
+        steps: number of updates.
+        epochs: number of epochs; due at the end of an epoch.
+        minutes: wall-clock time; a run that depends on the clock is not reproducible.
     """
 
     steps: Count | None = None
@@ -38,7 +38,7 @@ class MovingAverage:
     """An exponential moving average of the weights, used wherever the model is evaluated.
 
     Attributes:
-        decay: what is kept of the average at each step.
+        decay: weight of the old average at each step.
     """
 
     decay: Annotated[float, Gt(0), Lt(1)] = 0.9999
@@ -49,8 +49,8 @@ class CheckpointPolicy:
     """Which checkpoints are written and kept.
 
     Attributes:
-        keep_most_recent_by_count: how many of the last are kept, besides the best.
-        save_every: when one is written besides each evaluation.
+        keep_most_recent_by_count: how many recent checkpoints to keep, in addition to the best.
+        save_every: when to write a checkpoint, in addition to those after each evaluation.
     """
 
     keep_most_recent_by_count: Count = 2
@@ -70,24 +70,24 @@ class GradientDescent(TrainerOptions):
     """Training by gradient descent; it ends at the first limit that is reached.
 
     Args:
-        optimizer: what changes the weights.
-        learning_rate_scheduler: what the learning rate is multiplied by as training goes on.
-        num_epochs: passes over the training data, if they are a limit.
-        num_steps: updates, if they are a limit.
-        max_minutes: minutes of training and evaluation, if they are a limit.
-        patience: evaluations without a better score after which training stops.
-        validation_metric: the score that says which weights are best; `+` before its name when
-            larger is better, `-` when smaller is.
-        evaluate_every: when the model is evaluated and a checkpoint written, besides at the end.
-        evaluate_at_start: whether the model is scored before the first update too, as where it goes
-            on from `init_from`; those weights then count among the ones that may be best.
-        grad_norm: the largest norm of all gradients together; they are scaled down to it.
-        grad_clipping: the largest absolute value of a gradient, applied after `grad_norm`.
+        optimizer: the optimizer of the weights.
+        learning_rate_scheduler: the factor of the learning rate over the course of training.
+        num_epochs: maximum number of passes over the training data; null for no such limit.
+        num_steps: maximum number of updates; null for no such limit.
+        max_minutes: maximum time of training and evaluation; null for no such limit.
+        patience: stop early after so many evaluations without a better score.
+        validation_metric: the score that selects the best weights, after `+` when larger is
+            better and `-` when smaller is better.
+        evaluate_every: when to evaluate the model and write a checkpoint, in addition to the end.
+        evaluate_at_start: whether to evaluate before the first update too, for example with
+            `init_from`; these weights can then be the best.
+        grad_norm: maximum norm of all gradients together; larger ones are scaled down to it.
+        grad_clipping: maximum absolute value of a gradient, applied after `grad_norm`.
         num_gradient_accumulation_steps: batches whose gradients are averaged for one update.
-        moving_average: an average of the weights to evaluate with and to keep.
+        moving_average: an average of the weights, used for evaluation and saved.
         checkpointer: which checkpoints are kept.
-        callbacks: callbacks of the training; they read and never steer.
-        device: `auto` takes a GPU if there is one.
+        callbacks: training callbacks; they observe training and never change it.
+        device: `auto` uses a GPU if there is one.
         precision: `bfloat16` runs the products of the forward pass in that type.
         no_grad: regular expressions; parameters with a matching name are not trained.
     """
@@ -113,7 +113,7 @@ class GradientDescent(TrainerOptions):
 
     @property
     def averaged_decay(self) -> float | None:
-        """The decay of the moving average; None without one."""
+        """Decay of the moving average; None without one."""
         return None if self.moving_average is None else self.moving_average.decay
 
     def __post_init__(self) -> None:

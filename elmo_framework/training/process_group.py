@@ -1,4 +1,4 @@
-"""The processes that train one model together: one, or those that `torchrun` started."""
+"""Processes that train one model together: a single one, or those started by `torchrun`."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ from typing import Any
 import torch
 import torch.distributed as dist
 
-# Its functions have a process group among their defaults, if there is one when it is imported, and
-# would keep that one past its destruction: a worker then hangs when Python ends.
+# Its functions have the process group of the time of import as a default argument and would keep
+# it alive after its destruction; workers then hang when Python exits. So import it early.
 import torch.distributed.nn
 from torch import nn
 from torch.distributed.rendezvous import rendezvous
@@ -30,32 +30,32 @@ from elmo_framework.kernels.compiler import slow_path_reason
 from elmo_framework.training.interrupt import ignore_termination
 
 SYNC_INTERVAL = 20
-"""Updates, or batches of an evaluation, between two looks at what would make a GPU wait.
+"""Updates, or batches of an evaluation, between two synchronizations with a GPU.
 
-On a CPU there is a look after each.
+On the CPU the processes synchronize after each.
 """
 
-_LONGEST_WAIT = timedelta(hours=2)
-"""So long the others may wait while the first counts the words of a large text, or fills a store.
+_TIMEOUT = timedelta(hours=2)
+"""Long enough for the first process to count the words of a large text or fill a layer cache.
 
-A process that has died is seen by its connection, or by `torchrun`, and not by this.
+A process that dies is noticed by its broken connection or by `torchrun`, not by this timeout.
 """
 
-_LONGEST_JOIN = timedelta(minutes=10)
-"""So long the processes wait for each other when they start."""
+_JOIN_TIMEOUT = timedelta(minutes=10)
+"""Timeout for the processes to find each other at the start."""
 
-_LONGEST_JOIN_OF_TORCHRUN = timedelta(seconds=30)
-"""The same where `torchrun` has the place to meet at: it is there before the processes are."""
+_JOIN_TIMEOUT_OF_TORCHRUN = timedelta(seconds=30)
+"""The same where `torchrun` hosts the store, which then exists before the processes start."""
 
 _SECONDS_TO_END = 3.0
-"""A broken connection is seen a moment before the end of the process behind it."""
+"""A connection breaks a moment before its process has ended."""
 
 
 class ProcessGroup:
-    """One process among `world_size`; alone, everything it does is local.
+    """Collective operations of this process with the others; local if it is the only one.
 
     Args:
-        rank: the number of this process, and how many there are.
+        rank: the index of this process and the number of processes.
     """
 
     def __init__(self, rank: Rank) -> None:
@@ -64,16 +64,15 @@ class ProcessGroup:
 
     @property
     def is_first(self) -> bool:
-        """Whether this process writes files and talks to the user."""
+        """Whether this is rank 0, the process that writes files and messages."""
         return self.rank.index == 0
 
     @property
     def is_alone(self) -> bool:
-        """Whether there is no other process."""
         return self.rank.world_size == 1
 
     def sum(self, sums: Mapping[str, float]) -> dict[str, float]:
-        """Add up sums by name over the processes, which may hold different names."""
+        """Add values by name over all processes; the names may differ."""
         total: Counter[str] = Counter()
         for part in self.gather(dict(sums)):
             total.update(part)
@@ -88,7 +87,7 @@ class ProcessGroup:
         return gathered
 
     def gather_to_first(self, value: Any) -> list[Any]:
-        """Return every process's value, by rank, on the first; nothing on the others."""
+        """Return every process's value, by rank, on the first process; [] on the others."""
         if self.is_alone:
             return [value]
         gathered: list[Any] = [None] * self.rank.world_size if self.is_first else []
@@ -99,29 +98,29 @@ class ProcessGroup:
         """Return the first process's value, on every process."""
         if self.is_alone:
             return value
-        held = [value]
-        dist.broadcast_object_list(held, src=0)
-        return held[0]
+        values = [value]
+        dist.broadcast_object_list(values, src=0)
+        return values[0]
 
     def wait(self) -> None:
-        """Go on when every process has come here."""
+        """Block until every process has called this."""
         if not self.is_alone:
             dist.barrier()
 
     def trainable(self, model: nn.Module) -> nn.Module:
-        """Return the model to call in training: one whose gradients become averages."""
+        """Wrap a model so that its gradients are averaged over the processes."""
         if self.is_alone:
             return model
         averaging = DistributedDataParallel(model)
-        # Buffers are constants; the argument that says so has not the same name in all of PyTorch.
+        # Buffers are constants. The name of the argument differs between versions of PyTorch.
         averaging.broadcast_buffers = False
         self._averaging.append(averaging)
         return averaging
 
     def release(self) -> None:
-        """Take the connections from what `trainable` returned, which cannot train any more.
+        """Close the connections of the models from `trainable`; they cannot train any more.
 
-        Whatever holds those models, as the frames of an error do, would hold the connections.
+        Otherwise references to these models, as in a traceback, would keep the connections open.
         """
         for averaging in self._averaging:
             for name in ("logger", "reducer", "process_group"):
@@ -130,20 +129,20 @@ class ProcessGroup:
 
 
 def local_gradients(model: nn.Module) -> AbstractContextManager[None]:
-    """Keep gradients on this process, for all but the last batch of an update."""
+    """Skip averaging over processes, for all but the last batch of an update."""
     return model.no_sync() if isinstance(model, DistributedDataParallel) else nullcontext()
 
 
 @contextmanager
-def process_group(device: torch.device, *, to_go_on: str) -> Iterator[ProcessGroup]:
-    """Join the processes that `torchrun` started, as its environment variables say.
+def process_group(device: torch.device, *, advice: str) -> Iterator[ProcessGroup]:
+    """Join the processes started by `torchrun`, as described by its environment variables.
 
     Args:
-        device: of this process; GPUs talk over NCCL, CPUs over gloo.
-        to_go_on: what a user does when another of the processes has ended.
+        device: of this process; GPUs communicate over NCCL, CPUs over gloo.
+        advice: the way out for the user, for the message when another process has ended.
 
     Raises:
-        RunError: the environment variables make no sense, the processes do not find each other, or
+        RunError: the environment variables are invalid, the processes do not find each other, or
             another of them has ended.
     """
     rank = Rank(_environment("RANK", 0), _environment("WORLD_SIZE", 1))
@@ -161,11 +160,11 @@ def process_group(device: torch.device, *, to_go_on: str) -> Iterator[ProcessGro
         ignore_termination()
         raise
     except RuntimeError as error:  # of torch.distributed, when a connection breaks
-        missed = _missed(others, error)
-        if missed is None:
+        culprit = _culprit(others, error)
+        if culprit is None:
             raise
         raise RunError(
-            f"process {rank.index} of {rank.world_size} cannot go on without {missed}; {to_go_on}"
+            f"process {rank.index} of {rank.world_size} cannot continue without {culprit}; {advice}"
         ) from error
     finally:
         group.release()
@@ -176,21 +175,21 @@ def _join(backend: str, rank: Rank) -> None:
     """Connect to the other processes.
 
     Raises:
-        RunError: the place to meet at is not there, or one of them does not come.
+        RunError: the store cannot be reached, or one of the processes does not join.
     """
-    has_place = os.environ.get("TORCHELASTIC_USE_AGENT_STORE") == "True"
-    longest = _LONGEST_JOIN_OF_TORCHRUN if has_place else _LONGEST_JOIN
+    is_hosted = os.environ.get("TORCHELASTIC_USE_AGENT_STORE") == "True"
+    timeout = _JOIN_TIMEOUT_OF_TORCHRUN if is_hosted else _JOIN_TIMEOUT
     try:
-        store, _, _ = next(rendezvous("env://", timeout=longest))
+        store, _, _ = next(rendezvous("env://", timeout=timeout))
         store.set(f"process {rank.index}", "")
-        store.wait([f"process {rank}" for rank in range(rank.world_size)], _LONGEST_JOIN)
-        store.set_timeout(_LONGEST_WAIT)
+        store.wait([f"process {rank}" for rank in range(rank.world_size)], _JOIN_TIMEOUT)
+        store.set_timeout(_TIMEOUT)
         dist.init_process_group(
             backend,
             store=store,
             rank=rank.index,
             world_size=rank.world_size,
-            timeout=_LONGEST_WAIT,
+            timeout=_TIMEOUT,
         )
     except (dist.DistError, ValueError) as error:
         reason = str(error).partition("\n")[0]
@@ -201,12 +200,12 @@ def _join(backend: str, rank: Rank) -> None:
 
 @dataclass(frozen=True)
 class Peer:
-    """One of the processes, so that the others can tell which has ended.
+    """One of the processes, as identified by the others.
 
     Attributes:
-        rank: its number.
+        rank: its index.
         host: the name of its machine.
-        pid: its id there.
+        pid: its process id there.
     """
 
     rank: int
@@ -218,12 +217,11 @@ class Peer:
 
     @property
     def is_elsewhere(self) -> bool:
-        """Whether it runs on another machine than this process."""
         return self.host != platform.node()
 
     @property
     def has_ended(self) -> bool:
-        """Whether it has; known on its own machine only."""
+        """Whether the process has ended; always False for one on another machine."""
         if self.is_elsewhere:
             return False
         try:
@@ -231,12 +229,12 @@ class Peer:
         except ProcessLookupError:
             return True
         status = Path(f"/proc/{self.pid}/stat")
-        # Until its parent takes note of its end it is listed, as a zombie.
+        # Until its parent has waited for it, an ended process is listed as a zombie.
         return status.is_file() and status.read_text().rpartition(")")[2].split()[0] == "Z"
 
 
 def ended_peers(peers: Iterable[Peer]) -> list[Peer]:
-    """Return the processes that have ended, waiting a little for one to do so."""
+    """Return the processes that have ended; wait up to three seconds for the first."""
     peers, deadline = list(peers), time.monotonic() + _SECONDS_TO_END
     while True:
         ended = [peer for peer in peers if peer.has_ended]
@@ -245,8 +243,8 @@ def ended_peers(peers: Iterable[Peer]) -> list[Peer]:
         time.sleep(_SECONDS_TO_END / 20)
 
 
-def _missed(peers: Iterable[Peer], error: RuntimeError) -> str | None:
-    """Say which process this one failed for; None if that is not for another."""
+def _culprit(peers: Iterable[Peer], error: RuntimeError) -> str | None:
+    """Describe the ended process that caused an error; None if no other process did."""
     if not (isinstance(error, dist.DistError) or "gloo/" in str(error)):
         return None
     ignore_termination()
@@ -260,24 +258,24 @@ def _missed(peers: Iterable[Peer], error: RuntimeError) -> str | None:
     return None
 
 
-def choose_device(wanted: str) -> torch.device:
+def choose_device(name: str) -> torch.device:
     """Return the device that `auto`, `cpu` or `cuda` means for this process.
 
     Raises:
         RunError: there is no such device here.
     """
-    if wanted not in ("auto", "cpu", "cuda"):
-        raise RunError(f"{wanted!r} is no device; {allowed(wanted, ('auto', 'cpu', 'cuda'))}")
+    if name not in ("auto", "cpu", "cuda"):
+        raise RunError(f"unknown device {name!r}; {allowed(name, ('auto', 'cpu', 'cuda'))}")
     is_available = torch.cuda.is_available()
-    if wanted == "cuda" and not is_available:
-        raise RunError("the device 'cuda' needs a GPU that torch can use, and there is none")
-    if wanted == "cpu" or not is_available:
+    if name == "cuda" and not is_available:
+        raise RunError("device 'cuda' needs a GPU that torch can use, but there is none")
+    if name == "cpu" or not is_available:
         return torch.device("cpu")
     index, num_devices = _environment("LOCAL_RANK", 0), torch.cuda.device_count()
     if index >= num_devices:
         raise RunError(
-            f"LOCAL_RANK is {index}, and the GPUs that torch can use here are {num_devices}; "
-            "start at most one process for each"
+            f"LOCAL_RANK is {index}, but torch can use only {num_devices} GPUs here; "
+            "start at most one process per GPU"
         )
     return torch.device("cuda", index)
 
@@ -296,8 +294,8 @@ def report_slow_path(device: torch.device, group: ProcessGroup) -> None:
 
 
 def _environment(name: str, default: int) -> int:
-    """Read one of the numbers that `torchrun` sets."""
+    """Read a number that `torchrun` sets."""
     text = os.environ.get(name, str(default))
     if not text.isdigit():
-        raise RunError(f"the environment variable {name} is {text!r}, and should be a number")
+        raise RunError(f"the environment variable {name} must be a number, not {text!r}")
     return int(text)

@@ -1,7 +1,7 @@
-"""The family of learning-rate schedules, each a function of how far training is.
+"""Learning-rate schedules, each a function of the progress of training.
 
-A schedule has no state: what it says follows from the step and from the scores so far, so that
-a resumed run needs nothing but those.
+A schedule has no state: its value follows from the step and the scores so far, so that a resumed
+run needs nothing else.
 """
 
 from __future__ import annotations
@@ -21,12 +21,12 @@ from elmo_framework.config.types import MAX_COUNT, Count, CountOrZero, Dim
 
 @dataclass(frozen=True)
 class ScheduleState:
-    """How far training is.
+    """Progress of training, as seen by a schedule.
 
     Attributes:
-        step: the update that comes next, from 0.
-        num_steps: how many updates there will be, if that is known.
-        epoch: the epoch that the update belongs to, from 0.
+        step: index of the next update, from 0.
+        num_steps: total number of updates, if known.
+        epoch: index of the epoch of that update, from 0.
         scores: the validation metric at each evaluation so far; larger is better.
     """
 
@@ -37,10 +37,10 @@ class ScheduleState:
 
 
 class Schedule(Registrable, ABC):
-    """What the optimizer's learning rate is multiplied by.
+    """Base class for learning-rate schedules: a factor of the optimizer's learning rate.
 
     Attributes:
-        needs_num_steps: whether training must have a known end.
+        needs_num_steps: whether the total number of updates must be known.
         needs_scores: whether there must be validation data.
     """
 
@@ -49,80 +49,71 @@ class Schedule(Registrable, ABC):
     needs_scores = False
 
     @abstractmethod
-    def multiplier(self, moment: ScheduleState) -> float:
-        """Return the factor for the update that comes next."""
+    def multiplier(self, state: ScheduleState) -> float:
+        """Return the factor of the learning rate for the next update."""
+
+
+@dataclass(frozen=True)
+class WarmupSchedule(Schedule, ABC):
+    """Base class for schedules that begin with a linear warm-up.
+
+    Args:
+        warmup_steps: number of updates until the full rate is reached.
+    """
+
+    warmup_steps: CountOrZero = 0
+
+    def multiplier(self, state: ScheduleState) -> float:
+        if state.step < self.warmup_steps:
+            return (state.step + 1) / self.warmup_steps
+        return self.decay(state)
+
+    @abstractmethod
+    def decay(self, state: ScheduleState) -> float:
+        """Return the factor after the warm-up."""
 
 
 @final
 @Schedule.register("constant")
 class ConstantSchedule(Schedule):
-    """The learning rate as the optimizer has it."""
+    """The optimizer's learning rate throughout."""
 
-    def multiplier(self, moment: ScheduleState) -> float:
-        """Return 1."""
+    def multiplier(self, state: ScheduleState) -> float:
         return 1.0
 
 
 @final
 @Schedule.register("linear_with_warmup")
-@dataclass(frozen=True)
-class LinearWithWarmupSchedule(Schedule):
-    """Grows linearly over the warm-up, then falls linearly to 0 at the last step.
-
-    Args:
-        warmup_steps: updates until the full rate is reached.
-    """
+class LinearWithWarmupSchedule(WarmupSchedule):
+    """Grows linearly over the warm-up, then falls linearly to 0 at the last step."""
 
     needs_num_steps = True
 
-    warmup_steps: CountOrZero = 0
-
-    def multiplier(self, moment: ScheduleState) -> float:
-        """Return the factor of the triangle."""
-        if moment.step < self.warmup_steps:
-            return (moment.step + 1) / self.warmup_steps
-        assert moment.num_steps is not None
-        left = moment.num_steps - moment.step
-        return max(0.0, left / max(1, moment.num_steps - self.warmup_steps))
+    def decay(self, state: ScheduleState) -> float:
+        assert state.num_steps is not None
+        num_left = state.num_steps - state.step
+        return max(0.0, num_left / max(1, state.num_steps - self.warmup_steps))
 
 
 @final
 @Schedule.register("constant_with_warmup")
-@dataclass(frozen=True)
-class ConstantWithWarmupSchedule(Schedule):
-    """Grows linearly over the warm-up, then stays.
+class ConstantWithWarmupSchedule(WarmupSchedule):
+    """Grows linearly over the warm-up, then stays constant."""
 
-    Args:
-        warmup_steps: updates until the full rate is reached.
-    """
-
-    warmup_steps: CountOrZero = 0
-
-    def multiplier(self, moment: ScheduleState) -> float:
-        """Return the share of the warm-up that is done."""
-        return min(1.0, (moment.step + 1) / max(1, self.warmup_steps))
+    def decay(self, state: ScheduleState) -> float:
+        return 1.0
 
 
 @final
 @Schedule.register("cosine_with_warmup")
-@dataclass(frozen=True)
-class CosineWithWarmupSchedule(Schedule):
-    """Grows linearly over the warm-up, then falls to 0 along half a cosine.
-
-    Args:
-        warmup_steps: updates until the full rate is reached.
-    """
+class CosineWithWarmupSchedule(WarmupSchedule):
+    """Grows linearly over the warm-up, then falls to 0 along half a cosine."""
 
     needs_num_steps = True
 
-    warmup_steps: CountOrZero = 0
-
-    def multiplier(self, moment: ScheduleState) -> float:
-        """Return the factor of the curve."""
-        if moment.step < self.warmup_steps:
-            return (moment.step + 1) / self.warmup_steps
-        assert moment.num_steps is not None
-        done = (moment.step - self.warmup_steps) / max(1, moment.num_steps - self.warmup_steps)
+    def decay(self, state: ScheduleState) -> float:
+        assert state.num_steps is not None
+        done = (state.step - self.warmup_steps) / max(1, state.num_steps - self.warmup_steps)
         return 0.5 * (1 + math.cos(math.pi * min(1.0, done)))
 
 
@@ -133,18 +124,17 @@ class NoamSchedule(Schedule):
     """`factor * model_size^-0.5 * min(step^-0.5, step * warmup_steps^-1.5)` (Vaswani 2017).
 
     Args:
-        model_size: the width of the model.
+        model_size: the dimension of the model.
         warmup_steps: the update with the largest rate.
-        factor: multiplies the whole.
+        factor: constant factor.
     """
 
     model_size: Dim
     warmup_steps: Count
     factor: Annotated[float, Gt(0)] = 1.0
 
-    def multiplier(self, moment: ScheduleState) -> float:
-        """Return the factor of the equation."""
-        step = moment.step + 1
+    def multiplier(self, state: ScheduleState) -> float:
+        step = state.step + 1
         slope = min(step**-0.5, step * self.warmup_steps**-1.5)
         return float(self.factor * self.model_size**-0.5 * slope)
 
@@ -156,26 +146,25 @@ class ExponentialSchedule(Schedule):
     """Multiplies the rate by `gamma` after each epoch.
 
     Args:
-        gamma: the factor of one epoch.
+        gamma: factor per epoch.
     """
 
     gamma: Annotated[float, Gt(0)]
 
-    def multiplier(self, moment: ScheduleState) -> float:
-        """Return gamma to the power of the epoch."""
-        return float(self.gamma**moment.epoch)
+    def multiplier(self, state: ScheduleState) -> float:
+        return float(self.gamma**state.epoch)
 
 
 @final
 @Schedule.register("reduce_on_plateau")
 @dataclass(frozen=True)
 class ReduceOnPlateauSchedule(Schedule):
-    """Multiplies the rate by `factor` whenever the validation metric stops to improve.
+    """Multiplies the rate by `factor` whenever the validation metric stops improving.
 
     Args:
-        factor: what each reduction multiplies by.
-        patience: evaluations without improvement that are waited for.
-        threshold: how much better counts as an improvement, relative to the best score.
+        factor: factor of each reduction.
+        patience: number of evaluations without improvement that are tolerated.
+        threshold: minimum improvement, relative to the best score.
     """
 
     needs_scores = True
@@ -184,10 +173,9 @@ class ReduceOnPlateauSchedule(Schedule):
     patience: CountOrZero = 10
     threshold: Annotated[float, Ge(0)] = 1e-4
 
-    def multiplier(self, moment: ScheduleState) -> float:
-        """Return the factor after the reductions that the scores ask for."""
+    def multiplier(self, state: ScheduleState) -> float:
         best, waited, reductions = -math.inf, 0, 0
-        for score in moment.scores:
+        for score in state.scores:
             is_better = math.isinf(best) or score > best + abs(best) * self.threshold
             best, waited = (score, 0) if is_better else (best, waited + 1)
             if waited > self.patience:
@@ -199,11 +187,11 @@ class ReduceOnPlateauSchedule(Schedule):
 @Schedule.register("slanted_triangular")
 @dataclass(frozen=True)
 class SlantedTriangularSchedule(Schedule):
-    """A short rise, then a long fall (Howard and Ruder 2018, equation 3).
+    """A short increase, then a long decay (Howard and Ruder 2018, equation 3).
 
     Args:
-        cut_frac: share of the steps in which the rate rises.
-        ratio: how much smaller the smallest rate is.
+        cut_frac: fraction of the steps in which the rate increases.
+        ratio: the largest rate divided by the smallest.
     """
 
     needs_num_steps = True
@@ -211,13 +199,12 @@ class SlantedTriangularSchedule(Schedule):
     cut_frac: Annotated[float, Gt(0), Lt(1)] = 0.1
     ratio: Annotated[int, Gt(1), Le(MAX_COUNT)] = 32
 
-    def multiplier(self, moment: ScheduleState) -> float:
-        """Return the factor of the equation."""
-        assert moment.num_steps is not None
-        cut = max(1, int(moment.num_steps * self.cut_frac))
-        fall = max(1, moment.num_steps - cut)
-        share = moment.step / cut if moment.step < cut else 1 - (moment.step - cut) / fall
-        return (1 + max(0.0, share) * (self.ratio - 1)) / self.ratio
+    def multiplier(self, state: ScheduleState) -> float:
+        assert state.num_steps is not None
+        cut = max(1, int(state.num_steps * self.cut_frac))
+        fall = max(1, state.num_steps - cut)
+        fraction = state.step / cut if state.step < cut else 1 - (state.step - cut) / fall
+        return (1 + max(0.0, fraction) * (self.ratio - 1)) / self.ratio
 
 
 @final
@@ -227,8 +214,8 @@ class MultiStepSchedule(Schedule):
     """Multiplies the rate by `gamma` at each milestone.
 
     Args:
-        milestones: epochs at whose start the rate falls, in ascending order.
-        gamma: the factor of one milestone.
+        milestones: epochs at whose start the rate is multiplied, in ascending order.
+        gamma: factor at each milestone.
     """
 
     milestones: list[Count]
@@ -236,9 +223,8 @@ class MultiStepSchedule(Schedule):
 
     def __post_init__(self) -> None:
         if any(later <= earlier for earlier, later in pairwise(self.milestones)):
-            raise ValueError(f"milestones are not in ascending order: {self.milestones}")
+            raise ValueError(f"milestones must be in ascending order, not {self.milestones}")
 
-    def multiplier(self, moment: ScheduleState) -> float:
-        """Return gamma to the power of the milestones that are passed."""
-        passed = sum(milestone <= moment.epoch for milestone in self.milestones)
+    def multiplier(self, state: ScheduleState) -> float:
+        passed = sum(milestone <= state.epoch for milestone in self.milestones)
         return float(self.gamma**passed)

@@ -1,4 +1,4 @@
-"""Every random generator: seeded at the start, kept in checkpoints."""
+"""Seed all random generators, and save and restore their states."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def seed_everything(seed: int) -> None:
 
 
 def generator_states() -> dict[str, Any]:
-    """Return the states of all generators: tensors, numbers, and lists of numbers."""
+    """Return the states of all generators, as tensors, numbers and lists of numbers."""
     version, internal, gauss = random.getstate()
     name, keys, position, has_gauss, cached = np.random.get_state(legacy=True)
     return {
@@ -36,7 +36,7 @@ def generator_states() -> dict[str, Any]:
 
 
 def load_generator_states(states: Mapping[str, Any]) -> None:
-    """Take back what `generator_states` returned."""
+    """Restore the result of `generator_states`."""
     version, internal, gauss = states["python"]
     random.setstate((version, tuple(internal), gauss))
     name, keys, position, has_gauss, cached = states["numpy"]

@@ -1,7 +1,7 @@
-"""Gradients that hold the rows of a large table that a batch has touched, and no others.
+"""Sparse gradients of large embedding tables: only the rows that a batch has used.
 
-A sampled softmax touches some thousands of its rows in a step. A gradient of the whole table, of
-which nearly all is zero, would be written, measured and read by the optimizer every time.
+A sampled softmax uses a few thousand rows per step. A dense gradient, nearly all zero, would be
+written, clipped and read by the optimizer at every step.
 """
 
 from __future__ import annotations
@@ -15,20 +15,20 @@ from torch import Tensor, nn
 from elmo_framework.model.model import Model
 from elmo_framework.nn.part import TensorPart
 
-# Against a division by zero, as in `torch.nn.utils.clip_grad_norm_`.
+# Avoids a division by zero, as in `torch.nn.utils.clip_grad_norm_`.
 _SMALLEST = 1e-6
 
 
 class RowAdagrad(torch.optim.Adagrad):
-    """Adagrad that also takes sparse gradients: rows that a gradient leaves out stay as they are.
+    """Adagrad that also accepts sparse gradients: rows without a gradient are unchanged.
 
-    The same as with a gradient that is zero there, unless weights decay. The state is that of
-    `torch.optim.Adagrad`, whichever kind the gradients are.
+    Without weight decay the result is that of a dense gradient with zeros in these rows. The
+    state is that of `torch.optim.Adagrad` for both kinds of gradients.
     """
 
     @torch.no_grad()
     def step(self, closure: Callable[[], float] | None = None) -> float | None:  # type: ignore[override]
-        """Make an update; sparse gradients are gone afterwards."""
+        """Update the parameters; sparse gradients are set to None."""
         for group in self.param_groups:
             for parameter in group["params"]:
                 if parameter.grad is not None and parameter.grad.is_sparse:
@@ -55,8 +55,8 @@ def allow_sparse_gradients(
     Args:
         model: to be trained.
         optimizer: of its parameters.
-        device: of the model. On a GPU the number of different rows would have to be waited for.
-        is_alone: whether no other process has gradients to be averaged with.
+        device: of the model. On a GPU counting the distinct rows would synchronize with it.
+        is_alone: whether this is the only process, so that no gradients are averaged.
     """
     takes_rows = isinstance(optimizer, RowAdagrad) and not any(
         group["weight_decay"] for group in optimizer.param_groups
@@ -70,7 +70,7 @@ def clip_norm(parameters: Iterable[nn.Parameter], largest: float) -> Tensor:
     """Scale all gradients so that their norm, taken together, is at most `largest`.
 
     Returns:
-        The norm that they had.
+        The norm before scaling.
     """
     gradients = []
     for parameter in parameters:
@@ -85,12 +85,12 @@ def clip_norm(parameters: Iterable[nn.Parameter], largest: float) -> Tensor:
 
 
 def clip_values(parameters: Iterable[nn.Parameter], largest: float) -> None:
-    """Cut every number in the gradients to the range from `-largest` to `largest`."""
+    """Clip every number in the gradients to the range from `-largest` to `largest`."""
     for parameter in parameters:
         if parameter.grad is not None:
             _values(parameter.grad).clamp_(-largest, largest)
 
 
 def _values(gradient: Tensor) -> Tensor:
-    """Return the numbers of a gradient, a sparse one being coalesced."""
+    """Return the values of a gradient; a sparse one must be coalesced."""
     return gradient.values() if gradient.is_sparse else gradient

@@ -1,4 +1,4 @@
-"""How far a training is: a few numbers that everything else follows from."""
+"""Training state, and reports and metrics of single updates."""
 
 from __future__ import annotations
 
@@ -11,22 +11,22 @@ from torch import Tensor
 
 @dataclass(frozen=True)
 class TrainingState:
-    """How far a training is.
+    """Progress of a training.
 
     Attributes:
-        step: updates made.
-        epochs: passes over the training data that are complete.
-        seconds: time spent, over all its processes one after the other.
-        scores: the validation metric at each evaluation, its sign turned so that larger is
-            better.
+        step: number of updates made.
+        epochs: number of complete passes over the training data.
+        seconds: training time, including that before each resumption.
+        scores: the validation metric at each evaluation, negated where smaller is better, so
+            that larger is better.
         best_step: the step of the best of them; None before the first evaluation.
         best_scores: all scores of that evaluation, by name.
         last_scores: all scores of the last evaluation.
-        last_evaluation: seconds at the last evaluation.
+        last_evaluation: `seconds` at the last evaluation.
         step_offset: added to `step` where the learning rate follows the epochs. It is not 0 after
-            the number of processes has changed, and with it the number of updates in an epoch.
-        is_evaluation_due: whether the evaluation after the last update was stopped, so that
-            training continues with it.
+            the number of processes, and with it the number of updates per epoch, has changed.
+        is_evaluation_due: whether the evaluation after the last update was interrupted, so that
+            training resumes with it.
     """
 
     step: int = 0
@@ -42,28 +42,28 @@ class TrainingState:
 
     @property
     def is_best(self) -> bool:
-        """Whether the evaluation at this step is the best so far, the first of equals."""
+        """Whether the evaluation at this step is the best so far; of equal ones, the first."""
         return self.best_step == self.step
 
     @property
     def evaluations_without_improvement(self) -> int:
-        """How many evaluations there were after the best one."""
+        """Number of evaluations after the best one."""
         return len(self.scores) - 1 - self.scores.index(max(self.scores)) if self.scores else 0
 
     def after_step(self, *, seconds: float, is_epoch_end: bool) -> TrainingState:
-        """Return the progress after one more update."""
+        """Return the state after one more update."""
         epochs = self.epochs + is_epoch_end
         return replace(self, step=self.step + 1, epochs=epochs, seconds=seconds)
 
     def after_evaluation(
         self, scores: Mapping[str, float], *, metric: str, seconds: float
     ) -> TrainingState:
-        """Return the progress after an evaluation.
+        """Return the state after an evaluation.
 
         Args:
             scores: all scores, by name.
-            metric: the name of the one that decides, after its sign.
-            seconds: time spent so far.
+            metric: the validation metric, with its sign.
+            seconds: training time so far.
         """
         score = scores[metric[1:]] if metric[0] == "+" else -scores[metric[1:]]
         after = replace(
@@ -79,34 +79,32 @@ class TrainingState:
         return replace(after, best_step=self.step, best_scores=dict(scores))
 
     def to_json(self) -> dict[str, Any]:
-        """Return the progress as JSON types."""
         return {**vars(self), "scores": list(self.scores)}
 
     @classmethod
-    def from_json(cls, written: Mapping[str, Any]) -> TrainingState:
-        """Read what `to_json` returned, also where an earlier version wrote 0 for no best step."""
-        scores = tuple(written["scores"])
-        return cls(
-            **{**written, "scores": scores, "best_step": written["best_step"] if scores else None}
-        )
+    def from_json(cls, fields: Mapping[str, Any]) -> TrainingState:
+        """Read the result of `to_json`; earlier versions wrote 0 when there was no best step."""
+        scores = tuple(fields["scores"])
+        best_step = fields["best_step"] if scores else None
+        return cls(**{**fields, "scores": scores, "best_step": best_step})
 
 
 @dataclass(frozen=True)
 class StepReport:
-    """One update, as callbacks see it.
+    """Report of one update, passed to callbacks.
 
     Attributes:
-        step: updates made, this one included.
+        step: number of updates made, this one included.
         epoch: the epoch it belongs to, from 0.
         is_epoch_end: whether it is the last of its epoch.
         loss: the mean loss of its batches, without penalties; on the device.
-        gradient_norm: of all gradients together, before they were clipped; on the device.
-        learning_rate: that it was made with.
+        gradient_norm: of all gradients together, before clipping; on the device.
+        learning_rate: the learning rate of this update.
         num_tokens: in its batches, over all processes: those of this process times their number.
-            That is exact where all read windows of one size, and nearly so elsewhere.
-        seconds: time spent so far.
-        update_seconds: time since the update before, without evaluations and checkpoints.
-        title: what a message calls its last batch.
+            That is exact where all read windows of one size, and approximate elsewhere.
+        seconds: training time so far.
+        update_seconds: time since the previous update, without evaluations and checkpoints.
+        title: description of its last batch, for messages.
         penalty: what regularization added to the loss; on the device. None without any.
     """
 
@@ -124,50 +122,48 @@ class StepReport:
 
 
 class Throughput:
-    """Tokens a second, over the updates that are counted.
+    """Tokens per second over the counted updates.
 
     Attributes:
-        seconds: the time of the updates.
+        seconds: total time of these updates.
     """
 
     def __init__(self) -> None:
         self.seconds, self._num_tokens = 0.0, 0
 
     def count(self, report: StepReport) -> None:
-        """Count an update."""
         self.seconds += report.update_seconds
         self._num_tokens += report.num_tokens
 
     @property
     def tokens_per_second(self) -> float:
-        """The tokens that were read in it, a second."""
         return self._num_tokens / max(self.seconds, 1e-9)
 
 
 class StepMetrics:
-    """Gives figures every few updates; those between are not asked for, as a GPU would wait.
+    """Metrics of every `interval`-th update; reading them at each would synchronize with the GPU.
 
     Args:
-        interval: updates from one entry to the next.
+        interval: number of updates from one entry to the next.
     """
 
     def __init__(self, interval: int) -> None:
         self._interval, self._rate = interval, Throughput()
 
     def of(self, report: StepReport) -> dict[str, float] | None:
-        """Return loss, gradient norm, learning rate and tokens a second where they are due.
+        """Return loss, gradient norm, learning rate and tokens per second, or None if not due.
 
-        With a regularizer there is a `penalty` too, which `loss` does not hold.
+        With a regularizer there is a `penalty` too, which is not part of `loss`.
         """
         self._rate.count(report)
         if report.step % self._interval:
             return None
-        figures = {} if report.penalty is None else {"penalty": float(report.penalty)}
-        figures |= {
+        metrics = {} if report.penalty is None else {"penalty": float(report.penalty)}
+        metrics |= {
             "loss": float(report.loss),
             "gradient_norm": float(report.gradient_norm),
             "learning_rate": report.learning_rate,
             "tokens_per_second": self._rate.tokens_per_second,
         }
         self._rate = Throughput()
-        return figures
+        return metrics

@@ -1,4 +1,4 @@
-"""The one trainer, for the biLM and for heads."""
+"""The trainer of biLMs and task models."""
 
 from __future__ import annotations
 
@@ -36,12 +36,7 @@ from elmo_framework.training.state import StepReport, TrainingState
 
 @dataclass(frozen=True)
 class TrainingResult:
-    """How a training ended.
-
-    Attributes:
-        progress: how far it came.
-        reason: what ended it.
-    """
+    """Result of a training: its final state and the reason why it ended."""
 
     progress: TrainingState
     reason: str
@@ -50,18 +45,18 @@ class TrainingResult:
 class Trainer:
     """Trains a model.
 
-    To make one is the beginning of training: the model is told whether its gradients may be sparse,
-    and several processes compare their parameters, so that all of them must come here.
+    Constructing a Trainer is a collective operation: every rank must do it. It also enables sparse
+    gradients in the model where they are faster.
 
     Args:
-        options: what the config says.
+        options: the `trainer` block of the config.
         model: on its device already.
-        optimizer: over the parameters that are trained.
-        source: the batches.
-        evaluator: scores on the validation data; None without any.
+        optimizer: over the trained parameters.
+        source: the training batches.
+        evaluator: evaluates on the validation data; None without any.
         average: the moving average of the weights.
         group: the processes that train together.
-        device: where the model is.
+        device: the device of the model.
     """
 
     def __init__(
@@ -82,22 +77,22 @@ class Trainer:
         self.progress = TrainingState()
         allow_sparse_gradients(model, optimizer, device, is_alone=group.is_alone)
         self._trainable: nn.Module = group.trainable(model)
-        self._parameters = [held for held in model.parameters() if held.requires_grad]
-        self._rates = [float(held["lr"]) for held in optimizer.param_groups]
+        self._parameters = [weights for weights in model.parameters() if weights.requires_grad]
+        self._rates = [float(group["lr"]) for group in optimizer.param_groups]
         self._started, self._seconds_before = time.monotonic(), 0.0
         self._evaluated_at = self._saved_at = self._update_began = 0.0
         self._is_finished = False
 
     @property
     def num_steps(self) -> int | None:
-        """How many updates there will be at most; None when only the clock limits them.
+        """Maximum number of updates; None when only `max_minutes` limits them.
 
-        Where epochs differ in their number of batches, it is counted by the current one.
+        Where epochs differ in their number of batches, the current epoch counts.
         """
         epochs, limits = self.options.num_epochs, [self.options.num_steps]
         if epochs is not None:
-            of_epochs = epochs * self._num_updates(self.source.num_batches)
-            limits.append(of_epochs - self.progress.step_offset)
+            num_updates = epochs * self._num_updates(self.source.num_batches)
+            limits.append(num_updates - self.progress.step_offset)
         return min((limit for limit in limits if limit is not None), default=None)
 
     def _num_updates(self, num_batches: int) -> int:
@@ -109,14 +104,14 @@ class Trainer:
         """Train to the end, from the last checkpoint if there is one.
 
         Args:
-            checkpointer: where training goes on from, and writes to.
-            callbacks: are told what happens.
-            interrupt: tells when the user wants to stop.
+            checkpointer: reads the checkpoint to resume from and writes new ones.
+            callbacks: called at the start, after each update and after each evaluation.
+            interrupt: requests of the user to stop.
 
         Raises:
-            RunError: the loss is not a number, the validation metric has another name, or the last
-                checkpoint cannot be read or is that of another model.
-            StoppedError: the user asked for a stop; a checkpoint has been written.
+            RunError: the loss is not finite, the validation metric is unknown, or the last
+                checkpoint cannot be read or belongs to another model.
+            StoppedError: the user requested a stop; a checkpoint has been written.
         """
         self._restore(checkpointer)
         callbacks.start(self.progress)
@@ -135,12 +130,10 @@ class Trainer:
                 self._save(checkpointer)
                 self._update_began += self._seconds() - began
             self._check_interrupt(interrupt, checkpointer, is_saved=is_saved)
-        is_out = self._is_out_of_patience()
-        reason = "no better score for some time" if is_out else "the limit of training is reached"
-        return TrainingResult(self.progress, reason)
+        return TrainingResult(self.progress, self._end_reason())
 
     def steps(self) -> Iterator[StepReport]:
-        """Make updates until a limit is reached; yield a report after each."""
+        """Yield a report after each update, until a limit is reached."""
         self.model.train()
         self._is_finished = self._is_done()
         self._update_began = self._seconds()
@@ -162,13 +155,12 @@ class Trainer:
                     return
 
     def _accumulate_gradients(self, batches: Sequence[Any]) -> tuple[Tensor, Tensor | None]:
-        """Differentiate the mean loss of some batches; return it and the penalty added to it."""
+        """Backpropagate the mean loss of some batches; return it and the penalty added to it."""
         losses, penalty = [], None
-        for index, held in enumerate(batches):
-            batch = to_device(held, self.device)
+        for index, batch in enumerate(batches):
             is_last = index == len(batches) - 1
             with nullcontext() if is_last else local_gradients(self._trainable):
-                loss = self._loss(batch)
+                loss = self._loss(to_device(batch, self.device))
                 penalty = self.model.penalty()
                 total = loss if penalty is None else loss + penalty
                 torch.autograd.backward(total / len(batches))
@@ -179,11 +171,11 @@ class Trainer:
         with autocast(self.device, self.options.precision):
             loss: Tensor | None = self._trainable(batch).loss
         if loss is None:
-            raise RunError("the training data has no labels, so there is no loss")
+            raise RunError("the training data has no labels, so the loss cannot be computed")
         return loss
 
     def _update(self) -> Tensor:
-        """Change the parameters; return the norm that their gradients had."""
+        """Update the parameters; return the norm of the gradients before clipping."""
         largest = self.options.grad_norm or math.inf
         gradient_norm = clip_norm(self._parameters, largest)
         if self.options.grad_clipping is not None:
@@ -194,19 +186,19 @@ class Trainer:
         return gradient_norm
 
     def _set_rate(self) -> float:
-        """Set the learning rates of the update that comes next; return the first."""
+        """Set the learning rates of the next update; return the first."""
         progress, num_steps = self.progress, self.num_steps
-        # A limit in updates is the same for any number of processes.
+        # A limit in updates does not depend on the number of processes.
         offset = 0 if num_steps == self.options.num_steps else progress.step_offset
-        moment = ScheduleState(
+        state = ScheduleState(
             step=progress.step + offset,
             num_steps=None if num_steps is None else num_steps + offset,
             epoch=progress.epochs,
             scores=progress.scores,
         )
-        multiplier = self.options.learning_rate_scheduler.multiplier(moment)
-        for held, rate in zip(self.optimizer.param_groups, self._rates, strict=True):
-            held["lr"] = rate * multiplier
+        multiplier = self.options.learning_rate_scheduler.multiplier(state)
+        for group, rate in zip(self.optimizer.param_groups, self._rates, strict=True):
+            group["lr"] = rate * multiplier
         return self._rates[0] * multiplier
 
     def _report(
@@ -237,11 +229,11 @@ class Trainer:
 
     @property
     def _should_sync(self) -> bool:
-        """Whether to ask now for what a GPU would have to be waited for."""
+        """Whether to synchronize with the GPU and the other processes after this update."""
         return self.device.type == "cpu" or self.progress.step % SYNC_INTERVAL == 0
 
     def _check_finite(self, report: StepReport) -> None:
-        """Stop at a loss or a gradient that is no number, before anything of it is saved."""
+        """Stop at a loss or a gradient that is not finite, before anything of it is saved."""
         for name, value in (("loss", report.loss), ("gradient norm", report.gradient_norm)):
             if not math.isfinite(value):
                 raise RunError(
@@ -252,10 +244,10 @@ class Trainer:
     def _evaluate(
         self, checkpointer: Checkpointer, callbacks: Callbacks, interrupt: Interrupt
     ) -> None:
-        """Score the model on the validation data and tell the callbacks.
+        """Score the model on the validation data and call the callbacks.
 
         Raises:
-            StoppedError: the user asked for a stop; the checkpoint records that this is due.
+            StoppedError: the user requested a stop; the checkpoint records the due evaluation.
         """
         self._evaluated_at = self._seconds()
         if self.evaluator is None:
@@ -282,14 +274,14 @@ class Trainer:
         )
         callbacks.scores(self.progress, {**scores, **self.model.monitored_values()})
 
-    def _is_due(self, every: Interval, report: StepReport, last: float) -> bool:
-        """Tell whether something is due after this update, that was last done at a time."""
-        if every.steps is not None and report.step % every.steps == 0:
+    def _is_due(self, interval: Interval, report: StepReport, since: float) -> bool:
+        """Return whether an interval, begun at the time `since`, ends with this update."""
+        if interval.steps is not None and report.step % interval.steps == 0:
             return True
-        epochs_done = report.epoch + 1
-        if every.epochs is not None and report.is_epoch_end and epochs_done % every.epochs == 0:
+        num_epochs = report.epoch + 1
+        if interval.epochs and report.is_epoch_end and num_epochs % interval.epochs == 0:
             return True
-        return every.minutes is not None and self._has_passed(every.minutes, since=last)
+        return interval.minutes is not None and self._has_passed(interval.minutes, since=since)
 
     @property
     def _is_evaluation_due_at_start(self) -> bool:
@@ -304,7 +296,7 @@ class Trainer:
         return self._is_due(self.options.checkpointer.save_every, report, self._saved_at)
 
     def _is_done(self) -> bool:
-        """Tell whether training ends here; the clock is looked at once a step."""
+        """Return whether training ends here; called once per step, as it reads the clock."""
         options, progress = self.options, self.progress
         if options.num_steps is not None and progress.step >= options.num_steps:
             return True
@@ -315,8 +307,18 @@ class Trainer:
         minutes = options.max_minutes
         return minutes is not None and progress.step > 0 and self._has_passed(minutes, since=0.0)
 
+    def _end_reason(self) -> str:
+        options, progress = self.options, self.progress
+        if self._is_out_of_patience():
+            return "early stopping: patience exhausted"
+        if options.num_steps is not None and progress.step >= options.num_steps:
+            return "reached num_steps"
+        if options.num_epochs is not None and progress.epochs >= options.num_epochs:
+            return "reached num_epochs"
+        return "reached max_minutes"
+
     def _has_passed(self, minutes: float, *, since: float) -> bool:
-        """Tell whether time has passed, by the clock of the first process."""
+        """Return whether time has passed, by the clock of the first process."""
         if not (self.group.is_alone or self._should_sync):
             return False
         return bool(self.group.first(self._seconds() - since >= 60 * minutes))
@@ -330,26 +332,24 @@ class Trainer:
     def _check_interrupt(
         self, interrupt: Interrupt, checkpointer: Checkpointer, *, is_saved: bool
     ) -> None:
-        """Stop if the user asks for it; processes ask each other where a look is due."""
         if not (self.group.is_alone or self._should_sync):
             return
-        asked = next(filter(None, self.group.gather(interrupt.signal_name)), None)
-        if asked is not None:
+        signal_name = next(filter(None, self.group.gather(interrupt.signal_name)), None)
+        if signal_name is not None:
             if not is_saved:
                 self._save(checkpointer)
-            raise self._stopped(asked)
+            raise self._stopped(signal_name)
 
     def _stopped(self, signal_name: str) -> StoppedError:
-        """Return the error of a training that the user has stopped and that has been saved."""
-        step = self.progress.step
-        how = "repeats the evaluation" if self.progress.is_evaluation_due else "continues from it"
+        """Return the error of a training that was stopped and saved."""
+        repeated = "; the evaluation is repeated then" if self.progress.is_evaluation_due else ""
         return StoppedError(
-            f"stopped by {signal_name} after step {step}; a checkpoint is written, and --recover "
-            f"{how}"
+            f"Stopped by {signal_name} after step {self.progress.step}; checkpoint saved. "
+            f"Resume with --recover{repeated}."
         )
 
     def _seconds(self) -> float:
-        """Return the time spent, that of earlier processes included."""
+        """Return the training time, including that before each resumption."""
         return self._seconds_before + time.monotonic() - self._started
 
     def _save(self, checkpointer: Checkpointer) -> None:
@@ -382,18 +382,18 @@ class Trainer:
         self.optimizer.load_state_dict(dict(snapshot.training))
         local = snapshot.local
         if snapshot.num_processes != self.group.rank.world_size:
-            # The rows of other processes are not those of these: states and chances start anew.
+            # The other processes had other rows: carried states and generators start over.
             self.source.load_state_of_others(local["source"], snapshot.num_processes)
             self.progress = replace(self.progress, step_offset=self._step_offset())
             return
         self.source.load_state_dict(local["source"])
         self.model.load_carried_state(
-            {name: held.to(self.device) for name, held in local["carried"].items()}
+            {name: state.to(self.device) for name, state in local["carried"].items()}
         )
         load_generator_states(local["generators"])
 
     def _step_offset(self) -> int:
-        """Return how many more updates these processes would have made to come to this place."""
-        of_epoch = self._num_updates(self.source.num_batches)
-        left_of_epoch = self._num_updates(self.source.num_left) or of_epoch
-        return (self.progress.epochs + 1) * of_epoch - left_of_epoch - self.progress.step
+        """Return how many more updates this number of processes needs to reach this position."""
+        per_epoch = self._num_updates(self.source.num_batches)
+        left_in_epoch = self._num_updates(self.source.num_left) or per_epoch
+        return (self.progress.epochs + 1) * per_epoch - left_in_epoch - self.progress.step

@@ -156,7 +156,7 @@ def deadly() -> dict[str, Any]:
 
 def test_the_death_of_one_process_ends_the_job_with_its_name(killed: tuple[Path, str]) -> None:
     assert re.search(
-        r"error: process 1 of 2 cannot go on without process 0 \(pid \d+ on \S+\), which has "
+        r"error: process 1 of 2 cannot continue without process 0 \(pid \d+ on \S+\), which has "
         r"ended; resume with --recover\n",
         killed[1],
     )
@@ -172,9 +172,9 @@ def test_a_scheduler_stops_all_processes_with_a_checkpoint(tmp_path: Path) -> No
     }
     done = train_in_two(PRETRAIN, directory, changes)
     assert done.returncode != 0
-    stops = set(re.findall(r"stopped by SIGTERM after step (\d+); a checkpoint is", done.stderr))
-    assert done.stderr.count("stopped by SIGTERM") == 2
-    assert done.stderr.count("--recover repeats the evaluation\n") == 2
+    stops = set(re.findall(r"Stopped by SIGTERM after step (\d+); checkpoint saved", done.stderr))
+    assert done.stderr.count("Stopped by SIGTERM") == 2
+    assert done.stderr.count("the evaluation is repeated then.\n") == 2
     assert not (directory / "metrics.jsonl").read_text(), "an evaluation was waited for"
     assert {f"step-{int(step):09d}" for step in stops} == {
         path.name for path in (directory / "checkpoints").iterdir()

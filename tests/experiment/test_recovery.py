@@ -84,7 +84,7 @@ def test_a_stopped_run_ends_as_an_uninterrupted_one(
     run = tmp_path / "run"
     stopped = interrupted_by(job.signal, 5, {**job.changes, **OFTEN})
     assert train(job.config, run, stopped) == 130
-    said = f"stopped by {job.signal} after step 5; a checkpoint is written"
+    said = f"Stopped by {job.signal} after step 5; checkpoint saved"
     assert said in capsys.readouterr().err
     assert train(job.config, run, stopped, "--recover") == 0
     assert same_weights(run, job.whole)

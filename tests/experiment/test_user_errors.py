@@ -327,7 +327,7 @@ def test_a_metric_that_the_tags_leave_out_is_named_before_layers_are_computed(
     reader = {"dataset_reader.tag_label": "pos", "dataset_reader.coding_scheme": None}
     metric = {"trainer.validation_metric": "+f1-measure-overall"}
     assert train(NER, tmp_path / "run", tagging_with(bilm, **data, **reader, **metric)) == 2
-    expected = "trainer.validation_metric: '+f1-measure-overall' is no score of this model"
+    expected = "trainer.validation_metric: '+f1-measure-overall' is not a score of this model"
     assert expected in message_of(capsys)
 
 

@@ -118,7 +118,7 @@ def test_a_pattern_that_freezes_nothing_is_a_problem(data: Path) -> None:
     [
         (
             "+f1",
-            "'+f1' is no score of this model; choose from accuracy, accuracy3, f1-measure-overall",
+            "'+f1' is not a score of this model; choose from accuracy, accuracy3, f1-measure-overall",
         ),
         ("+loss", "'+loss' would keep the worst weights: smaller is better; write '-loss'"),
         ("-accuracy3", "'-accuracy3' would keep the worst weights: larger is better; write '+acc"),
@@ -140,7 +140,7 @@ def test_a_metric_that_the_labels_leave_out_is_a_problem_of_the_data(data: Path)
     reader = {"type": "conll2003", "tag_label": "pos", "coding_scheme": None}
     of_spans = experiment(data, reader=reader, validation_metric="+f1-measure-overall")
     inspect_model(of_spans, reads_data=False)
-    with pytest.raises(ConfigError, match=r"'\+f1-measure-overall' is no score of this model"):
+    with pytest.raises(ConfigError, match=r"'\+f1-measure-overall' is not a score of this model"):
         inspect_model(of_spans, reads_data=True)
 
 

@@ -1,4 +1,4 @@
-"""What is written while a model trains."""
+"""Logs written during training."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def scalars(directory: Path) -> dict[str, list[tuple[int, float]]]:
     events = EventAccumulator(str(directory / "log"))
     events.Reload()
     return {
-        name: [(held.step, round(held.value, 4)) for held in events.Scalars(name)]
+        name: [(event.step, round(event.value, 4)) for event in events.Scalars(name)]
         for name in events.Tags()["scalars"]
     }
 
@@ -51,7 +51,7 @@ def test_the_log_has_a_line_for_each_evaluation(tmp_path: Path) -> None:
     ]
 
 
-def test_the_log_is_cut_back_to_where_training_goes_on(tmp_path: Path) -> None:
+def test_log_drops_lines_after_the_checkpoint(tmp_path: Path) -> None:
     for name in ("metrics.jsonl", "steps.jsonl"):
         (tmp_path / name).write_text('{"step": 3}\n{"step": 6}\n{"step": 9}\n{"ste')
     RunLog(tmp_path).start(TrainingState(step=6, scores=(0.1, 0.2)))
@@ -59,7 +59,7 @@ def test_the_log_is_cut_back_to_where_training_goes_on(tmp_path: Path) -> None:
         assert (tmp_path / name).read_text() == '{"step": 3}\n{"step": 6}\n'
 
 
-def test_an_evaluation_before_the_first_update_that_comes_again_has_one_line(
+def test_repeated_first_evaluation_is_logged_once(
     tmp_path: Path,
 ) -> None:
     for _ in ("killed before its checkpoint", "again"):
@@ -75,14 +75,14 @@ def test_the_log_has_a_line_for_every_twentieth_update(tmp_path: Path) -> None:
     for step in range(1, 50):
         log.step(report(step))
     lines = [json.loads(line) for line in (tmp_path / "steps.jsonl").read_text().splitlines()]
-    figures = {"loss": 2.0, "gradient_norm": 3.0, "learning_rate": 0.1, "tokens_per_second": 100.0}
+    metrics = {"loss": 2.0, "gradient_norm": 3.0, "learning_rate": 0.1, "tokens_per_second": 100.0}
     assert lines == [
-        {"step": 20, "seconds": 10.0, **figures},
-        {"step": 40, "seconds": 20.0, **figures},
+        {"step": 20, "seconds": 10.0, **metrics},
+        {"step": 40, "seconds": 20.0, **metrics},
     ]
 
 
-def test_the_rate_is_that_of_updates_alone(tmp_path: Path) -> None:
+def test_logged_rate_excludes_evaluations(tmp_path: Path) -> None:
     log, board = RunLog(tmp_path), TensorBoard(tmp_path, summary_interval=20)
     for callback in (log, board):
         callback.start(TrainingState())
@@ -94,7 +94,7 @@ def test_the_rate_is_that_of_updates_alone(tmp_path: Path) -> None:
     assert scalars(tmp_path)["training/tokens_per_second"] == [(20, 100.0)]
 
 
-def test_a_disk_that_is_full_names_the_log(tmp_path: Path) -> None:
+def test_full_disk_error_names_the_log(tmp_path: Path) -> None:
     path = tmp_path / "metrics.jsonl"
     path.symlink_to("/dev/full")
     with pytest.raises(OSError, match="No space left on device") as caught:
@@ -119,7 +119,7 @@ def test_tensorboard_gets_steps_and_evaluations(tmp_path: Path) -> None:
     }
 
 
-def test_tensorboard_drops_what_came_after_the_checkpoint(tmp_path: Path) -> None:
+def test_tensorboard_drops_steps_after_the_checkpoint(tmp_path: Path) -> None:
     first = TensorBoard(tmp_path, summary_interval=1)
     first.start(TrainingState())
     for step in (1, 2, 3):
@@ -132,7 +132,7 @@ def test_tensorboard_drops_what_came_after_the_checkpoint(tmp_path: Path) -> Non
     assert scalars(tmp_path)["training/loss"] == [(1, 1.0), (2, 1.0), (3, 5.0)]
 
 
-def test_a_log_that_was_damaged_is_not_written_again(tmp_path: Path) -> None:
+def test_damaged_log_is_not_overwritten(tmp_path: Path) -> None:
     for name in ("metrics.jsonl", "steps.jsonl"):
         content = b'{"step": 1}\n\xff\xfe\n{"step": 2}\n'
         (tmp_path / name).write_bytes(content)

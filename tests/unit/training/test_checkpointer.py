@@ -19,7 +19,7 @@ from elmo_framework.io import files
 from elmo_framework.training import checkpointer as checkpointing
 from elmo_framework.training.checkpointer import Checkpointer
 from elmo_framework.training.process_group import ProcessGroup
-from tests.unit.training.test_trainer import figures, final_weights
+from tests.unit.training.test_trainer import final_weights, read_metrics
 from tests.unit.training.toy import Toy
 
 TRACED = {checkpointing.__file__, files.__file__, shutil.__file__}
@@ -35,8 +35,8 @@ def content(directory: Path) -> Content:
     }
 
 
-def lay_out(held: Content, directory: Path) -> None:
-    for path, written in held.items():
+def lay_out(files: Content, directory: Path) -> None:
+    for path, written in files.items():
         if written is None:
             (directory / path).mkdir(parents=True)
         else:
@@ -58,9 +58,9 @@ class Deaths:
             return None
         if event == "line":
             self.num_lines += 1
-            held = content(self.directory)
-            if not self.left or held != self.left[-1]:
-                self.left.append(held)
+            files = content(self.directory)
+            if not self.left or files != self.left[-1]:
+                self.left.append(files)
         return self.trace
 
     def __enter__(self) -> Deaths:
@@ -73,7 +73,7 @@ class Deaths:
 
 
 def begun(directory: Path) -> Toy:
-    """A training that has one checkpoint behind it and stands before the next."""
+    """A training with one checkpoint, about to write the next."""
     toy = Toy(directory, num_steps=6)
     toy.run()
     return Toy(directory, checkpointer={"keep_most_recent_by_count": 1})
@@ -89,7 +89,7 @@ def begun_again(directory: Path) -> Toy:
     return toy
 
 
-def test_a_death_at_any_line_of_the_writing_loses_at_most_the_new_checkpoint(
+def test_kill_while_saving_loses_at_most_the_new_checkpoint(
     tmp_path: Path,
 ) -> None:
     Toy(tmp_path / "dying", num_steps=6, checkpointer={"save_every": {"steps": 3}}).run()
@@ -103,22 +103,22 @@ def test_a_death_at_any_line_of_the_writing_loses_at_most_the_new_checkpoint(
 
     whole = Toy(tmp_path / "whole")
     whole.run()
-    found = set()
+    restored_steps = set()
     for number, left in enumerate(deaths.left):
         directory = tmp_path / f"death-{number}"
         lay_out(left, directory)
         resumed = Toy(directory)
         restored = resumed.checkpointer.restore()
         assert restored is not None
-        found.add(restored.progress.step)
+        restored_steps.add(restored.progress.step)
         assert list((directory / "checkpoints").glob(".*")) == []
         resumed.run()
         assert final_weights(resumed) == final_weights(whole)
-        assert figures(directory) == figures(tmp_path / "whole")
-    assert found == {6, 9}
+        assert read_metrics(directory) == read_metrics(tmp_path / "whole")
+    assert restored_steps == {6, 9}
 
 
-def test_a_full_disk_leaves_the_last_checkpoint_alone(
+def test_full_disk_preserves_the_last_checkpoint(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     begun(tmp_path)
@@ -145,7 +145,7 @@ def test_a_full_disk_leaves_the_last_checkpoint_alone(
         ("progress.json", b'{"num_processes": 1, "scores": [], "later": 3}'),
     ],
 )
-def test_a_damaged_checkpoint_says_what_to_remove(
+def test_damaged_checkpoint_error_names_the_folder_to_remove(
     tmp_path: Path, file: str, content: bytes
 ) -> None:
     toy = begun(tmp_path)
@@ -155,32 +155,32 @@ def test_a_damaged_checkpoint_says_what_to_remove(
         toy.run()
 
 
-def test_another_number_of_processes_is_told_that_it_goes_on_inexactly(
+def test_other_number_of_processes_warns_of_inexact_resume(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     begun(tmp_path)
     group = ProcessGroup(Rank(index=0, world_size=2))
-    found = Checkpointer(tmp_path / "checkpoints", keep=1, group=group).restore()
-    assert found is not None
-    assert found.num_processes == 1
-    assert "written by 1 processes, and now there are 2" in caplog.text
+    snapshot = Checkpointer(tmp_path / "checkpoints", keep=1, group=group).restore()
+    assert snapshot is not None
+    assert snapshot.num_processes == 1
+    assert "written by 1 processes, but 2 are running" in caplog.text
 
 
-def test_the_best_checkpoint_is_what_another_training_starts_from(tmp_path: Path) -> None:
+def test_best_checkpoint_initializes_another_training(tmp_path: Path) -> None:
     toy = Toy(tmp_path, num_epochs=6, validation_metric="+loss")
     progress = toy.run().progress
     best = toy.checkpointer.best()
     assert best is not None
     expected = toy.checkpointer.best_weights(progress)
-    assert all(held.equal(expected[name]) for name, held in best.weights.items())
-    assert {float(held["step"]) for held in best.training["state"].values()} == {6.0}
+    assert all(weights.equal(expected[name]) for name, weights in best.weights.items())
+    assert {float(state["step"]) for state in best.training["state"].values()} == {6.0}
 
 
 def test_without_a_checkpoint_there_is_no_best(tmp_path: Path) -> None:
     assert Toy(tmp_path).checkpointer.best() is None
 
 
-def test_no_pickle_is_read(tmp_path: Path) -> None:
+def test_checkpoint_with_pickle_is_rejected(tmp_path: Path) -> None:
     toy = begun(tmp_path)
     folder = toy.checkpointer.folders()[6]
 
@@ -205,7 +205,7 @@ class Payload:
 
 
 @pytest.mark.parametrize("name", ["training.pt", "process-0.pt"])
-def test_a_checkpoint_of_someone_else_runs_no_code(tmp_path: Path, name: str) -> None:
+def test_malicious_checkpoint_runs_no_code(tmp_path: Path, name: str) -> None:
     toy = Toy(tmp_path / "run", num_steps=2)
     toy.run()
     for folder in toy.checkpointer.folders().values():

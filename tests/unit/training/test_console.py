@@ -1,4 +1,4 @@
-"""What is shown while a model trains."""
+"""Progress bar and evaluation lines."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from tests.unit.training.test_estimate import report
 from tests.unit.training.toy import Toy
 
 
-def test_updates_are_shown_with_their_rate_and_evaluations_with_their_scores(
+def test_console_shows_the_rate_and_the_scores(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     console = Console(Toy(tmp_path, num_steps=20).trainer)
@@ -31,17 +31,17 @@ def test_updates_are_shown_with_their_rate_and_evaluations_with_their_scores(
     assert last.endswith("; epoch 1, loss 0, 4 tokens/s")
 
 
-def test_a_training_that_goes_on_counts_what_is_left(
+def test_resumed_training_shows_the_remaining_steps(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     console = Console(Toy(tmp_path, num_steps=20).trainer)
     console.start(TrainingState(step=15, seconds=15.0))
     console.close()
-    assert capsys.readouterr().err.startswith("training on from step 15: 5 steps ...")
+    assert capsys.readouterr().err.startswith("training (resumed at step 15): 5 steps ...")
 
 
 @pytest.mark.parametrize("first", [0, 4])
-def test_the_evaluation_at_the_start_is_left_out_of_the_remaining_time(
+def test_remaining_time_excludes_the_first_evaluation(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, first: int
 ) -> None:
     now = 0.0

@@ -1,4 +1,4 @@
-"""What is said of a training before it starts and after its first updates."""
+"""Estimates before training and after its first updates."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ from tests.unit.training.toy import Toy
 BYTES_OF_WEIGHTS = 4 * (2 * 4 + 4 + 1)
 
 
-def said(directory: Path, capsys: pytest.CaptureFixture[str], **options: Any) -> list[str]:
-    """What is said of updates that take a second each and read four tokens."""
+def estimated(directory: Path, capsys: pytest.CaptureFixture[str], **options: Any) -> list[str]:
+    """Messages about updates that take a second each and read four tokens."""
     trainer = Toy(directory, **{"num_epochs": None, **options}).trainer
     estimate = Estimate(trainer)
     estimate.start(TrainingState())
@@ -31,14 +31,14 @@ def report(step: int) -> StepReport:
     return StepReport(step, 0, False, nothing, nothing, 0.1, 4, float(step), 1.0, "")
 
 
-@pytest.mark.parametrize(("optimizer", "kept"), [("adam", 2), ("adagrad", 1)])
-def test_memory_counts_weights_gradients_and_what_the_optimizer_keeps(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], optimizer: str, kept: int
+@pytest.mark.parametrize(("optimizer", "num_moments"), [("adam", 2), ("adagrad", 1)])
+def test_memory_counts_weights_gradients_and_optimizer_state(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], optimizer: str, num_moments: int
 ) -> None:
-    (line,) = said(tmp_path, capsys, num_steps=30, optimizer={"type": optimizer, "lr": 0.01})
+    (line,) = estimated(tmp_path, capsys, num_steps=30, optimizer={"type": optimizer, "lr": 0.01})
     assert line == (
-        f"to train: 13 parameters; {BYTES_OF_WEIGHTS * (2 + kept)} bytes for weights, gradients "
-        "and optimizer, beside the activations"
+        f"training 13 parameters; {BYTES_OF_WEIGHTS * (2 + num_moments)} bytes for weights, "
+        "gradients and optimizer, plus the activations"
     )
 
 
@@ -50,15 +50,15 @@ def test_memory_counts_weights_gradients_and_what_the_optimizer_keeps(
         ({"max_minutes": 10}, "0:09:35"),
     ],
 )
-def test_the_end_is_foretold_by_the_limit_that_comes_first(
+def test_estimate_uses_the_first_limit(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], options: dict[str, Any], left: str
 ) -> None:
-    _, line = said(tmp_path, capsys, **options)
+    _, line = estimated(tmp_path, capsys, **options)
     assert line.startswith(f"at 4 tokens/s: {left} left, until ")
-    assert line.endswith(", evaluations and checkpoints not counted")
+    assert line.endswith(", excluding evaluations and checkpoints")
 
 
-def test_the_rate_is_that_of_updates_alone_after_the_first(
+def test_rate_excludes_warm_up_and_evaluations(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     estimate = Estimate(Toy(tmp_path, num_epochs=None, num_steps=200).trainer)
@@ -69,7 +69,5 @@ def test_the_rate_is_that_of_updates_alone_after_the_first(
     assert "at 4 tokens/s: 0:02:55 left" in capsys.readouterr().err
 
 
-def test_nothing_is_said_of_a_training_of_a_few_updates(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert said(tmp_path, capsys, num_steps=25) == []
+def test_short_training_has_no_estimate(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert estimated(tmp_path, capsys, num_steps=25) == []

@@ -19,7 +19,7 @@ from tests.unit.training.toy import ToyBatch, ToyModel, collate
 
 
 class Watched(ToyBatch):
-    """A batch of which one can see whether it is still held."""
+    """A batch that supports weak references, to count the batches in memory."""
 
 
 @pytest.fixture
@@ -37,8 +37,8 @@ def evaluator_of(batches: BatchSource[Any]) -> Evaluator:
     return Evaluator(batches, group=ProcessGroup(Rank()), device=torch.device("cpu"))
 
 
-def test_scores_are_those_of_the_whole_data(model: ToyModel) -> None:
-    found = evaluator_of(source()).scores(model)
+def test_scores_cover_the_whole_data(model: ToyModel) -> None:
+    scores = evaluator_of(source()).scores(model)
     inputs = torch.arange(20) / 10
     expected, state = [], 0.0
     model.eval()
@@ -47,10 +47,10 @@ def test_scores_are_those_of_the_whole_data(model: ToyModel) -> None:
             outputs = model.network(part[:, None]).squeeze(1)
             state = 0.5 * state + float(outputs.mean())
             expected.append(float(((outputs + 0.01 * state - (3 * part - 1)) ** 2).mean()))
-    assert found["loss"] == pytest.approx(sum(expected) / len(expected), rel=1e-5)
+    assert scores["loss"] == pytest.approx(sum(expected) / len(expected), rel=1e-5)
 
 
-def test_a_rehearsal_makes_every_batch_and_holds_but_two(
+def test_sanity_check_makes_every_batch_but_stores_two(
     model: ToyModel, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     batches = source()
@@ -62,7 +62,7 @@ def test_a_rehearsal_makes_every_batch_and_holds_but_two(
         for _ in range(10):
             batch = Watched(torch.ones(2), torch.ones(2))
             made.append(weakref.ref(batch))
-            most = max(most, sum(held() is not None for held in made))
+            most = max(most, sum(reference() is not None for reference in made))
             yield batch
             del batch
 
@@ -72,12 +72,12 @@ def test_a_rehearsal_makes_every_batch_and_holds_but_two(
     assert most <= 3
 
 
-def test_a_process_without_a_batch_has_nothing_to_rehearse(model: ToyModel) -> None:
+def test_sanity_check_accepts_a_process_without_batches(model: ToyModel) -> None:
     context = SourceContext(collate, lambda number: 1, seed=0, is_training=False, rank=Rank(1, 2))
     evaluator_of(BucketDataLoader(batch_size=9).source([0.5], context)).sanity_check(model)
 
 
-def test_carried_state_is_put_aside_for_the_scores(model: ToyModel) -> None:
+def test_evaluation_restores_carried_state(model: ToyModel) -> None:
     fresh = evaluator_of(source()).scores(model)
     model.load_carried_state({"carried": torch.tensor(50.0)})
     assert evaluator_of(source()).scores(model) == fresh
@@ -91,14 +91,14 @@ class OneOfThree(ProcessGroup):
         return [value, *[dict.fromkeys(value, 1.0)] * 2]
 
 
-def test_sums_are_those_of_all_processes(model: ToyModel) -> None:
+def test_sums_include_all_processes(model: ToyModel) -> None:
     group = OneOfThree(Rank(0, 3))
-    found = Evaluator(source(), group=group, device=torch.device("cpu")).sums(model)
+    sums = Evaluator(source(), group=group, device=torch.device("cpu")).sums(model)
     alone = evaluator_of(source()).sums(model)
-    assert found == {name: value + 2 for name, value in alone.items()}
+    assert sums == {name: value + 2 for name, value in alone.items()}
 
 
-def test_model_is_in_training_again_after_the_scores(model: ToyModel) -> None:
+def test_evaluation_restores_training_mode(model: ToyModel) -> None:
     for is_training in (True, False):
         model.train(is_training)
         evaluator_of(source()).scores(model)
@@ -115,7 +115,7 @@ class Scored(ToyModel):
 @pytest.mark.parametrize(
     "metric", ["-loss", "+accuracy", "+f1-measure-overall", "+f1-measure-PER", "+own", "-own"]
 )
-def test_metric_with_its_own_sign_is_no_problem(metric: str) -> None:
+def test_metric_with_the_right_sign_is_accepted(metric: str) -> None:
     assert metric_problem(metric, Scored()) is None
 
 
@@ -124,10 +124,10 @@ def test_metric_with_its_own_sign_is_no_problem(metric: str) -> None:
     [
         ("+loss", "'+loss' would keep the worst weights: smaller is better; write '-loss'"),
         ("-accuracy", "larger is better; write '+accuracy'"),
-        ("+acuracy", "'+acuracy' is no score of this model"),
+        ("+acuracy", "'+acuracy' is not a score of this model"),
     ],
 )
-def test_metric_with_the_other_sign_is_a_problem(metric: str, message: str) -> None:
+def test_metric_with_the_wrong_sign_is_reported(metric: str, message: str) -> None:
     assert message in (metric_problem(metric, Scored()) or "")
 
 
@@ -135,7 +135,7 @@ class Looking(ProcessGroup):
     """One of two processes, the other of which has more batches and may be asked to stop.
 
     Attributes:
-        looks: what this one told the other.
+        looks: what this process told the other.
     """
 
     def __init__(self, *others: tuple[str | None, bool]) -> None:
@@ -156,20 +156,20 @@ def numbers_read(device: str, group: ProcessGroup, num_batches: int) -> Iterator
 
 
 @pytest.mark.parametrize(("device", "size"), [("cpu", 1), ("cuda", 20)])
-def test_processes_look_at_each_other_between_batches(device: str, size: int) -> None:
+def test_processes_synchronize_between_batches(device: str, size: int) -> None:
     group = Looking(*[(None, False)] * 5, (None, True))
     assert list(numbers_read(device, group, 2 * size)) == list(range(2 * size))
     assert group.looks == [(None, False)] * 3 + [(None, True)] * 3
 
 
-def test_another_process_that_is_asked_to_stop_stops_this_one() -> None:
+def test_stop_request_of_another_process_stops_this_one() -> None:
     read = numbers_read("cpu", Looking((None, False), ("SIGTERM", False)), 5)
     assert next(read) == 0
     with pytest.raises(StopRequestedError, match="SIGTERM"):
         next(read)
 
 
-def test_a_process_alone_can_stop_after_each_batch() -> None:
+def test_single_process_can_stop_after_each_batch() -> None:
     interrupt = Interrupt()
     evaluator = Evaluator(source(), group=ProcessGroup(Rank()), device=torch.device("cuda"))
     batches = evaluator._batches(interrupt)

@@ -21,7 +21,7 @@ def at(monkeypatch: pytest.MonkeyPatch) -> Callable[[float], None]:
     return at
 
 
-def test_each_further_sigterm_changes_nothing() -> None:
+def test_further_sigterms_have_no_effect() -> None:
     with interrupts() as interrupt:
         for _ in range(3):
             os.kill(os.getpid(), signal.SIGTERM)
@@ -37,7 +37,7 @@ def test_a_second_ctrl_c_ends_the_process_at_once(at: Callable[[float], None]) -
         interrupt.request(signal.SIGINT)
 
 
-def test_a_ctrl_c_that_torchrun_sends_on_is_no_second_one(at: Callable[[float], None]) -> None:
+def test_ctrl_c_forwarded_by_torchrun_is_not_a_second_one(at: Callable[[float], None]) -> None:
     interrupt = Interrupt()
     at(100.0)
     interrupt.request(signal.SIGINT)
@@ -46,7 +46,7 @@ def test_a_ctrl_c_that_torchrun_sends_on_is_no_second_one(at: Callable[[float], 
     assert interrupt.signal_name == "SIGINT"
 
 
-def test_a_ctrl_c_after_a_sigterm_is_a_first_one() -> None:
+def test_ctrl_c_after_sigterm_counts_as_the_first() -> None:
     interrupt = Interrupt()
     interrupt.request(signal.SIGTERM)
     interrupt.request(signal.SIGINT)
@@ -60,7 +60,7 @@ def test_handlers_are_restored() -> None:
     assert signal.getsignal(signal.SIGTERM) == before
 
 
-def test_other_threads_note_nothing() -> None:
+def test_other_threads_record_no_signals() -> None:
     names: list[str | None] = []
 
     def train() -> None:

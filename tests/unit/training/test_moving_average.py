@@ -18,7 +18,7 @@ def layer(weight: float) -> nn.Linear:
     return module
 
 
-def test_average_keeps_the_decay_and_adds_the_rest() -> None:
+def test_average_follows_its_equation() -> None:
     module = layer(1.0)
     average = AveragedWeights(module, decay=0.9)
     expected = 1.0
@@ -34,7 +34,7 @@ def test_only_trained_parameters_are_averaged() -> None:
     assert set(AveragedWeights(layer(1.0), decay=0.9).state_dict()) == {"weight"}
 
 
-def test_average_is_in_place_until_the_end_of_the_block() -> None:
+def test_average_replaces_weights_inside_the_block() -> None:
     module = layer(1.0)
     average = AveragedWeights(module, decay=0.5)
     nn.init.constant_(module.weight, 3.0)
@@ -46,7 +46,7 @@ def test_average_is_in_place_until_the_end_of_the_block() -> None:
     assert average.state_dict()["weight"].item() == 2.0
 
 
-def test_loaded_average_continues() -> None:
+def test_loaded_average_is_updated_further() -> None:
     first, second = (AveragedWeights(layer(weight), decay=0.5) for weight in (1.0, 5.0))
     saved = {name: value.clone() for name, value in first.state_dict().items()}
     second.load_state_dict(saved)
@@ -55,7 +55,7 @@ def test_loaded_average_continues() -> None:
     assert torch.equal(first.state_dict()["weight"], saved["weight"])
 
 
-def test_no_decay_keeps_no_average() -> None:
+def test_without_decay_there_is_no_average() -> None:
     module = layer(1.0)
     average = AveragedWeights(module, decay=None)
     average.update()

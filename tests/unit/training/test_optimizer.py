@@ -24,7 +24,7 @@ from elmo_framework.training.optimizer import Optimizer
         ({"type": "rmsprop", "alpha": 0.7}, torch.optim.RMSprop),
     ],
 )
-def test_an_optimizer_is_torchs(config: dict[str, Any], expected: type) -> None:
+def test_optimizers_are_those_of_pytorch(config: dict[str, Any], expected: type) -> None:
     parameter = nn.Parameter(torch.ones(2))
     created = parse(Optimizer, config, source="test").build().create([parameter])
     assert isinstance(created, expected)
@@ -45,7 +45,7 @@ def test_adagrad_follows_its_equation() -> None:
     ("version", "device", "fused"),
     [("2.9.1", "cpu", True), ("2.9.1", "meta", None), ("2.13.0+cu130", "meta", True)],
 )
-def test_adagrad_is_fused_where_torch_can_do_so(
+def test_adagrad_is_fused_where_supported(
     monkeypatch: pytest.MonkeyPatch, version: str, device: str, fused: bool | None
 ) -> None:
     monkeypatch.setattr(torch, "__version__", version)

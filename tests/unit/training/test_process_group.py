@@ -48,7 +48,7 @@ def gradient(model: nn.Linear, *losses: Callable[[], Tensor]) -> Tensor:
 
 def work(rank: int, directory: Path) -> None:
     """What each of two processes does."""
-    with process_group(CPU, to_go_on="") as group:
+    with process_group(CPU, advice="") as group:
         assert group.sum({"both": 1.0, f"only-{rank}": 2.0}) == {
             "both": 2.0,
             "only-0": 2.0,
@@ -79,7 +79,7 @@ def mean_square(model: nn.Linear, *rows: int) -> Callable[[], Tensor]:
 
 @pytest.fixture(scope="module")
 def gradients_of_two(tmp_path_factory: pytest.TempPathFactory) -> list[list[Tensor]]:
-    """What each of two processes found: a joint gradient, one of its own, both, a penalized one."""
+    """Gradients in each of two processes: joint, local, both, penalized."""
     directory = tmp_path_factory.mktemp("two")
     assert in_two_processes(partial(work, directory=directory)) == [0, 0]
     return [torch.load(directory / f"{rank}.pt", weights_only=True) for rank in range(2)]
@@ -94,13 +94,13 @@ def test_two_processes_have_the_gradient_of_the_joint_batch(
         torch.testing.assert_close(joint, expected)
 
 
-def test_a_penalty_counts_once_for_two_processes(gradients_of_two: list[list[Tensor]]) -> None:
+def test_penalty_counts_once_for_two_processes(gradients_of_two: list[list[Tensor]]) -> None:
     weight = new_model().weight.detach()
     for joint, _, _, penalized in gradients_of_two:
         torch.testing.assert_close(penalized, joint + weight)
 
 
-def test_gradients_of_all_but_the_last_batch_wait_for_that_one(
+def test_accumulated_gradients_are_averaged_once(
     gradients_of_two: list[list[Tensor]],
 ) -> None:
     model = new_model()
@@ -111,7 +111,7 @@ def test_gradients_of_all_but_the_last_batch_wait_for_that_one(
         torch.testing.assert_close(both, expected)
 
 
-def test_a_process_alone_sums_nothing_but_its_own() -> None:
+def test_single_process_sums_its_own_values() -> None:
     group = ProcessGroup(Rank())
     assert group.sum({"a": 1.0}) == {"a": 1.0}
     assert group.gather("x") == group.gather_to_first("x") == ["x"]
@@ -127,7 +127,7 @@ def stop_with_model(group: ProcessGroup) -> None:
 
 def stop(rank: int, directory: Path) -> None:
     """What each of two processes does that the user stops; the error's frames hold the model."""
-    with pytest.raises(StoppedError) as stopped, process_group(CPU, to_go_on="") as group:
+    with pytest.raises(StoppedError) as stopped, process_group(CPU, advice="") as group:
         stop_with_model(group)
     assert signal.getsignal(signal.SIGTERM) is signal.SIG_IGN
     assert stopped.tb is not None
@@ -140,7 +140,7 @@ def threads() -> list[str]:
 
 
 @pytest.mark.skipif(not Path("/proc/self/task").is_dir(), reason="threads are listed by Linux")
-def test_nothing_of_gloo_is_left_after_a_stop(tmp_path: Path) -> None:
+def test_stop_closes_all_connections(tmp_path: Path) -> None:
     assert in_two_processes(partial(stop, directory=tmp_path)) == [0, 0]
     left = [(tmp_path / f"{rank}.txt").read_text() for rank in (0, 1)]
     assert all("python" in names or "pytest" in names for names in left)
@@ -160,11 +160,11 @@ def second_of_two(monkeypatch: pytest.MonkeyPatch) -> dist.TCPStore:
     monkeypatch.setenv("WORLD_SIZE", "2")
     monkeypatch.setenv("MASTER_ADDR", "127.0.0.1")
     monkeypatch.setenv("MASTER_PORT", str(store.port))
-    monkeypatch.setattr(processes, "_LONGEST_JOIN", timedelta(milliseconds=50))
+    monkeypatch.setattr(processes, "_JOIN_TIMEOUT", timedelta(milliseconds=50))
     return store
 
 
-def test_others_wait_for_hours_while_the_first_counts_the_words_of_a_text(
+def test_ranks_wait_while_the_first_counts_words(
     second_of_two: dist.TCPStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def join(backend: str, *, store: dist.Store, timeout: timedelta, **rank: int) -> None:
@@ -174,7 +174,7 @@ def test_others_wait_for_hours_while_the_first_counts_the_words_of_a_text(
 
     second_of_two.set("process 0", "")
     monkeypatch.setattr(processes.dist, "init_process_group", join)
-    with pytest.raises(JoinedError), process_group(CPU, to_go_on=""):
+    with pytest.raises(JoinedError), process_group(CPU, advice=""):
         pass
 
 
@@ -182,45 +182,45 @@ CANNOT_JOIN = "^process 1 of 2 cannot join the others: "
 
 
 @pytest.mark.usefixtures("second_of_two")
-def test_a_process_that_does_not_come_is_waited_for_in_vain() -> None:
-    with pytest.raises(RunError, match=CANNOT_JOIN), process_group(CPU, to_go_on=""):
+def test_missing_process_ends_the_join_with_an_error() -> None:
+    with pytest.raises(RunError, match=CANNOT_JOIN), process_group(CPU, advice=""):
         pass
 
 
-def test_a_launcher_that_is_gone_is_not_waited_for(
+def test_missing_launcher_fails_quickly(
     second_of_two: dist.TCPStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with socket.socket() as unused:
         unused.bind(("127.0.0.1", 0))
         monkeypatch.setenv("MASTER_PORT", str(unused.getsockname()[1]))
-        monkeypatch.setattr(processes, "_LONGEST_JOIN_OF_TORCHRUN", timedelta(milliseconds=50))
-        with pytest.raises(RunError, match=CANNOT_JOIN), process_group(CPU, to_go_on=""):
+        monkeypatch.setattr(processes, "_JOIN_TIMEOUT_OF_TORCHRUN", timedelta(milliseconds=50))
+        with pytest.raises(RunError, match=CANNOT_JOIN), process_group(CPU, advice=""):
             pass
 
 
 @pytest.mark.usefixtures("second_of_two")
-def test_a_variable_that_is_missing_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_error_names_the_missing_variable(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("MASTER_ADDR")
     expected = f"{CANNOT_JOIN}.*MASTER_ADDR"
-    with pytest.raises(RunError, match=expected), process_group(CPU, to_go_on=""):
+    with pytest.raises(RunError, match=expected), process_group(CPU, advice=""):
         pass
 
 
-def test_the_cpu_can_be_asked_for() -> None:
+def test_cpu_device_can_be_chosen() -> None:
     assert choose_device("cpu") == CPU
 
 
-def test_more_processes_than_gpus_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_more_processes_than_gpus_are_rejected(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
     monkeypatch.setattr(torch.cuda, "device_count", lambda: 2)
     monkeypatch.setenv("LOCAL_RANK", "1")
     assert choose_device("cuda") == torch.device("cuda", 1)
     monkeypatch.setenv("LOCAL_RANK", "2")
-    with pytest.raises(RunError, match=r"LOCAL_RANK is 2, and the GPUs .* are 2;"):
+    with pytest.raises(RunError, match=r"LOCAL_RANK is 2, but .* only 2 GPUs here;"):
         choose_device("auto")
 
 
-def test_processes_that_have_ended_are_found_whether_their_parent_knows_or_not() -> None:
+def test_ended_processes_are_detected_also_as_zombies() -> None:
     alive, waited = Peer(0, platform.node(), os.getpid()), ended_process(is_waited_for=True)
     zombie, elsewhere = ended_process(is_waited_for=False), Peer(3, "another", waited.pid)
     assert ended_peers([alive, waited, elsewhere]) == [waited]
@@ -234,7 +234,7 @@ def ended_process(*, is_waited_for: bool) -> Peer:
     return Peer(1 if is_waited_for else 2, platform.node(), child)
 
 
-def test_an_error_of_a_process_itself_is_not_laid_on_the_others(
+def test_own_error_is_not_blamed_on_peers(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(processes, "_SECONDS_TO_END", 0.1)
@@ -256,27 +256,31 @@ def first_of_two_machines(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 
 
 @pytest.mark.usefixtures("first_of_two_machines")
-def test_a_process_that_ends_on_another_machine_is_told_without_its_name() -> None:
+def test_ended_remote_process_is_reported_without_its_name() -> None:
     expected = (
-        r"process 0 of 2 cannot go on without one on another machine, which has ended \(\[gloo/.* "
-        r"Connection closed by peer; torchrun's report names it\); --recover goes on$"
+        r"process 0 of 2 cannot continue without one on another machine, which has "
+        r"ended \(\[gloo/.* Connection closed by peer; torchrun's report names it\); "
+        r"resume with --recover$"
     )
-    with pytest.raises(RunError, match=expected), process_group(CPU, to_go_on="--recover goes on"):
+    with (
+        pytest.raises(RunError, match=expected),
+        process_group(CPU, advice="resume with --recover"),
+    ):
         raise RuntimeError("[gloo/transport/tcp/pair.cc:534] Connection closed by peer\nmore")
 
 
 @pytest.mark.usefixtures("first_of_two_machines")
-def test_an_error_of_a_process_itself_is_not_laid_on_one_that_has_ended(
+def test_own_error_is_not_blamed_on_an_ended_peer(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(processes, "ended_peers", list)
-    with pytest.raises(RuntimeError, match="shapes cannot"), process_group(CPU, to_go_on=""):
+    with pytest.raises(RuntimeError, match="shapes cannot"), process_group(CPU, advice=""):
         raise RuntimeError("shapes cannot be multiplied")
 
 
 @pytest.mark.usefixtures("first_of_two_machines")
-def test_a_process_says_why_it_ends_though_torchrun_ends_it_too() -> None:
-    with pytest.raises(RunError), process_group(CPU, to_go_on=""):
+def test_process_reports_its_error_despite_torchrun_sigterm() -> None:
+    with pytest.raises(RunError), process_group(CPU, advice=""):
         raise RuntimeError("[gloo/transport/tcp/pair.cc:534] Connection closed by peer")
     assert signal.getsignal(signal.SIGTERM) is signal.SIG_IGN
 

@@ -64,10 +64,10 @@ def test_a_schedule_follows_its_definition(config: Any, expected: list[float]) -
 
 
 def test_noam_is_largest_at_the_end_of_the_warm_up() -> None:
-    found = multipliers({"type": "noam", "model_size": 16, "warmup_steps": 4})
-    assert found.index(max(found)) == 3
-    assert found[3] == pytest.approx(16**-0.5 * 4**-0.5)
-    assert found[0] == pytest.approx(16**-0.5 * 4**-1.5)
+    factors = multipliers({"type": "noam", "model_size": 16, "warmup_steps": 4})
+    assert factors.index(max(factors)) == 3
+    assert factors[3] == pytest.approx(16**-0.5 * 4**-0.5)
+    assert factors[0] == pytest.approx(16**-0.5 * 4**-1.5)
 
 
 @pytest.mark.parametrize(
@@ -82,13 +82,13 @@ def test_noam_is_largest_at_the_end_of_the_warm_up() -> None:
         ([-2.0, -1.0, -1.5, -1.0, -1.2], 0.5),
     ],
 )
-def test_a_plateau_lowers_the_rate(scores: list[float], expected: float) -> None:
+def test_plateau_reduces_the_rate(scores: list[float], expected: float) -> None:
     config = {"type": "reduce_on_plateau", "factor": 0.5, "patience": 2}
     schedule = parse(Schedule, config, source="test").build()
     assert schedule.multiplier(ScheduleState(99, scores=scores)) == expected
 
 
-def test_a_schedule_that_needs_the_end_refuses_a_run_without_one() -> None:
+def test_schedule_with_decay_requires_num_epochs_or_num_steps() -> None:
     raw = {
         "learning_rate_scheduler": "linear_with_warmup",
         "num_epochs": None,
@@ -100,7 +100,7 @@ def test_a_schedule_that_needs_the_end_refuses_a_run_without_one() -> None:
 
 
 def test_milestones_must_ascend() -> None:
-    with pytest.raises(Exception, match=r"not in ascending order: \[3, 1\]"):
+    with pytest.raises(Exception, match=r"must be in ascending order, not \[3, 1\]"):
         parse(Schedule, {"type": "multi_step", "milestones": [3, 1]}, source="test").build()
 
 

@@ -25,8 +25,8 @@ def table() -> nn.Parameter:
 
 
 def differentiate(weight: nn.Parameter, *, is_sparse: bool, factor: float = 1.0) -> None:
-    found = functional.embedding(ROWS, weight, sparse=is_sparse)
-    (factor * (found * torch.arange(1, 7)[:, None]).square().sum()).backward()
+    rows = functional.embedding(ROWS, weight, sparse=is_sparse)
+    (factor * (rows * torch.arange(1, 7)[:, None]).square().sum()).backward()
 
 
 def after_three_updates(*, is_sparse: bool) -> tuple[Tensor, Tensor]:
@@ -39,20 +39,20 @@ def after_three_updates(*, is_sparse: bool) -> tuple[Tensor, Tensor]:
     return weight.detach(), optimizer.state[weight]["sum"]
 
 
-def test_updates_by_rows_equal_updates_of_the_whole_table() -> None:
-    expected, found = after_three_updates(is_sparse=False), after_three_updates(is_sparse=True)
-    torch.testing.assert_close(found[0], expected[0], rtol=1e-14, atol=0)
-    torch.testing.assert_close(found[1], expected[1], rtol=1e-14, atol=0)
+def test_sparse_updates_equal_dense_updates() -> None:
+    dense, sparse = after_three_updates(is_sparse=False), after_three_updates(is_sparse=True)
+    torch.testing.assert_close(sparse[0], dense[0], rtol=1e-14, atol=0)
+    torch.testing.assert_close(sparse[1], dense[1], rtol=1e-14, atol=0)
 
 
-def test_rows_that_were_not_touched_stay_as_they_are() -> None:
+def test_unused_rows_are_unchanged() -> None:
     weight, _ = after_three_updates(is_sparse=True)
     changed = (weight != table().detach()).any(dim=1)
     assert changed.tolist() == [row in {1, 3, 5} for row in range(7)]
 
 
 @pytest.mark.parametrize("largest", [0.5, 1e9, float("inf")])
-def test_the_norm_counts_repeated_rows_once_and_clips_all_alike(largest: float) -> None:
+def test_norm_counts_repeated_rows_once_and_clips_all(largest: float) -> None:
     weights = [table() for _ in range(4)]
     for weight, is_sparse in zip(weights, (False, False, True, False), strict=True):
         differentiate(weight, is_sparse=is_sparse, factor=0.1)
@@ -65,7 +65,7 @@ def test_the_norm_counts_repeated_rows_once_and_clips_all_alike(largest: float) 
         torch.testing.assert_close(other.grad.to_dense(), one.grad)
 
 
-def test_values_are_clipped_in_both_kinds() -> None:
+def test_sparse_and_dense_values_are_clipped() -> None:
     dense, sparse = table(), table()
     differentiate(dense, is_sparse=False)
     differentiate(sparse, is_sparse=True)
@@ -78,7 +78,7 @@ def test_values_are_clipped_in_both_kinds() -> None:
 
 
 class Softmaxes(nn.Module):
-    """Stands for a model: only its modules are looked at."""
+    """Stand-in for a model: only its modules are used."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -104,7 +104,7 @@ def test_sparse_gradients_are_for_one_process_with_adagrad(
     assert model.softmax.has_sparse_gradients is expected  # type: ignore[union-attr]
 
 
-def test_the_softmax_gives_the_same_gradient_in_both_kinds() -> None:
+def test_softmax_gradient_is_equal_sparse_and_dense() -> None:
     softmax = SampledSoftmax(4, 20, num_samples=5)
     inputs, targets = torch.randn(2, 6, 4), torch.randint(0, 20, (2, 6))
     gradients = []

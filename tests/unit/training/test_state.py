@@ -39,7 +39,7 @@ def test_first_of_equal_scores_is_the_best(
     assert progress.is_best == (best_step == len(values))
 
 
-def test_scores_are_kept_so_that_larger_is_better() -> None:
+def test_scores_are_stored_so_that_larger_is_better() -> None:
     assert scored(0.5, 0.4).scores == (0.5, 0.4)
     assert scored(0.5, 0.4, metric="-f1").scores == (-0.5, -0.4)
 
@@ -52,7 +52,7 @@ def test_before_an_evaluation_there_is_no_best() -> None:
     assert progress.evaluations_without_improvement == 0
 
 
-def test_progress_is_the_same_after_json() -> None:
+def test_training_state_survives_json() -> None:
     progress = scored(0.5, 0.7, 0.6)
     assert (progress.seconds, progress.last_evaluation) == (3.5, 3.5)
     assert TrainingState.from_json(progress.to_json()) == progress

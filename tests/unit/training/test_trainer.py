@@ -1,4 +1,4 @@
-"""The loop: limits, accumulation, clipping, patience, and going on exactly where it stopped."""
+"""The loop: limits, accumulation, clipping, patience, and exact resume."""
 
 from __future__ import annotations
 
@@ -52,16 +52,16 @@ class Recorder(Callback):
 
 
 def stopped_after(step: int, directory: Path, **options: Any) -> Recorder:
-    """What is told of a training until it is asked to stop."""
+    """Train until a stop is requested; return the recorded reports."""
     recorder = Recorder()
     recorder.toy, recorder.stop_at = Toy(directory, callbacks=[recorder], **options), step
-    with pytest.raises(StoppedError, match=f"stopped by SIGTERM after step {step};"):
+    with pytest.raises(StoppedError, match=f"Stopped by SIGTERM after step {step};"):
         recorder.toy.run()
     return recorder
 
 
 def ended(directory: Path, **options: Any) -> Recorder:
-    """What is told of a training to its end."""
+    """Train to the end; return the recorded reports."""
     recorder = Recorder()
     recorder.toy = Toy(directory, callbacks=[recorder], **options)
     recorder.toy.run()
@@ -72,7 +72,7 @@ def final_weights(toy: Toy) -> dict[str, Any]:
     return {name: value.tolist() for name, value in toy.model.state_dict().items()}
 
 
-def figures(directory: Path) -> list[dict[str, float]]:
+def read_metrics(directory: Path) -> list[dict[str, float]]:
     """The lines of the log without the time, which is never the same."""
     lines = [json.loads(line) for line in (directory / "metrics.jsonl").read_text().splitlines()]
     return [{name: value for name, value in line.items() if name != "seconds"} for line in lines]
@@ -84,22 +84,23 @@ def test_training_lowers_the_loss(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("options", "steps"),
+    ("options", "steps", "reason"),
     [
-        ({"num_epochs": 2}, 12),
-        ({"num_epochs": None, "num_steps": 5}, 5),
-        ({"num_epochs": 2, "num_steps": 50}, 12),
-        ({"num_epochs": 3, "num_gradient_accumulation_steps": 4}, 6),
-        ({"num_epochs": None, "max_minutes": 1e-9}, 1),
+        ({"num_epochs": 2}, 12, "reached num_epochs"),
+        ({"num_epochs": None, "num_steps": 5}, 5, "reached num_steps"),
+        ({"num_epochs": 2, "num_steps": 50}, 12, "reached num_epochs"),
+        ({"num_epochs": 3, "num_gradient_accumulation_steps": 4}, 6, "reached num_epochs"),
+        ({"num_epochs": None, "max_minutes": 1e-9}, 1, "reached max_minutes"),
     ],
 )
 def test_training_ends_at_the_first_limit(
-    tmp_path: Path, options: dict[str, Any], steps: int
+    tmp_path: Path, options: dict[str, Any], steps: int, reason: str
 ) -> None:
-    assert Toy(tmp_path, **options).run().progress.step == steps
+    result = Toy(tmp_path, **options).run()
+    assert (result.progress.step, result.reason) == (steps, reason)
 
 
-def test_the_last_step_is_scored_and_saved_when_no_evaluation_is_due(tmp_path: Path) -> None:
+def test_last_step_is_always_evaluated_and_saved(tmp_path: Path) -> None:
     toy = Toy(tmp_path, num_epochs=None, num_steps=5)
     assert toy.run().progress.best_step == 5
     assert list(toy.checkpointer.folders()) == [5]
@@ -111,9 +112,9 @@ def test_accumulated_gradients_equal_those_of_the_joint_batch(tmp_path: Path) ->
     toy.model.memory = 0.0
     toy.model.network[1] = nn.Dropout(0.0)
     network = copy.deepcopy(toy.model.network)
-    held = list(islice(Toy(tmp_path).trainer.source.batches(), 2))
+    batches = list(islice(Toy(tmp_path).trainer.source.batches(), 2))
     inputs, targets = (
-        torch.cat([getattr(b, name) for b in held]) for name in ("inputs", "targets")
+        torch.cat([getattr(b, name) for b in batches]) for name in ("inputs", "targets")
     )
     (network(inputs[:, None]).squeeze(1) - targets).square().mean().backward()
     toy.run()
@@ -122,30 +123,30 @@ def test_accumulated_gradients_equal_those_of_the_joint_batch(tmp_path: Path) ->
         torch.testing.assert_close(own.detach(), joint.detach() - 0.1 * joint.grad)
 
 
-def test_the_tokens_of_an_update_are_those_of_all_its_batches(tmp_path: Path) -> None:
-    told = ended(tmp_path, num_epochs=1, num_gradient_accumulation_steps=2)
-    assert [report.num_tokens for report in told.reports] == [8, 8, 5]
+def test_tokens_of_an_update_include_all_its_batches(tmp_path: Path) -> None:
+    recorder = ended(tmp_path, num_epochs=1, num_gradient_accumulation_steps=2)
+    assert [report.num_tokens for report in recorder.reports] == [8, 8, 5]
 
 
-def test_the_tokens_of_an_update_are_those_of_all_processes(tmp_path: Path) -> None:
+def test_tokens_of_an_update_include_all_processes(tmp_path: Path) -> None:
     alone, three = (Toy(tmp_path, num_processes=number).trainer for number in (1, 3))
     assert next(three.steps()).num_tokens == 3 * next(alone.steps()).num_tokens
 
 
-def test_evaluations_come_when_they_are_due(tmp_path: Path) -> None:
+def test_evaluation_intervals_are_respected(tmp_path: Path) -> None:
     Toy(tmp_path, num_epochs=2, evaluate_every={"steps": 5, "epochs": 1}).run()
-    assert [line["step"] for line in figures(tmp_path)] == [5, 6, 10, 12]
+    assert [line["step"] for line in read_metrics(tmp_path)] == [5, 6, 10, 12]
 
 
-def test_evaluations_and_checkpoints_come_by_the_clock(tmp_path: Path) -> None:
+def test_intervals_in_minutes_are_respected(tmp_path: Path) -> None:
     at_once, never = {"minutes": 1e-9}, {"steps": 100}
     Toy(tmp_path / "evaluated", num_steps=3, evaluate_every=at_once).run()
-    assert [line["step"] for line in figures(tmp_path / "evaluated")] == [1, 2, 3]
+    assert [line["step"] for line in read_metrics(tmp_path / "evaluated")] == [1, 2, 3]
     keeping = {"save_every": at_once, "keep_most_recent_by_count": 5}
     saved = Toy(tmp_path / "saved", num_steps=3, evaluate_every=never, checkpointer=keeping)
     saved.run()
     assert sorted(saved.checkpointer.folders()) == [1, 2, 3]
-    assert [line["step"] for line in figures(tmp_path / "saved")] == [3]
+    assert [line["step"] for line in read_metrics(tmp_path / "saved")] == [3]
 
 
 def test_without_validation_data_the_last_weights_are_kept(tmp_path: Path) -> None:
@@ -154,19 +155,19 @@ def test_without_validation_data_the_last_weights_are_kept(tmp_path: Path) -> No
     progress = toy.run().progress
     assert progress.best_step is None
     assert sorted(toy.checkpointer.folders()) == [6]
-    kept = toy.checkpointer.best_weights(progress)
-    assert all(kept[name].equal(held) for name, held in toy.model.state_dict().items())
+    best = toy.checkpointer.best_weights(progress)
+    assert all(best[name].equal(weights) for name, weights in toy.model.state_dict().items())
 
 
-def test_the_time_of_an_update_is_without_evaluations_and_checkpoints(
+def test_update_time_excludes_evaluation_and_saving(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     clock = [0.0]
 
     def taking(seconds: float, function: Callable[..., Any]) -> Callable[..., Any]:
-        def slower(*given: Any) -> Any:
+        def slower(*arguments: Any) -> Any:
             clock[0] += seconds
-            return function(*given)
+            return function(*arguments)
 
         return slower
 
@@ -196,7 +197,7 @@ def test_the_first_evaluation_may_be_the_best(tmp_path: Path) -> None:
     assert (progress.best_step, sorted(toy.checkpointer.folders())) == (0, [0, 12, 18])
 
 
-def test_progress_of_an_earlier_version_has_no_best_step_before_an_evaluation() -> None:
+def test_earlier_version_progress_has_no_best_step() -> None:
     written = {**TrainingState(step=5).to_json(), "best_step": 0}
     del written["step_offset"]
     assert TrainingState.from_json(written) == TrainingState(step=5)
@@ -230,10 +231,10 @@ def weight_changes(toy: Toy) -> torch.Tensor:
 
 def test_gradients_are_scaled_to_the_largest_norm(tmp_path: Path) -> None:
     sgd = {"type": "sgd", "lr": 1.0}
-    free = weight_changes(Toy(tmp_path / "a", num_steps=1, optimizer=sgd))
+    plain = weight_changes(Toy(tmp_path / "a", num_steps=1, optimizer=sgd))
     clipped = weight_changes(Toy(tmp_path / "b", num_steps=1, optimizer=sgd, grad_norm=0.5))
-    assert free.norm() > 1
-    torch.testing.assert_close(clipped, free / free.norm() * 0.5, atol=1e-6, rtol=1e-5)
+    assert plain.norm() > 1
+    torch.testing.assert_close(clipped, plain / plain.norm() * 0.5, atol=1e-6, rtol=1e-5)
 
 
 class Decay(Part):
@@ -257,28 +258,26 @@ def one_update(num_accumulated: int) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("num_accumulated", [1, 2])
-def test_penalties_are_added_to_the_loss_once_an_update(
-    tmp_path: Path, num_accumulated: int
-) -> None:
+def test_penalties_are_added_once_per_update(tmp_path: Path, num_accumulated: int) -> None:
     options = one_update(num_accumulated)
-    free, told = Recorder(), Recorder()
-    change = weight_changes(Toy(tmp_path / "a", callbacks=[free], **options))
-    toy = Toy(tmp_path / "b", callbacks=[told], **options)
+    plain, penalized = Recorder(), Recorder()
+    change = weight_changes(Toy(tmp_path / "a", callbacks=[plain], **options))
+    toy = Toy(tmp_path / "b", callbacks=[penalized], **options)
     toy.model.add_module("decay", Decay(toy.model.network))
     start = torch.cat([parameter.detach().flatten() for parameter in toy.model.parameters()])
     torch.testing.assert_close(weight_changes(toy), change - 0.1 * start, atol=1e-6, rtol=1e-5)
-    assert told.losses == free.losses
+    assert penalized.losses == plain.losses
 
 
 @pytest.mark.parametrize("num_accumulated", [1, 2])
-def test_regularization_is_in_the_gradient_and_in_no_score(
+def test_regularization_changes_gradients_but_not_scores(
     tmp_path: Path, num_accumulated: int
 ) -> None:
     options = one_update(num_accumulated)
-    free, told = Recorder(), Recorder()
-    unregularized = Toy(tmp_path / "a", callbacks=[free], **options)
+    plain, penalized = Recorder(), Recorder()
+    unregularized = Toy(tmp_path / "a", callbacks=[plain], **options)
     change = weight_changes(unregularized)
-    toy = Toy(tmp_path / "b", callbacks=[told], **options)
+    toy = Toy(tmp_path / "b", callbacks=[penalized], **options)
     l2 = parse(Regularizer, {"type": "l2", "alpha": 0.5}, source="toy")
     toy.model.initialize(None, [(".*weight", l2)])
     weights = [p.detach().clone() for n, p in toy.model.named_parameters() if "weight" in n]
@@ -289,38 +288,36 @@ def test_regularization_is_in_the_gradient_and_in_no_score(
         ]
     )
     torch.testing.assert_close(weight_changes(toy), change - 0.1 * decay, atol=1e-6, rtol=1e-5)
-    assert told.losses == free.losses
-    (report,) = told.reports
+    assert penalized.losses == plain.losses
+    (report,) = penalized.reports
     assert float(report.penalty) == pytest.approx(sum(float(w.square().sum()) / 2 for w in weights))
-    assert free.reports[0].penalty is None
+    assert plain.reports[0].penalty is None
     scores = toy.trainer.progress.last_scores
     toy.model.initialize(None, None)
     assert toy.trainer.evaluator.scores(toy.model) == scores
 
 
-def test_the_gradient_norm_is_that_before_clipping(tmp_path: Path) -> None:
-    free, clipped = Recorder(), Recorder()
-    Toy(tmp_path / "a", callbacks=[free], num_steps=1).run()
+def test_reported_gradient_norm_precedes_clipping(tmp_path: Path) -> None:
+    plain, clipped = Recorder(), Recorder()
+    Toy(tmp_path / "a", callbacks=[plain], num_steps=1).run()
     Toy(tmp_path / "b", callbacks=[clipped], num_steps=1, grad_norm=1e-3).run()
-    assert float(free.reports[0].gradient_norm) == float(clipped.reports[0].gradient_norm) > 1
+    assert float(plain.reports[0].gradient_norm) == float(clipped.reports[0].gradient_norm) > 1
 
 
-def test_training_stops_when_patience_ends(tmp_path: Path) -> None:
+def test_early_stopping_when_patience_is_exhausted(tmp_path: Path) -> None:
     toy = Toy(tmp_path, num_epochs=50, patience=2, optimizer={"type": "sgd", "lr": 1e-12})
     result = toy.run()
     assert result.progress.step == 3 * 6
-    assert "no better score" in result.reason
+    assert result.reason == "early stopping: patience exhausted"
 
 
-def test_a_run_that_ran_out_of_patience_stays_at_its_end(tmp_path: Path) -> None:
+def test_early_stopped_run_is_not_resumed(tmp_path: Path) -> None:
     options: dict[str, Any] = {"num_epochs": 50, "patience": 2, "validation_metric": "+loss"}
     before = Toy(tmp_path, **options).run().progress
     assert Toy(tmp_path, **options).run().progress == before
 
 
-def test_a_score_that_is_no_number_is_refused(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_non_finite_score_is_an_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     toy = Toy(tmp_path)
     monkeypatch.setattr(toy.model, "scores", lambda sums: {"loss": float("nan")})
     with pytest.raises(RunError, match="loss on the validation data is nan at step 6"):
@@ -328,9 +325,7 @@ def test_a_score_that_is_no_number_is_refused(
     assert toy.checkpointer.folders() == {}
 
 
-def test_a_gradient_that_is_no_number_is_not_saved(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_non_finite_gradient_is_not_saved(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     toy = Toy(tmp_path)
     monkeypatch.setattr(toy.trainer, "_update", lambda: torch.tensor(float("inf")))
     with pytest.raises(RunError, match="the gradient norm is inf at step 1 "):
@@ -360,21 +355,21 @@ def test_the_checkpoint_of_the_best_score_is_kept(tmp_path: Path) -> None:
     assert sorted(toy.checkpointer.folders()) == [6, 30, 36]
 
 
-def test_an_unknown_validation_metric_names_the_known_ones(tmp_path: Path) -> None:
+def test_unknown_validation_metric_lists_allowed_ones(tmp_path: Path) -> None:
     with pytest.raises(RunError) as caught:
         Toy(tmp_path, validation_metric="-los").run()
     assert str(caught.value) == (
-        "trainer.validation_metric: '-los' is no score of this model; choose from loss. "
+        "trainer.validation_metric: '-los' is not a score of this model; choose from loss. "
         "Did you mean 'loss'?"
     )
 
 
-def test_a_loss_that_is_no_number_names_the_batch(tmp_path: Path) -> None:
+def test_non_finite_loss_error_names_the_batch(tmp_path: Path) -> None:
     with pytest.raises(RunError, match=r"the loss is nan at step 1 .* the first"):
         Toy(tmp_path, examples=[float("nan")] * 5).run()
 
 
-def test_a_loss_that_is_no_number_leaves_the_last_checkpoint_alone(tmp_path: Path) -> None:
+def test_non_finite_loss_preserves_the_last_checkpoint(tmp_path: Path) -> None:
     toy = Toy(tmp_path, num_steps=6)
     toy.run()
     again = Toy(tmp_path, examples=[float("inf")] * 21)
@@ -383,7 +378,7 @@ def test_a_loss_that_is_no_number_leaves_the_last_checkpoint_alone(tmp_path: Pat
     assert sorted(again.checkpointer.folders()) == [6]
 
 
-def test_a_checkpoint_of_another_model_is_named(tmp_path: Path) -> None:
+def test_checkpoint_of_another_model_is_rejected(tmp_path: Path) -> None:
     Toy(tmp_path, num_steps=3).run()
     again = Toy(tmp_path, num_steps=6)
     again.model.network.append(nn.Linear(1, 1))
@@ -408,32 +403,32 @@ class Whole(NamedTuple):
 
     toy: Toy
     losses: list[float]
-    figures: list[dict[str, float]]
+    metrics: list[dict[str, float]]
 
 
 @pytest.fixture(scope="module")
 def whole(tmp_path_factory: pytest.TempPathFactory) -> Whole:
     directory = tmp_path_factory.mktemp("whole")
-    told = ended(directory, **TO_BE_STOPPED)
-    assert told.toy is not None
-    return Whole(told.toy, told.losses, figures(directory))
+    recorder = ended(directory, **TO_BE_STOPPED)
+    assert recorder.toy is not None
+    return Whole(recorder.toy, recorder.losses, read_metrics(directory))
 
 
 @pytest.mark.parametrize("stop_at", range(1, 23))
-def test_a_stopped_run_goes_on_bit_for_bit(tmp_path: Path, whole: Whole, stop_at: int) -> None:
+def test_resume_is_bit_identical(tmp_path: Path, whole: Whole, stop_at: int) -> None:
     first = stopped_after(stop_at, tmp_path, **TO_BE_STOPPED)
     second = ended(tmp_path, **TO_BE_STOPPED)
     assert second.toy is not None
     assert first.losses + second.losses == whole.losses
     assert final_weights(second.toy) == final_weights(whole.toy)
-    assert figures(tmp_path) == whole.figures
+    assert read_metrics(tmp_path) == whole.metrics
     same_time = {"seconds": 0.0, "last_evaluation": 0.0}
-    found, expected = second.toy.trainer.progress, whole.toy.trainer.progress
-    assert replace(found, **same_time) == replace(expected, **same_time)
+    resumed, expected = second.toy.trainer.progress, whole.toy.trainer.progress
+    assert replace(resumed, **same_time) == replace(expected, **same_time)
 
 
 @pytest.mark.parametrize("stop_at", [5, 6])
-def test_a_stop_writes_no_checkpoint_twice(
+def test_stop_does_not_write_a_checkpoint_twice(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, stop_at: int
 ) -> None:
     saved: list[int] = []
@@ -448,7 +443,7 @@ def test_a_stop_writes_no_checkpoint_twice(
     assert saved == [3, stop_at]
 
 
-def test_several_processes_stop_after_any_update_on_a_processor(tmp_path: Path) -> None:
+def test_processes_stop_after_any_update_on_the_cpu(tmp_path: Path) -> None:
     stopped_after(2, tmp_path, num_processes=2)
 
 
@@ -490,28 +485,28 @@ class Evaluated(NamedTuple):
     losses: list[float]
     rates: list[float]
     weights: list[dict[str, Any]]
-    figures: list[dict[str, float]]
+    metrics: list[dict[str, float]]
     checkpoints: list[int]
     progress: TrainingState
 
     @classmethod
-    def of(cls, directory: Path, told: Sequence[Recorder]) -> Evaluated:
-        toy = told[-1].toy
+    def of(cls, directory: Path, recorders: Sequence[Recorder]) -> Evaluated:
+        toy = recorders[-1].toy
         assert toy is not None
         progress = replace(toy.trainer.progress, seconds=0.0, last_evaluation=0.0)
         best = toy.checkpointer.best_weights(progress)
         return cls(
-            [loss for recorder in told for loss in recorder.losses],
-            [rate for recorder in told for rate in recorder.rates],
+            [loss for recorder in recorders for loss in recorder.losses],
+            [rate for recorder in recorders for rate in recorder.rates],
             [final_weights(toy), {name: value.tolist() for name, value in best.items()}],
-            figures(directory),
+            read_metrics(directory),
             sorted(toy.checkpointer.folders()),
             progress,
         )
 
 
 def evaluated(directory: Path, **options: Any) -> Recorder:
-    """What is told of such a training to its end."""
+    """Train to the end with random numbers drawn in evaluations."""
     recorder = Recorder()
     recorder.toy = Toy(directory, callbacks=[recorder], **EVALUATED, **options)
     StopInEvaluation(recorder.toy)
@@ -520,14 +515,14 @@ def evaluated(directory: Path, **options: Any) -> Recorder:
 
 
 def stopped_in_evaluation(directory: Path, *, step: int, batch: int, **options: Any) -> Recorder:
-    """What is told of such a training until it is stopped after a batch of an evaluation."""
+    """Train until a stop after a batch of an evaluation."""
     recorder = Recorder()
     recorder.toy = Toy(directory, callbacks=[recorder], **EVALUATED, **options)
     stop = StopInEvaluation(recorder.toy, step=step, batch=batch)
-    said = f"stopped by SIGTERM after step {step}; .* --recover repeats the evaluation"
-    with pytest.raises(StoppedError, match=said):
+    message = f"Stopped by SIGTERM after step {step}; .* the evaluation is repeated then"
+    with pytest.raises(StoppedError, match=message):
         recorder.toy.run()
-    assert stop.num_batches == batch, "the evaluation went on"
+    assert stop.num_batches == batch, "the evaluation continued"
     return recorder
 
 
@@ -548,7 +543,7 @@ def undisturbed(
 
 @pytest.mark.parametrize("batch", [1, NUM_BATCHES])
 @pytest.mark.parametrize("step", [0, 4, 6, 12, 16])
-def test_a_stop_in_an_evaluation_changes_nothing(
+def test_stop_during_evaluation_does_not_change_the_result(
     tmp_path: Path, undisturbed: tuple[Evaluated, dict[str, Any]], step: int, batch: int
 ) -> None:
     expected, options = undisturbed
@@ -563,29 +558,29 @@ def test_an_evaluation_can_be_stopped_twice(
     tmp_path: Path, undisturbed: tuple[Evaluated, dict[str, Any]]
 ) -> None:
     expected, options = undisturbed
-    told = [
+    recorders = [
         stopped_in_evaluation(tmp_path, step=step, batch=1, **options) for step in (6, 6, 8, 16)
     ]
-    assert Evaluated.of(tmp_path, [*told, evaluated(tmp_path, **options)]) == expected
+    assert Evaluated.of(tmp_path, [*recorders, evaluated(tmp_path, **options)]) == expected
 
 
 def test_the_last_evaluation_by_the_clock_is_repeated(tmp_path: Path) -> None:
     options: dict[str, Any] = {"num_epochs": None, "max_minutes": 1e-9}
     stopped_in_evaluation(tmp_path, step=1, batch=1, **options)
-    assert figures(tmp_path)[-1]["step"] == 0
-    told = evaluated(tmp_path, **options)
-    assert told.losses == []
-    assert [line["step"] for line in figures(tmp_path)] == [0, 1]
+    assert read_metrics(tmp_path)[-1]["step"] == 0
+    recorder = evaluated(tmp_path, **options)
+    assert recorder.losses == []
+    assert [line["step"] for line in read_metrics(tmp_path)] == [0, 1]
 
 
 def stop_one_of_two(rank: int, directory: Path) -> None:
     """What each of two processes does: the second, with fewer batches to evaluate, is stopped."""
-    with process_group(torch.device("cpu"), to_go_on="") as group:
+    with process_group(torch.device("cpu"), advice="") as group:
         whole = evaluated(directory / "whole", group=group)
         first = Recorder()
         first.toy = Toy(directory / "parts", callbacks=[first], group=group, **EVALUATED)
         StopInEvaluation(first.toy, step=6, batch=1 if rank == 1 else None)
-        with pytest.raises(StoppedError, match="stopped by SIGTERM after step 6;"):
+        with pytest.raises(StoppedError, match="Stopped by SIGTERM after step 6;"):
             first.toy.run()
         second = evaluated(directory / "parts", group=group)
         assert Evaluated.of(directory / "parts", [first, second]) == Evaluated.of(
@@ -597,13 +592,13 @@ def test_processes_stop_in_an_evaluation_together(tmp_path: Path) -> None:
     assert in_two_processes(partial(stop_one_of_two, directory=tmp_path)) == [0, 0]
 
 
-def test_a_stop_before_an_evaluation_does_not_wait_for_it(tmp_path: Path) -> None:
+def test_stop_request_precedes_a_due_evaluation(tmp_path: Path) -> None:
     recorder = Recorder()
     recorder.toy, recorder.stop_at = Toy(tmp_path, callbacks=[recorder]), 6
-    seen = StopInEvaluation(recorder.toy)
-    with pytest.raises(StoppedError, match=r"after step 6; .* repeats the evaluation"):
+    stop = StopInEvaluation(recorder.toy)
+    with pytest.raises(StoppedError, match=r"after step 6; .* the evaluation is repeated"):
         recorder.toy.run()
-    assert seen.num_batches == 0
+    assert stop.num_batches == 0
 
 
 LINEAR = {"learning_rate_scheduler": {"type": "linear_with_warmup", "warmup_steps": 2}}
@@ -612,21 +607,21 @@ LINEAR = {"learning_rate_scheduler": {"type": "linear_with_warmup", "warmup_step
 @pytest.mark.parametrize(
     ("before", "after", "step", "same"), [(2, 1, 7, 14), (2, 1, 6, 12), (1, 2, 8, 4), (1, 4, 23, 7)]
 )
-def test_another_number_of_processes_goes_on_at_the_same_share_of_the_schedule(
+def test_other_number_of_processes_preserves_the_schedule(
     tmp_path: Path, before: int, after: int, step: int, same: int
 ) -> None:
     expected = ended(tmp_path / "whole", num_processes=after, **LINEAR).rates
     stopped_after(step, tmp_path / "parts", num_processes=before, **LINEAR)
     others = Recorder()
     toy = Toy(tmp_path / "parts", callbacks=[others], num_processes=after, **LINEAR)
-    foretold: list[int | None] = []
-    toy.callbacks.start = lambda progress: foretold.append(toy.trainer.num_steps)  # type: ignore[method-assign]
+    num_steps: list[int | None] = []
+    toy.callbacks.start = lambda progress: num_steps.append(toy.trainer.num_steps)  # type: ignore[method-assign]
     toy.run()
     assert others.rates == expected[same:]
-    assert foretold == [toy.trainer.progress.step] == [step + len(expected) - same]
+    assert num_steps == [toy.trainer.progress.step] == [step + len(expected) - same]
 
 
-def test_the_share_of_the_schedule_is_kept_over_later_stops(tmp_path: Path) -> None:
+def test_schedule_position_survives_later_stops(tmp_path: Path) -> None:
     expected = ended(tmp_path / "whole", **LINEAR).rates
     stopped_after(7, tmp_path / "parts", num_processes=2, **LINEAR)
     first = stopped_after(10, tmp_path / "parts", **LINEAR)
@@ -636,7 +631,7 @@ def test_the_share_of_the_schedule_is_kept_over_later_stops(tmp_path: Path) -> N
 @pytest.mark.parametrize(
     ("before", "after", "step", "limit"), [(2, 1, 4, 10), (1, 2, 8, 14), (1, 2, 8, 16)]
 )
-def test_a_limit_in_updates_is_the_same_for_any_number_of_processes(
+def test_num_steps_does_not_depend_on_the_number_of_processes(
     tmp_path: Path, before: int, after: int, step: int, limit: int
 ) -> None:
     limited = {**LINEAR, "num_steps": limit}
@@ -645,19 +640,19 @@ def test_a_limit_in_updates_is_the_same_for_any_number_of_processes(
     assert ended(tmp_path / "parts", num_processes=after, **limited).rates == expected[step:]
 
 
-def test_the_moving_average_is_what_is_scored_and_kept(tmp_path: Path) -> None:
+def test_moving_average_is_evaluated_and_saved(tmp_path: Path) -> None:
     toy = Toy(tmp_path, num_epochs=1, moving_average={"decay": 0.5})
     progress = toy.run().progress
-    kept = toy.checkpointer.best_weights(progress)
-    assert all(kept[name].equal(value) for name, value in toy.trainer.average.state_dict().items())
-    assert not kept["network.0.weight"].equal(toy.model.state_dict()["network.0.weight"])
+    best = toy.checkpointer.best_weights(progress)
+    assert all(best[name].equal(value) for name, value in toy.trainer.average.state_dict().items())
+    assert not best["network.0.weight"].equal(toy.model.state_dict()["network.0.weight"])
     assert toy.trainer.evaluator is not None
     of_last = toy.trainer.evaluator.scores(toy.model)
-    toy.model.load_state_dict(kept)
+    toy.model.load_state_dict(best)
     assert progress.best_scores == toy.trainer.evaluator.scores(toy.model) != of_last
 
 
-def test_the_moving_average_takes_in_every_update(
+def test_moving_average_includes_every_update(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     recorder = Recorder()
@@ -672,7 +667,7 @@ def test_the_moving_average_takes_in_every_update(
     torch.testing.assert_close(toy.trainer.average.state_dict()["network.0.weight"], expected[-1])
 
 
-def test_the_clock_that_runs_out_between_two_looks_loses_no_step(
+def test_max_minutes_between_synchronizations_loses_no_step(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     toy = Toy(tmp_path, num_epochs=None, max_minutes=1, evaluate_every={"steps": 100})

@@ -118,7 +118,7 @@ class Alike(ProcessGroup):
 
 
 class Toy:
-    """A training of the toy model in a folder; made anew it stands for a new process.
+    """A training of the toy model in a directory; a second instance acts as a new process.
 
     Args:
         directory: of the run.
@@ -140,8 +140,8 @@ class Toy:
         **options: Any,
     ) -> None:
         raw = {"callbacks": [], "num_epochs": 4, "optimizer": {"type": "adam", "lr": 0.05}}
-        chosen = parse(TrainerOptions, {**raw, **options}, source="toy").build()
-        assert isinstance(chosen, GradientDescent)
+        trainer_options = parse(TrainerOptions, {**raw, **options}, source="toy").build()
+        assert isinstance(trainer_options, GradientDescent)
         seed_everything(7)
         rank = Rank(0, num_processes) if group is None else group.rank
         scored = Rank() if group is None else rank
@@ -149,16 +149,16 @@ class Toy:
         self.model = ToyModel()
         self.checkpointer = Checkpointer(
             directory / "checkpoints",
-            keep=chosen.checkpointer.keep_most_recent_by_count,
+            keep=trainer_options.checkpointer.keep_most_recent_by_count,
             group=group,
         )
         logs = [RunLog(directory)] if group.is_first else []
         self.callbacks = Callbacks([*logs, *callbacks])
         self.interrupt = Interrupt()
         self.trainer = Trainer(
-            options=chosen,
+            options=trainer_options,
             model=self.model,
-            optimizer=chosen.optimizer.create(self.model.parameters()),
+            optimizer=trainer_options.optimizer.create(self.model.parameters()),
             source=BucketDataLoader(batch_size=4).source(
                 examples, context(is_training=True, rank=rank)
             ),
@@ -169,7 +169,7 @@ class Toy:
                 group=group,
                 device=CPU,
             ),
-            average=AveragedWeights(self.model, chosen.averaged_decay),
+            average=AveragedWeights(self.model, trainer_options.averaged_decay),
             group=group,
             device=CPU,
         )
