@@ -18,7 +18,6 @@ MODULES = (
     "elmo_framework.encoders.cnn",
     "elmo_framework.encoders.compose",
     "elmo_framework.encoders.feedforward",
-    "elmo_framework.encoders.gru",
     "elmo_framework.encoders.lstm",
     "elmo_framework.encoders.max",
     "elmo_framework.encoders.pass_through",

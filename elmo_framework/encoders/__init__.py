@@ -1,1 +1,1 @@
-"""From a sequence of vectors to a sequence (`Encoder`) or to one vector (`Pooler`)."""
+"""Encoders (sequence of vectors to sequence) and poolers (sequence to one vector)."""

@@ -1,4 +1,4 @@
-"""Layers of LSTM that read the words in turn from the first and from the last."""
+"""Stacked highway LSTMs with alternating directions."""
 
 from __future__ import annotations
 
@@ -17,16 +17,16 @@ from elmo_framework.nn.packing import Packing
 @final
 @Encoder.register("alternating_lstm")
 class AlternatingLstm(Encoder):
-    """Highway LSTMs one on the other, the first forward, the next backward, and so on.
+    """Stacked highway LSTMs: the first reads forward, the second backward, and so on.
 
-    h_l = HighwayLSTM_l(h_(l-1)), read from the first word where l is odd and from the last where it
-    is even (He et al. 2017, section 2.1).
+    h_l = HighwayLSTM_l(h_(l-1)), forward where l is odd and backward where it is even (He et al.
+    2017, section 2.1).
 
     Args:
-        hidden_size: the width of each layer.
-        num_layers: how many layers there are.
-        recurrent_dropout_probability: the share of what a layer passes from word to word that is
-            dropped, the same values at each word of a row.
+        hidden_size: output dimension of each layer.
+        num_layers: number of layers.
+        recurrent_dropout_probability: dropout rate of the hidden state between words, with the
+            same mask at each word of a row.
         use_highway: whether each layer adds a gated product of its input to its output.
         use_input_projection_bias: whether that product has a bias.
     """
@@ -61,7 +61,6 @@ class AlternatingLstm(Encoder):
         inputs: Float[Tensor, "batch tokens input_dim"],
         mask: Bool[Tensor, "batch tokens"],
     ) -> Float[Tensor, "batch tokens output_dim"]:
-        """Encode sequences."""
         packing = Packing.of(mask)
         words = packing.pack(inputs)
         for layer in self.layers:

@@ -1,4 +1,4 @@
-"""The sum or the average of vectors."""
+"""Pooling by the sum or the average of vectors."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from elmo_framework.nn.masking import masked_mean, masked_sum
 @final
 @Pooler.register("bag_of_embeddings")
 class BagOfEmbeddingsPooler(Pooler):
-    """Adds the vectors of a sequence, in no order.
+    """Adds or averages the vectors of a sequence.
 
     Args:
         averaged: whether the sum is divided by the number of vectors.
@@ -34,5 +34,4 @@ class BagOfEmbeddingsPooler(Pooler):
         inputs: Float[Tensor, "batch tokens input_dim"],
         mask: Bool[Tensor, "batch tokens"],
     ) -> Float[Tensor, "batch output_dim"]:
-        """Pool sequences."""
         return masked_mean(inputs, mask) if self.averaged else masked_sum(inputs, mask)

@@ -1,4 +1,4 @@
-"""Convolutions and a maximum over time."""
+"""Pooling by convolutions and a maximum over time."""
 
 from __future__ import annotations
 
@@ -19,16 +19,16 @@ from elmo_framework.nn.masking import masked_max
 @final
 @Pooler.register("cnn")
 class CnnPooler(Pooler):
-    """Convolves filters of several widths over a sequence; keeps the largest value of each.
+    """Convolves filters of several widths over a sequence, then takes the maximum of each.
 
-    A sequence shorter than a filter is padded at its end with zeros to the filter's width.
+    A sequence shorter than a filter is padded with zeros to the filter's width.
 
     Args:
-        num_filters: how many filters there are of each width.
-        ngram_filter_sizes: the widths of the filters, in vectors.
-        conv_layer_activation: what follows the convolution.
-        output_dim: the width that a linear layer gives in the end; null for none, and so
-            `num_filters` for each width.
+        num_filters: number of filters of each width.
+        ngram_filter_sizes: the widths of the filters, in words.
+        conv_layer_activation: activation after the convolution.
+        output_dim: output dimension of a final linear layer; null for no such layer, so that
+            the output has `num_filters` dimensions for each width.
     """
 
     def __init__(
@@ -55,7 +55,6 @@ class CnnPooler(Pooler):
         inputs: Float[Tensor, "batch tokens input_dim"],
         mask: Bool[Tensor, "batch tokens"],
     ) -> Float[Tensor, "batch output_dim"]:
-        """Pool sequences."""
         cleared = inputs * mask[:, :, None]
         pooled = [self._largest(cleared, mask, convolution) for convolution in self.convolutions]
         convolved = torch.cat(pooled, dim=1)
@@ -69,7 +68,7 @@ class CnnPooler(Pooler):
         width = convolution.kernel_size[0]
         padded = F.pad(inputs.transpose(1, 2), (0, max(0, width - inputs.shape[1])))
         values = activate(convolution(padded), self.activation).transpose(1, 2)
-        # A window counts if no padding is in it; the first one always, if there is a vector.
+        # Windows without padding count; the first one always does, if there is a vector.
         num_windows = (mask.sum(dim=1) - width + 1).clamp(min=1) * mask.any(dim=1)
         windows = torch.arange(values.shape[1], device=mask.device)
         return masked_max(values, windows < num_windows[:, None])

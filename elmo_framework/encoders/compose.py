@@ -1,4 +1,4 @@
-"""Several encoders, one after the other."""
+"""Composition of encoders."""
 
 from __future__ import annotations
 
@@ -14,16 +14,16 @@ from elmo_framework.encoders.encoder import Encoder
 @final
 @Encoder.register("compose")
 class ComposeEncoder(Encoder):
-    """Encodes with each of several encoders what the one before it gives.
+    """Applies several encoders, each to the output of the previous one.
 
     Args:
-        encoders: from the first to the last; each is built for the width of the one before it.
+        encoders: in order; each is built for the output dimension of the previous one.
     """
 
     def __init__(self, input_dim: Local[int], encoders: list[Lazy[Encoder]]) -> None:
         super().__init__()
         if not encoders:
-            raise ValueError("encoders is empty; name one at least, as 'pass_through'")
+            raise ValueError("encoders is empty; name at least one, such as 'pass_through'")
         self.input_dim = self.output_dim = input_dim
         self.encoders = nn.ModuleList()
         for lazy in encoders:
@@ -36,7 +36,6 @@ class ComposeEncoder(Encoder):
         inputs: Float[Tensor, "batch tokens input_dim"],
         mask: Bool[Tensor, "batch tokens"],
     ) -> Float[Tensor, "batch tokens output_dim"]:
-        """Encode sequences."""
         for encoder in self.encoders:
             inputs = encoder(inputs, mask)
         return inputs

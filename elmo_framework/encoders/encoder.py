@@ -1,4 +1,4 @@
-"""The family of encoders: a sequence of vectors to another."""
+"""Base class for encoders."""
 
 from __future__ import annotations
 
@@ -12,16 +12,16 @@ from elmo_framework.model.part import Part
 
 
 class Encoder(Part, Registrable, ABC):
-    """Encodes sequences; padding changes nothing, and vectors at padding are zero.
+    """Encodes sequences; padding has no effect, and vectors at padding are zero.
 
     A member takes `input_dim: Local[int]`, and may take `input_size`, AllenNLP's key.
 
     Args:
-        input_dim: the width of the vectors that it will be given.
-        input_size: checked against the width that arrives, when it is stated.
+        input_dim: dimension of the input vectors.
+        input_size: if set, must equal the dimension of the input.
 
     Attributes:
-        output_dim: the width that it gives.
+        output_dim: dimension of the output vectors.
     """
 
     input_dim: int

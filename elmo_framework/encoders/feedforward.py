@@ -1,4 +1,4 @@
-"""A feed-forward network at each word."""
+"""Feed-forward network applied to each word."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ ValueT = TypeVar("ValueT")
 
 @dataclass(frozen=True)
 class FeedForwardOptions:
-    """The layers of a feed-forward network; one value for all of them, or one a layer.
+    """The layers of a feed-forward network; one value for all layers, or a list with one for each.
 
     Attributes:
-        num_layers: how many there are.
-        hidden_dims: their widths.
-        activations: what follows the product of each.
-        dropout: the share of values dropped after each activation.
-        input_dim: checked against the width that arrives, when it is stated.
+        num_layers: number of layers.
+        hidden_dims: their output dimensions.
+        activations: their activations.
+        dropout: dropout rate after each activation.
+        input_dim: if set, must equal the dimension of the input.
     """
 
     num_layers: NumLayers
@@ -37,11 +37,10 @@ class FeedForwardOptions:
     input_dim: int | None = None
 
     def __post_init__(self) -> None:
-        """Refuse lists of another length than `num_layers`."""
+        """Check that lists have `num_layers` items."""
         self._layers()
 
     def build(self, *, input_dim: int) -> FeedForward:
-        """Make the network for vectors of a width."""
         require_size("input_dim", self.input_dim, inferred=input_dim)
         return FeedForward(input_dim, self._layers())
 
@@ -51,8 +50,8 @@ class FeedForwardOptions:
         dropout = self._each("dropout", self.dropout)
         return [Layer(*values) for values in zip(dims, activations, dropout, strict=True)]
 
-    def _each(self, key: str, stated: ValueT | list[ValueT]) -> list[ValueT]:
-        values = stated if isinstance(stated, list) else [stated] * self.num_layers
+    def _each(self, key: str, value: ValueT | list[ValueT]) -> list[ValueT]:
+        values = value if isinstance(value, list) else [value] * self.num_layers
         if len(values) != self.num_layers:
             items = plural(len(values), "item")
             raise ValueError(f"{key} has {items}, but num_layers is {self.num_layers}")
@@ -62,7 +61,7 @@ class FeedForwardOptions:
 @final
 @Encoder.register("feedforward")
 class FeedForwardEncoder(Encoder):
-    """Applies one feed-forward network to each vector by itself.
+    """Applies the same feed-forward network to each vector.
 
     Args:
         feedforward: the layers of the network.
@@ -79,6 +78,5 @@ class FeedForwardEncoder(Encoder):
         inputs: Float[Tensor, "batch tokens input_dim"],
         mask: Bool[Tensor, "batch tokens"],
     ) -> Float[Tensor, "batch tokens output_dim"]:
-        """Encode sequences."""
         encoded: Tensor = self.feedforward(inputs)
         return encoded * mask[:, :, None]

@@ -1,4 +1,4 @@
-"""Torch's LSTM as an encoder and as a pooler."""
+"""PyTorch's LSTM and GRU as encoders, and its LSTM as a pooler."""
 
 from __future__ import annotations
 
@@ -15,18 +15,26 @@ from elmo_framework.encoders.recurrent import Recurrent, RecurrentEncoder
 @final
 @Encoder.register("lstm")
 class LstmEncoder(RecurrentEncoder):
-    """An LSTM: the outputs of its top layer, those of both directions one after the other."""
+    """An LSTM: the outputs of its top layer, those of both directions concatenated."""
 
     kind = nn.LSTM
 
 
 @final
+@Encoder.register("gru")
+class GruEncoder(RecurrentEncoder):
+    """A GRU: the outputs of its top layer, those of both directions concatenated."""
+
+    kind = nn.GRU
+
+
+@final
 @Pooler.register("lstm")
 class LstmPooler(Recurrent, Pooler):
-    """An LSTM's state after the last word, that of each direction one after the other.
+    """The final states of an LSTM's top layer, those of both directions concatenated.
 
     Args:
-        num_layers: how many layers there are; the state is that of the top one.
+        num_layers: number of layers; the states are those of the top one.
     """
 
     kind = nn.LSTM
@@ -36,5 +44,4 @@ class LstmPooler(Recurrent, Pooler):
         inputs: Float[Tensor, "batch tokens input_dim"],
         mask: Bool[Tensor, "batch tokens"],
     ) -> Float[Tensor, "batch output_dim"]:
-        """Pool sequences."""
         return self.read(inputs, mask).last

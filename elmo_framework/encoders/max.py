@@ -1,4 +1,4 @@
-"""The largest value of each dimension."""
+"""Max-pooling."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from elmo_framework.nn.masking import masked_max
 @final
 @Pooler.register("max")
 class MaxPooler(Pooler):
-    """Keeps the largest value of each dimension over a sequence."""
+    """Takes the maximum of each dimension over a sequence."""
 
     def __init__(self, input_dim: Local[int]) -> None:
         super().__init__()
@@ -26,5 +26,4 @@ class MaxPooler(Pooler):
         inputs: Float[Tensor, "batch tokens input_dim"],
         mask: Bool[Tensor, "batch tokens"],
     ) -> Float[Tensor, "batch output_dim"]:
-        """Pool sequences."""
         return masked_max(inputs, mask)

@@ -1,4 +1,4 @@
-"""An encoder that leaves vectors as they are."""
+"""Encoder without parameters that returns its input."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from elmo_framework.encoders.encoder import Encoder
 @final
 @Encoder.register("pass_through")
 class PassThroughEncoder(Encoder):
-    """Gives back the vectors that it is given."""
+    """Returns its input, with padding set to zero."""
 
     def __init__(self, input_dim: Local[int], input_size: int | None = None) -> None:
         super().__init__()
@@ -26,5 +26,4 @@ class PassThroughEncoder(Encoder):
         inputs: Float[Tensor, "batch tokens input_dim"],
         mask: Bool[Tensor, "batch tokens"],
     ) -> Float[Tensor, "batch tokens output_dim"]:
-        """Set padding to zero."""
         return inputs * mask[:, :, None]

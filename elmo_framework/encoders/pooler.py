@@ -1,4 +1,4 @@
-"""The family of poolers: a sequence of vectors to one vector."""
+"""Base class for poolers."""
 
 from __future__ import annotations
 
@@ -12,16 +12,16 @@ from elmo_framework.model.part import Part
 
 
 class Pooler(Part, Registrable, ABC):
-    """Makes one vector of a sequence; padding changes nothing, an empty sequence gives zeros.
+    """Reduces a sequence to one vector; padding has no effect, an empty sequence gives zeros.
 
     A member takes `input_dim: Local[int]`, and may take `embedding_dim`, AllenNLP's key.
 
     Args:
-        input_dim: the width of the vectors that it will be given.
-        embedding_dim: checked against the width that arrives, when it is stated.
+        input_dim: dimension of the input vectors.
+        embedding_dim: if set, must equal the dimension of the input.
 
     Attributes:
-        output_dim: the width that it gives.
+        output_dim: dimension of the output vector.
     """
 
     output_dim: int

@@ -1,4 +1,4 @@
-"""Torch's recurrent networks, as the members of the families here use them."""
+"""Base classes for encoders and poolers with PyTorch's recurrent networks."""
 
 from __future__ import annotations
 
@@ -15,28 +15,26 @@ from elmo_framework.nn.recurrent import RecurrentOutput, read_rows
 
 
 class Recurrent(nn.Module, ABC):
-    """One of torch's recurrent networks; its weights have the name of their kind.
+    """One of PyTorch's recurrent networks, a submodule called `lstm` or `gru`.
 
     Args:
-        input_dim: the width of the vectors that it will be given.
-        hidden_size: the width of one direction.
-        num_layers: how many layers there are; each reads both directions of the one below.
+        input_dim: dimension of the input vectors.
+        hidden_size: output dimension of one direction.
+        num_layers: number of layers; each reads both directions of the one below.
         bidirectional: whether a second network reads each row from its end.
-        dropout: the share of values dropped between the layers.
-        input_size: checked against the width that arrives, when it is stated.
+        dropout: dropout rate between layers.
+        input_size: if set, must equal the dimension of the input.
 
     Attributes:
-        output_dim: the width that it gives: both directions stand one after the other.
+        output_dim: output dimension of both directions, which are concatenated.
 
     Raises:
-        ValueError: `input_size` is stated and is not `input_dim`, or the dropout, which acts
-            between layers, would do nothing.
+        ValueError: `input_size` is not `input_dim`, or there is a dropout rate but only one layer.
     """
 
     @property
     @abstractmethod
     def kind(self) -> type[nn.LSTM] | type[nn.GRU]:
-        """Which network it is."""
 
     def __init__(
         self,
@@ -69,7 +67,6 @@ class Recurrent(nn.Module, ABC):
     def read(
         self, inputs: Float[Tensor, "batch tokens input_dim"], mask: Bool[Tensor, "batch tokens"]
     ) -> RecurrentOutput:
-        """Read rows."""
         network = self.get_submodule(self._name)
         assert isinstance(network, nn.LSTM | nn.GRU)
         return read_rows(network, inputs, mask)
@@ -87,5 +84,4 @@ class RecurrentEncoder(Recurrent, Encoder):
         inputs: Float[Tensor, "batch tokens input_dim"],
         mask: Bool[Tensor, "batch tokens"],
     ) -> Float[Tensor, "batch tokens output_dim"]:
-        """Encode sequences."""
         return self.read(inputs, mask).outputs

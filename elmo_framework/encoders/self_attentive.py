@@ -1,4 +1,4 @@
-"""An average of vectors whose weights are learned."""
+"""Pooling by a weighted average with learned weights."""
 
 from __future__ import annotations
 
@@ -16,15 +16,12 @@ from elmo_framework.nn.soft_alignment import masked_softmax
 @final
 @Pooler.register("self_attentive")
 class SelfAttentivePooler(Pooler):
-    """Averages a sequence, each vector as it deserves by itself (McCann et al. 2017, 5.3).
-
-    With beta = softmax(X v), it gives X^T beta.
-    """
+    """Averages a sequence with self-attention: X^T softmax(X v) (McCann et al. 2017, 5.3)."""
 
     def __init__(self, input_dim: Local[int]) -> None:
         super().__init__()
         self.output_dim = input_dim
-        # A bias would change all scores of a sequence alike, and so nothing.
+        # The softmax would cancel a bias.
         self.projection = nn.Linear(input_dim, 1, bias=False)
 
     def forward(
@@ -32,7 +29,6 @@ class SelfAttentivePooler(Pooler):
         inputs: Float[Tensor, "batch tokens input_dim"],
         mask: Bool[Tensor, "batch tokens"],
     ) -> Float[Tensor, "batch output_dim"]:
-        """Pool sequences."""
-        shares = masked_softmax(self.projection(inputs).squeeze(2), mask)
+        weights = masked_softmax(self.projection(inputs).squeeze(2), mask)
         cleared = inputs.masked_fill(~mask[:, :, None], 0)
-        return torch.bmm(shares[:, None, :], cleared).squeeze(1)
+        return torch.bmm(weights[:, None, :], cleared).squeeze(1)

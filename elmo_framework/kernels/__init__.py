@@ -1,1 +1,1 @@
-"""Fast CPU paths: C sources and what calls them, each with its PyTorch twin."""
+"""Fast CPU kernels in C and their callers, each with an equivalent in PyTorch."""

@@ -1,7 +1,7 @@
-"""The C compiler, and the folder in which what it made is kept for this user alone.
+"""Compile C sources and keep the libraries in a private folder of the user.
 
-A library that is loaded can do all that the user can. So the folder is the user's own and closed
-to others, and so is each file in it, whose name holds the digest of its source and of its content.
+A loaded library runs with all rights of the user. Therefore only the user may write to the folder
+and to each file in it, whose name contains the digests of its source and of its content.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from elmo_framework.io.files import cache_root, digest, synchronize, write_text
 _COMPILE = ["-O3", "-march=native", "-fopenmp", "-fPIC", "-c"]
 _LINK = ["-shared", "-fopenmp"]
 _LONGEST = 20.0
-"""Seconds that a source may take, which needs half a one."""
+"""Timeout in seconds; compiling a source takes about half a second."""
 
 _INSTALL = "install gcc and the headers of the C library (Debian, Ubuntu: gcc libc6-dev)"
 _OTHERS_CAN_WRITE = stat.S_IWGRP | stat.S_IWOTH
@@ -39,61 +39,60 @@ _SHOWN = 200
 _DIGITS = 16
 
 _hung: set[str] = set()
-"""Compilers that did not end in this process, where the folder cannot keep that."""
+"""Compilers that timed out in this process, in case the folder cannot be written."""
 
 
 class CompilerError(Exception):
-    """There is no library of a source; says why, and what the user can do."""
+    """A source cannot be compiled; the message has the reason and the way out."""
 
 
 def compiled_file(source: Path, *, fast_math: bool) -> Path:
-    """Return the library of a source, compiled if there is none that is whole.
+    """Return the library of a source; compile it if there is no intact one.
 
-    Processes that compile it at the same time do no harm.
+    Several processes can safely compile it at the same time.
 
     Args:
-        source: a file in C; headers beside it count as parts of it.
-        fast_math: whether sums may be arranged in another order, and the like.
+        source: a C file; headers in its folder are treated as parts of it.
+        fast_math: whether the compiler may reorder sums, for example.
 
     Raises:
         CompilerError: there is no compiler, or it fails, or others could write to the library.
         OSError: the folder cannot be read or written.
     """
-    # The linker is not told of fast arithmetic: it would change how the whole process treats the
-    # smallest numbers.
+    # -ffast-math is not passed to the linker: it would flush denormals in the whole process.
     compile_ = [*_COMPILE, "-ffast-math"] if fast_math else _COMPILE
     compiler, folder = _compiler(), _own_folder()
-    read = [source, *sorted(source.parent.glob("*.h"))]
-    texts = [path.read_text(encoding="utf-8") for path in read]
-    name = f"{source.stem}-{_short([*texts, *compile_, *_LINK, *compiler, _processor()])}"
+    sources = [source, *sorted(source.parent.glob("*.h"))]
+    texts = [path.read_text(encoding="utf-8") for path in sources]
+    name = f"{source.stem}-{_short([*texts, *compile_, *_LINK, *compiler, _cpu()])}"
     for path in sorted(folder.glob(f"{name}-*.so")):
         _require_own(path)
         if path.stem.endswith(f"-{digest([path])[:_DIGITS]}"):
             return path
-        path.unlink(missing_ok=True)  # what a full disk or a crash of the machine left of it
+        path.unlink(missing_ok=True)  # incomplete, after a full disk or a crash of the machine
     return _compiled(compiler, compile_, source, folder, name)
 
 
 def _compiler() -> list[str]:
-    """Return the command that compiles; the variable CC may hold options too."""
+    """Return the compiler's command; the variable CC may contain options too."""
     if os.name != "posix":
         raise CompilerError("files in C are compiled on Linux and macOS only")
-    wanted = os.environ.get("CC", "")
+    variable = os.environ.get("CC", "")
     try:
-        command = shlex.split(wanted) or ["cc"]
+        command = shlex.split(variable) or ["cc"]
     except ValueError as error:
-        raise CompilerError(f"the variable CC is {wanted!r}: {error}") from error
-    found = which(command[0])
-    if found is None:
-        raise CompilerError(f"there is no C compiler {command[0]!r}; {_INSTALL}")
-    return [found, *command[1:]]
+        raise CompilerError(f"the variable CC is {variable!r}: {error}") from error
+    path = which(command[0])
+    if path is None:
+        raise CompilerError(f"C compiler {command[0]!r} not found; {_INSTALL}")
+    return [path, *command[1:]]
 
 
 def _own_folder() -> Path:
-    """Return the folder of this user, made if need be.
+    """Return the folder of this user; create it if it does not exist.
 
     Raises:
-        CompilerError: others could write to it, or there is no place for it.
+        CompilerError: others could write to it, or there is no cache folder.
     """
     try:
         folder = cache_root() / f"compiled-{os.geteuid()}"
@@ -106,25 +105,21 @@ def _own_folder() -> Path:
 
 
 def _require_own(path: Path) -> None:
-    """Refuse what another user has made or may write to.
-
-    Raises:
-        CompilerError: it is.
-    """
+    """Reject a file or folder that belongs to another user or that others may write to."""
     status = path.stat() if path.is_dir() else path.lstat()
     is_plain = stat.S_ISREG(status.st_mode) or stat.S_ISDIR(status.st_mode)
     if status.st_uid != os.geteuid() or status.st_mode & _OTHERS_CAN_WRITE or not is_plain:
         raise CompilerError(
             f"{path} is not used, since others can write to it (owner {status.st_uid}, mode "
-            f"{stat.S_IMODE(status.st_mode):o}); remove it, or set ELMO_CACHE_ROOT to a folder of "
-            "your own"
+            f"{stat.S_IMODE(status.st_mode):o}); remove it, or set ELMO_CACHE_ROOT to a folder "
+            "that only you can write to"
         )
 
 
 def _compiled(
     compiler: Sequence[str], compile_: Sequence[str], source: Path, folder: Path, name: str
 ) -> Path:
-    """Compile and link; the result appears whole, and is on the disk before it has its name."""
+    """Compile and link; the library is synchronized to disk before it gets its name."""
     deadline = time.monotonic() + _LONGEST
     with TemporaryDirectory(dir=folder) as aside:
         compiled, linked = str(Path(aside) / "compiled.o"), Path(aside) / "linked.so"
@@ -141,7 +136,7 @@ def _compiled(
 
 
 def _run(command: Sequence[str], folder: Path, deadline: float) -> None:
-    """Run the compiler, which is ended with all that it started when it takes too long.
+    """Run the compiler; after a timeout, kill its process group.
 
     Raises:
         CompilerError: it fails, or it hangs or has hung before.
@@ -165,19 +160,19 @@ def _run(command: Sequence[str], folder: Path, deadline: float) -> None:
                 write_text(note, f"{reason}\n")
             raise CompilerError(f"{reason}; repair it, and remove {note}") from error
         output.seek(0)
-        said = output.read().decode(errors="replace").strip().partition("\n")[0][:_SHOWN]
+        reason = output.read().decode(errors="replace").strip().partition("\n")[0][:_SHOWN]
     if run.returncode:
-        raise CompilerError(f"the C compiler {command[0]} fails ({said}); {_INSTALL}")
+        raise CompilerError(f"the C compiler {command[0]} fails ({reason}); {_INSTALL}")
 
 
 def _version(compiler: str) -> str:
-    """Tell a compiler from the one that is there after it was replaced."""
+    """Return a digest that changes when the compiler is replaced."""
     status = Path(compiler).stat()
     return _short([compiler, str(status.st_size), str(status.st_mtime_ns)])
 
 
-def _processor() -> str:
-    """Name the processor, since what is compiled for one may not run on another."""
+def _cpu() -> str:
+    """Describe the CPU, since code compiled for one may not run on another."""
     try:
         lines = Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines()
     except OSError:
@@ -191,11 +186,11 @@ def _short(parts: Sequence[str]) -> str:
 
 _loaders: list[Callable[[], ctypes.CDLL | None]] = []
 _errors: dict[str, str] = {}
-"""Why a source has no library, by its name."""
+"""The errors of sources that cannot be compiled, by file name."""
 
 
 def is_served(*tensors: Tensor) -> bool:
-    """Tell whether compiled functions can read the numbers of these tensors as they lie."""
+    """Return whether compiled functions support these tensors: float32, contiguous, on the CPU."""
     return all(
         t.device.type == "cpu" and t.dtype == torch.float32 and t.is_contiguous() for t in tensors
     )
@@ -204,12 +199,12 @@ def is_served(*tensors: Tensor) -> bool:
 def library(
     source: Path, *, fast_math: bool, functions: Mapping[str, Sequence[type]]
 ) -> Callable[[], ctypes.CDLL | None]:
-    """Return what gives the functions of a source; None where they cannot be compiled.
+    """Return a loader of the library of a source, which gives None if it cannot be compiled.
 
     Args:
-        source: a file in C; it may include headers (`.h`) that stand beside it.
-        fast_math: whether sums may be arranged in another order, and the like.
-        functions: the types of their arguments, by name; they return nothing.
+        source: a C file; it may include headers (`.h`) in its folder.
+        fast_math: whether the compiler may reorder sums, for example.
+        functions: argument types by function name; the functions return nothing.
     """
 
     @cache
@@ -229,9 +224,9 @@ def library(
 
 
 def slow_path_reason() -> str | None:
-    """Return why PyTorch computes what compiled functions would; None where it need not.
+    """Return why PyTorch replaces the compiled functions; None if they can be used.
 
-    All sources that the imported modules name are compiled, if they have not been.
+    Compile the sources of all imported modules if necessary.
     """
     for load in _loaders:
         load()

@@ -1,4 +1,4 @@
-"""The pointwise part of a highway LSTM's step: compiled from `highway_step.c`, or by PyTorch."""
+"""Pointwise part of a highway LSTM's step, compiled from `highway_step.c` or in PyTorch."""
 
 from __future__ import annotations
 
@@ -31,25 +31,25 @@ def highway_step(
     memory: Tensor,
     hidden: Tensor,
 ) -> None:
-    """Make the pointwise part of a step, without gradients.
+    """Compute the pointwise part of a step, without gradients.
 
     Args:
         sums: "rows gates": the recurrent part of the sums of i, j, f, o and, with a highway, t;
-            used up.
-        gates: "rows gates": the rest of the sums; holds the activations afterwards.
+            overwritten.
+        gates: "rows gates": the rest of the sums; replaced by the activations.
         carried: "rows hidden": W_k x; None without a highway.
-        mask: "all_rows hidden": what h is multiplied by on its way to the next step; None for 1.
-        before: "rows hidden": the memory c.
-        output: "rows hidden": is filled with h.
-        memory: "kept hidden": is filled with c after the step, for the rows that go on: the first.
-        hidden: "kept hidden": is filled with mask * h.
+        mask: "all_rows hidden": factor of h for the next step; None for 1.
+        before: "rows hidden": the cell state c.
+        output: "rows hidden": receives h.
+        memory: "next_rows hidden": receives c after the step, for the first rows, which continue.
+        hidden: "next_rows hidden": receives mask * h.
     """
-    given = [sums, gates, carried, mask, before, output, memory, hidden]
-    functions = _library() if _are_served(given) else None
+    tensors = [sums, gates, carried, mask, before, output, memory, hidden]
+    functions = _library() if _are_served(tensors) else None
     if functions is None:
         _plain_step(sums, gates, carried, mask, before, output, memory, hidden)
         return
-    functions.highway_step(len(output), len(hidden), output.shape[1], *map(_pointer, given))
+    functions.highway_step(len(output), len(hidden), output.shape[1], *map(_pointer, tensors))
 
 
 def highway_step_backward(
@@ -64,28 +64,29 @@ def highway_step_backward(
     of_sums: Tensor,
     of_carried: Tensor | None,
 ) -> None:
-    """Pass gradients back through a step, in place.
+    """Backpropagate through a step, in place.
 
     Args:
-        gates: the activations that the step left.
+        gates: the activations of the step.
         carried: as in the step.
         mask: as in the step.
-        before: the memory before the step.
-        of_hidden: "kept hidden": the gradient of `hidden`.
-        of_output: that of `output`, used up.
-        of_memory: that of the memory after the step, 0 for rows that end; then that of `before`.
-        of_sums: is filled with the gradient of the sums.
-        of_carried: is filled with that of `carried`.
+        before: the cell state before the step.
+        of_hidden: "next_rows hidden": the gradient of `hidden`.
+        of_output: the gradient of `output`; overwritten.
+        of_memory: the gradient of the cell state after the step, 0 for rows that end; replaced by
+            that of `before`.
+        of_sums: receives the gradient of the sums.
+        of_carried: receives the gradient of `carried`.
     """
-    given = [gates, carried, mask, before, of_hidden, of_output, of_memory, of_sums, of_carried]
-    functions = _library() if _are_served(given) else None
+    tensors = [gates, carried, mask, before, of_hidden, of_output, of_memory, of_sums, of_carried]
+    functions = _library() if _are_served(tensors) else None
     if functions is None:
         _plain_step_backward(
             gates, carried, mask, before, of_hidden, of_output, of_memory, of_sums, of_carried
         )
         return
     rows, size = of_output.shape
-    functions.highway_step_backward(rows, len(of_hidden), size, *map(_pointer, given))
+    functions.highway_step_backward(rows, len(of_hidden), size, *map(_pointer, tensors))
 
 
 def _plain_step(
@@ -99,14 +100,14 @@ def _plain_step(
     hidden: Tensor,
 ) -> None:
     i, j, f, o, *t = (sums + gates).chunk(gates.shape[1] // before.shape[1], dim=1)
-    i, j, f, o, t = i.sigmoid(), j.tanh(), f.sigmoid(), o.sigmoid(), [each.sigmoid() for each in t]
+    i, j, f, o, t = i.sigmoid(), j.tanh(), f.sigmoid(), o.sigmoid(), [gate.sigmoid() for gate in t]
     after = f * before + i * j
     torch.cat([i, j, f, o, *t], dim=1, out=gates)
     h = o * after.tanh()
     output.copy_(h if carried is None else torch.lerp(carried, h, t[0]))
-    kept = len(hidden)
-    memory.copy_(after[:kept])
-    hidden.copy_(output[:kept] if mask is None else output[:kept] * mask[:kept])
+    num_next = len(hidden)
+    memory.copy_(after[:num_next])
+    hidden.copy_(output[:num_next] if mask is None else output[:num_next] * mask[:num_next])
 
 
 def _plain_step_backward(
@@ -120,8 +121,8 @@ def _plain_step_backward(
     of_sums: Tensor,
     of_carried: Tensor | None,
 ) -> None:
-    kept = len(of_hidden)
-    of_output[:kept] += of_hidden if mask is None else of_hidden * mask[:kept]
+    num_next = len(of_hidden)
+    of_output[:num_next] += of_hidden if mask is None else of_hidden * mask[:num_next]
     i, j, f, o, *t = gates.chunk(gates.shape[1] // before.shape[1], dim=1)
     outer = (f * before + i * j).tanh()
     of_cell, of_transform = of_output, []
@@ -140,8 +141,8 @@ def _plain_step_backward(
     torch.cat([*parts, *of_transform], dim=1, out=of_sums)
 
 
-def _are_served(given: list[Tensor | None]) -> bool:
-    return is_served(*[tensor for tensor in given if tensor is not None])
+def _are_served(tensors: list[Tensor | None]) -> bool:
+    return is_served(*[tensor for tensor in tensors if tensor is not None])
 
 
 def _pointer(tensor: Tensor | None) -> int | None:

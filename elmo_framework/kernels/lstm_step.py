@@ -1,4 +1,4 @@
-"""The pointwise part of an LSTM's step: compiled from `lstm_step.c`, or by PyTorch."""
+"""Pointwise part of an LSTM's step, compiled from `lstm_step.c` or in PyTorch."""
 
 from __future__ import annotations
 
@@ -24,18 +24,18 @@ _NO_LIMIT = torch.finfo(torch.float32).max
 def step(
     gates: Tensor, inputs: Tensor, before: Tensor, *, cell_clip: float | None, keep: bool
 ) -> tuple[Tensor, Tensor]:
-    """Make the pointwise part of a step, without gradients.
+    """Compute the pointwise part of a step, without gradients.
 
     Args:
-        gates: "rows 4*cell": the recurrent part of the sums; holds the activations afterwards
-            if `keep`.
+        gates: "rows 4*cell": the recurrent part of the sums; replaced by the activations if
+            `keep`.
         inputs: "rows 4*cell": the rest of the sums.
-        before: "rows cell": the memory c.
-        cell_clip: the largest magnitude in c.
+        before: "rows cell": the cell state c.
+        cell_clip: maximum absolute value of c.
         keep: whether the activations are needed for the backward pass.
 
     Returns:
-        The memory after the step, and sigmoid(o) tanh(c).
+        The cell state after the step, and sigmoid(o) tanh(c).
     """
     functions = _library() if is_served(gates, inputs, before) else None
     if functions is None:
@@ -58,16 +58,16 @@ def step_backward(
     cell_clip: float | None,
     of_sums: Tensor,
 ) -> None:
-    """Pass gradients back through a step, in place.
+    """Backpropagate through a step, in place.
 
     Args:
-        gates: the activations that `step` kept.
-        before: the memory before the step.
-        after: the memory after it.
+        gates: the activations saved by `step`.
+        before: the cell state before the step.
+        after: the cell state after the step.
         of_output: the gradient of sigmoid(o) tanh(c).
-        of_memory: the gradient of `after`; then that of `before`.
+        of_memory: the gradient of `after`; replaced by that of `before`.
         cell_clip: as in the step; where it clipped, the gradient is zero.
-        of_sums: "rows 4*cell": is filled with the gradient of the sums.
+        of_sums: "rows 4*cell": receives the gradient of the sums.
     """
     tensors = gates, before, after, of_output, of_memory, of_sums
     functions = _library() if is_served(*tensors) else None

@@ -1,9 +1,9 @@
-"""Products with weights: the fastest exact backend of a processor, or a stated lower precision.
+"""Matrix products with weights: the fastest exact backend of the CPU, or a lower precision.
 
-PyTorch sends float32 products on a processor to MKL, which runs at half speed where the
-processor is not Intel's; oneDNN, which PyTorch holds as well, does not. It is called by name
-here, so that no global setting is changed. It also gives a row the same bits whatever other rows
-stand beside it, if they are two or more: one row alone is doubled.
+PyTorch uses MKL for float32 products on the CPU, which runs at half speed on CPUs that are not
+Intel's. oneDNN, which is part of PyTorch too, does not; it is called explicitly here, so that no
+global setting changes. Its result for a row is also bit-identical for any number of other rows
+from two on; a single row is therefore duplicated.
 """
 
 from __future__ import annotations
@@ -21,24 +21,24 @@ from torch.nn import functional
 from elmo_framework.kernels.row_product import row_product
 
 Precision: TypeAlias = Literal["float32", "bfloat16", "int8"]
-"""How products are computed; what goes in and comes out has the type of the weights."""
+"""Precision of products; inputs and outputs have the type of the weights."""
 
 Product: TypeAlias = Callable[[Tensor], Tensor]
 """From "rows in" to "rows out", without gradients."""
 
-# oneDNN compiles code for each number of rows and keeps it, a third of a megabyte a time. So only
-# some numbers occur: those whose four highest bits alone are set, and multiples of 128.
+# oneDNN compiles code for each number of rows and caches it, a third of a megabyte each. So only
+# some numbers are used: those with only their four highest bits set, and multiples of 128.
 _NUM_BITS, _STEP_OF_ROWS = 4, 128
 
-# Of 8 bits with a sign, and what makes them 8 bits without one.
+# The largest int8, and the offset from int8 to uint8.
 _LARGEST, _OFFSET, _SMALLEST = 127, 128, 1e-30
 
-# The layout that oneDNN chooses for so many rows serves every number of rows.
+# The layout that oneDNN chooses for so many rows is valid for every number of rows.
 _NUM_ROWS_OF_LAYOUT = 64
 
 
 def has_onednn(weight: Tensor) -> bool:
-    """Tell whether oneDNN computes products with a weight."""
+    """Return whether oneDNN supports products with a weight."""
     return (
         weight.device.type == "cpu"
         and weight.dtype == torch.float32
@@ -55,13 +55,13 @@ def prepared(
     """Return the product `x weight^T + bias`, its weight laid out for many calls.
 
     Args:
-        weight: not changed later.
+        weight: must not be changed later.
         bias: added in full precision.
-        precision: `bfloat16` rounds x and the weight; `int8` also gives both 8 bits, x anew in
-            each call and the weight by rows, on a processor only.
+        precision: `bfloat16` rounds x and the weight; `int8` quantizes both to 8 bits, x with a
+            scale per call and the weight with a scale per row, on the CPU only.
 
     Raises:
-        ValueError: the device has no such product.
+        ValueError: the device does not support this precision.
     """
     weight, bias = weight.detach(), None if bias is None else bias.detach()
     if precision == "bfloat16":
@@ -74,7 +74,7 @@ def prepared(
 
 
 class _LaidOut:
-    """A product by oneDNN for many calls; single rows, when there are any, by `row_product`."""
+    """A product by oneDNN for many calls; `row_product` computes single rows."""
 
     def __init__(self, weight: Tensor, bias: Tensor | None) -> None:
         self._weight, self._bias = weight, bias
@@ -131,8 +131,8 @@ class _Linear(torch.autograd.Function):
 
 def weight_gradient(gradient: Tensor, rows: Tensor) -> Tensor:
     """Return `gradient^T rows`, the gradient of a weight, as one product."""
-    # oneDNN compiles code for the number of rows here too, and one of the two must be turned round;
-    # it has no product over no rows.
+    # oneDNN compiles code for the number of rows here too; one operand must be transposed, and
+    # there must be at least one row.
     is_served = has_onednn(gradient) and rows.dtype == gradient.dtype and len(rows) > 0
     if not is_served or rounded_up(len(rows)) != len(rows):
         return gradient.T @ rows
@@ -142,24 +142,24 @@ def weight_gradient(gradient: Tensor, rows: Tensor) -> Tensor:
 
 
 def rounded_up(num_rows: int) -> int:
-    """Return with how many rows a product of so many is computed, if they are two or more."""
+    """Round up to a number of rows for which oneDNN's code is reused; for two rows or more."""
     step = min(_STEP_OF_ROWS, 1 << max(0, num_rows.bit_length() - _NUM_BITS))
     return num_rows + -num_rows % step
 
 
 def _readable(weight: Tensor) -> Tensor:
-    """Return a weight that is contiguous one way or the other: oneDNN crawls through others."""
+    """Make a weight contiguous, unless its transpose is: oneDNN is very slow with others."""
     return weight if weight.is_contiguous() or weight.T.is_contiguous() else weight.contiguous()
 
 
 def _onednn(rows: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor:
     num_rows = len(rows)
-    given = rows.contiguous()
+    padded = rows.contiguous()
     if num_rows == 1:
-        given = given.expand(2, -1).contiguous()
+        padded = padded.expand(2, -1).contiguous()
     elif missing := rounded_up(num_rows) - num_rows:
-        given = functional.pad(given, (0, 0, 0, missing))
-    return _multiplied(given, weight, bias)[:num_rows]
+        padded = functional.pad(padded, (0, 0, 0, missing))
+    return _multiplied(padded, weight, bias)[:num_rows]
 
 
 def _multiplied(rows: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor:
@@ -177,7 +177,7 @@ def _bfloat16(weight: Tensor, bias: Tensor | None) -> Product:
 
 def _int8(weight: Tensor, bias: Tensor | None) -> Product:
     if not has_onednn(weight):
-        raise ValueError("precision int8 is for float32 models on a processor (cpu)")
+        raise ValueError("precision int8 needs a float32 model on the CPU (cpu)")
     scales = weight.abs().amax(dim=1).clamp(min=_SMALLEST) / _LARGEST
     narrow = (weight / scales[:, None]).round().to(torch.int8)
     laid_out = torch.ops.onednn.qlinear_prepack(narrow, None)

@@ -1,7 +1,7 @@
-"""The product of a single row with a weight, as fast as memory gives the weight.
+"""Product of a single row with a weight, limited only by the memory bandwidth.
 
-oneDNN is slower there, and gives a single row other bits than a row among others. What
-`row_product.c` gives is compared with oneDNN's bits of a row among others before it is used.
+oneDNN is slower there, and its result for a single row differs in the last bits from that for a
+row among others. `row_product.c` is used only if its result is bit-identical to the latter.
 """
 
 from __future__ import annotations
@@ -24,18 +24,18 @@ _library = library(
 )
 _LANES = 16
 _CHUNKS = (1024, 512)
-"""Over so many inputs oneDNN may take a sum by itself, before it adds it to those before."""
+"""Numbers of inputs over which oneDNN may compute partial sums before adding them."""
 
 
 def row_product(
     weight: Tensor, bias: Tensor | None, among_others: Callable[[Tensor], Tensor]
 ) -> Callable[[Tensor], Tensor]:
-    """Return the product of one row with a weight, with the bits that a row among others gets.
+    """Return the product of one row with a weight, bit-identical to that of a row among others.
 
     Args:
         weight: "outputs inputs".
         bias: "outputs", or None.
-        among_others: that product, by oneDNN.
+        among_others: oneDNN's product of a row among others.
     """
     functions = _library() if is_served(weight) else None
     num_outputs, num_inputs = weight.shape
@@ -49,7 +49,7 @@ def row_product(
         functions.row_product(num_outputs, num_inputs, chunk, *pointers)
         return outputs if bias is None else outputs.add_(bias)
 
-    # No two orders of a sum round alike over so many outputs of numbers like these.
+    # Two orders of summation round differently somewhere in so many outputs of such numbers.
     probe = torch.linspace(-1, 1, num_inputs).pow(3)[None]
     expected = among_others(probe)
     for chunk in (num_inputs, *_CHUNKS):

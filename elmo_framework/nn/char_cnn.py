@@ -16,13 +16,13 @@ from elmo_framework.nn.window_maxima import window_maxima
 
 CharCnnActivation: TypeAlias = Literal["relu", "tanh"]
 
-# Few enough that what the widest convolution gives stays in the cache of a processor, and that
-# words of similar length stand together.
+# Small enough that the output of the widest convolution fits into the CPU's cache, and that the
+# words of a group have similar lengths.
 _WORDS_AT_ONCE = 64
 
 
 class CharCnn(nn.Module):
-    """A table of characters and convolutions over it, each with a maximum over its positions.
+    """Character embeddings and convolutions over them, each max-pooled over its positions.
 
     x_k = f(max_t (W_k * E)_t + b_k), and x = [x_1; ...; x_K], where E holds the vectors of the
     word's characters and * is a convolution without padding (section 3.1 of the paper; Kim et
@@ -31,8 +31,8 @@ class CharCnn(nn.Module):
     Id 0 has no row in the table: it is a vector of zeros.
 
     Args:
-        num_characters: how many ids there are, 0 included; the last one is what fills a row up.
-        embedding_dim: the width of a character's vector.
+        num_characters: number of ids, 0 included; the last one is the padding of a word.
+        embedding_dim: dimension of a character vector.
         filters: width and number of filters of each convolution.
         activation: f; `relu` or `tanh`.
     """
@@ -56,11 +56,10 @@ class CharCnn(nn.Module):
             _initialize(convolution, activation)
 
     def forward(self, ids: Int[Tensor, "words characters"]) -> Float[Tensor, "words filters"]:
-        """Encode words."""
         table = functional.pad(self.table, (0, 0, 1, 0))
         if ids.device.type == "cpu":
             maxima = self._maxima_by_length(ids, table)
-        else:  # Another device would have to be waited for to know the lengths here.
+        else:  # Reading the lengths would synchronize with the device.
             maxima = self._maxima(functional.embedding(ids, table), ids.shape[1])
         return activate(maxima, self._activation)
 
@@ -70,26 +69,26 @@ class CharCnn(nn.Module):
         """Convolve words of similar length together."""
         lengths, order = torch.sort(self._lengths(ids), stable=True)
         parts = zip(*(torch.split(t, _WORDS_AT_ONCE) for t in (ids[order], lengths)), strict=True)
-        found = [
+        maxima = [
             self._maxima(functional.embedding(part, table), int(longest[-1:].sum()))
             for part, longest in parts
         ]
-        return functional.embedding(torch.argsort(order), torch.cat(found))
+        return functional.embedding(torch.argsort(order), torch.cat(maxima))
 
     def _maxima(
         self, characters: Float[Tensor, "words characters dim"], longest: int
     ) -> Float[Tensor, "words filters"]:
         """Convolve words that end within `longest` characters.
 
-        Every window that lies in the padding alone gives the same, so one of them is enough.
+        All windows that contain only padding have the same value, so one of them is enough.
         """
-        found = []
+        maxima = []
         for convolution in self.convolutions:
             assert isinstance(convolution, nn.Conv1d)
             assert convolution.bias is not None
-            read = characters[:, : longest + convolution.kernel_size[0]]
-            found.append(window_maxima(read, convolution.weight) + convolution.bias)
-        return torch.cat(found, dim=1)
+            inputs = characters[:, : longest + convolution.kernel_size[0]]
+            maxima.append(window_maxima(inputs, convolution.weight) + convolution.bias)
+        return torch.cat(maxima, dim=1)
 
     def _lengths(self, ids: Int[Tensor, "words characters"]) -> Int[Tensor, " words"]:
         ends = torch.arange(1, ids.shape[1] + 1, device=ids.device)

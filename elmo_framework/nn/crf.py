@@ -1,4 +1,4 @@
-"""A conditional random field over the tags of a sentence."""
+"""Conditional random field over the tags of a sentence."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _FORBIDDEN = -10000.0
 
 
 class Constraints(NamedTuple):
-    """Which tags may stand where.
+    """Allowed tags and transitions.
 
     Attributes:
         start: true for a tag that may come first.
@@ -27,19 +27,19 @@ class Constraints(NamedTuple):
 
 
 class ConditionalRandomField(nn.Module):
-    """Scores whole sequences of tags (Lafferty et al., 2001), as the tagger of section 4 does.
+    """Scores sequences of tags (Lafferty et al. 2001), as the tagger of section 4 does.
 
         score(y) = start[y_1] + sum_t emissions[t, y_t] + sum_t transitions[y_t, y_t+1] + end[y_n]
         log p(y) = score(y) - log sum_y' exp score(y')
 
-    The words of a row come first; a row without words has log p = 0.
+    Padding follows the words of a row; a row without words has log p = 0.
 
     Args:
-        num_tags: how many tags there are.
-        include_start_end_transitions: whether the start and the end have scores of their own;
-            they are 0 otherwise.
-        constraints: what `best_tags` may return; None for anything. They change neither the
-            score nor its normaliser, so that training sees every sequence.
+        num_tags: number of tags.
+        include_start_end_transitions: whether the start and the end have learned scores; they
+            are 0 otherwise.
+        constraints: the sequences that `best_tags` may return; None for all. They change neither
+            the score nor its normalizer, so training considers every sequence.
     """
 
     start_constraint: Tensor
@@ -71,10 +71,10 @@ class ConditionalRandomField(nn.Module):
         tags: Int[Tensor, "batch tokens"],
         mask: Bool[Tensor, "batch tokens"],
     ) -> Float[Tensor, " batch"]:
-        """Return log p of a sequence of tags for each row; ids at padding are not read."""
+        """Return log p of a sequence of tags for each row; ids at padding are ignored."""
         emissions = emissions.to(self.transitions.dtype)
-        found = self._score(emissions, tags.masked_fill(~mask, 0), mask)
-        return (found - self._log_normaliser(emissions, mask)) * mask.any(dim=1)
+        score = self._score(emissions, tags.masked_fill(~mask, 0), mask)
+        return (score - self._log_normaliser(emissions, mask)) * mask.any(dim=1)
 
     @torch.no_grad()
     def best_tags(
@@ -84,7 +84,7 @@ class ConditionalRandomField(nn.Module):
     ) -> Int[Tensor, "batch tokens"]:
         """Return the best allowed sequence of each row (Viterbi), 0 at padding.
 
-        Where none is allowed, it is one that breaks the fewest constraints.
+        If none is allowed, return one that violates the fewest constraints.
         """
         return best_sequences(
             emissions.to(self.transitions.dtype),
@@ -98,7 +98,7 @@ class ConditionalRandomField(nn.Module):
         num_tags = len(self.transitions)
         emitted = emissions.gather(2, tags[:, :, None])[:, :, 0]
         pairs = tags[:, :-1] * num_tags + tags[:, 1:]
-        # An embedding, because indexing has a backward pass that is not deterministic.
+        # An embedding, because the backward pass of indexing is not deterministic.
         moved = F.embedding(pairs, self.transitions.view(-1, 1))[:, :, 0]
         last = tags.gather(1, (mask.sum(dim=1, keepdim=True) - 1).clamp(min=0))
         bounds = F.embedding(tags[:, :1], self.start_transitions[:, None])
@@ -126,10 +126,10 @@ def best_sequences(
 
     Args:
         emissions: the score of each tag at each word.
-        mask: true where a word stands; a row's words come first.
-        start: the score of each tag for being first.
-        transitions: the score of the tag of the column for following that of the row.
-        end: the score of each tag for being last.
+        mask: true at words, false at padding, which follows the words.
+        start: the score of each tag as the first one.
+        transitions: the score of a transition from the tag of the row to that of the column.
+        end: the score of each tag as the last one.
     """
     stay = torch.arange(len(transitions), device=mask.device).expand_as(emissions[:, 0])
     best = start + emissions[:, 0]
@@ -143,7 +143,7 @@ def best_sequences(
 
 
 def penalties(constraints: Constraints | None, num_tags: int) -> dict[str, Tensor]:
-    """Return what decoding adds to scores at `start`, `inner` and `end`: 0 for what is allowed."""
+    """Return the penalties of `start`, `inner` and `end` for decoding: 0 where allowed."""
     if constraints is None:
         everywhere = torch.ones(num_tags, num_tags, dtype=torch.bool)
         constraints = Constraints(everywhere[0], everywhere, everywhere[0])

@@ -1,6 +1,6 @@
-"""Functions that torch.compile calls as they are, and that cannot be exported.
+"""Functions that run outside of torch.compile and cannot be exported.
 
-They call C by addresses and use oneDNN's own layouts, which no tracer can see.
+They call C functions with raw pointers and use oneDNN's layouts, which tracers cannot handle.
 """
 
 from __future__ import annotations
@@ -16,13 +16,14 @@ _Parameters = ParamSpec("_Parameters")
 _Result = TypeVar("_Result")
 
 _COMPILER = "torch._dynamo"
-"""Imported by the first use of torch.compile; without it there is nothing to step out of."""
+"""Imported by the first use of torch.compile; before that there is no graph to break."""
 
 
 def eager(function: Callable[_Parameters, _Result]) -> Callable[_Parameters, _Result]:
-    """Decorate a function that runs outside of torch.compile: the graph breaks around it.
+    """Decorate a function so that torch.compile breaks the graph around it.
 
-    Being traced for torch.export, torch.onnx or torch.jit, it raises a RuntimeError.
+    Raises:
+        RuntimeError: when it is traced for torch.export, torch.onnx or torch.jit.
     """
     outside: list[Callable[_Parameters, _Result]] = []
 
@@ -33,7 +34,7 @@ def eager(function: Callable[_Parameters, _Result]) -> Callable[_Parameters, _Re
         if _COMPILER not in sys.modules:
             return function(*args, **kwargs)
         if not outside:
-            # As a decorator of `function` this would import the compiler, which takes seconds.
+            # Not at decoration time: this imports the compiler, which takes seconds.
             outside.append(torch.compiler.disable(function))  # type: ignore[no-untyped-call]
         return outside[0](*args, **kwargs)
 
@@ -41,20 +42,16 @@ def eager(function: Callable[_Parameters, _Result]) -> Callable[_Parameters, _Re
 
 
 def refuse_export(*_: Any) -> NoReturn:
-    """Say that a biLM cannot be exported.
-
-    Raises:
-        RuntimeError: always.
-    """
+    """Raise a RuntimeError: a biLM cannot be exported."""
     raise RuntimeError(
         "a biLM cannot be exported or traced (torch.export, torch.onnx, torch.jit): its products "
-        "are compiled code that no tracer can see; run it in Python, where torch.compile works, "
-        "and export the layers that follow it"
+        "are compiled code that tracers cannot handle; run it in Python, where torch.compile "
+        "works, and export the layers that follow it"
     )
 
 
 def _is_traced() -> bool:
     if torch.jit.is_tracing():  # type: ignore[attr-defined, no-untyped-call]
         return True
-    # PyTorch 2.6 does not tell of an export.
+    # PyTorch 2.6 has no `is_exporting`.
     return hasattr(torch.compiler, "is_exporting") and torch.compiler.is_exporting()

@@ -1,4 +1,4 @@
-"""The LSTM layers of one direction of a biLM."""
+"""LSTM layers of one direction of a biLM."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ from elmo_framework.nn.projected_lstm import ProjectedLstm
 
 
 class LstmOutput(NamedTuple):
-    """What the layers give.
+    """Outputs and final states of the layers.
 
     Attributes:
-        layers: zero at padding.
+        layers: outputs; zero at padding.
         states: of each layer, after the last word of each row.
     """
 
@@ -35,14 +35,14 @@ class ElmoLstm(nn.Module):
     (bilm-tf, training.py).
 
     Args:
-        input_dim: the width of x.
-        cell_size: the width of the memory.
-        projection_dim: the width of the output; without it, `cell_size`.
-        num_layers: the number of layers.
-        cell_clip: the largest magnitude in the memory.
-        projection_clip: the largest magnitude of a projected output, before the skip connection.
-        use_skip_connections: whether the skip connections are there.
-        dropout: the share of a layer's input that is dropped in training, anew at each step.
+        input_dim: dimension of x.
+        cell_size: dimension of the cell state.
+        projection_dim: dimension of the output; `cell_size` by default.
+        num_layers: number of layers.
+        cell_clip: maximum absolute value of the cell state.
+        projection_clip: maximum absolute value of a projected output, before the skip connection.
+        use_skip_connections: whether there are skip connections.
+        dropout: dropout rate of the input of each layer; a new mask at each step.
     """
 
     def __init__(
@@ -80,10 +80,10 @@ class ElmoLstm(nn.Module):
         """Read rows.
 
         Args:
-            inputs: the vectors of words.
-            mask: true where a word stands; a row's words come first. In memory, it spares a wait
-                for the device of the inputs.
-            states: of each layer, where the rows go on from; zeros when empty.
+            inputs: word vectors.
+            mask: true at words, false at padding, which follows the words. A mask on the CPU
+                avoids a synchronization with the device of the inputs.
+            states: initial states of each layer; zeros when empty.
         """
         lstms = cast(Sequence[ProjectedLstm], self.cells)
         packing = Packing.of(mask).to(inputs.device)

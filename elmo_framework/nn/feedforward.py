@@ -1,4 +1,4 @@
-"""Linear layers, each followed by an activation and dropout."""
+"""Feed-forward network: linear layers, each followed by an activation and dropout."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from elmo_framework.nn.activation import Activation, activate
 
 
 class Layer(NamedTuple):
-    """What one layer is like: its width, what follows the product, and the dropout after that."""
+    """Output dimension, activation and dropout rate of one layer."""
 
     dim: int
     activation: Activation
@@ -26,7 +26,7 @@ class FeedForward(nn.Module):
     """For each layer: x <- dropout(activation(W x + b)).
 
     Args:
-        input_dim: the width of the inputs.
+        input_dim: dimension of the inputs.
         layers: from the first to the last.
     """
 
@@ -40,28 +40,22 @@ class FeedForward(nn.Module):
         )
 
     def forward(self, inputs: Float[Tensor, "... input_dim"]) -> Float[Tensor, "... output_dim"]:
-        """Transform vectors."""
         return self.after_product(self.linear_layers[0](inputs)) if self.layers else inputs
 
     def first_weights(self, dims: Sequence[int]) -> list[Tensor]:
-        """Return the weight of the first layer in parts: one for each part of its inputs.
-
-        Args:
-            dims: the widths of those parts.
-        """
-        # Contiguous, as products with a part of a matrix take a hundred times as long.
+        """Split the weight of the first layer by parts of its input, which have sizes `dims`."""
+        # Contiguous, as products with a slice of a matrix take a hundred times as long.
         parts = torch.split(self._first.weight, list(dims), dim=1)
         return [part.contiguous() for part in parts]
 
     @property
     def first_bias(self) -> Tensor:
-        """The bias of the first layer."""
         return self._first.bias
 
     def after_product(
         self, product: Float[Tensor, "... hidden_dim"]
     ) -> Float[Tensor, "... output_dim"]:
-        """Go on from `W x + b` of the first layer, for callers with a faster way to it."""
+        """Continue from `W x + b` of the first layer, for callers with a faster way to it."""
         outputs = self._activated(product, self.layers[0])
         for linear, layer in zip(self.linear_layers[1:], self.layers[1:], strict=True):
             outputs = self._activated(linear(outputs), layer)

@@ -1,4 +1,4 @@
-"""Highway layers, as the paper's token encoder has them."""
+"""Highway layers of the paper's token encoder."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from torch import Tensor, nn
 
 from elmo_framework.nn.linear import Linear
 
-# The gate starts nearly closed, so that a new layer passes its input on (bilm-tf, training.py).
+# The gate is nearly closed at first, so that a new layer copies its input (bilm-tf, training.py).
 _CARRY_BIAS = -2.0
 
 
@@ -18,12 +18,12 @@ class Highway(nn.Module):
     """A stack of highway layers (Srivastava et al. 2015).
 
     g = sigmoid(W_carry x + b_carry); t = relu(W_transform x + b_transform);
-    y = g t + (1 - g) x. The names are bilm-tf's: what is called carry lets the *transformed*
-    vector through.
+    y = g t + (1 - g) x. The names are bilm-tf's: its carry gate is that of the *transformed*
+    vector.
 
     Args:
-        dim: the width of the vectors.
-        num_layers: how many layers follow each other.
+        dim: dimension of the vectors.
+        num_layers: number of layers.
     """
 
     def __init__(self, dim: int, num_layers: int) -> None:
@@ -31,7 +31,6 @@ class Highway(nn.Module):
         self.layers = nn.ModuleList(_HighwayLayer(dim) for _ in range(num_layers))
 
     def forward(self, inputs: Float[Tensor, "*batch dim"]) -> Float[Tensor, "*batch dim"]:
-        """Apply the layers one after the other."""
         for layer in self.layers:
             inputs = layer(inputs)
         return inputs
@@ -47,6 +46,6 @@ class _HighwayLayer(nn.Module):
         nn.init.zeros_(self.transform.bias)
 
     def forward(self, inputs: Float[Tensor, "*batch dim"]) -> Float[Tensor, "*batch dim"]:
-        # In mixed precision the products are narrow, and what is carried stays wide.
+        # In mixed precision the products are bfloat16, but the carried values stay float32.
         transformed = torch.relu(self.transform(inputs)).to(inputs.dtype)
         return torch.lerp(inputs, transformed, torch.sigmoid(self.carry(inputs)).to(inputs.dtype))

@@ -1,6 +1,6 @@
-"""One LSTM layer with a highway around it, in one direction, with its own backward pass.
+"""Unidirectional LSTM layer with a highway connection and a custom backward pass.
 
-As in `lstm_layer.py`, what needs no state is done for all words at once: the products with x
+As in `lstm_layer.py`, computations without state cover all words at once: the products with x
 before the loop over steps, the gradients of the weights after it.
 """
 
@@ -22,25 +22,22 @@ from elmo_framework.nn.part import Gates, TensorPart
 
 
 class Path(NamedTuple):
-    """In which order a layer takes the steps of packed rows (`Packing`).
+    """Order in which a layer processes the steps of packed rows (`Packing`).
 
     Attributes:
-        sizes: how many rows are alive at each step; never growing.
-        is_backward: whether the rows are read from their ends.
+        sizes: number of unfinished rows at each step; never increasing.
+        is_backward: whether rows are read from their ends.
     """
 
     sizes: tuple[int, ...]
     is_backward: bool
 
     def steps(self) -> list[tuple[slice, slice]]:
-        """Return the words of each step, as they are taken, and those of the next one.
-
-        There are none after those of the last.
-        """
+        """Return the words of each step and of the following one, which is empty for the last."""
         ends = accumulate(self.sizes)
         words = [slice(end - size, end) for end, size in zip(ends, self.sizes, strict=True)]
-        taken = words[::-1] if self.is_backward else words
-        return list(zip(taken, [*taken[1:], slice(0, 0)], strict=True))
+        steps = words[::-1] if self.is_backward else words
+        return list(zip(steps, [*steps[1:], slice(0, 0)], strict=True))
 
 
 class HighwayLstm(TensorPart):
@@ -51,14 +48,14 @@ class HighwayLstm(TensorPart):
     h' = t * sigmoid(o) tanh(c') + (1 - t) * W_k x,
 
     where m is a row's dropout mask, the same at each step (Gal and Ghahramani 2016). Blocks of
-    weights start orthonormal, b of f at 1, the other biases at 0.
+    weights are initialized orthonormal, b of f to 1, the other biases to 0.
 
     Args:
-        input_dim: the width of x.
-        hidden_dim: the width of h and c.
-        is_backward: whether the rows are read from their ends.
-        recurrent_dropout: the share of h that is dropped in training.
-        use_highway: whether there is a highway; without one, t is 1.
+        input_dim: dimension of x.
+        hidden_dim: dimension of h and c.
+        is_backward: whether rows are read from their ends.
+        recurrent_dropout: dropout rate of h.
+        use_highway: whether there is a highway connection; without one, t is 1.
         has_carry_bias: whether W_k x has a bias.
     """
 
@@ -93,15 +90,15 @@ class HighwayLstm(TensorPart):
         """Read packed rows (`Packing`).
 
         Args:
-            words: step by step.
-            sizes: how many rows are alive at each step.
+            words: word vectors, step by step.
+            sizes: number of unfinished rows at each step.
         """
         if not sizes:
             return words.new_zeros(0, self._hidden_dim)
         path = Path(tuple(sizes), self.is_backward)
         weights, mask = self._weights(), self._mask(sizes[0])
         if torch.is_grad_enabled():
-            outputs: Tensor = _HighwayLayer.apply(  # type: ignore[no-untyped-call]
+            outputs: Tensor = _HighwayLstmFunction.apply(  # type: ignore[no-untyped-call]
                 words, *weights, mask, path
             )
             return outputs
@@ -138,12 +135,12 @@ class HighwayLstm(TensorPart):
     def _mask(self, num_rows: int) -> Float[Tensor, "rows hidden"] | None:
         if not (self.training and self._dropout):
             return None
-        kept = self.bias.new_ones(num_rows, self._hidden_dim)
-        return functional.dropout(kept, self._dropout)
+        ones = self.bias.new_ones(num_rows, self._hidden_dim)
+        return functional.dropout(ones, self._dropout)
 
 
 class _Weights(NamedTuple):
-    """The weights of a layer, joined as far as their products are.
+    """The weights of a layer, concatenated where they share a product.
 
     Attributes:
         of_words: "gates input": W, and W_t with a highway.
@@ -161,13 +158,14 @@ class _Weights(NamedTuple):
 
 
 class _SavedForBackward(NamedTuple):
-    """What is held of each word for the backward pass.
+    """Values of each word saved for the backward pass.
 
     Attributes:
         gates: "words gates": the activations of i, j, f, o and, with a highway, t.
         carried: "words hidden": W_k x; None without a highway.
         memory: "words hidden": c before the word.
-        hidden: "room hidden": h before the word, dropped out; zeros in the rest of the room.
+        hidden: "padded_words hidden": h before the word, after dropout; padded with zeros to the
+            number of rows of an efficient product (`rounded_up`).
     """
 
     gates: Tensor
@@ -179,8 +177,8 @@ class _SavedForBackward(NamedTuple):
 def _read(
     words: Tensor, weights: _Weights, mask: Tensor | None, path: Path
 ) -> tuple[Tensor, _SavedForBackward]:
-    """Return h at each word, and what the backward pass needs."""
-    # The recurrence keeps the precision of the weights, whatever that of the products is.
+    """Return h at each word, and the values for the backward pass."""
+    # The recurrence has the precision of the weights, also in mixed precision.
     wide, hidden_dim = weights.bias.dtype, weights.of_hidden.shape[1]
     gates = linear(words, weights.of_words, weights.bias).to(wide)
     carried = None
@@ -192,8 +190,8 @@ def _read(
     with torch.autocast(gates.device.type, enabled=False):
         multiplied = prepared(weights.of_hidden)
         for now, later in path.steps():
-            # Rows end on the way forward; on the way back they begin, with the zeros held there.
-            kept = slice(later.start, min(later.stop, later.start + now.stop - now.start))
+            # Reading forward, rows end at a step; backward, rows begin there, with zeros as state.
+            continuing = slice(later.start, min(later.stop, later.start + now.stop - now.start))
             highway_step(
                 multiplied(hidden[now]),
                 gates[now],
@@ -201,33 +199,33 @@ def _read(
                 mask,
                 memory[now],
                 output=outputs[now],
-                memory=memory[kept],
-                hidden=hidden[kept],
+                memory=memory[continuing],
+                hidden=hidden[continuing],
             )
     return outputs, _SavedForBackward(gates, carried, memory, hidden)
 
 
-class _HighwayLayer(torch.autograd.Function):
+class _HighwayLstmFunction(torch.autograd.Function):
     @staticmethod
-    def forward(ctx: Any, words: Tensor, *given: Any) -> Tensor:
-        *parts, mask, path = given
-        weights = _Weights(*parts)
-        outputs, held = _read(words, weights, mask, path)
+    def forward(ctx: Any, words: Tensor, *arguments: Any) -> Tensor:
+        *tensors, mask, path = arguments
+        weights = _Weights(*tensors)
+        outputs, saved = _read(words, weights, mask, path)
         is_narrow = torch.is_autocast_enabled(words.device.type)
         ctx.type = torch.get_autocast_dtype(words.device.type) if is_narrow else words.dtype
         ctx.path, ctx.has_carry_bias = path, weights.carry_bias is not None
         ctx.save_for_backward(
-            words, weights.of_words, weights.of_hidden, weights.carry, mask, *held
+            words, weights.of_words, weights.of_hidden, weights.carry, mask, *saved
         )
         return outputs
 
     @staticmethod
     @once_differentiable
     def backward(ctx: Any, of_outputs: Tensor) -> tuple[Tensor | None, ...]:
-        words, input_weight, recurrent_weight, carry, mask, *held = ctx.saved_tensors
-        reading = _SavedForBackward(*held)
-        of_sums, of_carried = _read_back(of_outputs, reading, recurrent_weight, mask, ctx.path)
-        of_recurrent = weight_gradient(of_sums, reading.hidden)
+        words, input_weight, recurrent_weight, carry, mask, *tensors = ctx.saved_tensors
+        saved = _SavedForBackward(*tensors)
+        of_sums, of_carried = _read_back(of_outputs, saved, recurrent_weight, mask, ctx.path)
+        of_recurrent = weight_gradient(of_sums, saved.hidden)
         of_words, of_input = _back(of_sums, words, input_weight, ctx.type)
         of_bias, of_carry, of_carry_bias = of_sums.sum(dim=0), None, None
         if of_carried is not None:
@@ -240,29 +238,29 @@ class _HighwayLayer(torch.autograd.Function):
 
 def _read_back(
     of_outputs: Tensor,
-    held: _SavedForBackward,
+    saved: _SavedForBackward,
     recurrent_weight: Tensor,
     mask: Tensor | None,
     path: Path,
 ) -> tuple[Tensor, Tensor | None]:
-    """Return the gradients of the sums and of what is carried, with the room of `hidden`."""
+    """Return the gradients of the sums and of W_k x, padded like `hidden`."""
     of_outputs = of_outputs.clone(memory_format=torch.contiguous_format)
     num_words, hidden_dim = of_outputs.shape
-    of_sums = of_outputs.new_empty(len(held.hidden), len(recurrent_weight))
-    of_carried = None if held.carried is None else torch.empty_like(held.hidden)
-    for each in (of_sums, of_carried):
-        if each is not None:
-            each[num_words:] = 0
+    of_sums = of_outputs.new_empty(len(saved.hidden), len(recurrent_weight))
+    of_carried = None if saved.carried is None else torch.empty_like(saved.hidden)
+    for gradient in (of_sums, of_carried):
+        if gradient is not None:
+            gradient[num_words:] = 0
     multiplied = prepared(recurrent_weight.T)
     of_memory = of_outputs.new_zeros(path.sizes[0], hidden_dim)
     of_hidden = of_outputs.new_zeros(0, hidden_dim)
     for now, _ in reversed(path.steps()):
         rows = now.stop - now.start
         highway_step_backward(
-            held.gates[now],
-            None if held.carried is None else held.carried[now],
+            saved.gates[now],
+            None if saved.carried is None else saved.carried[now],
             mask,
-            held.memory[now],
+            saved.memory[now],
             of_hidden[:rows],
             of_output=of_outputs[now],
             of_memory=of_memory[:rows],
@@ -276,10 +274,10 @@ def _read_back(
 def _back(
     gradient: Tensor, words: Tensor, weight: Tensor, type_: torch.dtype
 ) -> tuple[Tensor, Tensor]:
-    """Return the gradients of the words and of the weight of a product of a type."""
-    narrow, room = gradient.to(type_), len(gradient) - len(words)
+    """Return the gradients of the words and of the weight of a product in precision `type_`."""
+    narrow, num_padding = gradient.to(type_), len(gradient) - len(words)
     of_words = product(narrow, weight.to(type_).T)[: len(words)]
-    rows = functional.pad(words.to(type_), (0, 0, 0, room))
+    rows = functional.pad(words.to(type_), (0, 0, 0, num_padding))
     of_weight = weight_gradient(narrow, rows)
     return of_words.to(words.dtype), of_weight.to(weight.dtype)
 

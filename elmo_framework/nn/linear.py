@@ -1,4 +1,4 @@
-"""A linear layer on the products of `product.py`."""
+"""Linear layer on the products of `kernels/product.py`."""
 
 from __future__ import annotations
 
@@ -13,20 +13,20 @@ from elmo_framework.nn.part import TensorPart
 
 
 class Linear(nn.Linear, TensorPart):
-    """PyTorch's linear layer, its product by the fastest backend; it can be frozen."""
+    """PyTorch's linear layer with the product of the fastest backend; it can be frozen."""
 
     _frozen: Product | None = None
 
     def freeze(self, precision: Precision) -> None:
-        """Prepare for reading alone: the weights as they are now are used from here on.
+        """Prepare the current weights for inference; later changes of them have no effect.
 
         Raises:
-            ValueError: the device has no products in this precision.
+            ValueError: the device does not support this precision.
         """
         self._frozen = prepared(self.weight, self.bias, precision)
 
     def __getstate__(self) -> dict[str, Any]:
-        """Return what a copy has: all but the prepared product, which cannot be copied."""
+        """Return the state without the prepared product, which cannot be copied."""
         return {**self.__dict__, "_frozen": None}
 
     def forward(self, input: Float[Tensor, "*batch in"]) -> Float[Tensor, "*batch out"]:

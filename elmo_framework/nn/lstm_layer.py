@@ -1,6 +1,6 @@
-"""One LSTM layer over packed rows: a loop over steps, with its own backward pass.
+"""LSTM layer over packed rows: a loop over steps with a custom backward pass.
 
-What needs no state is done for many steps at once: the input half of the gates before the loop,
+Computations without state cover many steps at once: the input half of the gates before the loop,
 and the gradients of the weights after it, each as one product.
 """
 
@@ -16,12 +16,12 @@ from torch.autograd.function import once_differentiable
 from elmo_framework.kernels.lstm_step import step, step_backward
 from elmo_framework.kernels.product import Precision, Product, prepared, product, weight_gradient
 
-# So many words' gates are held at a time, whatever the length of the rows.
+# Bounds the memory of the gates, whatever the length of the rows.
 _WORDS_AT_ONCE = 512
 
 
 class LstmState(NamedTuple):
-    """What an LSTM passes from step to step.
+    """State of an LSTM between two steps.
 
     Attributes:
         hidden: "batch hidden", h.
@@ -33,11 +33,11 @@ class LstmState(NamedTuple):
 
 
 class Clips(NamedTuple):
-    """The largest magnitudes, where there are any.
+    """Maximum absolute values; None for no limit.
 
     Attributes:
-        cell: in the memory.
-        projection: in a projected output.
+        cell: of the cell state.
+        projection: of a projected output.
     """
 
     cell: float | None
@@ -48,7 +48,7 @@ class LayerProducts(NamedTuple):
     """The products of a layer.
 
     Attributes:
-        inputs: from the inputs to their part of the gates, the biases added.
+        inputs: from the inputs to their part of the gates, biases included.
         recurrent: from h to its part of the gates.
         projection: from the cell's output to h; None without projection.
     """
@@ -70,13 +70,13 @@ def read_layer(
 
     Args:
         words: "words input", step by step (`Packing`).
-        sizes: how many rows are alive at each step; never growing.
-        start: of all rows, in the order of the packing.
-        products: of the layer.
-        clips: of the layer.
+        sizes: number of unfinished rows at each step; never increasing.
+        start: initial states, in the order of the packing.
+        products: the products of the layer.
+        clips: the limits of the layer.
 
     Returns:
-        "words hidden", and the state of each row after its own last word.
+        "words hidden", and the state of each row after its last word.
     """
     hidden, memory = start
     outputs, ended = [words.new_zeros(0, hidden.shape[1])], []
@@ -149,7 +149,7 @@ class _Layer(torch.autograd.Function):
         )
         ctx.save_for_backward(recurrent_weight, projection_weight)
         ctx.sizes, ctx.clips, ctx.precision = sizes, clips, precision
-        # Of each step: h before, activations, c before, c after, the cell's output, h after.
+        # For each step: h before, c before, activations, c after, the cell's output, h after.
         ctx.steps, ended = [], []
         for inputs in torch.split(gates, list(sizes)):
             rows = len(inputs)
@@ -165,7 +165,7 @@ class _Layer(torch.autograd.Function):
             ctx.steps.append((*before, activations, memory, cell_output, hidden))
         ended.append(LstmState(hidden, memory))
         end = _joined(ended)
-        outputs = [held[-1] for held in ctx.steps]
+        outputs = [tensors[-1] for tensors in ctx.steps]
         return torch.cat(outputs or [hidden[:0]]), end.hidden.clone(), end.memory.clone()
 
     @staticmethod
@@ -184,10 +184,10 @@ class _Layer(torch.autograd.Function):
             *(torch.split(t, list(ctx.sizes)) for t in (of_outputs, of_sums, of_projected)),
             strict=True,
         )
-        for held, (of_output, sums, projected) in reversed(
+        for tensors, (of_output, sums, projected) in reversed(
             list(zip(ctx.steps, slices, strict=True))
         ):
-            _, before, activations, after, _, hidden = held
+            _, before, activations, after, _, hidden = tensors
             rows = len(of_output)
             torch.add(of_output, of_hidden[:rows], out=projected)
             if projection_weight is not None and ctx.clips.projection is not None:
@@ -225,12 +225,12 @@ def _of_weight(of_outputs: Tensor, inputs: Tensor, type_: torch.dtype) -> Tensor
 
 
 def _column(steps: list[tuple[Tensor, ...]], index: int, like: Tensor) -> Tensor:
-    held = [of_step[index] for of_step in steps]
-    return torch.cat(held).to(like.dtype) if held else like
+    column = [tensors[index] for tensors in steps]
+    return torch.cat(column).to(like.dtype) if column else like
 
 
 def _chunks(sizes: Sequence[int]) -> list[list[int]]:
-    """Cut the steps into runs of a bounded number of words; a step is never cut."""
+    """Group the steps into runs of a bounded number of words; a step is never split."""
     chunks: list[list[int]] = []
     for size in sizes:
         if not chunks or sum(chunks[-1]) + size > _WORDS_AT_ONCE:

@@ -1,4 +1,4 @@
-"""One vector of a sequence of vectors, whatever its padding holds."""
+"""Pooling of sequences of vectors; padding is ignored."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Maxout layers: each number is the largest of several."""
+"""Maxout layers: each output is the maximum of several linear functions."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from torch.nn import functional as F
 
 
 class MaxoutLayer(NamedTuple):
-    """What one layer is like: its width, of how many the largest is kept, and the dropout."""
+    """Output dimension, number of linear functions per output, and dropout rate of a layer."""
 
     dim: int
     pool_size: int
@@ -23,7 +23,7 @@ class Maxout(nn.Module):
     """For each layer: x <- dropout(max_k (W_k x + b_k)) (Goodfellow et al. 2013).
 
     Args:
-        input_dim: the width of the inputs.
+        input_dim: dimension of the inputs.
         layers: from the first to the last.
     """
 
@@ -38,7 +38,6 @@ class Maxout(nn.Module):
         )
 
     def forward(self, inputs: Float[Tensor, "batch input_dim"]) -> Float[Tensor, "batch output"]:
-        """Transform vectors."""
         for linear, layer in zip(self.linear_layers, self.layers, strict=True):
             products = linear(inputs).unflatten(1, (layer.dim, layer.pool_size))
             inputs = F.dropout(products.amax(dim=2), layer.dropout, training=self.training)

@@ -1,4 +1,4 @@
-"""Padded rows as a sequence of steps without padding, and back."""
+"""Convert padded rows to packed steps without padding, and back."""
 
 from __future__ import annotations
 
@@ -11,15 +11,15 @@ from torch import Tensor
 
 @dataclass(frozen=True, slots=True)
 class Packing:
-    """Where the words of padded rows stand when they are laid out step by step.
+    """Layout of the words of padded rows, ordered by steps.
 
-    Longer rows come first, so that the rows that are still alive at a step are the first ones:
-    step t holds `sizes[t]` words, and `sizes` never grows.
+    Rows are sorted by length, longest first, so that the unfinished rows of a step come first:
+    step t has `sizes[t]` words, and `sizes` never increases.
 
     Attributes:
         order: the rows, longest first.
-        positions: of each word, step by step, its place among all places of the padded rows.
-        sizes: how many words each step holds; no step is empty.
+        positions: for each word, step by step, its index in the flattened padded rows.
+        sizes: number of words of each step; no step is empty.
         num_tokens: the length of the padded rows.
     """
 
@@ -30,7 +30,7 @@ class Packing:
 
     @classmethod
     def of(cls, mask: Bool[Tensor, "batch tokens"]) -> Packing:
-        """Return how rows are packed; the words of a row come before its padding."""
+        """Compute the layout from a mask; padding follows the words of a row."""
         num_tokens = mask.shape[1]
         order = mask.sum(dim=1).argsort(descending=True, stable=True)
         step, rank = mask.index_select(0, order).T.nonzero(as_tuple=True)
@@ -42,7 +42,7 @@ class Packing:
         )
 
     def to(self, device: torch.device) -> Packing:
-        """Return the same for rows on a device, which is not waited for."""
+        """Copy to a device without synchronizing with it."""
         return Packing(
             order=self.order.to(device, non_blocking=True),
             positions=self.positions.to(device, non_blocking=True),
@@ -51,18 +51,18 @@ class Packing:
         )
 
     def pack(self, inputs: Float[Tensor, "batch tokens dim"]) -> Float[Tensor, "words dim"]:
-        """Take the words out of padded rows."""
+        """Convert padded rows to packed words."""
         return inputs.flatten(0, 1).index_select(0, self.positions)
 
     def unpack(self, packed: Float[Tensor, "words dim"]) -> Float[Tensor, "batch tokens dim"]:
-        """Put the words back into rows padded with zeros."""
+        """Convert packed words to rows padded with zeros."""
         num_rows, dim = len(self.order), packed.shape[1]
         places = packed.new_zeros(num_rows * self.num_tokens, dim)
         filled = places.index_copy(0, self.positions, packed)
         return filled.view(num_rows, self.num_tokens, dim)
 
     def sort(self, rows: Float[Tensor, "batch dim"]) -> Float[Tensor, "batch dim"]:
-        """Bring what belongs to whole rows into the order of the packing."""
+        """Sort values of whole rows into the order of the packing."""
         return rows.index_select(0, self.order)
 
     def restore(self, rows: Float[Tensor, "batch dim"]) -> Float[Tensor, "batch dim"]:
@@ -73,7 +73,7 @@ class Packing:
 def reversed_rows(
     inputs: Shaped[Tensor, "batch tokens *dim"], mask: Bool[Tensor, "batch tokens"]
 ) -> Shaped[Tensor, "batch tokens *dim"]:
-    """Turn the words of each row round within its own length; padding stays where it is."""
+    """Reverse the words of each row within its length; padding remains at the end."""
     batch, num_tokens = mask.shape
     steps = torch.arange(num_tokens, device=mask.device)
     sources = torch.where(mask, mask.sum(dim=1, keepdim=True) - 1 - steps, steps)

@@ -1,4 +1,4 @@
-"""A linear layer on the elementwise products of all pairs of vectors."""
+"""Linear layer on the elementwise products of all pairs of vectors."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ def pair_products(
     """Return `weight (l * r)` for each vector l on the left and each vector r on the right.
 
     As `weight (l * r) = (weight diag(l)) r`, this is one product of the vectors on the right
-    with a weight for each vector on the left. Only while gradients are computed are the products
-    of pairs held; what is kept for them is what went in.
+    with a weight for each vector on the left. The products of pairs are in memory only while
+    gradients are computed; until then only the inputs are saved.
     """
     if torch.is_autocast_enabled(left.device.type):
         products = right @ _scaled(left, weight).T
         return products.view(len(right), len(left), len(weight))
-    found: Tensor = _PairProducts.apply(left, right, weight)  # type: ignore[no-untyped-call]
-    return found
+    outputs: Tensor = _PairProducts.apply(left, right, weight)  # type: ignore[no-untyped-call]
+    return outputs
 
 
 def _scaled(left: Tensor, weight: Tensor) -> Tensor:

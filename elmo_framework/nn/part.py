@@ -1,4 +1,4 @@
-"""Base class of the modules that an initializer, an optimizer or a frozen model asks something."""
+"""Base class for modules with hooks for initializers, optimizers and frozen models."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from elmo_framework.kernels.product import Precision
 
 
 class Gates(NamedTuple):
-    """The gates that a parameter holds one after the other along its first dimension.
+    """The gates concatenated along the first dimension of a parameter.
 
     Attributes:
-        num_gates: how many there are; each has the same number of rows.
-        forget: which of them is the forget gate, from 0; None for a network without one.
+        num_gates: number of gates; all have the same number of rows.
+        forget: index of the forget gate, from 0; None for a network without one.
         is_bias: whether the parameter is a bias, with a number, or a row of them, for each gate.
-        forget_bias: what the network adds to the forget gate besides this parameter.
+        forget_bias: constant that the network adds to the forget gate, besides this parameter.
     """
 
     num_gates: int
@@ -50,16 +50,11 @@ class TensorPart(nn.Module):
 
 
 _LSTM, _GRU = Gates(4, forget=1), Gates(3, forget=None)
-"""PyTorch's orders: i, f, g, o and r, z, n."""
+"""PyTorch's order of gates: i, f, g, o and r, z, n."""
 
 
 def gates_of(module: nn.Module, name: str) -> Gates | None:
-    """Return the gates of a parameter of a module; None if it has none.
-
-    Args:
-        module: that holds the parameter itself.
-        name: of the parameter in the module.
-    """
+    """Return the gates of a parameter of a module itself, not of a submodule; None if none."""
     if isinstance(module, TensorPart):
         return module.parameter_gates(name)
     is_bias = name.startswith("bias")

@@ -1,4 +1,4 @@
-"""An LSTM whose output is projected and whose values are clipped."""
+"""LSTM layer with projection and clipping."""
 
 from __future__ import annotations
 
@@ -22,15 +22,15 @@ class ProjectedLstm(TensorPart):
     c' = clip(sigmoid(f + 1) c + sigmoid(i) tanh(j));
     h' = clip(W_projection (sigmoid(o) tanh(c'))).
 
-    The gates stand in TensorFlow's order, and the 1 is no part of b, so that the parameters are
+    The gates are in TensorFlow's order, and b does not include the 1, so that the parameters are
     those of a bilm-tf file, transposed.
 
     Args:
-        input_dim: the width of x.
-        cell_size: the width of c.
-        projection_dim: the width of h; without it h is as wide as c and is not clipped.
-        cell_clip: the largest magnitude in c.
-        projection_clip: the largest magnitude in h.
+        input_dim: dimension of x.
+        cell_size: dimension of c.
+        projection_dim: dimension of h; without it h has that of c and is not clipped.
+        cell_clip: maximum absolute value of c.
+        projection_clip: maximum absolute value of h.
     """
 
     def __init__(
@@ -55,7 +55,7 @@ class ProjectedLstm(TensorPart):
         self._initialize()
 
     def _initialize(self) -> None:
-        # In TensorFlow both halves are one matrix, and Glorot's bound is that of the whole.
+        # TensorFlow has one matrix for both halves; Glorot's bound is that of the whole matrix.
         fan_in = self.input_weight.shape[1] + self.output_dim
         bound = (6 / (fan_in + 4 * self.cell_size)) ** 0.5
         nn.init.uniform_(self.input_weight, -bound, bound)
@@ -64,7 +64,7 @@ class ProjectedLstm(TensorPart):
             nn.init.xavier_uniform_(self.projection_weight)
 
     def parameter_gates(self, name: str) -> Gates | None:
-        """Return the gates of a parameter: i, j, f, o; f is given its 1 outside of b."""
+        """Return the gates of a parameter: i, j, f, o; the 1 of f is not part of b."""
         if name == "projection_weight":
             return None
         return Gates(4, forget=2, is_bias=name == "bias", forget_bias=1.0)
@@ -75,15 +75,15 @@ class ProjectedLstm(TensorPart):
         return LstmState(zeros(num_rows, self.output_dim), zeros(num_rows, self.cell_size))
 
     def freeze(self, precision: Precision) -> None:
-        """Prepare for reading alone: the weights as they are now are used from here on.
+        """Prepare the current weights for inference; later changes of them have no effect.
 
         Raises:
-            ValueError: the device has no products in this precision.
+            ValueError: the device does not support this precision.
         """
         self._frozen = self._products(precision)
 
     def __getstate__(self) -> dict[str, Any]:
-        """Return what a copy has: all but the prepared products, which cannot be copied."""
+        """Return the state without the prepared products, which cannot be copied."""
         return {**self.__dict__, "_frozen": None}
 
     def forward(
@@ -92,22 +92,22 @@ class ProjectedLstm(TensorPart):
         """Read packed rows (`Packing`).
 
         Args:
-            words: step by step.
-            sizes: how many rows are alive at each step.
-            start: of all rows, in the order of the packing.
+            words: word vectors, step by step.
+            sizes: number of unfinished rows at each step.
+            start: initial states, in the order of the packing.
 
         Returns:
-            h for each word, and the state of each row after its own last word.
+            h for each word, and the state of each row after its last word.
         """
         if not torch.is_grad_enabled():
             products = self._frozen or self._products("float32")
-            # The products have a precision of their own, whatever that of what is around them.
+            # The precision of the products is explicit; an outer autocast does not apply.
             with torch.autocast(words.device.type, enabled=False):
                 words = words.to(self.bias.dtype)
                 return read_layer(words, sizes, start, products=products, clips=self._clips)
         gates = linear(words, self.input_weight, self._bias_of_gates())
-        # In mixed precision the products follow the gates, and the memory stays wide; on a
-        # processor so do the sums, whose step is compiled for them.
+        # In mixed precision the products have the type of the gates, but the cell state stays
+        # float32; on the CPU so do the sums, as the compiled step supports only float32.
         precision: Precision = "bfloat16" if gates.dtype == torch.bfloat16 else "float32"
         if gates.device.type == "cpu":
             gates = gates.to(self.bias.dtype)
@@ -132,6 +132,6 @@ class ProjectedLstm(TensorPart):
         )
 
     def _bias_of_gates(self) -> Float[Tensor, " gates"]:
-        """Return b with the 1 that every forget gate is given."""
+        """Return b plus 1 at the forget gates."""
         size = self.cell_size
         return self.bias + functional.pad(self.bias.new_ones(size), (2 * size, size))

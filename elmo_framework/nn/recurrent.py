@@ -1,8 +1,8 @@
-"""Torch's recurrent networks on padded rows.
+"""PyTorch's recurrent networks on padded rows.
 
-On a processor the rows stay padded: PyTorch's backward pass over packed rows fills a matrix as
-large as the whole batch at each step, which takes time by the square of their length. Where much
-of a batch is padding, rows of similar length are read together, so that less of it is.
+On the CPU the rows stay padded: PyTorch's backward pass over packed rows fills a matrix of the
+size of the whole batch at each step, which takes time quadratic in their length. A batch with
+much padding is split into groups of rows of similar length instead.
 """
 
 from __future__ import annotations
@@ -21,16 +21,15 @@ from elmo_framework.nn.packing import reversed_rows
 
 _MOST_GROUPS = 4
 _STEP = 8
-"""What a step takes besides its rows, as so many rows would: groups have steps of their own."""
+"""Overhead of a step, in the time of one row; each group of rows adds steps."""
 
 
 class RecurrentOutput(NamedTuple):
-    """What a recurrent network computes.
+    """Output of a recurrent network.
 
     Attributes:
         outputs: of the top layer at each word, zero at padding.
-        last: the state of the top layer after the last word that each direction reads, zero
-            for a row without words.
+        last: final state of the top layer in each direction, zero for a row without words.
     """
 
     outputs: Float[Tensor, "batch tokens output_dim"]
@@ -42,7 +41,7 @@ def read_rows(
     inputs: Float[Tensor, "batch tokens input_dim"],
     mask: Bool[Tensor, "batch tokens"],
 ) -> RecurrentOutput:
-    """Read rows whose words come first; a row may have none."""
+    """Read rows, in which padding follows the words; a row may have none."""
     if inputs.device.type != "cpu":
         return _read_whole(network, inputs, mask)
     groups = _groups(mask)
@@ -52,7 +51,7 @@ def read_rows(
 
 
 def _read_whole(network: nn.LSTM | nn.GRU, inputs: Tensor, mask: Tensor) -> RecurrentOutput:
-    # Packing refuses rows without words; theirs are read as one word and set to zero below.
+    # Packing rejects rows without words: they are read as one word and set to zero below.
     lengths = mask.sum(dim=1).clamp(min=1).cpu()
     packed = pack_padded_sequence(inputs, lengths, batch_first=True, enforce_sorted=False)
     read, state = network(packed)
@@ -64,7 +63,7 @@ def _read_whole(network: nn.LSTM | nn.GRU, inputs: Tensor, mask: Tensor) -> Recu
 
 
 def _groups(mask: Bool[Tensor, "batch tokens"]) -> Sequence[Int[Tensor, " rows"]]:
-    """Return the rows that are read together, longer ones first, in the least time."""
+    """Group rows by length, longest first, such that reading takes the least time."""
     lengths, order = mask.sum(dim=1).sort(descending=True, stable=True)
     longest_first, batch = lengths.tolist(), len(mask)
 
@@ -82,15 +81,15 @@ def _read_groups(
     outputs: list[Tensor] = []
     lasts: list[Tensor] = []
     for rows in groups:
-        held = mask.index_select(0, rows)
-        longest = max(1, int(held[0].sum()))
-        cut = inputs.index_select(0, rows)[:, :longest]
-        reading = _read_layers(network, cut, held[:, :longest])
+        group_mask = mask.index_select(0, rows)
+        longest = max(1, int(group_mask[0].sum()))
+        group_inputs = inputs.index_select(0, rows)[:, :longest]
+        output = _read_layers(network, group_inputs, group_mask[:, :longest])
         padding = 0, 0, 0, mask.shape[1] - longest
-        outputs.append(functional.pad(reading.outputs, padding))
-        lasts.append(reading.last)
-    places = torch.cat([*groups]).argsort()
-    return RecurrentOutput(*(torch.cat(held).index_select(0, places) for held in (outputs, lasts)))
+        outputs.append(functional.pad(output.outputs, padding))
+        lasts.append(output.last)
+    order = torch.cat([*groups]).argsort()
+    return RecurrentOutput(*(torch.cat(parts).index_select(0, order) for parts in (outputs, lasts)))
 
 
 def _read_layers(network: nn.LSTM | nn.GRU, inputs: Tensor, mask: Tensor) -> RecurrentOutput:
@@ -104,8 +103,8 @@ def _read_layers(network: nn.LSTM | nn.GRU, inputs: Tensor, mask: Tensor) -> Rec
         outputs = [_read_direction(network, f"l{layer}", rows)]
         lasts = [outputs[0].flatten(0, 1).index_select(0, ends)]
         if network.bidirectional:
-            turned = _read_direction(network, f"l{layer}_reverse", reversed_rows(rows, mask))
-            outputs.append(reversed_rows(turned, mask))
+            backward = _read_direction(network, f"l{layer}_reverse", reversed_rows(rows, mask))
+            outputs.append(reversed_rows(backward, mask))
             lasts.append(outputs[1][:, 0])
         rows = torch.cat(outputs, dim=2)
     last = torch.cat(lasts, dim=1)
@@ -113,11 +112,11 @@ def _read_layers(network: nn.LSTM | nn.GRU, inputs: Tensor, mask: Tensor) -> Rec
 
 
 def _read_direction(network: nn.LSTM | nn.GRU, layer: str, rows: Tensor) -> Tensor:
-    """Return "batch tokens hidden" of one direction of a layer, which reads to the right."""
+    """Return "batch tokens hidden" of one direction of a layer, read from left to right."""
     kinds = ["weight_ih", "weight_hh", *(["bias_ih", "bias_hh"] if network.bias else [])]
     parameters = [getattr(network, f"{kind}_{layer}") for kind in kinds]
     start = rows.new_zeros(1, len(rows), network.hidden_size)
-    # Of one layer: its biases, no dropout, not in training, one direction, the batch first.
+    # has_biases, num_layers, dropout, train, bidirectional, batch_first
     options = network.bias, 1, 0.0, False, False, True
     if isinstance(network, nn.LSTM):
         return torch.lstm(rows, (start, start), parameters, *options)[0]

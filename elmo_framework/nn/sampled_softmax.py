@@ -1,4 +1,4 @@
-"""The softmax over a large vocabulary: sampled in training, whole in evaluation."""
+"""Softmax over a large vocabulary: sampled in training, full in evaluation."""
 
 from __future__ import annotations
 
@@ -17,15 +17,15 @@ from elmo_framework.kernels.product import product, weight_gradient
 from elmo_framework.nn.part import TensorPart
 
 _MAX_LOGITS = 1 << 26
-"""How many logits the full softmax holds at a time: 256 MiB of float32."""
+"""Maximum number of logits of the full softmax in memory: 256 MiB of float32."""
 
 
 class Candidates(NamedTuple):
-    """Classes that stand for all the others in one sampled softmax.
+    """Negative classes of one sampled softmax.
 
     Attributes:
         ids: distinct classes.
-        num_draws: how many draws with replacement it took to find so many distinct ones.
+        num_draws: number of draws with replacement until so many were distinct.
     """
 
     ids: Int[Tensor, " samples"]
@@ -41,11 +41,11 @@ def log_uniform(num_classes: int) -> Float[Tensor, " classes"]:
 def draw_candidates(probabilities: Float[Tensor, " classes"], num_samples: int) -> Candidates:
     """Draw classes with replacement until `num_samples` are distinct.
 
-    Nothing is rejected: let draws come at random moments, one a second on average. Those of
-    class k are then a Poisson process of rate P(k), independent of the other classes: its first
-    comes at an exponential moment, and up to the last first draw that is needed the others
-    come a Poisson number of times. So the classes and the number of draws have exactly the
-    distribution that drawing one after the other gives, at one pass over the classes.
+    This needs no rejection. Let draws happen at random times, one per second on average. The
+    draws of class k are then a Poisson process of rate P(k), independent of the other classes:
+    its first draw has an exponentially distributed time, and the number of repeated draws until
+    the last class is complete has a Poisson distribution. So the classes and the number of draws
+    have exactly the distribution of sequential draws, in one pass over the classes.
     """
     moments = torch.empty_like(probabilities).exponential_() / probabilities
     first, ids = moments.topk(num_samples, largest=False)
@@ -56,9 +56,9 @@ def draw_candidates(probabilities: Float[Tensor, " classes"], num_samples: int) 
 def log_expected_count(
     probabilities: Float[Tensor, "*shape"], num_draws: Float[Tensor, ""], num_samples: int
 ) -> Float[Tensor, "*shape"]:
-    """Return `ln Q`, `Q = 1 - (1 - P)^T`: how often a class is among the candidates of T draws.
+    """Return `ln Q`, `Q = 1 - (1 - P)^T`: the expected count of a class in T draws.
 
-    Where no draw was a repeat, `Q = P T`, as in TensorFlow.
+    Without repeated draws, `Q = P T`, as in TensorFlow.
     """
     without_repeats = probabilities * num_draws
     counts = -torch.expm1(num_draws * torch.log1p(-probabilities))
@@ -74,13 +74,13 @@ class SampledSoftmax(TensorPart):
     must come by falling frequency.
 
     Args:
-        input_dim: the width of `h`.
-        num_classes: how many classes there are.
-        num_samples: how many candidates are drawn; None, or as many as there are classes, takes
-            the full softmax in training too.
+        input_dim: dimension of `h`.
+        num_classes: number of classes.
+        num_samples: number of candidates; None, or at least `num_classes`, means the full softmax
+            in training too.
 
     Attributes:
-        has_sparse_gradients: whether the gradient of W holds the rows alone that were sampled.
+        has_sparse_gradients: whether the gradient of W is sparse, with the sampled rows only.
     """
 
     probabilities: Tensor
@@ -96,7 +96,7 @@ class SampledSoftmax(TensorPart):
 
     @property
     def is_sampling(self) -> bool:
-        """Whether `forward` gives the sampled loss, which is no likelihood."""
+        """Whether `forward` returns the sampled loss, which is not a likelihood."""
         return self.training and self.num_samples is not None
 
     def forward(
@@ -144,13 +144,13 @@ class SampledSoftmax(TensorPart):
     def _full(
         self, inputs: Float[Tensor, "positions dim"], targets: Int[Tensor, " positions"]
     ) -> Float[Tensor, " positions"]:
-        """Take as many positions at a time as memory allows, in the backward pass too."""
+        """Compute as many positions at a time as fit into memory, in the backward pass too."""
         size = max(1, _MAX_LOGITS // self.num_classes)
         if len(targets) <= size:
             return self._whole(inputs, targets)
-        again = partial(checkpoint, self._whole, use_reentrant=False, preserve_rng_state=False)
+        losses = partial(checkpoint, self._whole, use_reentrant=False, preserve_rng_state=False)
         starts = range(0, len(targets), size)
-        return torch.cat([again(inputs[at : at + size], targets[at : at + size]) for at in starts])
+        return torch.cat([losses(inputs[at : at + size], targets[at : at + size]) for at in starts])
 
     def _whole(
         self, inputs: Float[Tensor, "positions dim"], targets: Int[Tensor, " positions"]
@@ -162,7 +162,7 @@ class SampledSoftmax(TensorPart):
 class _LogSumExp(torch.autograd.Function):
     """`ln sum_k exp(w_k h + b_k)` over the candidates k of a group that are not the target of h.
 
-    The logits, which are many, are held once for the backward pass, as exponentials.
+    The logits are large; only their exponentials are saved for the backward pass.
     """
 
     @staticmethod
@@ -191,16 +191,16 @@ class _LogSumExp(torch.autograd.Function):
 
 
 def _ignore_hits(logits: Tensor, targets: Tensor, ids: Tensor) -> None:
-    """Take each position's own target from among its candidates, which are distinct."""
+    """Mask each position's target among its candidates, which are distinct."""
     order = ids.argsort()
     places = torch.searchsorted(ids[order], targets).clamp_(max=len(ids) - 1)
     candidates = order[places]
     is_hit = (ids[candidates] == targets)[:, None]
-    kept = logits.gather(1, candidates[:, None])
+    unmasked = logits.gather(1, candidates[:, None])
     lowest = torch.finfo(logits.dtype).min
-    logits.scatter_(1, candidates[:, None], kept.masked_fill(is_hit, lowest))
+    logits.scatter_(1, candidates[:, None], unmasked.masked_fill(is_hit, lowest))
 
 
 def _wide(logits: Float[Tensor, "*shape"]) -> Float[Tensor, "*shape"]:
-    """Return logits in float32 at least, whatever precision the product ran in."""
+    """Convert logits to at least float32, whatever the precision of the product."""
     return logits.to(torch.promote_types(logits.dtype, torch.float32))

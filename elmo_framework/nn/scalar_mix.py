@@ -1,4 +1,4 @@
-"""From several layers to one: a weighted sum, and the normalization that can precede it."""
+"""Weighted sum of layers, and the normalization that can precede it."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import torch
 from jaxtyping import Bool, Float
 from torch import Tensor
 
-# Under the root, so that a layer of zeros stays one (bilm-tf, elmo.py).
+# Under the root, so that a layer of zeros remains zero (bilm-tf, elmo.py).
 _EPSILON = 1e-12
 
 
@@ -17,7 +17,7 @@ def mix_layers(
 ) -> Float[Tensor, "batch tokens dim"]:
     """Return gamma sum_j softmax(weights)_j h_j (section 3.2 of the paper, equation 1).
 
-    The sum runs in the precision of the weights, whatever that of the layers is.
+    The sum has the precision of the weights, whatever that of the layers.
     """
     mixed: Tensor = torch.tensordot(weights.softmax(dim=0), layers.to(weights.dtype), dims=1)
     return gamma * mixed
@@ -26,10 +26,10 @@ def mix_layers(
 def normalize_layers(
     layers: Float[Tensor, "layers batch tokens dim"], mask: Bool[Tensor, "batch tokens"]
 ) -> Float[Tensor, "layers batch tokens dim"]:
-    """Give each layer mean 0 and variance 1 over all words and all dimensions of the batch.
+    """Normalize each layer to mean 0 and variance 1 over all words and dimensions of the batch.
 
-    One mean and one variance a layer, and not one a word, as in bilm-tf and AllenNLP; so a
-    sentence's vectors depend on the others in its batch. Padding counts for nothing.
+    As in bilm-tf and AllenNLP, mean and variance are those of a layer, not of a word, so a
+    sentence's vectors depend on the others in its batch. Padding is ignored.
     """
     present = mask[:, :, None].to(layers.dtype)
     count = (present.sum() * layers.shape[-1]).clamp(min=1)

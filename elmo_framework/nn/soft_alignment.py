@@ -1,4 +1,4 @@
-"""Attention by dot products: each vector of one sequence as an average of another's."""
+"""Dot-product attention between two sequences."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from torch import Tensor
 
 
 class Alignment(NamedTuple):
-    """Two sequences, each told in the vectors of the other.
+    """Two sequences, each represented by vectors of the other.
 
     Attributes:
         first: for each vector of the first sequence, an average of the second's.
@@ -31,7 +31,7 @@ def soft_alignment(
 
         e_ij = a_i b_j,  a~_i = sum_j softmax_j(e_ij) b_j,  b~_j = sum_i softmax_i(e_ij) a_i
 
-    Padding has no share; beside a sequence without vectors the averages are zero.
+    Padding has weight 0; if the other sequence is empty, the averages are zero.
     """
     scores = torch.bmm(first, second.transpose(1, 2))
     over_second = masked_softmax(scores, second_mask[:, None, :])
@@ -42,7 +42,7 @@ def soft_alignment(
 def self_alignment(
     inputs: Float[Tensor, "batch tokens dim"], mask: Bool[Tensor, "batch tokens"]
 ) -> Float[Tensor, "batch tokens dim"]:
-    """Align a sequence with itself: `softmax(X X^T) X`; its own place has a share as well."""
+    """Align a sequence with itself: `softmax(X X^T) X`, the diagonal included."""
     scores = torch.bmm(inputs, inputs.transpose(1, 2))
     return torch.bmm(masked_softmax(scores, mask[:, None, :]), inputs)
 
@@ -50,6 +50,6 @@ def self_alignment(
 def masked_softmax(
     scores: Float[Tensor, "*batch places"], mask: Bool[Tensor, "*#batch places"]
 ) -> Float[Tensor, "*batch places"]:
-    """Make shares of scores; those where the mask is false are zero, if need be all of them."""
+    """Softmax over the scores where the mask is true; 0 elsewhere, even if that is everywhere."""
     lowest = torch.finfo(scores.dtype).min
     return scores.masked_fill(~mask, lowest).softmax(dim=-1) * mask

@@ -1,4 +1,4 @@
-"""Vectors of spans of words: for all spans of a text, or for some of them."""
+"""Attention over the words of spans, for all spans of a text or some of them."""
 
 from __future__ import annotations
 
@@ -12,11 +12,12 @@ from torch.nn import functional as F
 
 @dataclass(frozen=True, slots=True)
 class SpanWindows:
-    """The words from each word on, as many as the widest span has.
+    """Windows that start at each word and are as long as the longest span.
 
     Attributes:
-        positions: their places in the text; those behind its end are its last word.
-        inside: whether they belong to the sentence of the first, so that a span may end there.
+        positions: positions in the text; beyond its end, the last word.
+        inside: whether a position is in the same sentence as the first, so that a span may end
+            there.
     """
 
     positions: Int[Tensor, "words width"]
@@ -27,8 +28,8 @@ class SpanWindows:
         """Return the windows of a text.
 
         Args:
-            sentences: a number for the sentence that each word belongs to.
-            max_width: how many words a span has at most.
+            sentences: index of the sentence of each word.
+            max_width: maximum number of words of a span.
         """
         num_words = len(sentences)
         words = torch.arange(num_words, device=sentences.device)[:, None]
@@ -41,16 +42,16 @@ class SpanWindows:
 def span_attention(
     scores: Float[Tensor, " words"], windows: SpanWindows
 ) -> Float[Tensor, "words width width"]:
-    """Return how much each word counts in each span: the softmax of the scores of its words.
+    """Return the weight of each word in each span: the softmax of the scores of its words.
 
-    The last dimension is the words of the window, the one before it the width of the span less
-    one. Spans that leave their sentence have weights for the words inside it alone.
+    The last dimension is that of the words of the window, the one before it the length of the
+    span minus one. Spans that cross a sentence boundary have weights only inside the sentence.
     """
     max_width = windows.positions.shape[1]
-    held = F.embedding(windows.positions, scores[:, None]).squeeze(2)
+    window_scores = F.embedding(windows.positions, scores[:, None]).squeeze(2)
     up_to = torch.ones(max_width, max_width, dtype=torch.bool, device=scores.device).tril()
     counts = up_to & windows.inside[:, None, :]
-    return held[:, None, :].masked_fill(~counts, float("-inf")).softmax(dim=2)
+    return window_scores[:, None, :].masked_fill(~counts, float("-inf")).softmax(dim=2)
 
 
 def weighted_windows(

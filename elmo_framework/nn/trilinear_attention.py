@@ -1,4 +1,4 @@
-"""Attention by a trilinear score: between a passage and a question, and inside a passage."""
+"""Attention with a trilinear score: between a passage and a question, or inside a passage."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from torch import Tensor, nn
 class TrilinearScore(nn.Module):
     """s_ij = w_1 x_i + w_2 y_j + w_3 (x_i * y_j).
 
-    There is no constant: whatever normalises the scores would take it away again.
+    There is no bias, as the softmax over the scores would cancel it.
 
     Args:
-        dim: the width of the vectors.
+        dim: dimension of the vectors.
     """
 
     def __init__(self, dim: int) -> None:
@@ -27,9 +27,8 @@ class TrilinearScore(nn.Module):
     def forward(
         self, rows: Float[Tensor, "batch rows dim"], columns: Float[Tensor, "batch columns dim"]
     ) -> Float[Tensor, "batch rows columns"]:
-        """Score each pair of vectors."""
         of_rows, of_columns, of_both = self.weight
-        # One product for all three terms: nothing as large as the scores has to be added to them.
+        # One product for all three terms, so that no second tensor of the scores' size is added.
         left = torch.cat([rows * of_both, (rows @ of_rows)[:, :, None], _ones(rows)], dim=2)
         right = torch.cat([columns, _ones(columns), (columns @ of_columns)[:, :, None]], dim=2)
         return left @ right.transpose(1, 2)
@@ -43,7 +42,7 @@ class BiAttention(nn.Module):
     y_i = [p_i; a_i; p_i * a_i; p_i * m].
 
     Args:
-        dim: the width of the vectors.
+        dim: dimension of the vectors.
     """
 
     def __init__(self, dim: int) -> None:
@@ -58,7 +57,7 @@ class BiAttention(nn.Module):
         passage_mask: Bool[Tensor, "batch passage"],
         question_mask: Bool[Tensor, "batch question"],
     ) -> Float[Tensor, "batch passage output_dim"]:
-        """Attend; what stands at the padding of the passage means nothing."""
+        """Return vectors of the passage's words; those at padding are meaningless."""
         scores = _masked(self.score(passage, question), question_mask[:, None])
         attended = scores.softmax(dim=2) @ question
         weights = _masked(scores.amax(dim=2), passage_mask).softmax(dim=1)
@@ -67,13 +66,13 @@ class BiAttention(nn.Module):
 
 
 class TrilinearSelfAttention(nn.Module):
-    """Attention of each word to the others, or to nothing (Clark and Gardner 2018, section 3.1).
+    """Attention of each word to the other words or to none (Clark and Gardner 2018, section 3.1).
 
     a_i = sum_j exp(s_ij) x_j / (exp(b) + sum_j exp(s_ij)) over j != i;
     y_i = [x_i; a_i; x_i * a_i]. The learned b is what a word may attend to instead of others.
 
     Args:
-        dim: the width of the vectors.
+        dim: dimension of the vectors.
     """
 
     def __init__(self, dim: int) -> None:
@@ -87,7 +86,7 @@ class TrilinearSelfAttention(nn.Module):
         inputs: Float[Tensor, "batch tokens dim"],
         mask: Bool[Tensor, "batch tokens"],
     ) -> Float[Tensor, "batch tokens output_dim"]:
-        """Attend; what stands at padding means nothing."""
+        """Return vectors of the words; those at padding are meaningless."""
         itself = torch.eye(inputs.shape[1], dtype=torch.bool, device=mask.device)
         scores = _masked(self.score(inputs, inputs), mask[:, None] & ~itself)
         nothing = self.nothing.to(scores.dtype).expand(*scores.shape[:2], 1)
@@ -101,5 +100,5 @@ def _ones(vectors: Tensor) -> Tensor:
 
 
 def _masked(scores: Tensor, mask: Tensor) -> Tensor:
-    """Give scores of what is not there; a row without any true value stays finite."""
+    """Set masked scores to the smallest number; the softmax of a fully masked row stays finite."""
     return scores.masked_fill(~mask, torch.finfo(scores.dtype).min)

@@ -1,4 +1,4 @@
-"""The largest value of a convolution over the positions of each row."""
+"""Maximum of a convolution over the positions of each row."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from torch.nn import functional
 from elmo_framework.kernels.product import product
 
 _WINDOWS_AT_ONCE = 4096
-"""Of rows together, without gradients: what they give is larger than any cache by far."""
+"""Windows per product without gradients, so that the outputs fit into the CPU's cache."""
 
 
 def window_maxima(
@@ -21,8 +21,8 @@ def window_maxima(
 ) -> Float[Tensor, "rows filters"]:
     """Return max_t sum_{d, j} weight_{f, d, j} inputs_{t + j, d} for each row and filter f.
 
-    On a processor the convolution is a product of all windows with the weight, which is faster
-    than PyTorch's convolution there, and its backward pass visits the largest windows alone.
+    On the CPU the convolution is a product of all windows with the weight, which is faster than
+    PyTorch's convolution, and its backward pass visits only the windows of the maxima.
     """
     device = inputs.device.type
     if device != "cpu" or torch.is_autocast_enabled(device) or not len(inputs):
@@ -37,8 +37,8 @@ def window_maxima(
 
 def _convolved(inputs: Tensor, weight: Tensor) -> Tensor:
     windows = _windows(inputs, weight.shape[2])
-    found = product(windows.flatten(0, 1), weight.flatten(1))
-    return found.view(*windows.shape[:2], len(weight))
+    outputs = product(windows.flatten(0, 1), weight.flatten(1))
+    return outputs.view(*windows.shape[:2], len(weight))
 
 
 def _windows(inputs: Tensor, width: int) -> Tensor:
@@ -46,15 +46,15 @@ def _windows(inputs: Tensor, width: int) -> Tensor:
 
 
 class _WindowMaxima(torch.autograd.Function):
-    """Remembers where the maxima are: every other window has no gradient."""
+    """Saves the positions of the maxima: no other window has a gradient."""
 
     @staticmethod
     def forward(ctx: Any, inputs: Tensor, weight: Tensor) -> Tensor:
-        found = _convolved(inputs, weight)
-        maxima = found.amax(dim=1)
-        # Several times faster than argmax; equal windows are one as good as the other.
-        numbers = torch.arange(found.shape[1], dtype=found.dtype)[:, None]
-        places = found.eq_(maxima[:, None]).mul_(numbers).amax(dim=1).long()
+        outputs = _convolved(inputs, weight)
+        maxima = outputs.amax(dim=1)
+        # Several times faster than argmax; which of several equal maxima is taken does not matter.
+        numbers = torch.arange(outputs.shape[1], dtype=outputs.dtype)[:, None]
+        places = outputs.eq_(maxima[:, None]).mul_(numbers).amax(dim=1).long()
         ctx.save_for_backward(inputs, weight, places)
         return maxima
 

@@ -4,7 +4,6 @@ from torch import nn
 
 import elmo_framework.encoders.compose
 import elmo_framework.encoders.feedforward
-import elmo_framework.encoders.gru
 import elmo_framework.encoders.lstm
 import elmo_framework.encoders.pass_through  # noqa: F401
 from elmo_framework.encoders.recurrent import RecurrentEncoder
@@ -103,7 +102,7 @@ def test_composed_encoders_follow_each_other():
 
 
 def test_composing_nothing_is_refused():
-    with pytest.raises(BuildError, match="encoders is empty; name one at least"):
+    with pytest.raises(BuildError, match="encoders is empty; name at least one"):
         sequences.encoder({"type": "compose", "encoders": []})
 
 

@@ -14,12 +14,12 @@ import pytest
 from elmo_framework.kernels import compiler
 from elmo_framework.kernels.compiler import CompilerError, compiled_file
 
-pytestmark = pytest.mark.skipif(which("cc") is None, reason="there is no C compiler")
+pytestmark = pytest.mark.skipif(which("cc") is None, reason="needs a C compiler")
 
 
 @pytest.fixture
 def source(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A function that gives 7, a cache of its own, and compilers that have not hung."""
+    """A function that gives 7, a private cache, and no compilers that have hung."""
     monkeypatch.setenv("ELMO_CACHE_ROOT", str(tmp_path / "cache"))
     monkeypatch.setattr(compiler, "_hung", set())
     (tmp_path / "seven.c").write_text("int seven(void) { return 7; }\n")
@@ -61,7 +61,7 @@ def test_a_source_is_compiled_once(source: Path, num_calls: Callable[[], int]) -
     assert seven(first) == 7
 
 
-def test_another_source_gives_another_library(source: Path) -> None:
+def test_changed_source_is_compiled_to_another_library(source: Path) -> None:
     first = compile_(source)
     source.write_text("int seven(void) { return 8; }\n")
     assert seven(compile_(source)) == 8
@@ -74,7 +74,7 @@ def test_the_compiler_can_have_options(source: Path, monkeypatch: pytest.MonkeyP
     assert seven(compile_(source)) == 7
 
 
-def test_the_folder_is_open_to_its_owner_alone(source: Path) -> None:
+def test_folder_is_private_to_its_owner(source: Path) -> None:
     before = os.umask(0)
     try:
         path = compile_(source)
@@ -86,7 +86,7 @@ def test_the_folder_is_open_to_its_owner_alone(source: Path) -> None:
 
 
 @pytest.mark.parametrize("damage", [b"", b"\x7fELF", None], ids=["empty", "short", "replaced"])
-def test_what_is_not_the_whole_result_is_compiled_again(source: Path, damage: bytes | None) -> None:
+def test_incomplete_library_is_compiled_again(source: Path, damage: bytes | None) -> None:
     path = compile_(source)
     content = path.read_bytes()
     path.write_bytes(content[:-1] + b"x" if damage is None else damage)
@@ -110,7 +110,8 @@ def test_a_folder_that_others_can_write_to_is_not_used(source: Path, open_mode: 
         compile_(source)
     assert str(caught.value) == (
         f"{folder} is not used, since others can write to it (owner {os.getuid()}, mode "
-        f"{open_mode:o}); remove it, or set ELMO_CACHE_ROOT to a folder of your own"
+        f"{open_mode:o}); remove it, or set ELMO_CACHE_ROOT to a folder "
+        "that only you can write to"
     )
 
 
@@ -129,7 +130,7 @@ def test_a_link_is_no_library(source: Path) -> None:
         compile_(source)
 
 
-def test_a_library_is_on_the_disk_before_it_has_its_name(
+def test_library_is_synchronized_before_it_gets_its_name(
     source: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     synchronized = list[tuple[str, bool]]()
@@ -143,7 +144,7 @@ def test_a_library_is_on_the_disk_before_it_has_its_name(
     assert synchronized == [("linked.so", False), (path.parent.name, True)]
 
 
-def test_a_compiler_that_hangs_is_waited_for_once(
+def test_hanging_compiler_is_tried_once(
     source: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     as_compiler(monkeypatch, tmp_path, "exec tail -f /dev/null")
@@ -163,7 +164,7 @@ def test_a_source_has_at_most_20_seconds() -> None:
     assert compiler._LONGEST == 20
 
 
-def test_a_compiler_that_was_replaced_is_tried_again(
+def test_replaced_compiler_is_tried_again(
     source: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     as_compiler(monkeypatch, tmp_path, "exec tail -f /dev/null")
@@ -176,19 +177,19 @@ def test_a_compiler_that_was_replaced_is_tried_again(
     assert seven(compile_(source)) == 7
 
 
-def test_a_compiler_that_fails_is_named_with_what_it_says(source: Path) -> None:
+def test_failing_compiler_is_reported_with_its_message(source: Path) -> None:
     source.write_text("no C\n")
     with pytest.raises(CompilerError) as caught:
         compile_(source)
-    said = str(caught.value)
-    assert said.startswith(f"the C compiler {which('cc')} fails ({source}:1:1: ")
-    assert said.endswith(
+    message = str(caught.value)
+    assert message.startswith(f"the C compiler {which('cc')} fails ({source}:1:1: ")
+    assert message.endswith(
         "); install gcc and the headers of the C library (Debian, Ubuntu: gcc libc6-dev)"
     )
-    assert "\n" not in said
+    assert "\n" not in message
 
 
-def test_a_missing_compiler_is_named_with_what_to_install(
+def test_missing_compiler_is_reported_with_what_to_install(
     source: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("CC", "no-such-compiler -O2")
@@ -196,7 +197,7 @@ def test_a_missing_compiler_is_named_with_what_to_install(
         compile_(source)
 
 
-def test_a_command_with_half_a_quotation_is_named(
+def test_unbalanced_quotation_in_cc_is_reported(
     source: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("CC", "cc '-O2")
@@ -204,7 +205,7 @@ def test_a_command_with_half_a_quotation_is_named(
         compile_(source)
 
 
-def test_the_reason_why_pytorch_computes_is_known(
+def test_reason_for_the_slow_path_is_reported(
     source: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(compiler, "_loaders", [])

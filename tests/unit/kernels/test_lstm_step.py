@@ -96,7 +96,7 @@ def test_gates_are_exact_to_the_last_bits() -> None:
 
 
 @pytest.mark.parametrize("size", [-1e4, -100.0, -89.0, 89.0, 1e4])
-def test_closed_and_open_gates_are_no_division_by_the_infinite(size: float) -> None:
+def test_saturated_gates_have_finite_gradients(size: float) -> None:
     sums, before = torch.full((1, 4 * 64), size), torch.ones(1, 64)
     after, output = lstm_step.step(sums, torch.zeros_like(sums), before, cell_clip=None, keep=False)
     gate, candidate = torch.tensor(size).sigmoid(), torch.tensor(size).tanh()
@@ -112,7 +112,7 @@ def test_a_sum_that_is_no_number_stays_none() -> None:
     assert output.isnan().all()
 
 
-def test_the_smallest_numbers_are_treated_as_before() -> None:
+def test_denormals_are_not_flushed_in_the_process() -> None:
     """A library linked with fast arithmetic would flush them to zero in the whole process."""
     gates = torch.zeros(1, 4)
     lstm_step.step(gates, gates, torch.zeros(1, 1), cell_clip=None, keep=False)

@@ -41,7 +41,7 @@ def test_values_and_gradients_equal_those_of_float64(
 
 @ROWS
 @SIZES
-def test_gradient_of_a_weight_is_laid_out_as_the_weight(
+def test_weight_gradient_has_the_layout_of_the_weight(
     num_rows: int, num_inputs: int, num_outputs: int
 ) -> None:
     """Optimizers that take many tensors at once are slow where the two differ."""
@@ -53,7 +53,7 @@ def test_gradient_of_a_weight_is_laid_out_as_the_weight(
 
 
 @ROWS
-def test_weights_may_be_transposed_or_parts_of_others(num_rows: int) -> None:
+def test_weights_may_be_transposed_or_slices(num_rows: int) -> None:
     rows, whole = random(num_rows, 16), random(40, 32)
     for weight in (whole[:16].T, whole[:, :16], whole[::2, ::2]):
         expected = rows.double() @ weight.double().T

@@ -18,7 +18,7 @@ from elmo_framework.kernels.row_product import row_product
     ("num_inputs", "num_outputs"),
     [(16, 16), (48, 32), (512, 2048), (1024, 128), (4096, 512), (30, 16), (16, 20), (2064, 64)],
 )
-def test_a_row_alone_has_the_bits_of_a_row_among_others(
+def test_single_row_is_bit_identical_to_a_row_among_others(
     num_inputs: int, num_outputs: int, has_bias: bool
 ) -> None:
     generator = torch.Generator().manual_seed(num_inputs)
@@ -37,9 +37,9 @@ def refused(row: Tensor) -> Tensor:
     raise AssertionError("the other product was asked for a row")
 
 
-@pytest.mark.skipif(module._library() is None, reason="there is no C compiler")
+@pytest.mark.skipif(module._library() is None, reason="needs a C compiler")
 @pytest.mark.parametrize(("num_inputs", "chunk"), [(64, 64), (1536, 1024), (1552, 512)])
-def test_sums_in_the_order_of_the_inputs_are_computed_here(num_inputs: int, chunk: int) -> None:
+def test_sums_in_input_order_use_the_compiled_product(num_inputs: int, chunk: int) -> None:
     """In chunks each sum starts from zero, and is added to those before."""
     weight = torch.randn(32, num_inputs)
 
@@ -60,14 +60,14 @@ def test_sums_in_the_order_of_the_inputs_are_computed_here(num_inputs: int, chun
     assert torch.equal(product(row), in_order(row))
 
 
-def test_another_order_of_sums_is_left_to_the_other_product() -> None:
+def test_other_orders_of_sums_use_the_given_product() -> None:
     def backwards(row: Tensor) -> Tensor:
         return (row.double() @ torch.ones(64, 16).double()).float() + 1
 
     assert row_product(torch.ones(16, 64), None, backwards) is backwards
 
 
-def test_without_a_compiler_the_other_product_remains(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_a_compiler_the_given_product_is_used(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "_library", lambda: None)
     other: Callable[[Tensor], Tensor] = refused
     assert row_product(torch.ones(16, 64), None, other) is other

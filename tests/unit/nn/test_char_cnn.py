@@ -46,12 +46,12 @@ def test_a_batch_equals_its_words_one_by_one() -> None:
     torch.testing.assert_close(module(words), alone)
 
 
-def test_longer_rows_of_padding_change_nothing() -> None:
+def test_longer_padding_has_no_effect() -> None:
     module = network()
     torch.testing.assert_close(module(rows("ab", length=12)), module(rows("ab", length=50)))
 
 
-def test_no_other_device_than_a_processor_is_waited_for() -> None:
+def test_other_devices_than_the_cpu_are_not_synchronized() -> None:
     """What a tensor on `meta` holds cannot be looked at."""
     assert network().to("meta")(rows("ab", "abcd").to("meta")).shape == (2, 9)
 
@@ -80,7 +80,7 @@ def test_parameters_start_as_in_bilm_tf(activation, deviation: float) -> None:
     assert (module.convolutions[0].bias == 0).all()
 
 
-def test_words_of_all_lengths_equal_whole_rows_by_convolution() -> None:
+def test_words_of_all_lengths_equal_plain_convolutions() -> None:
     module = network()
     words = rows(*("x" * (number * 7 % 11) for number in range(200)))
     table = torch.cat([torch.zeros(1, 3, dtype=torch.double), module.table])

@@ -43,7 +43,7 @@ def sequences(length: int) -> list[tuple[int, ...]]:
 
 
 @pytest.mark.parametrize("has_bounds", [False, True])
-def test_the_likelihood_is_that_of_counting_every_sequence(has_bounds):
+def test_likelihood_equals_enumeration_of_sequences(has_bounds):
     crf = random_crf(include_start_end_transitions=has_bounds)
     emissions, tags = random_inputs()
 
@@ -69,7 +69,7 @@ def test_the_likelihoods_of_all_sequences_add_up_to_one():
 @pytest.mark.parametrize("has_bounds", [False, True])
 @pytest.mark.parametrize("is_constrained", [False, True])
 @pytest.mark.parametrize("seed", range(5))
-def test_the_best_tags_are_those_of_trying_every_allowed_sequence(has_bounds, is_constrained, seed):
+def test_best_tags_equal_enumeration_of_allowed_sequences(has_bounds, is_constrained, seed):
     constraints = Constraints(
         start=torch.tensor([True, False, True]),
         inner=torch.tensor([[True, True, False], [False, True, True], [True, False, True]]),
@@ -107,7 +107,7 @@ def test_constraints_do_not_change_the_likelihood():
     assert torch.equal(found, random_crf().log_likelihood(emissions, tags, MASK))
 
 
-def test_where_nothing_is_allowed_the_fewest_constraints_are_broken():
+def test_fewest_constraints_are_violated_if_none_can_hold():
     # The first tag must be 1, the last 0, and no tag may follow another.
     first = torch.tensor([False, True])
     crf = ConditionalRandomField(2, constraints=Constraints(first, torch.eye(2).bool(), ~first))
@@ -173,7 +173,7 @@ def test_gradients_are_the_expected_counts():
     )
 
 
-def test_a_likelihood_in_half_precision_is_computed_in_full():
+def test_likelihood_of_half_precision_is_computed_in_float32():
     crf = ConditionalRandomField(NUM_TAGS)
     emissions, tags = random_inputs()
 

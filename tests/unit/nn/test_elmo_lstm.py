@@ -94,7 +94,7 @@ def test_a_row_without_words_keeps_its_state() -> None:
         assert torch.equal(after.memory[1], before.memory[1])
 
 
-def test_rows_without_any_word_are_zeros_and_keep_their_state() -> None:
+def test_rows_without_words_are_zero_and_keep_their_state() -> None:
     module = network()
     start = starts(module)
     output = module(inputs(), torch.zeros_like(MASK), start)
@@ -102,7 +102,7 @@ def test_rows_without_any_word_are_zeros_and_keep_their_state() -> None:
     assert torch.equal(output.states[1].memory, start[1].memory)
 
 
-def test_padding_and_what_stands_there_change_nothing() -> None:
+def test_padding_has_no_effect() -> None:
     module, wider = network(), torch.nn.functional.pad(inputs(), (0, 0, 0, 3), value=7.0)
     output = module(wider, torch.nn.functional.pad(MASK, (0, 3)))
     plain = module(inputs(), MASK)
@@ -121,7 +121,7 @@ def test_a_batch_equals_its_rows_one_by_one() -> None:
             torch.testing.assert_close(single.memory[0], joint.memory[row])
 
 
-def test_reading_in_two_parts_with_the_state_carried_equals_reading_at_once() -> None:
+def test_carried_state_joins_two_parts_of_a_text() -> None:
     module, mask = network(), torch.ones(4, 6, dtype=torch.bool)
     whole = module(inputs(), mask)
     first = module(inputs()[:, :4], mask[:, :4])
@@ -152,7 +152,7 @@ def test_dropout_is_on_in_training_only() -> None:
     torch.testing.assert_close(plain, network()(inputs(), MASK).layers)
 
 
-def test_the_skip_connection_adds_what_dropout_left(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_skip_connection_adds_the_input_after_dropout(monkeypatch: pytest.MonkeyPatch) -> None:
     """The mask of layer 2 drops the whole of its input, so nothing of layer 1 comes through."""
     module, rates = network(dropout=0.5), []
 

@@ -14,7 +14,7 @@ def network(num_layers: int = 2) -> Highway:
     return module
 
 
-def test_the_gate_called_carry_lets_the_transformed_vector_through() -> None:
+def test_carry_gate_weights_the_transformed_vector() -> None:
     module, vector = network(), np.random.default_rng(0).standard_normal(5)
     expected = vector
     for layer in module.layers:

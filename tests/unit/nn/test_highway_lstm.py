@@ -98,7 +98,7 @@ def test_the_compiled_step_computes_the_same(options, is_backward, recurrent_dro
         torch.testing.assert_close(compiled, by_pytorch)
 
 
-def test_closed_and_open_gates_are_no_division_by_the_infinite(monkeypatch):
+def test_saturated_gates_have_finite_gradients(monkeypatch):
     sums = torch.tensor([-1e4, -100.0, -89.0, 89.0, 1e4]).repeat_interleave(64)[None, :]
 
     def step() -> list[Tensor]:
@@ -122,7 +122,7 @@ def test_closed_and_open_gates_are_no_division_by_the_infinite(monkeypatch):
         torch.testing.assert_close(found, expected, rtol=1e-6, atol=1e-30)
 
 
-def test_gradients_of_the_usual_size_equal_those_of_plain_steps():
+def test_gradients_of_usual_size_equal_plain_steps():
     torch.manual_seed(1)
     module, sizes = HighwayLstm(24, 32, is_backward=True), [20, 20, 18, 3]
     inputs, upstream = torch.randn(61, 24), torch.randn(61, 32)
@@ -146,7 +146,7 @@ def test_without_gradients_the_values_are_the_same(is_backward):
 
 
 @DIRECTIONS
-def test_dropout_takes_the_same_values_of_a_row_at_each_step(is_backward):
+def test_dropout_mask_is_the_same_at_each_step(is_backward):
     module, inputs = layer(is_backward=is_backward, recurrent_dropout=0.5), words()
     torch.manual_seed(3)
     mask = functional.dropout(torch.ones(SIZES[0], 5, dtype=torch.float64), 0.5)
@@ -166,7 +166,7 @@ def test_nothing_is_dropped_in_evaluation():
     torch.testing.assert_close(module(inputs, SIZES), plain(module, inputs))
 
 
-def test_weights_start_orthonormal_and_only_the_forget_gate_has_a_bias():
+def test_initial_weights_are_orthonormal_and_forget_bias_is_one():
     module = HighwayLstm(7, 4)
     weights = [module.input_weight, module.recurrent_weight, module.highway_weight]
 
@@ -181,7 +181,7 @@ def test_no_words_are_no_outputs():
     assert HighwayLstm(3, 5)(torch.zeros(0, 3), []).shape == (0, 5)
 
 
-def test_the_recurrence_is_computed_in_the_precision_of_the_weights():
+def test_recurrence_has_the_precision_of_the_weights():
     module, inputs = layer(torch.float32), words(torch.float32)
 
     with torch.autocast("cpu", torch.bfloat16):

@@ -86,7 +86,7 @@ def test_gradcheck(projection_dim) -> None:
     )
 
 
-def test_no_gradient_passes_where_the_memory_is_clipped() -> None:
+def test_no_gradient_where_the_cell_state_is_clipped() -> None:
     module = cell(cell_clip=1e-3)
     inputs, start = words(module, [4]), random_start(module)
     module(inputs, [4], start)[1].memory.sum().backward()
@@ -94,7 +94,7 @@ def test_no_gradient_passes_where_the_memory_is_clipped() -> None:
     assert (start.memory.grad == 0).all()
 
 
-def test_no_gradient_passes_where_the_projection_is_clipped() -> None:
+def test_no_gradient_where_the_projection_is_clipped() -> None:
     module = cell(projection_clip=1e-6)
     inputs = words(module, [4])
     module(inputs, [4], module.zero_state(4))[0].sum().backward()
@@ -102,7 +102,7 @@ def test_no_gradient_passes_where_the_projection_is_clipped() -> None:
 
 
 @pytest.mark.parametrize("sizes", [[4, 3, 3, 1], [1], [1, 1, 1], [300, 299, 2], []])
-def test_reading_equals_training_and_its_double(sizes) -> None:
+def test_inference_equals_training_and_float64(sizes) -> None:
     """The compiled step, oneDNN's products and the chunks of steps change nothing but rounding."""
     module = cell(dtype=torch.float32, cell_clip=1.5, projection_clip=1.5)
     rows = sizes[0] if sizes else 2
@@ -119,7 +119,7 @@ def test_reading_equals_training_and_its_double(sizes) -> None:
     )
 
 
-def test_a_row_has_the_same_bits_whatever_rows_stand_beside_it() -> None:
+def test_row_is_bit_identical_with_any_other_rows() -> None:
     torch.manual_seed(0)
     module = ProjectedLstm(32, 256, projection_dim=64, cell_clip=3.0, projection_clip=3.0)
     module.freeze("float32")
@@ -143,7 +143,7 @@ def test_low_precision_comes_near(precision) -> None:
     assert ((near - exact).norm() / exact.norm()).item() < 0.05
 
 
-def test_training_in_mixed_precision_comes_near() -> None:
+def test_mixed_precision_training_is_close() -> None:
     module = cell(dtype=torch.float32, cell_clip=3.0, projection_clip=3.0)
     inputs = words(module)
     parameters = dict(module.named_parameters())

@@ -16,7 +16,7 @@ def inputs(num_rows=6):
     return torch.randn(num_rows, 5, dtype=torch.float64, generator=generator)
 
 
-def test_each_number_is_the_largest_of_its_products():
+def test_maxout_is_the_maximum_of_its_products():
     maxout = network()
 
     expected = inputs().numpy()

@@ -6,7 +6,7 @@ MASK = torch.arange(5) < torch.tensor([2, 0, 5, 2])[:, None]
 ROWS = torch.arange(4 * 5 * 2, dtype=torch.double).view(4, 5, 2) + 1
 
 
-def test_words_lie_step_by_step_longest_row_first() -> None:
+def test_packing_orders_words_by_step_longest_row_first() -> None:
     packing = Packing.of(MASK)
     assert packing.order.tolist() == [2, 0, 3, 1]
     assert packing.sizes == [3, 3, 1, 1, 1]
@@ -14,7 +14,7 @@ def test_words_lie_step_by_step_longest_row_first() -> None:
     assert torch.equal(packing.pack(ROWS), torch.stack([ROWS[row, step] for row, step in steps]))
 
 
-def test_unpacking_gives_the_rows_back_with_zeros_at_padding() -> None:
+def test_unpacking_restores_rows_with_zeros_at_padding() -> None:
     packing = Packing.of(MASK)
     assert torch.equal(packing.unpack(packing.pack(ROWS)), ROWS * MASK[:, :, None])
 
@@ -24,7 +24,7 @@ def test_restoring_undoes_sorting() -> None:
     assert torch.equal(packing.restore(packing.sort(rows)), rows)
 
 
-def test_rows_without_any_word_pack_to_nothing() -> None:
+def test_rows_without_words_are_packed_to_nothing() -> None:
     packing = Packing.of(torch.zeros(2, 3, dtype=torch.bool))
     assert packing.sizes == []
     assert torch.equal(packing.unpack(packing.pack(torch.ones(2, 3, 4))), torch.zeros(2, 3, 4))
@@ -41,7 +41,7 @@ def test_reversing_twice_gives_the_rows_back() -> None:
     assert torch.equal(reversed_rows(reversed_rows(ROWS, MASK), MASK), ROWS)
 
 
-def test_gradients_go_back_to_where_the_words_came_from() -> None:
+def test_gradients_reach_the_packed_words() -> None:
     rows = ROWS.clone().requires_grad_()
     packing = Packing.of(MASK)
     weights = torch.randn(9, 2, dtype=torch.double)

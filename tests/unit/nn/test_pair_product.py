@@ -7,7 +7,7 @@ def random(*shape: int) -> torch.Tensor:
     return torch.randn(*shape, dtype=torch.float64, requires_grad=True)
 
 
-def test_each_pair_is_weighed_as_its_product_would_be():
+def test_pair_products_equal_the_product_of_each_pair():
     torch.manual_seed(1)
     left, right, weight = random(3, 5), random(4, 5), random(2, 5)
 

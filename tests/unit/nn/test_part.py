@@ -24,7 +24,7 @@ def without_weights(module: nn.Module) -> nn.Module:
     return module
 
 
-def test_the_memory_of_torchs_lstm_decays_by_the_forget_gate() -> None:
+def test_cell_state_of_torch_lstm_decays_by_the_forget_gate() -> None:
     lstm = without_weights(nn.LSTM(3, 2))
 
     _, (_, memory) = lstm(torch.ones(1, 1, 3), (torch.zeros(1, 1, 2), torch.ones(1, 1, 2)))
@@ -33,7 +33,7 @@ def test_the_memory_of_torchs_lstm_decays_by_the_forget_gate() -> None:
 
 
 @pytest.mark.parametrize("projection_dim", [None, 3])
-def test_the_memory_of_the_projected_lstm_decays_by_the_forget_gate(
+def test_cell_state_of_projected_lstm_decays_by_forget_gate(
     projection_dim: int | None,
 ) -> None:
     lstm = without_weights(ProjectedLstm(3, 2, projection_dim=projection_dim))
@@ -45,7 +45,7 @@ def test_the_memory_of_the_projected_lstm_decays_by_the_forget_gate(
     torch.testing.assert_close(after.memory, torch.full((1, 2), OPEN))
 
 
-def test_the_memory_of_the_highway_lstm_decays_by_the_forget_gate() -> None:
+def test_cell_state_of_highway_lstm_decays_by_forget_gate() -> None:
     lstm = without_weights(HighwayLstm(1, 1, use_highway=False))
     with torch.no_grad():
         lstm.input_weight[1] = 1.0  # of j

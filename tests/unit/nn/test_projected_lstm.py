@@ -54,14 +54,14 @@ def test_a_step_equals_the_numpy_reference(projection_dim, clips) -> None:
         np.testing.assert_allclose(after.hidden[row].detach(), hidden, atol=1e-12)
 
 
-def test_clips_hold_the_memory_and_the_projected_output() -> None:
+def test_cell_state_and_projected_output_are_clipped() -> None:
     module = network(cell_clip=0.4, projection_clip=0.3)
     after = one_step(module, torch.randn(4, 3, dtype=torch.double), states(module))
     assert after.memory.abs().max() == 0.4
     assert after.hidden.abs().max() == 0.3
 
 
-def test_what_is_not_projected_is_not_clipped() -> None:
+def test_output_without_projection_is_not_clipped() -> None:
     module = network(projection_dim=None, projection_clip=0.01)
     after = one_step(module, torch.randn(4, 3, dtype=torch.double), states(module))
     assert after.hidden.abs().max() > 0.01

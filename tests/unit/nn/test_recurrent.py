@@ -12,7 +12,7 @@ MASK = torch.arange(5) < torch.tensor(LENGTHS)[:, None]
 
 @pytest.fixture(params=[read_rows, recurrent_module._read_whole], ids=["padded", "packed"])
 def read(request):
-    """Both ways of reading: that on a processor, and that on any other device."""
+    """Both implementations: that of the CPU and that of other devices."""
     return request.param
 
 
@@ -50,7 +50,7 @@ def test_an_lstm_is_the_one_of_the_equations(read):
 
 
 @pytest.mark.parametrize("kind", [nn.LSTM, nn.GRU])
-def test_a_batch_equals_its_rows_one_by_one_without_padding(read, kind):
+def test_batch_equals_single_rows_without_padding(read, kind):
     recurrent = network(kind, num_layers=2, bidirectional=True)
     inputs = random_inputs()
 
@@ -95,7 +95,7 @@ def test_gradients_reach_every_parameter_and_no_padding(read):
 
 
 @pytest.mark.parametrize("kind", [nn.LSTM, nn.GRU])
-def test_rows_of_very_different_lengths_are_read_as_each_alone(read, kind):
+def test_rows_of_different_lengths_equal_single_rows(read, kind):
     recurrent = network(kind, num_layers=2, bidirectional=True)
     lengths = [12, *([1, 3, 0, 2] * 16)]
     mask = torch.arange(12) < torch.tensor(lengths)[:, None]
@@ -117,7 +117,7 @@ def test_rows_of_very_different_lengths_are_read_as_each_alone(read, kind):
     assert torch.equal(inputs.grad.abs().sum(dim=2) > 0, mask)
 
 
-def test_fewer_places_are_read_where_most_of_a_batch_is_padding(monkeypatch):
+def test_mostly_padded_batch_is_read_in_groups(monkeypatch):
     read = []
     one_direction = recurrent_module._read_direction
 

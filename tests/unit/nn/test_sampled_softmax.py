@@ -63,7 +63,7 @@ def test_candidates_are_distinct() -> None:
     assert float(candidates.num_draws) >= 25
 
 
-def test_draws_and_their_number_are_distributed_as_if_drawn_one_after_the_other() -> None:
+def test_draws_are_distributed_as_sequential_draws() -> None:
     num_classes, num_samples, trials = 50, 25, 4000
     drawn = [draw_candidates(log_uniform(num_classes), num_samples) for _ in range(trials)]
     chosen = torch.stack([candidates.ids for candidates in drawn])
@@ -91,7 +91,7 @@ def _drawn_one_by_one(num_classes: int, num_samples: int, trials: int) -> tuple[
     return num_draws, frequencies / trials
 
 
-def test_a_class_is_drawn_as_often_as_its_expected_count_says() -> None:
+def test_classes_are_drawn_as_often_as_expected() -> None:
     probabilities, num_samples, trials = log_uniform(50), 25, 4000
     chosen, expected = torch.zeros(50), torch.zeros(50)
     for _ in range(trials):
@@ -112,7 +112,7 @@ def test_the_expected_count_is_that_of_independent_draws() -> None:
     torch.testing.assert_close(found, torch.tensor(expected))
 
 
-def test_without_repeated_draws_the_expected_count_is_the_sum_of_probabilities() -> None:
+def test_expected_count_without_repeats_is_p_times_t() -> None:
     found = log_expected_count(log_uniform(50), torch.tensor(25.0), 25)
     torch.testing.assert_close(found, (25 * log_uniform(50)).log())
 
@@ -126,7 +126,7 @@ def test_candidates_follow_the_seed() -> None:
     assert first.num_draws == again.num_draws
 
 
-def test_a_vocabulary_hardly_larger_than_the_sample_is_no_trap() -> None:
+def test_vocabulary_barely_larger_than_the_sample_works() -> None:
     candidates = draw_candidates(log_uniform(2000), 1999)
     assert len(set(candidates.ids.tolist())) == 1999
     assert torch.isfinite(log_expected_count(log_uniform(2000), candidates.num_draws, 1999)).all()
@@ -164,7 +164,7 @@ def _sampled_loss(
     return float(np.log(np.exp([logit(target), *others]).sum()) - logit(target))
 
 
-def test_all_classes_as_candidates_of_equal_count_give_the_full_softmax(
+def test_all_classes_as_candidates_give_the_full_softmax(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     softmax = softmax_of(7, 6)
@@ -178,7 +178,7 @@ def test_all_classes_as_candidates_of_equal_count_give_the_full_softmax(
     torch.testing.assert_close(sampled, softmax.eval()(inputs, targets))
 
 
-def test_candidates_that_are_all_the_true_class_leave_no_loss(
+def test_loss_is_zero_if_all_candidates_are_the_target(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     softmax = softmax_of(7, 1)
@@ -212,7 +212,7 @@ def test_in_evaluation_the_loss_is_the_full_softmax() -> None:
     )
 
 
-def test_a_large_softmax_is_computed_in_parts_with_the_same_result(
+def test_chunked_softmax_equals_the_whole(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     softmax = softmax_of(11, None)
@@ -227,7 +227,7 @@ def test_a_large_softmax_is_computed_in_parts_with_the_same_result(
 
 
 @pytest.mark.parametrize("num_samples", [None, 11, 8192])
-def test_training_takes_the_full_softmax_when_there_is_nothing_to_sample(
+def test_training_uses_the_full_softmax_if_nothing_is_sampled(
     num_samples: int | None,
 ) -> None:
     softmax = softmax_of(11, num_samples)
@@ -267,7 +267,7 @@ def test_the_gradient_of_the_sampled_loss_is_numerically_right() -> None:
     assert torch.autograd.gradcheck(loss, (inputs.requires_grad_(), softmax.weight, softmax.bias))
 
 
-def test_half_precision_products_give_a_loss_in_float32() -> None:
+def test_loss_of_half_precision_products_is_float32() -> None:
     softmax = SampledSoftmax(4, 50, 10)
     inputs, targets = some_input(50)
     with torch.autocast("cpu", torch.bfloat16):
@@ -275,7 +275,7 @@ def test_half_precision_products_give_a_loss_in_float32() -> None:
         assert softmax.eval()(inputs.float(), targets).dtype == torch.float32
 
 
-def test_parameters_begin_as_in_the_published_training() -> None:
+def test_initial_parameters_follow_the_published_training() -> None:
     softmax = SampledSoftmax(64, 5000, 10)
     assert float(softmax.weight.detach().std()) == pytest.approx(1 / 8, rel=0.02)
     assert not softmax.bias.any()

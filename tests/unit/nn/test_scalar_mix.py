@@ -8,7 +8,7 @@ LAYERS = torch.randn(3, 2, 4, 5, dtype=torch.double, generator=torch.Generator()
 MASK = torch.tensor([[True] * 4, [True] * 2 + [False] * 2])
 
 
-def test_the_mix_is_the_softmax_weighted_sum_times_gamma() -> None:
+def test_mix_is_the_softmax_weighted_sum_times_gamma() -> None:
     weights, gamma = np.array([0.3, -1.0, 2.0]), 1.7
     shares = np.exp(weights) / np.exp(weights).sum()
     expected = gamma * sum(s * h for s, h in zip(shares, LAYERS.numpy(), strict=True))
@@ -21,7 +21,7 @@ def test_a_huge_weight_picks_one_layer() -> None:
     assert torch.equal(mix_layers(LAYERS, weights, torch.ones(1).double()), LAYERS[1])
 
 
-def test_a_layer_is_normalized_over_all_words_of_the_batch_together() -> None:
+def test_layer_norm_covers_all_words_of_the_batch() -> None:
     for layer, normalized in zip(LAYERS, normalize_layers(LAYERS, MASK), strict=True):
         words = layer[MASK].numpy()
         expected = (layer.numpy() - words.mean()) / np.sqrt(words.var() + 1e-12)
@@ -35,7 +35,7 @@ def test_padding_does_not_change_the_normalized_words() -> None:
 
 
 @pytest.mark.parametrize("mask", [MASK, torch.zeros_like(MASK)])
-def test_a_layer_of_zeros_and_a_batch_without_words_give_finite_numbers(mask) -> None:
+def test_layer_norm_of_zeros_or_no_words_is_finite(mask) -> None:
     assert normalize_layers(torch.zeros_like(LAYERS), mask).isfinite().all()
 
 

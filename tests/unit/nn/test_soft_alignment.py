@@ -30,7 +30,7 @@ def average(queries, keys):
 
 
 @pytest.mark.parametrize("row", range(4))
-def test_each_word_is_an_average_of_the_other_sequence(row):
+def test_alignment_is_an_average_of_the_other_sequence(row):
     first, second = sequences(FIRST_LENGTHS, 1), sequences(SECOND_LENGTHS, 2)
 
     found = soft_alignment(first, mask(FIRST_LENGTHS), second, mask(SECOND_LENGTHS))
@@ -62,7 +62,7 @@ def test_an_empty_sequence_gives_zeros():
     assert not found.second[2].any()
 
 
-def test_aligned_with_itself_a_sequence_is_as_aligned_with_its_copy():
+def test_self_alignment_equals_alignment_with_a_copy():
     inputs = sequences(FIRST_LENGTHS, 1)
 
     found = self_alignment(inputs, mask(FIRST_LENGTHS))
@@ -83,7 +83,7 @@ def test_gradients_reach_every_word_and_no_padding():
     assert (second.grad[:2].abs().sum(dim=2) > 0).equal(mask(SECOND_LENGTHS)[:2])
 
 
-def test_shares_add_up_to_one_unless_nothing_may_have_any():
+def test_masked_softmax_sums_to_one_or_is_zero():
     scores = torch.tensor([[1.0, 2.0, 3.0], [1.0, 2.0, 3.0]])
     allowed = torch.tensor([[True, False, True], [False, False, False]])
 

@@ -39,7 +39,7 @@ def test_attention_is_the_softmax_over_the_words_of_a_span():
         assert attention[start, width].tolist() == pytest.approx(expected, abs=1e-6)
 
 
-def test_large_scores_outside_a_span_do_not_harm_it():
+def test_large_scores_outside_a_span_have_no_effect():
     attention = span_attention(torch.tensor([0.0, 500.0]), SpanWindows.of(SENTENCES[:2], 2))
 
     assert attention.tolist() == [[[1, 0], [0, 1]], [[1, 0], [1, 0]]]

@@ -20,7 +20,7 @@ def plainly_best(scores: list[float], spans: list[tuple[int, int]], limit: int) 
 
 
 @pytest.mark.parametrize("seed", range(30))
-def test_it_chooses_what_comparing_all_pairs_chooses(seed: int):
+def test_selection_equals_comparison_of_all_pairs(seed: int):
     generator = torch.Generator().manual_seed(seed)
     spans = list(combinations(range(9), 2)) + [(word, word) for word in range(9)]
     scores = torch.randn(len(spans), generator=generator)
@@ -31,7 +31,7 @@ def test_it_chooses_what_comparing_all_pairs_chooses(seed: int):
         assert kept == plainly_best(scores.tolist(), spans, limit)
 
 
-def test_spans_that_hold_one_another_or_touch_do_not_cross():
+def test_nested_or_adjacent_spans_do_not_cross():
     spans = torch.tensor([[0, 5], [0, 2], [3, 5], [1, 2], [4, 4]])
 
     kept = non_crossing_spans(torch.arange(5.0), spans[:, 0], spans[:, 1], 5)

@@ -73,7 +73,7 @@ def test_the_score_is_the_sum_of_three_products():
 
 
 @pytest.mark.parametrize("padding", [0.0, 7.0])
-def test_bi_attention_equals_its_equations_whatever_padding_holds(padding):
+def test_bi_attention_equals_its_equations_despite_padding(padding):
     module = seeded(BiAttention)
     passage, passage_mask = rows([p for p, _ in LENGTHS], padding=padding)
     question, question_mask = rows([q for _, q in LENGTHS], padding=padding)
@@ -88,7 +88,7 @@ def test_bi_attention_equals_its_equations_whatever_padding_holds(padding):
 
 
 @pytest.mark.parametrize("padding", [0.0, 7.0])
-def test_self_attention_equals_its_equation_whatever_padding_holds(padding):
+def test_self_attention_equals_its_equation_despite_padding(padding):
     module = seeded(TrilinearSelfAttention)
     lengths = [p for p, _ in LENGTHS]
     inputs, mask = rows(lengths, padding=padding)
@@ -111,7 +111,7 @@ def test_a_word_alone_attends_to_nothing():
     assert found[0, 0].tolist() == [*inputs[0, 0].tolist(), 0, 0, 0, 0, 0, 0]
 
 
-def test_a_word_attends_to_nothing_when_the_constant_is_large():
+def test_word_attends_to_nothing_if_the_bias_is_large():
     module = seeded(TrilinearSelfAttention)
     nn.init.constant_(module.nothing, 1000)
     inputs, mask = rows([4])

@@ -8,7 +8,7 @@ import torch
 from elmo_framework.nn.variational_dropout import VariationalDropout
 
 
-def test_each_word_of_a_sequence_loses_the_same_values() -> None:
+def test_all_words_of_a_sequence_have_the_same_mask() -> None:
     dropped = VariationalDropout(0.5)(torch.ones(8, 5, 64))
     assert torch.equal(dropped, dropped[:, :1].expand_as(dropped))
 
@@ -19,7 +19,7 @@ def test_sequences_lose_different_values() -> None:
     assert not torch.equal(dropped[0], dropped[1])
 
 
-def test_what_is_kept_grows_so_that_the_mean_stays() -> None:
+def test_remaining_values_are_scaled_to_keep_the_mean() -> None:
     torch.manual_seed(0)
     dropped = VariationalDropout(0.2)(torch.ones(100, 2, 100))
     assert torch.equal(dropped.unique(), torch.tensor([0, 1.25]))
@@ -27,7 +27,7 @@ def test_what_is_kept_grows_so_that_the_mean_stays() -> None:
 
 
 @pytest.mark.parametrize(("p", "is_training"), [(0.5, False), (0.0, True)])
-def test_nothing_is_dropped_in_evaluation_or_without_a_share(p: float, is_training: bool) -> None:
+def test_no_dropout_in_evaluation_or_with_rate_zero(p: float, is_training: bool) -> None:
     inputs = torch.randn(2, 3, 4)
     assert torch.equal(VariationalDropout(p).train(is_training)(inputs), inputs)
 
@@ -41,5 +41,5 @@ def test_gradients_reach_what_is_kept() -> None:
 
 
 def test_a_share_of_all_is_refused() -> None:
-    with pytest.raises(ValueError, match=r"^the share that is dropped is 1\.0; it must be"):
+    with pytest.raises(ValueError, match=r"^dropout rate is 1\.0; it must be"):
         VariationalDropout(1.0)

@@ -33,7 +33,7 @@ def test_its_gradient_is_the_numerical_one(width: int) -> None:
 
 
 @pytest.mark.parametrize("width", WIDTHS)
-def test_its_gradient_is_that_of_a_convolution_in_single_precision(width: int) -> None:
+def test_gradient_equals_that_of_a_float32_convolution(width: int) -> None:
     inputs, weight = tensors(width, torch.float)
     expected = torch.autograd.grad(plain(inputs, weight).square().sum(), [inputs, weight])
     found = torch.autograd.grad(window_maxima(inputs, weight).square().sum(), [inputs, weight])
@@ -54,7 +54,7 @@ def test_equal_windows_count_once() -> None:
     assert torch.equal(weight.grad[:, :2], torch.ones(6, 2, 1, dtype=torch.double))
 
 
-def test_no_rows_have_no_maxima_and_no_gradient() -> None:
+def test_empty_batch_has_no_maxima_and_no_gradient() -> None:
     inputs, weight = tensors(2)
     found = window_maxima(inputs[:0], weight)
     assert found.shape == (0, 6)
@@ -62,7 +62,7 @@ def test_no_rows_have_no_maxima_and_no_gradient() -> None:
     assert (weight.grad == 0).all()
 
 
-def test_mixed_precision_is_left_to_the_convolution() -> None:
+def test_mixed_precision_uses_the_convolution() -> None:
     inputs, weight = tensors(2, torch.float)
     with torch.autocast("cpu", torch.bfloat16):
         found = window_maxima(inputs, weight)
