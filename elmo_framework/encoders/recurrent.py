@@ -35,6 +35,7 @@ class Recurrent(nn.Module, ABC):
     @property
     @abstractmethod
     def kind(self) -> type[nn.LSTM] | type[nn.GRU]:
+        """Class of the network."""
 
     def __init__(
         self,
