@@ -193,7 +193,7 @@ def test_missing_compiler_is_reported_with_what_to_install(
     source: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("CC", "no-such-compiler -O2")
-    with pytest.raises(CompilerError, match="no C compiler 'no-such-compiler'; install gcc"):
+    with pytest.raises(CompilerError, match="C compiler 'no-such-compiler' not found; install gcc"):
         compile_(source)
 
 
