@@ -118,7 +118,8 @@ def test_a_pattern_that_freezes_nothing_is_a_problem(data: Path) -> None:
     [
         (
             "+f1",
-            "'+f1' is not a score of this model; choose from accuracy, accuracy3, f1-measure-overall",
+            "'+f1' is not a score of this model; choose from accuracy, accuracy3, "
+            "f1-measure-overall",
         ),
         ("+loss", "'+loss' would keep the worst weights: smaller is better; write '-loss'"),
         ("-accuracy3", "'-accuracy3' would keep the worst weights: larger is better; write '+acc"),
