@@ -55,7 +55,7 @@ _TRAINING = [
             "with inference(model):\n            for",
         ),
         ("return self._group.sum(sums)", "return sums"),
-        ("if all(is_done for _, is_done in looks):", "if is_done:"),
+        ("if all(is_done for _, is_done in statuses):", "if is_done:"),
     ),
     *_faults(
         "training/sparse_gradients.py",

@@ -40,10 +40,10 @@ examples:
         )
         start = parser.add_mutually_exclusive_group()
         start.add_argument(
-            "-f", "--force", action="store_true", help="remove the run that is in the folder"
+            "-f", "--force", action="store_true", help="remove the run in the folder first"
         )
         start.add_argument(
-            "-r", "--recover", action="store_true", help="go on with the run that is in the folder"
+            "-r", "--recover", action="store_true", help="resume the run in the folder"
         )
 
     def outputs(self, arguments: Namespace) -> Sequence[Output]:
@@ -75,7 +75,7 @@ examples:
 
 
 def _summary(metrics: Mapping[str, Any], directory: Path) -> str:
-    """Say how training ended and where everything is."""
+    """Describe the end of training, and where the results are."""
     tested = [f"  {name} {metrics[name]:.4g}" for name in metrics if name.startswith("test_")]
     steps = plural(metrics["training_steps"], "step")
     seconds = plural(round(metrics["training_duration"]), "second")
@@ -84,6 +84,6 @@ def _summary(metrics: Mapping[str, Any], directory: Path) -> str:
             f"{metrics['training_end']}: {steps} in {seconds}, the best at step "
             f"{metrics['best_step']}",
             *tested,
-            f"the run is in {directory}, its figures in {directory / 'metrics.json'}",
+            f"saved to {directory} (metrics: {directory / 'metrics.json'})",
         ]
     )

@@ -227,13 +227,13 @@ class Adam(Optimizer):
         self.named_parameters, self.lr = named_parameters, lr
 
 
-class Observer(Registrable, ABC):
+class Watcher(Registrable, ABC):
     pass
 
 
 @final
-@Observer.register("console")
-class Console(Observer):
+@Watcher.register("console")
+class Console(Watcher):
     def __init__(self, directory: Injected[Path]) -> None:
         self.directory = directory
 
@@ -264,8 +264,8 @@ class TrainerOptions(Registrable, ABC):
 class GradientDescent(TrainerOptions):
     optimizer: Annotated[Lazy[Optimizer], Default("adam")]
     warmup: Annotated[Warmup, Default({"steps": 0})]
-    callbacks: Annotated[list[Lazy[Observer]], Default([])]
-    by_group: dict[str, list[Lazy[Observer]]] | None = None
+    callbacks: Annotated[list[Lazy[Watcher]], Default([])]
+    by_group: dict[str, list[Lazy[Watcher]]] | None = None
     num_epochs: int = 20
     grad_norm: float | None = None
 

@@ -49,8 +49,8 @@ def test_the_options_of_a_component_are_described_below_it() -> None:
         KeyRow("warmup", "Warmup", '{"steps": 0}', ""),
         KeyRow("warmup.steps", "int", "required", "how many updates it takes."),
         KeyRow("warmup.start", "float", "0.0", ""),
-        KeyRow("callbacks", "list[Observer]", "[]", ""),
-        KeyRow("by_group", "dict[str, list[Observer]] | None", "null", ""),
+        KeyRow("callbacks", "list[Watcher]", "[]", ""),
+        KeyRow("by_group", "dict[str, list[Watcher]] | None", "null", ""),
         KeyRow("num_epochs", "int", "20", ""),
         KeyRow("grad_norm", "float | None", "null", ""),
     ]

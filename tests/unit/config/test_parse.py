@@ -232,9 +232,9 @@ def test_every_problem_is_reported_at_its_path() -> None:
         "trainer.warmup.step: unknown key of Warmup; choose from start, steps. "
         "Did you mean 'steps'?",
         "trainer.warmup.steps: is required by Warmup (int)",
-        "trainer.callbacks[0].type: unknown Observer 'consle'; choose from console. "
+        "trainer.callbacks[0].type: unknown Watcher 'consle'; choose from console. "
         f"Did you mean 'console'?{PLUGINS}",
-        "trainer.callbacks[1]: expected Observer, not 3",
+        "trainer.callbacks[1]: expected Watcher, not 3",
     ]
 
 

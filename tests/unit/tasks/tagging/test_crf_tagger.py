@@ -230,7 +230,7 @@ def test_tags_that_stand_for_no_spans_have_no_score_of_all_spans():
 
     assert {"accuracy", "accuracy3"} <= found.keys()
     assert "f1-measure-overall" in scores(tagger().eval())
-    with pytest.raises(RunError, match=r"'\+f1-measure-overall' is no score of this model"):
+    with pytest.raises(RunError, match=r"'\+f1-measure-overall' is not a score of this model"):
         require_score("+f1-measure-overall", found)
 
 
