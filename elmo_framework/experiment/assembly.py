@@ -49,10 +49,10 @@ Note = Callable[[Any, Any], None]
 
 @dataclass(frozen=True)
 class ScoredFile:
-    """What a model makes of a file.
+    """The predictions of a model for a file, and the sums that its scores are computed from.
 
     Attributes:
-        sums: what its scores are made of.
+        sums: summed over all batches; `Model.scores` turns them into scores.
         predictions: as the task knows them, each with its example, in the order of the file.
     """
 
@@ -179,21 +179,21 @@ class Assembly:
             RunError: the model predicts nothing.
         """
         head = self.head()
-        found: dict[int, Any] = {}
+        outputs: dict[int, Any] = {}
 
         def keep(batch: Any, output: Any) -> None:
             # By their examples, as a data loader may bring those of similar length together.
-            found.update(zip(map(id, batch.examples), head.predict(output, batch), strict=True))
+            outputs.update(zip(map(id, batch.examples), head.predict(output, batch), strict=True))
             if note is not None:
                 note(batch, output)
 
         with _error_path(Path(path)):
             examples = list(self.experiment.validation_dataset_reader.read(Path(path)))
             sums = self.evaluator(examples).sums(self.model, keep)
-        return ScoredFile(sums, [(found[id(example)], example) for example in examples])
+        return ScoredFile(sums, [(outputs[id(example)], example) for example in examples])
 
     def tables(self, sums: Mapping[str, float]) -> Mapping[str, Table]:
-        """Return tables that say more than scores, by name: which labels are taken for which."""
+        """Return tables by name, such as a confusion matrix: which labels are taken for which."""
         return self.model.tables(sums) if isinstance(self.model, Head) else {}
 
     def predict(
@@ -345,8 +345,9 @@ def load(
             places relative to the run, or at their old paths.
 
     Raises:
-        RunError: there is no such device, no run with weights, or they are those of another
-            model; a plugin is gone, or its biLM is gone or not the one that it was trained on.
+        RunError: the device does not exist, the folder has no run with weights, the weights are
+            those of another model, a plugin is missing, or the biLM is missing or is not the one
+            that the run was trained with.
     """
     torch_device = choose_device(device)
     run = RunDirectory.existing(Path(path))

@@ -135,9 +135,9 @@ def load_bilm_scorer(
         packages: plugins that hold parts of it.
 
     Raises:
-        DataError: there is no such biLM, no softmax next to it, or a file is damaged.
-        RunError: there is no such device.
-        ConfigError: there is no such tokenizer.
+        DataError: the biLM or its softmax is missing, or a file is damaged.
+        RunError: the device does not exist.
+        ConfigError: unknown tokenizer.
     """
     torch_device = choose_device(device)
     components.load()

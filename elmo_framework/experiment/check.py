@@ -134,8 +134,8 @@ def _missing_paths(experiment: Lazy[Experiment]) -> Iterator[Problem]:
 def _missing(value: Any, path: str, *, names: Sequence[str] = ()) -> Iterator[Problem]:
     match value:
         case Path() if not _exists(archive_path(value).file):
-            known = f" Nor is it a name; {allowed(str(value), names)}" if names else ""
-            yield Problem(path, _absence(archive_path(value).file) + known)
+            choices = f" Nor is it a name; {allowed(str(value), names)}" if names else ""
+            yield Problem(path, _absence(archive_path(value).file) + choices)
         case list() | tuple():
             for index, item in enumerate(value):
                 yield from _missing(item, dotted(path, index))

@@ -82,8 +82,8 @@ class Experiment(Registrable):
         data_loader: how examples become batches.
         validation_data_loader: the same for the validation and the test data.
         trainer: how the model is trained.
-        init_from: an earlier run, or a biLM, whose weights training starts from; a new run, with
-            steps, epochs and data of its own.
+        init_from: an earlier run, or a biLM, whose weights training starts from. Steps, epochs
+            and data are those of the new run.
         vocabulary: which of the counted words and labels are kept.
         datasets_for_vocab_creation: the data whose words and labels are counted.
         evaluate_on_test: whether the best weights are scored on the test data at the end.
@@ -91,7 +91,7 @@ class Experiment(Registrable):
             sentences with all their predicates. A smaller share of the same seed is a part of a
             larger one.
         random_seed: fixes the initial weights, dropout, and the order of the data.
-        plugins: modules that register components of your own.
+        plugins: modules that register your components.
         tokenizer: splits raw text for `elmo predict` where the dataset reader reads words; with
             null as the text of the model's biLM was split, or else by spaCy's rules for English.
     """
@@ -128,8 +128,7 @@ class Experiment(Registrable):
         for split in datasets_for_vocab_creation:
             if self.paths[split] is None:
                 raise ValueError(
-                    f"datasets_for_vocab_creation names {split!r}, and there is no "
-                    f"{split}_data_path"
+                    f"datasets_for_vocab_creation names {split!r}, but {split}_data_path is not set"
                 )
         self.dataset_reader = dataset_reader
         self.validation_dataset_reader = validation_dataset_reader or dataset_reader

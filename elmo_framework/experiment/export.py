@@ -59,7 +59,7 @@ def export_bilm(
         The files that were written.
 
     Raises:
-        DataError: there is no biLM, a file of it is damaged, or a weight is too large for the type.
+        DataError: the biLM is missing or damaged, or a weight is too large for the type.
         RunError: bilm-tf's format cannot hold it, files are in the way, or the run cannot be
             loaded.
     """

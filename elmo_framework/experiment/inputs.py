@@ -57,8 +57,8 @@ class InputReader:
         task: of the run.
         reader: of data files.
         tokenizer: splits raw text that the reader does not read.
-        standard_input: what `-` stands for, read from its beginning if it can be; by default
-            standard input as it is.
+        standard_input: the stream that `-` means, rewound before reading if it is seekable; by
+            default the standard input of the process.
     """
 
     task: HeadTask[Any, Any]
@@ -159,15 +159,15 @@ class InputReader:
             DataError: it is one.
         """
         names = sample.column_names()
-        known = list(self.task.input_keys)
+        keys = list(self.task.input_keys)
         if isinstance(self.reader, RecordReader):
-            known = list(dict.fromkeys([*self.reader.input_keys, *known]))
-        if len(names) == 1 or not set(known).isdisjoint(names):
+            keys = list(dict.fromkeys([*self.reader.input_keys, *keys]))
+        if len(names) == 1 or not set(keys).isdisjoint(names):
             return  # one column: the separator may be another, which the reader of tables reports
-        similar = next((name for name in names if difflib.get_close_matches(name, known)), "")
+        similar = next((name for name in names if difflib.get_close_matches(name, keys)), "")
         raise DataError(
             f"this looks like a table without a column of texts: found {shown(names)}, "
-            f"{allowed(similar, known)} Name a dataset reader with --reader NAME, or pass "
+            f"{allowed(similar, keys)} Name a dataset reader with --reader NAME, or pass "
             "--sentences if each line is a sentence",
             path=sample.path,
         )
@@ -241,9 +241,9 @@ def dataset_reader(config: str | dict[str, Any], task: HeadTask[Any, Any]) -> Da
         RunError: there is none of that name, or it reads the examples of another task.
         ConfigError: its keys are wrong.
     """
-    known = members(DatasetReader)
-    if isinstance(config, str) and config not in known:
-        raise RunError(f"unknown dataset reader {config!r}; {allowed(config, known)}")
+    readers = members(DatasetReader)
+    if isinstance(config, str) and config not in readers:
+        raise RunError(f"unknown dataset reader {config!r}; {allowed(config, readers)}")
     reader: DatasetReader[Any] = parse(DatasetReader, config, source="reader").build()
     if reader.example_type is not task.example_type:
         raise RunError(
@@ -324,9 +324,9 @@ def build_tokenizer(wanted: Tokenizer | TokenizerConfig) -> Tokenizer:
     """
     if isinstance(wanted, Tokenizer):
         return wanted
-    known = members(Tokenizer)
-    if isinstance(wanted, str) and wanted not in known:
-        raise RunError(f"{wanted!r} is no tokenizer; {allowed(wanted, known)}")
+    tokenizers = members(Tokenizer)
+    if isinstance(wanted, str) and wanted not in tokenizers:
+        raise RunError(f"unknown tokenizer {wanted!r}; {allowed(wanted, tokenizers)}")
     return parse(Tokenizer, wanted, source="tokenizer").build()
 
 
@@ -335,7 +335,7 @@ _WHITESPACE = "whitespace"
 
 
 def run_tokenizer(filled: Mapping[str, Any]) -> TokenizerConfig | None:
-    """Return the tokenizer that new raw text should be split with; None if nothing tells.
+    """Return the tokenizer that new raw text should be split with; None if it is unknown.
 
     The first of: the key `tokenizer`, that of a dataset reader, that of the corpus that a biLM is
     trained on, that of the run of the model's biLM. Of text that was tokenized already, with spaces

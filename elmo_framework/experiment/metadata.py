@@ -108,7 +108,7 @@ class RunRecord:
         """Refuse to resume a run with another config.
 
         Raises:
-            RunError: they differ; says where.
+            RunError: they differ; the message lists where.
         """
         if not self.run.config.exists():
             return
@@ -140,8 +140,8 @@ class RunRecord:
                 expected = expected_digest(self.run, model)
                 return expected is not None and expected == model.digest()
         paths = {leaf.path for leaf in leaves(self.parsed) if isinstance(leaf.value, Path)}
-        given = value_at(self.config.raw, change.path)
-        return change.path in paths and given == value_at(self.run.read_given(), change.path)
+        configured = value_at(self.config.raw, change.path)
+        return change.path in paths and configured == value_at(self.run.read_given(), change.path)
 
     def write_metadata(self, model: Model[Any], device: torch.device) -> None:
         """Write the metadata; those of a run that continues must have the same digests.
@@ -223,7 +223,7 @@ def differences(before: Any, now: Any, path: str = "") -> list[str]:
 
 
 def value_at(raw: Any, path: str) -> Any:
-    """Return what a configuration says at a dotted path; None where it says nothing."""
+    """Return the value of a configuration at a dotted path; None if it has none."""
     for key in path.split("."):
         if not isinstance(raw, dict):
             return None
@@ -294,7 +294,7 @@ def describe_checkout(package: Path) -> dict[str, Any]:
 
 
 def _git(folder: Path, *words: str) -> str | None:
-    """Return what Git says of a folder; None where it fails or is not there."""
+    """Return the output of a Git command in a folder; None if Git fails or is missing."""
     # Variables such as GIT_DIR, which a hook sets, would name another repository.
     environment = {name: os.environ[name] for name in os.environ if not name.startswith("GIT_")}
     try:
@@ -360,10 +360,10 @@ def _count(experiment: Experiment, model: Model[Any], split: Split) -> Counter[s
 
 
 def _shares(part: Part, counted: Counter[str]) -> dict[str, float]:
-    known = Counter({word: count for word, count in counted.items() if part.has_vector(word)})
+    covered = Counter({word: count for word, count in counted.items() if part.has_vector(word)})
     return {
-        "running_words": known.total() / max(counted.total(), 1),
-        "distinct_words": len(known) / max(len(counted), 1),
+        "running_words": covered.total() / max(counted.total(), 1),
+        "distinct_words": len(covered) / max(len(counted), 1),
     }
 
 

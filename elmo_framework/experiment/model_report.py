@@ -35,7 +35,7 @@ class Width:
     Attributes:
         name: of the module in the model.
         kind: its class.
-        input_dim: the width that it takes, if it says so.
+        input_dim: the width of its input; None if it does not declare one.
         output_dim: the width that it gives.
     """
 
@@ -99,7 +99,7 @@ def inspect_model(experiment: Lazy[Experiment], *, reads_data: bool) -> ModelRep
 
 
 def model_problems(model: Lazy[Model[Any]]) -> list[Problem]:
-    """List the wrong sizes of a model, whatever else its experiment says.
+    """List the wrong sizes of a model, independently of the rest of its experiment.
 
     Args:
         model: checked.
@@ -173,7 +173,7 @@ class PlaceholderVocabularies(Vocabularies):
     """Vocabularies before the data is read, in two forms: each is larger in the second.
 
     The growth is another power for each vocabulary, so that the growth of a dimension between
-    two models built with the two tells which vocabularies it depends on, and how often.
+    two models built with the two shows which vocabularies it depends on, and how often.
 
     Args:
         is_larger: whether this is the second form.

@@ -37,7 +37,7 @@ _CHUNK = 1 << 20
 
 @dataclass(frozen=True)
 class PredictionJob:
-    """What is predicted, and how it is written.
+    """Inputs to predict for, the run that predicts, and the output format.
 
     Attributes:
         run: predicts.
@@ -179,8 +179,8 @@ def digest_of_files(path: Path) -> str:
     """Return the SHA-256 of the content of a file, a folder, or the files of a pattern."""
     if path.is_file():
         return digest([path])
-    found = path.rglob("*") if path.is_dir() else matches(path)
-    return digest(sorted(file for file in found if file.is_file()))
+    paths = path.rglob("*") if path.is_dir() else matches(path)
+    return digest(sorted(file for file in paths if file.is_file()))
 
 
 def digest_of_stream(stream: BinaryIO) -> str:
@@ -209,23 +209,23 @@ InputFormat: TypeAlias = Callable[[Iterable[tuple[Any, PredictionInput[Any]]]], 
 
 
 def prediction_format(task: HeadTask[Any, Any], name: str) -> PredictionFormat:
-    """Return a format of a task: one of its own, or `jsonl`.
+    """Return an output format by name: one that the task defines, or `jsonl`.
 
     Raises:
         RunError: the task has none of that name.
     """
-    known: dict[str, PredictionFormat] = {"jsonl": partial(_json_lines, task), **task.formats}
-    if name not in known:
+    formats: dict[str, PredictionFormat] = {"jsonl": partial(_json_lines, task), **task.formats}
+    if name not in formats:
         raise RunError(
-            f"unknown format {name!r} for predictions of this run; {allowed(name, known)}"
+            f"unknown format {name!r} for predictions of this run; {allowed(name, formats)}"
         )
-    return known[name]
+    return formats[name]
 
 
 def input_format(task: HeadTask[Any, Any], name: str) -> InputFormat:
     """Return a format of a task for the predictions of inputs.
 
-    In `jsonl` the fields of an input stand before what is predicted.
+    In `jsonl` the fields of an input come before the predicted ones.
 
     Raises:
         RunError: the task has none of that name.

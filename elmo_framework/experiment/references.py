@@ -36,11 +36,11 @@ _SHOWN_DIGITS = 12
 
 @dataclass(frozen=True)
 class ExternalModel:
-    """A model in files of its own that the model of a configuration reads.
+    """A model in separate files, such as a biLM, that the model of a configuration reads.
 
     Attributes:
         path: the dotted path of the component that reads it.
-        files: the keys that say where it is, with their values: a path, or the name of a biLM.
+        files: its location: config keys with their values, a path or the name of a biLM.
     """
 
     path: str
@@ -58,7 +58,7 @@ class ExternalModel:
 
     @property
     def bilm_place(self) -> Path | str | None:
-        """The folder or the name of a biLM; None where its files have names of their own."""
+        """The folder or the name of a biLM; None if its files have other names."""
         if self.files.keys() != _PAIR:
             (place,) = self.files.values()
             return None if isinstance(place, Path) and place.is_file() else place
@@ -66,7 +66,7 @@ class ExternalModel:
         return folder if self.with_bilm(folder) == self else None
 
     def digest(self) -> str | None:
-        """Return the SHA-256 of a biLM; None for a model that only its own reader can tell.
+        """Return the SHA-256 of a biLM; None for a model of another kind.
 
         Raises:
             DataError: it is not there.
@@ -83,8 +83,8 @@ class ExternalModel:
     def with_bilm(self, place: Path | str) -> ExternalModel:
         """Return the same for the biLM at another place."""
         if self.files.keys() != _PAIR:
-            named = place if place in get_args(BiLmName) else Path(place)
-            return replace(self, files=dict.fromkeys(self.files, named))
+            location = place if place in get_args(BiLmName) else Path(place)
+            return replace(self, files=dict.fromkeys(self.files, location))
         files = resolve_bilm(place)
         return replace(self, files={"options_file": files.options, "weight_file": files.weights})
 
@@ -139,22 +139,22 @@ def locate(
     Args:
         run: a run with a configuration.
         experiment: that configuration, checked.
-        bilms: where the user says that they are; each goes where its digest is expected.
+        bilms: locations given by the user; each is matched by its digest.
 
     Raises:
         RunError: one is nowhere, or one of `bilms` is not a biLM of this run.
         DataError: one of `bilms` is not a biLM.
     """
-    given = [bilms] if isinstance(bilms, str | Path) else list(bilms)
-    offered = [(place, reference(resolve_bilm(place)).digest) for place in given]
+    places = [bilms] if isinstance(bilms, str | Path) else list(bilms)
+    offered = [(place, reference(resolve_bilm(place)).digest) for place in places]
     models = external_models(experiment)
     expected = {model.path: expected_digest(run, model) for model in models}
     for place, digest in offered:
         if digest not in expected.values() and not _is_taken_on_trust(expected):
-            known = ", ".join(_short(sha256) for sha256 in expected.values() if sha256) or "no biLM"
+            digests = ", ".join(map(_short, filter(None, expected.values()))) or "no biLM"
             raise RunError(
                 f"--bilm {place}: this biLM (SHA-256 {_short(digest)}) is not the one that the "
-                f"run {run.path} was trained with ({known})"
+                f"run {run.path} was trained with ({digests})"
             )
     located = {model.path: _located(run, model, expected, offered).files for model in models}
     return with_arguments(experiment, located)
@@ -195,8 +195,8 @@ def recorded_digests(run: RunDirectory) -> set[str]:
 
 
 def _is_reference(leaf: Leaf) -> bool:
-    found = (mark for part in walk(leaf.hint) for mark in hint_metadata(part))
-    return any(isinstance(mark, MustExist) and mark.is_reference for mark in found)
+    marks = (mark for part in walk(leaf.hint) for mark in hint_metadata(part))
+    return any(isinstance(mark, MustExist) and mark.is_reference for mark in marks)
 
 
 def _recorded(place: str | Path, run: Path) -> RecordedPath:
@@ -236,7 +236,7 @@ def _is_taken_on_trust(expected: Mapping[str, str | None]) -> bool:
 
 
 def _candidates(run: RunDirectory, model: ExternalModel) -> list[ExternalModel]:
-    """Return where a model may be: relative to the run, where it was, where the config says."""
+    """Return where a model may be: relative to the run, its old path, the path in the config."""
     record = run.read_references().get(model.path)
     candidates = []
     if record is not None and record.files.keys() == model.files.keys():
@@ -252,8 +252,8 @@ def _candidates(run: RunDirectory, model: ExternalModel) -> list[ExternalModel]:
         for files in candidates
         if files.keys() == model.files.keys()
     )
-    found = [*(replace(model, files=files) for files in normalized), model]
-    return [each for at, each in enumerate(found) if each not in found[:at]]
+    models = [*(replace(model, files=files) for files in normalized), model]
+    return [each for at, each in enumerate(models) if each not in models[:at]]
 
 
 def _refusal(candidate: ExternalModel, digest: str | None, *, is_original: bool) -> str | None:
@@ -297,8 +297,8 @@ def bilm_of(
     Raises:
         RunError: the run reads no frozen biLM, or several; or its biLM is not found.
     """
-    given = [bilms] if isinstance(bilms, str | Path) else list(bilms)
-    models = external_models(locate(run, read_experiment(run, packages), given))
+    bilms = [bilms] if isinstance(bilms, str | Path) else list(bilms)
+    models = external_models(locate(run, read_experiment(run, packages), bilms))
     frozen = run.read_digests().get("bilm", {})
     places = [model.bilm_place for model in models if model.module in frozen]
     if models and not places:
@@ -306,11 +306,11 @@ def bilm_of(
             f"{run.path}: this run has tuned its biLM with its task; write it to a folder with "
             "`elmo export`"
         )
-    found = given or list(dict.fromkeys(place for place in places if place is not None))
-    if len(found) != 1:
-        read = f"several: {', '.join(map(str, found))}; name one by --bilm" if found else "none"
+    located = bilms or list(dict.fromkeys(place for place in places if place is not None))
+    if len(located) != 1:
+        read = f"several: {', '.join(map(str, located))}; name one by --bilm" if located else "none"
         raise RunError(f"{run.path}: this run trained no biLM, and reads {read}")
-    return found[0]
+    return located[0]
 
 
 def read_experiment(run: RunDirectory, packages: Sequence[str] = ()) -> Lazy[Experiment]:

@@ -1,4 +1,4 @@
-"""What a run leaves behind, and how it is found again."""
+"""The run directory: the files of a run, written, read and locked."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _LOG = logging.getLogger(__name__)
 
 @dataclass(frozen=True)
 class RecordedPath:
-    """Where a model was when training started.
+    """The location of a model when training started.
 
     Attributes:
         given: as the user wrote it: a path, or the name of a biLM.
@@ -44,7 +44,7 @@ class RecordedPath:
 
 @dataclass(frozen=True)
 class RecordedModel:
-    """What a run has recorded of a model that it refers to and does not hold.
+    """The record of a model that a run refers to and does not contain.
 
     Attributes:
         sha256: of the content of its files.
@@ -146,14 +146,14 @@ class RunDirectory:
             recover: continue the run that is there.
 
         Raises:
-            RunError: a run with a checkpoint is there and neither was asked for, or something
-                that is no run.
+            RunError: the folder has a run with a checkpoint and neither option is set, or files
+                that do not belong to a run.
         """
         # Hidden are the lock, and what a killed process was about to write.
         present = [path for path in self.path.iterdir() if not path.name.startswith(".")]
         if present and not self.config.exists():
             raise RunError(
-                f"{self.path}: this folder is no run, it holds something else "
+                f"{self.path}: not a run directory; it contains other files "
                 f"({present[0].name}, ...); choose another --serialization-dir"
             )
         is_begun = self.checkpoints.exists() or self.weights.exists()

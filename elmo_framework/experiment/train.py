@@ -251,7 +251,7 @@ def initial_vocabularies(init_from: InitFrom) -> Vocabularies | None:
     """Return the vocabularies of a run or a biLM to start from; None if it has none.
 
     Raises:
-        DataError: there is no such run or biLM.
+        DataError: the run or the biLM does not exist.
     """
     run = _run(init_from)
     if run is not None:
@@ -269,7 +269,7 @@ def load_initial_weights(init_from: InitFrom, model: Model[Any]) -> BestCheckpoi
         The best checkpoint of a run, for `load_initial_optimizer`; None if there is none.
 
     Raises:
-        DataError: there is no such run or biLM.
+        DataError: the run or the biLM does not exist.
         RunError: the weights are those of another model, or the run has none yet.
     """
     run = _run(init_from)

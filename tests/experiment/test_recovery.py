@@ -174,7 +174,7 @@ def test_force_removes_a_run_and_nothing_else(
     (tmp_path / "letters/dear.txt").write_text("...")
     little = tagging_with(bilm, **{"trainer.num_epochs": 1})
     assert train(NER, tmp_path / "letters", little, "--force") == 2
-    assert "it holds something else (dear.txt, ...)" in capsys.readouterr().err
+    assert "it contains other files (dear.txt, ...)" in capsys.readouterr().err
     assert [path.name for path in (tmp_path / "letters").iterdir()] == ["dear.txt"]
     assert train(NER, tmp_path / "run", little) == 0
     assert train(NER, tmp_path / "run", little, "--force") == 0

@@ -12,7 +12,7 @@ def test_refused_folder_keeps_no_lock(tmp_path: Path) -> None:
     (tmp_path / "dear.txt").write_text("...")
     run = RunDirectory(tmp_path)
     with (
-        pytest.raises(RunError, match=r"it holds something else \(dear\.txt, "),
+        pytest.raises(RunError, match=r"it contains other files \(dear\.txt, "),
         run.locked(),
     ):
         run.prepare(force=True, recover=False)
