@@ -1,1 +1,1 @@
-"""A tag for each word: named entities, parts of speech, chunks."""
+"""Sequence tagging: named entities, parts of speech, chunks."""

@@ -23,7 +23,7 @@ class TaggingBatch:
     Attributes:
         text: their words.
         tags: the ids of their tags, 0 at padding; None unless all of them have tags.
-        examples: what the batch was made of.
+        examples: the examples of the batch.
     """
 
     text: TextBatch
@@ -37,7 +37,7 @@ class TaggingBatch:
 
     @property
     def title(self) -> str:
-        """The words of the first sentence, and how many follow it."""
+        """The words of the first sentence, and the number of further ones."""
         return batch_title(self.text.words[0], len(self.examples))
 
 
@@ -47,7 +47,7 @@ class TaggingCollator:
 
     Attributes:
         labels: the tags of the training data.
-        indexers: what turns words into the ids that the model reads.
+        indexers: convert words to the ids that the model reads.
     """
 
     labels: Vocabulary
@@ -57,7 +57,7 @@ class TaggingCollator:
         """Make a batch.
 
         Raises:
-            DataError: a tag was not seen in training.
+            DataError: a tag does not occur in the training data.
         """
         text = collate_text([example.words for example in examples], self.indexers)
         return TaggingBatch(text, self._tags(examples, text), tuple(examples))

@@ -1,4 +1,4 @@
-"""Predicted tags as the scorer of CoNLL-2000 to 2003 reads them."""
+"""Write predicted tags in the format of conlleval, the scorer of CoNLL-2000 to 2003."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from elmo_framework.tasks.tagging.example import TaggedSentence
 def conll_columns(
     predictions: Iterable[tuple[Sequence[str], TaggedSentence]],
 ) -> Iterator[str]:
-    """Write a word a line with its gold tag and the predicted one, a blank line after a sentence.
+    """Write lines of word, gold tag and predicted tag, with a blank line after each sentence.
 
-    conlleval's figures of this file are those of `SpanF1`. Of a sentence without gold tags only the
-    words and the predicted tags are written.
+    conlleval's scores of this file equal those of `SpanF1`. For a sentence without gold tags only
+    the words and the predicted tags are written.
     """
     for tags, example in predictions:
         gold = [] if example.tags is None else [conlleval_tags(example.tags)]

@@ -1,4 +1,4 @@
-"""A tagger that decodes whole sequences of tags."""
+"""Tagger with a conditional random field."""
 
 from __future__ import annotations
 
@@ -29,13 +29,13 @@ class CrfTagger(Tagger):
     The loss is the negative log-likelihood of the tags, summed over the sentences of a batch.
 
     Args:
-        encoder: reads each sentence.
-        output_encoder: reads what the encoder and `output_embedder` give: with a language model's
-            vectors between two recurrent layers, the tagger of Peters et al. (2017).
-        include_start_end_transitions: whether each tag has a score for being first and for
-            being last.
-        constrain_transitions: whether only sequences are predicted that the scheme of the tags
-            allows. Without a scheme, as for parts of speech, there is nothing to constrain.
+        encoder: encoder of the embedded sentence.
+        output_encoder: encoder of the output of `encoder` and `output_embedder`; with a language
+            model's vectors between two recurrent layers, the tagger of Peters et al. (2017).
+        include_start_end_transitions: whether each tag has a score as the first and as the last
+            one.
+        constrain_transitions: whether to predict only sequences that the scheme of the tags
+            allows. Without a scheme, as for parts of speech, nothing is constrained.
     """
 
     def __init__(

@@ -9,13 +9,12 @@ from elmo_framework.console import plural
 
 @dataclass(frozen=True, slots=True)
 class TaggedSentence:
-    """A sentence, and a tag for each word where they are known."""
+    """A sentence, and optionally a tag for each word."""
 
     words: tuple[str, ...]
     tags: tuple[str, ...] | None
 
     def __post_init__(self) -> None:
-        """Refuse more tags than words, or fewer."""
         if self.tags is not None and len(self.tags) != len(self.words):
             words, tags = plural(len(self.words), "word"), plural(len(self.tags), "tag")
             raise ValueError(f"{words} with {tags}")

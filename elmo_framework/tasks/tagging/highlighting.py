@@ -1,4 +1,4 @@
-"""Tagged sentences for a reader at a terminal."""
+"""Format tagged sentences for the terminal."""
 
 from __future__ import annotations
 
@@ -13,16 +13,16 @@ from elmo_framework.data.tagging import spans
 def coloured(words: Sequence[str], tags: Sequence[str]) -> Text:
     """Return a sentence with its spans in brackets, `[Oslo LOC] is wet`.
 
-    Where the tags are of no scheme, as parts of speech are, each word has its own: `is/VBZ`.
+    If the tags do not mark spans, like parts of speech, each word is followed by its tag: `is/VBZ`.
     """
-    found = spans(tags)
-    if not found and any(tag != "O" for tag in tags):
+    labeled_spans = spans(tags)
+    if not labeled_spans and any(tag != "O" for tag in tags):
         pairs = (
             Text.assemble(word, ("/" + tag, colour_of(tag)))
             for word, tag in zip(words, tags, strict=True)
         )
         return Text(" ").join(pairs)
-    return bracketed(words, found, _piece)
+    return bracketed(words, labeled_spans, _piece)
 
 
 def _piece(inside: str, label: str) -> Text:

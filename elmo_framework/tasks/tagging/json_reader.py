@@ -1,4 +1,4 @@
-"""Tagged sentences as JSON lines."""
+"""Read tagged sentences from JSON lines."""
 
 from __future__ import annotations
 
@@ -20,15 +20,15 @@ from elmo_framework.tasks.tagging.span_tags import tags_in_scheme
 @final
 @DatasetReader.register("tagging_json")
 class JsonTaggingReader(RecordReader[TaggedSentence]):
-    """Reads an object a line, such as `{"tokens": ["Rain", "fell"], "tags": ["NN", "VBD"]}`.
+    """Reads one JSON object per line, such as `{"tokens": ["It", "fell"], "tags": ["PRP", "VBD"]}`.
 
-    Other keys are not looked at; blank lines are skipped.
+    Other keys are ignored; blank lines are skipped.
 
     Args:
-        tokens_key: the key that holds the words.
-        tags_key: the key that holds their tags.
-        coding_scheme: what spans are written in, whichever scheme the file has (`IOB1`, `BIO`,
-            `BIOUL` or `BIOES`); null for tags as they are.
+        tokens_key: the key of the words.
+        tags_key: the key of their tags.
+        coding_scheme: convert the tags from the scheme of the file to this one (`IOB1`, `BIO`,
+            `BIOUL` or `BIOES`); null to keep them.
     """
 
     example_type = TaggedSentence
@@ -47,20 +47,18 @@ class JsonTaggingReader(RecordReader[TaggedSentence]):
         self._coding_scheme = coding_scheme
 
     def examples(self, file: Path) -> Iterator[TaggedSentence]:
-        """Yield the sentences of a file."""
         return map(self._sentence, self.records(file))
 
     @property
     def input_keys(self) -> Sequence[str]:
-        """The key that holds the words."""
+        """The key of the words."""
         return (self._tokens_key,)
 
     def records(self, file: Path) -> Iterator[Record]:
-        """Yield the objects of a file."""
         return read_objects(file)
 
     def unlabeled(self, record: Record) -> TaggedSentence:
-        """Make an example of a list of words."""
+        """Make an example from a list of words."""
         with error_context(record.path, record.line):
             return TaggedSentence(words_of(record.values, self._tokens_key), None)
 

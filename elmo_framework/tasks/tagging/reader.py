@@ -1,4 +1,4 @@
-"""The column files of the CoNLL-2000 and CoNLL-2003 shared tasks."""
+"""Read the column files of the CoNLL-2000 and CoNLL-2003 shared tasks."""
 
 from __future__ import annotations
 
@@ -19,17 +19,17 @@ from elmo_framework.tasks.tagging.span_tags import tags_of_lines
 
 
 class ConllReader(FileReader[TaggedSentence]):
-    """Reads a word a line, its labels in columns beside it, a blank line after each sentence.
+    """Reads one word per line, with its labels in further columns; a blank line ends a sentence.
 
     Attributes:
-        columns: where each label stands, and how many columns a file must have for that; in the
+        columns: the column of each label, and how many columns a file must have for it; in the
             order of a file that has all of them.
-        max_columns: how many it may have.
+        max_columns: maximum number of columns of a file.
 
     Args:
-        tag_label: which column holds the tags to be learned.
-        coding_scheme: what spans are written in, whichever scheme the file has (`IOB1`, `BIO`,
-            `BIOUL` or `BIOES`); null for as they are. Not for `pos`, whose tags are no spans.
+        tag_label: the column of the tags to learn.
+        coding_scheme: convert the tags from the scheme of the file to this one (`IOB1`, `BIO`,
+            `BIOUL` or `BIOES`); null to keep them. Not for `pos`, whose tags do not mark spans.
     """
 
     example_type = TaggedSentence
@@ -45,18 +45,17 @@ class ConllReader(FileReader[TaggedSentence]):
     ) -> None:
         if tag_label == "pos" and coding_scheme is not None:
             raise ValueError(
-                f"coding_scheme is {coding_scheme!r}, but parts of speech are no spans; remove it"
+                f"coding_scheme is {coding_scheme!r}, but parts of speech are not spans; remove it"
             )
         super().__init__(max_instances)
         self.tag_label, self.coding_scheme = tag_label, coding_scheme
 
     def examples(self, file: Path) -> Iterator[TaggedSentence]:
-        """Yield the sentences of a file."""
         for rows in read_sentences(file):
             yield TaggedSentence(tuple(row.columns[0] for row in rows), self._tags(rows, file))
 
     def inputs(self, file: Path) -> Iterator[PredictionInput[TaggedSentence]]:
-        """Yield the sentences of a file, which may have the column of words alone."""
+        """Yield the sentences of a file, in which only the column of words is required."""
         for rows in read_sentences(file):
             width = len(rows[0].columns)
             if width > self.max_columns:
@@ -99,11 +98,11 @@ class ConllReader(FileReader[TaggedSentence]):
 @final
 @DatasetReader.register("conll2003")
 class Conll2003Reader(ConllReader):
-    """Reads a word a line, its labels in columns beside it, a blank line after each sentence.
+    """Reads one word per line, with its labels in further columns; a blank line ends a sentence.
 
-    The columns are word, part of speech, chunk and named entity. A file may have the first two
-    or three only; the named entity is always the last, so that a file of words and named
-    entities can be read as well.
+    The columns are word, part of speech, chunk and named entity. A file may have only the first
+    two or three; the named entity is always the last, so that a file of words and named entities
+    can be read as well.
     """
 
     columns: ClassVar[Mapping[str, tuple[int, int]]] = {
@@ -125,7 +124,7 @@ class Conll2003Reader(ConllReader):
 @final
 @DatasetReader.register("conll2000")
 class Conll2000Reader(ConllReader):
-    """Reads a word a line, its part of speech and its chunk; a blank line after each sentence."""
+    """Reads lines of word, part of speech and chunk; a blank line ends a sentence."""
 
     columns: ClassVar[Mapping[str, tuple[int, int]]] = {"pos": (1, 3), "chunk": (2, 3)}
     max_columns = 3

@@ -1,4 +1,4 @@
-"""A tagged sentence a line, each word joined to its tag."""
+"""Read one tagged sentence per line, each word joined to its tag."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ from elmo_framework.tasks.tagging.span_tags import tags_in_scheme
 @final
 @DatasetReader.register("sequence_tagging")
 class SequenceTaggingReader(FileReader[TaggedSentence]):
-    """Reads a sentence a line, such as `The###DT rain###NN stopped###VBD`; blank lines are skipped.
+    """Reads one sentence per line, such as `The###DT rain###NN`; blank lines are skipped.
 
     Args:
-        word_tag_delimiter: what stands between a word and its tag; the last one in a pair counts.
-        token_delimiter: what stands between pairs; spaces and tabs when it is null.
-        coding_scheme: what spans are written in, whichever scheme the file has (`IOB1`, `BIO`,
-            `BIOUL` or `BIOES`); null for tags as they are.
+        word_tag_delimiter: the separator of a word and its tag; the last one in a pair counts.
+        token_delimiter: the separator of pairs; null for spaces and tabs.
+        coding_scheme: convert the tags from the scheme of the file to this one (`IOB1`, `BIO`,
+            `BIOUL` or `BIOES`); null to keep them.
     """
 
     example_type = TaggedSentence
@@ -47,15 +47,14 @@ class SequenceTaggingReader(FileReader[TaggedSentence]):
         self._coding_scheme = coding_scheme
 
     def examples(self, file: Path) -> Iterator[TaggedSentence]:
-        """Yield the sentences of a file."""
         return parsed_lines(file, self._sentence)
 
     def inputs(self, file: Path) -> Iterator[PredictionInput[TaggedSentence]]:
-        """Yield the sentences of a file; words need no tags."""
+        """Yield the sentences of a file; tags are optional."""
         return parsed_lines(file, self._input)
 
     def recognizes(self, sample: FileSample) -> bool:
-        """Tell whether each piece of the first lines is a word with its tag."""
+        """Return whether each piece of the first lines is a word with its tag."""
         lines = sample.filled_lines
         return bool(lines) and all(
             self._word_tag_delimiter in pair for line in lines for pair in self._pairs(line)

@@ -1,4 +1,4 @@
-"""The plainest tagger: vectors, a linear layer, and each word's best tag."""
+"""Tagger with a linear layer over word vectors."""
 
 from __future__ import annotations
 
@@ -29,8 +29,8 @@ class SimpleTagger(Tagger):
     summed over the sentences.
 
     Args:
-        decoder: whether each tag is predicted for itself (`softmax`), or all tags of a sentence
-            together, as the scheme of the tags allows (`crf`).
+        decoder: whether each tag is predicted independently (`softmax`), or all tags of a sentence
+            jointly, within the scheme of the tags (`crf`).
     """
 
     def __init__(

@@ -1,4 +1,4 @@
-"""Tags of spans, checked where they are read."""
+"""Check and convert tags of spans while reading."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from elmo_framework.errors import DataError
 def tags_in_scheme(
     tags: Sequence[str], scheme: Scheme | None, *, are_spans: bool = False
 ) -> tuple[str, ...]:
-    """Return the tags of a sentence in a scheme; as they are when it is None.
+    """Convert the tags of a sentence to a scheme; return them unchanged for None.
 
     Args:
-        tags: in any scheme; where none is wanted, they may stand for no spans, but not some of
-            them, as the middle of a span that has another name would be outside of it.
-        scheme: in which they are wanted.
-        are_spans: whether tags that stand for no spans are refused in any case.
+        tags: in any scheme. Without `scheme`, they may be tags that do not mark spans, but only if
+            that holds for all of them; otherwise the middle of a misspelled span would be lost.
+        scheme: the scheme of the result.
+        are_spans: whether to reject tags that do not mark spans in any case.
 
     Raises:
         CellError: one of them is not a span tag.
@@ -30,8 +30,8 @@ def tags_in_scheme(
             try:
                 parse_tag(tag)
             except ValueError as error:
-                beside = "" if one_of_span is None else f" ({one_of_span!r} beside it is one)"
-                raise CellError(position, f"{error}{beside}") from error
+                contrast = "" if one_of_span is None else f" ({one_of_span!r} next to it is one)"
+                raise CellError(position, f"{error}{contrast}") from error
     return tuple(tags if scheme is None else convert(tags, scheme))
 
 
@@ -43,14 +43,14 @@ def tags_of_lines(
     lines: Sequence[int],
     are_spans: bool = False,
 ) -> tuple[str, ...]:
-    """Return what `tags_in_scheme` does for tags each of which has a line of its own.
+    """Apply `tags_in_scheme` to tags on separate lines.
 
     Args:
-        tags: of a sentence.
-        scheme: in which they are wanted.
-        path: the file that they stand in.
+        tags: see `tags_in_scheme`.
+        scheme: see `tags_in_scheme`.
+        path: the file of the tags.
         lines: the line of each tag.
-        are_spans: whether tags that stand for no spans are refused in any case.
+        are_spans: see `tags_in_scheme`.
 
     Raises:
         DataError: one of them is not a span tag.

@@ -1,4 +1,4 @@
-"""Tagged sentences as tables: a word a line, with tabs or commas between columns."""
+"""Read tagged sentences from tables: one word per line, with tabs or commas between columns."""
 
 from __future__ import annotations
 
@@ -27,26 +27,26 @@ _MANY = 1_000
 _NO_SENTENCE = "this file has no sentences"
 
 Column: TypeAlias = int | str
-"""Where a column stands: its number from 0, from the end if it is negative, or its name."""
+"""A column: its number from 0, from the end if it is negative, or its name."""
 
 
 @final
 @DatasetReader.register("tagging_table")
 class TableTaggingReader(FileReader[TaggedSentence]):
-    """Reads a word a line with its tag in another column; a blank line ends a sentence.
+    """Reads one word per line with its tag in another column; a blank line ends a sentence.
 
-    A column is a number from 0, from the end if it is negative, or a name; where one of them is a
-    name, the first line of each file holds the names.
+    A column is a number from 0, from the end if it is negative, or a name; if one of them is a
+    name, the first line of each file contains the names.
 
     Args:
-        word_column: where the words stand.
-        tag_column: where the tags stand.
-        sentence_column: where the number of the sentence stands; a sentence ends where it
-            changes, too. An empty cell means the number above it. There is none if it is null.
-        separator: what stands between columns. Between `comma`s a value may be quoted. Null for
-            commas in a file called `.csv`, and tabs in all others.
-        coding_scheme: what spans are written in, whichever scheme the file has (`IOB1`, `BIO`,
-            `BIOUL` or `BIOES`); null for tags as they are.
+        word_column: the column of words.
+        tag_column: the column of tags.
+        sentence_column: the column of sentence numbers; a sentence also ends where it changes.
+            An empty cell means the number above it. Null for no such column.
+        separator: the separator of columns. With `comma` a value may be quoted. Null for commas
+            in a `.csv` file, and tabs in all others.
+        coding_scheme: convert the tags from the scheme of the file to this one (`IOB1`, `BIO`,
+            `BIOUL` or `BIOES`); null to keep them.
     """
 
     example_type = TaggedSentence
@@ -67,7 +67,6 @@ class TableTaggingReader(FileReader[TaggedSentence]):
         self._separator, self._coding_scheme = separator, coding_scheme
 
     def examples(self, file: Path) -> Iterator[TaggedSentence]:
-        """Yield the sentences of a file."""
         return require_nonempty(self._sentences(file), _NO_SENTENCE, file)
 
     def inputs(self, file: Path) -> Iterator[PredictionInput[TaggedSentence]]:
@@ -84,9 +83,9 @@ class TableTaggingReader(FileReader[TaggedSentence]):
             return
         tag = table.place(self._tag)
         if table.word == tag:
-            found = f"the word and the tag both stand in column {tag} of {len(table.columns)}"
+            problem = f"the word and the tag are both in column {tag} of {len(table.columns)}"
             hint = "is the separator right (conll2003 reads spaces)?"
-            raise DataError(f"{found}; {hint}", path=file, line=table.first.line)
+            raise DataError(f"{problem}; {hint}", path=file, line=table.first.line)
         for rows in self._blocks(table):
             yield self._sentence(rows, table, tag)
 
@@ -103,7 +102,7 @@ class TableTaggingReader(FileReader[TaggedSentence]):
             yield PredictionInput(TaggedSentence(words, None), columns)
 
     def _table(self, file: Path) -> _Table | None:
-        """Open a file; None if it holds nothing."""
+        """Open a file; return None if it is empty."""
         rows = read_cells(file, self._separator)
         first = next((row for row in rows if row.columns), None)
         if first is None:
@@ -113,7 +112,6 @@ class TableTaggingReader(FileReader[TaggedSentence]):
         return _Table(file, first, columns, body, self._word, has_header=self._has_header)
 
     def _blocks(self, table: _Table) -> Iterator[list[Row]]:
-        """Yield the rows of each sentence."""
         mark = None if self._mark is None else table.place(self._mark)
         for _, numbered in groupby(_numbered(table.body, mark), key=itemgetter(0)):
             rows = [row for _, row in numbered]
@@ -139,9 +137,9 @@ class _Table:
     """An open table.
 
     Attributes:
-        file: where it is.
+        file: its path.
         first: its first row that is not blank.
-        columns: the names of the columns, or the cells of the first row where they have none.
+        columns: the names of the columns, or the cells of the first row if they have no names.
         body: the rows of words.
         word: the number of the column of words.
     """
@@ -158,26 +156,22 @@ class _Table:
     ) -> None:
         self.file, self.first, self.columns, self.body = file, first, columns, body
         self.word = self.place(word)
-        numbered = [f"column_{number}" for number in range(len(columns))]
-        named = [name or number for name, number in zip(columns, numbered, strict=True)]
-        self.names = named if has_header else numbered
+        defaults = [f"column_{number}" for number in range(len(columns))]
+        names = [name or default for name, default in zip(columns, defaults, strict=True)]
+        self.names = names if has_header else defaults
 
     def place(self, column: Column) -> int:
-        """Return the number of a column, from 0.
-
-        Raises:
-            DataError: there is none like it.
-        """
+        """Return the number of a column, from 0; raise a `DataError` if it does not exist."""
         width = len(self.columns)
         if isinstance(column, str):
             if column in self.columns:
                 return self.columns.index(column)
-            found = f"no column is called {column!r}; {allowed(column, self.columns)}"
+            problem = f"unknown column {column!r}; {allowed(column, self.columns)}"
         else:
             if -width <= column < width:
                 return column % width
-            found = f"there is no column {column}; allowed: {-width} to {width - 1}"
-        raise DataError(found, path=self.file, line=self.first.line)
+            problem = f"unknown column {column}; allowed: {-width} to {width - 1}"
+        raise DataError(problem, path=self.file, line=self.first.line)
 
 
 def _line_of_blank(rows: Sequence[Row], table: _Table) -> int:
@@ -191,7 +185,7 @@ def _numbered(rows: Iterable[Row], column: int | None) -> Iterator[tuple[int, Ro
         if not row.columns:
             number, mark = number + 1, ""
             continue
-        found = "" if column is None else row.columns[column]
-        if found not in ("", mark):
-            number, mark = number + 1, found
+        new_mark = "" if column is None else row.columns[column]
+        if new_mark not in ("", mark):
+            number, mark = number + 1, new_mark
         yield number, row

@@ -1,4 +1,4 @@
-"""What the taggers have in common: from the words of a sentence to a score for each tag."""
+"""Base class for taggers, which score the tags of each word."""
 
 from __future__ import annotations
 
@@ -31,33 +31,33 @@ _NUM_NEAR = 3
 
 @dataclass(frozen=True, slots=True)
 class TaggingOutput(HeadOutput):
-    """What a tagger computes for a batch.
+    """Output of a tagger for a batch.
 
     Attributes:
-        logits: the score of each tag for each word, before the tags around it count.
+        logits: the score of each tag for each word, independent of the neighboring tags.
     """
 
     logits: Float[Tensor, "batch tokens tags"]
 
 
 class Tagger(Head[TaggingBatch], ABC):
-    """Scores the tags of each word: embedders, an encoder or two, a linear layer.
+    """Scores the tags of each word with embedders, one or two encoders and a linear layer.
 
-    ELMo can stand at the input, in `embedder`; at the output, in `output_embedder`; and with an
-    `output_encoder` between two encoders, where Peters et al. (2017) have their language model.
+    ELMo can be at the input, in `embedder`; at the output, in `output_embedder`; and with an
+    `output_encoder` between two encoders, like the language model of Peters et al. (2017).
 
-    Scores hold, beside those of the task, `accuracy3`: the share of words whose tag is among the
-    three with the best scores for the word, before the tags around it count. Tags that stand for no
-    spans, such as parts of speech, have no score of all spans.
+    In addition to the scores of the task there is `accuracy3`: the fraction of words whose tag is
+    among the three with the highest `logits`. Tags that do not mark spans, such as parts of
+    speech, have no overall score of spans.
 
     Args:
-        embedder: gives each word its vector.
-        encoder: reads each sentence; null for none.
-        vocabularies: what was counted in the training data; its labels are the tags.
-        output_embedder: gives vectors that stand after those of the encoder: ELMo at the output.
-        output_encoder: reads what the encoder and `output_embedder` give.
-        dropout: the share of values dropped from the vectors before and after each encoder.
-        label_encoding: the scheme of the tags; told from the tags themselves when it is null.
+        embedder: word embeddings.
+        encoder: encoder of the embedded sentence; null for none.
+        vocabularies: counts of the training data; its labels are the tags.
+        output_embedder: vectors appended to the output of the encoder: ELMo at the output.
+        output_encoder: encoder of the output of `encoder` and `output_embedder`.
+        dropout: dropout rate of the vectors before and after each encoder.
+        label_encoding: the scheme of the tags; null to infer it from the tags.
     """
 
     task = TaggingTask()
@@ -78,7 +78,7 @@ class Tagger(Head[TaggingBatch], ABC):
         self._labels = vocabularies.required_labels()
         tags, begun = self._labels.items, vocabularies.counted("beginnings")
         self._scheme = label_encoding or scheme_of(tags, begun)
-        # Tags may break the rules of every scheme, or all be O.
+        # Tags may violate every scheme, or all be O.
         self._has_spans = self._scheme is not None or bool(spans(self._labels.items))
         self.embedder = embedder
         dim = embedder.output_dim
@@ -93,7 +93,7 @@ class Tagger(Head[TaggingBatch], ABC):
         self.projection = nn.Linear(dim, len(self._labels))
 
     def forward(self, batch: TaggingBatch) -> TaggingOutput:
-        """Score the tags of each word, and of each sentence where they are known."""
+        """Score the tags of each word; compute the loss if the batch has tags."""
         logits, mask = self._logits(batch.text), batch.text.mask
         if batch.tags is None:
             return TaggingOutput(loss=None, example_losses=None, logits=logits)
@@ -106,7 +106,6 @@ class Tagger(Head[TaggingBatch], ABC):
         return TaggingOutput(loss=loss, example_losses=losses, logits=logits)
 
     def predict(self, output: TaggingOutput, batch: TaggingBatch) -> list[tuple[str, ...]]:
-        """Return the best tags of each sentence."""
         if self.crf is None:
             best = output.logits.argmax(dim=2)
         else:
@@ -117,7 +116,6 @@ class Tagger(Head[TaggingBatch], ABC):
         ]
 
     def sums(self, output: ModelOutput, batch: TaggingBatch) -> Mapping[str, float]:
-        """Count the predictions, and the tags that are among the best."""
         sums = super().sums(output, batch)
         assert isinstance(output, TaggingOutput), output
         if batch.tags is None:
@@ -127,7 +125,6 @@ class Tagger(Head[TaggingBatch], ABC):
         return {**sums, "near_words": float(is_near.sum())}
 
     def scores(self, sums: Mapping[str, float]) -> dict[str, float]:
-        """Make the scores of sums."""
         scores = super().scores(sums)
         if not self._has_spans:
             scores = {name: score for name, score in scores.items() if "-overall" not in name}
@@ -149,7 +146,7 @@ class Tagger(Head[TaggingBatch], ABC):
 def tag_crf(
     labels: Vocabulary, scheme: Scheme | None, *, include_start_end_transitions: bool = False
 ) -> ConditionalRandomField:
-    """Return a field over tags that predicts what their scheme allows; anything for None."""
+    """Return a CRF whose predictions follow the scheme of the tags; unconstrained for None."""
     constraints = None
     if scheme is not None:
         constraints = Constraints(*map(torch.tensor, allowed_transitions(labels.items, scheme)))

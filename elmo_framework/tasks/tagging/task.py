@@ -1,4 +1,4 @@
-"""What tagging is: sentences in, a tag for each word out."""
+"""Sequence tagging: predict a tag for each word of a sentence."""
 
 from __future__ import annotations
 
@@ -38,9 +38,9 @@ _log = logging.getLogger(__name__)
 
 @final
 class TaggingTask(HeadTask[TaggedSentence, TaggingBatch]):
-    """A tag for each word; scored by the spans that the tags stand for, and by accuracy.
+    """Predicts a tag for each word; evaluated by the spans that the tags mark, and by accuracy.
 
-    A prediction is the tags of a sentence.
+    A prediction is the sequence of tags of a sentence.
     """
 
     example_type = TaggedSentence
@@ -49,10 +49,10 @@ class TaggingTask(HeadTask[TaggedSentence, TaggingBatch]):
     input_keys: ClassVar[Sequence[str]] = ("sentence", "tokens", "words")
 
     def count(self, examples: Iterable[TaggedSentence]) -> Counts:
-        """Count `words`, `labels`, and as `beginnings` the labels that tell the scheme.
+        """Count `words`, `labels`, and as `beginnings` the tags from which the scheme follows.
 
-        A tag whose label was seen counts 0 when it was not: a few sentences may show no span of
-        some length, which others will have.
+        The other tags of each observed label are added with count 0: a small data set may lack
+        spans of some length.
         """
         words, labels, begun = (Counter[str]() for _ in range(3))
         for example in examples:
@@ -67,23 +67,16 @@ class TaggingTask(HeadTask[TaggedSentence, TaggingBatch]):
         return {"words": words, "labels": labels, "beginnings": begun}
 
     def collator(self, vocabularies: Vocabularies, indexers: Sequence[Indexer]) -> Collator:
-        """Return what makes batches."""
         return TaggingCollator(vocabularies.labels(), tuple(indexers))
 
     def num_tokens(self, example: TaggedSentence) -> int:
-        """Return the number of words."""
         return len(example.words)
 
     def sentences(self, example: TaggedSentence) -> Iterable[Sequence[str]]:
-        """Return the one sentence."""
         return (example.words,)
 
     def gold(self, example: TaggedSentence) -> tuple[str, ...]:
-        """Return the tags of an example.
-
-        Raises:
-            DataError: it has none.
-        """
+        """Return the tags of an example, or raise a `DataError` if it has none."""
         if example.tags is None:
             raise DataError(f"a sentence without tags cannot be scored: {excerpt(example.words)}")
         return example.tags
@@ -107,6 +100,6 @@ class TaggingTask(HeadTask[TaggedSentence, TaggingBatch]):
 
 
 def _warn_of_strays(begun: Mapping[str, int], scheme: Scheme) -> None:
-    if found := strays(begun, scheme):
-        listed = ", ".join(f"{tag} (seen {begun[tag]}x)" for tag in found)
+    if stray_tags := strays(begun, scheme):
+        listed = ", ".join(f"{tag} (seen {begun[tag]}x)" for tag in stray_tags)
         _log.warning("the tags are of the scheme %s, which begins no span with %s", scheme, listed)

@@ -1,4 +1,4 @@
-"""Parts of speech from the files of Universal Dependencies."""
+"""Read parts of speech from the files of Universal Dependencies."""
 
 from __future__ import annotations
 
@@ -20,14 +20,13 @@ _FORM, _UPOS, _XPOS = 1, 3, 4
 @final
 @DatasetReader.register("universal_dependencies_pos")
 class UniversalDependenciesPosReader(FileReader[TaggedSentence]):
-    """Reads CoNLL-U: a word a line, ten columns with tabs between them, comments after `#`.
+    """Reads CoNLL-U: one word per line in ten tab-separated columns, comments after `#`.
 
-    What is written as one word and counts as several (`1-2`), and words that are not written
-    (`1.1`), are passed over.
+    Multiword tokens (`1-2`) and empty nodes (`1.1`) are skipped.
 
     Args:
-        use_language_specific_pos: whether the tags are those of the treebank (XPOS) in place of
-            the universal ones (UPOS).
+        use_language_specific_pos: use the tags of the treebank (XPOS) instead of the
+            universal ones (UPOS).
     """
 
     example_type = TaggedSentence
@@ -42,7 +41,6 @@ class UniversalDependenciesPosReader(FileReader[TaggedSentence]):
         self._column = _XPOS if use_language_specific_pos else _UPOS
 
     def examples(self, file: Path) -> Iterator[TaggedSentence]:
-        """Yield the sentences of a file."""
         for rows, _ in read_conllu(file, width=len(_COLUMNS)):
             words = tuple(row.columns[_FORM] for row in rows)
             tags = tuple(row.columns[self._column] for row in rows)

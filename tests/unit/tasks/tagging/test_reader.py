@@ -107,7 +107,7 @@ def test_an_impossible_tag_is_refused_with_its_line(tmp_path, scheme):
     assert str(raised.value) == (
         f"{path}:4: 'X-' is not a span tag; "
         "allowed: O, or one of B, I, L, U, E and S with a hyphen and a label, as B-PER "
-        "('B-LOC' beside it is one)"
+        "('B-LOC' next to it is one)"
     )
 
 

@@ -241,11 +241,11 @@ def test_spans_of_a_table_are_written_in_a_scheme(tmp_path):
     ("text", "options", "expected"),
     [
         ("a\tb\nc\n", {}, "2: found 1 column, expected 2 as on line 1: 'c'"),
-        ("a\tb\n", {"tag_column": 2}, "1: there is no column 2; allowed: -2 to 1"),
+        ("a\tb\n", {"tag_column": 2}, "1: unknown column 2; allowed: -2 to 1"),
         (
             "word\ttag\n",
             {"tag_column": "tags"},
-            "1: no column is called 'tags'; choose from tag, wo",
+            "1: unknown column 'tags'; choose from tag, wo",
         ),
         ("\n\n", {}, " this file has no sentences"),
         ("word\ttag\n", {"tag_column": "tag"}, " this file has no sentences"),
@@ -254,10 +254,10 @@ def test_spans_of_a_table_are_written_in_a_scheme(tmp_path):
         (
             "a NN\nb VB\n",
             {},
-            "1: the word and the tag both stand in column 0 of 1; is the separator right "
+            "1: the word and the tag are both in column 0 of 1; is the separator right "
             "(conll2003 reads spaces)?",
         ),
-        ("a\tb\n", {"word_column": 1}, "1: the word and the tag both stand in column 1 of 2"),
+        ("a\tb\n", {"word_column": 1}, "1: the word and the tag are both in column 1 of 2"),
         (
             "word\ttag\ttag\n",
             {"word_column": "word", "tag_column": "tag"},
@@ -290,7 +290,7 @@ def test_blanks_around_a_tag_and_the_name_of_a_column_do_not_count(tmp_path):
 def test_a_part_of_a_span_that_is_no_tag_of_one_is_refused(tmp_path, kind, form, line):
     assert message(tmp_path, kind, form) == (
         f"{line}: 'M-X' is not a span tag; allowed: O, or one of B, I, L, U, E and S with a "
-        "hyphen and a label, as B-PER ('B-X' beside it is one)"
+        "hyphen and a label, as B-PER ('B-X' next to it is one)"
     )
 
 
