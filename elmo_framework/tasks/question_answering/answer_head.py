@@ -1,4 +1,4 @@
-"""What the models have in common that point at the first and the last word of an answer."""
+"""Base class for models that predict the first and the last word of an answer."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from elmo_framework.tasks.question_answering.task import QuestionAnsweringTask
 
 
 class Pointers(NamedTuple):
-    """How well each word begins the answer, and how well it ends it; any numbers at padding."""
+    """Scores of each word as the start and as the end of the answer; undefined at padding."""
 
     start: Float[Tensor, "batch passage"]
     end: Float[Tensor, "batch passage"]
@@ -33,7 +33,7 @@ class Pointers(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class AnswerOutput(HeadOutput):
-    """What a model computes for a batch of questions.
+    """Output of a model for a batch of questions.
 
     Attributes:
         start_logits: the score of each word of the passage as the first of the answer; -inf at
@@ -46,18 +46,17 @@ class AnswerOutput(HeadOutput):
 
 
 class AnswerHead(Head[QuestionBatch]):
-    """Reads passage and question with the same weights, and points at an answer.
+    """Encodes passage and question with shared weights, and predicts the span of an answer.
 
-    The loss is -log p(first) - log p(last), averaged over the questions of a batch.
-
-    Scores hold, beside those of the task, the shares of questions that are right about the answer
-    that is learned: `start_acc`, whose most probable first word is its first; `end_acc`, likewise
-    the last; `span_acc`, whose predicted answer has both.
+    The loss is -log p(first) - log p(last), averaged over the questions of a batch. In addition
+    to the scores of the task there are accuracies with respect to the training target:
+    `start_acc` of the most probable first word, `end_acc` of the most probable last word, and
+    `span_acc` of the predicted answer.
 
     Args:
-        embedder: gives the words of passage and question their vectors.
-        output_embedder: gives vectors that stand after those of the encoder: ELMo at the output.
-        max_span_length: the largest number of words in a predicted answer; null for any.
+        embedder: word embeddings of passage and question.
+        output_embedder: vectors appended to the output of the encoder: ELMo at the output.
+        max_span_length: maximum number of words in a predicted answer; null for no limit.
     """
 
     task = QuestionAnsweringTask()
@@ -89,8 +88,8 @@ class AnswerHead(Head[QuestionBatch]):
         """Score the words of passages by what was encoded."""
 
     def forward(self, batch: QuestionBatch) -> AnswerOutput:
-        """Score the words of each passage, and the answers where they are known."""
-        # A text goes through both embedders before the next, as ELMo remembers one batch only.
+        """Score the words of each passage; compute the loss if the batch has answers."""
+        # Each text passes both embedders before the next one, as ELMo caches only one batch.
         passage, question = self._read(batch.passage), self._read(batch.question)
         mask = batch.passage.mask
         pointers = self.point(passage, question, mask, batch.question.mask)
@@ -105,8 +104,8 @@ class AnswerHead(Head[QuestionBatch]):
         )
 
     def predict(self, output: AnswerOutput, batch: QuestionBatch) -> list[Answer]:
-        """Return the best answer to each question, as it stands in the passage."""
-        # A sum of two narrow numbers is rounded once more, and spans would seem equally good.
+        """Return the best answer to each question, verbatim from the passage."""
+        # Sums in half precision are rounded again, and spans would seem equally good.
         start_logits, end_logits = output.start_logits.float(), output.end_logits.float()
         spans = best_answers(start_logits, end_logits, self._max_span_length)
         answers = []
@@ -116,7 +115,6 @@ class AnswerHead(Head[QuestionBatch]):
         return answers
 
     def sums(self, output: ModelOutput, batch: QuestionBatch) -> Mapping[str, float]:
-        """Count the predictions, and the words that are pointed at rightly."""
         sums = super().sums(output, batch)
         assert isinstance(output, AnswerOutput), output
         if batch.spans is None:
@@ -126,10 +124,9 @@ class AnswerHead(Head[QuestionBatch]):
             "start_acc": output.start_logits.argmax(dim=1) == first,
             "end_acc": output.end_logits.argmax(dim=1) == last,
         }
-        return {**sums, **{name: float(held.sum()) for name, held in are_right.items()}}
+        return {**sums, **{name: float(rows.sum()) for name, rows in are_right.items()}}
 
     def count(self, prediction: Answer, example: PassageQuestion) -> dict[str, float]:
-        """Return what one prediction adds to the sums."""
         counts = super().count(prediction, example)
         if example.span is None:
             return counts
@@ -137,12 +134,11 @@ class AnswerHead(Head[QuestionBatch]):
         return {**counts, "span_acc": float((prediction.start, prediction.end) == place)}
 
     def scores(self, sums: Mapping[str, float]) -> dict[str, float]:
-        """Make the scores of sums."""
-        shares = {
+        accuracies = {
             name: ratio(sums.get(name, 0.0), sums.get("num_examples", 0.0))
             for name in ("start_acc", "end_acc", "span_acc")
         }
-        return {**super().scores(sums), **shares}
+        return {**super().scores(sums), **accuracies}
 
     def _read(self, text: TextBatch) -> Tensor:
         encoded = self.encode(self.embedder(text), text.mask)

@@ -21,8 +21,8 @@ class QuestionBatch:
     Attributes:
         passage: the words of the passages.
         question: the words of the questions.
-        spans: the first and the last word of the answers; None unless all of them are known.
-        examples: what the batch was made of.
+        spans: the first and the last word of the answers; None unless all of them have one.
+        examples: the examples of the batch.
     """
 
     passage: TextBatch
@@ -37,7 +37,7 @@ class QuestionBatch:
 
     @property
     def title(self) -> str:
-        """The first question, and how many follow it."""
+        """The first question, and the number of further ones."""
         question = self.examples[0].question.text.split()
         return batch_title(question, len(self.examples))
 
@@ -47,7 +47,7 @@ class QuestionCollator:
     """Makes batches of questions.
 
     Attributes:
-        indexers: what turns words into the ids that the model reads.
+        indexers: convert words to the ids that the model reads.
     """
 
     indexers: tuple[Indexer, ...]

@@ -33,12 +33,12 @@ class Bidaf(AnswerHead):
     end = W_2 [G; span_end_encoder([G; M; m; M * m])].
 
     Args:
-        encoder: reads passage and question, each by itself.
-        modeling_layer: reads the passage after attention.
-        span_end_encoder: reads the passage once more, knowing where the answer begins.
-        num_highway_layers: how many highway layers stand between the embedder and the encoder.
-        dropout: the share of values dropped after each encoder and before the two products that
-            point at words.
+        encoder: encoder of passage and question, each separately.
+        modeling_layer: encoder of the passage after attention.
+        span_end_encoder: encoder of the passage and the expected start of the answer.
+        num_highway_layers: number of highway layers between the embedder and the encoder.
+        dropout: dropout rate after each encoder and before the two linear layers that score the
+            words.
     """
 
     def __init__(
@@ -62,7 +62,7 @@ class Bidaf(AnswerHead):
         attended_dim = self.attention.output_dim
         self.modeling_layer = modeling_layer.build(input_dim=attended_dim)
         modeled_dim = self.modeling_layer.output_dim
-        # A constant would change no distribution over words.
+        # A bias would not change the softmax over words.
         self.start = nn.Linear(attended_dim + modeled_dim, 1, bias=False)
         self.span_end_encoder = span_end_encoder.build(input_dim=attended_dim + 3 * modeled_dim)
         self.end = nn.Linear(attended_dim + self.span_end_encoder.output_dim, 1, bias=False)

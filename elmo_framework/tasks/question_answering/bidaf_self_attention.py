@@ -32,13 +32,13 @@ class BidafSelfAttention(AnswerHead):
     H = span_start_encoder(X), start = W_1 H; end = W_2 span_end_encoder([X; H]).
 
     Args:
-        encoder: reads passage and question, each by itself.
-        residual_encoder: reads the passage before self-attention.
-        span_start_encoder: reads the passage to find where the answer begins.
-        span_end_encoder: reads it once more, with what the one before gave.
-        projection_dim: the width of G and X.
-        dropout: the share of dimensions dropped, the same at all words of a text, before and
-            after `encoder` and `residual_encoder`, and from X.
+        encoder: encoder of passage and question, each separately.
+        residual_encoder: encoder of the passage before self-attention.
+        span_start_encoder: encoder of the passage for the start of the answer.
+        span_end_encoder: encoder for its end, which also reads the output of the one before.
+        projection_dim: the dimension of G and X.
+        dropout: variational dropout rate (the same dimensions at all words of a text) before and
+            after `encoder` and `residual_encoder`, and of X.
     """
 
     def __init__(
@@ -65,7 +65,7 @@ class BidafSelfAttention(AnswerHead):
         self.residual_projection = nn.Linear(self.self_attention.output_dim, projection_dim)
         self.span_start_encoder = span_start_encoder.build(input_dim=projection_dim)
         begun_dim = self.span_start_encoder.output_dim
-        # A constant would change no distribution over words.
+        # A bias would not change the softmax over words.
         self.start = nn.Linear(begun_dim, 1, bias=False)
         self.span_end_encoder = span_end_encoder.build(input_dim=projection_dim + begun_dim)
         self.end = nn.Linear(self.span_end_encoder.output_dim, 1, bias=False)

@@ -18,12 +18,12 @@ class Span(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class TokenizedText:
-    """A text, its words, and where they stand in it.
+    """A tokenized text with character offsets.
 
     Attributes:
-        text: as it was given.
-        words: those of the tokenizer.
-        offsets: of each word, the characters where it begins and before which it ends.
+        text: the original text.
+        words: its words.
+        offsets: for each word, its first character and the character after its last.
     """
 
     text: str
@@ -32,12 +32,11 @@ class TokenizedText:
 
     @classmethod
     def of(cls, text: str, tokenizer: Tokenizer) -> TokenizedText:
-        """Tokenize a text."""
         offsets = tuple(tokenizer.offsets(text))
         return cls(text, tuple(text[start:end] for start, end in offsets), offsets)
 
     def characters(self, span: Span) -> tuple[int, int]:
-        """Return the characters where a span begins and before which it ends."""
+        """Return the first character of a span and the character after its last."""
         return self.offsets[span.first][0], self.offsets[span.last][1]
 
     def span(self, start: int, end: int) -> Span | None:
@@ -49,14 +48,14 @@ class TokenizedText:
 
 @dataclass(frozen=True, slots=True)
 class PassageQuestion:
-    """A question, the passage that answers it, and the answers where they are known.
+    """A question, the passage that answers it, and optionally the answers.
 
     Attributes:
-        id: names the question in a file of predictions.
-        passage: one object for all its questions.
+        id: identifies the question in a file of predictions.
+        passage: one object shared by all its questions.
         question: the question itself.
-        answers: the texts that count as right.
-        span: the answer that is learned.
+        answers: the gold answers.
+        span: the training target.
     """
 
     id: str
@@ -66,15 +65,14 @@ class PassageQuestion:
     span: Span | None
 
     def __post_init__(self) -> None:
-        """Refuse a text without words, in which nothing could be pointed at."""
-        for name, held in (("passage", self.passage), ("question", self.question)):
-            if not held.words:
-                raise ValueError(f"the {name} has no words: {held.text!r}")
+        for name, text in (("passage", self.passage), ("question", self.question)):
+            if not text.words:
+                raise ValueError(f"the {name} has no words: {text.text!r}")
 
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """A predicted answer: its text, and the characters of the passage that it is."""
+    """A predicted answer: its text, and its first and end character in the passage."""
 
     text: str
     start: int

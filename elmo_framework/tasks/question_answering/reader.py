@@ -1,4 +1,4 @@
-"""The JSON files of SQuAD 1.1."""
+"""Read the JSON files of SQuAD 1.1."""
 
 from __future__ import annotations
 
@@ -32,16 +32,16 @@ _KINDS = {str: "a string", int: "a whole number"}
 class SquadReader(FileReader[PassageQuestion]):
     """Reads questions with their passages: the official JSON of version 1.1.
 
-    The answer that is learned is the one that most people gave, of several the first. Where it
-    does not begin and end with a word, the words that it touches are learned; how often is
-    written to the log. All answers count in the scores. No two questions of a file have one id.
+    The training target is the most frequent answer, the first one of several. If it does not
+    begin and end at word boundaries, it is extended to the words that it touches; the log reports
+    how often. All answers count in the scores. The ids of a file must be unique.
 
     Args:
-        tokenizer: splits passages and questions.
-        passage_length_limit: questions about passages of more words are left out; null for
-            none. For training: scores are to be over all questions, so state a
+        tokenizer: tokenizer of passages and questions.
+        passage_length_limit: skip questions about passages with more words; null for no limit.
+            For training only: scores should cover all questions, so set a
             `validation_dataset_reader` without it.
-        max_instances: how many questions are read; null for all.
+        max_instances: maximum number of questions to read; null for all.
     """
 
     example_type = PassageQuestion
@@ -58,60 +58,59 @@ class SquadReader(FileReader[PassageQuestion]):
         self.passage_length_limit = passage_length_limit
 
     def examples(self, file: Path) -> Iterator[PassageQuestion]:
-        """Yield the questions of a file."""
-        seen: Counter[str] = Counter()
+        counts: Counter[str] = Counter()
         ids: set[str] = set()
         for article in _loaded(file).entries("data"):
             for paragraph in article.entries("paragraphs"):
-                yield from self._questions(paragraph, seen, ids)
-        if not seen.total():
-            raise DataError("there is no question in this file", path=file)
+                yield from self._questions(paragraph, counts, ids)
+        if not counts.total():
+            raise DataError("this file contains no question", path=file)
         _log.info(
-            "%s: %s; answers that do not begin and end with words, and were widened: %d",
+            "%s: %s; answers extended to word boundaries: %d",
             file,
-            plural(seen["questions"], "question"),
-            seen["widened"],
+            plural(counts["questions"], "question"),
+            counts["widened"],
         )
-        if seen["left out"]:
+        if counts["left out"]:
             _log.info(
-                "%s: left out %s, whose passages are longer than %s",
+                "%s: skipped %s with passages longer than %s",
                 file,
-                plural(seen["left out"], "question"),
+                plural(counts["left out"], "question"),
                 plural(self.passage_length_limit or 0, "word"),
             )
 
     def inputs(self, file: Path) -> Iterator[PredictionInput[PassageQuestion]]:
-        """Yield the questions of a file, which need no answers."""
+        """Yield the questions of a file; answers are not required."""
         ids: set[str] = set()
         for article in _loaded(file).entries("data"):
-            titles = {key: value for key, value in article.held.items() if key != "paragraphs"}
+            titles = {key: value for key, value in article.fields.items() if key != "paragraphs"}
             for paragraph in article.entries("paragraphs"):
                 passage = self._tokenized(paragraph, "context")
                 for entry in paragraph.entries("qas"):
                     example = self._unlabeled(entry.named(), passage, ids)
-                    fields = {**titles, **other_fields(entry.held, ("id", "question"))}
+                    fields = {**titles, **other_fields(entry.fields, ("id", "question"))}
                     yield PredictionInput(example, fields)
 
     def recognizes(self, sample: FileSample) -> bool:
-        """Tell whether a file is one JSON document, with `data` where that can be seen."""
+        """Return whether a file is one JSON document, with `data` if the sample shows it."""
         first = sample.object()
         return FileFormat.JSON in sample.formats() and (first is None or "data" in first)
 
     def _questions(
-        self, paragraph: _Entry, seen: Counter[str], ids: set[str]
+        self, paragraph: _Entry, counts: Counter[str], ids: set[str]
     ) -> Iterator[PassageQuestion]:
         passage = self._tokenized(paragraph, "context")
         limit = self.passage_length_limit
         for entry in paragraph.entries("qas"):
             if limit is not None and len(passage.words) > limit:
-                seen["left out"] += 1
+                counts["left out"] += 1
                 continue
-            example = self._question(entry.named(), passage, seen, ids)
-            seen["questions"] += 1
+            example = self._question(entry.named(), passage, counts, ids)
+            counts["questions"] += 1
             yield example
 
     def _question(
-        self, entry: _Entry, passage: TokenizedText, seen: Counter[str], ids: set[str]
+        self, entry: _Entry, passage: TokenizedText, counts: Counter[str], ids: set[str]
     ) -> PassageQuestion:
         answers = [_answer(answer, passage) for answer in entry.entries("answers")]
         if not answers:
@@ -119,8 +118,8 @@ class SquadReader(FileReader[PassageQuestion]):
         (start, text), _ = Counter(answers).most_common(1)[0]
         span = passage.span(start, start + len(text))
         if span is None:
-            raise entry.error(f"no word of the passage stands in the answer {text!r}")
-        seen["widened"] += _is_wider(span, start, text, passage, entry)
+            raise entry.error(f"the answer {text!r} contains no word of the passage")
+        counts["widened"] += _is_wider(span, start, text, passage, entry)
         texts = tuple(text for _, text in answers)
         return replace(self._unlabeled(entry, passage, ids), answers=texts, span=span)
 
@@ -131,7 +130,7 @@ class SquadReader(FileReader[PassageQuestion]):
         except ValueError as error:
             raise entry.error(str(error)) from error
         if example.id in ids:
-            raise entry.error(f"a question before has the id {example.id!r}; give each its own")
+            raise entry.error(f"an earlier question has the id {example.id!r}; ids must be unique")
         ids.add(example.id)
         return example
 
@@ -144,15 +143,15 @@ class SquadReader(FileReader[PassageQuestion]):
 
 
 def _answer(entry: _Entry, passage: TokenizedText) -> tuple[int, str]:
-    """Return where an answer begins, and its text."""
+    """Return the first character of an answer, and its text."""
     start, text = entry.value("answer_start", int), entry.value("text", str)
     if start < 0:
         raise entry.error(f"'answer_start' is {start}; expected 0 or more")
-    found = passage.text[start : start + len(text)]
-    if found != text:
+    text_at_start = passage.text[start : start + len(text)]
+    if text_at_start != text:
         raise entry.error(
-            f"the answer {text!r} does not stand at character {start} of the passage, "
-            f"where {found!r} is"
+            f"the answer {text!r} is not at character {start} of the passage, "
+            f"where {text_at_start!r} is"
         )
     return start, text
 
@@ -162,34 +161,34 @@ def _is_wider(span: Span, start: int, text: str, passage: TokenizedText, entry: 
     snapped = passage.text[first:end]
     if snapped == text.strip():
         return False
-    _log.debug("%s: the answer %r at %d was widened to %r", entry.where, text, start, snapped)
+    _log.debug("%s: the answer %r at %d was extended to %r", entry.where, text, start, snapped)
     return True
 
 
 def _loaded(file: Path) -> _Entry:
     try:
         with reading(file) as opened:
-            held = json.load(decompressed(opened, file))
+            document = json.load(decompressed(opened, file))
     except json.JSONDecodeError as error:
-        raise DataError(f"no JSON: {error.msg}", path=file, line=error.lineno) from error
+        raise DataError(f"invalid JSON: {error.msg}", path=file, line=error.lineno) from error
     except UnicodeDecodeError as error:
         raise DataError("not valid UTF-8 text: convert the file to UTF-8", path=file) from error
-    return _Entry.of(held, file, "")
+    return _Entry.of(document, file, "")
 
 
 @dataclass(frozen=True, slots=True)
 class _Entry:
-    """An object of a file, and where it stands."""
+    """A JSON object of a file, and its location."""
 
     file: Path
     where: str
-    held: dict[str, Any]
+    fields: dict[str, Any]
 
     @classmethod
-    def of(cls, held: Any, file: Path, where: str) -> _Entry:
-        entry = cls(file, where, held if isinstance(held, dict) else {})
-        if not isinstance(held, dict):
-            raise entry.error(f"expected an object, found {shown(held)}")
+    def of(cls, value: Any, file: Path, where: str) -> _Entry:
+        entry = cls(file, where, value if isinstance(value, dict) else {})
+        if not isinstance(value, dict):
+            raise entry.error(f"expected an object, found {shown(value)}")
         return entry
 
     def error(self, message: str) -> DataError:
@@ -198,29 +197,29 @@ class _Entry:
     def named(self) -> _Entry:
         """Return the same object, called by its id as well in messages."""
         identity = self.value("id", str)
-        return _Entry(self.file, f"{self.where} (question {identity!r})", self.held)
+        return _Entry(self.file, f"{self.where} (question {identity!r})", self.fields)
 
     def value(self, key: str, kind: type[ValueT]) -> ValueT:
-        found = self._get(key)
-        if not isinstance(found, kind) or isinstance(found, bool):
-            raise self.error(f"{key!r} is {shown(found)}; expected {_KINDS[kind]}")
+        value = self._get(key)
+        if not isinstance(value, kind) or isinstance(value, bool):
+            raise self.error(f"{key!r} is {shown(value)}; expected {_KINDS[kind]}")
         try:
-            require_characters(key, found)
+            require_characters(key, value)
         except DataError as error:
             raise self.error(str(error)) from error
-        return found
+        return value
 
     def entries(self, key: str) -> Iterator[_Entry]:
-        found = self._get(key)
-        if not isinstance(found, list):
-            raise self.error(f"{key!r} is {shown(found)}; expected a list")
+        value = self._get(key)
+        if not isinstance(value, list):
+            raise self.error(f"{key!r} is {shown(value)}; expected a list")
         inside = f"{self.where}.{key}" if self.where else key
         return (
-            _Entry.of(held, self.file, f"{inside}[{index}]") for index, held in enumerate(found)
+            _Entry.of(item, self.file, f"{inside}[{index}]") for index, item in enumerate(value)
         )
 
     def _get(self, key: str) -> Any:
         try:
-            return value_of(self.held, key)
+            return value_of(self.fields, key)
         except DataError as error:
             raise self.error(str(error)) from error

@@ -1,4 +1,4 @@
-"""The best answer of a passage."""
+"""Search the best span of a passage."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ def best_answers(
 ) -> Int[Tensor, "batch 2"]:
     """Return the first and the last word of the span with the highest sum of its two scores.
 
-    Of spans that are equally good it is the one that begins first, of those the shortest.
+    Ties go to the span that starts first, then to the shortest.
 
     Args:
-        start_scores: of each word as the first; -inf where none may begin.
-        end_scores: of each word as the last; -inf where none may end.
-        max_length: the largest number of words in a span; None for any.
+        start_scores: of each word as the first; -inf where a span must not start.
+        end_scores: of each word as the last; -inf where a span must not end.
+        max_length: maximum number of words in a span; None for no limit.
     """
     first = (start_scores + _best_ends(end_scores, max_length)).argmax(dim=1, keepdim=True)
     places = torch.arange(end_scores.shape[1], device=end_scores.device)

@@ -1,4 +1,4 @@
-"""What question answering is: a question and a passage in, a piece of the passage out."""
+"""Extractive question answering: find the span of a passage that answers a question."""
 
 from __future__ import annotations
 
@@ -27,23 +27,23 @@ _ANSWER_STYLE = "bold green reverse"
 
 
 def squad_format(predictions: Iterable[tuple[Answer, PassageQuestion]]) -> Iterator[str]:
-    """Write what the official scorer of SQuAD reads: one object, from ids to answers.
+    """Write the format of SQuAD's official scorer: one JSON object from ids to answers.
 
     Raises:
-        DataError: two questions have the same id, so that one answer would hide the other.
+        DataError: two questions have the same id, so that one answer would replace the other.
     """
-    # Nothing is written before the last answer is known: half an object would be no JSON.
+    # Nothing is written before the last answer: half an object would be invalid JSON.
     answers: dict[str, str] = {}
     for prediction, example in predictions:
         if example.id in answers:
-            raise DataError(f"two questions have the id {example.id!r}; give each its own")
+            raise DataError(f"two questions have the id {example.id!r}; ids must be unique")
         answers[example.id] = prediction.text
     yield json.dumps(answers, ensure_ascii=False) + "\n"
 
 
 @final
 class QuestionAnsweringTask(HeadTask[PassageQuestion, QuestionBatch]):
-    """A span of the passage for each question; scored as SQuAD 1.1 is.
+    """Predicts a span of the passage for each question; evaluated like SQuAD 1.1.
 
     A prediction is an `Answer`.
     """
@@ -54,7 +54,7 @@ class QuestionAnsweringTask(HeadTask[PassageQuestion, QuestionBatch]):
     input_keys: ClassVar[Sequence[str]] = (*_KEYS, "id")
 
     def count(self, examples: Iterable[PassageQuestion]) -> Counts:
-        """Count `words`: those of a passage once for all the questions that follow each other."""
+        """Count `words`; those of a passage once for all its consecutive questions."""
         words: Counter[str] = Counter()
         passage: TokenizedText | None = None
         for example in examples:
@@ -65,7 +65,6 @@ class QuestionAnsweringTask(HeadTask[PassageQuestion, QuestionBatch]):
         return {"words": words}
 
     def collator(self, vocabularies: Vocabularies, indexers: Sequence[Indexer]) -> Collator:
-        """Return what makes batches."""
         return QuestionCollator(tuple(indexers))
 
     def num_tokens(self, example: PassageQuestion) -> int:
@@ -77,11 +76,7 @@ class QuestionAnsweringTask(HeadTask[PassageQuestion, QuestionBatch]):
         return (example.passage.words, example.question.words)
 
     def gold(self, example: PassageQuestion) -> tuple[str, ...]:
-        """Return the answers of an example.
-
-        Raises:
-            DataError: it has none.
-        """
+        """Return the answers of an example, or raise a `DataError` if it has none."""
         if example.answers is None:
             raise DataError(f"a question without answers cannot be scored: {example.id!r}")
         return example.answers
@@ -89,7 +84,7 @@ class QuestionAnsweringTask(HeadTask[PassageQuestion, QuestionBatch]):
     def example(self, inputs: Mapping[str, Any], tokenizer: Tokenizer) -> PassageQuestion:
         """Make an example of `{"question": "...", "passage": "..."}`, perhaps with an `id`.
 
-        An id is a string or a whole number; without one the question stands for it.
+        An id is a string or a whole number; the question by default.
         """
         require_object(inputs, _KEYS)
         question, passage = (string_of(inputs, key) for key in _KEYS)
@@ -105,7 +100,7 @@ class QuestionAnsweringTask(HeadTask[PassageQuestion, QuestionBatch]):
             raise DataError(str(error)) from error
 
     def to_json(self, prediction: Answer, example: PassageQuestion) -> dict[str, Any]:
-        """Return the answer, and the characters of the passage where it stands."""
+        """Return the answer, and its first and end character in the passage."""
         return {
             "id": example.id,
             "question": example.question.text,
@@ -127,7 +122,7 @@ class QuestionAnsweringTask(HeadTask[PassageQuestion, QuestionBatch]):
         )
 
 
-def _id(given: object) -> str:
-    if isinstance(given, bool) or not isinstance(given, str | int):
-        raise DataError(f"'id' is {shown(given)}; expected a string or a whole number")
-    return str(given)
+def _id(value: object) -> str:
+    if isinstance(value, bool) or not isinstance(value, str | int):
+        raise DataError(f"'id' is {shown(value)}; expected a string or a whole number")
+    return str(value)

@@ -95,9 +95,9 @@ def test_an_answer_inside_words_is_widened_and_counted(tmp_path, caplog):
     assert example.answers == ("fourteen",)
     path = tmp_path / "squad.json"
     assert caplog.messages[-2:] == [
-        "data[0].paragraphs[0].qas[0] (question 'q1'): the answer 'fourteen' at 4 was widened to "
+        "data[0].paragraphs[0].qas[0] (question 'q1'): the answer 'fourteen' at 4 was extended to "
         "'fourteenth'",
-        f"{path}: 1 question; answers that do not begin and end with words, and were widened: 1",
+        f"{path}: 1 question; answers extended to word boundaries: 1",
     ]
 
 
@@ -106,7 +106,7 @@ def test_spaces_around_an_answer_are_no_reason_to_widen(tmp_path, caplog):
         example = answering(tmp_path, "A big red bus.", (1, " big "))
 
     assert example.span == Span(1, 1)
-    assert "and were widened: 0" in caplog.text
+    assert "answers extended to word boundaries: 0" in caplog.text
 
 
 def test_questions_of_long_passages_are_left_out_on_demand(caplog):
@@ -114,7 +114,7 @@ def test_questions_of_long_passages_are_left_out_on_demand(caplog):
         examples = read(FIXTURE, passage_length_limit=22)
 
     assert [example.id for example in examples] == ["ferries-from", "ferries-winter", "bees-queen"]
-    assert "left out 3 questions, whose passages are longer than 22 words" in caplog.text
+    assert "skipped 3 questions with passages longer than 22 words" in caplog.text
 
 
 def test_the_number_of_questions_can_be_limited():
@@ -138,7 +138,7 @@ def test_a_compressed_file_is_read(tmp_path):
 def test_a_file_without_questions_is_refused(tmp_path):
     path = written(tmp_path, {"data": []})
 
-    with pytest.raises(DataError, match="there is no question in this file"):
+    with pytest.raises(DataError, match="this file contains no question"):
         read(path)
 
 
@@ -175,7 +175,7 @@ WHERE = "data[0].paragraphs[0].qas[0] (question 'q1')"
         ),
         (
             changed(answers=[{"text": "Warsaw", "answer_start": 1}]),
-            f"{WHERE}.answers[0]: the answer 'Warsaw' does not stand at character 1 of the "
+            f"{WHERE}.answers[0]: the answer 'Warsaw' is not at character 1 of the "
             "passage, where 'arsaw ' is",
         ),
         (
@@ -188,7 +188,7 @@ WHERE = "data[0].paragraphs[0].qas[0] (question 'q1')"
         ),
         (
             changed(answers=[{"text": "", "answer_start": 6}]),
-            f"{WHERE}: no word of the passage stands in the answer ''",
+            f"{WHERE}: the answer '' contains no word of the passage",
         ),
     ],
 )
@@ -211,7 +211,7 @@ def test_a_second_question_with_the_same_id_is_refused_with_its_place(tmp_path):
 
     assert str(raised.value) == (
         f"{path}: data[1].paragraphs[0].qas[0] (question 'q1'): "
-        "a question before has the id 'q1'; give each its own"
+        "an earlier question has the id 'q1'; ids must be unique"
     )
 
 
@@ -239,7 +239,7 @@ def test_a_passage_without_words_is_refused(tmp_path):
     held["data"][0]["paragraphs"][0]["context"] = " "
     held["data"][0]["paragraphs"][0]["qas"][0]["answers"] = [{"answer_start": 0, "text": " "}]
 
-    with pytest.raises(DataError, match="no word of the passage stands in the answer ' '"):
+    with pytest.raises(DataError, match="the answer ' ' contains no word of the passage"):
         read(written(tmp_path, held))
 
 
@@ -247,7 +247,7 @@ def test_what_is_no_json_is_refused_with_its_line(tmp_path):
     path = tmp_path / "squad.json"
     path.write_text('{"data":\n  [,]}')
 
-    with pytest.raises(DataError, match=r"squad\.json:2: no JSON: Expecting value$"):
+    with pytest.raises(DataError, match=r"squad\.json:2: invalid JSON: Expecting value$"):
         read(path)
 
 

@@ -147,7 +147,7 @@ def test_an_answer_that_would_hide_another_is_refused():
     pieces = TASK.formats["squad"]([(ANNA, EXAMPLES[1]), (ANNA, EXAMPLES[1])])
 
     # At once, before any piece of what would be no JSON.
-    with pytest.raises(DataError, match="two questions have the id 'norvik-keeper'; give each"):
+    with pytest.raises(DataError, match="two questions have the id 'norvik-keeper'; ids must"):
         next(pieces)
 
 
