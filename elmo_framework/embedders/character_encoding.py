@@ -36,7 +36,7 @@ class CharacterEncodingTokenEmbedder(TokenEmbedder):
 
     Args:
         embedding: the vectors of the characters.
-        encoder: what makes one vector of them; `cnn`, say.
+        encoder: encodes them as one vector, such as `cnn`.
         dropout: the share of values dropped from the vector of each word.
         max_characters_per_token: how many bytes of a word are read, with its two marks.
     """

@@ -28,8 +28,8 @@ class Context2vecTokenEmbedder(TokenEmbedder):
         c_k = MLP([l2r(<BOS> w_1 ... w_k-1) ; r2l(<EOS> w_n ... w_k+1)])
 
     The word itself has no part in c_k; its own vector, that of the model's targets with the
-    length 1, can stand behind it. Words are read in lower case. The weights are read again by
-    whoever loads the run, and are not saved with it.
+    length 1, can be appended to it. Words are lowercased. The weights are not saved with a run;
+    loading the run reads them again.
 
     Args:
         model_file: the `.params` file of a model; the files that it names are next to it.

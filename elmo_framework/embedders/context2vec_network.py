@@ -35,7 +35,7 @@ _KEYS = ("model_file", "words_file", "unit", "deep")
 
 @dataclass(frozen=True)
 class Context2vecFiles:
-    """What a `.params` file says.
+    """The settings of a `.params` file, and the files that it names.
 
     Attributes:
         params: the file itself.
@@ -131,7 +131,7 @@ def read_files(params: Path) -> Context2vecFiles:
     """Read a `.params` file: a name and a value a line; lines that begin with `#` are comments.
 
     Raises:
-        DataError: it is none, or a file that it names is not beside it.
+        DataError: it is not such a file, or a file that it names is not next to it.
     """
     rows = [line.split() for _, line in read_lines(params) if not line.startswith("#")]
     settings = dict(row for row in rows if len(row) == 2)
@@ -172,14 +172,14 @@ def _read_words(files: Context2vecFiles) -> tuple[list[str], Tensor]:
     targets = np.empty((int(header.split()[0]), expected), dtype=np.float32)
     for number, line in lines:
         if len(words) == len(targets):
-            message = f"expected {plural(len(targets), 'word')} as the first line says, found more"
+            message = f"expected {plural(len(targets), 'word')} (see the first line), found more"
             raise DataError(message, path=files.words, line=number)
         word, *values = line.rstrip(" ").rsplit(" ", expected)
         targets[len(words)] = parse_vector(values, expected, files.words, number)
         words.append(word)
     if len(words) < len(targets):
         message = (
-            f"found {plural(len(words), 'word')}, expected {len(targets)} as the first line says"
+            f"found {plural(len(words), 'word')}, expected {len(targets)} (see the first line)"
         )
         raise DataError(message, path=files.words)
     return words, torch.from_numpy(targets)

@@ -100,18 +100,18 @@ class CoveTokenEmbedder(TokenEmbedder):
         return torch.cat(outputs, dim=2)
 
     def _load(self, state: Mapping[str, Tensor], path: Path) -> None:
-        """Take over the weights of a file: those of layer 1 are those of an LSTM of its own.
+        """Load the weights of a two-layer LSTM into two LSTMs, one for each layer.
 
         Raises:
-            DataError: they are not those of such an LSTM.
+            DataError: they are not the weights of such an LSTM.
         """
         for layer, lstm in enumerate((self.lower, self.upper)):
-            own = {name: name.replace("_l0", f"_l{layer}") for name in lstm.state_dict()}
-            missing = sorted(set(own.values()) - state.keys())
+            sources = {name: name.replace("_l0", f"_l{layer}") for name in lstm.state_dict()}
+            missing = sorted(set(sources.values()) - state.keys())
             if missing:
-                raise DataError(f"{missing[0]!r} is missing; no LSTM of two layers", path=path)
+                raise DataError(f"{missing[0]!r} is missing; expected a two-layer LSTM", path=path)
             try:
-                lstm.load_state_dict({name: state[held] for name, held in own.items()})
+                lstm.load_state_dict({name: state[source] for name, source in sources.items()})
             except RuntimeError as error:
                 sizes = "embedding_dim and hidden_size"
                 raise DataError(f"does not fit {sizes}: {error}", path=path) from error

@@ -42,19 +42,19 @@ class ElmoTokenEmbedder(TokenEmbedder):
         mix: what makes one vector of the layers.
         dropout: the share of a vector's numbers that is dropped in training.
         state: with `reset` every batch starts from zeros, and a sentence's vectors depend on
-            nothing else. With `carry` row i of a batch goes on from row i of the batch before,
+            nothing else. With `carry` row i of a batch continues row i of the batch before,
             as bilm-tf and AllenNLP do; it is never saved with the weights.
         requires_grad: whether the biLM is trained with the task. A frozen one is shared by all
-            that read the same files, and is no part of the model's weights.
+            that read the same files, and is not part of the model's weights.
         cache: where the layers of a frozen biLM are kept, so that each sentence is computed once:
             before training, all those of the data. With `disk` they serve later runs too, under
             `$ELMO_CACHE_ROOT`, in at most `$ELMO_CACHE_LIMIT` (100GB); with `memory` they last as
             long as the process. It has no effect with `requires_grad` or with `state: carry`,
             where a sentence's layers are not always the same.
-        cache_dtype: in which numbers they are kept; `float16` takes half the room, and rounds
+        cache_dtype: the type of the cached numbers; `float16` takes half the space, and rounds
             each number to 11 bits.
-        precision: of a frozen biLM's products. `bfloat16` and `int8` (on a processor only) are
-            faster and less exact; docs/performance.md says by how much.
+        precision: of a frozen biLM's products. `bfloat16` and `int8` (CPU only) are faster and
+            less exact; docs/performance.md shows by how much.
         projection_dim: the width of a linear layer behind it all; with null there is none.
     """
 
@@ -148,8 +148,8 @@ def _files(
             return resolve_bilm(bilm)
         case None, Path(), Path():
             return BiLmFiles(options_file, weight_file)
-    given = {"bilm": bilm, "options_file": options_file, "weight_file": weight_file}
-    names = [name for name, path in given.items() if path is not None]
+    keys = {"bilm": bilm, "options_file": options_file, "weight_file": weight_file}
+    names = [name for name, path in keys.items() if path is not None]
     raise ValueError(
         f"given: {', '.join(names) or 'none of the keys of a biLM'}; "
         "allowed: bilm alone, or options_file and weight_file together"

@@ -39,7 +39,7 @@ class WordIndexer(Indexer):
         min_count: how often a word was seen at least, if it is in the vocabulary.
         case_fallback: whether a word that is not found is looked up in lower case then.
         unseen: other words, whose ids follow; by their row, from 1.
-        unseen_key: tells which words those are.
+        unseen_key: identifies those words.
     """
 
     vocabulary: Vocabulary
@@ -91,7 +91,7 @@ class EmbeddingTokenEmbedder(TokenEmbedder):
         lowercase: whether words that differ only in case share a vector.
         min_count: words seen more rarely in training have no vector that is trained: that of the
             file (`max_unseen_words`), or else that of unknown words.
-        case_fallback: whether a word that has no vector of its own is looked up in lower case.
+        case_fallback: whether a word without a vector is looked up in lower case.
         normalize: whether the vectors of the file are brought to the length 1.
         max_unseen_words: how many words of the file have their vectors besides those of training,
             the first ones, which in all published files are the frequent ones; null for all. They
@@ -238,7 +238,7 @@ def _fill_evenly(weight: Tensor) -> None:
 def _fill(
     weight: Tensor, vectors: Mapping[int, Float32[np.ndarray, " dim"]], missing: MissingVectors
 ) -> None:
-    """Put the vectors of a file where they belong, and for others what stands for them."""
+    """Copy the vectors of a file into the weights, and fill the rows that it does not have."""
     rows = torch.from_numpy(np.stack(list(vectors.values())))
     match missing:
         case "normal":

@@ -171,8 +171,8 @@ def test_a_file_that_is_not_beside_the_parameters_is_named(params):
     ("old", "new", "expected"),
     [
         ("6 4\n", "6 5\n", ":1: found '6 5', expected the number of words and 4"),
-        ("6 4\n", "7 4\n", ": found 6 words, expected 7 as the first line says"),
-        ("6 4\n", "5 4\n", ":7: expected 5 words as the first line says, found more"),
+        ("6 4\n", "7 4\n", ": found 6 words, expected 7 (see the first line)"),
+        ("6 4\n", "5 4\n", ":7: expected 5 words (see the first line), found more"),
         ("dog ", "dog x", ":6: not a vector: could not convert string to float: 'x"),
     ],
 )

@@ -142,7 +142,7 @@ def test_a_file_that_lacks_weights_is_refused(files, name):
     with pytest.raises(DataError) as raised:
         embedder(files)
 
-    expected = f"{files['model_file']}: {name!r} is missing; no LSTM of two layers"
+    expected = f"{files['model_file']}: {name!r} is missing; expected a two-layer LSTM"
     assert str(raised.value) == expected
 
 
