@@ -91,7 +91,7 @@ class SentenceFiles:
                     line=line.number,
                 )
         if not lengths:
-            raise DataError("there is no line to embed", path=self.paths[0])
+            raise DataError("no lines to embed", path=self.paths[0])
         return _corpus_index(lengths, digests)
 
     def _numbered(self, path: Path) -> Iterator[tuple[int, str]]:

@@ -86,15 +86,15 @@ def _embed(job: EmbeddingJob, device: torch.device, group: ProcessGroup) -> None
 
 
 class _Parts(NamedTuple):
-    """What each process has.
+    """The objects that every process of a job has.
 
     Attributes:
         corpus: the sentences.
-        corpus_index: what is known of them.
+        corpus_index: their lengths and digests.
         reader: computes their vectors.
-        layout: how.
+        layout: of the result file.
         pool_words: the number of words that are sorted by length together.
-        settings: what has to be the same for a job to go on with another's work.
+        settings: must be equal for a job to resume the work of another.
     """
 
     corpus: SentenceFiles

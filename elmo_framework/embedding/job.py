@@ -1,4 +1,4 @@
-"""What `elmo embed` computes: the job as the user states it, and the vectors of its sentences."""
+"""The job of `elmo embed`: its options, and the reader that computes the vectors."""
 
 from __future__ import annotations
 
@@ -25,28 +25,28 @@ from elmo_framework.layers.layer_encoder import LayerEncoder
 from elmo_framework.layers.open_layers import open_layers
 
 STANDARD_OUTPUT = Path("-")
-"""The output that stands for standard output, which JSON lines are written to."""
+"""The output path that means standard output, which JSON lines are written to."""
 
 
 @dataclass(frozen=True)
 class EmbeddingJob:
-    """What is embedded, and how it is written.
+    """The options of `elmo embed`.
 
     Attributes:
         bilm: the folder of a biLM, or of the run that trained it, or the name of a published one.
-        sentences: text files with a sentence a line, `.gz` ones too; `-` is standard input.
+        sentences: text files with one sentence per line, also `.gz`; `-` is standard input.
         output: what is written; `-` is standard output.
         layers: see `layer_selector.layer_selector`.
         dtype: of the numbers in the result.
         format: an HDF5 file as `allennlp elmo` writes it, or NumPy arrays: one file where `output`
-            ends with `.npy`, else a folder. Standard output has a format of its own.
+            ends with `.npy`, else a folder. Standard output gets JSON lines.
         tokenizer: what splits a line into words.
         keeps_sentences: whether an HDF5 file has the number of each sentence.
         uses_sentence_keys: whether datasets of an HDF5 file are named by their sentences.
         precision: of the computation.
         max_tokens: the largest number of words in a batch, boundaries and padding counted.
         device: `auto`, `cpu` or `cuda`.
-        resume: whether to go on with the work of an interrupted job.
+        resume: whether to continue an interrupted job.
         force: whether to replace a result that is there.
         packages: plugins that the run of a mix needs besides its own.
         run_bilms: where the biLMs are that the run of a mix was trained with, if they were moved;
@@ -76,7 +76,7 @@ class VectorReader:
     """Computes the vectors that a job writes.
 
     Args:
-        job: says which.
+        job: its biLM, layers and tokenizer.
         device: where they are computed.
 
     Attributes:
@@ -85,8 +85,8 @@ class VectorReader:
         form: of the vectors of a word.
 
     Raises:
-        DataError: there is no such biLM.
-        RunError: there are no such layers.
+        DataError: the biLM does not exist.
+        RunError: the biLM does not have these layers.
     """
 
     def __init__(self, job: EmbeddingJob, device: torch.device) -> None:

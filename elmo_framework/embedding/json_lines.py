@@ -49,7 +49,7 @@ def write_json_lines(
         corpus = SentenceFiles(job.sentences, tokenizer=tokenizer, standard_input=stream)
         total = sum(1 for _ in corpus.lines())
         if not total:
-            raise DataError("there is no line to embed", path=job.sentences[0])
+            raise DataError("no lines to embed", path=job.sentences[0])
         reader = VectorReader(job, device)
         # A terminal shows the lines themselves.
         delay = math.inf if output.isatty() else _SECONDS_WITHOUT_PROGRESS

@@ -28,13 +28,13 @@ class LayerSelector(ABC):
     """Makes what is written of the layers of one sentence.
 
     Attributes:
-        name: as the user wrote it, and what else tells two of them apart.
+        name: as the user wrote it, and anything else that distinguishes two selectors.
     """
 
     name: str
 
     def rows(self, num_layers: int) -> int | None:
-        """Return how many vectors a word has; None for one that has no axis of its own."""
+        """Return the number of vectors of a word; None for one vector without a row axis."""
         return None
 
     @abstractmethod
@@ -110,7 +110,7 @@ class MixedLayers(LayerSelector):
 
 @dataclass(frozen=True)
 class MixOrigin:
-    """What loads the run whose mix is taken.
+    """Loads the run whose layer mix is used.
 
     Attributes:
         bilm: the place of the biLM whose layers are mixed.
@@ -125,7 +125,7 @@ class MixOrigin:
     packages: Sequence[str] = ()
 
     def load(self, path: Path) -> Assembly:
-        """Load the run, which finds the biLM whose layers are mixed without being told of it.
+        """Load the run; the biLM whose layers are mixed need not be named again.
 
         Raises:
             RunError: the run cannot be loaded.
@@ -158,7 +158,7 @@ def layer_selector(text: str, *, num_layers: int, origin: MixOrigin) -> LayerSel
     if text == "top" or text in numbers:
         return OneLayer(num_layers - 1 if text == "top" else int(text))
     choices = ["all", "top", "average", *numbers, "mixed(RUN)", "mixed(RUN:NAME)"]
-    raise RunError(f"--layers {text!r} is no choice of layers; {allowed(text, choices)}")
+    raise RunError(f"--layers: unknown layers {text!r}; {allowed(text, choices)}")
 
 
 def mixed_target(text: str) -> tuple[Path, str] | None:

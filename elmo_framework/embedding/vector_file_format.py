@@ -33,10 +33,10 @@ _NPY_BYTES = 1024
 
 @dataclass(frozen=True)
 class VectorShape:
-    """What is written for each word.
+    """The shape and type of what is written for each word.
 
     Attributes:
-        rows: how many vectors a word has; None for one, without an axis of its own.
+        rows: number of vectors of a word; None for one vector without a row axis.
         dim: the width of a vector.
         dtype: of the numbers, by NumPy's name.
     """
@@ -73,7 +73,7 @@ class VectorFileFormat(ABC):
     def create(
         self, path: Path, corpus_index: CorpusIndex, lines: Callable[[], Iterable[Line]]
     ) -> NDArray[np.int64]:
-        """Make the result without its vectors, and return the byte where each line's stand.
+        """Make the result without its vectors, and return the byte offset of each line's vectors.
 
         Args:
             path: where nothing is yet.
@@ -154,7 +154,7 @@ class NpyFileFormat(VectorFileFormat):
     """One array of the vectors of all words, line after line, for `numpy.load`.
 
     It is "words rows dim", or "words dim" where a word has one vector. Lines with the same words
-    have copies, so that the lengths of the lines tell where each begins.
+    have copies, so that the lengths of the lines determine where each begins.
     """
 
     def num_bytes(self, corpus_index: CorpusIndex) -> int:

@@ -150,7 +150,7 @@ class VectorWriter:
 
 
 def _check_replaceable(output: Path) -> None:
-    """Refuse to remove what is no file of vectors: `--force` is for those."""
+    """Refuse to remove anything but a file of vectors, also with `--force`."""
     if not output.is_dir():
         check_file(output)
         return

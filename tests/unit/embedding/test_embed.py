@@ -120,7 +120,7 @@ def test_numbers_in_json_give_the_same_floats_again(
 
 def test_no_line_for_standard_output_is_an_error(job: Jobs, tmp_path: Path) -> None:
     (tmp_path / "empty.txt").write_text("")
-    with pytest.raises(DataError, match="there is no line to embed"):
+    with pytest.raises(DataError, match="no lines to embed"):
         embed(job(output=Path("-"), sentences=[tmp_path / "empty.txt"]))
 
 
@@ -418,7 +418,7 @@ def test_too_many_kept_sentences_are_refused(job: Jobs, monkeypatch: pytest.Monk
         ("latin.txt", b"ok\nW\xf6rter\n", r"latin.txt:2: not valid UTF-8 text"),
         ("cut.gz", gzip.compress(b"many words here\n", mtime=0)[:-9], r"cut.gz: cannot be read"),
         ("plain.gz", b"words\n", r"plain.gz: cannot be read: Not a gzipped file"),
-        ("empty.txt", b"", r"empty.txt: there is no line to embed"),
+        ("empty.txt", b"", r"empty.txt: no lines to embed"),
     ],
 )
 def test_unreadable_text_is_named(
@@ -430,7 +430,7 @@ def test_unreadable_text_is_named(
 
 
 def test_unknown_layers_are_refused(job: Jobs) -> None:
-    with pytest.raises(RunError, match=r"--layers 'tops' is no choice of layers; .*'top'\?"):
+    with pytest.raises(RunError, match=r"--layers: unknown layers 'tops'; .*'top'\?"):
         embed(job(layers="tops"))
 
 
