@@ -11,7 +11,7 @@ from elmo_framework.analysis.curves import Curve, Panel
 
 _WIDTH, _HEIGHT = 460, 230
 _LEFT, _RIGHT, _TOP, _BOTTOM = 62, 14, 10, 26
-"""Room for what stands around the curves."""
+"""Margins around the plot, for the labels of the ticks."""
 
 _MOST_POINTS, _MOST_DOTS = 300, 40
 _ROUNDING = 1e-9
@@ -36,17 +36,17 @@ def line_chart(panel: Panel) -> str:
     )
 
 
-def show_figure(value: float) -> str:
-    """Write a figure for people: four digits that count."""
+def show_number(value: float) -> str:
+    """Format a number with four significant digits."""
     return f"{value:,.0f}" if 10_000 <= abs(value) < 1e7 else f"{value:.4g}"
 
 
 @dataclass(frozen=True)
 class _Axis:
-    """Where values stand.
+    """An axis of a chart.
 
     Attributes:
-        ticks: the values that are written beside it, from end to end.
+        ticks: the labelled values, from end to end.
         place: gives the coordinate of a value.
     """
 
@@ -107,12 +107,12 @@ def _across_ticks(axis: _Axis) -> Iterator[str]:
     for tick in axis.ticks:
         x = axis.place(tick)
         yield f'<line class="tick" x1="{x:.1f}" x2="{x:.1f}" y1="{y}" y2="{y + 4}"/>'
-        yield f'<text x="{x:.1f}" y="{y + 16}" text-anchor="middle">{show_figure(tick)}</text>'
+        yield f'<text x="{x:.1f}" y="{y + 16}" text-anchor="middle">{show_number(tick)}</text>'
 
 
 def _up_ticks(axis: _Axis) -> Iterator[str]:
     for tick in axis.ticks:
-        x, y, shown = _LEFT - 6, axis.place(tick), show_figure(tick)
+        x, y, shown = _LEFT - 6, axis.place(tick), show_number(tick)
         yield f'<line class="grid" x1="{_LEFT}" x2="{_WIDTH - _RIGHT}" y1="{y:.1f}" y2="{y:.1f}"/>'
         yield f'<text x="{x}" y="{y + 3.5:.1f}" text-anchor="end">{shown}</text>'
 
@@ -126,7 +126,7 @@ def _drawn(
     if len(places) > _MOST_DOTS:
         return
     for (x, y), (step, value) in zip(places, curve.points, strict=True):
-        title = escape(f"{curve.name}: {show_figure(value)} at step {step:,.0f}")
+        title = escape(f"{curve.name}: {show_number(value)} at step {step:,.0f}")
         yield f'<circle class="dot curve-{number}" cx="{x:.1f}" cy="{y:.1f}" r="2.2">'
         yield f"<title>{title}</title></circle>"
 

@@ -12,7 +12,7 @@ from elmo_framework.metrics.metric import is_of_one_type
 from elmo_framework.training.callback import METRICS_LOG, STEPS_LOG, read_log
 
 _Line: TypeAlias = Mapping[str, float]
-"""A line of a log: `step`, `seconds` and figures by their names."""
+"""A line of a log: `step`, `seconds` and metrics by name."""
 
 _OF_STEPS = {
     "loss": "Training loss",
@@ -23,21 +23,21 @@ _OF_STEPS = {
 }
 
 _UNBOUNDED = {"perplexity": "Validation perplexity", "loss": "Validation loss"}
-"""The figures of evaluations that have no largest value, by a part of their names."""
+"""Titles of the validation metrics without an upper bound, by a part of their names."""
 
 _CLIP_RATES = "Share of the numbers at a clip"
 """Rates of several sizes, of which small ones count too."""
 
 _LARGEST_PANEL = 6
-"""So many curves can still be told apart."""
+"""The number of curves that a reader can still distinguish."""
 
 
 @dataclass(frozen=True)
 class Curve:
-    """How a figure went.
+    """The values of a metric in the course of training.
 
     Attributes:
-        name: of the figure.
+        name: of the metric.
         points: its values by steps of training; all are finite.
     """
 
@@ -64,7 +64,7 @@ class Panel:
 def read_panels(run: Path) -> list[Panel]:
     """Return the curves of a run, also of one that is not finished.
 
-    First come the scores, then the figures of parts of the model, such as the weights of a layer
+    First come the scores, then the values of parts of the model, such as the weights of a layer
     mix, then those of updates. Where there is a score over all types (`f1-measure-overall`),
     those of single types are left out.
     """
@@ -87,7 +87,7 @@ def _read(path: Path) -> list[_Line]:
 
 
 def _names(lines: Sequence[_Line]) -> list[str]:
-    """Return the names of the figures that are shown, scores first."""
+    """Return the names of the metrics that are shown, scores first."""
     names = list(dict.fromkeys(name for line in lines for name in line))
     shown = [
         name
@@ -100,12 +100,12 @@ def _names(lines: Sequence[_Line]) -> list[str]:
 
 
 def _title(name: str) -> str:
-    """Return the title of the panel that shows a figure of evaluations."""
-    part, _, figure = name.rpartition(".")
+    """Return the title of the panel that shows a metric of evaluations."""
+    part, _, metric = name.rpartition(".")
     if part == "clip_rate":
         return _CLIP_RATES
     if part:
-        return f"{part}: gamma" if figure == "gamma" else part
+        return f"{part}: gamma" if metric == "gamma" else part
     for kind, title in _UNBOUNDED.items():
         if kind in name:
             return title

@@ -30,12 +30,12 @@ _POOL_WORDS = 1 << 17
 
 @dataclass(frozen=True)
 class NeighborSearch:
-    """What is looked for, and where.
+    """A search for the nearest neighbours of a word.
 
     Attributes:
         query: a sentence.
         word: one of its words, of which the first occurrence counts.
-        corpus: text files with a sentence a line, `.gz` ones too.
+        corpus: text files with one sentence per line, also `.gz`.
         num_neighbors: how many are wanted of each layer.
         layers: which layers are compared, 0 being that of the token encoder. None means all; but
             occurrences of one word are all the same to layer 0, and it is left out for them.
@@ -94,7 +94,7 @@ class Neighbor:
 
 @dataclass(frozen=True)
 class Neighbors:
-    """What a search has found.
+    """The result of a search.
 
     Attributes:
         query: the word in its sentence.
@@ -118,8 +118,8 @@ def find_neighbors(bilm: Path | str, search: NeighborSearch) -> Neighbors:
         search: what is looked for.
 
     Raises:
-        DataError: there is no such biLM, a file cannot be read, or the word is not in it.
-        RunError: the word is not in the query, there is no such layer, or the corpus is no file.
+        DataError: the biLM does not exist, a file cannot be read, or the word is not in it.
+        RunError: the word is not in the query, a layer does not exist, or a corpus is not a file.
     """
     if STANDARD_INPUT in search.corpus:
         raise RunError("--corpus -: neighbours are looked for in files, not in standard input")

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from html import escape
 
-from elmo_framework.analysis.chart import line_chart, show_figure
+from elmo_framework.analysis.chart import line_chart, show_number
 from elmo_framework.analysis.curves import Panel
 from elmo_framework.analysis.neighbors import Neighbor, Neighbors, Occurrence
 
@@ -49,7 +49,7 @@ details { margin-top: .75rem; } summary { cursor: pointer; }
 pre { overflow-x: auto; font-size: .8rem; background: var(--card); border: 1px solid var(--line);
   border-radius: 8px; padding: 1rem; }
 @media (max-width: 34rem) { body { padding: 1rem .75rem; } }
-/* In a narrow card a value stands below its name. */
+/* In a narrow card a value is below its name. */
 @container (max-width: 28rem) {
   .facts td { display: block; padding: 0 0 .35rem; }
   .facts td:first-child { padding: .35rem 0 0; white-space: normal; }
@@ -60,12 +60,12 @@ pre { overflow-x: auto; font-size: .8rem; background: var(--card); border: 1px s
 
 @dataclass(frozen=True)
 class Report:
-    """What a page shows.
+    """The content of a page.
 
     Attributes:
         title: of the page.
         facts: what the run is, by name.
-        figures: of the finished run, by name; empty before it is finished.
+        metrics: of the finished run, by name; empty before it is finished.
         panels: its curves.
         neighbors: what was found near a word, by what each biLM is called.
         documents: long texts by their titles.
@@ -73,7 +73,7 @@ class Report:
 
     title: str
     facts: Mapping[str, str]
-    figures: Mapping[str, str]
+    metrics: Mapping[str, str]
     panels: Sequence[Panel]
     neighbors: Mapping[str, Neighbors]
     documents: Mapping[str, str]
@@ -82,7 +82,7 @@ class Report:
 def render(report: Report) -> str:
     """Return the HTML of a page."""
     title = escape(report.title)
-    tables = [_card(_table(rows)) for rows in (report.facts, report.figures) if rows]
+    tables = [_card(_table(rows)) for rows in (report.facts, report.metrics) if rows]
     charts = [_chart(panel) for panel in report.panels]
     sections = [
         f"<h1>{title}</h1>",
@@ -117,7 +117,7 @@ def _table(rows: Mapping[str, str]) -> str:
 
 def _chart(panel: Panel) -> str:
     legend = (
-        f'<li class="curve-{number}">{escape(curve.name)} {show_figure(curve.points[-1][1])}</li>'
+        f'<li class="curve-{number}">{escape(curve.name)} {show_number(curve.points[-1][1])}</li>'
         for number, curve in enumerate(panel.curves)
     )
     heading = f"<h3>{escape(panel.title)}</h3>"

@@ -9,7 +9,7 @@ from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
-from elmo_framework.analysis.chart import show_figure
+from elmo_framework.analysis.chart import show_number
 from elmo_framework.analysis.curves import read_panels
 from elmo_framework.analysis.neighbors import Neighbors, NeighborSearch, find_neighbors
 from elmo_framework.analysis.page import Report, render
@@ -31,7 +31,7 @@ _FROM_METADATA = (
 
 @dataclass(frozen=True)
 class Comparison:
-    """Neighbours that the page shows beside the curves.
+    """Neighbours that the page shows next to the curves.
 
     Attributes:
         search: what is looked for, with the biLM that the run trained, or reads.
@@ -52,11 +52,11 @@ def write_report(run: Path, output: Path, *, comparison: Comparison | None = Non
     Args:
         run: its folder.
         output: where the page goes.
-        comparison: neighbours to show; none unless given.
+        comparison: neighbours to show; by default none.
 
     Raises:
-        RunError: there is no run, or neighbours are wanted and its biLM is not found.
-        DataError: neighbours are wanted, and there is no biLM, or nothing is found.
+        RunError: the run does not exist; or, with `comparison`, its biLM cannot be located.
+        DataError: with `comparison`: a biLM does not exist, or the search has no result.
         OSError: the page cannot be written.
     """
     directory = RunDirectory.begun(run)
@@ -70,11 +70,11 @@ def _report(run: RunDirectory, comparison: Comparison | None) -> Report:
     return Report(
         title=run.path.resolve().name,
         facts=_facts(config, metadata),
-        figures=_figures(metrics),
+        metrics=_final_metrics(metrics),
         panels=read_panels(run.path),
         neighbors={} if comparison is None else _neighbors(run.path, comparison),
         documents={
-            "All figures": json.dumps(metrics, indent=2),
+            "All metrics": json.dumps(metrics, indent=2),
             "Configuration, every default written out": json.dumps(config, indent=2),
             "Versions, machine and digests": json.dumps(metadata, indent=2),
         },
@@ -91,8 +91,8 @@ def _facts(config: Mapping[str, Any], metadata: Mapping[str, Any]) -> dict[str, 
     return {name: str(value) for name, value in facts.items() if value not in (None, "")}
 
 
-def _figures(metrics: Mapping[str, Any]) -> dict[str, str]:
-    """Return the figures without those of the last evaluation, which the curves show."""
+def _final_metrics(metrics: Mapping[str, Any]) -> dict[str, str]:
+    """Return the metrics without those of the last evaluation, which the curves show."""
     names = [name for name in metrics if f"best_{name}" not in metrics]
     return {name: _shown(name, metrics[name]) for name in names}
 
@@ -102,7 +102,7 @@ def _shown(name: str, value: object) -> str:
         return str(timedelta(seconds=round(value)))
     if isinstance(value, int):
         return f"{value:,}"
-    return show_figure(value) if isinstance(value, float) else str(value)
+    return show_number(value) if isinstance(value, float) else str(value)
 
 
 def _neighbors(run: Path, comparison: Comparison) -> dict[str, Neighbors]:

@@ -8,7 +8,7 @@ from xml.etree.ElementTree import Element
 import numpy as np
 import pytest
 
-from elmo_framework.analysis.chart import line_chart, show_figure
+from elmo_framework.analysis.chart import line_chart, show_number
 from elmo_framework.analysis.curves import Curve, Panel
 
 SVG = "{http://www.w3.org/2000/svg}"
@@ -129,4 +129,4 @@ def test_a_long_curve_is_the_mean_of_its_parts() -> None:
     ],
 )
 def test_figures_have_four_digits_that_count(value: float, shown: str) -> None:
-    assert show_figure(value) == shown
+    assert show_number(value) == shown
