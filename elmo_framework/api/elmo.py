@@ -32,11 +32,11 @@ _CHARACTER_DIMS = 3
 
 
 class ElmoOutput(TypedDict):
-    """What `Elmo` returns.
+    """The output of `Elmo`.
 
     Attributes:
         elmo_representations: one "batch ... tokens dim" for each mix, zero at padding.
-        mask: "batch ... tokens", true where a word stands.
+        mask: "batch ... tokens", true at words, false at padding.
     """
 
     elmo_representations: list[Tensor]
@@ -55,10 +55,10 @@ class Elmo(nn.Module):
     Names of arguments, inputs, outputs and weights are AllenNLP's, so that a program written for
     its `Elmo` needs another import and nothing else. Four things are not as there:
 
-    * Each batch starts from zeros unless `state` says `carry`.
-    * A frozen biLM is no part of the module: it is shared by all that read the same files, and
+    * Each batch starts from zeros by default; see `state`.
+    * A frozen biLM is not part of the module: it is shared by all that read the same files, and
       `state_dict` holds the mixes `scalar_mix_{k}` alone. AllenNLP's weights can be loaded all
-      the same; what they hold under `_elmo_lstm` is passed over, as the files hold it.
+      the same; what they hold under `_elmo_lstm` is skipped, as the files hold it.
     * A row without words is padding as a whole, its boundaries included: AllenNLP reads those,
       which shows in the layer norm and in what the row carries on.
     * `vocab_to_cache` cannot be combined with `requires_grad`.
@@ -68,7 +68,7 @@ class Elmo(nn.Module):
             the name of a model: `mini`, which is part of the package, or a published one:
             `original`, `original-5.5b`, `medium` or `small`.
         weight_file: bilm-tf's `weights.hdf5`, given in the same ways.
-        num_output_representations: how many mixes, each with weights of its own; the biLM runs
+        num_output_representations: the number of mixes, each with separate weights; the biLM runs
             once for all.
         requires_grad: whether the biLM is trained too. It is then the submodule `bilm`.
         do_layer_norm: whether each layer is normalized before it is mixed, over all words of
@@ -76,13 +76,13 @@ class Elmo(nn.Module):
         dropout: the share of a vector's numbers that is dropped in training.
         vocab_to_cache: words whose vectors from the token encoder are computed now. They are
             used when `forward` is given `word_inputs`, the places of the words in this list; the
-            first word of the list stands for padding.
+            first word of the list means padding.
         keep_sentence_boundaries: whether what is returned holds `<S>` and `</S>` too.
         scalar_mix_parameters: weights of the layers before the softmax; they are not trained,
             and gamma stays 1. `[-9e10, -9e10, 1]` is the top layer of three.
         module: a biLM in place of the two files. It is trained if its parameters require
-            gradients, whatever `requires_grad` says.
-        state: with `reset` each batch starts from zeros. With `carry` row i goes on from row i
+            gradients; `requires_grad` is ignored.
+        state: with `reset` each batch starts from zeros. With `carry` row i continues row i
             of the batch before, as bilm-tf and AllenNLP do: a row that is new starts from
             zeros, one without words keeps what it had. It is never saved.
     """
@@ -141,7 +141,7 @@ class Elmo(nn.Module):
                 one is not among them, the whole batch is read from its characters.
 
         Raises:
-            TypeError: `inputs` is no tensor of ids.
+            TypeError: `inputs` is not a tensor of ids.
             ValueError: `inputs` has no dimension of characters, or `word_inputs` has another
                 shape than the words of `inputs`.
         """
@@ -166,7 +166,7 @@ class Elmo(nn.Module):
             self._carried.load({})
 
     def warm_up(self, sentences: Sequence[Sequence[str]]) -> None:
-        """Read sentences as one batch, so that row i of the next goes on from sentence i.
+        """Read sentences as one batch, so that row i of the next continues sentence i.
 
         Raises:
             ValueError: `state` is `reset`, where there is nothing to warm up.
@@ -241,7 +241,7 @@ def _trained_or_frozen(
     """Return the biLM that is trained, or one that is only read."""
     if module is not None:
         if options_file is not None or weight_file is not None:
-            raise ValueError("module stands in place of options_file and weight_file: give one")
+            raise ValueError("module replaces options_file and weight_file; pass one or the other")
         is_trained = any(parameter.requires_grad for parameter in module.parameters())
         return module if is_trained else FrozenBiLm(module.eval())
     if options_file is None or weight_file is None:

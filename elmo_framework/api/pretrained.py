@@ -56,7 +56,7 @@ class PretrainedBiLm:
         Args:
             sentences: the words of each.
             max_tokens: the largest number of steps in a batch, padding and two boundaries a
-                sentence counted; it bounds the memory beside the result.
+                sentence counted; it bounds the memory in addition to the result.
 
         Raises:
             TypeError: a sentence is a string, or a word is not.
@@ -108,7 +108,7 @@ class PretrainedBiLm:
             sentences: of words; one that is a string is split at its spaces.
 
         Raises:
-            TypeError: `sentences` is one string, or a word is no string.
+            TypeError: `sentences` is one string, or a word is not a string.
         """
         require_list(sentences)
         words = [_split(each) if isinstance(each, str) else each for each in sentences]
@@ -172,8 +172,8 @@ def load_bilm(
         device: `auto` takes a GPU if there is one; else any that torch knows.
         precision: of the products: `float32`, `bfloat16` or `int8`. The vectors are float32 always.
         state: with `reset` a sentence's vectors depend on nothing else. With `carry` batches are
-            read in the order given, each as many sentences as `max_tokens` has room for, and row
-            i of a batch goes on from row i of the batch before, as bilm-tf and AllenNLP do.
+            read in the order given, each as many sentences as fit into `max_tokens`, and row
+            i of a batch continues row i of the batch before, as bilm-tf and AllenNLP do.
 
     Raises:
         DataError: there is none, or its files are damaged.

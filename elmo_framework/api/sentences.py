@@ -35,7 +35,7 @@ def require_sentences(sentences: Sequence[Sequence[str]]) -> Sequence[Sequence[s
     """Return sentences of which each is a list of words.
 
     Raises:
-        TypeError: they are one string, or a sentence among them is no list of words.
+        TypeError: they are one string, or a sentence among them is not a list of words.
     """
     require_list(sentences)
     for number, sentence in enumerate(sentences, start=1):

@@ -194,7 +194,7 @@ def test_a_module_stands_in_place_of_the_files(folder: Path, requires_grad: bool
     ids = batch_to_ids(SENTENCES)
     expected = make(folder)(ids)["elmo_representations"][0]
     torch.testing.assert_close(elmo(ids)["elmo_representations"][0], expected)
-    with pytest.raises(ValueError, match="module stands in place of"):
+    with pytest.raises(ValueError, match="module replaces options_file and weight_file"):
         Elmo("options.json", None, 1, module=bilm)
 
 
