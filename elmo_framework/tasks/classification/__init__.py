@@ -1,1 +1,1 @@
-"""One label for a text: sentiment, topic and the like."""
+"""Text classification: sentiment, topic and the like."""

@@ -1,4 +1,4 @@
-"""A classifier of texts: an encoder, a pooler, layers, and the labels."""
+"""Text classifier with an encoder, a pooler and linear layers."""
 
 from __future__ import annotations
 
@@ -27,19 +27,19 @@ from elmo_framework.tasks.classification.task import TextClassificationTask
 @final
 @Head.register("basic_classifier")
 class BasicClassifier(Classifier[LabelledBatch]):
-    """Encodes a text, makes one vector of it, and scores the labels.
+    """Encodes a text, pools it to one vector, and scores the labels.
 
         logits = W f(dropout(pool(encode(x_1 ... x_n)))) + b
 
     with f a feed-forward network.
 
     Args:
-        embedder: gives each word its vector.
-        pooler: makes one vector of a text.
-        encoder: reads the vectors before they are pooled; they stay as they are unless stated.
-        output_embedder: gives vectors that stand after those of the encoder: ELMo at the output.
-        feedforward: the layers between the one vector and the labels; null for none.
-        dropout: the share of values dropped from the one vector.
+        embedder: word embeddings.
+        pooler: pools the vectors of a text to one.
+        encoder: encoder of the vectors before pooling; by default they stay unchanged.
+        output_embedder: vectors appended to the output of the encoder: ELMo at the output.
+        feedforward: the layers between the pooled vector and the labels; null for none.
+        dropout: dropout rate of the pooled vector.
     """
 
     task = TextClassificationTask()

@@ -1,4 +1,4 @@
-"""The biattentive classification network."""
+"""Biattentive classification network (McCann et al. 2017)."""
 
 from __future__ import annotations
 
@@ -33,22 +33,22 @@ _NUM_POOLS = 4
 @final
 @Head.register("bcn")
 class BiattentiveClassifier(Classifier[LabelledBatch]):
-    """Reads a text, aligns it with itself, and pools it in four ways (McCann et al. 2017, 5.3).
+    """Encodes a text, aligns it with itself, and pools it in four ways (McCann et al. 2017, 5.3).
 
         X = encode(f(embed(x_1 ... x_n))),  C = softmax(X X^T) X
         Z = integrate([X; X - C; X * C])
         logits = g([max Z; mean Z; min Z; sum_i beta_i z_i]),  beta = softmax(Z v)
 
     Args:
-        embedder: gives each word its vector.
-        encoder: the first to read the words.
-        integrator: reads the words beside what they are aligned with.
-        output_layer: scores the labels.
-        output_embedder: gives vectors that stand after those of the integrator: ELMo at the
-            output, on the far side of the attention as in the paper.
-        pre_encode_feedforward: transforms each word's vector before it is encoded; null for not.
-        embedding_dropout: the share of values dropped from the words' vectors.
-        integrator_dropout: the share of values dropped from the four pools.
+        embedder: word embeddings.
+        encoder: encoder of the words before alignment.
+        integrator: encoder of the words together with their alignments.
+        output_layer: scores the labels of the pooled vector.
+        output_embedder: vectors appended to the output of the integrator: ELMo at the output,
+            after the attention as in the paper.
+        pre_encode_feedforward: transforms each word's vector before the encoder; null for none.
+        embedding_dropout: dropout rate of the word embeddings.
+        integrator_dropout: dropout rate of the four pools.
     """
 
     task = TextClassificationTask()

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class ClassifiedText:
-    """The words of a text, and its label where it is known."""
+    """The words of a text, and optionally its label."""
 
     words: tuple[str, ...]
     label: str | None

@@ -1,4 +1,4 @@
-"""Texts in files of their own, one folder for each label."""
+"""Read texts from one file each, in one folder per label."""
 
 from __future__ import annotations
 
@@ -33,15 +33,15 @@ class FolderTextClassificationReader(DatasetReader[ClassifiedText]):
     """Reads `folder/LABEL/*.txt`: one text per file, in a folder that is named after its label.
 
     Files need no suffix, and may end with `.gz`, `.bz2`, `.xz` or `.zst`. Hidden files and folders
-    are skipped. Texts come in the order of their labels, and of the names of their files. Of a
-    file or a pattern such as `folder/*/a*.txt` the label is the folder that a file is in.
+    are skipped. Texts are ordered by label, then by file name. For a file or a pattern such as
+    `folder/*/a*.txt` the label is the name of the folder that contains the file.
 
     Args:
-        tokenizer: what splits a text into words.
-        labels: which folders are read; null for all.
-        encoding: of the files, such as `utf-8` or `latin-1`.
-        max_sequence_length: after how many words a text is cut; null for never.
-        max_instances: how many texts are read, evenly over the labels; null for all.
+        tokenizer: tokenizer of the texts.
+        labels: the folders to read; null for all.
+        encoding: the encoding of the files, such as `utf-8` or `latin-1`.
+        max_sequence_length: truncate texts to this number of words; null for no limit.
+        max_instances: maximum number of texts to read, evenly over the labels; null for all.
     """
 
     example_type = ClassifiedText
@@ -58,7 +58,9 @@ class FolderTextClassificationReader(DatasetReader[ClassifiedText]):
         try:
             codecs.lookup(encoding)
         except LookupError as error:
-            raise ValueError(f"encoding is {encoding!r}, which Python does not know") from error
+            raise ValueError(
+                f"encoding is {encoding!r}, which is not an encoding of Python"
+            ) from error
         self.tokenizer: Tokenizer = tokenizer
         self._labels, self._encoding = labels, encoding
         self._max_sequence_length, self._max_instances = max_sequence_length, max_instances
@@ -67,8 +69,8 @@ class FolderTextClassificationReader(DatasetReader[ClassifiedText]):
         """Yield the texts of a folder of labels.
 
         Raises:
-            DataError: there is no folder of a label in it, or one without files, or one with
-                folders; a file cannot be decoded, or holds no word.
+            DataError: it has no folder of a label, or one without files or with subfolders; a file
+                cannot be decoded, or contains no words.
         """
         for file, label in _evenly(self._by_label(path), self._max_instances):
             yield ClassifiedText(self._words(file), label)
@@ -77,7 +79,7 @@ class FolderTextClassificationReader(DatasetReader[ClassifiedText]):
         """Yield the texts of a folder of labels, or of a folder of files, with their names.
 
         Raises:
-            DataError: as of `read`.
+            DataError: as in `read`.
         """
         if path.is_dir() and not _folders(path):
             texts: Sequence[_Text] = [_Text(file, None) for file in data_files(path)]
@@ -107,7 +109,7 @@ class FolderTextClassificationReader(DatasetReader[ClassifiedText]):
                     f"no folder for the label {label!r}; {allowed(label, folders)}", path=path
                 )
         if files := [file for file in path.iterdir() if is_visible(file) and file.is_file()]:
-            _log.warning("%s: skipped %d files that are in no folder of a label", path, len(files))
+            _log.warning("%s: skipped %d files outside the folders of labels", path, len(files))
         wanted = folders if self._labels is None else self._labels
         return [_texts(folders[label]) for label in sorted(wanted)]
 
@@ -118,18 +120,18 @@ class FolderTextClassificationReader(DatasetReader[ClassifiedText]):
             text = content.removeprefix(codecs.BOM_UTF8).decode(self._encoding)
             words = tuple(self.tokenizer.words(text))
         except UnicodeDecodeError as error:
-            found = f"{content[error.start : error.start + 1]!r} at byte {error.start}"
-            message = f"this is no {self._encoding} text ({found}); set the reader's encoding"
+            position = f"{content[error.start : error.start + 1]!r} at byte {error.start}"
+            message = f"not valid {self._encoding} text ({position}); set the reader's encoding"
             raise DataError(message, path=file) from error
         except DataError as error:
             raise DataError(str(error), path=file) from error
         if not words:
-            raise DataError("this file holds no word; remove it", path=file)
+            raise DataError("this file has no words; remove it", path=file)
         return words[: self._max_sequence_length]
 
 
 def has_label_folders(path: Path) -> bool:
-    """Tell whether a folder holds nothing but folders of text files, as this reader reads."""
+    """Return whether a folder contains only folders of text files, the input of this reader."""
     if not path.is_dir():
         return False
     entries = list(filter(is_visible, path.iterdir()))
@@ -149,10 +151,12 @@ def _files(folder: Path) -> list[Path]:
 
 def _texts(folder: Path) -> list[_Text]:
     if inner := _folders(folder):
-        message = f"found the folder {inner[0].name!r} in that of a label; expected files alone"
+        message = (
+            f"found the folder {inner[0].name!r} in the folder of a label; expected only files"
+        )
         raise DataError(message, path=folder)
     if not (files := _files(folder)):
-        message = "found no file for this label; remove the folder, or name others in 'labels'"
+        message = "found no file for this label; remove the folder, or exclude it with 'labels'"
         raise DataError(message, path=folder)
     return [_Text(file, folder.name) for file in files]
 
@@ -162,7 +166,7 @@ def _labels(texts: Sequence[_Text]) -> list[str]:
 
 
 def _evenly(by_label: Sequence[Sequence[_Text]], limit: int | None) -> list[_Text]:
-    """Return the texts in order; where there are too many, as many of each label."""
+    """Return the texts in order; if there are more than `limit`, equally many of each label."""
     in_turn = (text for row in zip_longest(*by_label) for text in row if text is not None)
-    chosen = set(islice(in_turn, limit))
-    return [text for text in chain.from_iterable(by_label) if text in chosen]
+    selection = set(islice(in_turn, limit))
+    return [text for text in chain.from_iterable(by_label) if text in selection]

@@ -1,4 +1,4 @@
-"""The family of layers between one vector of a text and the scores of its labels."""
+"""Output layers: from one vector per text to the scores of its labels."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from elmo_framework.model.part import Part
 from elmo_framework.nn.activation import Activation
 from elmo_framework.nn.maxout import Maxout, MaxoutLayer
 
-Share: TypeAlias = Annotated[float, Ge(0), Lt(1)]
+Rate: TypeAlias = Annotated[float, Ge(0), Lt(1)]
 
 
 class OutputLayer(Part, Registrable, ABC):
@@ -35,15 +35,15 @@ class OutputLayer(Part, Registrable, ABC):
 @final
 @OutputLayer.register("feedforward")
 class FeedForwardOutputLayer(OutputLayer):
-    """Linear layers with activations, then one as wide as there are labels.
+    """Linear layers with activations, then a projection to the labels.
 
     Args:
-        input_dim: the width of the vectors that it will be given.
-        num_labels: how many labels are scored.
-        num_layers: how many layers come before the last.
-        hidden_dims: their widths; one number for all, or one a layer, as with what follows.
-        activations: what follows the product of each.
-        dropout: the share of values dropped after each.
+        input_dim: the dimension of the input vectors.
+        num_labels: number of labels.
+        num_layers: number of layers before the last.
+        hidden_dims: their dimensions; one for all layers or one per layer, as below.
+        activations: the activation after each.
+        dropout: the dropout rate after each.
     """
 
     def __init__(
@@ -53,7 +53,7 @@ class FeedForwardOutputLayer(OutputLayer):
         num_layers: NumLayers,
         hidden_dims: Dim | list[Dim],
         activations: Activation | list[Activation],
-        dropout: Share | list[Share] = 0.0,
+        dropout: Rate | list[Rate] = 0.0,
     ) -> None:
         super().__init__()
         options = FeedForwardOptions(num_layers, hidden_dims, activations, dropout)
@@ -71,17 +71,17 @@ class FeedForwardOutputLayer(OutputLayer):
 @final
 @OutputLayer.register("maxout")
 class MaxoutOutputLayer(OutputLayer):
-    """Maxout layers, the last as wide as there are labels (McCann et al. 2017, section 5.3).
+    """Maxout layers, the last with one output per label (McCann et al. 2017, section 5.3).
 
-    Theirs normalise each batch as well; these, like AllenNLP's, do not.
+    Unlike theirs, and like AllenNLP's, these have no batch normalization.
 
     Args:
-        input_dim: the width of the vectors that it will be given.
-        num_labels: how many labels are scored.
-        output_dims: the widths of the layers before the last.
-        pool_sizes: of how many products the largest is kept, in every layer.
-        dropout: the share of values dropped after each layer but the last; one number for all of
-            them, or one a layer.
+        input_dim: the dimension of the input vectors.
+        num_labels: number of labels.
+        output_dims: the dimensions of the layers before the last.
+        pool_sizes: number of linear outputs of which each layer takes the maximum.
+        dropout: the dropout rate after each layer except the last; one for all of them or one
+            per layer.
     """
 
     def __init__(
@@ -90,13 +90,13 @@ class MaxoutOutputLayer(OutputLayer):
         num_labels: Local[int],
         output_dims: list[Dim],
         pool_sizes: Annotated[int, Gt(1), Le(MAX_WIDTH)] = 4,
-        dropout: Share | list[Share] = 0.0,
+        dropout: Rate | list[Rate] = 0.0,
     ) -> None:
         super().__init__()
-        shares = dropout if isinstance(dropout, list) else [dropout] * len(output_dims)
-        if len(shares) != len(output_dims):
+        rates = dropout if isinstance(dropout, list) else [dropout] * len(output_dims)
+        if len(rates) != len(output_dims):
             raise ValueError(
-                f"dropout has {plural(len(shares), 'item')}, output_dims {len(output_dims)}"
+                f"dropout has {plural(len(rates), 'item')}, output_dims {len(output_dims)}"
             )
         if len(output_dims) > 1 and output_dims[-1] == num_labels:
             raise ValueError(
@@ -104,8 +104,8 @@ class MaxoutOutputLayer(OutputLayer):
                 "width is added: leave it out"
             )
         layers = [
-            MaxoutLayer(dim, pool_sizes, share)
-            for dim, share in zip([*output_dims, num_labels], [*shares, 0.0], strict=True)
+            MaxoutLayer(dim, pool_sizes, rate)
+            for dim, rate in zip([*output_dims, num_labels], [*rates, 0.0], strict=True)
         ]
         self.maxout = Maxout(input_dim, layers)
 

@@ -1,4 +1,4 @@
-"""Texts with labels from files of your own."""
+"""Read labeled texts from JSON lines and tables."""
 
 from __future__ import annotations
 
@@ -20,16 +20,16 @@ from elmo_framework.tasks.classification.folder_reader import has_label_folders
 @final
 @DatasetReader.register("text_classification_json")
 class TextClassificationReader(RecordReader[ClassifiedText]):
-    """Reads a text and its label a line: JSON objects, or a table by the names of its columns.
+    """Reads one text and its label per line, from JSON objects or a table with a header.
 
-    A file called `.csv` has commas and quotation marks, one called `.tsv` or `.txt` has tabs;
-    their first line names the columns. Every other file has a JSON object a line.
+    A `.csv` file has commas and quotation marks, a `.tsv` or `.txt` file has tabs; the first line
+    names the columns. All other files have one JSON object per line.
 
     Args:
-        tokenizer: what splits a text into words.
-        text_key: the name of the text.
-        label_key: the name of the label, which is a string or a whole number; -1 is one too.
-        max_sequence_length: after how many words a text is cut; null for never.
+        tokenizer: tokenizer of the texts.
+        text_key: the key or column of the text.
+        label_key: the key or column of the label: a string or a whole number, also a negative one.
+        max_sequence_length: truncate texts to this number of words; null for no limit.
     """
 
     example_type = ClassifiedText
@@ -52,24 +52,23 @@ class TextClassificationReader(RecordReader[ClassifiedText]):
         """Return the files of a path.
 
         Raises:
-            DataError: there are none, or they are texts in the folders of their labels.
+            DataError: there are none, or the path has one folder per label.
         """
         if has_label_folders(path):
             reader = "dataset_reader.type 'text_classification_folder'"
-            raise DataError(f"this folder holds a folder for each label; use {reader}", path=path)
+            raise DataError(f"this folder has one folder per label; use {reader}", path=path)
         return super().files(path)
 
     def examples(self, file: Path) -> Iterator[ClassifiedText]:
-        """Yield the texts of a file."""
         return map(self._example, self.records(file))
 
     @property
     def input_keys(self) -> Sequence[str]:
-        """The name of the text."""
+        """The key of the text."""
         return (self._text_key,)
 
     def unlabeled(self, record: Record) -> ClassifiedText:
-        """Make an example of a text, which may be empty."""
+        """Make an example from a text, which may be empty."""
         words = record.words(self._text_key, self.tokenizer, may_be_empty=True)
         return ClassifiedText(words[: self._max_sequence_length], None)
 

@@ -1,4 +1,4 @@
-"""The bracketed trees of the Stanford Sentiment Treebank."""
+"""Read the bracketed trees of the Stanford Sentiment Treebank."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _LABELS: dict[str, tuple[str | None, ...]] = {
     "3-class": ("0", "0", "1", "2", "2"),
     "2-class": ("0", "0", None, "1", "1"),
 }
-"""What each of the five classes is called, None for left out."""
+"""The label of each of the five classes; None to skip its texts."""
 
 
 class Phrase(NamedTuple):
@@ -45,15 +45,15 @@ class Tree(NamedTuple):
 @final
 @DatasetReader.register("sst_tokens")
 class SstReader(FileReader[ClassifiedText]):
-    r"""Reads a bracketed tree a line, as `(3 (2 Good) (2 fun))`; a node's class is from 0 to 4.
+    r"""Reads one bracketed tree per line, `(3 (2 Good) (2 fun))`; a node's class is from 0 to 4.
 
-    Brackets and slashes that the treebank writes as `-LRB-` or `\/` are read as themselves.
+    The escapes of the treebank, such as `-LRB-` and `\/`, are replaced by the characters.
 
     Args:
-        granularity: which classes there are: all five; negative, neutral and positive as `0` to
+        granularity: the set of classes: all five; negative, neutral and positive as `0` to
             `2`; or negative and positive as `0` and `1`, without the neutral texts.
-        use_subtrees: whether the phrases of a sentence are texts as well.
-        min_phrase_length: how many words a phrase must have to be one; sentences always are.
+        use_subtrees: whether to read the phrases of a sentence as texts as well.
+        min_phrase_length: skip phrases with fewer words; sentences are always read.
     """
 
     example_type = ClassifiedText
@@ -71,7 +71,6 @@ class SstReader(FileReader[ClassifiedText]):
         self._use_subtrees, self._min_phrase_length = use_subtrees, min_phrase_length
 
     def examples(self, file: Path) -> Iterator[ClassifiedText]:
-        """Yield the texts of a file."""
         return (text for tree in parsed_lines(file, _tree) for text in self._texts(tree))
 
     def inputs(self, file: Path) -> Iterator[PredictionInput[ClassifiedText]]:
@@ -84,7 +83,7 @@ class SstReader(FileReader[ClassifiedText]):
 
     def _texts(self, tree: Tree) -> Iterator[ClassifiedText]:
         root, *inner = tree.phrases
-        long = (held for held in inner if held.end - held.start >= self._min_phrase_length)
+        long = (phrase for phrase in inner if phrase.end - phrase.start >= self._min_phrase_length)
         for sentiment, start, end in (root, *(long if self._use_subtrees else ())):
             label = self._labels[sentiment]
             if label is not None:
@@ -95,7 +94,7 @@ def read_tree(text: str) -> Tree:
     """Read a bracketed tree.
 
     Raises:
-        ValueError: it is none.
+        ValueError: it is malformed.
     """
     pieces = list(_PIECE.finditer(text))
     if sum(len(piece[0]) for piece in pieces) != len(text) - text.count(" "):
@@ -117,15 +116,15 @@ def read_tree(text: str) -> Tree:
         elif closing is not None:
             _close(phrases, opened.pop(), len(words))
         else:
-            words.append(_ESCAPE.sub(lambda found: _ESCAPES[found[0]], word))
+            words.append(_ESCAPE.sub(lambda match: _ESCAPES[match[0]], word))
     if opened or not phrases:
-        raise ValueError(f"{plural(len(opened), 'unclosed bracket')}" if opened else "no tree")
+        raise ValueError(f"{plural(len(opened), 'unclosed bracket')}" if opened else "empty")
     return Tree(tuple(words), tuple(phrases))
 
 
 def _close(phrases: list[Phrase], index: int, end: int) -> None:
     if phrases[index].start == end:
-        raise ValueError("a phrase holds no word")
+        raise ValueError("a phrase has no words")
     phrases[index] = phrases[index]._replace(end=end)
 
 
@@ -133,4 +132,4 @@ def _tree(line: str) -> Tree:
     try:
         return read_tree(line.strip())
     except ValueError as error:
-        raise DataError(f"no tree: {error}: {shown(line)}") from error
+        raise DataError(f"invalid tree: {error}: {shown(line)}") from error

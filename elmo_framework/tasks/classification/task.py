@@ -24,7 +24,7 @@ from elmo_framework.tasks.classification.example import ClassifiedText
 
 @final
 class TextClassificationTask(LabelTask[ClassifiedText]):
-    """A label for each text; scored by its accuracy and by that of the top three labels."""
+    """Predicts a label for each text; evaluated by accuracy and top-3 accuracy."""
 
     example_type = ClassifiedText
     metrics: ClassVar[Mapping[str, Metric]] = {"confusion": Confusion(), "top": TopAccuracy(3)}
@@ -32,17 +32,15 @@ class TextClassificationTask(LabelTask[ClassifiedText]):
     input_keys: ClassVar[Sequence[str]] = ("sentence", "text", "tokens", "words")
 
     def sentences(self, example: ClassifiedText) -> Iterable[Sequence[str]]:
-        """Return the one text."""
         return (example.words,)
 
     def label(self, example: ClassifiedText) -> str | None:
-        """Return the label."""
         return example.label
 
     def example(self, inputs: Mapping[str, Any], tokenizer: Tokenizer) -> ClassifiedText:
-        """Make an example of raw text or of a list of words, under one of four keys.
+        """Make an example from raw text or a list of words, under one of four keys.
 
-        They are `sentence`, `text`, `tokens` and `words`.
+        The keys are `sentence`, `text`, `tokens` and `words`.
         """
         key = only_key(inputs, self.input_keys)
         return ClassifiedText(given_words(inputs, key, tokenizer), None)

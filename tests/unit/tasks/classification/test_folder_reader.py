@@ -80,7 +80,7 @@ def test_files_next_to_the_labels_are_skipped_with_a_warning(
 
     assert len(list(reader().read(folder))) == 3
     (record,) = caplog.records
-    assert record.getMessage() == f"{folder}: skipped 1 files that are in no folder of a label"
+    assert record.getMessage() == f"{folder}: skipped 1 files outside the folders of labels"
 
 
 def test_prediction_reads_labeled_and_unlabeled_folders(folder: Path) -> None:
@@ -98,9 +98,9 @@ def test_prediction_reads_labeled_and_unlabeled_folders(folder: Path) -> None:
     ("name", "content", "place", "message"),
     [
         ("empty/.hidden", b"a", "empty", "found no file for this label; remove the folder"),
-        ("sport/c.txt", b"caf\xe9", "sport/c.txt", r"this is no utf-8 text (b'\xe9' at byte 3)"),
-        ("sport/c.txt", b" \n", "sport/c.txt", "this file holds no word; remove it"),
-        ("sport/inner/c.txt", b"a", "sport", "found the folder 'inner' in that of a label"),
+        ("sport/c.txt", b"caf\xe9", "sport/c.txt", r"not valid utf-8 text (b'\xe9' at byte 3)"),
+        ("sport/c.txt", b" \n", "sport/c.txt", "this file has no words; remove it"),
+        ("sport/inner/c.txt", b"a", "sport", "found the folder 'inner' in the folder of a label"),
     ],
 )
 def test_what_cannot_be_read_is_refused_with_its_place(
@@ -123,7 +123,9 @@ def test_missing_labels_and_folders_are_named(folder: Path) -> None:
 
 
 def test_an_unknown_encoding_is_refused() -> None:
-    with pytest.raises(BuildError, match="encoding is 'utf-88', which Python does not know"):
+    with pytest.raises(
+        BuildError, match="encoding is 'utf-88', which is not an encoding of Python"
+    ):
         reader(encoding="utf-88")
 
 
@@ -134,6 +136,6 @@ def test_the_reader_of_tables_names_this_one(folder: Path) -> None:
         with pytest.raises(DataError) as raised:
             list(read(folder))
         assert str(raised.value) == (
-            f"{folder}: this folder holds a folder for each label; use dataset_reader.type "
+            f"{folder}: this folder has one folder per label; use dataset_reader.type "
             "'text_classification_folder'"
         )

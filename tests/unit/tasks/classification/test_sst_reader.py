@@ -103,14 +103,14 @@ def test_a_limit_counts_texts(tmp_path: Path):
         (")", "a tree begins with a bracket and a class, not with ')'"),
         ("(5 fun)", "a bracket is not followed by a class from 0 to 4"),
         ("(fun)", "a bracket is not followed by a class from 0 to 4"),
-        ("(3 (2 ))", "a phrase holds no word"),
+        ("(3 (2 ))", "a phrase has no words"),
     ],
 )
 def test_a_bad_line_is_named_with_its_file(tmp_path: Path, line: str, message: str):
     with pytest.raises(DataError) as raised:
         texts(tmp_path / "a", TREE, line)
 
-    assert str(raised.value) == f"{tmp_path / 'a'}:2: no tree: {message}: {line!r}"
+    assert str(raised.value) == f"{tmp_path / 'a'}:2: invalid tree: {message}: {line!r}"
 
 
 def test_a_file_without_trees_is_refused(tmp_path: Path):
