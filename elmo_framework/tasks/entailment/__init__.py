@@ -1,1 +1,1 @@
-"""Whether one sentence follows from another, contradicts it, or neither."""
+"""Textual entailment: entailment, contradiction or neither of two sentences."""

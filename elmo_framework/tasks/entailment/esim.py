@@ -1,4 +1,4 @@
-"""The enhanced sequential inference model."""
+"""Enhanced sequential inference model (Chen et al. 2017)."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ from elmo_framework.tasks.entailment.task import EntailmentTask
 @final
 @Head.register("esim")
 class Esim(Classifier[LabelledBatch]):
-    """Aligns two sentences and infers from what they say of each other (Chen et al. 2017).
+    """Aligns two sentences, compares them and pools the comparison (Chen et al. 2017).
 
         a = encode(premise),  b = encode(hypothesis),  e_ij = a_i b_j
         a~_i = sum_j softmax_j(e_ij) b_j,  m_i = infer(f([a; a~; a - a~; a * a~]))
@@ -40,17 +40,16 @@ class Esim(Classifier[LabelledBatch]):
     and m_b as m_a; f and g are feed-forward networks, and both sentences share all weights.
 
     Args:
-        embedder: gives each word its vector.
-        encoder: reads each sentence.
-        projection_feedforward: makes what is compared narrower; f above.
-        inference_encoder: reads each sentence beside what it is aligned with.
+        embedder: word embeddings.
+        encoder: encoder of each sentence.
+        projection_feedforward: reduces the dimension of the comparison; f above.
+        inference_encoder: encoder of each sentence's comparison with the other; infer above.
         output_feedforward: the layers before the labels; g above.
-        output_embedder: gives vectors that stand after those of the encoder, before the
-            sentences are aligned: ELMo at the output.
-        dropout: the share of values dropped from the vectors before each encoder, the same
-            values at each word, and from what `output_feedforward` is given.
-        attention_dropout: the share of values dropped from what is compared, before
-            `projection_feedforward`.
+        output_embedder: vectors appended to the output of the encoder, before alignment: ELMo at
+            the output.
+        dropout: variational dropout rate (the same dimensions at each word) before each encoder,
+            and dropout rate of the input of `output_feedforward`.
+        attention_dropout: dropout rate of the comparison, before `projection_feedforward`.
     """
 
     task = EntailmentTask()
@@ -90,7 +89,7 @@ class Esim(Classifier[LabelledBatch]):
         text = batch.text
         embedded = self.variational_dropout(self.embedder(text))
         encoded = concatenate(self.encoder(embedded, text.mask), self.output_embedder, text)
-        # Without padding: this is the widest product, and half the places may be empty.
+        # Packed, as this is the largest product and up to half of its positions are padding.
         packing = Packing.of(text.mask)
         words = packing.pack(encoded), packing.pack(_aligned(encoded, text.mask))
         projected = self.projection_feedforward(self.attention_dropout(_compared(*words)))
@@ -107,7 +106,7 @@ class Esim(Classifier[LabelledBatch]):
 def _aligned(
     encoded: Float[Tensor, "sentences tokens dim"], mask: Bool[Tensor, "sentences tokens"]
 ) -> Float[Tensor, "sentences tokens dim"]:
-    """Return what each word is aligned with in the other sentence of its pair."""
+    """Return for each word the aligned vector of the other sentence of its pair."""
     (premise, hypothesis), (premise_mask, hypothesis_mask) = encoded.chunk(2), mask.chunk(2)
     return torch.cat(soft_alignment(premise, premise_mask, hypothesis, hypothesis_mask))
 
@@ -115,5 +114,5 @@ def _aligned(
 def _compared(
     words: Float[Tensor, "words dim"], aligned: Float[Tensor, "words dim"]
 ) -> Float[Tensor, "words compared"]:
-    """Put beside each word what it is aligned with, and how they differ."""
+    """Concatenate each word with its aligned vector, their difference and their product."""
     return torch.cat([words, aligned, words - aligned, words * aligned], dim=1)

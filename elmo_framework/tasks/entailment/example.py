@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class SentencePair:
-    """A premise, a hypothesis, and how the second follows from the first where that is known."""
+    """A premise, a hypothesis, and optionally the label of their relation."""
 
     premise: tuple[str, ...]
     hypothesis: tuple[str, ...]

@@ -1,4 +1,4 @@
-"""Pairs of sentences: SNLI, MultiNLI, SICK and others of their kind."""
+"""Read pairs of sentences: SNLI, MultiNLI, SICK and similar data sets."""
 
 from __future__ import annotations
 
@@ -20,34 +20,32 @@ from elmo_framework.tasks.entailment.example import SentencePair
 _log = logging.getLogger(__name__)
 
 _NO_LABEL = ("-", "-1")
-"""What a pair has whose annotators did not agree, in SNLI's files and in those of Hugging Face."""
+"""Labels of pairs without agreement of annotators, in SNLI's files and those of Hugging Face."""
 
 
 @final
 @DatasetReader.register("snli")
 class SnliReader(RecordReader[SentencePair]):
-    """Reads a pair of sentences and its label a line: JSON objects, or a table with a header.
+    """Reads one labeled pair of sentences per line, from JSON objects or a table with a header.
 
-    A file called `.csv` has commas and quotation marks, one called `.tsv` or `.txt` has tabs;
-    their first line names the columns. Every other file has a JSON object a line. Pairs with the
-    label `-` or `-1`, on which people did not agree, are left out, and the log says how many.
+    A `.csv` file has commas and quotation marks, a `.tsv` or `.txt` file has tabs; the first line
+    names the columns. All other files have one JSON object per line. Pairs with the label `-` or
+    `-1`, on which the annotators did not agree, are skipped; the log reports how many.
 
     The keys are SNLI's and MultiNLI's. SICK is read with `sentence_A`, `sentence_B`,
     `entailment_label`, and `only: {"SemEval_set": "TRAIN"}`.
 
     Args:
-        tokenizer: what splits a sentence into words.
-        premise_key: the name of the first sentence.
-        hypothesis_key: the name of the second, which may follow from the first.
-        label_key: the name of the label.
-        only: which pairs are read: those with these values under these names.
+        tokenizer: tokenizer of the sentences.
+        premise_key: the key or column of the first sentence.
+        hypothesis_key: the key or column of the second, which may follow from the first.
+        label_key: the key or column of the label.
+        only: read only the pairs with these values of these keys or columns.
     """
 
     example_type = SentencePair
     formats: ClassVar[Collection[FileFormat]] = (FileFormat.TABLE, FileFormat.JSON_LINES)
-    all_left_out = (
-        "no pair has both a label, which '-' and '-1' are not, and the values that `only` asks for"
-    )
+    all_left_out = "no pair has both a label (not '-' or '-1') and the values of `only`"
 
     def __init__(
         self,
@@ -65,11 +63,11 @@ class SnliReader(RecordReader[SentencePair]):
 
     @property
     def input_keys(self) -> Sequence[str]:
-        """The names of the two sentences."""
+        """The keys of the two sentences."""
         return self._premise_key, self._hypothesis_key
 
     def unlabeled(self, record: Record) -> SentencePair:
-        """Make an example of two sentences."""
+        """Make an example from two sentences."""
         premise, hypothesis = (record.words(key, self.tokenizer) for key in self.input_keys)
         return SentencePair(premise, hypothesis, None)
 
@@ -77,7 +75,7 @@ class SnliReader(RecordReader[SentencePair]):
         """Yield the pairs of a file.
 
         Raises:
-            DataError: a line holds no pair.
+            DataError: a line is not a pair.
         """
         num_skipped = 0
         for record in self.records(file):
@@ -90,5 +88,5 @@ class SnliReader(RecordReader[SentencePair]):
             yield replace(self.unlabeled(record), label=label)
         if num_skipped:
             _log.info(
-                "%s: left out %s with the label '-' or '-1'", file, plural(num_skipped, "pair")
+                "%s: skipped %s with the label '-' or '-1'", file, plural(num_skipped, "pair")
             )

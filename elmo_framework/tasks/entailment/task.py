@@ -24,7 +24,7 @@ from elmo_framework.tasks.entailment.example import SentencePair
 
 @final
 class EntailmentTask(LabelTask[SentencePair]):
-    """A label for each pair of sentences; scored by its accuracy."""
+    """Predicts a label for each pair of sentences; evaluated by accuracy."""
 
     example_type = SentencePair
     metrics: ClassVar[Mapping[str, Metric]] = {"confusion": Confusion()}
@@ -32,15 +32,13 @@ class EntailmentTask(LabelTask[SentencePair]):
     input_keys: ClassVar[Sequence[str]] = ("premise", "hypothesis")
 
     def sentences(self, example: SentencePair) -> Iterable[Sequence[str]]:
-        """Return the two sentences."""
         return example.premise, example.hypothesis
 
     def label(self, example: SentencePair) -> str | None:
-        """Return the label."""
         return example.label
 
     def example(self, inputs: Mapping[str, Any], tokenizer: Tokenizer) -> SentencePair:
-        """Make an example of `{"premise": ..., "hypothesis": ...}`: raw text or lists of words."""
+        """Make an example from `{"premise": ..., "hypothesis": ...}`, raw text or word lists."""
         require_object(inputs, self.input_keys)
         premise, hypothesis = (_words(inputs, key, tokenizer) for key in self.input_keys)
         return SentencePair(premise, hypothesis, None)
@@ -64,5 +62,5 @@ class EntailmentTask(LabelTask[SentencePair]):
 def _words(inputs: Mapping[str, Any], key: str, tokenizer: Tokenizer) -> tuple[str, ...]:
     words = given_words(inputs, key, tokenizer)
     if not words:
-        raise DataError(f"{key!r} holds no word")
+        raise DataError(f"{key!r} has no words")
     return words

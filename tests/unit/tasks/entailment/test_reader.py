@@ -43,7 +43,7 @@ def test_pairs_on_which_people_did_not_agree_are_left_out_and_counted(
 
     assert len(labels) == 9
     assert set(labels) == {"entailment", "contradiction", "neutral"}
-    assert f"{FIXTURE}: left out 1 pair with the label '-' or '-1'" in caplog.text
+    assert f"{FIXTURE}: skipped 1 pair with the label '-' or '-1'" in caplog.text
 
 
 @pytest.mark.parametrize(
@@ -68,7 +68,7 @@ def test_the_label_minus_one_stands_for_none(
         found = list(reader(tokenizer="whitespace").read(path))
 
     assert found == [SentencePair(("e",), ("f",), "1")]
-    assert f"{path}: left out 2 pairs with the label '-' or '-1'" in caplog.text
+    assert f"{path}: skipped 2 pairs with the label '-' or '-1'" in caplog.text
 
 
 def test_a_file_without_any_label_is_refused_unless_another_one_has_some(tmp_path: Path):
@@ -77,7 +77,7 @@ def test_a_file_without_any_label_is_refused_unless_another_one_has_some(tmp_pat
     whitespace = reader(tokenizer="whitespace")
 
     assert list(whitespace.read(tmp_path)) == [SentencePair(("c",), ("d",), "x")]
-    with pytest.raises(DataError, match=r"a\.jsonl: no pair has both a label, which '-'"):
+    with pytest.raises(DataError, match=r"a\.jsonl: no pair has both a label \(not '-'"):
         list(whitespace.read(tmp_path / "a.jsonl"))
 
 

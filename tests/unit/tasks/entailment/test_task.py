@@ -45,7 +45,7 @@ def test_both_sentences_are_needed():
 
 @pytest.mark.parametrize("empty", [" ", []])
 def test_a_sentence_without_words_is_refused_as_by_the_reader(empty):
-    with pytest.raises(DataError, match=r"^'hypothesis' holds no word$"):
+    with pytest.raises(DataError, match=r"^'hypothesis' has no words$"):
         TASK.example({"premise": "a", "hypothesis": empty}, WhitespaceTokenizer())
 
 
