@@ -27,8 +27,8 @@ class BiLm(nn.Module, Registrable):
     Both directions read the same word vectors x and share nothing else.
 
     Args:
-        token_encoder: what gives each word a vector without context.
-        context_layers: what reads those vectors in each direction.
+        token_encoder: gives each word a vector without context.
+        context_layers: read those vectors in each direction.
 
     Attributes:
         num_layers: the context layers of one direction, and the token encoder's.
@@ -61,7 +61,7 @@ class BiLm(nn.Module, Registrable):
         Args:
             characters: the ids of `token_encoder.indexer`, without boundaries; a sentence's words
                 come first, and one without words is padding as a whole.
-            state: what the same rows ended with before; zeros when None.
+            state: the last state of the same rows; zeros when None.
         """
         framed = with_boundaries(characters)
         mask = (framed != PADDING_ID).any(dim=2)
@@ -76,7 +76,7 @@ class BiLm(nn.Module, Registrable):
         """Read word vectors, those of the boundaries among them.
 
         Args:
-            words: what `encode` gives, zero at padding.
+            words: vectors of `encode`, zero at padding.
             mask: true at words and boundaries.
             state: see `forward`.
         """

@@ -18,11 +18,12 @@ from elmo_framework.nn.lstm_layer import LstmState
 
 Direction: TypeAlias = Literal["forward", "backward"]
 State: TypeAlias = tuple[Tensor, ...]
-"""What one direction carries from batch to batch: tensors whose dimension 0 is the batch."""
+"""The state that one direction carries between batches: tensors whose dimension 0 is the batch.
+"""
 
 
 class ContextOutput(NamedTuple):
-    """What one direction computes.
+    """The output of one direction.
 
     Attributes:
         layers: "layers batch tokens dim", in reading order, zero at padding.
@@ -37,7 +38,7 @@ class ContextLayers(Part, Registrable, ABC):
     """Reads word vectors in one direction; the two directions share nothing.
 
     Attributes:
-        num_layers: how many layers each direction gives.
+        num_layers: the number of layers of each direction.
         output_dim: the width of one direction's layer.
     """
 
@@ -60,11 +61,11 @@ class ContextLayers(Part, Registrable, ABC):
                 reversed each row within its length.
             mask: true at words; a row's words come first.
             direction: whose weights are used.
-            state: what the same rows ended with before; zeros when None.
+            state: the last state of the same rows; zeros when None.
         """
 
     def clip_rates(self, state: State) -> dict[str, float]:
-        """Return which share of the numbers in a state stands at a limit, by the limit's name."""
+        """Return the fraction of a state's numbers that are at a limit, by the limit's name."""
         return {}
 
 
@@ -81,8 +82,8 @@ class ElmoLstmContextLayers(ContextLayers):
         input_dim: the width of the word vectors.
         cell_size: the width of the memory c.
         projection_dim: the width of the output h. With null, or where it is not smaller than
-            `cell_size`, there is no projection: h is as wide as c.
-        num_layers: how many layers each direction has.
+            `cell_size`, h is not projected: h is as wide as c.
+        num_layers: the number of layers in each direction.
         cell_clip: the largest magnitude in c; null for no limit.
         projection_clip: the largest magnitude in a projected h; null for no limit.
         use_skip_connections: whether a layer's input is added to its output.

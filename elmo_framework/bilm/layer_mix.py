@@ -23,7 +23,7 @@ class LayerMix(Part, Registrable, ABC):
     A member takes `num_layers: Local[int]`.
 
     Args:
-        num_layers: how many layers there are, that of the token encoder included.
+        num_layers: the number of layers, that of the token encoder included.
     """
 
     @abstractmethod

@@ -28,7 +28,7 @@ class TokenEncoder(Part, Registrable, ABC):
     """Encodes each word by itself, from the bytes that spell it.
 
     Attributes:
-        indexer: what turns words into the ids that `forward` takes.
+        indexer: turns words into the ids that `forward` takes.
         output_dim: the width of a word's vector.
     """
 
@@ -54,7 +54,7 @@ class CharCnnTokenEncoder(TokenEncoder):
         filters: `[width, number of filters]` of each convolution.
         num_highway: the number of highway layers.
         projection_dim: the width of a word's vector; with null it is the number of all filters.
-        activation: what follows the maximum over a convolution's positions.
+        activation: applied after the maximum over a convolution's positions.
         max_characters_per_token: how many characters of a word are read, its two marks included;
             the rest is cut off.
     """

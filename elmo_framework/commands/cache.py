@@ -59,13 +59,13 @@ def _list(*, as_json: bool) -> int:
     from dataclasses import asdict
 
     from elmo_framework.console import render_table
-    from elmo_framework.layers.cache.layer_cache import reports, stores_folder
+    from elmo_framework.layers.cache.layer_cache import caches_folder, reports
 
     entries = reports()
     if as_json:
         print(json.dumps([asdict(entry) for entry in entries], indent=2))
     elif not entries:
-        print(f"{stores_folder()}: no cached layers")
+        print(f"{caches_folder()}: no cached layers")
     else:
         headers = ("key", "sentences", "size", "numbers", "last used", "biLM", "digest")
         print(render_table(headers, map(_row, entries)))

@@ -44,7 +44,7 @@ class LayerEncoder:
         source: of the layers.
         max_tokens: the largest number of steps in a batch, boundaries and padding counted; a
             longer sentence is a batch by itself.
-        device: where the layers are computed.
+        device: computes the layers.
     """
 
     def __init__(

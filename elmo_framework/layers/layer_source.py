@@ -25,9 +25,9 @@ class LayerSource(ABC):
         fingerprint: the path and the digest of the files that it was read from; None where it was
             not read from files, or is trained with the task.
         num_frozen_parameters: the size of its weights; 0 where they are trained.
-        indexers: what turns words into the ids that it reads from `TextBatch.ids`; a frozen source
+        indexers: turn words into the ids that it reads from `TextBatch.ids`; a frozen source
             reads the words themselves.
-        module: what is trained with the task; None where nothing is.
+        module: the part that is trained with the task; None for a frozen source.
     """
 
     def __init__(
@@ -53,7 +53,7 @@ class LayerSource(ABC):
 
         Args:
             text: the batch.
-            state: what its rows continue from, instead of zeros.
+            state: the initial state of its rows, instead of zeros.
         """
         if state is not None or self.module is not None:
             return self.compute(text, state)
@@ -70,7 +70,7 @@ class LayerSource(ABC):
 
         Args:
             sentences: returns them, any number of times each; called where layers can be kept.
-            device: where the layers are computed.
+            device: computes the layers.
         """
         return
 

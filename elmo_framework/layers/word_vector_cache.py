@@ -30,7 +30,7 @@ class WordVectorCache:
     batch alone do not fit.
 
     Args:
-        encoder: what computes a vector; moved elsewhere, it starts an empty table.
+        encoder: computes the vectors; moved elsewhere, it starts an empty table.
         max_bytes: the bound of the table.
     """
 

@@ -42,12 +42,12 @@ class BiLmFiles:
 
     @property
     def softmax(self) -> Path:
-        """Where the weights of its softmax are, if they were kept."""
+        """The file of its softmax weights, if they were saved."""
         return self.weights.with_name(SOFTMAX)
 
     @property
     def vocabulary(self) -> Path:
-        """Where the words of its softmax are, if they were kept."""
+        """The file of its softmax words, if they were saved."""
         return self.weights.with_name(VOCABULARY)
 
     @property
@@ -62,8 +62,8 @@ def save_bilm(bilm: BiLm, directory: Path, *, dtype: torch.dtype = torch.float32
     Each file is replaced at once, the weights first.
 
     Args:
-        bilm: what is written.
-        directory: where the files go; it is made if it is not there.
+        bilm: the biLM to write.
+        directory: of the files; created if it does not exist.
         dtype: of the weights in bilm-tf's format.
     """
     directory.mkdir(parents=True, exist_ok=True)
@@ -141,8 +141,9 @@ def _is_meta() -> bool:
 def _write_generic(bilm: BiLm, files: BiLmFiles) -> None:
     modules = {type(m).__module__ for m in bilm.modules() if isinstance(m, Registrable)}
     plugins = sorted(name for name in modules if not name.startswith("elmo_framework."))
-    packages = {"packages": found} if (found := packages_of(plugins)) else {}
-    description = {"plugins": plugins, **packages, **bilm.description}
+    packages = packages_of(plugins)
+    origins = {"packages": packages} if packages else {}
+    description = {"plugins": plugins, **origins, **bilm.description}
     save_tensors(bilm.state_dict(), files.weights)
     write_text(files.options, json.dumps(description, indent=2) + "\n")
 

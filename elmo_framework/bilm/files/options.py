@@ -35,7 +35,7 @@ class BiLmTfOptions:
         """Read the file.
 
         Raises:
-            DataError: it is no JSON object, or it is that of a language model in one direction.
+            DataError: it is not a JSON object, or it describes a unidirectional language model.
         """
         try:
             content = json.loads(path.read_text(encoding="utf-8"))
@@ -96,7 +96,7 @@ class BiLmTfOptions:
         value: Any = self.content
         for key in name.split("."):
             if not isinstance(value, Mapping):
-                message = f"{name!r} is asked of {value!r}, which is no object"
+                message = f"cannot read {name!r}: expected an object, found {value!r}"
                 raise DataError(message, path=self.path)
             if key not in value and default:
                 return default[0]

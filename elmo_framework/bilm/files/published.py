@@ -26,8 +26,7 @@ PUBLISHED: dict[str, str] = {
     "original": "2x4096_512_2048cnn_2xhighway",
     "original-5.5b": "2x4096_512_2048cnn_2xhighway_5.5B",
 }
-"""The English models published with the paper: the names that stand for them here, and their own.
-"""
+"""The English models published with the paper: our short names, and the published ones."""
 
 _PREFIX = "https://allennlp.s3.amazonaws.com/models/elmo"
 
@@ -66,7 +65,7 @@ def resolve_bilm(place: str | Path) -> BiLmFiles:
 
 
 def script_check(files: BiLmFiles) -> ScriptCheck:
-    """Return what warns of text that a biLM was not trained on, as far as its files tell."""
+    """Return a check that warns of text in scripts that a biLM was not trained on."""
     weights = {f"elmo_{name}_weights.hdf5" for name in PUBLISHED.values()}
     is_english = files.weights.name in weights
     scripts = frozenset({"Latin"}) if is_english else vocabulary_scripts(files.vocabulary)

@@ -45,9 +45,9 @@ def write_bilm_tf(
     """Write a biLM of which `has_bilm_tf_parts` is true; each file is replaced at once.
 
     Args:
-        bilm: what is written.
-        options_file: where its options go.
-        weight_file: where its weights go.
+        bilm: the biLM to write.
+        options_file: the path of its options.
+        weight_file: the path of its weights.
         dtype: of the weights in the file: float32 as bilm-tf has it, or float16. The biases of
             the LSTMs are float32 always.
 
@@ -185,7 +185,7 @@ def _opened(path: Path) -> Iterator[h5py.File]:
 
 @contextmanager
 def _readable(what: str, path: Path) -> Iterator[None]:
-    """Turn what HDF5 says of a damaged file into an error that names it."""
+    """Turn the HDF5 errors of a damaged file into an error that names it."""
     try:
         yield
     except (OSError, RuntimeError, KeyError, TypeError, ValueError) as error:
@@ -228,7 +228,7 @@ def _dataset(file: h5py.File, name: str, blocks: list[Tensor], path: Path) -> h5
 
 
 def _fill(blocks: list[Tensor], dataset: h5py.Dataset, buffer: Tensor) -> None:
-    """Copy the rows of a dataset into blocks, through a buffer that has room for each of them."""
+    """Copy the rows of a dataset into blocks, through a buffer that fits each of them."""
     path, name, start = Path(dataset.file.filename), str(dataset.name)[1:], 0
     for block in blocks:
         part = buffer[: block.numel()].view(block.shape)

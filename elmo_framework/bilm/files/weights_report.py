@@ -1,4 +1,4 @@
-"""What can be said about the files of a biLM: their content, and what the biLM computes."""
+"""A report on the files of a biLM: their content, and statistics of its layers."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from elmo_framework.data.text import collate_text
 from elmo_framework.errors import DataError
 
 SENTENCE = ("The", "dog", "'s", "bark", "woke", "everyone", "in", "Zürich", ".")
-"""What the forward pass reads."""
+"""The input of the forward pass."""
 
 
 @dataclass(frozen=True)
@@ -52,7 +52,7 @@ class Clip:
 
     Attributes:
         limit: the largest magnitude that is allowed; None for no limit.
-        share: of the numbers that stand at the limit for `SENTENCE`.
+        share: the fraction of the numbers that are at the limit for `SENTENCE`.
     """
 
     limit: float | None
@@ -61,14 +61,14 @@ class Clip:
 
 @dataclass(frozen=True)
 class WeightsReport:
-    """What is known about the files of a biLM.
+    """Facts about the files of a biLM.
 
     Attributes:
         digest: SHA-256 of their content, as runs record it.
         num_parameters: that the biLM has.
         output_dim: the width of a layer, both directions together.
         tensors: in the weight file.
-        layers: what each layer gives.
+        layers: statistics of the output of each layer.
         clips: of the memory and of the projected output, by these names; none for parts other
             than `elmo_lstm`.
         use_skip_connections: whether a layer's input is added to its output; None where `clips`

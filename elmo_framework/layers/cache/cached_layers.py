@@ -32,7 +32,7 @@ from elmo_framework.model.part import Reference, Sentences
 CacheDtype: TypeAlias = Literal["float16", "float32"]
 
 _SHARD_BYTES = 256 * 10**6
-"""What a build that dies loses at most, and the memory that it takes."""
+"""The most that a killed build loses, and the memory that it takes."""
 
 
 @final
@@ -117,7 +117,7 @@ class CachedLayers(LayerSource):
     def precompute(self, sentences: Sentences, device: torch.device) -> None:
         """Compute the layers of all sentences that are not in the cache yet.
 
-        What cannot be kept is computed whenever it is read; a message says why.
+        Layers that cannot be cached are computed whenever they are read; a message reports why.
         """
         wanted = distinct(sentences())
         self._shards.verify(wanted)

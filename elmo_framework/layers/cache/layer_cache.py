@@ -36,7 +36,7 @@ _SIZE = re.compile(r"(\d+(?:\.\d+)?) *([KMGT]B|)", re.IGNORECASE)
 
 @dataclass(frozen=True)
 class CacheKey:
-    """What the layers of a cache depend on.
+    """The properties that cached layers depend on.
 
     Attributes:
         digest: of the files of the biLM.
@@ -44,7 +44,7 @@ class CacheKey:
         dim: the width of a layer.
         dtype: of the cached numbers.
         precision: of the products that computed them.
-        state: what the rows of a batch start from.
+        state: the initial state of the rows of a batch.
     """
 
     digest: str
@@ -71,13 +71,13 @@ class LayerCache:
     """A folder of shards; each appears complete or not at all, and never changes.
 
     Args:
-        key: what its layers depend on.
+        key: the properties that its layers depend on.
         source: the weights that the layers come from, for `elmo cache`.
     """
 
     def __init__(self, key: CacheKey, *, source: Path) -> None:
         self._key, self._source = key, source
-        self._folder = stores_folder() / key.key
+        self._folder = caches_folder() / key.key
 
     @contextmanager
     def locked(self) -> Iterator[None]:
@@ -92,7 +92,7 @@ class LayerCache:
             lock.acquire(timeout=0)
         except Timeout:
             console.info(
-                f"{self._folder}: another process computes layers for this store; waiting for it"
+                f"{self._folder}: another process computes the layers of this cache; waiting for it"
             )
             lock.acquire()
         try:
@@ -144,16 +144,16 @@ class LayerCache:
         """Refuse to build what would not fit.
 
         Raises:
-            OSError: the disk, or the limit on all stores, leaves less than `size` bytes.
+            OSError: the disk, or the limit on all layer caches, leaves less than `size` bytes.
         """
-        free, used, limit = disk_usage(self._folder).free, size_of(stores_folder()), size_limit()
+        free, used, limit = disk_usage(self._folder).free, size_of(caches_folder()), size_limit()
         if size > free:
             raise OSError(errno.ENOSPC, f"only {format_bytes(free)} are free", str(self._folder))
         if used + size > limit:
             raise OSError(
                 errno.EDQUOT,
-                f"all stores may take {format_bytes(limit)} (${_LIMIT}) and hold "
-                f"{format_bytes(used)}; `elmo cache clear` makes room",
+                f"layer caches may take {format_bytes(limit)} (${_LIMIT}) and use "
+                f"{format_bytes(used)}; free space with `elmo cache clear`",
                 str(self._folder),
             )
 
@@ -185,7 +185,7 @@ class CacheEntry:
         source: the weights that its layers come from.
         digest: of the files of that biLM.
         dtype: of the cached numbers.
-        num_sentences: how many sentences it contains.
+        num_sentences: the number of sentences in it.
         num_bytes: its size.
         last_used: when it was opened last, in seconds since 1970.
     """
@@ -199,38 +199,40 @@ class CacheEntry:
     last_used: float
 
 
-def stores_folder() -> Path:
-    """Return the folder of all stores."""
+def caches_folder() -> Path:
+    """Return the folder of all layer caches."""
     return cache_root() / "layers"
 
 
 def reports() -> list[CacheEntry]:
-    """Describe all stores, the one used last first."""
-    entries = [_report(path) for path in _stores()]
+    """Describe all layer caches, the one used last first."""
+    entries = [_report(path) for path in _cache_folders()]
     return sorted(entries, key=lambda report: -report.last_used)
 
 
 def clear(key: str) -> int:
-    """Remove a store and return its size.
+    """Remove a layer cache and return its size.
 
     Raises:
         RunError: there is none with this key, or another process writes to it.
     """
-    folder = stores_folder() / key
-    keys = [path.name for path in _stores()]
+    folder = caches_folder() / key
+    keys = [path.name for path in _cache_folders()]
     if key not in keys:
-        raise RunError(f"{key!r} is no store in {stores_folder()}; {allowed(key, keys)}")
+        raise RunError(f"unknown layer cache {key!r} in {caches_folder()}; {allowed(key, keys)}")
     try:
         with _lock(folder).acquire(timeout=0):
             size = size_of(folder)
             remove_folder(folder)
     except Timeout as error:
-        raise RunError(f"{folder}: another process writes to this store; wait for it") from error
+        raise RunError(
+            f"{folder}: another process writes to this layer cache; wait for it"
+        ) from error
     return size
 
 
 def size_limit() -> int:
-    """Return how many bytes all stores may take: `$ELMO_CACHE_LIMIT`, or 100 GB.
+    """Return how many bytes all layer caches may take: `$ELMO_CACHE_LIMIT`, or 100 GB.
 
     Raises:
         RunError: the variable is not a size.
@@ -272,8 +274,8 @@ def _report(folder: Path) -> CacheEntry:
     )
 
 
-def _stores() -> list[Path]:
-    return sorted(path for path in stores_folder().glob("[!.]*") if path.is_dir())
+def _cache_folders() -> list[Path]:
+    return sorted(path for path in caches_folder().glob("[!.]*") if path.is_dir())
 
 
 def _shard_folders(folder: Path) -> list[Path]:

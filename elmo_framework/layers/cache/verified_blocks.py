@@ -25,7 +25,7 @@ _BLOCKS_AT_ONCE, _SECONDS_UNTIL_SHOWN = 64, 2.0
 
 
 class DamagedShardError(Exception):
-    """A shard that cannot be used; the message says why."""
+    """A shard that cannot be used; the message has the reason."""
 
 
 def num_blocks(num_bytes: int) -> int:

@@ -57,7 +57,7 @@ def test_empty_cache_is_reported(cache: Path, capsys) -> None:
     ("arguments", "message"),
     [
         (["list", "key"], "error: unexpected KEY 'key'; only `elmo cache clear` takes one\n"),
-        (["clear", "key"], "error: 'key' is no store in {cache}; choose from (none).\n"),
+        (["clear", "key"], "error: unknown layer cache 'key' in {cache}; choose from (none).\n"),
     ],
 )
 def test_what_makes_no_sense_is_refused(cache: Path, capsys, arguments, message) -> None:

@@ -284,7 +284,7 @@ def test_an_option_of_the_wrong_kind_is_refused(folder: Path) -> None:
 
 def test_a_section_that_is_no_object_is_refused(folder: Path) -> None:
     change_options(folder, lstm=3)
-    expected = "options.json: 'lstm.projection_dim' is asked of 3, which is no object"
+    expected = "options.json: cannot read 'lstm.projection_dim': expected an object, found 3"
     assert message(folder) == expected
 
 

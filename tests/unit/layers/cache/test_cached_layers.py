@@ -332,7 +332,7 @@ def test_what_would_exceed_the_limit_is_not_built(folder, capsys, monkeypatch, c
     monkeypatch.setenv("ELMO_CACHE_LIMIT", "1KB")
     prepared(folder)
     said = capsys.readouterr().err
-    assert "all stores may take 1.0 kB ($ELMO_CACHE_LIMIT) and hold " in said
+    assert "layer caches may take 1.0 kB ($ELMO_CACHE_LIMIT) and use " in said
     assert "layers that are not stored are computed for each batch" in said
     assert computed == []
     prepared(folder, in_memory=True)
@@ -410,7 +410,7 @@ def test_a_builder_that_waits_says_so(folder: Path, cache: Path, capsys, monkeyp
     monkeypatch.setattr(layer_cache.FileLock, "acquire", taken)
     with store.locked():
         pass
-    assert "another process computes layers for this store; waiting for it" in (
+    assert "another process computes the layers of this cache; waiting for it" in (
         capsys.readouterr().err
     )
     assert attempts == [{"timeout": 0}, {}]
@@ -421,7 +421,7 @@ def test_stores_are_cleared_one_by_one(folder: Path, cache: Path) -> None:
     (report,) = layer_cache.reports()
     assert layer_cache.clear(report.key) == report.num_bytes
     assert layer_cache.reports() == []
-    with pytest.raises(RunError, match="is no store in"):
+    with pytest.raises(RunError, match="unknown layer cache"):
         layer_cache.clear(report.key)
 
 
@@ -430,6 +430,6 @@ def test_a_store_that_is_written_to_is_not_cleared(folder: Path, cache: Path) ->
     (report,) = layer_cache.reports()
     with (
         FileLock(cache / f".{report.key}.lock"),
-        pytest.raises(RunError, match="another process writes to this store"),
+        pytest.raises(RunError, match="another process writes to this layer cache"),
     ):
         layer_cache.clear(report.key)
