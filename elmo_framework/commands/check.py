@@ -96,12 +96,12 @@ def _as_text(report: ModelReport) -> str:
             [(name, show_amount(total), show_amount(trained)) for name, total, trained in counts],
         ),
     ]
-    for title, named in (
+    for title, sizes in (
         ("frozen biLM of", report.frozen),
         ("vocabulary", report.vocabularies),
     ):
-        if named:
-            rows = [(name, f"{number:,}") for name, number in named.items()]
+        if sizes:
+            rows = [(name, f"{number:,}") for name, number in sizes.items()]
             tables.append(render_table((title, "size"), rows))
     return "\n\n".join(tables)
 

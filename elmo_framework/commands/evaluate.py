@@ -95,21 +95,21 @@ one sentence per line, with spaces between words, or a part of a corpus of `elmo
         for path in arguments.files:
             require_data(path)
         written = _prediction_format(arguments, run)
-        found: list[tuple[Any, Any]] = []
+        predicted: list[tuple[Any, Any]] = []
         with _opened(arguments.predictions_file) as predictions:
             with _opened(arguments.output_file) as output:
-                kept = None if written is None else found
-                sums = {str(path): _sums(run, path, kept) for path in arguments.files}
+                collected = None if written is None else predicted
+                sums = {str(path): _sums(run, path, collected) for path in arguments.files}
                 scores = {
-                    path: {**run.model.scores(held), **run.tables(held)}
-                    for path, held in sums.items()
+                    path: {**run.model.scores(each), **run.tables(each)}
+                    for path, each in sums.items()
                 }
                 if output is not None:
                     output.write(json.dumps(scores, indent=2) + "\n")
             # Before the predictions, whose format may refuse them: scores may take hours.
             print(json.dumps(scores, indent=2) if arguments.format == "json" else _text(scores))
             if predictions is not None and written is not None:
-                predictions.writelines(written(found))
+                predictions.writelines(written(predicted))
         return 0
 
 
@@ -214,19 +214,19 @@ def _sums(
 
 
 def _text(scores: Mapping[str, Mapping[str, Any]]) -> str:
-    """Write the scores of all files beside each other, and below them their tables."""
+    """Format the scores of all files as columns, and below them their tables."""
     from elmo_framework.console import render_table
 
-    figures = {
-        path: {name: f"{value:.6g}" for name, value in held.items() if not _is_table(value)}
-        for path, held in scores.items()
-    }
-    names = dict.fromkeys(name for held in figures.values() for name in held)
-    rows = [[name, *(held.get(name, "") for held in figures.values())] for name in names]
+    columns = [
+        {name: f"{value:.6g}" for name, value in metrics.items() if not _is_table(value)}
+        for metrics in scores.values()
+    ]
+    names = dict.fromkeys(name for column in columns for name in column)
+    rows = [[name, *(column.get(name, "") for column in columns)] for name in names]
     tables = [
         f"\n\n{name} of {path}, the right label on the left:\n\n{_grid(value)}"
-        for path, held in scores.items()
-        for name, value in held.items()
+        for path, metrics in scores.items()
+        for name, value in metrics.items()
         if _is_table(value)
     ]
     return render_table(["", *scores], rows) + "".join(tables)

@@ -1,4 +1,4 @@
-"""`elmo predict`: what a run says of new text."""
+"""`elmo predict`: the predictions of a run for new text."""
 
 from __future__ import annotations
 
@@ -81,14 +81,14 @@ prediction has a "label" itself.
             "--tokenizer",
             type=component,
             metavar="NAME",
-            help="what splits raw text: a registered name, or JSON as in a config",
+            help="the tokenizer of raw text: a registered name, or JSON as in a config",
         )
         parser.add_argument(
             "--batch-size",
             type=above_zero,
             default=32,
             metavar="N",
-            help="how many go through the model together; %(default)s unless given",
+            help="number of inputs in a batch; %(default)s by default",
         )
         add_run_bilm_argument(parser)
         add_device_argument(parser)

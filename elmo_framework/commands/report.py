@@ -44,7 +44,7 @@ nearest neighbours of a word too, by the biLM that the run trained or reads and 
         """Declare the run, the file and the search."""
         parser.add_argument("run", type=Path, metavar="RUN", help="the folder of a run")
         parser.add_argument(
-            "--output-file", type=Path, required=True, metavar="FILE", help="where the page goes"
+            "--output-file", type=Path, required=True, metavar="FILE", help="the path of the page"
         )
         parser.add_argument(
             "--before",
@@ -68,7 +68,7 @@ nearest neighbours of a word too, by the biLM that the run trained or reads and 
         return [*run, *before, *corpus]
 
     def run(self, arguments: Namespace) -> int:
-        """Write the page and say where it is."""
+        """Write the page and print its path."""
         from elmo_framework.analysis.report import write_report
 
         register_components(arguments.include_package)
