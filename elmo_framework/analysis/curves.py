@@ -50,7 +50,7 @@ class Panel:
     """Curves that share their axes.
 
     Attributes:
-        title: what they show.
+        title: the common title of the curves.
         curves: one or more.
         is_linear: whether the axis of values is linear, however much they span; otherwise a wide
             span of positive values takes a logarithmic one.

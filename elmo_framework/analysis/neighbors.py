@@ -36,11 +36,11 @@ class NeighborSearch:
         query: a sentence.
         word: one of its words, of which the first occurrence counts.
         corpus: text files with one sentence per line, also `.gz`.
-        num_neighbors: how many are wanted of each layer.
+        num_neighbors: number of neighbours per layer.
         layers: which layers are compared, 0 being that of the token encoder. None means all; but
             occurrences of one word are all the same to layer 0, and it is left out for them.
         any_word: whether every word of the corpus may be a neighbour, not `word` alone.
-        tokenizer: what splits the query and the lines into words.
+        tokenizer: splits the query and the lines into words.
         device: `auto`, `cpu` or `cuda`.
     """
 
@@ -99,7 +99,7 @@ class Neighbors:
     Attributes:
         query: the word in its sentence.
         by_layer: the nearest occurrences first, each occurrence once.
-        num_compared: how many occurrences there were; equal sentences counted.
+        num_compared: number of occurrences compared, repeated sentences included.
     """
 
     query: Occurrence
@@ -115,7 +115,7 @@ def find_neighbors(bilm: Path | str, search: NeighborSearch) -> Neighbors:
 
     Args:
         bilm: the folder of a biLM, or of the run that trained it, or the name of one.
-        search: what is looked for.
+        search: the query, the word and the corpus.
 
     Raises:
         DataError: the biLM does not exist, a file cannot be read, or the word is not in it.
@@ -179,7 +179,7 @@ class _Nearest:
     """Keeps the nearest occurrences of those that are offered, each once.
 
     Args:
-        size: how many are kept.
+        size: the number of items to keep.
     """
 
     def __init__(self, size: int) -> None:

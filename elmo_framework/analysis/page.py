@@ -64,10 +64,10 @@ class Report:
 
     Attributes:
         title: of the page.
-        facts: what the run is, by name.
+        facts: model, data, versions and command of the run, by name.
         metrics: of the finished run, by name; empty before it is finished.
         panels: its curves.
-        neighbors: what was found near a word, by what each biLM is called.
+        neighbors: the neighbours of a word, by the name of each biLM.
         documents: long texts by their titles.
     """
 

@@ -34,7 +34,7 @@ class Comparison:
     """Neighbours that the page shows next to the curves.
 
     Attributes:
-        search: what is looked for, with the biLM that the run trained, or reads.
+        search: made with the biLM that the run trained or reads.
         before: another biLM that it is looked for with too: its folder, or its name.
         bilms: where a biLM is that the run reads, if it was moved.
         packages: plugins that the run needs besides its own.
@@ -51,7 +51,7 @@ def write_report(run: Path, output: Path, *, comparison: Comparison | None = Non
 
     Args:
         run: its folder.
-        output: where the page goes.
+        output: the path of the page.
         comparison: neighbours to show; by default none.
 
     Raises:

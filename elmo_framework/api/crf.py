@@ -27,7 +27,7 @@ class CRF(ConditionalRandomField):
     pytorch-crf. A sentence may be without words: it counts for nothing.
 
     Args:
-        num_tags: how many tags there are.
+        num_tags: the number of tags.
         batch_first: whether dimension 0 is the batch and 1 the tokens; the other way round
             otherwise.
     """

@@ -135,7 +135,7 @@ class Elmo(nn.Module):
         """Embed sentences.
 
         Args:
-            inputs: what `batch_to_ids` gives, with any number of leading dimensions; state is
+            inputs: ids as of `batch_to_ids`, with any number of leading dimensions; state is
                 carried from row to row of all of them together.
             word_inputs: the same words by their places in `vocab_to_cache`, 0 at padding. Where
                 one is not among them, the whole batch is read from its characters.

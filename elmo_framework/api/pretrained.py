@@ -25,7 +25,7 @@ from elmo_framework.layers.layer_source import LayerSource
 from elmo_framework.layers.open_layers import open_layers
 
 _POOL = 32
-"""How many full batches of sentences `embed_iter` reads ahead, to sort them by length."""
+"""The number of full batches that `embed_iter` reads ahead, to sort sentences by length."""
 
 
 @final
@@ -34,8 +34,8 @@ class PretrainedBiLm:
 
     Args:
         source: of the layers.
-        device: where the layers are computed.
-        carried: what keeps the states of rows; None where each sentence starts from zeros.
+        device: computes the layers.
+        carried: keeps the states of rows; None if each sentence starts from zeros.
 
     Attributes:
         num_layers: the layers of a sentence, that of the token encoder included.

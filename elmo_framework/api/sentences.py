@@ -14,8 +14,8 @@ def require_words(sentence: Sequence[str], *, name: str = "a sentence") -> Seque
     """Return a sentence that is a list of words.
 
     Args:
-        sentence: what the caller passed.
-        name: what the message calls it.
+        sentence: the argument of the caller.
+        name: of the argument in the message.
 
     Raises:
         TypeError: it is a string, or one of its words is not.

@@ -36,7 +36,7 @@ class CoveTokenEmbedder(TokenEmbedder):
     Args:
         model_file: the published `.pth` file, a state of torch's LSTM.
         pretrained_file: the word vectors that it was trained on: GloVe's, 840B words, 300 wide.
-        vocabularies: what was counted in the training data; its words have their vectors.
+        vocabularies: counted in the training data; its words have their vectors.
         pretrained_format: of the word vectors, as for `embedding`.
         max_unseen_words: how many other words of GloVe have their vectors too, the first ones;
             null for all. They are kept with the run and in its checkpoints.

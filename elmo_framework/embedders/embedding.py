@@ -36,7 +36,7 @@ class WordIndexer(Indexer):
     Attributes:
         vocabulary: whose ids are meant; 0 is padding.
         lowercase: whether words are looked up in lower case.
-        min_count: how often a word was seen at least, if it is in the vocabulary.
+        min_count: the minimum count of a word in the vocabulary.
         case_fallback: whether a word that is not found is looked up in lower case then.
         unseen: other words, whose ids follow; by their row, from 1.
         unseen_key: identifies those words.
@@ -81,7 +81,7 @@ class EmbeddingTokenEmbedder(TokenEmbedder):
 
     Args:
         embedding_dim: the width of the vectors.
-        vocabularies: what was counted in the training data.
+        vocabularies: counted in the training data.
         pretrained_file: vectors to start from: GloVe's, fastText's or word2vec's text, a word and
             its numbers a line, or word2vec's binary form; as it is, compressed (`.gz`, `.bz2`,
             `.xz`, `.zst`), in a `.zip` or `.tar`, or `(archive)#inner` for one of several files

@@ -21,7 +21,7 @@ class TextEmbedder(Part, Registrable):
 
     Attributes:
         output_dim: the width of them all together.
-        indexers: what turns words into the ids that the embedders read, each once.
+        indexers: turn words into the ids that the embedders read, each once.
 
     Args:
         token_embedders: by any name; their vectors are in the alphabetical order of the names.

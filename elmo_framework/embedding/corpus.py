@@ -41,7 +41,7 @@ class SentenceFiles:
     Args:
         paths: files, those that end with `.gz`, `.bz2`, `.xz` or `.zst` compressed; `-` is
             standard input.
-        tokenizer: what splits a line into words.
+        tokenizer: splits a line into words.
         standard_input: its content, where it is among the paths; see `data.paths.spooled`.
     """
 
@@ -73,7 +73,7 @@ class SentenceFiles:
         """Read everything once and return what is to be known before vectors are computed.
 
         Args:
-            max_lines: how many lines there may be.
+            max_lines: the maximum number of lines.
 
         Raises:
             DataError: see `lines`, or there are more lines, or none.

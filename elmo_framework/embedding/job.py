@@ -35,12 +35,12 @@ class EmbeddingJob:
     Attributes:
         bilm: the folder of a biLM, or of the run that trained it, or the name of a published one.
         sentences: text files with one sentence per line, also `.gz`; `-` is standard input.
-        output: what is written; `-` is standard output.
+        output: the path of the result; `-` is standard output.
         layers: see `layer_selector.layer_selector`.
         dtype: of the numbers in the result.
         format: an HDF5 file as `allennlp elmo` writes it, or NumPy arrays: one file where `output`
             ends with `.npy`, else a folder. Standard output gets JSON lines.
-        tokenizer: what splits a line into words.
+        tokenizer: splits a line into words.
         keeps_sentences: whether an HDF5 file has the number of each sentence.
         uses_sentence_keys: whether datasets of an HDF5 file are named by their sentences.
         precision: of the computation.
@@ -77,11 +77,11 @@ class VectorReader:
 
     Args:
         job: its biLM, layers and tokenizer.
-        device: where they are computed.
+        device: computes them.
 
     Attributes:
         digest: of the biLM.
-        layers: what is written of its layers, as the user wrote it.
+        layers: the selected layers, as the user wrote them.
         form: of the vectors of a word.
 
     Raises:

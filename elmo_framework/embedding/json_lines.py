@@ -33,9 +33,9 @@ def write_json_lines(
     word has one vector. A number has as many digits as give the same float again.
 
     Args:
-        job: what is embedded; its `output` and `format` are not used.
-        output: where lines are written to.
-        device: where the vectors are computed.
+        job: its sentences, biLM and layers; its `output` and `format` are not used.
+        output: receives the lines.
+        device: computes the vectors.
         rank: of this process.
 
     Raises:

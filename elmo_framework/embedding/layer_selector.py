@@ -92,7 +92,7 @@ class MixedLayers(LayerSelector):
 
     Args:
         name: as the user wrote it.
-        mix: what was learned.
+        mix: the learned mix.
     """
 
     def __init__(self, name: str, mix: LayerMix) -> None:
@@ -142,7 +142,7 @@ def layer_selector(text: str, *, num_layers: int, origin: MixOrigin) -> LayerSel
         text: `all`, `top`, `average`, the number of a layer, `mixed(RUN)` for the first mix of the
             task model in a run's folder, or `mixed(RUN:NAME)` for the one of that name.
         num_layers: of the biLM.
-        origin: what loads the run of a mix.
+        origin: loads the run of a mix.
 
     Raises:
         RunError: it means nothing, `--bilm` is given without a mix, or the run has no mix for this

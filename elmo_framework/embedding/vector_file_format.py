@@ -59,7 +59,7 @@ class VectorFileFormat(ABC):
     """One form of a file of vectors.
 
     Args:
-        form: what is written for each word.
+        form: the shape and type of what is written for each word.
     """
 
     def __init__(self, form: VectorShape) -> None:
@@ -76,7 +76,7 @@ class VectorFileFormat(ABC):
         """Make the result without its vectors, and return the byte offset of each line's vectors.
 
         Args:
-            path: where nothing is yet.
+            path: of the result; nothing exists there yet.
             corpus_index: of the corpus.
             lines: reads the corpus.
 
@@ -90,7 +90,7 @@ class VectorFileFormat(ABC):
         Args:
             path: of the result.
             corpus_index: of the corpus.
-            places: what `create` returned.
+            places: the offsets that `create` returned.
         """
         return
 
@@ -197,7 +197,7 @@ class Hdf5Format(VectorFileFormat):
     words have one dataset under several names.
 
     Args:
-        form: what is written for each word.
+        form: the shape and type of what is written for each word.
         keeps_sentences: whether the dataset `sentence_to_index` holds a JSON object with the
             number of each sentence; of equal ones the last counts.
         uses_sentence_keys: whether datasets are named by their sentences.

@@ -104,7 +104,7 @@ def _sound_model_problems(
 
 
 _ADDRESS = re.compile(r"(https?|s3|gs|ftp):/+")
-"""What is left of the beginning of a URL that was read as a path, its two slashes made one."""
+"""The start of a URL that was read as a path, which merges its two slashes."""
 
 
 def preflight(experiment: Lazy[Experiment]) -> list[Problem]:

@@ -31,8 +31,8 @@ class VocabularyOptions:
     """Which of the counted items the vocabularies hold, by the name of the vocabulary.
 
     Attributes:
-        min_count: how often an item must have been seen.
-        max_vocab_size: how many of the most frequent items are kept.
+        min_count: the minimum count of an item.
+        max_vocab_size: the number of most frequent items to keep.
         directory: the `vocabulary` folder of an earlier run, whose counts are added.
         words_file: a vocabulary file of bilm-tf, whose words and their order replace those counted;
             counting is then not needed (`datasets_for_vocab_creation: []`).
@@ -74,10 +74,10 @@ class Experiment(Registrable):
 
     Args:
         dataset_reader: reads the examples.
-        train_data_path: what is trained on: a file, a folder or a pattern such as `lm-*.txt`.
-        model: what is trained.
-        validation_data_path: what the best weights are chosen by.
-        test_data_path: what `evaluate_on_test` scores at the end.
+        train_data_path: the training data: a file, a folder or a pattern such as `lm-*.txt`.
+        model: the model to train.
+        validation_data_path: the data that selects the best weights.
+        test_data_path: the data that `evaluate_on_test` scores at the end.
         validation_dataset_reader: reads the validation and the test data; else `dataset_reader`.
         data_loader: how examples become batches.
         validation_data_loader: the same for the validation and the test data.

@@ -48,12 +48,12 @@ def export_bilm(
     Args:
         source: the folder of a biLM, of a run that pretrained one, finished or not, or of a run
             that trained one together with its task model; or the name of a biLM.
-        directory: where the files go; it is made if it is not there.
+        directory: of the files; created if it does not exist.
         dtype: of the weights in the files: float32, which every ELMo program reads, or float16,
             which takes half the space; the biases of the LSTMs stay float32.
         force: whether files of these names that are there may be replaced or removed.
         packages: plugins to import in addition to those of the run.
-        run_bilms: where the biLMs are that a run tuned with its task, if they were moved.
+        run_bilms: the new folders of biLMs that a run tuned with its task, if they were moved.
 
     Returns:
         The files that were written.
@@ -106,7 +106,7 @@ class _Softmax(NamedTuple):
 
 
 def _read_softmax(files: BiLmFiles, dtype: torch.dtype, written: Path) -> _Softmax | None:
-    """Return the softmax that belongs to a biLM, for a file; None where there is none."""
+    """Return the softmax that belongs to a biLM, for a file; None if it has none."""
     if not files.softmax.is_file():
         return None
     weights = converted(load_tensors(files.softmax), dtype, path=written)

@@ -196,8 +196,8 @@ class Change(NamedTuple):
 
     Attributes:
         path: its dotted path.
-        before: its first value; None where there is none.
-        now: its second value; None where there is none.
+        before: its first value; None if it is missing.
+        now: its second value; None if it is missing.
     """
 
     path: str

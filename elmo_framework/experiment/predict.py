@@ -43,7 +43,7 @@ class PredictionJob:
         run: predicts.
         read: returns the inputs from their beginning, each time the same.
         write: writes predictions to a file.
-        batch_size: how many inputs go through the model together.
+        batch_size: number of inputs in a batch.
     """
 
     run: Assembly
@@ -70,9 +70,9 @@ def predict_to_stream(job: PredictionJob, stream: TextIO, *, total: int | None) 
     """Write each batch as soon as it is predicted.
 
     Args:
-        job: what is predicted.
-        stream: where predictions are written to.
-        total: the number of inputs, for the remaining time; None where it is not known.
+        job: inputs, run and output format.
+        stream: receives the predictions.
+        total: the number of inputs, for the remaining time; None if unknown.
 
     Raises:
         DataError: an input is wrong.
@@ -91,9 +91,9 @@ def predict_to_file(
     them. So every format can be continued, and an interrupted job may change the format.
 
     Args:
-        job: what is predicted.
+        job: inputs, run and output format.
         output: of the result; locked.
-        settings: what predictions depend on; a job with others is not continued.
+        settings: all that predictions depend on; a job with others is not continued.
         resume: whether to continue an interrupted job.
 
     Raises:

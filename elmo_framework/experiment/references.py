@@ -113,7 +113,8 @@ def describe_references(
 
     Args:
         experiment: as given, with the paths that the user wrote.
-        references: what the model has read, by its modules; other models are digested here.
+        references: the files that the model has read, by its modules; other models are digested
+            here.
         run: the run directory.
 
     Raises:
@@ -181,7 +182,7 @@ def require_recorded(run: RunDirectory, experiment: Lazy[Experiment], model: Mod
 
 
 def expected_digest(run: RunDirectory, model: ExternalModel) -> str | None:
-    """Return the digest that a run has recorded of a model; None where there is none."""
+    """Return the digest that a run has recorded of a model; None if it has none."""
     record = run.read_references().get(model.path)
     if record is not None and record.sha256 is not None:
         return record.sha256

@@ -48,7 +48,7 @@ class RecordedModel:
 
     Attributes:
         sha256: of the content of its files.
-        files: where they were, by the keys of the configuration.
+        files: their locations, by the keys of the configuration.
     """
 
     sha256: str | None
