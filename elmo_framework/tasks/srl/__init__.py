@@ -1,1 +1,1 @@
-"""Semantic roles: who did what to whom, for each predicate of a sentence."""
+"""Semantic role labeling: the arguments of each predicate of a sentence."""

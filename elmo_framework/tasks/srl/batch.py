@@ -17,21 +17,21 @@ from elmo_framework.data.vocabulary import Vocabulary
 from elmo_framework.tasks.srl.example import Proposition, SrlExample
 
 UNCOUNTED = -100
-"""Stands where there is no word, and where a tag was not seen in training: it has no loss."""
+"""Tag id without a loss: of padding, and of tags that do not occur in the training data."""
 
 
 @dataclass(frozen=True, slots=True)
 class SrlBatch:
-    """Sentences, each once, and the predicates that are asked about, each with its sentence.
+    """Distinct sentences, and the predicates to label, each with its sentence.
 
     Attributes:
         text: the words of the sentences, padded to the longest.
-        sentence_ids: which of the sentences a predicate stands in.
-        example_ids: which of the examples a predicate belongs to.
+        sentence_ids: the sentence of each predicate.
+        example_ids: the example of each predicate.
         is_predicate: 1 at the predicate itself; 0 everywhere for a sentence without any.
-        tags: the ids of the tags, or `UNCOUNTED`; None unless all of them are known.
-        predicates: where the predicates of each example stand.
-        examples: what the batch was made of.
+        tags: the ids of the tags, or `UNCOUNTED`; None unless all examples have them.
+        predicates: the positions of the predicates of each example.
+        examples: the examples of the batch.
     """
 
     text: TextBatch
@@ -44,7 +44,7 @@ class SrlBatch:
 
     @property
     def mask(self) -> Bool[Tensor, "predicates tokens"]:
-        """True where a word of a predicate's sentence stands."""
+        """True at the words of a predicate's sentence."""
         return self.text.mask.index_select(0, self.sentence_ids)
 
     @property
@@ -55,7 +55,7 @@ class SrlBatch:
 
     @property
     def title(self) -> str:
-        """The words of the first example, and how many follow it."""
+        """The words of the first example, and the number of further ones."""
         return batch_title(self.examples[0].words, len(self.examples))
 
 
@@ -65,9 +65,9 @@ class SrlCollator:
 
     Attributes:
         labels: the tags of the training data.
-        predicate_forms: the words, in lower case, that are taken for predicates where an example
-            does not say what is asked.
-        indexers: what turns words into the ids that the model reads.
+        predicate_forms: the lowercased words that count as predicates in an example that does
+            not list its predicates.
+        indexers: convert words to the ids that the model reads.
     """
 
     labels: Vocabulary
@@ -96,7 +96,7 @@ class SrlCollator:
         )
 
     def _asked(self, example: SrlExample) -> tuple[int | None, ...]:
-        """Return the predicates of an example; a row without any where there are none."""
+        """Return the predicates of an example; (None,) if it has none."""
         if example.propositions is not None:
             return tuple(predicate for predicate, _ in example.propositions) or (None,)
         if example.predicates is not None:
@@ -105,14 +105,14 @@ class SrlCollator:
         return tuple(place for place, form in forms if form in self.predicate_forms) or (None,)
 
     def _tags(self, examples: Sequence[SrlExample], shape: tuple[int, ...]) -> Tensor | None:
-        known: list[Proposition] = []
+        propositions: list[Proposition] = []
         for example in examples:
             if example.propositions is None:
                 return None
             none = Proposition(None, ("O",) * len(example.words))
-            known += example.propositions or (none,)
+            propositions += example.propositions or (none,)
         padded = np.full(shape, UNCOUNTED, dtype=np.int64)
-        for row, (_, tags) in zip(padded, known, strict=True):
+        for row, (_, tags) in zip(padded, propositions, strict=True):
             row[: len(tags)] = [
                 self.labels.id(tag) if tag in self.labels else UNCOUNTED for tag in tags
             ]

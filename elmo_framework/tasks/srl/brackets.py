@@ -1,4 +1,4 @@
-"""Arguments as brackets in columns, and as BIO tags.
+"""Convert arguments between columns of brackets and BIO tags.
 
 A column has a cell for each word: `(ARG0*` where an argument begins, `*)` where it ends, `(ARG0*)`
 where it is one word, and `*` elsewhere.
@@ -27,13 +27,15 @@ def tags_of(cells: Sequence[str]) -> list[str]:
     for position, cell in enumerate(cells):
         match = _CELL.fullmatch(cell)
         if match is None:
-            raise CellError(position, f"{cell!r} is no cell of arguments; allowed: {_ALLOWED}")
+            raise CellError(
+                position, f"{cell!r} is not a valid cell of arguments; allowed: {_ALLOWED}"
+            )
         begun = match[1]
         if begun is not None and open_label is not None:
             raise CellError(position, f"{cell!r} begins inside the argument {open_label!r}")
         label = begun or open_label
         if match[2] and label is None:
-            raise CellError(position, f"{cell!r} ends an argument where none has begun")
+            raise CellError(position, f"{cell!r} ends an argument that has not begun")
         tags.append("O" if label is None else f"{'I' if begun is None else 'B'}-{label}")
         open_label = None if match[2] else label
     if open_label is not None:
@@ -42,7 +44,7 @@ def tags_of(cells: Sequence[str]) -> list[str]:
 
 
 def cells_of(tags: Sequence[str]) -> list[str]:
-    """Return the column of tags."""
+    """Return the column of brackets for BIO tags."""
     cells = ["*"] * len(tags)
     for start, end, label in spans(tags):
         cells[start] = f"({label}*"

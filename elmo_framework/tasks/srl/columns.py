@@ -1,4 +1,4 @@
-"""Columns of arguments, one for each predicate of a sentence."""
+"""Parse columns of arguments, one for each predicate of a sentence."""
 
 from __future__ import annotations
 
@@ -13,30 +13,30 @@ from elmo_framework.tasks.srl.example import Proposition
 
 
 def propositions_of(
-    columns: Sequence[Sequence[str]], stated: Sequence[int], *, path: Path, first_line: int
+    columns: Sequence[Sequence[str]], predicates: Sequence[int], *, path: Path, first_line: int
 ) -> list[Proposition]:
     """Return the propositions of a sentence from its columns of arguments.
 
-    A predicate is the word that another column states. Its column need not have `V` there: of
-    "flip flopped" the second word may be stated, and be the `C-V` of a `V` before it.
+    The predicates come from another column. The column of arguments need not have `V` there: of
+    "flip flopped" the second word may be the predicate, and be the `C-V` of a `V` before it.
 
     Args:
-        columns: one a predicate, a cell a word.
-        stated: the words that another column calls predicates, in order.
-        path: for messages.
-        first_line: of the sentence.
+        columns: one per predicate, with one cell per word.
+        predicates: the positions of the predicates, in order.
+        path: the file, for messages.
+        first_line: the first line of the sentence.
 
     Raises:
         DataError: there are more columns than predicates, or fewer, or a cell is malformed.
     """
-    if len(columns) != len(stated):
-        found = (
-            f"found {plural(len(stated), 'predicate')} and "
+    if len(columns) != len(predicates):
+        problem = (
+            f"found {plural(len(predicates), 'predicate')} and "
             f"{plural(len(columns), 'column')} of arguments"
         )
-        raise DataError(f"{found}; expected one for each", path=path, line=first_line)
+        raise DataError(f"{problem}; expected one for each", path=path, line=first_line)
     propositions = []
-    for column, word in zip(columns, stated, strict=True):
+    for column, word in zip(columns, predicates, strict=True):
         with placed_cells(path, first_line):
             tags = tags_of(column)
         propositions.append(Proposition(word, tuple(tags)))

@@ -1,4 +1,4 @@
-"""The reader of semantic roles in CoNLL-U Plus, the format of the Universal Proposition Banks."""
+"""Read semantic roles from CoNLL-U Plus, the format of the Universal Proposition Banks."""
 
 from __future__ import annotations
 
@@ -20,27 +20,27 @@ from elmo_framework.tasks.srl.reader import PropositionReader, UnlabeledSentence
 
 _HEADER = "# global.columns ="
 _NUMBER, _FORM, _PREDICATE = "ID", "FORM", "UP:PRED"
-_HELD = (_FORM, _PREDICATE, "UP:ARGSPANS")
-_NONE, _GOES_ON = "_", "C-"
+_REQUIRED = (_FORM, _PREDICATE, "UP:ARGSPANS")
+_NONE, _CONTINUATION = "_", "C-"
 _ARGUMENT = re.compile(r"(.+):(\d+)-(\d+)")
 
 
 @final
 @DatasetReader.register("conllu_plus_srl")
 class ConlluPlusSrlReader(PropositionReader):
-    """Reads CoNLL-U Plus with the columns of PropBank, an example a predicate.
+    """Reads CoNLL-U Plus with the columns of PropBank; each predicate is an example.
 
     The first line names the columns: `# global.columns = ID FORM ... UP:PRED UP:ARGHEADS
-    UP:ARGSPANS`; `UP:ARGSPANS` holds the arguments of the predicate on its line, as
-    `A0:1-2|A1:4-7`. Where they overlap a word belongs to the predicate (its `V`, if that has more
-    words), or else to the shortest of them; what that cuts off goes on as `C-A1`.
+    UP:ARGSPANS`; `UP:ARGSPANS` has the arguments of the predicate on its line, as
+    `A0:1-2|A1:4-7`. If they overlap, a word belongs to the predicate (its `V`, if that has more
+    words), or else to the shortest of them; the rest of a divided argument becomes `C-A1`.
     """
 
     formats: ClassVar[Collection[FileFormat]] = (FileFormat.CONLLU,)
 
     def sentences(self, file: Path) -> Iterator[SrlSentence]:
         """Yield the sentences of a file."""
-        names = _columns(file, _HELD)
+        names = _columns(file, _REQUIRED)
         for block in _blocks(file, names):
             tokens = [_token(row, names, file) for row in block.rows]
             propositions = [
@@ -83,17 +83,16 @@ def _columns(file: Path, needed: Sequence[str]) -> list[str]:
     names = [name.replace("UP:PREDS", "UP:PRED") for name in line.removeprefix(_HEADER).split()]
     for name in (_NUMBER, *needed):
         if name not in names:
-            known = allowed(name, names)
-            raise DataError(f"there is no column {name!r}; {known}", path=file, line=1)
+            raise DataError(f"unknown column {name!r}; {allowed(name, names)}", path=file, line=1)
     return names
 
 
 def _token(row: Row, names: Sequence[str], file: Path) -> _Token:
     cells = dict(zip(names, row.columns, strict=True))
-    token = _Token(row.line, *(cells[name] for name in _HELD))
+    token = _Token(row.line, *(cells[name] for name in _REQUIRED))
     if token.sense == _NONE and token.arguments != _NONE:
-        found = f"found the arguments {token.arguments!r} of no predicate"
-        raise DataError(f"{found}; expected '_', or a predicate", path=file, line=row.line)
+        problem = f"found the arguments {token.arguments!r} without a predicate"
+        raise DataError(f"{problem}; expected '_', or a predicate", path=file, line=row.line)
     return token
 
 
@@ -115,7 +114,7 @@ def _spans(arguments: str, num_words: int) -> list[LabeledSpan]:
             raise DataError(f"found {argument!r}, {expected}")
         spans.append(LabeledSpan(int(match[2]) - 1, int(match[3]), match[1]))
     for one, other in combinations(spans, 2):
-        # What is cut off the longer one could not be told from a piece of the shorter.
+        # The rest of the longer one would be indistinguishable from a piece of the shorter.
         if _begun(one.label) == _begun(other.label) and _overlap(one, other):
             raise DataError(f"two arguments {one.label!r} overlap in {arguments!r}")
     return spans
@@ -134,12 +133,12 @@ def _overlap(one: LabeledSpan, other: LabeledSpan) -> bool:
 
 
 def _begun(label: str) -> str:
-    """Return the label of the argument that a label begins, or goes on with."""
-    return label.removeprefix(_GOES_ON)
+    """Return the label of the argument that a label begins or continues."""
+    return label.removeprefix(_CONTINUATION)
 
 
 def _written(owners: Sequence[int | None], labels: Sequence[str]) -> Iterator[str]:
-    """Yield the tag of each word, given the span that it belongs to."""
+    """Yield the tag of each word from the span that it belongs to."""
     names: dict[int, str] = {}
     previous: int | None = None
     for owner in owners:
@@ -149,6 +148,6 @@ def _written(owners: Sequence[int | None], labels: Sequence[str]) -> Iterator[st
             yield f"I-{names[owner]}"
         else:
             label = labels[owner]
-            names[owner] = f"{_GOES_ON}{_begun(label)}" if owner in names else label
+            names[owner] = f"{_CONTINUATION}{_begun(label)}" if owner in names else label
             yield f"B-{names[owner]}"
         previous = owner

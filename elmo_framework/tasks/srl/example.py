@@ -13,8 +13,8 @@ class Proposition(NamedTuple):
     """A predicate, and a tag for each word of its sentence: a BIO tag of its arguments.
 
     Attributes:
-        predicate: which word it is, from 0; None for a sentence without predicates.
-        tags: as `B-ARG0`; the predicate itself is `V`, and `C-X` goes on with an argument X.
+        predicate: its position, from 0; None for a sentence without predicates.
+        tags: as `B-ARG0`; the predicate itself is `V`, and `C-X` continues an argument X.
     """
 
     predicate: int | None
@@ -22,7 +22,7 @@ class Proposition(NamedTuple):
 
 
 class SrlSentence(NamedTuple):
-    """A sentence as a reader finds it.
+    """A labeled sentence of a reader.
 
     Attributes:
         words: of the sentence.
@@ -41,8 +41,8 @@ class SrlExample:
 
     Attributes:
         words: of the sentence.
-        propositions: what is known; None where it is to be predicted. Readers put each
-            predicate into an example of its own.
+        propositions: what is known; None where it is to be predicted. Readers make one
+            example for each predicate.
         predicates: the words that arguments are predicted for; None for those that
             the training data took for predicates.
         targets: the column of the corpus that marks the predicates, a cell for each word: a lemma
@@ -55,7 +55,6 @@ class SrlExample:
     targets: tuple[str, ...] | None = None
 
     def __post_init__(self) -> None:
-        """Refuse more tags or targets than words, or fewer, and predicates outside the sentence."""
         for _, tags in self.propositions or ():
             if len(tags) != len(self.words):
                 raise ValueError(
@@ -64,11 +63,11 @@ class SrlExample:
         if self.targets is not None and len(self.targets) != len(self.words):
             words, targets = len(self.words), len(self.targets)
             raise ValueError(f"{plural(words, 'word')} with {plural(targets, 'target')}")
-        asked = [predicate for predicate, _ in self.propositions or ()]
-        for predicate in [*asked, *(self.predicates or ())]:
+        predicates = [predicate for predicate, _ in self.propositions or ()]
+        for predicate in [*predicates, *(self.predicates or ())]:
             if predicate is not None and not 0 <= predicate < len(self.words):
                 raise ValueError(
-                    f"predicate {predicate} is none of {plural(len(self.words), 'word')}"
+                    f"predicate {predicate} is out of range for {plural(len(self.words), 'word')}"
                 )
 
 
@@ -77,7 +76,7 @@ def examples_of(sentence: SrlSentence, *, skip_empty: bool) -> Iterator[SrlExamp
 
     Args:
         sentence: its words, predicates and arguments.
-        skip_empty: whether a sentence without predicates has no example; else it has one,
+        skip_empty: whether to skip a sentence without predicates; otherwise it has one example,
             in which every tag is O.
     """
     words, targets = sentence.words, sentence.targets

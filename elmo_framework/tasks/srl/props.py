@@ -1,4 +1,4 @@
-"""Predictions, and what is known, in the columns that `srl-eval.pl` reads."""
+"""Write predicted and gold arguments in the columns of `srl-eval.pl`."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def known_propositions(example: SrlExample) -> tuple[Proposition, ...]:
     """Return the propositions of an example.
 
     Raises:
-        DataError: they are not known.
+        DataError: it has none.
     """
     if example.propositions is None:
         sentence = excerpt(example.words)
@@ -28,15 +28,14 @@ def known_propositions(example: SrlExample) -> tuple[Proposition, ...]:
 def predicted_props(
     predictions: Iterable[tuple[Sequence[Proposition], SrlExample]],
 ) -> Iterator[str]:
-    """Write what was predicted: for each sentence its predicates, and the arguments of each.
+    """Write the predicates of each sentence and their predicted arguments.
 
-    The first column names each predicate as the corpus does, by its lemma or its sense; by its word
-    where the corpus has no such column. The scorer counts all arguments of a predicate as missed
-    whose name differs.
+    The first column names each predicate as the corpus does, by its lemma or its sense, or by its
+    word if the corpus has no such column. If the name differs, the scorer counts all arguments of
+    the predicate as missed.
 
-    Examples that follow each other and are of one sentence make one block, as in the columns of a
-    corpus, which the scorer can then compare these with. It would stop at a sentence without words,
-    so none is written.
+    Consecutive examples of one sentence are one block, as in the columns of a corpus, so that the
+    scorer can compare them. Sentences without words, at which it would stop, are not written.
 
     Raises:
         DataError: a word of a sentence has two predicates whose arguments differ.
@@ -44,7 +43,7 @@ def predicted_props(
     sentence: SrlExample | None = None
     propositions: list[Proposition] = []
     for predicted, example in predictions:
-        # Not by equality: a text may hold the same sentence twice in a row.
+        # By identity: a text may contain the same sentence twice in a row.
         if sentence is not None and example.words is not sentence.words:
             yield from _block(sentence, propositions)
             propositions = []
@@ -55,23 +54,23 @@ def predicted_props(
 
 
 def gold_props(predictions: Iterable[tuple[object, SrlExample]]) -> Iterator[str]:
-    """Write what is known of the same examples, so that the scorer has both files.
+    """Write the gold arguments of the same examples, the scorer's other input.
 
     Raises:
-        DataError: nothing is known of one, or it cannot be written.
+        DataError: an example has none, or it cannot be written.
     """
-    known = ((known_propositions(example), example) for _, example in predictions)
-    yield from predicted_props(known)
+    gold = ((known_propositions(example), example) for _, example in predictions)
+    yield from predicted_props(gold)
 
 
 def _block(sentence: SrlExample, propositions: Sequence[Proposition]) -> Iterator[str]:
-    """Yield a line a word: how a predicate is written, and its cell in each column."""
+    """Yield one line per word: the name of a predicate, and the cells of the arguments."""
     words, targets = sentence.words, sentence.targets or sentence.words
     tags: dict[int, tuple[str, ...]] = {}
-    for place, held in propositions:
-        if place is not None and tags.setdefault(place, held) != held:
-            found = f"the word {words[place]!r} has two predicates in {excerpt(words)}"
-            raise DataError(f"{found}; these columns hold one")
+    for place, labels in propositions:
+        if place is not None and tags.setdefault(place, labels) != labels:
+            problem = f"the word {words[place]!r} has two predicates in {excerpt(words)}"
+            raise DataError(f"{problem}; these columns allow only one")
     names = [
         _name(target, word) if place in tags else _NONE
         for place, (target, word) in enumerate(zip(targets, words, strict=True))
@@ -83,5 +82,5 @@ def _block(sentence: SrlExample, propositions: Sequence[Proposition]) -> Iterato
 
 
 def _name(target: str, word: str) -> str:
-    """Return how a predicate is written: never as what stands for none."""
+    """Return the name of a predicate, which must differ from the mark of other words."""
     return next((name for name in (target, word) if name != _NONE), "_")

@@ -32,13 +32,13 @@ _NONE = "-"
 
 
 class UnlabeledSentence(NamedTuple):
-    """A sentence whose arguments are to be predicted.
+    """A sentence for prediction.
 
     Attributes:
         words: of the sentence.
-        predicates: the places of its predicates, from 0; None if the file does not say.
-        fields: what else the file holds of it.
-        targets: as of `SrlExample`.
+        predicates: the positions of its predicates, from 0; None if the file does not have them.
+        fields: its other fields in the file.
+        targets: as in `SrlExample`.
     """
 
     words: tuple[str, ...]
@@ -48,14 +48,13 @@ class UnlabeledSentence(NamedTuple):
 
 
 class PropositionReader(FileReader[SrlExample]):
-    """What the readers of this task share: an example for each predicate of a sentence.
+    """Base class of the readers: one example for each predicate of a sentence.
 
     Args:
-        skip_sentences_without_predicates: whether they have no example; else one in which every
-            word is outside and none is marked.
-        max_sentence_length: how many words a sentence has at most that is not left out; null for no
-            such bound. For training: F1 is to be over all sentences, so state a
-            `validation_dataset_reader` without it.
+        skip_sentences_without_predicates: whether to skip them; otherwise each is one example
+            without a marked predicate, in which every tag is O.
+        max_sentence_length: skip sentences with more words; null for no limit. For training only:
+            F1 should cover all sentences, so set a `validation_dataset_reader` without it.
     """
 
     example_type = SrlExample
@@ -80,13 +79,13 @@ class PropositionReader(FileReader[SrlExample]):
             yield from examples_of(sentence, skip_empty=self.skip_sentences_without_predicates)
         if num_skipped:
             skipped, longest = plural(num_skipped, "sentence"), int(self.max_sentence_length)
-            _log.info("%s: left out %s of more than %s", file, skipped, plural(longest, "word"))
+            _log.info("%s: skipped %s of more than %s", file, skipped, plural(longest, "word"))
 
     def inputs(self, file: Path) -> Iterator[PredictionInput[SrlExample]]:
         """Yield the sentences of a file, each once, with all of its predicates."""
         for words, predicates, fields, targets in self.unlabeled(file):
-            asked = None if predicates is None else tuple(predicates)
-            yield PredictionInput(SrlExample(words, None, asked, targets), fields)
+            positions = None if predicates is None else tuple(predicates)
+            yield PredictionInput(SrlExample(words, None, positions, targets), fields)
 
     @abstractmethod
     def sentences(self, file: Path) -> Iterator[SrlSentence]:
@@ -100,23 +99,22 @@ class PropositionReader(FileReader[SrlExample]):
 @final
 @DatasetReader.register("srl")
 class SrlReader(PropositionReader):
-    """Reads the columns of CoNLL-2012, in which OntoNotes is passed on, an example a predicate.
+    """Reads the columns of CoNLL-2012, the format of OntoNotes; each predicate is an example.
 
-    The files of OntoNotes lie in many folders: `train_data_path: "train/**/*gold_conll"`.
+    The files of OntoNotes are in many folders: `train_data_path: "train/**/*gold_conll"`.
 
     Args:
-        skip_sentences_without_predicates: whether they have no example; else one in which every
-            word is outside and none is marked, as in AllenNLP.
+        skip_sentences_without_predicates: whether to skip them; otherwise each is one example
+            without a marked predicate, in which every tag is O, as in AllenNLP.
     """
 
     formats: ClassVar[Collection[FileFormat]] = (FileFormat.CONLL2012,)
 
     def sentences(self, file: Path) -> Iterator[SrlSentence]:
-        """Yield the sentences of a file."""
         for sentence in read_conll2012(file):
-            stated = _stated(sentence.framesets)
+            predicates = _predicates(sentence.framesets)
             propositions = propositions_of(
-                sentence.predicates, stated, path=file, first_line=sentence.first_line
+                sentence.predicates, predicates, path=file, first_line=sentence.first_line
             )
             yield SrlSentence(sentence.words, propositions, sentence.lemmas)
 
@@ -130,20 +128,20 @@ class SrlReader(PropositionReader):
                 "speakers": list(sentence.speakers),
                 "arguments": list(map(list, sentence.predicates)),
             }
-            stated = _stated(sentence.framesets)
-            yield UnlabeledSentence(sentence.words, stated, fields, sentence.lemmas)
+            predicates = _predicates(sentence.framesets)
+            yield UnlabeledSentence(sentence.words, predicates, fields, sentence.lemmas)
 
 
 @final
 @DatasetReader.register("conll2005")
 class Conll2005Reader(PropositionReader):
-    """Reads the columns of the CoNLL-2005 shared task, an example a predicate.
+    """Reads the columns of the CoNLL-2005 shared task; each predicate is an example.
 
-    A word a line and a blank line after each sentence; the word comes first, and after the column
-    of predicates there is a column of arguments for each.
+    One word per line and a blank line after each sentence. The word is in the first column; the
+    column of predicates is followed by one column of arguments for each.
 
     Args:
-        target_column: which column holds the predicates, counted from 0: a lemma, or `-`. It is
+        target_column: the column of the predicates, from 0: a lemma, or `-`. It is
             7 in the files of the task: words, named entities, parts of speech, chunks, clauses,
             parse, senses, predicates.
     """
@@ -161,12 +159,13 @@ class Conll2005Reader(PropositionReader):
         self.target_column = target_column
 
     def sentences(self, file: Path) -> Iterator[SrlSentence]:
-        """Yield the sentences of a file."""
         for rows, _ in read_blocks(file, min_width=self.target_column + 1):
             words, *columns = zip(*(row.columns for row in rows), strict=True)
             targets, *arguments = columns[self.target_column - 1 :]
             line = rows[0].line
-            propositions = propositions_of(arguments, _stated(targets), path=file, first_line=line)
+            propositions = propositions_of(
+                arguments, _predicates(targets), path=file, first_line=line
+            )
             yield SrlSentence(words, propositions, targets)
 
     def unlabeled(self, file: Path) -> Iterator[UnlabeledSentence]:
@@ -175,22 +174,21 @@ class Conll2005Reader(PropositionReader):
             words, *columns = zip(*(row.columns for row in rows), strict=True)
             targets = columns[self.target_column - 1]
             fields = {f"column_{number}": list(cells) for number, cells in enumerate(columns, 1)}
-            yield UnlabeledSentence(words, _stated(targets), fields, targets)
+            yield UnlabeledSentence(words, _predicates(targets), fields, targets)
 
 
 @final
 @DatasetReader.register("deep_srl")
 class DeepSrlReader(PropositionReader):
-    """Reads a predicate a line: its place, the words, and a BIO tag a word (He et al. 2017).
+    """Reads one predicate per line: its position, the words, and their BIO tags (He et al. 2017).
 
         2 My cats love hats . ||| B-A0 I-A0 B-V B-A1 O
 
-    Lines that follow each other, have the same words and name a later predicate each are of one
-    sentence.
+    Consecutive lines with the same words and increasing positions belong to one sentence.
 
     Args:
-        skip_sentences_without_predicates: whether lines whose place is -1 are left out; else every
-            word is outside and none is marked.
+        skip_sentences_without_predicates: whether to skip lines with the position -1; otherwise
+            each is one example without a marked predicate, in which every tag is O.
     """
 
     formats: ClassVar[Collection[FileFormat]] = (FileFormat.PROPOSITIONS,)
@@ -207,7 +205,7 @@ class DeepSrlReader(PropositionReader):
             yield UnlabeledSentence(lines[0].words, places, {"tags": tags} if any(tags) else {})
 
 
-def _stated(cells: Sequence[str]) -> list[int]:
+def _predicates(cells: Sequence[str]) -> list[int]:
     return [place for place, cell in enumerate(cells) if cell != _NONE]
 
 
@@ -216,21 +214,21 @@ class _Line(NamedTuple):
     words: tuple[str, ...]
     tags: tuple[str, ...]
 
-    def goes_on(self, before: _Line) -> bool:
-        """Tell whether this line is of the sentence of the line before it."""
+    def continues(self, before: _Line) -> bool:
+        """Return whether this line belongs to the sentence of the line before it."""
         return self.words == before.words and 0 <= before.place < self.place
 
 
 def _grouped(lines: Iterable[_Line]) -> Iterator[list[_Line]]:
     """Yield the lines of each sentence."""
-    held: list[_Line] = []
+    group: list[_Line] = []
     for line in lines:
-        if held and not line.goes_on(held[-1]):
-            yield held
-            held = []
-        held.append(line)
-    if held:
-        yield held
+        if group and not line.continues(group[-1]):
+            yield group
+            group = []
+        group.append(line)
+    if group:
+        yield group
 
 
 def _sentence(lines: Sequence[_Line]) -> SrlSentence:
@@ -256,15 +254,15 @@ def _parsed(line: str) -> _Line:
     before, bar, after = line.partition("|||")
     place, *words = split_cells(before) or ("",)
     if not bar or not words or not place.removeprefix("-").isdecimal():
-        raise ValueError("expected the place of a predicate, the words, '|||' and the tags")
+        raise ValueError("expected the position of a predicate, the words, '|||' and the tags")
     predicate = int(place)
     if not -1 <= predicate < len(words):
-        raise ValueError(f"predicate {predicate} is none of {plural(len(words), 'word')}")
+        raise ValueError(f"predicate {predicate} is out of range for {plural(len(words), 'word')}")
     return _Line(predicate, tuple(words), split_cells(after))
 
 
 def _checked(line: _Line) -> _Line:
-    """Refuse a line whose tags are not one for each word, in the scheme BIO."""
+    """Raise a ValueError unless there is one BIO tag for each word."""
     for tag in line.tags:
         if parse_tag(tag).prefix not in "BIO":
             raise ValueError(f"{tag!r} is not a tag of the scheme BIO")
@@ -272,5 +270,5 @@ def _checked(line: _Line) -> _Line:
         words, tags = plural(len(line.words), "word"), plural(len(line.tags), "tag")
         raise ValueError(f"{words} with {tags}")
     if line.place < 0 and set(line.tags) != {"O"}:
-        raise ValueError("the place -1 stands for no predicate, but there are arguments")
+        raise ValueError("the position -1 means no predicate, but there are arguments")
     return line

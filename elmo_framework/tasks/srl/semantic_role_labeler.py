@@ -1,4 +1,4 @@
-"""The labeler of He et al. (2017), with ELMo where it is asked for."""
+"""Semantic role labeler of He et al. (2017), optionally with ELMo."""
 
 from __future__ import annotations
 
@@ -30,10 +30,10 @@ from elmo_framework.tasks.srl.task import SrlTask
 
 @dataclass(frozen=True, slots=True)
 class SrlOutput(HeadOutput):
-    """What the labeler computes for a batch.
+    """Output of the labeler for a batch.
 
     Attributes:
-        logits: the score of each tag for each word, before the tags around it count.
+        logits: the score of each tag for each word, independent of the neighboring tags.
     """
 
     logits: Float[Tensor, "predicates tokens tags"]
@@ -42,23 +42,23 @@ class SrlOutput(HeadOutput):
 @final
 @Head.register("srl")
 class SemanticRoleLabeler(Head[SrlBatch]):
-    """Reads a sentence once for each predicate and tags the predicate's arguments.
+    """Encodes a sentence once for each predicate and tags the predicate's arguments.
 
     h = encoder([x_k; e_(k is the predicate)]);  p(y_k) = softmax(W h_k + b), and the arguments are
     the sequence of BIO tags with the largest product of p (He et al. 2017, section 2).
 
     The loss is the negative log-likelihood of the tags, summed over the words of a predicate's
     sentence and averaged over the predicates of a batch, as in the code of He et al.; AllenNLP
-    averages over words as well. The words of a sentence are embedded once, however many
-    predicates a batch has of it.
+    averages over words as well. The words of a sentence are embedded once for all its
+    predicates in a batch.
 
     Args:
-        embedder: gives the words their vectors.
-        encoder: reads each sentence, with a vector beside each word's that marks the predicate.
-        vocabularies: what was counted in the training data; its labels are the tags.
-        output_embedder: gives vectors that stand after those of the encoder: ELMo at the output.
-        binary_feature_dim: the width of the vector that marks the predicate.
-        embedding_dropout: the share of values dropped from the vectors of words.
+        embedder: word embeddings.
+        encoder: encoder of the word embeddings, concatenated with the predicate indicator.
+        vocabularies: counts of the training data; its labels are the tags.
+        output_embedder: vectors appended to the output of the encoder: ELMo at the output.
+        binary_feature_dim: the dimension of the predicate indicator.
+        embedding_dropout: dropout rate of the word embeddings.
     """
 
     task = SrlTask()
@@ -100,8 +100,8 @@ class SemanticRoleLabeler(Head[SrlBatch]):
         marks = self.predicate_embedding(batch.is_predicate)
         encoded = self.encoder(torch.cat([words, marks], dim=2), batch.mask)
         if self.output_embedder is not None:
-            found = self.output_embedder(batch.text).index_select(0, batch.sentence_ids)
-            encoded = torch.cat([encoded, found], dim=2)
+            vectors = self.output_embedder(batch.text).index_select(0, batch.sentence_ids)
+            encoded = torch.cat([encoded, vectors], dim=2)
         logits = self.projection(encoded)
         if batch.tags is None:
             return SrlOutput(loss=None, example_losses=None, logits=logits)
@@ -111,7 +111,7 @@ class SemanticRoleLabeler(Head[SrlBatch]):
 
     def predict(self, output: SrlOutput, batch: SrlBatch) -> list[tuple[Proposition, ...]]:
         """Return the best allowed tags for each predicate of each example."""
-        # The logarithms of p are these less a number for each word, which decides nothing.
+        # log p differs from the logits by a constant per word, which does not change the maximum.
         best = best_sequences(
             output.logits.to(self.start.dtype),
             batch.mask,

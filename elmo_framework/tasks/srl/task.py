@@ -1,4 +1,4 @@
-"""What semantic role labeling is: sentences with predicates in, their arguments out."""
+"""The task of semantic role labeling: predict the arguments of the predicates of a sentence."""
 
 from __future__ import annotations
 
@@ -27,9 +27,9 @@ _SENTENCES, _PREDICATES = ("sentence", "tokens", "words"), "predicates"
 
 @final
 class SrlTask(HeadTask[SrlExample, SrlBatch]):
-    """The arguments of the predicates of a sentence; scored as by `srl-eval.pl`.
+    """Predicts the arguments of the predicates of a sentence; evaluated like `srl-eval.pl`.
 
-    A prediction is a proposition for each predicate.
+    A prediction is one proposition for each predicate.
     """
 
     example_type = SrlExample
@@ -43,9 +43,9 @@ class SrlTask(HeadTask[SrlExample, SrlBatch]):
     def count(self, examples: Iterable[SrlExample]) -> Counts:
         """Count `words`, `labels`, `forms` and `predicates`.
 
-        The words of a sentence count once, however many examples it has. A tag whose label was
-        seen counts 0 when it was not, as others may have longer arguments. `forms` are the words in
-        lower case, and `predicates` those of them that are predicates.
+        The words of a sentence count once for all its examples. The other tags of each observed
+        label are added with count 0, as other data may have longer arguments. `forms` are the
+        lowercased words, and `predicates` those of them that are predicates.
         """
         words, labels, forms, predicates = (Counter[str]() for _ in range(4))
         asked: dict[tuple[str, ...], set[int]] = {}
@@ -54,25 +54,25 @@ class SrlTask(HeadTask[SrlExample, SrlBatch]):
             for predicate, tags in example.propositions or ():
                 labels.update(tags)
                 places.update(() if predicate is None else (predicate,))
-        for held, places in asked.items():
-            words.update(held)
-            forms.update(map(str.lower, held))
-            predicates.update(held[place].lower() for place in places)
+        for sentence, places in asked.items():
+            words.update(sentence)
+            forms.update(map(str.lower, sentence))
+            predicates.update(sentence[place].lower() for place in places)
         for tag in all_tags(labels, "BIO") if labels else ():
             labels.setdefault(tag, 0)
         return {"words": words, "labels": labels, "forms": forms, "predicates": predicates}
 
     def group(self, example: SrlExample) -> object:
-        """Return the words, which readers give to all predicates of a sentence as one object."""
+        """Return the words, one object shared by all predicates of a sentence."""
         return example.words
 
     def collator(self, vocabularies: Vocabularies, indexers: Sequence[Indexer]) -> Collator:
-        """Return what makes batches.
+        """Return the collator.
 
-        A word is taken for a predicate that is one half of the times it occurs, or more: in all
-        data that was counted, so that no part of it can decide.
+        A word counts as a predicate if it is one in at least half of its occurrences in all
+        counted data.
         """
-        # A run of an earlier version holds no forms, and of predicates only such words.
+        # A run of an earlier version has no forms, and its predicates are only these words.
         forms = vocabularies.counted("forms")
         marked = vocabularies.counted("predicates").items()
         predicates = frozenset(form for form, count in marked if 2 * count >= forms.get(form, 0))
@@ -83,36 +83,31 @@ class SrlTask(HeadTask[SrlExample, SrlBatch]):
         return len(example.words) * max(1, len(example.propositions or ()))
 
     def sentences(self, example: SrlExample) -> Iterable[Sequence[str]]:
-        """Return the one sentence."""
         return (example.words,)
 
     def gold(self, example: SrlExample) -> tuple[Proposition, ...]:
-        """Return the propositions of an example.
-
-        Raises:
-            DataError: they are not known.
-        """
+        """Return the propositions of an example, or raise a `DataError` if it has none."""
         return known_propositions(example)
 
     def example(self, inputs: Mapping[str, Any], tokenizer: Tokenizer) -> SrlExample:
-        """Make an example of `{"sentence": "..."}` or of `{"tokens": [...]}` (or `words`).
+        """Make an example from `{"sentence": "..."}` or `{"tokens": [...]}` (or `words`).
 
-        With `predicates`, the places of words from 0, arguments are predicted for these; without,
-        for the words that were predicates half of the times they occurred in training, or more.
+        With `predicates`, the positions of words from 0, arguments are predicted for these; by
+        default for the words that were predicates in at least half of their occurrences.
         """
         words = given_words(inputs, only_key(inputs, _SENTENCES), tokenizer)
         if _PREDICATES not in inputs:
             return SrlExample(words, None)
         value = inputs[_PREDICATES]
         if not isinstance(value, list) or not all(_is_place(each, words) for each in value):
-            expected = f"expected a list of places of words, from 0 to {len(words) - 1}"
+            expected = f"expected a list of positions of words, from 0 to {len(words) - 1}"
             raise DataError(f"{_PREDICATES!r} is {value!r}; {expected}")
         return SrlExample(words, None, tuple(value))
 
     def to_json(self, prediction: Sequence[Proposition], example: SrlExample) -> dict[str, Any]:
         """Return the words and for each predicate its tags and arguments: `start` to before `end`.
 
-        The names are AllenNLP's: `verbs`, though other words can be predicates as well.
+        The names are AllenNLP's: `verbs` also includes predicates that are not verbs.
         """
         return {
             "words": list(example.words),
@@ -130,7 +125,7 @@ class SrlTask(HeadTask[SrlExample, SrlBatch]):
         }
 
     def pretty(self, prediction: Sequence[Proposition], example: SrlExample) -> Text:
-        """Return the sentence with brackets around its arguments, a line for each predicate."""
+        """Return the sentence with brackets around its arguments, one line per predicate."""
         lines = [_described(example.words, tags) for place, tags in prediction if place is not None]
         return Text("\n").join(lines or [Text(" ".join(example.words))])
 

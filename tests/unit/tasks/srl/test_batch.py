@@ -91,8 +91,8 @@ def test_an_example_without_tags_leaves_the_batch_without_them():
     ("propositions", "predicates", "message"),
     [
         ((Proposition(0, ("O", "O")),), None, "1 word with 2 tags"),
-        ((Proposition(1, ("O",)),), None, "predicate 1 is none of 1 word"),
-        (None, (-1,), "predicate -1 is none of 1 word"),
+        ((Proposition(1, ("O",)),), None, "predicate 1 is out of range for 1 word"),
+        (None, (-1,), "predicate -1 is out of range for 1 word"),
     ],
 )
 def test_an_impossible_example_is_refused(propositions, predicates, message):

@@ -28,10 +28,14 @@ def test_a_tag_that_begins_nowhere_begins_an_argument():
     ("cells", "position", "message"),
     [
         (["*", "(A0*", "*"], 2, "the argument 'A0' does not end"),
-        (["*", "*)"], 1, "'*)' ends an argument where none has begun"),
+        (["*", "*)"], 1, "'*)' ends an argument that has not begun"),
         (["(A0*", "(A1*)", "*)"], 1, "'(A1*)' begins inside the argument 'A0'"),
-        (["(A0(V*)*)"], 0, "'(A0(V*)*)' is no cell of arguments; allowed: '(LABEL*', '*)', "),
-        (["-"], 0, "'-' is no cell of arguments"),
+        (
+            ["(A0(V*)*)"],
+            0,
+            "'(A0(V*)*)' is not a valid cell of arguments; allowed: '(LABEL*', '*)', ",
+        ),
+        (["-"], 0, "'-' is not a valid cell of arguments"),
     ],
 )
 def test_what_stands_for_no_arguments_is_refused_with_its_place(cells, position, message):

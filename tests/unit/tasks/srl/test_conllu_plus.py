@@ -100,7 +100,7 @@ def test_the_number_of_the_word_need_not_stand_first(tmp_path):
         (SENTENCE, ":1: expected '# global.columns = ...', found '1\\tAnna B."),
         (
             "# global.columns = ID UP:PRED\n",
-            ":1: there is no column 'FORM'; choose from ID, UP:PRED.",
+            ":1: unknown column 'FORM'; choose from ID, UP:PRED.",
         ),
         (HEADER + rows("1 a"), ":2: found 2 columns, expected 6 with tabs between them: '1 a'"),
         (HEADER + rows("3a a X _ _ _"), ":2: '3a' is not a word number such as"),
@@ -108,7 +108,7 @@ def test_the_number_of_the_word_need_not_stand_first(tmp_path):
         (HEADER + rows("1 a", "2 b X _ _ _"), ":2: found 2 columns, expected 6"),
         (HEADER + rows("1 a X b.01 _ A0"), ":2: found 'A0', expected LABEL:FIRST-LAST with ids"),
         (HEADER + rows("1 a X b.01 _ A0:1-2"), ":2: found 'A0:1-2', expected LABEL:FIRST-LAST"),
-        (HEADER + rows("1 a X _ _ A0:1-1"), ":2: found the arguments 'A0:1-1' of no predicate"),
+        (HEADER + rows("1 a X _ _ A0:1-1"), ":2: found the arguments 'A0:1-1' without a predicate"),
         (HEADER + rows("1 a X _ _ _", "3 b X _ _ _"), ":3: found the word 3, expected 2"),
         (
             HEADER + rows("1 a X b.01 _ _", "2 c X _ _ _", "3 d X d.01 _ C-A1:1-3|A1:2-2"),

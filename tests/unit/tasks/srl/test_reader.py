@@ -61,7 +61,7 @@ def test_no_more_examples_are_read_than_asked_for():
 def test_longer_sentences_can_be_left_out(tmp_path, caplog):
     caplog.set_level(logging.INFO)
     kept = list(SrlReader(max_sentence_length=6).read(FILE))
-    assert caplog.messages == [f"{FILE}: left out 1 sentence of more than 6 words"]
+    assert caplog.messages == [f"{FILE}: skipped 1 sentence of more than 6 words"]
 
     assert kept == [each for each in SrlReader().read(FILE) if len(each.words) <= 6]
     file = written(tmp_path, "0 Go ! ||| B-V O\n1 Cats hunt mice ||| B-A0 B-V B-A1\n")
@@ -202,13 +202,13 @@ def test_only_a_space_or_a_tab_ends_a_word(tmp_path):
 @pytest.mark.parametrize(
     ("line", "message"),
     [
-        ("My cats", "file:1: expected the place of a predicate, the words, '|||' and the tags"),
-        ("0 ||| O", "file:1: expected the place of a predicate, the words, '|||' and the tags"),
+        ("My cats", "file:1: expected the position of a predicate, the words, '|||' and the tags"),
+        ("0 ||| O", "file:1: expected the position of a predicate, the words, '|||' and the tags"),
         ("0 Run ! ||| B-V", "file:1: 2 words with 1 tag: '0 Run ! ||| B-V'"),
-        ("2 Run ! ||| B-V O", "file:1: predicate 2 is none of 2 words"),
+        ("2 Run ! ||| B-V O", "file:1: predicate 2 is out of range for 2 words"),
         ("0 Run ! ||| V O", "file:1: 'V' is not a span tag"),
         ("0 Run ! ||| U-V O", "file:1: 'U-V' is not a tag of the scheme BIO: '0 Run ! ||| U-V O'"),
-        ("-1 Run ! ||| B-A0 O", "file:1: the place -1 stands for no predicate, but there are arg"),
+        ("-1 Run ! ||| B-A0 O", "file:1: the position -1 means no predicate, but there are arg"),
         ("\n", "file: this file has no examples"),
     ],
 )
