@@ -92,8 +92,14 @@ def test_inputs_are_sentences_with_or_without_predicates():
 @pytest.mark.parametrize(
     ("inputs", "message"),
     [
-        ({"sentence": "Rain", "predicates": [1]}, "'predicates' is [1]; expected a list of positions"),
-        ({"sentence": "Rain", "predicates": 0}, "'predicates' is 0; expected a list of positions of "),
+        (
+            {"sentence": "Rain", "predicates": [1]},
+            "'predicates' is [1]; expected a list of positions",
+        ),
+        (
+            {"sentence": "Rain", "predicates": 0},
+            "'predicates' is 0; expected a list of positions of ",
+        ),
         ({"sentence": 3}, "'sentence' is 3; expected a string or a list of strings"),
         ({}, "expected one key with a text, found none"),
     ],
