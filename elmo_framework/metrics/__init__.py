@@ -1,1 +1,1 @@
-"""Scores as functions of sums over examples."""
+"""Metrics: scores computed from sums over examples."""

@@ -1,4 +1,4 @@
-"""How many labels are right, or nearly."""
+"""Accuracy and top-k accuracy."""
 
 from __future__ import annotations
 
@@ -12,15 +12,14 @@ from elmo_framework.metrics.ratios import ratio
 
 @final
 class Accuracy(Metric):
-    """The share of examples whose label is predicted; `accuracy`."""
+    """The fraction of examples whose label is predicted; `accuracy`."""
 
     def count(self, prediction: str, gold: str) -> Mapping[str, float]:
-        """Count one example."""
         return {"correct": float(prediction == gold), "total": 1.0}
 
     def score(self, sums: Mapping[str, float]) -> dict[str, float]:
         """Return `accuracy`."""
-        return {"accuracy": _share_correct(sums)}
+        return {"accuracy": _accuracy(sums)}
 
 
 class HasProbabilities(Protocol):
@@ -33,25 +32,24 @@ class HasProbabilities(Protocol):
 
 @final
 class TopAccuracy(Metric):
-    """The share of examples whose label is among the most probable; `accuracy3` for three.
+    """The fraction of examples whose label is among the most probable; `accuracy3` for three.
 
     Args:
-        num_labels: how many of the labels count as predicted.
+        num_labels: number of most probable labels to consider.
     """
 
     def __init__(self, num_labels: int) -> None:
         self._num_labels = num_labels
 
     def count(self, prediction: HasProbabilities, gold: str) -> Mapping[str, float]:
-        """Count one example."""
         probabilities = prediction.probabilities
         best = nlargest(self._num_labels, probabilities, key=probabilities.__getitem__)
         return {"correct": float(gold in best), "total": 1.0}
 
     def score(self, sums: Mapping[str, float]) -> dict[str, float]:
-        """Return `accuracy3`, or what it is called for another number."""
-        return {f"accuracy{self._num_labels}": _share_correct(sums)}
+        """Return `accuracy3`, with the number of labels in the name."""
+        return {f"accuracy{self._num_labels}": _accuracy(sums)}
 
 
-def _share_correct(sums: Mapping[str, float]) -> float:
+def _accuracy(sums: Mapping[str, float]) -> float:
     return ratio(sums.get("correct", 0.0), sums.get("total", 0.0))

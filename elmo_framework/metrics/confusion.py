@@ -1,4 +1,4 @@
-"""Which labels are taken for which."""
+"""Confusion matrix of gold and predicted labels."""
 
 from __future__ import annotations
 
@@ -20,10 +20,9 @@ class HasLabel(Protocol):
 
 @final
 class Confusion(Metric):
-    """Counts each pair of the right label and the predicted one; `accuracy` is the share alike."""
+    """Counts each pair of gold and predicted label; `accuracy` is the fraction of equal pairs."""
 
     def count(self, prediction: HasLabel, gold: str) -> Mapping[str, float]:
-        """Count one example."""
         return {json.dumps([gold, prediction.label]): 1.0}
 
     def score(self, sums: Mapping[str, float]) -> dict[str, float]:
@@ -33,7 +32,7 @@ class Confusion(Metric):
         return {"accuracy": ratio(correct, sum(pairs.values()))}
 
     def table(self, sums: Mapping[str, float]) -> Table:
-        """Return how often each right label, and for it each predicted one, was counted."""
+        """Return the counts of predicted labels (columns) for each gold label (rows)."""
         pairs = _pairs(sums)
         labels = sorted({label for pair in pairs for label in pair})
         return {

@@ -1,4 +1,4 @@
-"""How well clusters of mentions agree with the right ones, as the CoNLL-2012 scorer counts it."""
+"""Coreference scores of the CoNLL-2012 shared task."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ Clusters: TypeAlias = Sequence[Collection[Span]]
 
 
 class Resolution(NamedTuple):
-    """What is predicted for a document.
+    """The prediction for a document.
 
     Attributes:
-        clusters: the mentions that mean the same; no mention stands in two of them.
-        spans: all that were considered as mentions.
+        clusters: the mentions of one entity each; no mention is in two of them.
+        spans: all spans that were considered as mentions.
     """
 
     clusters: tuple[tuple[Span, ...], ...]
@@ -31,11 +31,11 @@ class Resolution(NamedTuple):
 
 
 class _Agreement(NamedTuple):
-    """What a metric finds of the right clusters, and how much of the predicted ones is right."""
+    """Numerators and denominators of recall and precision."""
 
-    found: float
-    total: float
-    right: float
+    recalled: float
+    gold: float
+    correct: float
     predicted: float
 
 
@@ -43,44 +43,45 @@ class _Agreement(NamedTuple):
 class ConllCoref(Metric):
     """The scores of the CoNLL-2012 shared task: MUC, B-cubed, CEAF and their mean.
 
-    With the right clusters K and the predicted ones R, recall is
+    With the gold clusters K and the predicted ones R, recall is
 
         MUC      sum_K (|K| - parts(K, R)) / sum_K (|K| - 1)
         B-cubed  sum_K sum_R |K & R|^2 / |K|  /  sum_K |K|
         CEAF     max over one-to-one maps m of sum_K 2 |K & m(K)| / (|K| + |m(K)|)  /  number of K
 
-    where parts(K, R) is how many pieces R cuts K into, a mention that is in no R being a piece of
-    its own. Precision is the same with K and R exchanged. All parts of these fractions are summed
-    over the documents before they are divided, as version 8 of the official scorer does
-    (Pradhan et al. 2014). Nothing is done to mentions that only one side has, nor to clusters of
-    one mention, on either side.
+    where parts(K, R) is the number of parts into which R divides K; a mention that is in no R is
+    one part. Precision is the same with K and R exchanged. Numerators and denominators are summed
+    over the documents before the division, as in version 8 of the official scorer
+    (Pradhan et al. 2014). Mentions that only one side has, and clusters of one mention, are not
+    removed on either side.
 
-    A mention may stand in several clusters, which are not made one, and several times in one of
-    the right ones: it counts in the size of each as often as it stands there. Of the right
-    clusters it is in, a predicted mention belongs to the last, for MUC and for the sum over
-    mentions that B-cubed is. A predicted mention that is right stays once, in the first of its
+    A mention may be in several clusters, which are not merged, and several times in one gold
+    cluster: it counts in the size of each as often as it occurs there. If several gold clusters
+    contain a predicted mention, it belongs to the last of them, for MUC and for the sum over
+    mentions of B-cubed. A predicted mention that is correct is counted once, in the first of its
     predicted clusters.
 
     The scores are called `muc_f1`, `b_cubed_f1`, `ceaf_f1` and `coref_f1` for their mean, each
     with `_precision` and `_recall` likewise; `mention_identification_f1` is that of the mentions
-    themselves, whatever cluster they are in.
+    themselves, regardless of their clusters.
     """
 
     def count(self, prediction: Resolution, gold: Clusters) -> Mapping[str, float]:
         """Count the clusters of one document."""
         key = [list(cluster) for cluster in gold if cluster]
-        response = _counted(prediction.clusters, {mention for held in key for mention in held})
+        response = _counted(
+            prediction.clusters, {mention for cluster in key for mention in cluster}
+        )
         sums = {}
         for name, agreement in _AGREEMENTS.items():
             of_both = agreement(key, response)
-            sums[f"{name}_recall/found"] = of_both.found
-            sums[f"{name}_recall/total"] = of_both.total
-            sums[f"{name}_precision/found"] = of_both.right
+            sums[f"{name}_recall/found"] = of_both.recalled
+            sums[f"{name}_recall/total"] = of_both.gold
+            sums[f"{name}_precision/found"] = of_both.correct
             sums[f"{name}_precision/total"] = of_both.predicted
         return sums
 
     def score(self, sums: Mapping[str, float]) -> dict[str, float]:
-        """Return the scores."""
         scores: dict[str, float] = {}
         for name in _AGREEMENTS:
             for side in ("precision", "recall"):
@@ -96,64 +97,64 @@ class ConllCoref(Metric):
 
 @final
 class MentionRecall(Metric):
-    """The share of the right mentions that are among the spans considered; `mention_recall`."""
+    """The fraction of gold mentions among the considered spans; `mention_recall`."""
 
     def count(self, prediction: Resolution, gold: Clusters) -> Mapping[str, float]:
         """Count the mentions of one document."""
         mentions = {mention for cluster in gold for mention in cluster}
-        found = mentions.intersection(prediction.spans)
-        return {"found": float(len(found)), "total": float(len(mentions))}
+        recalled = mentions.intersection(prediction.spans)
+        return {"found": float(len(recalled)), "total": float(len(mentions))}
 
     def score(self, sums: Mapping[str, float]) -> dict[str, float]:
         """Return `mention_recall`."""
         return {"mention_recall": ratio(sums.get("found", 0.0), sums.get("total", 0.0))}
 
 
-def _counted(clusters: Clusters, right: Set[Span]) -> list[list[Span]]:
-    """Return predicted clusters without repeated right mentions, and without empty clusters."""
+def _counted(clusters: Clusters, gold: Set[Span]) -> list[list[Span]]:
+    """Return predicted clusters without repeated correct mentions, and without empty clusters."""
     seen: set[Span] = set()
-    kept = []
+    counted = []
     for cluster in clusters:
         own = []
         for mention in cluster:
             if mention not in seen:
                 own.append(mention)
-            if mention in right:
+            if mention in gold:
                 seen.add(mention)
         if own:
-            kept.append(own)
-    return kept
+            counted.append(own)
+    return counted
 
 
 def _owners(clusters: Iterable[Iterable[Span]]) -> dict[Span, int]:
     """Return the number of the last cluster that each mention is in."""
-    return {mention: number for number, held in enumerate(clusters) for mention in held}
+    return {mention: number for number, cluster in enumerate(clusters) for mention in cluster}
 
 
 def _muc(key: list[list[Span]], response: list[list[Span]]) -> _Agreement:
     owners = _owners(key)
-    found = 0
+    correct = 0
     for cluster in response:
-        known = [owners[mention] for mention in cluster if mention in owners]
-        num_parts = len(set(known)) + len(cluster) - len(known)
-        found += len(cluster) - num_parts
-    return _Agreement(found, _num_links(key), found, _num_links(response))
+        owned = [owners[mention] for mention in cluster if mention in owners]
+        num_parts = len(set(owned)) + len(cluster) - len(owned)
+        correct += len(cluster) - num_parts
+    return _Agreement(correct, _num_links(key), correct, _num_links(response))
 
 
 def _b_cubed(key: list[list[Span]], response: list[list[Span]]) -> _Agreement:
     owners = _owners(key)
-    found = right = 0.0
+    recalled = correct = 0.0
     for cluster in response:
         owned = Counter(owners[mention] for mention in cluster if mention in owners)
         for number, num_owned in owned.items():
             shared = num_owned * len(set(key[number]).intersection(cluster))
-            found += shared / len(key[number])
-            right += shared / len(cluster)
-    return _Agreement(found, sum(map(len, key)), right, sum(map(len, response)))
+            recalled += shared / len(key[number])
+            correct += shared / len(cluster)
+    return _Agreement(recalled, sum(map(len, key)), correct, sum(map(len, response)))
 
 
 def _ceaf(key: list[list[Span]], response: list[list[Span]]) -> _Agreement:
-    # A right mention stands in one predicted cluster only.
+    # A correct mention is in only one predicted cluster.
     owners = _owners(response)
     similarities = np.zeros((len(key), len(response)))
     for number, cluster in enumerate(key):
@@ -161,14 +162,14 @@ def _ceaf(key: list[list[Span]], response: list[list[Span]]) -> _Agreement:
         for other, size in shared.items():
             similarities[number, other] = 2 * size / (len(cluster) + len(response[other]))
     rows, columns = linear_sum_assignment(similarities, maximize=True)
-    found = float(similarities[rows, columns].sum())
-    return _Agreement(found, len(key), found, len(response))
+    similarity = float(similarities[rows, columns].sum())
+    return _Agreement(similarity, len(key), similarity, len(response))
 
 
 def _mentions(key: list[list[Span]], response: list[list[Span]]) -> _Agreement:
-    right, predicted = set(_owners(key)), set(_owners(response))
-    found = len(right & predicted)
-    return _Agreement(found, len(right), found, len(predicted))
+    gold, predicted = set(_owners(key)), set(_owners(response))
+    correct = len(gold & predicted)
+    return _Agreement(correct, len(gold), correct, len(predicted))
 
 
 def _num_links(clusters: list[list[Span]]) -> int:

@@ -1,4 +1,4 @@
-"""What a score is: a function of sums over examples."""
+"""Base class of metrics, which compute scores from sums over examples."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ Table: TypeAlias = Mapping[str, Mapping[str, int]]
 
 
 class Metric(ABC):
-    """Counts what one example adds, and makes scores of the sums.
+    """Computes the summands of each example, and scores from the sums.
 
-    Sums can be added over batches and over processes in any order, so that a score over
-    several of them is exact.
+    Sums are added over batches and processes in any order, so that a score over several of
+    them is exact.
     """
 
     @abstractmethod
@@ -23,19 +23,19 @@ class Metric(ABC):
 
     @abstractmethod
     def score(self, sums: Mapping[str, float]) -> dict[str, float]:
-        """Return the scores by name; with nothing counted they are 0."""
+        """Return the scores by name; 0 if nothing was counted."""
 
     def table(self, sums: Mapping[str, float]) -> Table:
-        """Return counts by row and column that say more than the scores; none unless told."""
+        """Return counts by row and column that complement the scores; empty by default."""
         return {}
 
 
 def is_of_one_type(name: str, names: Iterable[str]) -> bool:
-    """Tell whether a score is that of one type of label, as `f1-measure-PER` is.
+    """Return whether a score is of one type of label, such as `f1-measure-PER`.
 
     Args:
-        name: of the score.
-        names: of scores; one over all types, such as `f1-measure-overall`, tells of the others.
+        name: the name of the score.
+        names: all names of scores; `f1-measure-overall` implies scores of types `f1-measure-*`.
     """
-    families = [held.removesuffix("overall") for held in names if held.endswith("-overall")]
+    families = [each.removesuffix("overall") for each in names if each.endswith("-overall")]
     return name.startswith(tuple(families)) and not name.endswith("-overall")

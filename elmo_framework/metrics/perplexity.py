@@ -1,4 +1,4 @@
-"""How well a language model predicts text."""
+"""Perplexity of a language model."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import math
 
 
 def perplexity(loss: float) -> float:
-    """Return the perplexity for a mean loss in nats; infinity where a float cannot hold it."""
+    """Return the perplexity for a mean loss in nats; infinity if it overflows."""
     try:
         return math.exp(loss)
     except OverflowError:

@@ -1,4 +1,4 @@
-"""Shares of what is counted: precision, recall and their harmonic mean."""
+"""Ratios of counts: precision, recall and their harmonic mean."""
 
 from __future__ import annotations
 
@@ -8,24 +8,24 @@ from typing import Any
 
 
 def ratio(part: float, whole: float) -> float:
-    """Return a part of a whole; 0 of nothing."""
+    """Return `part / whole`; 0 if `whole` is 0."""
     return part / whole if whole else 0.0
 
 
 def harmonic_mean(precision: float, recall: float) -> float:
-    """Return F1; 0 where both are."""
+    """Return F1; 0 if both are 0."""
     return ratio(2 * precision * recall, precision + recall)
 
 
 def label_counts(predicted: Set[tuple[Any, ...]], gold: Set[tuple[Any, ...]]) -> Counter[str]:
-    """Count what is labelled, under `correct/LABEL`, `predicted/LABEL` and `gold/LABEL`.
+    """Count labeled items under `correct/LABEL`, `predicted/LABEL` and `gold/LABEL`.
 
     Args:
-        predicted: what was found; the label of each stands last in it.
-        gold: what is there, in the same form.
+        predicted: the predicted items; the last element of each is its label.
+        gold: the gold items, in the same form.
     """
     counted = {"correct": predicted & gold, "predicted": predicted, "gold": gold}
-    return Counter(f"{kind}/{label}" for kind, found in counted.items() for *_, label in found)
+    return Counter(f"{kind}/{label}" for kind, items in counted.items() for *_, label in items)
 
 
 def label_scores(
@@ -36,7 +36,7 @@ def label_scores(
     `overall` comes first; labels follow by how often they occur in the gold data.
 
     Args:
-        sums: those of `label_counts`; others are passed over.
+        sums: those of `label_counts`; others are ignored.
         not_in_overall: labels that do not count for `overall`.
     """
     by_label: dict[str, dict[str, float]] = {}
@@ -47,7 +47,7 @@ def label_scores(
             by_label.setdefault(label, defaultdict(float))[kind] += value
         if label and label not in not_in_overall:
             overall[kind] += value
-    # Of a label that is called "overall" nothing is shown.
+    # The name "overall" is taken, so that a label of this name has no scores.
     by_label.pop("overall", None)
     by_support = sorted(by_label.items(), key=lambda pair: (-pair[1]["gold"], pair[0]))
     return {
@@ -58,8 +58,7 @@ def label_scores(
 
 
 def _scores(counted: Mapping[str, float]) -> dict[str, float]:
-    # In per cent, as in the official scripts, whose last digit may hang on how a number was
-    # rounded before.
+    # In percent, as in the official scripts: the last digit may depend on the order of rounding.
     precision = ratio(100 * counted["correct"], counted["predicted"])
     recall = ratio(100 * counted["correct"], counted["gold"])
     f1 = harmonic_mean(precision, recall)

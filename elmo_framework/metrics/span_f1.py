@@ -1,4 +1,4 @@
-"""How many spans are found, as the CoNLL scorer counts them."""
+"""F1 of labeled spans, as in the CoNLL scorer."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ TagReader: TypeAlias = Callable[[Sequence[str]], Sequence[str]]
 """Returns the tags of a sentence as the scorer reads them."""
 
 SpanReader: TypeAlias = Callable[[Sequence[str]], Iterable[tuple[int, int, str]]]
-"""Returns the spans that the tags of a sentence stand for, in order: start, end and label."""
+"""Returns the spans of the tags of a sentence, in order: start, end and label."""
 
 
 @final
@@ -21,13 +21,13 @@ class SpanF1(Metric):
 
         precision = correct / predicted,  recall = correct / gold,  f1 = 2 * p * r / (p + r)
 
-    A span is correct when its words and its label are. The scores are called `precision-LABEL`,
-    `recall-LABEL` and `f1-measure-LABEL`, with `overall` for all labels, and so not for one that
-    is called that; `accuracy` is the share of words whose tag is correct.
+    A span is correct if its words and its label are. The scores are called `precision-LABEL`,
+    `recall-LABEL` and `f1-measure-LABEL`, with `overall` for all labels (a label
+    of this name has no scores); `accuracy` is the fraction of words whose tag is correct.
 
     Args:
-        read_spans: what finds the spans of a tagged sentence.
-        read_tags: gives the tags that `accuracy` compares: conlleval knows IOB1 and BIO only.
+        read_spans: returns the spans of a tagged sentence.
+        read_tags: converts the tags for `accuracy`; conlleval supports only IOB1 and BIO.
     """
 
     def __init__(self, read_spans: SpanReader, read_tags: TagReader = list) -> None:
@@ -42,6 +42,6 @@ class SpanF1(Metric):
         return {name: float(value) for name, value in sums.items()}
 
     def score(self, sums: Mapping[str, float]) -> dict[str, float]:
-        """Return the scores; those of labels that occur nowhere are left out."""
+        """Return the scores; labels that do not occur have none."""
         accuracy = ratio(sums.get("correct_words", 0.0), sums.get("words", 0.0))
         return {"accuracy": accuracy, **label_scores(sums)}

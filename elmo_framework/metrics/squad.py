@@ -1,4 +1,4 @@
-"""How many questions are answered, as the official scorer of SQuAD 1.1 counts."""
+"""Exact match and F1 of answers, as in the official scorer of SQuAD 1.1."""
 
 from __future__ import annotations
 
@@ -12,24 +12,24 @@ from elmo_framework.metrics.metric import Metric
 from elmo_framework.metrics.ratios import harmonic_mean, ratio
 
 _ARTICLES = re.compile(r"\b(a|an|the)\b")
-# Of ASCII alone: the official scorer leaves a dash or a quotation mark of Unicode in place.
+# Only ASCII: the official scorer keeps other dashes and quotation marks of Unicode.
 _WITHOUT_PUNCTUATION = str.maketrans("", "", string.punctuation)
 
 
 @final
 class SquadScores(Metric):
-    """Exact matches and the overlap of words, over all questions; both from 0 to 1.
+    """Exact match (`em`) and word overlap (`f1`), averaged over all questions, from 0 to 1.
 
     Answers are compared in lower case, without punctuation, articles and repeated spaces. With
-    n words that both have, a word counting as often as it stands in both:
+    n common words, each counted as often as it occurs in both:
 
         precision = n / predicted,  recall = n / gold,  f1 = 2 * p * r / (p + r)
 
-    Of several gold answers the best counts, for each score by itself. The official scorer
+    The best of several gold answers counts, for each score separately. The official scorer
     prints the same numbers times 100.
 
     Args:
-        read_answer: what finds the text of a prediction.
+        read_answer: returns the text of a prediction.
     """
 
     def __init__(self, read_answer: Callable[[Any], str] = str) -> None:
@@ -39,8 +39,8 @@ class SquadScores(Metric):
         """Count one question.
 
         Args:
-            prediction: holds the predicted answer.
-            gold: all its answers, at least one.
+            prediction: an input of `read_answer`.
+            gold: all gold answers, at least one.
         """
         predicted = normalized(self._read_answer(prediction))
         answers = [normalized(answer) for answer in gold]
@@ -59,14 +59,14 @@ class SquadScores(Metric):
 def normalized(answer: str) -> str:
     """Return an answer in lower case, without punctuation, articles and repeated spaces.
 
-    The order counts, and is the official one: without its hyphen `a-bomb` holds no article.
+    The order of steps matters and is the official one: `a-bomb` becomes `abomb`, without article.
     """
     bare = answer.lower().translate(_WITHOUT_PUNCTUATION)
     return " ".join(_ARTICLES.sub(" ", bare).split())
 
 
 def _overlap(predicted: Sequence[str], gold: Sequence[str]) -> float:
-    """Return F1; as in the official scorer of version 1.1, 0 even when neither has a word."""
+    """Return F1; 0 even if neither has a word, as in the official scorer of version 1.1."""
     num_same = (Counter(predicted) & Counter(gold)).total()
     if not num_same:
         return 0.0

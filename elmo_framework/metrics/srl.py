@@ -1,4 +1,4 @@
-"""How many arguments of predicates are found, as the CoNLL-2005 scorer counts them."""
+"""F1 of the arguments of predicates, as in the CoNLL-2005 scorer."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from elmo_framework.metrics.ratios import label_counts, label_scores
 from elmo_framework.metrics.span_f1 import SpanReader
 
 Frame: TypeAlias = tuple[int | None, Sequence[str]]
-"""Where a predicate stands, and the tags of its arguments; None for no predicate at all."""
+"""The position of a predicate (None for no predicate), and the tags of its arguments."""
 
 Argument: TypeAlias = tuple[tuple[tuple[int, int], ...], str]
 """The pieces of an argument, and its label."""
@@ -26,18 +26,18 @@ class SrlEval(Metric):
 
     The definition is that of `srl-eval.pl` (Carreras and Marquez 2005):
 
-    * a span `C-X` goes on with the last argument X before it: both are one argument in several
+    * a span `C-X` continues the last argument X before it: both are one argument in several
       pieces. Without an X before it, it is an argument X itself;
-    * an argument is correct when its label and all of its pieces are; `R-X` is a label of its own;
+    * an argument is correct if its label and all of its pieces are; `R-X` is a separate label;
     * `V`, the predicate itself, has scores but does not count for the overall ones;
-    * predictions for what is no predicate in the data are not counted, and those that are missing
-      for a predicate leave all of its arguments missed.
+    * predictions for words that are not predicates in the data are not counted; without a
+      prediction for a predicate, all of its arguments are missed.
 
     The scores are called `precision-LABEL`, `recall-LABEL` and `f1-measure-LABEL`, with `overall`
-    for all labels but V.
+    for all labels except V.
 
     Args:
-        read_spans: what finds the spans of a tagged sentence.
+        read_spans: returns the spans of a tagged sentence.
     """
 
     def __init__(self, read_spans: SpanReader) -> None:
@@ -49,22 +49,22 @@ class SrlEval(Metric):
         sums: Counter[str] = Counter()
         for predicate, tags in gold:
             if predicate is not None:
-                found = set(arguments(self._read_spans(predicted.get(predicate, ()))))
-                sums += label_counts(found, set(arguments(self._read_spans(tags))))
+                spans = self._read_spans(predicted.get(predicate, ()))
+                sums += label_counts(set(arguments(spans)), set(arguments(self._read_spans(tags))))
         return {name: float(value) for name, value in sums.items()}
 
     def score(self, sums: Mapping[str, float]) -> dict[str, float]:
-        """Return the scores; those of labels that occur nowhere are left out."""
+        """Return the scores; labels that do not occur have none."""
         return label_scores(sums, not_in_overall=_EXCLUDED)
 
 
 def arguments(spans: Iterable[tuple[int, int, str]]) -> list[Argument]:
-    """Join continuations to what they go on with.
+    """Join continuations to the arguments that they continue.
 
     Args:
-        spans: of one predicate, in order, with no two at the same word.
+        spans: the spans of one predicate, in order, without overlap.
     """
-    found: list[tuple[list[tuple[int, int]], str]] = []
+    joined: list[tuple[list[tuple[int, int]], str]] = []
     latest: dict[str, list[tuple[int, int]]] = {}
     for start, end, label in spans:
         continued = label.removeprefix(_CONTINUATION)
@@ -72,5 +72,5 @@ def arguments(spans: Iterable[tuple[int, int, str]]) -> list[Argument]:
             latest[continued].append((start, end))
             continue
         latest[continued] = [(start, end)]
-        found.append((latest[continued], continued))
-    return [(tuple(pieces), label) for pieces, label in found]
+        joined.append((latest[continued], continued))
+    return [(tuple(pieces), label) for pieces, label in joined]
