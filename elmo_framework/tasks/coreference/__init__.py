@@ -1,1 +1,1 @@
-"""Which words of a document mean the same person or thing."""
+"""Coreference resolution: cluster the mentions of the entities of a document."""

@@ -1,4 +1,4 @@
-"""Each span's choice of an antecedent: its loss, and the clusters that the choices make."""
+"""Loss of antecedent scores, and clusters from the predicted antecedents."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from elmo_framework.tasks.coreference.example import Mention
 def with_dummy(
     scores: Float[Tensor, "spans antecedents"],
 ) -> Float[Tensor, "spans choices"]:
-    """Put the score 0 of no antecedent before those of the candidates."""
+    """Prepend the score 0 of no antecedent to those of the candidates."""
     return F.pad(scores, (1, 0))
 
 
@@ -25,28 +25,28 @@ def antecedent_loss(
 ) -> Float[Tensor, ""]:
     """Return `-sum_i log sum_{j in GOLD(i)} P(j | i)` (Lee et al. 2017, section 3).
 
-    GOLD(i) are the candidates of the cluster of span i, or no antecedent where there are none.
+    GOLD(i) are the candidates in the cluster of span i, or no antecedent if there are none.
 
     Args:
         choices: the scores of no antecedent and of the candidates, the nearest first.
-        clusters: the number of the cluster of each span; 0 for a span that is no mention.
+        clusters: the number of the cluster of each span; 0 for a span that is not a mention.
     """
     is_gold = _gold(clusters, choices.shape[1] - 1)
     gold = choices.masked_fill(~is_gold, float("-inf"))
     return (choices.logsumexp(dim=1) - gold.logsumexp(dim=1)).sum()
 
 
-def resolved(spans: Sequence[Sequence[int]], chosen: Sequence[int]) -> Resolution:
+def resolved(spans: Sequence[Sequence[int]], antecedents: Sequence[int]) -> Resolution:
     """Return the clusters of spans that are linked by their antecedents.
 
     Args:
         spans: the first and the last word of each, in the order of the document.
-        chosen: how many spans before each its antecedent stands; 0 for none.
+        antecedents: the distance in spans from each span back to its antecedent; 0 for none.
     """
     mentions = [Mention(start, end) for start, end in spans]
     clusters: list[list[Mention]] = []
     owners: dict[int, list[Mention]] = {}
-    for number, back in enumerate(chosen):
+    for number, back in enumerate(antecedents):
         if not back:
             continue
         antecedent = number - back
@@ -59,7 +59,7 @@ def resolved(spans: Sequence[Sequence[int]], chosen: Sequence[int]) -> Resolutio
 
 
 def _gold(clusters: Int[Tensor, " spans"], num_antecedents: int) -> Bool[Tensor, "spans choices"]:
-    """Tell which choices are right."""
+    """Return which choices are correct."""
     back = torch.arange(1, num_antecedents + 1, device=clusters.device)
     antecedents = torch.arange(len(clusters), device=clusters.device)[:, None] - back
     is_same = clusters[antecedents.clamp(min=0)] == clusters[:, None]

@@ -1,4 +1,4 @@
-"""Which earlier span each span could mean the same as."""
+"""Score the candidate antecedents of each span."""
 
 from __future__ import annotations
 
@@ -24,19 +24,19 @@ class AntecedentScorer(nn.Module):
 
         s(i, j) = s_m(i) + s_m(j) + w . FFNN([g_i; g_j; g_i * g_j; phi(i, j)])
 
-    phi are vectors for whether both have one speaker, for the genre, and for how many spans lie
-    between them. The first layer of the FFNN is computed by its parts: those of g_i and g_j once
-    a span, that of the products without ever holding them.
+    phi are embeddings of whether both have the same speaker, of the genre, and of their distance
+    in spans. The first layer of the FFNN is computed in parts: those of g_i and g_j once per
+    span, that of the products without storing them.
 
     Args:
-        span_dim: the width of g.
+        span_dim: the dimension of g.
         feedforward: the FFNN.
-        feature_size: the width of each vector of phi.
-        max_antecedents: how many spans before each are its candidates.
-        dropout: the share of values dropped from phi.
-        use_speakers: whether phi tells one speaker from two.
-        genres: those that phi has vectors for, that of an unknown one at first 0; None for no
-            genre in phi.
+        feature_size: the dimension of each embedding of phi.
+        max_antecedents: number of preceding spans that are candidates.
+        dropout: dropout rate of phi.
+        use_speakers: whether phi includes the speakers.
+        genres: the genres of phi, where the embedding of an unknown one starts at 0; None for
+            no genre in phi.
     """
 
     def __init__(
@@ -67,12 +67,12 @@ class AntecedentScorer(nn.Module):
         """Return the scores of the candidates of each span, the nearest first.
 
         Args:
-            spans: of one document.
-            speakers: a number for the speaker of each.
-            genre: of the document.
+            spans: the spans of one document.
+            speakers: the number of the speaker of each.
+            genre: the genre of the document.
 
         Returns:
-            in column k the score of the span that stands k + 1 before; -inf where there is none.
+            in column k the score of the span k + 1 positions before; -inf if there is none.
         """
         weights = self.feedforward.first_weights(self._dims)
         of_span, of_antecedent, of_product, of_features = weights
@@ -83,13 +83,13 @@ class AntecedentScorer(nn.Module):
             hidden = pair_products(spans.vectors[chunk], spans.vectors[candidates], of_product)
             features = self._features(chunk, candidates, speakers, genre)
             hidden = hidden + own[chunk] + earlier[candidates, None] + linear(features, of_features)
-            found = self.score(self.feedforward.after_product(hidden)).squeeze(2)
-            found = found + spans.scores[chunk] + spans.scores[candidates, None]
-            scores.append(self._nearest_first(found, chunk, candidates))
+            pair_scores = self.score(self.feedforward.after_product(hidden)).squeeze(2)
+            pair_scores = pair_scores + spans.scores[chunk] + spans.scores[candidates, None]
+            scores.append(self._nearest_first(pair_scores, chunk, candidates))
         return torch.cat(scores)
 
     def _chunks(self, num_spans: int) -> Iterator[tuple[slice, slice]]:
-        """Yield spans, and all that are candidates of one of them."""
+        """Yield chunks of spans, each with all candidates of its spans."""
         for start in range(0, num_spans, _SPANS_A_CHUNK):
             end = min(num_spans, start + _SPANS_A_CHUNK)
             yield slice(start, end), slice(max(0, start - self._max_antecedents), end)
@@ -103,13 +103,13 @@ class AntecedentScorer(nn.Module):
     ) -> Float[Tensor, "candidates chunk features"]:
         numbers = torch.arange(len(speakers), device=speakers.device)
         distances = (numbers[chunk] - numbers[candidates, None]).clamp(min=0)
-        found = [self.distance_embedding(_bins(distances))]
+        embeddings = [self.distance_embedding(_bins(distances))]
         if self.speaker_embedding is not None:
             is_same = speakers[chunk] == speakers[candidates, None]
-            found.append(self.speaker_embedding(is_same.long()))
+            embeddings.append(self.speaker_embedding(is_same.long()))
         if self.genre_embedding is not None:
-            found.append(self.genre_embedding(genre).expand_as(found[0]))
-        features: Tensor = self.dropout(torch.cat(found, dim=2))
+            embeddings.append(self.genre_embedding(genre).expand_as(embeddings[0]))
+        features: Tensor = self.dropout(torch.cat(embeddings, dim=2))
         return features
 
     def _nearest_first(
@@ -124,7 +124,7 @@ class AntecedentScorer(nn.Module):
 
 def _genre_embedding(genres: Vocabulary, dim: int) -> nn.Embedding:
     embedding = nn.Embedding(len(genres), dim)
-    # Where training knows every genre this vector stays as it is: it must not be noise.
+    # If training has no unknown genre, this vector is never updated: it must not be noise.
     with torch.no_grad():
         embedding.weight[genres.unknown_id] = 0
     return embedding

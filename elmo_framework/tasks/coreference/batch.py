@@ -1,4 +1,4 @@
-"""Documents as tensors: each sentence a row."""
+"""Documents as tensors with one row per sentence."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ class CoreferenceBatch:
 
     Attributes:
         text: their words.
-        documents: which document each sentence belongs to.
-        offsets: how many words of its document stand before each sentence.
+        documents: the document of each sentence.
+        offsets: number of words of the document before each sentence.
         speakers: a number for each speaker of a document, 0 at padding.
         genres: the genre of each document.
         mentions: for each mention that lies in one sentence, the sentence, the first and the
             last word in it, and the number of its cluster, from 1; clusters that share a mention
-            have one number. None unless the clusters of all documents are known.
-        examples: what the batch was made of.
+            have one number. None unless all documents have clusters.
+        examples: the examples of the batch.
     """
 
     text: TextBatch
@@ -47,39 +47,39 @@ class CoreferenceBatch:
 
     @property
     def title(self) -> str:
-        """The first document, and how many follow it."""
+        """The first document, and the number of further ones."""
         first = self.examples[0]
         start = excerpt(first.words)
         return f"{first.key or 'a document'} ({start}) and {len(self.examples) - 1} more"
 
     def window(self, max_sentences: int) -> CoreferenceBatch:
-        """Cut so many sentences out of each longer document, beginning at one drawn by chance."""
+        """Reduce each longer document to `max_sentences` consecutive ones at a random position."""
         sizes = self.documents.bincount(minlength=len(self.examples)).tolist()
         if max(sizes) <= max_sentences:
             return self
-        kept, first = [], 0
+        windows, first = [], 0
         for size in sizes:
-            num_kept = min(size, max_sentences)
-            start = first + int(torch.randint(size - num_kept + 1, ()))
-            kept.append(torch.arange(start, start + num_kept))
+            num_selected = min(size, max_sentences)
+            start = first + int(torch.randint(size - num_selected + 1, ()))
+            windows.append(torch.arange(start, start + num_selected))
             first += size
-        return self._rows(torch.cat(kept).to(self.documents.device))
+        return self._rows(torch.cat(windows).to(self.documents.device))
 
-    def _rows(self, kept: Int[Tensor, " kept"]) -> CoreferenceBatch:
-        """Return some of the sentences alone, in the order of the batch."""
-        text, mask = self.text, self.text.mask[kept]
+    def _rows(self, rows: Int[Tensor, " rows"]) -> CoreferenceBatch:
+        """Return only these sentences, in the order of the batch."""
+        text, mask = self.text, self.text.mask[rows]
         longest = max(1, int(mask.sum(dim=1).max()))
         return replace(
             self,
             text=TextBatch(
-                words=tuple(text.words[row] for row in kept.tolist()),
+                words=tuple(text.words[row] for row in rows.tolist()),
                 mask=mask[:, :longest],
-                ids={key: ids[kept, :longest] for key, ids in text.ids.items()},
+                ids={key: ids[rows, :longest] for key, ids in text.ids.items()},
             ),
-            documents=self.documents[kept],
-            offsets=self.offsets[kept],
-            speakers=self.speakers[kept, :longest],
-            mentions=None if self.mentions is None else _moved(self.mentions, kept),
+            documents=self.documents[rows],
+            offsets=self.offsets[rows],
+            speakers=self.speakers[rows, :longest],
+            mentions=None if self.mentions is None else _moved(self.mentions, rows),
         )
 
 
@@ -88,8 +88,8 @@ class CoreferenceCollator:
     """Makes batches of documents.
 
     Attributes:
-        genres: those of the training data; another counts as unknown.
-        indexers: what turns words into the ids that the model reads.
+        genres: the genres of the training data; others count as unknown.
+        indexers: convert words to the ids that the model reads.
     """
 
     genres: Vocabulary
@@ -120,23 +120,23 @@ def _speakers(examples: Iterable[Document], text: TextBatch) -> Tensor:
     padded = torch.zeros(text.mask.shape, dtype=torch.long)
     row = 0
     for example in examples:
-        known: dict[str, int] = {}
+        speakers: dict[str, int] = {}
         for names in example.speakers or [()] * len(example.sentences):
-            numbers = [known.setdefault(name, len(known)) for name in names]
+            numbers = [speakers.setdefault(name, len(speakers)) for name in names]
             padded[row, : len(numbers)] = torch.tensor(numbers, dtype=torch.long)
             row += 1
     return padded
 
 
 def _mentions(examples: Sequence[Document]) -> Tensor | None:
-    found: list[tuple[int, int, int, int]] = []
+    mentions: list[tuple[int, int, int, int]] = []
     num_rows = 0
     for example in examples:
         if example.clusters is None:
             return None
-        found += _placed(example, merged(example.clusters), num_rows)
+        mentions += _placed(example, merged(example.clusters), num_rows)
         num_rows += len(example.sentences)
-    return torch.tensor(found, dtype=torch.long).view(-1, 4)
+    return torch.tensor(mentions, dtype=torch.long).view(-1, 4)
 
 
 def _placed(
@@ -154,8 +154,8 @@ def _placed(
                 yield row, first, last, number
 
 
-def _moved(mentions: Int[Tensor, "mentions 4"], kept: Int[Tensor, " kept"]) -> Tensor:
-    """Return the mentions in the sentences that are kept, with their new rows."""
-    is_there = mentions[:, :1] == kept  # mentions kept
+def _moved(mentions: Int[Tensor, "mentions 4"], rows: Int[Tensor, " rows"]) -> Tensor:
+    """Return the mentions in the selected sentences, with their new rows."""
+    is_there = mentions[:, :1] == rows  # mentions rows
     place = is_there.int().argmax(dim=1, keepdim=True)
     return torch.cat([place, mentions[:, 1:]], dim=1)[is_there.any(dim=1)]

@@ -1,4 +1,4 @@
-"""The last column of CoNLL-2012 files: `(3` where a mention of 3 begins, `3)` where it ends."""
+"""Parse the last column of CoNLL-2012 files: `(3` begins a mention of 3, `3)` ends it."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ from typing import NamedTuple
 
 from elmo_framework.data.formats.columns import CellError
 
-# OntoNotes writes '-', and the official scorer knows '_'; LitBank leaves the cell empty.
+# OntoNotes writes '-', and the official scorer supports '_'; LitBank leaves the cell empty.
 _NOTHING = ("-", "_", "")
 _PIECE = re.compile(r"(\()?([^()|]+)(\))?")
 
 
 class Bracketed(NamedTuple):
-    """One mention in a sentence: which entity it mentions, its first and its last word."""
+    """One mention in a sentence: its entity, its first and its last word."""
 
     entity: str
     start: int
@@ -26,32 +26,32 @@ def decode(cells: Sequence[str]) -> list[Bracketed]:
     """Return the mentions of a sentence, in the order in which they end.
 
     All openings of a cell count before its closings, as in the official scorer, so that `(3|3)`
-    and `3)|(3` hold a mention of one word. The bracket of an entity that was opened last is the
-    first to be closed. Two mentions of one entity that cross can therefore not be written.
+    and `3)|(3` are a mention of one word. The last opened bracket of an entity is closed first.
+    Crossing mentions of one entity can therefore not be written.
 
     Raises:
-        CellError: a cell holds something else, or a bracket has no partner.
+        CellError: a cell is malformed, or a bracket has no partner.
     """
     opened: defaultdict[str, list[int]] = defaultdict(list)
-    found: list[Bracketed] = []
+    mentions: list[Bracketed] = []
     for index, cell in enumerate(cells):
         for opens, entity, closes in sorted(_pieces(cell, index), key=_is_closing):
             if opens and not closes:
                 opened[entity].append(index)
             else:
                 start = index if opens else _opened(opened[entity], entity, index)
-                found.append(Bracketed(entity, start, index))
+                mentions.append(Bracketed(entity, start, index))
     for entity, starts in opened.items():
         if starts:
             raise CellError(starts[-1], f"'({entity}' is not closed in its sentence")
-    return found
+    return mentions
 
 
 def encode(mentions: Iterable[Bracketed], num_words: int) -> list[str]:
     """Write the mentions of a sentence as a cell for each word."""
     opening: list[list[str]] = [[] for _ in range(num_words)]
     closing: list[list[str]] = [[] for _ in range(num_words)]
-    for entity, start, end in sorted(mentions, key=lambda held: (held.start, -held.end)):
+    for entity, start, end in sorted(mentions, key=lambda mention: (mention.start, -mention.end)):
         if start == end:
             opening[start].append(f"({entity})")
         else:
@@ -78,5 +78,5 @@ def _is_closing(piece: tuple[bool, str, bool]) -> bool:
 
 def _opened(starts: list[int], entity: str, index: int) -> int:
     if not starts:
-        raise CellError(index, f"{entity!r} is closed and was not opened")
+        raise CellError(index, f"{entity!r} is closed but was not opened")
     return starts.pop()

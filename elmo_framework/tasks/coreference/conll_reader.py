@@ -1,4 +1,4 @@
-"""The CoNLL-2012 columns, with coreference in the last."""
+"""Read the CoNLL-2012 columns, with coreference in the last."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class ConllCoreferenceReader(CoreferenceReader):
             yield replace(self._unlabeled(sentences), clusters=_clusters(sentences, file))
 
     def inputs(self, file: Path) -> Iterator[PredictionInput[Document]]:
-        """Yield the documents of a file, whatever their last column holds."""
+        """Yield the documents of a file; their last column is ignored."""
         for sentences in _by_document(file):
             document = self._unlabeled(sentences)
             fields = {"doc_key": document.key, "part": document.part}
@@ -65,7 +65,7 @@ def _clusters(sentences: Sequence[Conll2012Sentence], file: Path) -> tuple[Clust
 
 
 def _unescaped(word: str) -> str:
-    # OntoNotes has marks with a stroke before them; e2e-coref and AllenNLP take it away as well.
+    # OntoNotes has punctuation with a slash before it; e2e-coref and AllenNLP remove it as well.
     return word[1:] if word in ("/.", "/?") else word
 
 

@@ -1,4 +1,4 @@
-"""A document with the mentions that mean the same."""
+"""A document with clusters of coreferent mentions."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from elmo_framework.console import plural
 
 
 class Mention(NamedTuple):
-    """The words of a document that mention something, counted through its sentences from 0.
+    """A span of words that refers to an entity, counted through the document from 0.
 
     Attributes:
-        start: the first.
-        end: the last, which belongs to the mention, as in the files of this task.
+        start: the first word.
+        end: the last word, inclusive, as in the files of this task.
     """
 
     start: int
@@ -23,22 +23,22 @@ class Mention(NamedTuple):
 
 
 Cluster: TypeAlias = tuple[Mention, ...]
-"""All mentions of one thing, in the order of the document, as often as they are written."""
+"""All mentions of one entity, in the order of the document, including repetitions."""
 
 
 @dataclass(frozen=True, slots=True)
 class Document:
-    """A document, or a part of one, and what is mentioned in it.
+    """A document, or a part of one, and its clusters of mentions.
 
     Attributes:
         sentences: the words of each.
-        clusters: as they are written, so that a mention may stand in two of them, and twice in
-            one; None where they are not known.
-        key: what the document is called.
-        part: the number of this part of that document, as it is written, `000`; None where no part
-            is named.
-        speakers: who says or writes each word; None where it is not known.
-        genre: what kind of text this is; None where it is not known.
+        clusters: as in the file, so that a mention may be in two of them, and twice in one;
+            None if unknown.
+        key: the name of the document.
+        part: the number of this part of that document, as in the file, `000`; None if the file
+            has no parts.
+        speakers: the speaker or author of each word; None if unknown.
+        genre: the genre of the text; None if unknown.
     """
 
     sentences: tuple[tuple[str, ...], ...]
@@ -49,16 +49,17 @@ class Document:
     genre: str | None = None
 
     def __post_init__(self) -> None:
-        """Refuse mentions outside the document, and words without a speaker beside others."""
         num_words = len(self.words)
         for mention in chain.from_iterable(self.clusters or ()):
             if not 0 <= mention.start <= mention.end < num_words:
                 raise ValueError(
-                    f"{list(mention)} is no mention [first word, last word] "
+                    f"{list(mention)} is not a valid mention [first word, last word] "
                     f"in a document of {plural(num_words, 'word')}"
                 )
         if self.speakers is not None and lengths(self.speakers) != lengths(self.sentences):
-            raise ValueError("the speakers are not as many as the words of each sentence")
+            raise ValueError(
+                "the number of speakers differs from the number of words of a sentence"
+            )
 
     @property
     def words(self) -> tuple[str, ...]:
@@ -69,16 +70,17 @@ class Document:
         """Return the first sentences of this document, and the clusters that count in them.
 
         Args:
-            max_sentences: how many sentences are kept; None for all. Mentions that do not end in
-                them are left out.
-            remove_singletons: whether what is mentioned once in them is left out.
+            max_sentences: number of sentences to keep; None for all. Mentions that end after them
+                are removed.
+            remove_singletons: whether to remove clusters of one mention.
         """
         sentences = self.sentences[:max_sentences]
         num_words = sum(lengths(sentences))
-        kept = [
-            [held for held in cluster if held.end < num_words] for cluster in self.clusters or ()
+        groups = [
+            [mention for mention in cluster if mention.end < num_words]
+            for cluster in self.clusters or ()
         ]
-        clusters = clusters_of(kept, remove_singletons=remove_singletons)
+        clusters = clusters_of(groups, remove_singletons=remove_singletons)
         return replace(
             self,
             sentences=sentences,
@@ -98,8 +100,8 @@ def clusters_of(
     """Make clusters of groups of mentions, in the order of the document.
 
     Args:
-        groups: mentions of the same thing.
-        remove_singletons: whether things that are mentioned once are left out.
+        groups: the mentions of one entity each.
+        remove_singletons: whether to remove clusters of one mention.
     """
     smallest = 2 if remove_singletons else 1
     clusters = (tuple(sorted(group)) for group in groups)
@@ -107,9 +109,11 @@ def clusters_of(
 
 
 def merged(clusters: Iterable[Cluster]) -> tuple[Cluster, ...]:
-    """Make one of the clusters that share a mention, and each mention stand there once."""
+    """Merge clusters that share a mention, and remove repetitions of mentions."""
     owners: dict[Mention, set[Mention]] = {}
     for cluster in clusters:
-        together = set(cluster).union(*(owners[held] for held in cluster if held in owners))
+        together = set(cluster).union(
+            *(owners[mention] for mention in cluster if mention in owners)
+        )
         owners.update(dict.fromkeys(together, together))
-    return clusters_of({id(held): held for held in owners.values()}.values())
+    return clusters_of({id(group): group for group in owners.values()}.values())

@@ -1,4 +1,4 @@
-"""Predictions as a file that the official scorer reads, and as coloured text."""
+"""Write predictions in the format of the official scorer, and as colored text."""
 
 from __future__ import annotations
 
@@ -17,27 +17,27 @@ from elmo_framework.metrics.coreference import Resolution
 from elmo_framework.tasks.coreference.brackets import Bracketed, encode
 from elmo_framework.tasks.coreference.example import Document, lengths
 
-# What stands between the word and the speaker, and between the speaker and the mentions.
+# The columns between word and speaker, and between speaker and mentions.
 _BEFORE_SPEAKER, _AFTER_SPEAKER = ("-", "*", "-", "-", "-"), ("*",)
 
 
 def conll2012(predictions: Iterable[tuple[Resolution, Document]]) -> Iterator[str]:
     """Write the columns of CoNLL-2012, the predicted clusters in the last.
 
-    The name of each document is as it was read, and so is its part if one was named, so that the
-    scorer finds the document in the file of the right ones. One without a name is called by its
-    number among the documents: `-_1` is the first.
+    The name and the part of each document are unchanged, so that the scorer finds the
+    document in the gold file. Without a name it gets its number among the documents: `-_1` is
+    the first.
 
     Raises:
-        DataError: two documents have the same name and part, so that the scorer would find one.
+        DataError: two documents have the same name and part, so the scorer would find only one.
     """
     seen: set[str] = set()
-    for number, (resolution, given) in enumerate(predictions, start=1):
-        document = given if given.key else replace(given, key=f"-_{number}")
+    for number, (resolution, original) in enumerate(predictions, start=1):
+        document = original if original.key else replace(original, key=f"-_{number}")
         part = "" if document.part is None else f"; part {document.part}"
         name = f"({document.key}){part}"
         if name in seen:
-            raise DataError(f"two documents are called {name}; give each its own name")
+            raise DataError(f"two documents have the name {name}; names must be unique")
         seen.add(name)
         yield f"#begin document {name}\n"
         for row, mentions in enumerate(_by_sentence(resolution, document)):
@@ -46,9 +46,9 @@ def conll2012(predictions: Iterable[tuple[Resolution, Document]]) -> Iterator[st
 
 
 def coloured(resolution: Resolution, document: Document) -> Text:
-    """Write a document with brackets around its mentions, a sentence a line.
+    """Write a document with brackets around its mentions, one sentence per line.
 
-    A number after each mention says which cluster it is in, and so does its colour.
+    The number after each mention, and its color, identify its cluster.
     """
     text = Text()
     for words, mentions in zip(document.sentences, _by_sentence(resolution, document), strict=True):
@@ -74,15 +74,15 @@ def _lines(document: Document, row: int, mentions: Iterable[Bracketed]) -> Itera
     cells = encode(mentions, len(words))
     for number, (word, speaker, cell) in enumerate(zip(words, speakers, cells, strict=True)):
         place = (one_cell(document.key), str(int(document.part or 0)), str(number))
-        held = (one_cell(word), *_BEFORE_SPEAKER, one_cell(speaker), *_AFTER_SPEAKER)
-        yield "\t".join((*place, *held, cell)) + "\n"
+        columns = (one_cell(word), *_BEFORE_SPEAKER, one_cell(speaker), *_AFTER_SPEAKER)
+        yield "\t".join((*place, *columns, cell)) + "\n"
 
 
 def _append(text: Text, words: Sequence[str], mentions: Iterable[Bracketed]) -> None:
     styles = [""] * len(words)
     opening: defaultdict[int, list[str]] = defaultdict(list)
     closing: defaultdict[int, list[str]] = defaultdict(list)
-    for entity, start, end in sorted(mentions, key=lambda held: held.start - held.end):
+    for entity, start, end in sorted(mentions, key=lambda mention: mention.start - mention.end):
         styles[start : end + 1] = [_style(entity)] * (end + 1 - start)
         opening[start].append(entity)
         closing[end].insert(0, entity)

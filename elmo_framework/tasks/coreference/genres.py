@@ -1,4 +1,4 @@
-"""The kind of a text, which its name tells."""
+"""Extract the genre of a document from its name."""
 
 from __future__ import annotations
 
@@ -23,7 +23,6 @@ class GenrePattern:
     pattern: str | None
 
     def __post_init__(self) -> None:
-        """Refuse what is no such expression."""
         if self.pattern is None:
             return
         try:
@@ -33,10 +32,10 @@ class GenrePattern:
         if num_groups != 1:
             raise ValueError(
                 f"genre_pattern is {self.pattern!r} with {plural(num_groups, 'group')}; "
-                "one group in parentheses must hold the genre"
+                "use one group in parentheses for the genre"
             )
 
     def genre(self, key: str) -> str | None:
-        """Return the genre of a document; None where its name has none."""
+        """Return the genre of a document; None if its name has none."""
         match = None if self.pattern is None else re.search(self.pattern, key)
         return None if match is None else match[1]

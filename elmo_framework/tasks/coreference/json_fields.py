@@ -1,4 +1,4 @@
-"""Documents as JSON objects: the keys, and what they may hold."""
+"""Parse the fields of documents in JSON objects."""
 
 from __future__ import annotations
 
@@ -10,25 +10,25 @@ from elmo_framework.errors import DataError, shown
 from elmo_framework.tasks.coreference.example import Cluster, Mention, clusters_of
 
 
-def word_lists(held: Mapping[str, Any], key: str) -> tuple[tuple[str, ...], ...]:
-    """Return a list of lists of strings; one that is empty where there are none.
+def word_lists(fields: Mapping[str, Any], key: str) -> tuple[tuple[str, ...], ...]:
+    """Return the lists of strings of a key; one empty list if there are none.
 
     Raises:
-        DataError: there is no such key, or it holds something else.
+        DataError: the key is missing, or its value is malformed.
     """
-    value = value_of(held, key)
+    value = value_of(fields, key)
     if not isinstance(value, list) or not all(map(is_words, value)):
         raise DataError(f"{key!r} is {shown(value)}; expected a list of lists of strings")
     return tuple(map(tuple, value)) or ((),)
 
 
-def clusters(held: Mapping[str, Any], key: str) -> tuple[Cluster, ...]:
+def clusters(fields: Mapping[str, Any], key: str) -> tuple[Cluster, ...]:
     """Return clusters: lists of pairs of a first and a last word.
 
     Raises:
-        DataError: the key holds something else.
+        DataError: the value is malformed.
     """
-    value = held[key]
+    value = fields[key]
     if not isinstance(value, list) or not all(map(_is_cluster, value)):
         expected = "expected a list of clusters such as [[0, 0], [4, 5]]"
         raise DataError(f"{key!r} is {shown(value)}; {expected}")

@@ -1,4 +1,4 @@
-"""Documents with coreference as JSON lines."""
+"""Read documents with coreference from JSON lines."""
 
 from __future__ import annotations
 
@@ -23,15 +23,15 @@ from elmo_framework.tasks.coreference.reader import CoreferenceReader
 @final
 @DatasetReader.register("coref_jsonlines")
 class JsonCoreferenceReader(RecordReader[Document], CoreferenceReader):
-    """Reads an object a line, with `sentences` and, where they are known, the other keys.
+    """Reads one JSON object per line, with `sentences` and optionally the other keys.
 
     `doc_key` is the name of the document, or with `key_has_part` that and the number of its part,
     as e2e-coref names those of CoNLL-2012: `nw/lamp_01_0`. `speakers` are as many as the words;
     `clusters` are lists of [first word, last word], counted through the sentences from 0.
 
     Args:
-        key_has_part: whether the last `_` of `doc_key` stands before the number of a part, so that
-            predictions in columns name the document and its part as the right columns do.
+        key_has_part: whether the last `_` of `doc_key` is followed by the number of a part, so that
+            predictions in columns name the document and its part like the gold columns.
     """
 
     formats: ClassVar[Collection[FileFormat]] = (FileFormat.JSON_LINES,)
@@ -54,20 +54,19 @@ class JsonCoreferenceReader(RecordReader[Document], CoreferenceReader):
 
     @property
     def input_keys(self) -> Sequence[str]:
-        """The key that holds the sentences."""
+        """The key of the sentences."""
         return ("sentences",)
 
     @property
     def other_keys(self) -> Sequence[str]:
-        """The keys of what else a model reads; `doc_key` is in the output, too."""
+        """The keys of further inputs of a model; `doc_key` is also in the output."""
         return ("speakers", "genre")
 
     def records(self, file: Path) -> Iterator[Record]:
-        """Yield the objects of a file."""
         return read_objects(file)
 
     def unlabeled(self, record: Record) -> Document:
-        """Make an example without clusters; a genre that the object states counts."""
+        """Make an example without clusters; the object's `genre` has precedence."""
         with error_context(record.path, record.line):
             document = self._unlabeled(record.values)
             if "genre" in record.values:
@@ -96,7 +95,7 @@ class JsonCoreferenceReader(RecordReader[Document], CoreferenceReader):
 
 
 def _divided(key: str) -> tuple[str, str]:
-    """Return the name of a document, and its part as the columns of CoNLL-2012 write it."""
+    """Return the name of a document, and its part in the form of CoNLL-2012."""
     name, _, part = key.rpartition("_")
     if not part.isdecimal() or not name:
         raise DataError(f"'doc_key' is {key!r}; expected a name, '_' and the number of a part")

@@ -1,4 +1,4 @@
-"""Spans that could be mentions: their vectors, and which of them are kept."""
+"""Score spans as mentions, and prune them."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ class Words(NamedTuple):
 
     Attributes:
         embedded: their vectors before the encoder.
-        encoded: those after it.
-        sentences: a number for the sentence of each.
+        encoded: their vectors after it.
+        sentences: the number of the sentence of each.
     """
 
     embedded: Float[Tensor, "words embedded_dim"]
@@ -35,10 +35,10 @@ class Spans:
     """Spans of a document, ordered by their first and their last word.
 
     Attributes:
-        starts: the first word of each.
-        widths: how many words it has more than one.
-        scores: how likely it is a mention.
-        vectors: what it is compared with others by.
+        starts: the first word of each span.
+        widths: its number of words minus one.
+        scores: its score as a mention.
+        vectors: its representation g.
     """
 
     starts: Int[Tensor, " spans"]
@@ -53,18 +53,17 @@ class MentionRanker(nn.Module):
         g = [x*_start; x*_end; x^; phi(width)],  x^ = sum_t a_t x_t,  s_m = w . FFNN(g)
 
     x are the vectors of words before the encoder, x* those after it, and a is the softmax of
-    `w_a . x*` over the words of the span. The first layer of the FFNN is computed at each word,
-    and its products are put together for the spans: for a span that is not kept there is never
-    a g.
+    `w_a . x*` over the words of the span. The first layer of the FFNN is computed per word,
+    and its products are combined for the spans: g is built only for the spans that are kept.
 
     Args:
-        embedded_dim: the width of the vectors before the encoder.
-        encoded_dim: the width of those after it.
+        embedded_dim: the dimension of the vectors before the encoder.
+        encoded_dim: the dimension of those after it.
         feedforward: the FFNN.
-        feature_size: the width of the vector for each width of a span.
-        max_span_width: how many words a span has at most.
-        spans_per_word: how many spans are kept, as a share of the words.
-        dropout: the share of values dropped from the vectors of widths.
+        feature_size: the dimension of the embedding of a span's width.
+        max_span_width: maximum number of words of a span.
+        spans_per_word: number of spans to keep, as a ratio to the number of words.
+        dropout: dropout rate of the embeddings of widths.
     """
 
     def __init__(
@@ -94,20 +93,20 @@ class MentionRanker(nn.Module):
         attention = span_attention(self.attention(words.encoded).squeeze(1), windows)
         features = self._width_features(len(words.sentences))
         scores = self._scores(words, windows, attention, features).flatten()
-        kept = self._kept(scores.detach(), windows)
-        starts = kept.div(self._max_width, rounding_mode="floor")
-        widths = kept.remainder(self._max_width)
+        numbers = self._kept(scores.detach(), windows)
+        starts = numbers.div(self._max_width, rounding_mode="floor")
+        widths = numbers.remainder(self._max_width)
         vectors = [
             words.encoded.index_select(0, starts),
             words.encoded.index_select(0, starts + widths),
             weighted_windows(
                 words.embedded,
                 windows.positions[starts],
-                attention.flatten(0, 1).index_select(0, kept)[:, None],
+                attention.flatten(0, 1).index_select(0, numbers)[:, None],
             ).squeeze(1),
-            features.flatten(0, 1).index_select(0, kept),
+            features.flatten(0, 1).index_select(0, numbers),
         ]
-        return Spans(starts, widths, scores.index_select(0, kept), torch.cat(vectors, dim=1))
+        return Spans(starts, widths, scores.index_select(0, numbers), torch.cat(vectors, dim=1))
 
     def _width_features(self, num_words: int) -> Float[Tensor, "words width feature"]:
         features: Tensor = self.dropout(self.width_embedding.weight.expand(num_words, -1, -1))

@@ -1,4 +1,4 @@
-"""The words of documents one after the other, without the padding of their sentences."""
+"""The words of documents in one sequence, without the padding of their sentences."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from elmo_framework.tasks.coreference.batch import CoreferenceBatch
 
 @dataclass(frozen=True, slots=True)
 class PackedWords:
-    """Where the words of a batch stand, and what is known about them, document by document.
+    """Positions of the words of a batch, and their sentences and speakers by document.
 
     Attributes:
-        places: of all words, among all places of the padded sentences.
-        sizes: how many words each document has.
+        places: the position of each word in the flattened padded sentences.
+        sizes: number of words of each document.
         sentences: for each document, the row of the sentence of each word.
-        numbers: for each document, which of its words each is.
-        speakers: for each document, a number for the speaker of each word.
+        numbers: for each document, the position of each word in it.
+        speakers: for each document, the number of the speaker of each word.
     """
 
     places: Int[Tensor, " words"]
@@ -31,7 +31,6 @@ class PackedWords:
 
     @classmethod
     def of(cls, batch: CoreferenceBatch) -> PackedWords:
-        """Return the words of a batch."""
         mask = batch.text.mask
         rows, tokens = mask.nonzero(as_tuple=True)
         sizes = batch.documents[rows].bincount(minlength=len(batch.examples)).tolist()
@@ -44,7 +43,7 @@ class PackedWords:
         )
 
     def take(self, padded: Float[Tensor, "sentences tokens dim"]) -> Float[Tensor, "words dim"]:
-        """Take the vectors of the words out of those of the padded sentences."""
+        """Return the vectors of the words from those of the padded sentences."""
         return padded.flatten(0, 1).index_select(0, self.places)
 
 
@@ -54,12 +53,12 @@ def gold_clusters(
     """Return the number of the cluster of each span, by its first word and its width less one.
 
     Args:
-        batch: whose words are meant, one after the other.
-        mentions: of the batch; wider ones than `max_width` are left out.
-        max_width: how many words a span has at most.
+        batch: the batch of the words.
+        mentions: the mentions of the batch; those wider than `max_width` are skipped.
+        max_width: maximum number of words of a span.
 
     Returns:
-        0 for a span that is no mention.
+        0 for a span that is not a mention.
     """
     lengths = batch.text.mask.sum(dim=1)
     firsts = lengths.cumsum(dim=0) - lengths

@@ -1,4 +1,4 @@
-"""What the readers of documents with coreference share."""
+"""Base class for readers of documents with coreference."""
 
 from __future__ import annotations
 
@@ -13,17 +13,17 @@ from elmo_framework.tasks.coreference.genres import ONTONOTES, GenrePattern
 
 
 class CoreferenceReader(FileReader[Document]):
-    """Reads documents, each an example, and leaves out of them what is not asked for.
+    """Reads documents, each one example, and optionally truncates and filters them.
 
     Attributes:
-        genres: finds the genre in the name of a document.
+        genres: extracts the genre from the name of a document.
 
     Args:
-        max_sentences: how many sentences of each document are kept; null for all. Mentions of
-            others are left out.
-        remove_singletons: whether things that are mentioned once are left out.
-        genre_pattern: a regular expression whose one group finds the genre in the name of a
-            document; that of OntoNotes unless given, null for no genres.
+        max_sentences: maximum number of sentences of a document; null for all. Mentions in the
+            others are removed.
+        remove_singletons: whether to remove clusters of one mention.
+        genre_pattern: a regular expression whose one group is the genre in the name of a
+            document; by default that of OntoNotes, null for no genres.
     """
 
     example_type = Document
@@ -40,10 +40,9 @@ class CoreferenceReader(FileReader[Document]):
         self.max_sentences, self.remove_singletons = max_sentences, remove_singletons
 
     def examples(self, file: Path) -> Iterator[Document]:
-        """Yield the documents of a file."""
         for whole in self.documents(file):
             yield whole.cut(self.max_sentences, remove_singletons=self.remove_singletons)
 
     @abstractmethod
     def documents(self, file: Path) -> Iterator[Document]:
-        """Yield the documents of a file as they are written."""
+        """Yield the unfiltered documents of a file."""

@@ -1,4 +1,4 @@
-"""A model that ranks, for each span, the spans before it."""
+"""End-to-end coreference model that ranks the antecedents of each span."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ from elmo_framework.tasks.coreference.task import CoreferenceTask
 
 @dataclass(frozen=True, slots=True)
 class Ranking:
-    """What the model computes for a document.
+    """Antecedent scores of a document.
 
     Attributes:
         spans: the first and the last word of each span that is kept, in the document.
@@ -48,7 +48,7 @@ class Ranking:
 
 @dataclass(frozen=True, slots=True)
 class CoreferenceOutput(HeadOutput):
-    """What the model computes for a batch.
+    """Output of the model for a batch.
 
     Attributes:
         rankings: one for each document.
@@ -62,31 +62,31 @@ class CoreferenceOutput(HeadOutput):
 class SpanRanker(Head[CoreferenceBatch]):
     """End-to-end coreference by ranking spans (Lee et al. 2017).
 
-    All spans of a document are scored as mentions; each of the best is given the span before it
-    that it means the same as, or none. The loss is the negative logarithm of the probability of
-    all right antecedents, summed over the spans.
+    All spans of a document are scored as mentions; each of the best is linked to a preceding
+    span as its antecedent, or to none. The loss is the negative logarithm of the probability of
+    all correct antecedents, summed over the spans.
 
     Args:
-        embedder: gives the encoder vectors, and each span those of its words.
-        encoder: reads the words.
+        embedder: word embeddings, for the encoder and for the heads of spans.
+        encoder: encoder of the words.
         mention_feedforward: scores each span as a mention.
         antecedent_feedforward: scores pairs of spans.
-        vocabularies: what was counted in the training data; it holds the genres.
-        context_embedder: gives vectors that the encoder alone reads, after those of `embedder`:
-            ELMo at the input.
-        output_embedder: gives vectors that stand after those of the encoder: ELMo at the output.
-        encoder_reads: what the encoder reads as one sequence.
-        feature_size: the width of the vectors for the width of a span, and for the distance, the
-            speakers and the genre of a pair.
-        max_span_width: how many words a mention has at most; longer ones are never found.
-        spans_per_word: how many spans are kept, as a share of the words.
-        max_antecedents: how many spans before each are considered.
-        use_speakers: whether it matters that two spans have one speaker.
-        use_genre: whether the genre of the document matters.
-        max_training_sentences: longer documents are trained on so many sentences, beginning at
-            one drawn by chance each time; null for all.
-        lexical_dropout: the share of values dropped from the vectors of the embedder.
-        dropout: the share of values dropped from those of the encoder, and from those for widths,
+        vocabularies: counts of the training data, including the genres.
+        context_embedder: vectors appended to those of `embedder` for the encoder only: ELMo at
+            the input.
+        output_embedder: vectors appended to the output of the encoder: ELMo at the output.
+        encoder_reads: the unit that the encoder reads as one sequence.
+        feature_size: the dimension of the embeddings of the width of a span, and of the distance,
+            the speakers and the genre of a pair.
+        max_span_width: maximum number of words of a mention; longer ones are never predicted.
+        spans_per_word: number of spans to keep, as a ratio to the number of words.
+        max_antecedents: number of preceding spans that are candidates.
+        use_speakers: whether to use whether two spans have the same speaker.
+        use_genre: whether to use the genre of the document.
+        max_training_sentences: train on this number of consecutive sentences of longer
+            documents, at a random position each time; null for all.
+        lexical_dropout: dropout rate of the word embeddings.
+        dropout: dropout rate of the output of the encoder, and of the embeddings of widths,
             distances, speakers and genres.
     """
 
@@ -153,8 +153,8 @@ class SpanRanker(Head[CoreferenceBatch]):
             scores = self.antecedents(spans, speakers, batch.genres[number])
             places = packed.numbers[number]
             ends = places[spans.starts + spans.widths]
-            found = torch.stack([places[spans.starts], ends], dim=1)
-            rankings.append(Ranking(found, with_dummy(scores)))
+            bounds = torch.stack([places[spans.starts], ends], dim=1)
+            rankings.append(Ranking(bounds, with_dummy(scores)))
             all_spans.append(spans)
         losses = self._losses(batch, packed, rankings, all_spans)
         total = None if losses is None else losses.sum()
@@ -184,13 +184,13 @@ class SpanRanker(Head[CoreferenceBatch]):
             packed.sentences,
             strict=True,
         )
-        return [Words(*held) for held in columns]
+        return [Words(*document) for document in columns]
 
     def _encoded_documents(
         self, documents: Sequence[Float[Tensor, "_ read_dim"]]
     ) -> Float[Tensor, "words encoded_dim"]:
         padded = pad_sequence(list(documents), batch_first=True)
-        # An encoder reads one word at least, if only a padded one.
+        # An encoder needs at least one word, even if it is padding.
         padded = F.pad(padded, (0, 0, 0, max(0, 1 - padded.shape[1])))
         sizes = torch.tensor([len(words) for words in documents], device=padded.device)
         mask = torch.arange(padded.shape[1], device=padded.device) < sizes[:, None]

@@ -1,4 +1,4 @@
-"""What coreference is: documents in, clusters of mentions out."""
+"""The task of coreference resolution: predict the clusters of mentions of a document."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _KEYS = ("document", "sentence", "sentences")
 
 @final
 class CoreferenceTask(HeadTask[Document, CoreferenceBatch]):
-    """The mentions of a document that mean the same; scored as in the CoNLL-2012 shared task.
+    """Predicts the coreferent mentions of a document; evaluated like the CoNLL-2012 shared task.
 
     A prediction is a `Resolution`.
     """
@@ -39,7 +39,7 @@ class CoreferenceTask(HeadTask[Document, CoreferenceBatch]):
         "mention_recall": MentionRecall(),
     }
     formats: ClassVar[Mapping[str, PredictionFormat]] = {"conll2012": conll2012}
-    # Not `doc_key`, which is read as well: the output has it too.
+    # Without `doc_key`, which is an input too, as the output includes it.
     input_keys: ClassVar[Sequence[str]] = (*_KEYS, "speakers", "genre")
 
     def count(self, examples: Iterable[Document]) -> Counts:
@@ -52,7 +52,6 @@ class CoreferenceTask(HeadTask[Document, CoreferenceBatch]):
         return {"words": words, "genres": genres}
 
     def collator(self, vocabularies: Vocabularies, indexers: Sequence[Indexer]) -> Collator:
-        """Return what makes batches."""
         return CoreferenceCollator(vocabularies.words("genres"), tuple(indexers))
 
     def num_tokens(self, example: Document) -> int:
@@ -60,25 +59,20 @@ class CoreferenceTask(HeadTask[Document, CoreferenceBatch]):
         return sum(map(len, example.sentences))
 
     def sentences(self, example: Document) -> Iterable[Sequence[str]]:
-        """Return the sentences."""
         return example.sentences
 
     def gold(self, example: Document) -> tuple[Cluster, ...]:
-        """Return the clusters of a document.
-
-        Raises:
-            DataError: they are not known.
-        """
+        """Return the clusters of a document, or raise a `DataError` if it has none."""
         if example.clusters is None:
             name = repr(example.key) if example.key else excerpt(example.words)
             raise DataError(f"a document without clusters cannot be scored: {name}")
         return example.clusters
 
     def example(self, inputs: Mapping[str, Any], tokenizer: Tokenizer) -> Document:
-        """Make an example of `{"document": "..."}` or of `{"sentences": [["...", ...], ...]}`.
+        """Make an example from `{"document": "..."}` or `{"sentences": [["...", ...], ...]}`.
 
-        Beside `sentences` there may be `speakers`, as many as the words. `sentence` means
-        `document`; `genre` and `doc_key`, the name of the document, may stand beside any of them.
+        `sentences` may be combined with `speakers`, one per word. `sentence` is a synonym of
+        `document`. `genre` and `doc_key`, the name of the document, are optional.
         """
         key = only_key(inputs, _KEYS)
         sentences, speakers = _sentences(key, inputs, tokenizer), None
@@ -94,7 +88,7 @@ class CoreferenceTask(HeadTask[Document, CoreferenceBatch]):
     def to_json(self, prediction: Resolution, example: Document) -> dict[str, Any]:
         """Return the words, the clusters and the spans that were considered.
 
-        A mention is [first word, last word]; `texts` holds the words of those in `clusters`.
+        A mention is [first word, last word]; `texts` are the words of those in `clusters`.
         """
         words = example.words
         return {
@@ -108,14 +102,14 @@ class CoreferenceTask(HeadTask[Document, CoreferenceBatch]):
         }
 
     def pretty(self, prediction: Resolution, example: Document) -> Text:
-        """Return the document with its mentions in brackets, a colour for each cluster."""
+        """Return the document with its mentions in brackets, one color per cluster."""
         return coloured(prediction, example)
 
 
 def _sentences(
     key: str, inputs: Mapping[str, Any], tokenizer: Tokenizer
 ) -> tuple[tuple[str, ...], ...]:
-    """Return the sentences of an input; one without words when there are none."""
+    """Return the sentences of an input; one without words if there are none."""
     if key == "sentences":
         return word_lists(inputs, key)
     split = tokenizer.sentences(string_of(inputs, key))

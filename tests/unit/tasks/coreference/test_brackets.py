@@ -44,12 +44,12 @@ def test_a_hyphen_an_underscore_and_nothing_hold_no_bracket():
     ("cells", "index", "message"),
     [
         (["-", "(1", "-"], 1, "'(1' is not closed in its sentence"),
-        (["(1", "2)"], 1, "'2' is closed and was not opened"),
+        (["(1", "2)"], 1, "'2' is closed but was not opened"),
         (["-", "1"], 1, "found '1', expected pieces such as '(3', '3)' and '(3)' with '|' between"),
         (["(1))"], 0, "found '(1))', expected pieces"),
         (["*"], 0, "found '*', expected pieces"),
         (["(1)|"], 0, "found '(1)|', expected pieces"),
-        (["1)|(2)"], 0, "'1' is closed and was not opened"),
+        (["1)|(2)"], 0, "'1' is closed but was not opened"),
         (["(1|(1", "1)"], 0, "'(1' is not closed in its sentence"),
     ],
 )

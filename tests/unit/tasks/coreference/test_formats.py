@@ -73,7 +73,7 @@ def test_documents_that_cannot_be_told_apart_are_refused():
     pairs = [(Resolution((), ()), Document((("Go",),), None, key="a", part=each)) for each in parts]
 
     assert len(list(conll2012(pairs[:3]))) == 9
-    with pytest.raises(DataError, match=r"two documents are called \(a\); part 000; give each"):
+    with pytest.raises(DataError, match=r"two documents have the name \(a\); part 000; names must"):
         list(conll2012(pairs))
 
 

@@ -163,7 +163,7 @@ def test_the_genre_is_what_the_pattern_finds():
 @pytest.mark.parametrize(
     ("pattern", "message"),
     [
-        ("a+", "genre_pattern is 'a+' with 0 groups; one group in parentheses must hold the genre"),
+        ("a+", "genre_pattern is 'a+' with 0 groups; use one group in parentheses for the genre"),
         ("(a", "genre_pattern is '(a': missing ), unterminated subpattern at position 0"),
     ],
 )
@@ -178,7 +178,7 @@ def test_a_bad_pattern_is_refused(pattern: str, message: str):
     ("cells", "line", "message"),
     [
         (["-", "(3", "-"], 3, "'(3' is not closed in its sentence"),
-        (["-", "-", "3)"], 4, "'3' is closed and was not opened"),
+        (["-", "-", "3)"], 4, "'3' is closed but was not opened"),
     ],
 )
 def test_a_bad_bracket_is_named_with_its_line(
@@ -206,11 +206,11 @@ def test_a_bad_bracket_is_named_with_its_line(
         ),
         (
             '{"sentences": [["a"]], "clusters": [[[0, 1]]]}',
-            "[0, 1] is no mention [first word, last word] in a document of 1 word",
+            "[0, 1] is not a valid mention [first word, last word] in a document of 1 word",
         ),
         (
             '{"sentences": [["a"]], "speakers": [["A", "B"]]}',
-            "the speakers are not as many as the words of each sentence",
+            "the number of speakers differs from the number of words of a sentence",
         ),
     ],
 )

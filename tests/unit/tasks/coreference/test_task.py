@@ -61,7 +61,7 @@ def test_a_document_without_words_has_one_sentence_without_words(given: dict[str
         ({"document": "a", "doc_key": 3}, "'doc_key' is 3; expected a string"),
         (
             {"sentences": [["a"]], "speakers": [[]]},
-            "the speakers are not as many as the words of each sentence",
+            "the number of speakers differs from the number of words of a sentence",
         ),
     ],
 )
