@@ -245,7 +245,7 @@ def _trained_or_frozen(
         is_trained = any(parameter.requires_grad for parameter in module.parameters())
         return module if is_trained else FrozenBiLm(module.eval())
     if options_file is None or weight_file is None:
-        raise ValueError("options_file and weight_file are needed, both, where no module named")
+        raise ValueError("pass both options_file and weight_file, or module")
     files = BiLmFiles(
         local_file(options_place(options_file)), local_file(weights_place(weight_file))
     )

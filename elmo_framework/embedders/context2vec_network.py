@@ -190,7 +190,7 @@ def _read_arrays(files: Context2vecFiles, num_words: int) -> dict[str, Tensor]:
         with np.load(files.model, allow_pickle=False) as file:
             arrays = {name: file[name] for name in file.files}
     except (OSError, ValueError, EOFError, zipfile.BadZipFile, AttributeError) as error:
-        raise DataError(f"no arrays of Chainer: {error}", path=files.model) from error
+        raise DataError(f"not a Chainer model file: {error}", path=files.model) from error
     for name, shape in _shapes(files, num_words):
         actual = arrays[name].shape if name in arrays else "none"
         if actual != shape:

@@ -121,7 +121,7 @@ def _read_state(path: Path) -> Mapping[str, Tensor]:
     try:
         state = torch.load(path, map_location="cpu", weights_only=True)
     except (OSError, RuntimeError, EOFError, UnpicklingError) as error:
-        raise DataError(f"no state of a torch module: {error}", path=path) from error
+        raise DataError(f"not a PyTorch state_dict: {error}", path=path) from error
     if not isinstance(state, Mapping):
         raise DataError(f"expected a state by name, found {type(state).__name__}", path=path)
     return state

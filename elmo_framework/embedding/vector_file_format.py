@@ -276,9 +276,9 @@ class Hdf5Format(VectorFileFormat):
 
 def _require_name(file: h5py.File, line: Line, *, is_first: bool) -> None:
     if not line.text.strip("./"):
-        raise ValueError("HDF5 has no such names")
+        raise ValueError("HDF5 does not allow this name")
     if not is_first or line.text in file:
-        raise ValueError("a line before has the same words")
+        raise ValueError("an earlier line has the same words")
 
 
 def _words_first(vectors: NDArray[Any], form: VectorShape) -> NDArray[Any]:

@@ -156,7 +156,7 @@ def _check_replaceable(output: Path) -> None:
         return
     header = output / HEADER
     if not (header.is_file() and FORMAT in header.read_text(encoding="utf-8", errors="replace")):
-        raise RunError(f"{output} is a folder with something else in it; --force leaves it alone")
+        raise RunError(f"{output} contains other files; --force does not remove them")
 
 
 def _allocated(folder: Path) -> int:

@@ -94,8 +94,8 @@ class RunDirectory:
         run = cls(path)
         if not run.config.is_file():
             raise RunError(
-                f"{path}: no run is here; a run's folder has a {run.config.name}, and is what "
-                "`elmo train` was given by --serialization-dir"
+                f"{path}: not a run directory: it has no {run.config.name}; pass the folder that "
+                "`elmo train` wrote to (--serialization-dir)"
             )
         return run
 
@@ -122,7 +122,7 @@ class RunDirectory:
             self.path.mkdir(parents=True, exist_ok=True)
         except OSError as error:
             raise RunError(
-                f"--serialization-dir {self.path}: this folder cannot be made: {error.strerror}"
+                f"--serialization-dir {self.path}: cannot create this folder: {error.strerror}"
             ) from error
         lock = FileLock(self.path / _LOCK)
         try:

@@ -137,9 +137,9 @@ def test_a_label_that_training_did_not_show_is_named(
 @pytest.mark.parametrize(
     ("words", "expected"),
     [
-        (["evaluate", "no/where", "data.txt"], "no/where: no run is here"),
+        (["evaluate", "no/where", "data.txt"], "no/where: not a run directory"),
         (["evaluate", "nowhere", "data.txt"], "'nowhere' is neither the folder of a run or a biLM"),
-        (["predict", "nowhere"], "nowhere: no run is here"),
+        (["predict", "nowhere"], "nowhere: not a run directory"),
         (["check", "nowhere.jsonnet"], "nowhere.jsonnet: file not found"),
         (["describe", "encodr"], "Did you mean 'encoder'?"),
     ],

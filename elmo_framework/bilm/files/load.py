@@ -127,7 +127,7 @@ def reference(files: BiLmFiles) -> Reference:
     try:
         return Reference(files.weights.absolute(), digest(paths))
     except OSError as error:
-        raise DataError(f"no file of a biLM: {error}", path=files.weights) from error
+        raise DataError(f"not a weight file of a biLM: {error}", path=files.weights) from error
 
 
 def _files(folder: Path, names: tuple[str, str]) -> BiLmFiles:
@@ -152,7 +152,7 @@ def _read_generic(files: BiLmFiles) -> BiLm:
     try:
         raw = dict(json.loads(files.options.read_text(encoding="utf-8")))
     except (OSError, ValueError, TypeError) as error:
-        raise DataError(f"no description of a biLM: {error}", path=files.options) from error
+        raise DataError(f"not a description of a biLM: {error}", path=files.options) from error
     plugins = named_plugins(raw.pop("plugins", []), source=files.options)
     with naming_packages(raw.pop("packages", None), needed_by=f"the biLM {files.options}"):
         load_plugins(plugins, asked_by=str(files.options))
@@ -164,5 +164,7 @@ def _read_generic(files: BiLmFiles) -> BiLm:
         except RuntimeError as error:
             # PyTorch lists every parameter that does not fit; one is enough to see what is wrong.
             reason = " ".join(str(error).split("\n\t")[:2])
-            raise DataError(f"no weights of this biLM: {reason}", path=files.weights) from error
+            raise DataError(
+                f"not the weights of this biLM: {reason}", path=files.weights
+            ) from error
     return bilm

@@ -40,9 +40,11 @@ class BiLmTfOptions:
         try:
             content = json.loads(path.read_text(encoding="utf-8"))
         except (OSError, ValueError) as error:
-            raise DataError(f"no options of a biLM: {error}", path=path) from error
+            raise DataError(f"not the options of a biLM: {error}", path=path) from error
         if not isinstance(content, dict):
-            raise DataError(f"no options of a biLM: {shown(content)} is not an object", path=path)
+            raise DataError(
+                f"not the options of a biLM: {shown(content)} is not an object", path=path
+            )
         options = cls(path, content)
         options._check()
         return options

@@ -178,7 +178,7 @@ def _opened(path: Path) -> Iterator[h5py.File]:
     try:
         file = h5py.File(path, "r")
     except OSError as error:
-        raise DataError(f"no HDF5 file, or a damaged one: {error}", path=path) from error
+        raise DataError(f"not an HDF5 file, or a damaged one: {error}", path=path) from error
     with file:
         yield file
 

@@ -129,7 +129,7 @@ class CachedLayers(LayerSource):
         try:
             self._build_on_disk(wanted, device)
         except OSError as error:
-            console.info(f"{error}; layers that are not stored are computed for each batch")
+            console.info(f"{error}; layers that are not cached are computed for each batch")
 
     def _build_on_disk(self, wanted: Sequence[Words], device: torch.device) -> None:
         cache = self._layer_cache
@@ -149,7 +149,7 @@ class CachedLayers(LayerSource):
         num_tokens = sum(map(len, missing))
         console.info(
             f"layers of {plural(len(missing), 'sentence')} ({plural(num_tokens, 'word')}) are "
-            f"computed once and kept: {format_bytes(self._num_bytes(missing))}"
+            f"computed once and cached: {format_bytes(self._num_bytes(missing))}"
         )
         encoder = LayerEncoder(self._load(), device=device)
         max_vectors = _SHARD_BYTES // self._key.vector_bytes

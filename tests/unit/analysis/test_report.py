@@ -131,7 +131,7 @@ def test_a_folder_without_a_run_is_refused(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert report(tmp_path) == 2
-    assert capsys.readouterr().err.startswith(f"error: {tmp_path}: no run is here; ")
+    assert capsys.readouterr().err.startswith(f"error: {tmp_path}: not a run directory: ")
 
 
 def test_a_page_that_cannot_be_written_is_refused_before_neighbors_are_looked_for(

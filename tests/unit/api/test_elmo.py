@@ -231,5 +231,5 @@ def test_wrong_arguments_are_named(folder: Path, keys, message: str) -> None:
 
 
 def test_both_files_are_needed() -> None:
-    with pytest.raises(ValueError, match="options_file and weight_file are needed"):
+    with pytest.raises(ValueError, match="pass both options_file and weight_file"):
         Elmo("options.json", None, 1)

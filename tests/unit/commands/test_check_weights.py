@@ -53,5 +53,5 @@ def test_a_damaged_file_is_one_message(folder: Path, capsys: pytest.CaptureFixtu
     assert main(["check-weights", str(folder)]) == 2
     printed = capsys.readouterr()
     assert printed.out == ""
-    assert printed.err.startswith(f"error: {weights}: no HDF5 file, or a damaged one: ")
+    assert printed.err.startswith(f"error: {weights}: not an HDF5 file, or a damaged one: ")
     assert printed.err.count("\n") == 1

@@ -206,4 +206,4 @@ def test_arrays_that_do_not_fit_are_refused(params):
     assert problem(params) == f"{model}: expected an array l4/b of the shape (4,), found (3,)"
 
     model.write_bytes(b"no arrays")
-    assert problem(params).startswith(f"{model}: no arrays of Chainer: ")
+    assert problem(params).startswith(f"{model}: not a Chainer model file: ")

@@ -154,7 +154,7 @@ def test_a_file_of_another_size_is_refused(files):
 def test_a_file_that_is_no_state_is_refused(files):
     Path(files["model_file"]).write_bytes(b"no state")
 
-    with pytest.raises(DataError, match=r"wmtlstm\.pth: no state of a torch module: "):
+    with pytest.raises(DataError, match=r"wmtlstm\.pth: not a PyTorch state_dict: "):
         embedder(files)
 
     torch.save([1, 2], files["model_file"])

@@ -179,7 +179,7 @@ def test_sentences_can_be_the_keys(job: Jobs, tmp_path: Path) -> None:
 def test_a_repeated_sentence_is_no_key(job: Jobs, tmp_path: Path) -> None:
     text = tmp_path / "keys.txt"
     text.write_text("a b\na b\n")
-    message = f"{text}:2: 'a b' cannot name a dataset (a line before has the same words)"
+    message = f"{text}:2: 'a b' cannot name a dataset (an earlier line has the same words)"
     with pytest.raises(DataError) as caught:
         embed(job(sentences=[text], uses_sentence_keys=True))
     assert str(caught.value).startswith(message)
@@ -345,7 +345,7 @@ def test_a_result_is_replaced_by_force_alone(job: Jobs) -> None:
 
 def test_force_leaves_other_folders_alone(job: Jobs, tmp_path: Path) -> None:
     (tmp_path / "papers").mkdir()
-    with pytest.raises(RunError, match="a folder with something else in it"):
+    with pytest.raises(RunError, match="contains other files"):
         embed(job(output=tmp_path / "papers", format="npy", force=True))
 
 

@@ -166,7 +166,7 @@ def test_missing_weights_are_refused(numpy_bilm, tmp_path: Path) -> None:
     (folder / "weights.hdf5").unlink()
     with pytest.raises(DataError, match=r"weights.hdf5"):
         load(folder)
-    with pytest.raises(DataError, match=r"weights.hdf5: no file of a biLM"):
+    with pytest.raises(DataError, match=r"weights.hdf5: not a weight file of a biLM"):
         reference(bilm_files(folder))
 
 
@@ -183,7 +183,7 @@ def test_weights_of_another_size_are_refused(generic: BiLm, tmp_path: Path) -> N
     save_bilm(generic, tmp_path / "saved")
     path = tmp_path / "saved" / "bilm.json"
     path.write_text(path.read_text().replace('"cell_size": 6', '"cell_size": 7'))
-    with pytest.raises(DataError, match=r"no weights of this biLM: .*size mismatch"):
+    with pytest.raises(DataError, match=r"not the weights of this biLM: .*size mismatch"):
         load(tmp_path / "saved")
 
 
@@ -191,5 +191,5 @@ def test_weights_of_another_size_are_refused(generic: BiLm, tmp_path: Path) -> N
 def test_a_damaged_description_is_refused(generic: BiLm, tmp_path: Path, content: str) -> None:
     save_bilm(generic, tmp_path / "saved")
     (tmp_path / "saved" / "bilm.json").write_text(content)
-    with pytest.raises(DataError, match=r"bilm.json: no description of a biLM"):
+    with pytest.raises(DataError, match=r"bilm.json: not a description of a biLM"):
         load(tmp_path / "saved")

@@ -239,7 +239,7 @@ def test_numbers_that_are_not_finite_are_refused(folder: Path, fill: float) -> N
 def test_a_truncated_file_is_refused(folder: Path) -> None:
     weights = folder / "weights.hdf5"
     weights.write_bytes(weights.read_bytes()[:5000])
-    assert message(folder).startswith("weights.hdf5: no HDF5 file, or a damaged one: ")
+    assert message(folder).startswith("weights.hdf5: not an HDF5 file, or a damaged one: ")
 
 
 def test_text_in_place_of_numbers_is_refused(folder: Path) -> None:
@@ -252,13 +252,13 @@ def test_text_in_place_of_numbers_is_refused(folder: Path) -> None:
 
 def test_a_missing_weight_file_is_refused(folder: Path) -> None:
     (folder / "weights.hdf5").unlink()
-    assert message(folder).startswith("weights.hdf5: no HDF5 file, or a damaged one: ")
+    assert message(folder).startswith("weights.hdf5: not an HDF5 file, or a damaged one: ")
 
 
 @pytest.mark.parametrize("content", [b"{", b"\xff", b"", b"[1]", b"Infinity"])
 def test_options_that_are_no_json_are_refused(folder: Path, content: bytes) -> None:
     (folder / "options.json").write_bytes(content)
-    assert message(folder).startswith("options.json: no options of a biLM: ")
+    assert message(folder).startswith("options.json: not the options of a biLM: ")
 
 
 def test_a_missing_option_is_named(folder: Path) -> None:

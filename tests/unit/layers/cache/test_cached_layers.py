@@ -170,7 +170,7 @@ def test_the_size_is_said_before_the_layers_are_computed(folder, capsys) -> None
     dim = NumpyBiLm.random().layers(["a"]).shape[-1]
     said = capsys.readouterr().err.splitlines()[0]
     size = layer_cache.format_bytes((4 + 3) * 3 * dim * 2)
-    assert said == f"layers of 2 sentences (3 words) are computed once and kept: {size}"
+    assert said == f"layers of 2 sentences (3 words) are computed once and cached: {size}"
 
 
 @pytest.mark.parametrize("name", ["vectors.bin", "entries.npy"])
@@ -314,7 +314,7 @@ def test_a_full_disk_falls_back_to_computing(folder, cache, capsys, monkeypatch)
     monkeypatch.setattr(np, "save", full)
     stored = prepared(folder)
     said = capsys.readouterr().err
-    assert "No space left on device: 'vectors.bin'; layers that are not stored are" in said
+    assert "No space left on device: 'vectors.bin'; layers that are not cached are" in said
     assert torch.equal(stored.layers(collate_text(SENTENCES)).layers, plain(folder).layers)
     assert not list(cache.glob("*/*0*"))
 
@@ -333,7 +333,7 @@ def test_what_would_exceed_the_limit_is_not_built(folder, capsys, monkeypatch, c
     prepared(folder)
     said = capsys.readouterr().err
     assert "layer caches may take 1.0 kB ($ELMO_CACHE_LIMIT) and use " in said
-    assert "layers that are not stored are computed for each batch" in said
+    assert "layers that are not cached are computed for each batch" in said
     assert computed == []
     prepared(folder, in_memory=True)
     assert computed != []
