@@ -21,13 +21,13 @@ from elmo_framework.tasks.language_modeling.corpus import TokenIdCorpus
 
 @dataclass(frozen=True, slots=True)
 class Window:
-    """What each row of one direction reads next, in reading order.
+    """The next words of each row in one direction, in reading order.
 
     Attributes:
-        words: which of the batch's distinct words stands there.
+        words: indices into the distinct words of the batch.
         targets: the id in the softmax of the word that follows it.
-        lengths: how many words stand in each row, before its padding. No tensor: how a batch is
-            cut into steps follows from it, and a GPU would have to be waited for.
+        lengths: number of words of each row, without padding. Not a tensor, as the packing of a
+            batch depends on it, and reading it from a GPU would synchronize.
     """
 
     words: Int[Tensor, "rows steps"]
@@ -36,25 +36,25 @@ class Window:
 
     @property
     def mask(self) -> Bool[Tensor, "rows steps"]:
-        """True where a word stands; not on the device of the words, but in memory."""
+        """True at words, not at padding; on the CPU, whatever the device of the words."""
         steps = np.arange(self.words.shape[1])
         return torch.from_numpy(steps < self.lengths[:, None])
 
 
 @final
 class CharacterTable:
-    """The characters of all words of a text, kept where they are asked for from.
+    """The characters of all words of a text, cached on the device that uses them.
 
     Args:
         rows: the ids of each word's characters, "words characters".
     """
 
     def __init__(self, rows: NDArray[np.uint16]) -> None:
-        # PyTorch gathers no uint16; the ids of characters end at 261.
+        # PyTorch cannot gather uint16; the ids of characters end at 261.
         self._rows = torch.from_numpy(rows.astype(np.int16))
 
     def of(self, words: Int[Tensor, " words"]) -> Int[Tensor, "words characters"]:
-        """Return the rows of some words, on their device; it is given the table once."""
+        """Return the rows of some words, on their device; the table is moved there once."""
         if self._rows.device != words.device:
             self._rows = self._rows.to(words.device)
         return self._rows.index_select(0, words).long()
@@ -62,15 +62,15 @@ class CharacterTable:
 
 @dataclass(frozen=True, slots=True)
 class WindowBatch:
-    """One window in each direction; row i goes on from row i of the batch before.
+    """One window in each direction; row i continues row i of the previous batch.
 
     Attributes:
         table: the characters of all words of the text.
-        distinct: which of them stand in the two windows, each once.
+        distinct: the distinct words of the two windows.
         forward: read from left to right.
         backward: read from right to left.
         num_tokens: the words of one direction, without padding.
-        title: what a message calls this batch.
+        title: the name of this batch in messages.
     """
 
     table: CharacterTable
@@ -92,7 +92,7 @@ class WordWindow(NamedTuple):
     Attributes:
         inputs: the word read.
         targets: the word that follows it.
-        mask: true where a word stands.
+        mask: true at words, not at padding.
     """
 
     inputs: NDArray[np.int32]
@@ -102,18 +102,18 @@ class WordWindow(NamedTuple):
 
 @final
 class WindowCollator:
-    """What the `windows` data loader makes batches with.
+    """Collator of the `windows` data loader.
 
     Args:
-        characters: turns words into the rows that the token encoder reads.
-        targets: turns words into their ids in the softmax.
+        characters: converts words to the input of the token encoder.
+        targets: converts words to their ids in the softmax.
     """
 
     def __init__(self, characters: Indexer, targets: Indexer) -> None:
         self._characters, self._targets = characters, targets
 
     def __call__(self, examples: Sequence[Any]) -> WindowBatch:
-        """Refuse sentences: a row of a batch goes on from the batch before.
+        """Reject sentences: each row of a batch continues the previous batch.
 
         Raises:
             BuildError: always.
@@ -125,7 +125,7 @@ class WindowCollator:
 
     @property
     def unknown(self) -> int:
-        """The id in the softmax of all words that it does not know."""
+        """The id of unknown words in the softmax."""
         return int(self._targets.ids([UNKNOWN_WORD])[0])
 
     def tables(self, corpus: TokenIdCorpus) -> WordTables:
@@ -137,11 +137,11 @@ class WindowCollator:
 @final
 @dataclass(frozen=True)
 class WordTables:
-    """The distinct words of a corpus as a biLM and its softmax know them.
+    """The distinct words of a corpus as input of a biLM and of its softmax.
 
     Attributes:
-        words: as they are written.
-        characters: of each.
+        words: the words.
+        characters: the characters of each.
         targets: the id of each in the softmax.
     """
 

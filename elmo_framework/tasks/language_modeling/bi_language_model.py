@@ -54,7 +54,7 @@ class LanguageModelOutput(ModelOutput):
 
     Attributes:
         sums: of the losses over all predictions, forward and backward.
-        is_sampled: whether they come from the sampled softmax, and so are no likelihoods.
+        is_sampled: whether they are of the sampled softmax, and so not likelihoods.
     """
 
     sums: Float[Tensor, " directions"]
@@ -74,19 +74,19 @@ class BiLanguageModel(Model[WindowBatch]):
     Scores: `forward_perplexity` and `backward_perplexity`, sentence ends counted; `perplexity`,
     their geometric mean; `loss`, its logarithm; `unknown_word_rate`, the fraction of the words,
     sentence ends not counted, that the softmax does not know. They come from the full softmax;
-    what the sampled softmax gives in training is called `sampled_loss`.
+    the loss of the sampled softmax in training is called `sampled_loss`.
 
     Args:
-        token_encoder: what makes a vector of each word by itself.
-        context_layers: what reads the vectors in each direction.
-        vocabularies: the words that were counted in the training text.
-        dropout: of the top layer, before the softmax.
-        state_reset_rate: the share of rows whose state starts from zeros again at each batch of
-            training. The paper's biLM never does so; a biLM that was trained shortly can then
+        token_encoder: computes a context-independent vector of each word.
+        context_layers: the recurrent layers of both directions.
+        vocabularies: counts of the training text.
+        dropout: dropout rate of the top layer, before the softmax.
+        state_reset_rate: the fraction of rows whose state is reset to zeros at each batch of
+            training. The paper's biLM never does so; a biLM after a short training can then
             fail on the zero state that every evaluation and every frozen use starts from.
         num_samples: candidates of the sampled softmax, drawn for each direction and batch; null,
             or as many as there are words, takes the full softmax in training too.
-        max_vocabulary_size: how many of the most frequent words the softmax knows, besides
+        max_vocabulary_size: number of most frequent words in the softmax, besides
             `<S>`, `</S>` and `<UNK>`; null means all.
         min_count: words that are rarer in the training text are predicted as `<UNK>`.
         weights_follow: whether all of it will be loaded from a run, and not be trained.
@@ -127,7 +127,7 @@ class BiLanguageModel(Model[WindowBatch]):
 
     @property
     def indexers(self) -> Sequence[Indexer]:
-        """What turns words into characters, and what turns them into targets."""
+        """The indexers of characters and of targets."""
         return self.bilm.token_encoder.indexer, TargetIndexer(self._vocabulary)
 
     def forward(self, batch: WindowBatch) -> LanguageModelOutput:
@@ -167,10 +167,9 @@ class BiLanguageModel(Model[WindowBatch]):
         }
 
     def scores(self, sums: Mapping[str, float]) -> dict[str, float]:
-        """Make the scores of sums."""
         is_sampled = any(name.startswith("sampled_") for name in sums)
         prefix = "sampled_" if is_sampled else ""
-        forward, backward = (_mean_loss(sums, f"{prefix}{held}") for held in _DIRECTIONS)
+        forward, backward = (_mean_loss(sums, f"{prefix}{direction}") for direction in _DIRECTIONS)
         loss = (forward + backward) / 2
         if is_sampled:
             return {"sampled_loss": loss}
@@ -202,24 +201,24 @@ class BiLanguageModel(Model[WindowBatch]):
         """Load the weights of a biLM, and those of its softmax if it has one.
 
         Raises:
-            DataError: there is no such biLM, or a file cannot be read.
+            DataError: the biLM does not exist, or a file cannot be read.
             RunError: it has other sizes, or its softmax knows other words.
         """
         self.load_files(resolve_bilm(location))
 
     def load_files(self, files: BiLmFiles) -> None:
-        """Take the weights of a biLM, and those of the softmax beside it if there is one.
+        """Load the weights of a biLM, and those of the softmax next to it if there is one.
 
         Raises:
             DataError: a file cannot be read.
             RunError: it is a biLM of other sizes, or its softmax knows other words.
         """
-        held = read_bilm(files)
-        if changed := list(_differences(held.description, self.bilm.description)):
+        bilm = read_bilm(files)
+        if changed := list(_differences(bilm.description, self.bilm.description)):
             raise RunError(f"{files.options}: this is another biLM: {'; '.join(changed)}")
-        self.bilm.load_state_dict(held.state_dict())
+        self.bilm.load_state_dict(bilm.state_dict())
         if not files.softmax.is_file():
-            _LOG.warning("%s: no %s is beside it: the softmax starts anew", files.weights, SOFTMAX)
+            _LOG.warning("%s: no %s next to it: the softmax is initialized", files.weights, SOFTMAX)
             return
         self._require_words_of(files)
         try:
@@ -230,9 +229,9 @@ class BiLanguageModel(Model[WindowBatch]):
             ) from error
 
     def save_extras(self, directory: Path) -> None:
-        """Write `bilm/`: the biLM, as embedders read it, and beside it the softmax.
+        """Write `bilm/`: the biLM in the format of embedders, and its softmax.
 
-        `vocabulary.txt` holds its words by id, as bilm-tf's vocabulary files do, and
+        `vocabulary.txt` has its words by id, like bilm-tf's vocabulary files, and
         `softmax.safetensors` its weights.
         """
         folder = directory / "bilm"
@@ -242,18 +241,18 @@ class BiLanguageModel(Model[WindowBatch]):
         save_tensors(dict(self.softmax.named_parameters()), files.softmax)
 
     def _require_words_of(self, files: BiLmFiles) -> None:
-        """Refuse a softmax over other words, or over the same in another order."""
+        """Raise a RunError if the softmax has other words, or another order of words."""
         own = [*SPECIAL_WORDS, *read_vocabulary_file(files.vocabulary)]
         if own != list(self._vocabulary.items):
             raise RunError(
                 f"{files.softmax}: its {plural(len(own), 'word')}, listed in "
-                f"{files.vocabulary.name} beside it, are not the "
+                f"{files.vocabulary.name} next to it, are not the "
                 f"{len(self._vocabulary):,} of this model, which "
                 "model.max_vocabulary_size has cut; set it to null"
             )
 
     def _start(self, direction: Direction) -> State | None:
-        """Return the state that rows go on from, some of them from zeros in training."""
+        """Return the state that rows continue from; in training some are reset to zeros."""
         state = self._states.get(direction)
         if state is None or not (self.training and self._state_reset_rate):
             return state
@@ -263,7 +262,7 @@ class BiLanguageModel(Model[WindowBatch]):
     def _top(
         self, direction: Direction, window: Window, vectors: Float[Tensor, "distinct dim"]
     ) -> Float[Tensor, "rows steps top_dim"]:
-        """Read a window on from the state of its rows; return the top layer for the softmax."""
+        """Read a window from the state of its rows; return the top layer for the softmax."""
         reading = self.bilm.context_layers.read(
             F.embedding(window.words, vectors),
             window.mask,
@@ -284,7 +283,7 @@ def _word_counts(window: Window) -> dict[str, float]:
 
 
 def _differences(before: Mapping[str, Any], now: Mapping[str, Any]) -> Iterator[str]:
-    """Say where two biLMs differ, but for what only training knows."""
+    """Yield the differences of two biLMs, except for options of training only."""
     for part, keys in now.items():
         for key in sorted({*keys, *before[part]} - {"dropout"}):
             values = before[part].get(key), keys.get(key)

@@ -1,4 +1,4 @@
-"""A text in memory, or mapped into it, as compact as its words allow."""
+"""Compact corpus of word ids, in memory or memory-mapped."""
 
 from __future__ import annotations
 
@@ -32,8 +32,8 @@ class TokenIdCorpus(IndexedExamples, Iterable[LanguageModelingExample]):
     Attributes:
         words: the distinct words; the first two are the boundaries of a sentence.
         ids: the sentences one after the other, each between its boundaries.
-        offsets: where each begins in `ids`, and at the end where the last one ends.
-        prepared: what it was mapped from, whole or in part.
+        offsets: the start of each in `ids`, followed by the end of the last one.
+        prepared: the prepared corpus that it is a part of, if any.
     """
 
     words: Sequence[str]
@@ -43,18 +43,18 @@ class TokenIdCorpus(IndexedExamples, Iterable[LanguageModelingExample]):
 
     @classmethod
     def read(cls, examples: Iterable[LanguageModelingExample]) -> TokenIdCorpus:
-        """Read sentences, each once; a corpus is taken as it is."""
+        """Read sentences in one pass; return a corpus unchanged."""
         if isinstance(examples, TokenIdCorpus):
             return examples
-        known: defaultdict[str, int] = defaultdict(count().__next__)
-        begin, end = known[BEGIN_SENTENCE], known[END_SENTENCE]
+        word_ids: defaultdict[str, int] = defaultdict(count().__next__)
+        begin, end = word_ids[BEGIN_SENTENCE], word_ids[END_SENTENCE]
         ids, offsets = array("i"), array("q", [0])
         for example in examples:
             ids.append(begin)
-            ids.extend(map(known.__getitem__, example.words))
+            ids.extend(map(word_ids.__getitem__, example.words))
             ids.append(end)
             offsets.append(len(ids))
-        return cls(tuple(known), np.frombuffer(ids, np.int32), np.frombuffer(offsets, np.int64))
+        return cls(tuple(word_ids), np.frombuffer(ids, np.int32), np.frombuffer(offsets, np.int64))
 
     @classmethod
     def of(cls, part: PreparedPart) -> TokenIdCorpus:
@@ -71,11 +71,11 @@ class TokenIdCorpus(IndexedExamples, Iterable[LanguageModelingExample]):
         return LanguageModelingExample(tuple(self.words[word] for word in self.ids[inside]))
 
     def sample(self, num_sentences: int) -> TokenIdCorpus:
-        """Return so many sentences at even distances, or all if there are fewer."""
+        """Return `num_sentences` evenly spaced sentences, or all if there are fewer."""
         if num_sentences >= self.num_sentences:
             return self
-        chosen = np.linspace(0, self.num_sentences, num_sentences, endpoint=False).astype(int)
-        return self.part(chosen)
+        numbers = np.linspace(0, self.num_sentences, num_sentences, endpoint=False).astype(int)
+        return self.part(numbers)
 
     def part(self, numbers: NDArray[np.int64]) -> TokenIdCorpus:
         """Return the sentences of some numbers; of a prepared corpus, with its vocabulary."""
@@ -86,7 +86,7 @@ class TokenIdCorpus(IndexedExamples, Iterable[LanguageModelingExample]):
         return TokenIdCorpus(self.words, np.concatenate(ids), offsets, self.prepared)
 
     def counts(self) -> NDArray[np.int64]:
-        """Return how often each distinct word comes; of a prepared corpus, in its training part."""
+        """Return the count of each distinct word; of a prepared corpus, in its training part."""
         if self.prepared is not None:
             return self.prepared.counts
         total = np.zeros(len(self.words), np.int64)
@@ -96,7 +96,7 @@ class TokenIdCorpus(IndexedExamples, Iterable[LanguageModelingExample]):
         return total
 
     def characters(self, indexer: Indexer) -> NDArray[np.uint16]:
-        """Return the row of each distinct word; a prepared corpus may have them already."""
+        """Return the row of each distinct word; a prepared corpus may already have them."""
         if self.prepared is not None and indexer.key == INDEXER.key:
             return self.prepared.characters
         starts = range(0, len(self.words), _WORDS_A_BLOCK)

@@ -1,4 +1,4 @@
-"""What a language model learns from: sentences."""
+"""A training example of a language model: one sentence."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Reads plain text, and prepared corpora, for language modeling."""
+"""Read plain text and prepared corpora for language modeling."""
 
 from __future__ import annotations
 
@@ -25,8 +25,8 @@ class LanguageModelingReader(FileReader[LanguageModelingExample]):
     them.
 
     Args:
-        tokenizer: what splits a line into sentences and words; `whitespace` takes the text as it
-            is, one sentence a line.
+        tokenizer: splits lines into sentences and words; `whitespace` expects tokenized text with
+            one sentence per line.
     """
 
     example_type = LanguageModelingExample
@@ -44,9 +44,9 @@ class LanguageModelingReader(FileReader[LanguageModelingExample]):
         """Yield the sentences of a file.
 
         Raises:
-            DataError: it holds none, or a line is not UTF-8.
+            DataError: it has none, or a line is not UTF-8.
         """
-        return require_nonempty(self._sentences(file), "this file holds no sentence", file)
+        return require_nonempty(self._sentences(file), "this file has no sentences", file)
 
     def _sentences(self, file: Path) -> Iterator[LanguageModelingExample]:
         for _, line in read_lines(file):
@@ -61,11 +61,11 @@ class LanguageModelingReader(FileReader[LanguageModelingExample]):
 class PreparedCorpusReader(DatasetReader[LanguageModelingExample]):
     """Reads a part of a corpus that `elmo prepare` made: `CORPUS/training`, `CORPUS/held_out`.
 
-    Nothing is cut into words again, and the text stays on the disk. The model has the corpus's
+    Nothing is tokenized again, and the text remains on disk. The model has the corpus's
     vocabulary, unless the top key `vocabulary` or the model's own keys make it smaller.
 
     Args:
-        max_instances: how many sentences are read at most, taken at even distances.
+        max_instances: maximum number of sentences to read, evenly spaced.
     """
 
     example_type = LanguageModelingExample
@@ -77,7 +77,7 @@ class PreparedCorpusReader(DatasetReader[LanguageModelingExample]):
         """Map the sentences of a part.
 
         Raises:
-            DataError: there is no such part, or a file of it is damaged.
+            DataError: the part does not exist, or a file of it is damaged.
         """
         corpus = TokenIdCorpus.of(PreparedPart.load(path))
         return corpus if self.max_instances is None else corpus.sample(self.max_instances)

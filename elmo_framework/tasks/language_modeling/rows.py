@@ -19,7 +19,7 @@ class Segments(NamedTuple):
     """The parts of sentences in a window, of all its rows.
 
     Attributes:
-        places: where each begins in the window, whose rows stand one after the other.
+        places: the start of each in the window, whose rows are concatenated.
         cursors: where the first word of each is in the corpus.
         lengths: how many words each has.
     """
@@ -38,7 +38,7 @@ class SentenceStream(ABC):
 
     @abstractmethod
     def skip(self, number: int) -> None:
-        """Leave so many sentences behind."""
+        """Skip `number` sentences."""
 
 
 @final
@@ -46,7 +46,7 @@ class OrderedSentences(SentenceStream):
     """All sentences once, in order.
 
     Args:
-        num_sentences: how many there are.
+        num_sentences: number of sentences.
     """
 
     def __init__(self, num_sentences: int) -> None:
@@ -57,7 +57,7 @@ class OrderedSentences(SentenceStream):
         return self._ahead[:number]
 
     def skip(self, number: int) -> None:
-        """Leave so many sentences behind."""
+        """Skip `number` sentences."""
         self._ahead = self._ahead[number:]
 
 
@@ -66,7 +66,7 @@ class ShuffledSentences(SentenceStream):
     """An endless stream: all sentences in one order, then all in another, and so on.
 
     Args:
-        num_sentences: how many there are.
+        num_sentences: number of sentences.
         entropy: fixes the orders; the order of each pass depends on it and on nothing before.
     """
 
@@ -82,7 +82,7 @@ class ShuffledSentences(SentenceStream):
         return self._ahead[:number]
 
     def skip(self, number: int) -> None:
-        """Leave so many sentences behind."""
+        """Skip `number` sentences."""
         self._ahead = self._ahead[number:]
 
     def state_dict(self) -> dict[str, Any]:
@@ -94,7 +94,7 @@ class ShuffledSentences(SentenceStream):
         }
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
-        """Go on from a position."""
+        """Resume from a position."""
         number, index = state["pass"], state["index"]
         self._num_passes, self._ahead = number + 1, self._order(number)[index:]
 
@@ -104,7 +104,7 @@ class ShuffledSentences(SentenceStream):
 
 
 class SentenceStreams:
-    """Reads sentences in one direction; each row goes on where its last window ended.
+    """Reads sentences in one direction; each row continues where its last window ended.
 
     Rows are filled one after the other. A row whose sentence has ended takes the next of the
     stream that all rows share.
@@ -112,9 +112,9 @@ class SentenceStreams:
     Args:
         corpus: the text.
         sentences: the stream; rows stay empty when it has ended.
-        num_rows: how many rows there are, over all processes.
+        num_rows: number of rows over all processes.
         num_steps: the words of a row in one window.
-        direction: in which the sentences are read.
+        direction: the reading direction.
     """
 
     def __init__(
@@ -135,7 +135,7 @@ class SentenceStreams:
     def window(self) -> Segments:
         """Move every row on by one window; without segments the stream has ended."""
         filled = np.minimum(self._remaining, self._num_steps)
-        parts = zip(self._go_on(filled), self._begin(filled), strict=True)
+        parts = zip(self._continue(filled), self._begin(filled), strict=True)
         return Segments(*map(np.concatenate, parts))
 
     def state_dict(self) -> dict[str, Any]:
@@ -146,11 +146,11 @@ class SentenceStreams:
         }
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
-        """Go on with unfinished sentences."""
+        """Resume with unfinished sentences."""
         self._cursors = state["cursors"].numpy().copy()
         self._remaining = state["remaining"].numpy().copy()
 
-    def _go_on(self, filled: NDArray[np.int64]) -> Segments:
+    def _continue(self, filled: NDArray[np.int64]) -> Segments:
         """Read on in unfinished sentences, so many words in each row."""
         rows = np.flatnonzero(filled)
         segments = Segments(self._starts[rows], self._cursors[rows], filled[rows])

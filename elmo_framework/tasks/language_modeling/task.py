@@ -1,4 +1,4 @@
-"""Language modeling: to predict each word from those before it, and from those after it."""
+"""Language modeling: predict each word from those before it, and from those after it."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ from elmo_framework.tasks.language_modeling.example import LanguageModelingExamp
 
 @final
 class LanguageModelingTask(Task[LanguageModelingExample, WindowBatch]):
-    """Pretraining: sentences in, their probability out."""
+    """Pretraining of a biLM on sentences."""
 
     example_type = LanguageModelingExample
 
     def count(self, examples: Iterable[LanguageModelingExample]) -> Counts:
-        """Count the words; a prepared corpus has counted them already."""
+        """Count the words; a prepared corpus already has the counts."""
         if isinstance(examples, TokenIdCorpus) and examples.prepared is not None:
             return {"words": examples.prepared.vocabulary}
         words: Counter[str] = Counter()
@@ -30,7 +30,7 @@ class LanguageModelingTask(Task[LanguageModelingExample, WindowBatch]):
         return {"words": words}
 
     def collator(self, vocabularies: Vocabularies, indexers: Sequence[Indexer]) -> WindowCollator:
-        """Return what makes batches, from the two indexers of a language model."""
+        """Return the collator for the two indexers of a language model."""
         characters, targets = indexers
         return WindowCollator(characters, targets)
 

@@ -1,4 +1,4 @@
-"""The words that the softmax knows."""
+"""Vocabulary of the softmax."""
 
 from __future__ import annotations
 
@@ -22,22 +22,22 @@ def target_vocabulary(
     The order is that of bilm-tf's vocabulary files, and the sampled softmax relies on it.
 
     Args:
-        vocabularies: what was counted in the text.
+        vocabularies: counts of the text.
         min_count: rarer words are `<UNK>`.
-        max_size: how many words are kept besides the three special ones.
+        max_size: maximum number of words in addition to the three special ones.
     """
     counted = vocabularies.counted("words").items()
-    kept = [word for word, count in counted if count >= min_count and word not in SPECIAL_WORDS]
-    return Vocabulary([*SPECIAL_WORDS, *kept[:max_size]], name="words", unknown=UNKNOWN_WORD)
+    words = [word for word, count in counted if count >= min_count and word not in SPECIAL_WORDS]
+    return Vocabulary([*SPECIAL_WORDS, *words[:max_size]], name="words", unknown=UNKNOWN_WORD)
 
 
 @final
 @dataclass(frozen=True)
 class TargetIndexer(Indexer):
-    """Gives each word its id in the softmax; windows have a mask, so 0 is an id as any other.
+    """Gives each word its id in the softmax; windows have a mask, so 0 is a normal id.
 
     Attributes:
-        vocabulary: the words that the softmax knows.
+        vocabulary: the words of the softmax.
     """
 
     vocabulary: Vocabulary

@@ -1,4 +1,4 @@
-"""The data loader of language modeling: windows of running text with rows that go on."""
+"""Data loader of language modeling: windows of running text whose rows continue."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class WindowLoader(DataLoader):
     """Windows of running text for truncated back-propagation (section 3.4 of the paper).
 
     A batch holds the next `unroll_steps` words of each of `batch_size` rows, in each direction.
-    A row goes on with its sentence in the next batch; where a sentence ends, it takes the next
+    A row continues its sentence in the next batch; when a sentence ends, it takes the next
     one of a stream that all rows share. In training the stream is endless and shuffled, and
     nothing is padded; in evaluation each sentence comes once, in order, and the last windows
     are padded, so that every prediction counts once.
@@ -49,9 +49,9 @@ class WindowLoader(DataLoader):
         batch_size: rows, in each process.
         unroll_steps: words of a row in one batch, and so the length of back-propagation.
         aligned: whether both directions read the same sentences in training; otherwise each
-            has an order of its own, as in bilm-tf.
-        num_train_tokens: the words that the training text is said to have, as in bilm-tf's
-            options. They are counted, and a message tells of another number.
+            has a separate order, as in bilm-tf.
+        num_train_tokens: the expected number of words of the training text, as in bilm-tf's
+            options. A warning reports if the actual number differs.
     """
 
     def __init__(
@@ -68,7 +68,7 @@ class WindowLoader(DataLoader):
     def source(
         self, examples: Iterable[LanguageModelingExample], context: SourceContext
     ) -> BatchSource[WindowBatch]:
-        """Read the examples once, into memory unless they are prepared, and return their windows.
+        """Read the examples once (prepared ones are memory-mapped) and return their windows.
 
         Raises:
             BuildError: the model does not read windows.
@@ -92,7 +92,7 @@ class WindowLoader(DataLoader):
             )
         windows = TrainingWindows(cutter, seed=context.seed, aligned=self.aligned)
         is_unknown = tables.targets == context.collate.unknown
-        require_fit(corpus, is_unknown, is_told=context.rank.index == 0)
+        require_fit(corpus, is_unknown, is_logged=context.rank.index == 0)
         return windows
 
 
@@ -106,7 +106,7 @@ class WindowSampler:
         tables: its distinct words.
         num_rows: of this process.
         num_steps: words of a row in a window.
-        rank: which rows are this process's.
+        rank: selects the rows of this process.
     """
 
     corpus: TokenIdCorpus
@@ -138,7 +138,7 @@ class WindowSampler:
         size = self.num_rows * self.num_steps
         begin = self.rank.index * size
         is_own = (begin <= segments.places) & (segments.places < begin + size)
-        places, cursors, lengths = (held[is_own] for held in segments)
+        places, cursors, lengths = (values[is_own] for values in segments)
         within = np.arange(lengths.sum()) - np.repeat(np.cumsum(lengths) - lengths, lengths)
         filled = np.repeat(places - begin, lengths) + within
         read = np.repeat(cursors, lengths) + step * within
@@ -160,12 +160,12 @@ class EvaluationWindows(BatchSource[WindowBatch]):
         cutter: the corpus and the size of the windows.
 
     Raises:
-        DataError: there is no sentence.
+        DataError: the text is empty.
     """
 
     def __init__(self, cutter: WindowSampler) -> None:
         if not cutter.corpus.num_sentences:
-            raise DataError("there is no sentence to make a window of")
+            raise DataError("the text has no sentences to make windows of")
         self._cutter = cutter
         self._num_batches = sum(1 for _ in self._windows("forward"))
 
@@ -176,7 +176,7 @@ class EvaluationWindows(BatchSource[WindowBatch]):
 
     @property
     def num_left(self) -> int:
-        """None: each look at the batches is a whole one."""
+        """Always 0: each iteration yields all batches."""
         return 0
 
     def batches(self) -> Iterator[WindowBatch]:
@@ -186,7 +186,7 @@ class EvaluationWindows(BatchSource[WindowBatch]):
             yield self._cutter.batch(forward, backward)
 
     def state_dict(self) -> dict[str, Any]:
-        """Return nothing: there is no position to keep."""
+        """Return an empty state."""
         return {}
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
@@ -206,7 +206,7 @@ class EvaluationWindows(BatchSource[WindowBatch]):
 class TrainingWindows(BatchSource[WindowBatch]):
     """An endless shuffled stream; an epoch is as many batches as one pass fills.
 
-    The stream does not begin anew when an epoch ends.
+    The stream does not start over when an epoch ends.
 
     Args:
         cutter: the corpus and the size of the windows.
@@ -227,7 +227,7 @@ class TrainingWindows(BatchSource[WindowBatch]):
             direction: ShuffledSentences(corpus.num_sentences, [seed, 0 if aligned else number])
             for number, direction in enumerate(directions)
         }
-        self._rows = {held: cutter.rows(self._sentences[held], held) for held in directions}
+        self._rows = {each: cutter.rows(self._sentences[each], each) for each in directions}
         self._epoch, self._num_delivered = 0, 0
 
     @property
@@ -262,12 +262,12 @@ class TrainingWindows(BatchSource[WindowBatch]):
             "epoch": self._epoch,
             "delivered": self._num_delivered,
             "sizes": self._sizes,
-            "sentences": {name: held.state_dict() for name, held in self._sentences.items()},
-            "rows": {name: held.state_dict() for name, held in self._rows.items()},
+            "sentences": {name: stream.state_dict() for name, stream in self._sentences.items()},
+            "rows": {name: rows.state_dict() for name, rows in self._rows.items()},
         }
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
-        """Go on from a position, at once: nothing is read again.
+        """Resume from a position immediately, without reading again.
 
         Raises:
             RunError: it is a position in another text, or in windows of another size.
@@ -275,7 +275,7 @@ class TrainingWindows(BatchSource[WindowBatch]):
         if state["sizes"] != self._sizes:
             raise RunError(
                 f"the run was at a position in windows of {state['sizes']}, and now they are of "
-                f"{self._sizes}: go on with the same text, data_loader and number of processes"
+                f"{self._sizes}: resume with the same text, data_loader and number of processes"
             )
         self._epoch, self._num_delivered = state["epoch"], state["delivered"]
         for name, sentences in self._sentences.items():
@@ -283,10 +283,10 @@ class TrainingWindows(BatchSource[WindowBatch]):
             self._rows[name].load_state_dict(state["rows"][name])
 
     def load_state_of_others(self, state: Mapping[str, Any], num_processes: int) -> None:
-        """Go on with the same streams of sentences; every row begins a new one."""
+        """Resume the same streams of sentences; every row starts a new one."""
         sizes, corpus = state["sizes"], self._cutter.corpus
         of_others = corpus.num_predictions // (sizes["rows"] * sizes["steps"])
-        # As a share of the epoch, so that an epoch has ended here if and only if it had there.
+        # As a fraction of the epoch, so that an epoch has ended here if and only if it had there.
         self._num_delivered = state["delivered"] * self._num_batches // of_others
         self._epoch = state["epoch"]
         for name, sentences in self._sentences.items():

@@ -389,7 +389,7 @@ def test_without_a_softmax_beside_the_files_it_starts_anew(
     own = other.softmax.weight.detach().clone()
     other.load_files(bilm_files(tmp_path))
     assert other.softmax.weight.equal(own)
-    assert "no softmax.safetensors is beside it: the softmax starts anew" in caplog.text
+    assert "no softmax.safetensors next to it: the softmax is initialized" in caplog.text
 
 
 def test_files_of_another_model_are_refused(tmp_path: Path) -> None:
@@ -404,7 +404,7 @@ def test_files_of_another_model_are_refused(tmp_path: Path) -> None:
     with pytest.raises(RunError) as caught:
         model_of(max_vocabulary_size=4).load_files(bilm_files(tmp_path))
     assert str(caught.value) == (
-        f"{tmp_path / 'bilm/softmax.safetensors'}: its 16 words, listed in vocabulary.txt beside "
+        f"{tmp_path / 'bilm/softmax.safetensors'}: its 16 words, listed in vocabulary.txt next to "
         "it, are not the 7 of this model, which model.max_vocabulary_size has cut; set it to null"
     )
 

@@ -63,7 +63,7 @@ def test_a_file_without_a_sentence_is_refused(folder: Path) -> None:
     (folder / "b.txt").write_text("\n  \n")
     with pytest.raises(DataError) as caught:
         list(reader().read(folder))
-    assert str(caught.value) == f"{folder / 'b.txt'}: this file holds no sentence"
+    assert str(caught.value) == f"{folder / 'b.txt'}: this file has no sentences"
 
 
 def test_compressed_files_are_read(folder: Path) -> None:

@@ -24,8 +24,8 @@ def corpus(request: pytest.FixtureRequest, tmp_path: Path) -> TokenIdCorpus:
     return PreparedCorpusReader().read(tmp_path / "prepared/training")
 
 
-def look(corpus: TokenIdCorpus, unknown: set[str], *, is_told: bool = True) -> None:
-    require_fit(corpus, np.array([word in unknown for word in corpus.words]), is_told=is_told)
+def look(corpus: TokenIdCorpus, unknown: set[str], *, is_logged: bool = True) -> None:
+    require_fit(corpus, np.array([word in unknown for word in corpus.words]), is_logged=is_logged)
 
 
 def test_many_unknown_words_are_told_with_the_most_frequent(
@@ -41,20 +41,20 @@ def test_many_unknown_words_are_told_with_the_most_frequent(
 
 
 @pytest.mark.parametrize(
-    ("unknown", "is_told"), [(set(), True), ({"dog"}, True), ({"cat", "dog", "sat"}, False)]
+    ("unknown", "is_logged"), [(set(), True), ({"dog"}, True), ({"cat", "dog", "sat"}, False)]
 )
 def test_a_few_unknown_words_are_usual_and_one_process_tells_of_many(
-    corpus: TokenIdCorpus, caplog: pytest.LogCaptureFixture, unknown: set[str], is_told: bool
+    corpus: TokenIdCorpus, caplog: pytest.LogCaptureFixture, unknown: set[str], is_logged: bool
 ) -> None:
-    look(corpus, unknown, is_told=is_told)
+    look(corpus, unknown, is_logged=is_logged)
 
     assert caplog.messages == []
 
 
-@pytest.mark.parametrize("is_told", [True, False])
-def test_a_text_of_unknown_words_alone_is_refused(corpus: TokenIdCorpus, is_told: bool) -> None:
+@pytest.mark.parametrize("is_logged", [True, False])
+def test_a_text_of_unknown_words_alone_is_refused(corpus: TokenIdCorpus, is_logged: bool) -> None:
     with pytest.raises(DataError) as raised:
-        look(corpus, set(corpus.words) - {"<S>", "</S>"}, is_told=is_told)
+        look(corpus, set(corpus.words) - {"<S>", "</S>"}, is_logged=is_logged)
 
     assert str(raised.value).startswith("the vocabulary holds none of the words of the training te")
     assert "and of this language, with the same capitals and tokens?" in str(raised.value)

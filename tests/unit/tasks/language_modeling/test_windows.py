@@ -262,7 +262,7 @@ def test_a_position_in_other_windows_is_refused() -> None:
         "the run was at a position in windows of "
         "{'rows': 4, 'steps': 5, 'sentences': 40, 'words': 195}, and now they are of "
         "{'rows': 2, 'steps': 5, 'sentences': 40, 'words': 195}: "
-        "go on with the same text, data_loader and number of processes"
+        "resume with the same text, data_loader and number of processes"
     )
 
 
@@ -277,7 +277,7 @@ def test_a_text_too_short_for_a_batch_is_refused() -> None:
 
 
 def test_an_evaluation_of_no_sentence_is_refused() -> None:
-    with pytest.raises(DataError, match="there is no sentence to make a window of"):
+    with pytest.raises(DataError, match="the text has no sentences to make windows of"):
         Toy([]).source(2, 2, is_training=False)
 
 
