@@ -16,12 +16,12 @@ from elmo_framework.config.signature import (
     ComponentType,
     DictType,
     ListType,
-    LiteralType,
     OptionalType,
     OptionsType,
     Parameter,
     PlainType,
     Shape,
+    TupleType,
     configurable,
     leaf,
     parameters,
@@ -159,7 +159,7 @@ class _Writer:
                 return {"anyOf": [self.shape(item), {"type": "null"}]}
             case ListType(item):
                 return {"type": "array", "items": self.shape(item)}
-            case LiteralType(items):
+            case TupleType(items):
                 inner = [self.shape(item) for item in items]
                 bounds = {"minItems": len(inner), "maxItems": len(inner)}
                 return {"type": "array", "prefixItems": inner, **bounds}

@@ -14,12 +14,12 @@ from elmo_framework.config.signature import (
     ComponentType,
     DictType,
     ListType,
-    LiteralType,
     OptionalType,
     OptionsType,
     Parameter,
     PlainType,
     Shape,
+    TupleType,
     configurable,
     parameters,
 )
@@ -86,7 +86,7 @@ class _Parser:
                 value = self.value(item, raw, path)
             case (ListType(item), list()):
                 value = [self.value(item, raw[i], dotted(path, i)) for i in range(len(raw))]
-            case (LiteralType(items), list()) if len(items) == len(raw):
+            case (TupleType(items), list()) if len(items) == len(raw):
                 value = tuple(
                     self.value(item, raw[i], dotted(path, i)) for i, item in enumerate(items)
                 )

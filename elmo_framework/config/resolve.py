@@ -11,11 +11,11 @@ from elmo_framework.config import plain
 from elmo_framework.config.signature import (
     DictType,
     ListType,
-    LiteralType,
     OptionalType,
     OptionsType,
     PlainType,
     Shape,
+    TupleType,
     configurable,
 )
 from elmo_framework.config.types import Default, Lazy
@@ -47,7 +47,7 @@ def as_json(shape: Shape, value: Any) -> Any:
             written = as_json(item, value)
         case (ListType(item), _):
             written = [as_json(item, element) for element in value]
-        case (LiteralType(items), _):
+        case (TupleType(items), _):
             written = [as_json(item, element) for item, element in zip(items, value, strict=True)]
         case (DictType(item), _):
             written = {key: as_json(item, element) for key, element in value.items()}
@@ -154,7 +154,7 @@ def _elements(shape: Shape, value: Any, path: str) -> Iterator[tuple[Shape, Any,
             yield item, value, path
         case ListType(item):
             yield from ((item, element, dotted(path, i)) for i, element in enumerate(value))
-        case LiteralType(items):
+        case TupleType(items):
             for index, (item, element) in enumerate(zip(items, value, strict=True)):
                 yield item, element, dotted(path, index)
         case DictType(item):

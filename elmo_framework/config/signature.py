@@ -248,8 +248,8 @@ class ListType:
 
 
 @dataclass(frozen=True)
-class LiteralType:
-    """A list of a fixed length, with one shape per item."""
+class TupleType:
+    """A list of a fixed length, with one shape per item: `tuple[A, B]`."""
 
     items: tuple[Shape, ...]
 
@@ -278,7 +278,7 @@ class OptionalType:
 
 
 Shape: TypeAlias = (
-    PlainType | OptionsType | ComponentType | ListType | LiteralType | DictType | OptionalType
+    PlainType | OptionsType | ComponentType | ListType | TupleType | DictType | OptionalType
 )
 
 
@@ -304,7 +304,7 @@ def leaf(shape: Shape) -> PlainType | OptionsType | ComponentType:
 
     For a list of a fixed length, return the first item that is not plain.
     """
-    if isinstance(shape, LiteralType):
+    if isinstance(shape, TupleType):
         return next(inner for inner in map(leaf, shape.items) if not isinstance(inner, PlainType))
     return leaf(shape.item) if isinstance(shape, ListType | DictType | OptionalType) else shape
 
@@ -315,7 +315,7 @@ def _container(hint: Any) -> Shape:
     if origin is list:
         return ListType(shape_of(*arguments))
     if origin is tuple and Ellipsis not in arguments:
-        return LiteralType(tuple(map(shape_of, arguments)))
+        return TupleType(tuple(map(shape_of, arguments)))
     if origin is dict and arguments[0] is str:
         return DictType(shape_of(arguments[1]))
     if is_union(hint) and len(rest) == 1:
