@@ -16,7 +16,7 @@ from elmo_framework.errors import ConfigError, ElmoFrameworkError, Problem
 
 if TYPE_CHECKING:
     from elmo_framework.experiment.check import CheckResult
-    from elmo_framework.experiment.model_report import Amount, ModelReport
+    from elmo_framework.experiment.model_report import ModelReport, PartSize
 
 
 @final
@@ -30,8 +30,8 @@ class Check(Command):
   elmo check experiments/demo/elmo.jsonnet -o model.encoder.hidden_size=300
   elmo check experiments/demo/elmo.jsonnet --data --format json
 
-Without --data nothing is read but the config; numbers that depend on how many words or labels
-the data holds are printed as such: 100 + 50 \N{MULTIPLICATION SIGN} words.
+Without --data nothing is read but the config; sizes are then those for a vocabulary of 10,000
+words and 21 labels.
 """
 
     def add_arguments(self, parser: ArgumentParser) -> None:
@@ -81,62 +81,62 @@ def _checked_as_json(arguments: Namespace) -> dict[str, Any]:
 
 def _as_text(report: ModelReport) -> str:
     from elmo_framework.console import render_table
-    from elmo_framework.experiment.model_report import show_amount, total_of
 
     widths = [
-        (each.name or "(model)", each.kind, _or_dash(each.input_dim), show_amount(each.output_dim))
+        (each.name or "(model)", each.kind, _or_dash(each.input_dim), f"{each.output_dim:,}")
         for each in report.widths
     ]
-    counts = [(each.name, each.total, each.trainable) for each in report.counts]
-    counts += [("total", total_of(c[1] for c in counts), total_of(c[2] for c in counts))]
+    parts = [*report.parts, _total(report)]
     tables = [
         render_table(("component", "class", "input_dim", "output_dim"), widths),
         render_table(
             ("part", "parameters", "trainable"),
-            [(name, show_amount(total), show_amount(trained)) for name, total, trained in counts],
+            [(each.name, f"{each.total:,}", f"{each.trainable:,}") for each in parts],
         ),
     ]
-    for title, sizes in (
-        ("frozen biLM of", report.frozen),
-        ("vocabulary", report.vocabularies),
-    ):
+    vocabulary = "vocabulary" if report.is_counted else "assumed vocabulary"
+    for title, sizes in (("frozen biLM of", report.frozen), (vocabulary, report.vocabularies)):
         if sizes:
             rows = [(name, f"{number:,}") for name, number in sizes.items()]
             tables.append(render_table((title, "size"), rows))
+    if report.vocabularies and not report.is_counted:
+        tables.append("pass --data to count the vocabularies of the data")
     return "\n\n".join(tables)
 
 
 def _as_json(report: ModelReport) -> dict[str, Any]:
-    from elmo_framework.experiment.model_report import amount_as_json, total_of
-
-    totals = [each.total for each in report.counts]
-    trainable = [each.trainable for each in report.counts]
+    _, parameters, trainable = _total(report)
     return {
         "components": [
             {
                 "name": each.name,
                 "class": each.kind,
-                "input_dim": None if each.input_dim is None else amount_as_json(each.input_dim),
-                "output_dim": amount_as_json(each.output_dim),
+                "input_dim": each.input_dim,
+                "output_dim": each.output_dim,
             }
             for each in report.widths
         ],
         "parts": [
-            {
-                "name": each.name,
-                "parameters": amount_as_json(each.total),
-                "trainable": amount_as_json(each.trainable),
-            }
-            for each in report.counts
+            {"name": each.name, "parameters": each.total, "trainable": each.trainable}
+            for each in report.parts
         ],
-        "parameters": amount_as_json(total_of(totals)),
-        "trainable": amount_as_json(total_of(trainable)),
+        "parameters": parameters,
+        "trainable": trainable,
         "frozen_bilm": dict(report.frozen),
-        "vocabularies": dict(report.vocabularies),
+        "vocabularies": dict(report.vocabularies) if report.is_counted else {},
+        "assumed_vocabularies": {} if report.is_counted else dict(report.vocabularies),
     }
 
 
-def _or_dash(amount: Amount | None) -> str:
-    from elmo_framework.experiment.model_report import show_amount
+def _total(report: ModelReport) -> PartSize:
+    from elmo_framework.experiment.model_report import PartSize
 
-    return "-" if amount is None else show_amount(amount)
+    return PartSize(
+        "total",
+        sum(each.total for each in report.parts),
+        sum(each.trainable for each in report.parts),
+    )
+
+
+def _or_dash(dim: int | None) -> str:
+    return "-" if dim is None else f"{dim:,}"

@@ -161,7 +161,7 @@ def _absence(path: Path) -> str:
     first = next(part for part in (*reversed(path.parents), path) if not _exists(part))
     near = difflib.get_close_matches(first.name, _names_in(first.parent), n=1)
     hint = f" Did you mean {str(first.parent / near[0])!r}?" if near else ""
-    cause = "" if first == path else f"; already {str(first)!r} does not"
+    cause = "" if first == path else f"; the folder {str(first)!r} is missing"
     return f"{str(path)!r} does not exist (looked for in {Path.cwd()}){cause}.{hint}"
 
 

@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import re
-from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import partial
-from itertools import product
-from typing import Any, TypeAlias, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 import torch
 from torch import nn
@@ -28,8 +26,7 @@ from elmo_framework.training.evaluator import metric_problem
 BuiltT = TypeVar("BuiltT")
 
 
-@dataclass(frozen=True)
-class Width:
+class Width(NamedTuple):
     """The sizes of one component.
 
     Attributes:
@@ -41,8 +38,22 @@ class Width:
 
     name: str
     kind: str
-    input_dim: Amount | None
-    output_dim: Amount
+    input_dim: int | None
+    output_dim: int
+
+
+class PartSize(NamedTuple):
+    """The parameters of one part of a model.
+
+    Attributes:
+        name: of the attribute that holds it.
+        total: how many there are.
+        trainable: how many of them are trained.
+    """
+
+    name: str
+    total: int
+    trainable: int
 
 
 @dataclass(frozen=True)
@@ -52,16 +63,18 @@ class ModelReport:
     Attributes:
         experiment: that was built to measure its model.
         widths: of its components.
-        counts: of the parameters of its parts.
+        parts: the parameters of its parts.
         frozen: the parameters of frozen biLMs, which it reads and does not hold.
-        vocabularies: the sizes of the vocabularies, where the data was read.
+        vocabularies: the sizes of the vocabularies that the model was built for.
+        is_counted: whether these were counted in the data; otherwise they are assumed.
     """
 
     experiment: Experiment = field(repr=False)
     widths: list[Width]
-    counts: list[Count]
+    parts: list[PartSize]
     frozen: Mapping[str, int]
     vocabularies: Mapping[str, int]
+    is_counted: bool
 
 
 def inspect_model(experiment: Lazy[Experiment], *, reads_data: bool) -> ModelReport:
@@ -69,14 +82,14 @@ def inspect_model(experiment: Lazy[Experiment], *, reads_data: bool) -> ModelRep
 
     Args:
         experiment: checked.
-        reads_data: whether the vocabularies are counted in the data; otherwise sizes that depend
-            on them are shown as such.
+        reads_data: whether the vocabularies are counted in the data; otherwise they are assumed to
+            have `ASSUMED_WORDS` words and `ASSUMED_LABELS` labels.
 
     Raises:
         ConfigError: a component refuses its arguments, or a stated size is not the inferred one.
         DataError: the data cannot be read.
     """
-    vocabularies: Vocabularies = PlaceholderVocabularies()
+    vocabularies: Vocabularies = AssumedVocabularies()
     lazy: Lazy[Model[Any]] = experiment.arguments["model"]
     with collecting_size_problems() as problems:
         built = _attempt(experiment.build, problems)
@@ -88,13 +101,13 @@ def inspect_model(experiment: Lazy[Experiment], *, reads_data: bool) -> ModelRep
         problems += _metric_problems(built, model)
     if built is None or model is None or problems:
         raise ConfigError(experiment.source, problems)
-    trials = _trials(lazy, model, vocabularies)
     return ModelReport(
         experiment=built,
-        widths=list(_widths(trials)),
-        counts=count_parameters(trials, frozen=built.trainer.no_grad),
+        widths=list(_widths(model)),
+        parts=count_parameters(model, frozen=built.trainer.no_grad),
         frozen=frozen_parameters(model),
         vocabularies={name: len(vocabularies.counted(name)) for name in vocabularies.names},
+        is_counted=reads_data,
     )
 
 
@@ -105,17 +118,8 @@ def model_problems(model: Lazy[Model[Any]]) -> list[Problem]:
         model: checked.
     """
     with collecting_size_problems() as problems:
-        _attempt(partial(_on_meta, model, PlaceholderVocabularies()), problems)
+        _attempt(partial(_on_meta, model, AssumedVocabularies()), problems)
     return problems
-
-
-def _trials(lazy: Lazy[Model[Any]], model: Model[Any], vocabularies: Vocabularies) -> Trials:
-    if not isinstance(vocabularies, PlaceholderVocabularies):
-        return Trials(model, model, {}, {})
-    larger = PlaceholderVocabularies(is_larger=True)
-    second = _on_meta(lazy, larger)
-    growths = {name: larger.sizes[name] - size for name, size in vocabularies.sizes.items()}
-    return Trials(model, second, vocabularies.sizes, growths)
 
 
 def _on_meta(lazy: Lazy[Model[Any]], vocabularies: Vocabularies) -> Model[Any]:
@@ -147,157 +151,51 @@ def _metric_problems(experiment: Experiment, model: Model[Any]) -> Iterator[Prob
         yield Problem("trainer.validation_metric", problem)
 
 
-def _widths(trials: Trials) -> Iterator[Width]:
-    others = trials.larger.modules()
-    for (name, module), other in zip(trials.model.named_modules(), others, strict=True):
-        input_dim = _width(trials, module, other, "input_dim")
-        output_dim = _width(trials, module, other, "output_dim")
+def _widths(model: nn.Module) -> Iterator[Width]:
+    for name, module in model.named_modules():
+        input_dim, output_dim = (getattr(module, key, None) for key in ("input_dim", "output_dim"))
         if isinstance(module, Component) and output_dim is not None:
             yield Width(name, type(module).__name__, input_dim, output_dim)
 
 
-def _width(trials: Trials, module: nn.Module, other: nn.Module, key: str) -> Amount | None:
-    width = getattr(module, key, None)
-    return trials.amount(width, getattr(other, key)) if isinstance(width, int) else None
+ASSUMED_WORDS, ASSUMED_LABELS = 10_000, 21
 
 
-Amount: TypeAlias = Counter[tuple[str, ...]]
-"""A number that may depend on the sizes of vocabularies: the factor of each product of their
-names. `{(): 100, ("words",): 50}` is 100 + 50 * words."""
+class AssumedVocabularies(Vocabularies):
+    """Vocabularies of a stated size, for a model that is built before the data is read."""
 
-_TIMES = " \N{MULTIPLICATION SIGN} "
-_NUM_WORDS, _NUM_LABELS, _POWER = 10007, 101, 8
-
-
-class PlaceholderVocabularies(Vocabularies):
-    """Vocabularies before the data is read, in two forms: each is larger in the second.
-
-    The growth is another power for each vocabulary, so that the growth of a dimension between
-    two models built with the two shows which vocabularies it depends on, and how often.
-
-    Args:
-        is_larger: whether this is the second form.
-
-    Attributes:
-        sizes: the number of items by the name of the vocabulary, for those that were asked for.
-    """
-
-    def __init__(self, *, is_larger: bool = False) -> None:
+    def __init__(self) -> None:
         super().__init__({})
-        self.sizes: dict[str, int] = {}
-        self._is_larger = is_larger
+        self._sizes: dict[str, int] = {}
+
+    @property
+    def names(self) -> list[str]:
+        """The names of the vocabularies that were asked for, sorted."""
+        return sorted(self._sizes)
 
     def counted(self, name: str) -> Mapping[str, int]:
         """Return words, or labels that are well-formed tags; all of them frequent."""
-        size = self.sizes.get(name) or self._new_size(name)
-        self.sizes[name] = size
-        types = range(size // 2)
-        tags = ["O", *(f"{mark}-X{index}" for index in types for mark in "BI")]
+        size = self._sizes.setdefault(name, ASSUMED_WORDS if name == "words" else ASSUMED_LABELS)
+        tags = ["O", *(f"{mark}-X{index}" for index in range(size // 2) for mark in "BI")]
         items = (f"w{index}" for index in range(size)) if name == "words" else tags
         return dict.fromkeys(items, 1_000_000)
 
-    def _new_size(self, name: str) -> int:
-        """Return an odd size, which that many tags can have: O, and two for each type."""
-        growth = 2 * _POWER ** len(self.sizes) if self._is_larger else 0
-        return (_NUM_WORDS if name == "words" else _NUM_LABELS) + growth
 
-
-@dataclass(frozen=True)
-class Trials:
-    """A model built with each of the two forms of `PlaceholderVocabularies`.
-
-    Attributes:
-        model: the first, on any device, `meta` included.
-        larger: the second; with real data the first again.
-        sizes: of the placeholders of the first; none with real data.
-        growths: how much larger those of the second are.
-    """
-
-    model: nn.Module
-    larger: nn.Module
-    sizes: Mapping[str, int]
-    growths: Mapping[str, int]
-
-    def amount(self, dim: int, larger: int) -> Amount:
-        """Return a dimension, given in both models, as vocabularies' sizes and a number."""
-        amount: Amount = Counter({(): dim})
-        growth = larger - dim
-        for name, unit in sorted(self.growths.items(), key=lambda pair: -pair[1]):
-            times, growth = divmod(growth, unit)
-            if times:
-                amount.update({(name,): times, (): -times * self.sizes[name]})
-        return amount
-
-
-@dataclass(frozen=True)
-class Count:
-    """The parameters of one part of a model.
-
-    Attributes:
-        name: of the attribute that holds it.
-        total: how many there are.
-        trainable: how many of them are trained.
-    """
-
-    name: str
-    total: Amount
-    trainable: Amount
-
-
-def count_parameters(trials: Trials, *, frozen: Sequence[str] = ()) -> list[Count]:
+def count_parameters(model: nn.Module, *, frozen: Sequence[str] = ()) -> list[PartSize]:
     """Count the parameters of a model by its parts; one that two parts share counts once.
 
     Args:
-        trials: the model.
+        model: on any device, `meta` included.
         frozen: regular expressions; parameters with a matching name are not trained.
     """
-    counts: dict[str, Count] = {}
-    others = trials.larger.parameters()
-    for (name, parameter), other in zip(trials.model.named_parameters(), others, strict=True):
+    sizes: dict[str, PartSize] = {}
+    for name, parameter in model.named_parameters():
         part = name.partition(".")[0]
         is_trained = parameter.requires_grad and not any(re.search(each, name) for each in frozen)
-        amount = _product(map(trials.amount, parameter.shape, other.shape))
-        count = counts.setdefault(part, Count(part, Counter(), Counter()))
-        count.total.update(amount)
-        count.trainable.update(amount if is_trained else {})
-    return list(counts.values())
-
-
-def total_of(amounts: Iterable[Amount]) -> Amount:
-    """Add amounts up."""
-    total: Amount = Counter()
-    for amount in amounts:
-        total.update(amount)
-    return total
-
-
-def show_amount(amount: Amount) -> str:
-    """Write an amount for people, as 1,200 + 50 * words."""
-    terms = " + ".join(_terms(amount)) or "0"
-    return terms.replace("+ -", "- ")
-
-
-def amount_as_json(amount: Amount) -> int | str:
-    """Write an amount as a number, or as a string where it depends on vocabularies."""
-    is_number = not any(names and factor for names, factor in amount.items())
-    return amount[()] if is_number else show_amount(amount)
-
-
-def _product(factors: Iterable[Amount]) -> Amount:
-    result: Amount = Counter({(): 1})
-    for factor in factors:
-        pairs = list(product(result.items(), factor.items()))
-        result = Counter()
-        for (names, number), (more, other) in pairs:
-            result[tuple(sorted((*names, *more)))] += number * other
-    return result
-
-
-def _terms(amount: Amount) -> Iterator[str]:
-    for names, factor in sorted(amount.items()):
-        if factor:
-            number = [f"{factor:,}"] if factor != 1 or not names else []
-            yield _TIMES.join([*number, *names])
+        _, total, trainable = sizes.get(part, PartSize(part, 0, 0))
+        size = parameter.numel()
+        sizes[part] = PartSize(part, total + size, trainable + is_trained * size)
+    return list(sizes.values())
 
 
 def frozen_parameters(model: nn.Module) -> dict[str, int]:

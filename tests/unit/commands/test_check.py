@@ -39,7 +39,9 @@ def test_a_sound_config_is_answered_with_sizes(capsys: pytest.CaptureFixture[str
     lines = capsys.readouterr().out.splitlines()
     assert lines[0] == "ner.jsonnet: no problems"
     assert any(line.split() == ["encoder", "LstmEncoder", "50", "20"] for line in lines)
-    assert any(line.startswith("embedder  ") and "100 + 50 × words" in line for line in lines)  # noqa: RUF001
+    assert any(line.split() == ["embedder", "500,100", "500,100"] for line in lines)
+    assert any(line.split() == ["words", "10,000"] for line in lines)
+    assert "pass --data to count the vocabularies of the data" in lines
     assert any(line.startswith("total  ") for line in lines)
 
 
@@ -48,6 +50,7 @@ def test_with_data_the_vocabularies_are_counted(capsys: pytest.CaptureFixture[st
     written: dict[str, Any] = json.loads(capsys.readouterr().out)
     assert (written["source"], written["problems"]) == ("ner.jsonnet", [])
     assert written["vocabularies"] == {"beginnings": 1, "labels": 3, "words": 2}
+    assert written["assumed_vocabularies"] == {}
     assert written["parts"][0] == {"name": "embedder", "parameters": 200, "trainable": 200}
     assert written["parameters"] == sum(part["parameters"] for part in written["parts"])
     assert written["frozen_bilm"] == {}
@@ -57,6 +60,14 @@ def test_with_data_the_vocabularies_are_counted(capsys: pytest.CaptureFixture[st
         "input_dim": 50,
         "output_dim": 20,
     }
+
+
+def test_json_names_the_assumed_vocabularies(capsys: pytest.CaptureFixture[str]) -> None:
+    assert checked("--format", "json") == 0
+    written = json.loads(capsys.readouterr().out)
+    assert written["vocabularies"] == {}
+    assert written["assumed_vocabularies"] == {"beginnings": 21, "labels": 21, "words": 10_000}
+    assert written["parts"][0]["parameters"] == 500_100
 
 
 def test_all_problems_are_reported_at_once(capsys: pytest.CaptureFixture[str]) -> None:

@@ -1,5 +1,3 @@
-from collections import Counter
-from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -15,18 +13,14 @@ from elmo_framework.config.types import Lazy
 from elmo_framework.errors import ConfigError
 from elmo_framework.experiment.experiment import Experiment
 from elmo_framework.experiment.model_report import (
-    Amount,
+    AssumedVocabularies,
     ModelReport,
-    PlaceholderVocabularies,
-    Trials,
+    PartSize,
     Width,
-    amount_as_json,
     count_parameters,
     frozen_parameters,
     inspect_model,
     model_problems,
-    show_amount,
-    total_of,
 )
 from elmo_framework.model.model import Model
 from elmo_framework.model.part import Part
@@ -68,34 +62,35 @@ def experiment(
     return parse(Experiment, raw, source="ner.jsonnet")
 
 
-def parts(report: ModelReport) -> dict[str, object]:
-    return {each.name: amount_as_json(each.total) for each in report.counts}
+def parts(report: ModelReport) -> dict[str, int]:
+    return {each.name: each.total for each in report.parts}
 
 
-def test_without_data_what_depends_on_it_stays_a_symbol(data: Path) -> None:
+def test_without_data_sizes_are_those_of_an_assumed_vocabulary(data: Path) -> None:
     report = inspect_model(experiment(data), reads_data=False)
-    assert parts(report)["embedder"] == "100 + 50 × words"  # noqa: RUF001
+    assert parts(report)["embedder"] == 50 * (2 + 10_000)
     assert parts(report)["encoder"] == 4 * 20 * (50 + 20 + 2)
-    assert (report.frozen, report.vocabularies) == ({}, {})
+    assert report.vocabularies == {"beginnings": 21, "labels": 21, "words": 10_000}
+    assert (report.frozen, report.is_counted) == ({}, False)
 
 
-def test_with_data_everything_is_a_number(data: Path) -> None:
+def test_with_data_sizes_are_those_of_its_vocabulary(data: Path) -> None:
     report = inspect_model(experiment(data), reads_data=True)
     assert parts(report)["embedder"] == 50 * (2 + 4)
     assert report.vocabularies == {"beginnings": 2, "labels": 5, "words": 4}
+    assert report.is_counted
 
 
 def test_the_widths_of_components_are_those_inferred(data: Path) -> None:
     report = inspect_model(experiment(data), reads_data=False)
-    wanted = Width("encoder", "LstmEncoder", Counter({(): 50}), Counter({(): 20}))
-    assert wanted in report.widths
+    assert Width("encoder", "LstmEncoder", 50, 20) in report.widths
     assert report.widths[0].name == "embedder"
 
 
 def test_what_trainer_freezes_is_not_counted_as_trainable(data: Path) -> None:
     report = inspect_model(experiment(data, no_grad=["^encoder"]), reads_data=False)
-    (encoder,) = (each for each in report.counts if each.name == "encoder")
-    assert (amount_as_json(encoder.trainable), encoder.total[()] > 0) == (0, True)
+    (encoder,) = (each for each in report.parts if each.name == "encoder")
+    assert (encoder.trainable, encoder.total > 0) == (0, True)
 
 
 def test_refusals_of_all_parts_come_together(data: Path) -> None:
@@ -152,8 +147,8 @@ def test_scores_of_the_task_of_the_head_and_of_types_pass(data: Path, metric: st
     inspect_model(experiment(data, validation_metric=metric), reads_data=False)
 
 
-@pytest.mark.parametrize("hidden_size", range(96, 112))
-def test_a_size_near_that_of_a_placeholder_is_still_a_number(data: Path, hidden_size: int) -> None:
+@pytest.mark.parametrize("hidden_size", [20, 21, 22])
+def test_a_size_near_that_of_an_assumed_vocabulary_is_right(data: Path, hidden_size: int) -> None:
     report = inspect_model(experiment(data, {"hidden_size": hidden_size}), reads_data=False)
     assert parts(report)["encoder"] == 4 * hidden_size * (50 + hidden_size + 2)
 
@@ -194,96 +189,41 @@ def test_an_expression_of_frozen_parameters_is_checked_where_it_is_read(data: Pa
         inspect_model(experiment(data, no_grad=["encodr.weight"]), reads_data=False)
 
 
-components.load()
-
-FIRST, SECOND = {"words": 10, "labels": 7}, {"words": 12, "labels": 23}
-GROWTHS = {"words": 2, "labels": 16}
-
-
 class Tied(nn.Module):
-    def __init__(self, sizes: Mapping[str, int]) -> None:
+    def __init__(self) -> None:
         super().__init__()
-        words, labels = sizes["words"], sizes["labels"]
-        self.first = nn.Linear(50, words, bias=False)
-        self.second = nn.Linear(50, words)
+        self.first = nn.Linear(50, 10, bias=False)
+        self.second = nn.Linear(50, 10)
         self.second.weight = self.first.weight
-        self.matrix = nn.Parameter(torch.zeros(labels, labels), requires_grad=False)
+        self.matrix = nn.Parameter(torch.zeros(7, 7), requires_grad=False)
 
 
 class Reading(Part):
     num_frozen_parameters = 7
 
 
-TRIALS = Trials(Tied(FIRST), Tied(SECOND), FIRST, GROWTHS)
-
-
-def counts(*frozen: str) -> dict[str, tuple[str, str]]:
-    counted = count_parameters(TRIALS, frozen=frozen)
-    return {each.name: (show_amount(each.total), show_amount(each.trainable)) for each in counted}
-
-
-@pytest.mark.parametrize(
-    ("dim", "larger", "shown"),
-    [
-        (10, 10, "10"),
-        (10, 12, "words"),
-        (12, 14, "2 + words"),
-        (9, 11, "-1 + words"),
-        (7, 23, "labels"),
-        (30, 36, "3 × words"),  # noqa: RUF001
-        (67, 87, "40 + labels + 2 × words"),  # noqa: RUF001
-    ],
-)
-def test_a_dimension_is_told_by_how_it_grows(dim: int, larger: int, shown: str) -> None:
-    assert show_amount(TRIALS.amount(dim, larger)) == shown
-
-
-@pytest.mark.parametrize(
-    ("terms", "shown"),
-    [
-        ({}, "0"),
-        ({(): 1}, "1"),
-        ({(): 1200, ("words",): 50}, "1,200 + 50 × words"),  # noqa: RUF001
-        ({("labels", "labels"): 1, (): 0}, "labels × labels"),  # noqa: RUF001
-        ({(): -2, ("words",): 1}, "-2 + words"),
-    ],
-)
-def test_amounts_are_written_for_people(terms: dict[tuple[str, ...], int], shown: str) -> None:
-    assert show_amount(Counter(terms)) == shown
-
-
-def test_amounts_are_numbers_in_json_where_they_can_be() -> None:
-    number: Amount = Counter({(): 3, ("words",): 0})
-    assert amount_as_json(number) == 3
-    assert amount_as_json(Counter()) == 0
-    assert amount_as_json(Counter({("words",): 1})) == "words"
-    assert total_of([number, number])[()] == 6
-
-
 def test_a_shared_parameter_counts_once() -> None:
-    assert counts() == {
-        "matrix": ("labels × labels", "0"),  # noqa: RUF001
-        "first": ("50 × words", "50 × words"),  # noqa: RUF001
-        "second": ("words", "words"),
-    }
+    assert count_parameters(Tied()) == [
+        PartSize("matrix", 49, 0),
+        PartSize("first", 500, 500),
+        PartSize("second", 10, 10),
+    ]
 
 
 def test_what_a_pattern_freezes_is_not_trainable() -> None:
-    assert counts("^fir")["first"] == ("50 × words", "0")  # noqa: RUF001
+    assert PartSize("first", 500, 0) in count_parameters(Tied(), frozen=["^fir"])
 
 
 def test_what_a_model_reads_and_does_not_hold_is_found() -> None:
     assert frozen_parameters(nn.Sequential(nn.Linear(2, 2), Reading())) == {"1": 7}
 
 
-def test_placeholders_grow_by_another_amount_for_each_name() -> None:
-    first, second = PlaceholderVocabularies(), PlaceholderVocabularies(is_larger=True)
-    made = [[each.labels(), each.words(), each.labels("senses")] for each in (first, second)]
-    assert [len(each) for each in made[0]] == [101, 10007 + 2, 101]
-    assert [len(each) for each in made[1]] == [101 + 2, 10007 + 2 + 16, 101 + 128]
-    assert first.labels().items == made[0][0].items
-    assert sorted(made[0][0].items)[:3] == ["B-X0", "B-X1", "B-X10"]
-    assert first.sizes == {"labels": 101, "words": 10007, "senses": 101}
+def test_assumed_vocabularies_are_those_asked_for() -> None:
+    assumed = AssumedVocabularies()
+    asked = [assumed.labels(), assumed.words(), assumed.labels("senses")]
+    assert [len(each) for each in asked] == [21, 10_000 + 2, 21]
+    assert sorted(asked[0].items)[:3] == ["B-X0", "B-X1", "B-X2"]
+    assert assumed.names == ["labels", "senses", "words"]
 
 
 @pytest.mark.parametrize(
@@ -307,9 +247,6 @@ def test_the_published_bilms_have_their_published_sizes(
             "projection_dim": projection_dim,
         },
     }
-    vocabularies = PlaceholderVocabularies()
     with torch.device("meta"):
-        model = parse(Model, raw, source="lm").build(vocabularies=vocabularies)
-    trials = Trials(model, model, {}, {})
-    counted = {each.name: each for each in count_parameters(trials)}
-    assert counted["bilm"].total == counted["bilm"].trainable == {(): expected}
+        model = parse(Model, raw, source="lm").build(vocabularies=AssumedVocabularies())
+    assert PartSize("bilm", expected, expected) in count_parameters(model)

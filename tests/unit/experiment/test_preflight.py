@@ -61,7 +61,7 @@ def test_a_missing_path_is_named_with_the_nearest_name(folder: Path) -> None:
 def test_the_first_folder_that_is_missing_is_named(folder: Path) -> None:
     assert problems(train_data_path="dat/deep/train.txt") == [
         f"train_data_path: 'dat/deep/train.txt' does not exist (looked for in {folder}); "
-        "already 'dat' does not. Did you mean 'data'?"
+        "the folder 'dat' is missing. Did you mean 'data'?"
     ]
 
 
