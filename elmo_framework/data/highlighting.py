@@ -1,4 +1,4 @@
-"""Highlight labelled spans of a text with colours for the terminal."""
+"""Highlight labeled spans of a text with colors for the terminal."""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ from zlib import crc32
 
 from rich.text import Text
 
-COLOURS = ("red", "green", "yellow", "blue", "magenta", "cyan")
+COLORS = ("red", "green", "yellow", "blue", "magenta", "cyan")
 
 
-def colour_of(label: str) -> str:
-    """Return a colour that depends on the label only."""
-    return COLOURS[crc32(label.encode()) % len(COLOURS)]
+def color_of(label: str) -> str:
+    """Return a color that depends on the label only."""
+    return COLORS[crc32(label.encode()) % len(COLORS)]
 
 
 def bracketed(

@@ -1,9 +1,10 @@
-"""One label for each example: what is predicted, as tensors and for people."""
+"""One label for each example: batches, and predictions as tensors and as text."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import chain
 from textwrap import shorten
 from typing import Any
 
@@ -12,10 +13,41 @@ from jaxtyping import Float, Int
 from rich.text import Text
 from torch import Tensor
 
+from elmo_framework.data.text import TextBatch
 from elmo_framework.data.vocabulary import Vocabulary
 from elmo_framework.errors import DataError
 
 _SHOWN = 100
+
+
+@dataclass(frozen=True, slots=True)
+class LabeledBatch:
+    """Examples of one or more sentences, with one label each or one label for each word.
+
+    All sentences are in one text, so that each encoder runs once: the first sentence of every
+    example, then the second of every example, and so on, padded to the longest.
+
+    Attributes:
+        text: the sentences.
+        labels: the ids of the labels, 0 at padding; None unless all examples have labels.
+        examples: the examples, in order.
+    """
+
+    text: TextBatch
+    labels: Int[Tensor, "batch ..."] | None
+    examples: tuple[Any, ...]
+
+    @property
+    def num_tokens(self) -> int:
+        """The number of words, without padding."""
+        return self.text.num_words
+
+    @property
+    def title(self) -> str:
+        """The sentences of the first example, separated by `/`, and the number of others."""
+        first, *others = self.text.words[:: len(self.examples)]
+        words = (*first, *chain.from_iterable(("/", *sentence) for sentence in others))
+        return batch_title(words, len(self.examples))
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,19 +71,19 @@ def classifications(
 
 
 def label_ids(
-    labelled: Iterable[tuple[str | None, Sequence[str]]], labels: Vocabulary
+    labeled: Iterable[tuple[str | None, Sequence[str]]], labels: Vocabulary
 ) -> Int[Tensor, " batch"] | None:
     """Return the ids of labels; None when one of them is not known.
 
     Args:
-        labelled: each label with the words that it belongs to, for messages.
+        labeled: each label with the words that it belongs to, for messages.
         labels: those of the training data.
 
     Raises:
         DataError: a label was not seen in training.
     """
     ids: list[int] = []
-    for label, words in labelled:
+    for label, words in labeled:
         if label is None:
             return None
         ids += known_ids([label], labels, words)
@@ -89,7 +121,7 @@ def label_lines(predictions: Iterable[tuple[Classification, Any]]) -> Iterator[s
         yield f"{index}\t{prediction.label}\n"
 
 
-def label_in_colour(prediction: Classification) -> Text:
+def label_in_color(prediction: Classification) -> Text:
     """Return the label with its probability."""
     probability = prediction.probabilities[prediction.label]
     return Text.assemble((prediction.label, "bold green"), (f" {probability:.0%}", "dim"))

@@ -73,6 +73,7 @@ class Vocabularies:
 
     def __init__(self, counts: Counts) -> None:
         self._counts = {name: _by_frequency(counted) for name, counted in counts.items()}
+        self._labels: dict[str, Vocabulary] = {}
 
     @property
     def names(self) -> list[str]:
@@ -90,7 +91,9 @@ class Vocabularies:
 
     def labels(self, name: str = "labels") -> Vocabulary:
         """Return the labels, without padding and unknown item."""
-        return Vocabulary(list(self.counted(name)), name=name)
+        if name not in self._labels:
+            self._labels[name] = Vocabulary(list(self.counted(name)), name=name)
+        return self._labels[name]
 
     def required_labels(self) -> Vocabulary:
         """Return `labels`, or raise ValueError if there are none."""

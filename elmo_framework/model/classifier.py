@@ -5,18 +5,24 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import chain
 from typing import Any, Generic, TypeVar
 
 from jaxtyping import Float
 from torch import Tensor
 from torch.nn import functional as F
 
-from elmo_framework.data.labelled import LabelledBatch, LabelledCollator
-from elmo_framework.data.labels import Classification, classifications, required_label
-from elmo_framework.data.text import Indexer
+from elmo_framework.data.labels import (
+    Classification,
+    LabeledBatch,
+    classifications,
+    label_ids,
+    required_label,
+)
+from elmo_framework.data.text import Indexer, collate_text
 from elmo_framework.data.vocabulary import Vocabularies
 from elmo_framework.model.head import Head, HeadOutput
-from elmo_framework.model.task import Collator, HeadTask
+from elmo_framework.model.task import HeadTask
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,18 +37,23 @@ class ClassifierOutput(HeadOutput):
 
 
 ExampleT = TypeVar("ExampleT")
-BatchT = TypeVar("BatchT", bound=LabelledBatch)
+BatchT = TypeVar("BatchT", bound=LabeledBatch)
 
 
-class LabelTask(HeadTask[ExampleT, LabelledBatch]):
+class LabelTask(HeadTask[ExampleT, LabeledBatch]):
     """A task whose examples have one or more sentences and one label each.
 
     A prediction is a `Classification`. A member defines `sentences` and `label`.
     """
 
-    def collator(self, vocabularies: Vocabularies, indexers: Sequence[Indexer]) -> Collator:
-        """Return the collator of a `LabelledBatch`."""
-        return LabelledCollator(vocabularies.labels(), tuple(indexers), self.sentences, self.label)
+    def collate(
+        self, examples: Sequence[ExampleT], vocabularies: Vocabularies, indexers: Sequence[Indexer]
+    ) -> LabeledBatch:
+        sentences = [tuple(self.sentences(example)) for example in examples]
+        text = collate_text([*chain(*zip(*sentences, strict=True))], indexers)
+        last = (words for *_, words in sentences)
+        labeled = zip(map(self.label, examples), last, strict=True)
+        return LabeledBatch(text, label_ids(labeled, vocabularies.labels()), tuple(examples))
 
     def num_tokens(self, example: ExampleT) -> int:
         """Return the size of an example in a batch: its sentences are padded to the longest."""

@@ -6,6 +6,7 @@ import json
 from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import partial
 from typing import Any, ClassVar, Generic, TypeAlias, TypeVar
 
 from rich.text import Text
@@ -19,7 +20,7 @@ ExampleT = TypeVar("ExampleT")
 BatchT = TypeVar("BatchT")
 
 Collator: TypeAlias = Callable[[Sequence[Any]], Any]
-"""Makes a batch of examples; it must be picklable."""
+"""Makes a batch of examples; picklable."""
 
 PredictionFormat: TypeAlias = Callable[[Iterable[tuple[Any, Any]]], Iterator[str]]
 """Yields the text of a file from pairs of a prediction and its example."""
@@ -88,6 +89,24 @@ class HeadTask(Task[ExampleT, BatchT]):
             label = self.label(example)
             labels.update(() if label is None else (label,))
         return {"words": words, "labels": labels}
+
+    @abstractmethod
+    def collate(
+        self, examples: Sequence[ExampleT], vocabularies: Vocabularies, indexers: Sequence[Indexer]
+    ) -> BatchT:
+        """Make a batch of examples.
+
+        Args:
+            examples: one or more.
+            vocabularies: of the training data.
+            indexers: convert words to the ids that the model reads.
+
+        Raises:
+            DataError: a label does not occur in the training data.
+        """
+
+    def collator(self, vocabularies: Vocabularies, indexers: Sequence[Indexer]) -> Collator:
+        return partial(self.collate, vocabularies=vocabularies, indexers=tuple(indexers))
 
     @abstractmethod
     def sentences(self, example: ExampleT) -> Iterable[Sequence[str]]:

@@ -9,7 +9,7 @@ from jaxtyping import Float
 from torch import Tensor, nn
 
 from elmo_framework.config.types import Default, Injected, Lazy
-from elmo_framework.data.labelled import LabelledBatch
+from elmo_framework.data.labels import LabeledBatch
 from elmo_framework.data.vocabulary import Vocabularies
 from elmo_framework.embedders.text_embedder import TextEmbedder
 from elmo_framework.encoders.feedforward import FeedForwardOptions
@@ -25,7 +25,7 @@ _LAYERS = {"num_layers": 2, "hidden_dims": [1024, 256], "activations": "relu", "
 
 @final
 @Head.register("pooled_classifier")
-class PooledClassifier(Classifier[LabelledBatch]):
+class PooledClassifier(Classifier[LabeledBatch]):
     """Pools the word vectors of a text and classifies the result.
 
         p = softmax(W f(pool(dropout(x_1 ... x_n))) + b)
@@ -57,7 +57,7 @@ class PooledClassifier(Classifier[LabelledBatch]):
         self.feedforward = feedforward.build(input_dim=self.pooler.output_dim)
         self.projection = nn.Linear(self.feedforward.output_dim, self.num_labels)
 
-    def logits(self, batch: LabelledBatch) -> Float[Tensor, "batch labels"]:
+    def logits(self, batch: LabeledBatch) -> Float[Tensor, "batch labels"]:
         """Score the classes of each text."""
         vectors = self.dropout(self.embedder(batch.text))
         pooled = self.pooler(vectors, batch.text.mask)

@@ -9,7 +9,7 @@ from jaxtyping import Float
 from torch import Tensor, nn
 
 from elmo_framework.config.types import Default, Injected, Lazy
-from elmo_framework.data.labelled import LabelledBatch
+from elmo_framework.data.labels import LabeledBatch
 from elmo_framework.data.vocabulary import Vocabularies
 from elmo_framework.embedders.concat import concatenate, joined_dim
 from elmo_framework.embedders.text_embedder import TextEmbedder
@@ -26,7 +26,7 @@ from elmo_framework.tasks.classification.task import TextClassificationTask
 
 @final
 @Head.register("basic_classifier")
-class BasicClassifier(Classifier[LabelledBatch]):
+class BasicClassifier(Classifier[LabeledBatch]):
     """Encodes a text, pools it to one vector, and scores the labels.
 
         logits = W f(dropout(pool(encode(x_1 ... x_n)))) + b
@@ -68,7 +68,7 @@ class BasicClassifier(Classifier[LabelledBatch]):
         self.projection = nn.Linear(hidden_dim, self.num_labels)
         self.initialize(initializer, regularizer)
 
-    def logits(self, batch: LabelledBatch) -> Float[Tensor, "batch labels"]:
+    def logits(self, batch: LabeledBatch) -> Float[Tensor, "batch labels"]:
         """Score the labels of each text."""
         text = batch.text
         encoded = self.encoder(self.embedder(text), text.mask)

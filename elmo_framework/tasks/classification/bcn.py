@@ -10,7 +10,7 @@ from jaxtyping import Bool, Float
 from torch import Tensor, nn
 
 from elmo_framework.config.types import Injected, Lazy
-from elmo_framework.data.labelled import LabelledBatch
+from elmo_framework.data.labels import LabeledBatch
 from elmo_framework.data.vocabulary import Vocabularies
 from elmo_framework.embedders.concat import concatenate, joined_dim
 from elmo_framework.embedders.text_embedder import TextEmbedder
@@ -32,7 +32,7 @@ _NUM_POOLS = 4
 
 @final
 @Head.register("bcn")
-class BiattentiveClassifier(Classifier[LabelledBatch]):
+class BiattentiveClassifier(Classifier[LabeledBatch]):
     """Encodes a text, aligns it with itself, and pools it in four ways (McCann et al. 2017, 5.3).
 
         X = encode(f(embed(x_1 ... x_n))),  C = softmax(X X^T) X
@@ -87,7 +87,7 @@ class BiattentiveClassifier(Classifier[LabelledBatch]):
         )
         self.initialize(initializer, regularizer)
 
-    def logits(self, batch: LabelledBatch) -> Float[Tensor, "batch labels"]:
+    def logits(self, batch: LabeledBatch) -> Float[Tensor, "batch labels"]:
         """Score the labels of each text."""
         text = batch.text
         embedded = self.embedding_dropout(self.embedder(text))

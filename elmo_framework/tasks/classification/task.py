@@ -10,7 +10,7 @@ from rich.text import Text
 from elmo_framework.data.inputs import given_words, only_key
 from elmo_framework.data.labels import (
     Classification,
-    label_in_colour,
+    label_in_color,
     label_lines,
 )
 from elmo_framework.data.tokenizer import Tokenizer
@@ -55,4 +55,4 @@ class TextClassificationTask(LabelTask[ClassifiedText]):
 
     def pretty(self, prediction: Classification, example: ClassifiedText) -> Text:
         """Return the label, its probability and the text."""
-        return Text.assemble(label_in_colour(prediction), "  ", " ".join(example.words))
+        return Text.assemble(label_in_color(prediction), "  ", " ".join(example.words))

@@ -83,33 +83,23 @@ class CoreferenceBatch:
         )
 
 
-@dataclass(frozen=True, slots=True)
-class CoreferenceCollator:
-    """Makes batches of documents.
-
-    Attributes:
-        genres: the genres of the training data; others count as unknown.
-        indexers: convert words to the ids that the model reads.
-    """
-
-    genres: Vocabulary
-    indexers: tuple[Indexer, ...]
-
-    def __call__(self, examples: Sequence[Document]) -> CoreferenceBatch:
-        """Make a batch."""
-        sentences = [words for example in examples for words in example.sentences]
-        text = collate_text(sentences, self.indexers)
-        owners = [number for number, each in enumerate(examples) for _ in each.sentences]
-        offsets = [offset for each in examples for offset in _offsets(each)]
-        return CoreferenceBatch(
-            text=text,
-            documents=torch.tensor(owners, dtype=torch.long),
-            offsets=torch.tensor(offsets, dtype=torch.long),
-            speakers=_speakers(examples, text),
-            genres=torch.from_numpy(self.genres.ids(each.genre or "" for each in examples)),
-            mentions=_mentions(examples),
-            examples=tuple(examples),
-        )
+def coreference_batch(
+    examples: Sequence[Document], genres: Vocabulary, indexers: Sequence[Indexer]
+) -> CoreferenceBatch:
+    """Make a batch of documents; genres that are not in `genres` count as unknown."""
+    sentences = [words for example in examples for words in example.sentences]
+    text = collate_text(sentences, indexers)
+    owners = [number for number, each in enumerate(examples) for _ in each.sentences]
+    offsets = [offset for each in examples for offset in _offsets(each)]
+    return CoreferenceBatch(
+        text=text,
+        documents=torch.tensor(owners, dtype=torch.long),
+        offsets=torch.tensor(offsets, dtype=torch.long),
+        speakers=_speakers(examples, text),
+        genres=torch.from_numpy(genres.ids(each.genre or "" for each in examples)),
+        mentions=_mentions(examples),
+        examples=tuple(examples),
+    )
 
 
 def _offsets(document: Document) -> list[int]:

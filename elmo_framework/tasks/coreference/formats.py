@@ -11,7 +11,7 @@ from itertools import accumulate
 from rich.text import Text
 
 from elmo_framework.data.formats.columns import one_cell
-from elmo_framework.data.highlighting import COLOURS
+from elmo_framework.data.highlighting import COLORS
 from elmo_framework.errors import DataError
 from elmo_framework.metrics.coreference import Resolution
 from elmo_framework.tasks.coreference.brackets import Bracketed, encode
@@ -45,7 +45,7 @@ def conll2012(predictions: Iterable[tuple[Resolution, Document]]) -> Iterator[st
         yield "#end document\n"
 
 
-def coloured(resolution: Resolution, document: Document) -> Text:
+def colored(resolution: Resolution, document: Document) -> Text:
     """Write a document with brackets around its mentions, one sentence per line.
 
     The number after each mention, and its color, identify its cluster.
@@ -96,4 +96,4 @@ def _append(text: Text, words: Sequence[str], mentions: Iterable[Bracketed]) -> 
 
 
 def _style(entity: str) -> str:
-    return COLOURS[int(entity) % len(COLOURS)]
+    return COLORS[int(entity) % len(COLORS)]

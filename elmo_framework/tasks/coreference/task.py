@@ -17,10 +17,10 @@ from elmo_framework.data.vocabulary import Counts, Vocabularies
 from elmo_framework.errors import DataError
 from elmo_framework.metrics.coreference import ConllCoref, MentionRecall, Resolution
 from elmo_framework.metrics.metric import Metric
-from elmo_framework.model.task import Collator, HeadTask, PredictionFormat
-from elmo_framework.tasks.coreference.batch import CoreferenceBatch, CoreferenceCollator
+from elmo_framework.model.task import HeadTask, PredictionFormat
+from elmo_framework.tasks.coreference.batch import CoreferenceBatch, coreference_batch
 from elmo_framework.tasks.coreference.example import Cluster, Document
-from elmo_framework.tasks.coreference.formats import coloured, conll2012
+from elmo_framework.tasks.coreference.formats import colored, conll2012
 from elmo_framework.tasks.coreference.json_fields import word_lists
 
 _KEYS = ("document", "sentence", "sentences")
@@ -51,8 +51,10 @@ class CoreferenceTask(HeadTask[Document, CoreferenceBatch]):
             genres.update([] if example.genre is None else [example.genre])
         return {"words": words, "genres": genres}
 
-    def collator(self, vocabularies: Vocabularies, indexers: Sequence[Indexer]) -> Collator:
-        return CoreferenceCollator(vocabularies.words("genres"), tuple(indexers))
+    def collate(
+        self, examples: Sequence[Document], vocabularies: Vocabularies, indexers: Sequence[Indexer]
+    ) -> CoreferenceBatch:
+        return coreference_batch(examples, vocabularies.words("genres"), indexers)
 
     def num_tokens(self, example: Document) -> int:
         """Return the number of words."""
@@ -103,7 +105,7 @@ class CoreferenceTask(HeadTask[Document, CoreferenceBatch]):
 
     def pretty(self, prediction: Resolution, example: Document) -> Text:
         """Return the document with its mentions in brackets, one color per cluster."""
-        return coloured(prediction, example)
+        return colored(prediction, example)
 
 
 def _sentences(

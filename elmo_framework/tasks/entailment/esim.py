@@ -10,7 +10,7 @@ from jaxtyping import Bool, Float
 from torch import Tensor, nn
 
 from elmo_framework.config.types import Injected, Lazy
-from elmo_framework.data.labelled import LabelledBatch
+from elmo_framework.data.labels import LabeledBatch
 from elmo_framework.data.vocabulary import Vocabularies
 from elmo_framework.embedders.concat import concatenate, joined_dim
 from elmo_framework.embedders.text_embedder import TextEmbedder
@@ -30,7 +30,7 @@ from elmo_framework.tasks.entailment.task import EntailmentTask
 
 @final
 @Head.register("esim")
-class Esim(Classifier[LabelledBatch]):
+class Esim(Classifier[LabeledBatch]):
     """Aligns two sentences, compares them and pools the comparison (Chen et al. 2017).
 
         a = encode(premise),  b = encode(hypothesis),  e_ij = a_i b_j
@@ -84,7 +84,7 @@ class Esim(Classifier[LabelledBatch]):
         self.attention_dropout = nn.Dropout(attention_dropout)
         self.initialize(initializer, regularizer)
 
-    def logits(self, batch: LabelledBatch) -> Float[Tensor, "batch labels"]:
+    def logits(self, batch: LabeledBatch) -> Float[Tensor, "batch labels"]:
         """Score the labels of each pair."""
         text = batch.text
         embedded = self.variational_dropout(self.embedder(text))

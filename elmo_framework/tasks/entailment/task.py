@@ -10,7 +10,7 @@ from rich.text import Text
 from elmo_framework.data.inputs import given_words, require_object
 from elmo_framework.data.labels import (
     Classification,
-    label_in_colour,
+    label_in_color,
     label_lines,
 )
 from elmo_framework.data.tokenizer import Tokenizer
@@ -55,7 +55,7 @@ class EntailmentTask(LabelTask[SentencePair]):
     def pretty(self, prediction: Classification, example: SentencePair) -> Text:
         """Return the label, its probability and the two sentences."""
         premise, hypothesis = " ".join(example.premise), " ".join(example.hypothesis)
-        label = label_in_colour(prediction)
+        label = label_in_color(prediction)
         return Text.assemble(label, "  ", premise, (" \N{RIGHTWARDS ARROW} ", "dim"), hypothesis)
 
 

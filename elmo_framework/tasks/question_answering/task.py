@@ -8,18 +8,19 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from operator import attrgetter
 from typing import Any, ClassVar, final
 
+import torch
 from rich.text import Text
 
 from elmo_framework.data.formats.records import string_of
 from elmo_framework.data.inputs import require_object
-from elmo_framework.data.text import Indexer
+from elmo_framework.data.text import Indexer, collate_text
 from elmo_framework.data.tokenizer import Tokenizer
 from elmo_framework.data.vocabulary import Counts, Vocabularies
 from elmo_framework.errors import DataError, shown
 from elmo_framework.metrics.metric import Metric
 from elmo_framework.metrics.squad import SquadScores
-from elmo_framework.model.task import Collator, HeadTask, PredictionFormat
-from elmo_framework.tasks.question_answering.batch import QuestionBatch, QuestionCollator
+from elmo_framework.model.task import HeadTask, PredictionFormat
+from elmo_framework.tasks.question_answering.batch import QuestionBatch
 from elmo_framework.tasks.question_answering.example import Answer, PassageQuestion, TokenizedText
 
 _KEYS = ("question", "passage")
@@ -64,8 +65,19 @@ class QuestionAnsweringTask(HeadTask[PassageQuestion, QuestionBatch]):
             passage = example.passage
         return {"words": words}
 
-    def collator(self, vocabularies: Vocabularies, indexers: Sequence[Indexer]) -> Collator:
-        return QuestionCollator(tuple(indexers))
+    def collate(
+        self,
+        examples: Sequence[PassageQuestion],
+        vocabularies: Vocabularies,
+        indexers: Sequence[Indexer],
+    ) -> QuestionBatch:
+        spans = [example.span for example in examples if example.span is not None]
+        return QuestionBatch(
+            passage=collate_text([example.passage.words for example in examples], indexers),
+            question=collate_text([example.question.words for example in examples], indexers),
+            spans=torch.tensor(spans) if len(spans) == len(examples) else None,
+            examples=tuple(examples),
+        )
 
     def num_tokens(self, example: PassageQuestion) -> int:
         """Return the number of words of the passage."""

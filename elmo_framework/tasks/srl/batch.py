@@ -13,7 +13,7 @@ from torch import Tensor
 
 from elmo_framework.data.labels import batch_title
 from elmo_framework.data.text import Indexer, TextBatch, collate_text
-from elmo_framework.data.vocabulary import Vocabulary
+from elmo_framework.data.vocabulary import Vocabularies, Vocabulary
 from elmo_framework.tasks.srl.example import Proposition, SrlExample
 
 UNCOUNTED = -100
@@ -59,61 +59,68 @@ class SrlBatch:
         return batch_title(self.examples[0].words, len(self.examples))
 
 
-@dataclass(frozen=True, slots=True)
-class SrlCollator:
-    """Makes batches of examples.
+def srl_batch(
+    examples: Sequence[SrlExample],
+    predicates: Sequence[tuple[int | None, ...]],
+    labels: Vocabulary,
+    indexers: Sequence[Indexer],
+) -> SrlBatch:
+    """Make a batch of examples.
 
-    Attributes:
+    Args:
+        examples: one or more.
+        predicates: for each example, those to label.
         labels: the tags of the training data.
-        predicate_forms: the lowercased words that count as predicates in an example that does
-            not list its predicates.
         indexers: convert words to the ids that the model reads.
     """
+    distinct = dict.fromkeys(example.words for example in examples)
+    rows = {words: row for row, words in enumerate(distinct)}
+    text = collate_text(list(rows), indexers)
+    owners = [number for number, places in enumerate(predicates) for _ in places]
+    is_predicate = np.zeros((len(owners), text.mask.shape[1]), dtype=np.int64)
+    for row, place in zip(is_predicate, chain(*predicates), strict=True):
+        if place is not None:
+            row[place] = 1
+    return SrlBatch(
+        text=text,
+        sentence_ids=torch.tensor([rows[examples[owner].words] for owner in owners]),
+        example_ids=torch.tensor(owners),
+        is_predicate=torch.from_numpy(is_predicate),
+        tags=_tags(examples, is_predicate.shape, labels),
+        predicates=tuple(predicates),
+        examples=tuple(examples),
+    )
 
-    labels: Vocabulary
-    predicate_forms: frozenset[str]
-    indexers: tuple[Indexer, ...]
 
-    def __call__(self, examples: Sequence[SrlExample]) -> SrlBatch:
-        """Make a batch."""
-        distinct = dict.fromkeys(example.words for example in examples)
-        rows = {words: row for row, words in enumerate(distinct)}
-        text = collate_text(list(rows), self.indexers)
-        predicates = tuple(self._asked(example) for example in examples)
-        owners = [number for number, asked in enumerate(predicates) for _ in asked]
-        is_predicate = np.zeros((len(owners), text.mask.shape[1]), dtype=np.int64)
-        for row, place in zip(is_predicate, chain(*predicates), strict=True):
-            if place is not None:
-                row[place] = 1
-        return SrlBatch(
-            text=text,
-            sentence_ids=torch.tensor([rows[examples[owner].words] for owner in owners]),
-            example_ids=torch.tensor(owners),
-            is_predicate=torch.from_numpy(is_predicate),
-            tags=self._tags(examples, is_predicate.shape),
-            predicates=predicates,
-            examples=tuple(examples),
-        )
+def example_predicates(example: SrlExample, vocabularies: Vocabularies) -> tuple[int | None, ...]:
+    """Return the predicates of an example to label; (None,) if it has none.
 
-    def _asked(self, example: SrlExample) -> tuple[int | None, ...]:
-        """Return the predicates of an example; (None,) if it has none."""
-        if example.propositions is not None:
-            return tuple(predicate for predicate, _ in example.propositions) or (None,)
-        if example.predicates is not None:
-            return example.predicates or (None,)
-        forms = enumerate(map(str.lower, example.words))
-        return tuple(place for place, form in forms if form in self.predicate_forms) or (None,)
+    If it does not list them, a word is one if it was in at least half of its occurrences in all
+    counted data.
+    """
+    if example.propositions is not None:
+        return tuple(predicate for predicate, _ in example.propositions) or (None,)
+    if example.predicates is not None:
+        return example.predicates or (None,)
+    predicates, forms = vocabularies.counted("predicates"), vocabularies.counted("forms")
+    # A run of an earlier version has no forms, and its predicates are only these words.
+    return tuple(
+        place
+        for place, form in enumerate(map(str.lower, example.words))
+        if form in predicates and 2 * predicates[form] >= forms.get(form, 0)
+    ) or (None,)
 
-    def _tags(self, examples: Sequence[SrlExample], shape: tuple[int, ...]) -> Tensor | None:
-        propositions: list[Proposition] = []
-        for example in examples:
-            if example.propositions is None:
-                return None
-            none = Proposition(None, ("O",) * len(example.words))
-            propositions += example.propositions or (none,)
-        padded = np.full(shape, UNCOUNTED, dtype=np.int64)
-        for row, (_, tags) in zip(padded, propositions, strict=True):
-            row[: len(tags)] = [
-                self.labels.id(tag) if tag in self.labels else UNCOUNTED for tag in tags
-            ]
-        return torch.from_numpy(padded)
+
+def _tags(
+    examples: Sequence[SrlExample], shape: tuple[int, ...], labels: Vocabulary
+) -> Int[Tensor, "predicates tokens"] | None:
+    propositions: list[Proposition] = []
+    for example in examples:
+        if example.propositions is None:
+            return None
+        none = Proposition(None, ("O",) * len(example.words))
+        propositions += example.propositions or (none,)
+    padded = np.full(shape, UNCOUNTED, dtype=np.int64)
+    for row, (_, tags) in zip(padded, propositions, strict=True):
+        row[: len(tags)] = [labels.id(tag) if tag in labels else UNCOUNTED for tag in tags]
+    return torch.from_numpy(padded)

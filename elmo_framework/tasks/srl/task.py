@@ -8,7 +8,7 @@ from typing import Any, ClassVar, final
 
 from rich.text import Text
 
-from elmo_framework.data.highlighting import bracketed, colour_of
+from elmo_framework.data.highlighting import bracketed, color_of
 from elmo_framework.data.inputs import given_words, only_key
 from elmo_framework.data.tagging import all_tags, span_objects, spans
 from elmo_framework.data.text import Indexer
@@ -17,8 +17,8 @@ from elmo_framework.data.vocabulary import Counts, Vocabularies
 from elmo_framework.errors import DataError
 from elmo_framework.metrics.metric import Metric
 from elmo_framework.metrics.srl import SrlEval
-from elmo_framework.model.task import Collator, HeadTask, PredictionFormat
-from elmo_framework.tasks.srl.batch import SrlBatch, SrlCollator
+from elmo_framework.model.task import HeadTask, PredictionFormat
+from elmo_framework.tasks.srl.batch import SrlBatch, example_predicates, srl_batch
 from elmo_framework.tasks.srl.example import Proposition, SrlExample
 from elmo_framework.tasks.srl.props import gold_props, known_propositions, predicted_props
 
@@ -66,17 +66,18 @@ class SrlTask(HeadTask[SrlExample, SrlBatch]):
         """Return the words, one object shared by all predicates of a sentence."""
         return example.words
 
-    def collator(self, vocabularies: Vocabularies, indexers: Sequence[Indexer]) -> Collator:
-        """Return the collator.
-
-        A word counts as a predicate if it is one in at least half of its occurrences in all
-        counted data.
-        """
-        # A run of an earlier version has no forms, and its predicates are only these words.
-        forms = vocabularies.counted("forms")
-        marked = vocabularies.counted("predicates").items()
-        predicates = frozenset(form for form, count in marked if 2 * count >= forms.get(form, 0))
-        return SrlCollator(vocabularies.labels(), predicates, tuple(indexers))
+    def collate(
+        self,
+        examples: Sequence[SrlExample],
+        vocabularies: Vocabularies,
+        indexers: Sequence[Indexer],
+    ) -> SrlBatch:
+        return srl_batch(
+            examples,
+            [example_predicates(example, vocabularies) for example in examples],
+            vocabularies.labels(),
+            indexers,
+        )
 
     def num_tokens(self, example: SrlExample) -> int:
         """Return the number of words, times that of the predicates."""
@@ -135,7 +136,7 @@ def _described(words: Sequence[str], tags: Sequence[str]) -> Text:
 
 
 def _piece(inside: str, label: str) -> Text:
-    style = "bold green" if label == "V" else colour_of(label)
+    style = "bold green" if label == "V" else color_of(label)
     return Text(f"[{label}: {inside}]", style=style)
 
 

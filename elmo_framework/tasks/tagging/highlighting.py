@@ -6,11 +6,11 @@ from collections.abc import Sequence
 
 from rich.text import Text
 
-from elmo_framework.data.highlighting import bracketed, colour_of
+from elmo_framework.data.highlighting import bracketed, color_of
 from elmo_framework.data.tagging import spans
 
 
-def coloured(words: Sequence[str], tags: Sequence[str]) -> Text:
+def colored(words: Sequence[str], tags: Sequence[str]) -> Text:
     """Return a sentence with its spans in brackets, `[Oslo LOC] is wet`.
 
     If the tags do not mark spans, like parts of speech, each word is followed by its tag: `is/VBZ`.
@@ -18,7 +18,7 @@ def coloured(words: Sequence[str], tags: Sequence[str]) -> Text:
     labeled_spans = spans(tags)
     if not labeled_spans and any(tag != "O" for tag in tags):
         pairs = (
-            Text.assemble(word, ("/" + tag, colour_of(tag)))
+            Text.assemble(word, ("/" + tag, color_of(tag)))
             for word, tag in zip(words, tags, strict=True)
         )
         return Text(" ").join(pairs)
@@ -26,4 +26,4 @@ def coloured(words: Sequence[str], tags: Sequence[str]) -> Text:
 
 
 def _piece(inside: str, label: str) -> Text:
-    return Text.assemble(f"[{inside} ", (label, "bold"), "]", style=colour_of(label))
+    return Text.assemble(f"[{inside} ", (label, "bold"), "]", style=color_of(label))

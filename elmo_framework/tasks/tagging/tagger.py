@@ -12,6 +12,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from elmo_framework.config.types import Lazy
+from elmo_framework.data.labels import LabeledBatch
 from elmo_framework.data.tagging import Scheme, allowed_transitions, scheme_of, spans
 from elmo_framework.data.text import TextBatch
 from elmo_framework.data.vocabulary import Vocabularies, Vocabulary
@@ -23,7 +24,6 @@ from elmo_framework.metrics.ratios import ratio
 from elmo_framework.model.head import Head, HeadOutput
 from elmo_framework.model.model import ModelOutput
 from elmo_framework.nn.crf import ConditionalRandomField, Constraints
-from elmo_framework.tasks.tagging.batch import TaggingBatch
 from elmo_framework.tasks.tagging.task import TaggingTask
 
 _NUM_NEAR = 3
@@ -40,7 +40,7 @@ class TaggingOutput(HeadOutput):
     logits: Float[Tensor, "batch tokens tags"]
 
 
-class Tagger(Head[TaggingBatch], ABC):
+class Tagger(Head[LabeledBatch], ABC):
     """Scores the tags of each word with embedders, one or two encoders and a linear layer.
 
     ELMo can be at the input, in `embedder`; at the output, in `output_embedder`; and with an
@@ -92,20 +92,20 @@ class Tagger(Head[TaggingBatch], ABC):
         dim = dim if self.output_encoder is None else self.output_encoder.output_dim
         self.projection = nn.Linear(dim, len(self._labels))
 
-    def forward(self, batch: TaggingBatch) -> TaggingOutput:
+    def forward(self, batch: LabeledBatch) -> TaggingOutput:
         """Score the tags of each word; compute the loss if the batch has tags."""
         logits, mask = self._logits(batch.text), batch.text.mask
-        if batch.tags is None:
+        if batch.labels is None:
             return TaggingOutput(loss=None, example_losses=None, logits=logits)
         if self.crf is None:
-            losses = _mean_losses(logits, batch.tags, mask)
+            losses = _mean_losses(logits, batch.labels, mask)
             loss = losses.sum() / mask.any(dim=1).sum().clamp(min=1)
         else:
-            losses = -self.crf.log_likelihood(logits, batch.tags, mask)
+            losses = -self.crf.log_likelihood(logits, batch.labels, mask)
             loss = losses.sum()
         return TaggingOutput(loss=loss, example_losses=losses, logits=logits)
 
-    def predict(self, output: TaggingOutput, batch: TaggingBatch) -> list[tuple[str, ...]]:
+    def predict(self, output: TaggingOutput, batch: LabeledBatch) -> list[tuple[str, ...]]:
         if self.crf is None:
             best = output.logits.argmax(dim=2)
         else:
@@ -115,13 +115,13 @@ class Tagger(Head[TaggingBatch], ABC):
             for tags, words in zip(best.tolist(), batch.text.words, strict=True)
         ]
 
-    def sums(self, output: ModelOutput, batch: TaggingBatch) -> Mapping[str, float]:
+    def sums(self, output: ModelOutput, batch: LabeledBatch) -> Mapping[str, float]:
         sums = super().sums(output, batch)
         assert isinstance(output, TaggingOutput), output
-        if batch.tags is None:
+        if batch.labels is None:
             return sums
         near = output.logits.topk(min(_NUM_NEAR, len(self._labels)), dim=2).indices
-        is_near = (near == batch.tags[:, :, None]).any(dim=2) & batch.text.mask
+        is_near = (near == batch.labels[:, :, None]).any(dim=2) & batch.text.mask
         return {**sums, "near_words": float(is_near.sum())}
 
     def scores(self, sums: Mapping[str, float]) -> dict[str, float]:

@@ -7,10 +7,14 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, ClassVar, final
 
+import numpy as np
+import torch
+from jaxtyping import Int
 from rich.text import Text
+from torch import Tensor
 
 from elmo_framework.data.inputs import given_words, only_key
-from elmo_framework.data.labels import excerpt
+from elmo_framework.data.labels import LabeledBatch, excerpt, known_ids
 from elmo_framework.data.tagging import (
     Scheme,
     all_tags,
@@ -21,23 +25,22 @@ from elmo_framework.data.tagging import (
     spans,
     strays,
 )
-from elmo_framework.data.text import Indexer
+from elmo_framework.data.text import Indexer, TextBatch, collate_text
 from elmo_framework.data.tokenizer import Tokenizer
-from elmo_framework.data.vocabulary import Counts, Vocabularies
+from elmo_framework.data.vocabulary import Counts, Vocabularies, Vocabulary
 from elmo_framework.errors import DataError
 from elmo_framework.metrics.metric import Metric
 from elmo_framework.metrics.span_f1 import SpanF1
-from elmo_framework.model.task import Collator, HeadTask, PredictionFormat
-from elmo_framework.tasks.tagging.batch import TaggingBatch, TaggingCollator
+from elmo_framework.model.task import HeadTask, PredictionFormat
 from elmo_framework.tasks.tagging.conll_format import conll_columns
 from elmo_framework.tasks.tagging.example import TaggedSentence
-from elmo_framework.tasks.tagging.highlighting import coloured
+from elmo_framework.tasks.tagging.highlighting import colored
 
 _log = logging.getLogger(__name__)
 
 
 @final
-class TaggingTask(HeadTask[TaggedSentence, TaggingBatch]):
+class TaggingTask(HeadTask[TaggedSentence, LabeledBatch]):
     """Predicts a tag for each word; evaluated by the spans that the tags mark, and by accuracy.
 
     A prediction is the sequence of tags of a sentence.
@@ -66,8 +69,14 @@ class TaggingTask(HeadTask[TaggedSentence, TaggingBatch]):
             _warn_of_strays(begun, scheme)
         return {"words": words, "labels": labels, "beginnings": begun}
 
-    def collator(self, vocabularies: Vocabularies, indexers: Sequence[Indexer]) -> Collator:
-        return TaggingCollator(vocabularies.labels(), tuple(indexers))
+    def collate(
+        self,
+        examples: Sequence[TaggedSentence],
+        vocabularies: Vocabularies,
+        indexers: Sequence[Indexer],
+    ) -> LabeledBatch:
+        text = collate_text([example.words for example in examples], indexers)
+        return LabeledBatch(text, _ids(examples, text, vocabularies.labels()), tuple(examples))
 
     def num_tokens(self, example: TaggedSentence) -> int:
         return len(example.words)
@@ -96,7 +105,18 @@ class TaggingTask(HeadTask[TaggedSentence, TaggingBatch]):
 
     def pretty(self, prediction: Sequence[str], example: TaggedSentence) -> Text:
         """Return the sentence with its spans in brackets, or each word with its tag."""
-        return coloured(example.words, prediction)
+        return colored(example.words, prediction)
+
+
+def _ids(
+    examples: Sequence[TaggedSentence], text: TextBatch, labels: Vocabulary
+) -> Int[Tensor, "batch tokens"] | None:
+    padded = np.zeros(text.mask.shape, dtype=np.int64)
+    for row, example in zip(padded, examples, strict=True):
+        if example.tags is None:
+            return None
+        row[: len(example.tags)] = known_ids(example.tags, labels, example.words)
+    return torch.from_numpy(padded)
 
 
 def _warn_of_strays(begun: Mapping[str, int], scheme: Scheme) -> None:

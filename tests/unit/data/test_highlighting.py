@@ -1,6 +1,6 @@
 from rich.text import Text
 
-from elmo_framework.data.highlighting import COLOURS, bracketed, colour_of
+from elmo_framework.data.highlighting import COLORS, bracketed, color_of
 
 
 def test_pieces_are_written_in_another_way_between_the_words():
@@ -14,5 +14,5 @@ def test_pieces_are_written_in_another_way_between_the_words():
 
 
 def test_a_label_has_one_colour():
-    assert colour_of("PER") == colour_of("PER")
-    assert {colour_of(str(number)) for number in range(50)} == set(COLOURS)
+    assert color_of("PER") == color_of("PER")
+    assert {color_of(str(number)) for number in range(50)} == set(COLORS)

@@ -5,7 +5,7 @@ from elmo_framework.data.labels import (
     Classification,
     classifications,
     label_ids,
-    label_in_colour,
+    label_in_color,
     label_lines,
     required_label,
 )
@@ -55,6 +55,6 @@ def test_labels_are_written_as_a_table_with_numbers():
 
 
 def test_a_label_is_shown_with_its_probability():
-    shown = label_in_colour(Classification("yes", {"no": 0.251, "yes": 0.749}))
+    shown = label_in_color(Classification("yes", {"no": 0.251, "yes": 0.749}))
 
     assert shown.plain == "yes 75%"

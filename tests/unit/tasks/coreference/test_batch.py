@@ -1,7 +1,7 @@
 import pytest
 
 from elmo_framework.data.vocabulary import Vocabulary
-from elmo_framework.tasks.coreference.batch import CoreferenceCollator
+from elmo_framework.tasks.coreference.batch import coreference_batch
 from elmo_framework.tasks.coreference.example import Document, Mention, clusters_of, merged
 
 
@@ -9,7 +9,7 @@ def numbers(*clusters: list[int]) -> dict[int, int]:
     """The number that each word, as a mention, has in a batch of one document."""
     written = clusters_of([Mention(word, word) for word in held] for held in clusters)
     genres = Vocabulary(["", "?"], name="genres", unknown="?")
-    batch = CoreferenceCollator(genres, ())([Document((("word",) * 9,), written)])
+    batch = coreference_batch([Document((("word",) * 9,), written)], genres, ())
     rows = [(first, number) for _, first, _, number in batch.mentions.tolist()]
     assert len(dict(rows)) == len(rows)
     return dict(rows)

@@ -6,7 +6,7 @@ from elmo_framework.errors import DataError
 from elmo_framework.metrics.coreference import Resolution
 from elmo_framework.tasks.coreference.conll_reader import ConllCoreferenceReader
 from elmo_framework.tasks.coreference.example import Document
-from elmo_framework.tasks.coreference.formats import coloured, conll2012
+from elmo_framework.tasks.coreference.formats import colored, conll2012
 
 FIXTURES = Path(__file__).parents[3] / "fixtures/coreference"
 
@@ -97,7 +97,7 @@ def test_a_word_a_speaker_and_a_name_are_one_cell_each():
 def test_mentions_stand_in_coloured_brackets_with_their_cluster():
     document = Document((("Ann", "met", "her", "son"), ("He", "left")), None)
 
-    text = coloured(Resolution((((0, 0), (2, 2)), ((2, 3), (4, 4))), ()), document)
+    text = colored(Resolution((((0, 0), (2, 2)), ((2, 3), (4, 4))), ()), document)
 
     assert text.plain == "[Ann]0 met [[her]0 son]1\n[He]1 left\n"
     styles = {text.plain[span.start : span.end]: str(span.style) for span in text.spans}

@@ -79,7 +79,7 @@ def test_a_sentence_that_is_known_to_have_no_predicates_is_all_outside():
 
     assert batch.tags is not None
     assert batch.predicates[-1] == (None,)
-    row = [COLLATE.labels.id("O")] + [UNCOUNTED] * (batch.tags.shape[1] - 1)
+    row = [COUNTS.labels().id("O")] + [UNCOUNTED] * (batch.tags.shape[1] - 1)
     assert batch.tags[-1].tolist() == row
 
 

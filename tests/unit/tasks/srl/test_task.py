@@ -7,6 +7,7 @@ from elmo_framework.data.formats.conll2012 import read_conll2012
 from elmo_framework.data.tokenizer import WhitespaceTokenizer
 from elmo_framework.data.vocabulary import Vocabularies
 from elmo_framework.errors import DataError
+from elmo_framework.tasks.srl.batch import example_predicates
 from elmo_framework.tasks.srl.conllu_plus import ConlluPlusSrlReader
 from elmo_framework.tasks.srl.example import Proposition, SrlExample
 from elmo_framework.tasks.srl.reader import Conll2005Reader, PropositionReader, SrlReader
@@ -31,7 +32,13 @@ def forms(*splits: list[SrlExample]) -> frozenset[str]:
     for split in splits:
         for name, counted in TASK.count(split).items():
             total.setdefault(name, Counter()).update(counted)
-    return TASK.collator(Vocabularies(total), ()).predicate_forms
+    return predicate_forms(Vocabularies(total))
+
+
+def predicate_forms(counts: Vocabularies) -> frozenset[str]:
+    words = tuple(counts.counted("predicates"))
+    places = example_predicates(SrlExample(words, None), counts)
+    return frozenset(words[place] for place in places if place is not None)
 
 
 def test_words_count_once_a_sentence_and_tags_once_a_predicate():
@@ -67,8 +74,8 @@ def test_words_that_are_left_out_of_the_vocabulary_decide_nothing_about_predicat
     counts = {**TASK.count([EXAMPLE]), "words": Counter[str]()}
     pruned = {**TASK.count([WANT]), "words": Counter({"to": 2})}
 
-    assert TASK.collator(Vocabularies(counts), ()).predicate_forms == {"hunt", "sleep"}
-    assert TASK.collator(Vocabularies(pruned), ()).predicate_forms == frozenset()
+    assert predicate_forms(Vocabularies(counts)) == {"hunt", "sleep"}
+    assert predicate_forms(Vocabularies(pruned)) == frozenset()
 
 
 def test_the_sentence_is_what_vectors_are_kept_for():

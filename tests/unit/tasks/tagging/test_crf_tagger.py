@@ -8,10 +8,10 @@ import torch
 
 from elmo_framework import components
 from elmo_framework.config.parse import parse
+from elmo_framework.data.labels import LabeledBatch
 from elmo_framework.data.vocabulary import Vocabularies
 from elmo_framework.errors import BuildError, RunError
 from elmo_framework.model.model import Model
-from elmo_framework.tasks.tagging.batch import TaggingBatch
 from elmo_framework.tasks.tagging.crf_tagger import CrfTagger
 from elmo_framework.tasks.tagging.example import TaggedSentence
 from elmo_framework.tasks.tagging.reader import Conll2003Reader
@@ -39,9 +39,9 @@ def tagger(vocabularies: Vocabularies = COUNTS, **options: Any) -> CrfTagger:
     return built
 
 
-def batch_of(model: CrfTagger, examples: Sequence[TaggedSentence] = EXAMPLES) -> TaggingBatch:
+def batch_of(model: CrfTagger, examples: Sequence[TaggedSentence] = EXAMPLES) -> LabeledBatch:
     batch = model.task.collator(COUNTS, model.indexers)(examples)
-    assert isinstance(batch, TaggingBatch)
+    assert isinstance(batch, LabeledBatch)
     return batch
 
 

@@ -1,10 +1,10 @@
 from elmo_framework.tasks.tagging.example import TaggedSentence
-from elmo_framework.tasks.tagging.highlighting import coloured
+from elmo_framework.tasks.tagging.highlighting import colored
 from elmo_framework.tasks.tagging.task import TaggingTask
 
 
 def test_spans_stand_in_brackets():
-    text = coloured(
+    text = colored(
         ["Maria", "Lund", "left", "Oslo", "today"], ["B-PER", "I-PER", "O", "B-LOC", "O"]
     )
 
@@ -12,11 +12,11 @@ def test_spans_stand_in_brackets():
 
 
 def test_neighbouring_spans_are_apart():
-    assert coloured(["Oslo", "Norway"], ["U-LOC", "U-LOC"]).plain == "[Oslo LOC] [Norway LOC]"
+    assert colored(["Oslo", "Norway"], ["U-LOC", "U-LOC"]).plain == "[Oslo LOC] [Norway LOC]"
 
 
 def test_a_label_has_one_colour_and_words_outside_have_none():
-    text = coloured(["Oslo", "is", "not", "Turku"], ["B-LOC", "O", "O", "B-LOC"])
+    text = colored(["Oslo", "is", "not", "Turku"], ["B-LOC", "O", "O", "B-LOC"])
 
     spans = [(span.start, span.end, span.style) for span in text.spans]
     first, second = (style for start, _, style in spans if start in (0, 18))
@@ -25,12 +25,12 @@ def test_a_label_has_one_colour_and_words_outside_have_none():
 
 
 def test_tags_of_no_scheme_stand_behind_their_words():
-    assert coloured(["Rain", "fell"], ["NN", "VBD"]).plain == "Rain/NN fell/VBD"
+    assert colored(["Rain", "fell"], ["NN", "VBD"]).plain == "Rain/NN fell/VBD"
 
 
 def test_brackets_in_the_text_are_text():
-    assert coloured(["[bold]", "x"], ["O", "O"]).plain == "[bold] x"
-    assert coloured([], []).plain == ""
+    assert colored(["[bold]", "x"], ["O", "O"]).plain == "[bold] x"
+    assert colored([], []).plain == ""
 
 
 def test_the_task_shows_predictions_so():

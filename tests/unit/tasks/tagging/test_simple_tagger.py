@@ -8,10 +8,10 @@ import torch
 
 from elmo_framework import components
 from elmo_framework.config.parse import parse
+from elmo_framework.data.labels import LabeledBatch
 from elmo_framework.data.vocabulary import Vocabularies
 from elmo_framework.errors import BuildError
 from elmo_framework.model.model import Model
-from elmo_framework.tasks.tagging.batch import TaggingBatch
 from elmo_framework.tasks.tagging.example import TaggedSentence
 from elmo_framework.tasks.tagging.simple_tagger import SimpleTagger
 from elmo_framework.tasks.tagging.task import TaggingTask
@@ -36,9 +36,9 @@ def tagger(**options: Any) -> SimpleTagger:
     return built
 
 
-def batch_of(model: SimpleTagger, examples: Sequence[TaggedSentence] = EXAMPLES) -> TaggingBatch:
+def batch_of(model: SimpleTagger, examples: Sequence[TaggedSentence] = EXAMPLES) -> LabeledBatch:
     batch = model.task.collator(COUNTS, model.indexers)(examples)
-    assert isinstance(batch, TaggingBatch)
+    assert isinstance(batch, LabeledBatch)
     return batch
 
 
@@ -102,7 +102,7 @@ def test_accuracy3_is_the_share_of_words_whose_tag_is_one_of_the_best_three():
     num_near = sum(
         sum(value > row[gold] for value in row) < 3
         for rows, golds, example in zip(
-            output.logits.tolist(), batch.tags.tolist(), EXAMPLES, strict=True
+            output.logits.tolist(), batch.labels.tolist(), EXAMPLES, strict=True
         )
         for row, gold, _ in zip(rows, golds, example.words, strict=False)
     )

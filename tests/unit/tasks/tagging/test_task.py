@@ -35,7 +35,7 @@ def test_a_batch_holds_the_ids_of_the_tags():
 
     ids = {label: index for index, label in enumerate(LABELS.labels().items)}
     expected = [[ids["B-PER"], ids["O"], ids["B-LOC"]], [ids["O"], 0, 0]]
-    assert torch.equal(batch.tags, torch.tensor(expected))
+    assert torch.equal(batch.labels, torch.tensor(expected))
     assert batch.text.mask.tolist() == [[True] * 3, [True, False, False]]
     assert batch.examples == tuple(EXAMPLES)
     assert (batch.num_tokens, batch.title) == (4, "'Anna left Oslo' and 1 more")
@@ -44,7 +44,7 @@ def test_a_batch_holds_the_ids_of_the_tags():
 def test_a_batch_with_an_untagged_sentence_has_no_tags():
     batch = TASK.collator(LABELS, [])([*EXAMPLES, TaggedSentence(("Rain",), None)])
 
-    assert batch.tags is None
+    assert batch.labels is None
 
 
 def test_a_tag_not_seen_in_training_is_refused_with_its_sentence():

@@ -1,16 +1,21 @@
 from __future__ import annotations
 
 import pickle
+from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any, ClassVar
 
 import pytest
 import torch
 
-from elmo_framework.data.labelled import LabelledBatch, LabelledCollator
+from elmo_framework.data.labels import LabeledBatch
+from elmo_framework.data.tokenizer import Tokenizer
 from elmo_framework.data.vocabulary import Vocabularies
 from elmo_framework.errors import DataError
+from elmo_framework.model.classifier import LabelTask
 
-LABELS = Vocabularies({"labels": {"yes": 2, "no": 1}}).labels()
+COUNTS = Vocabularies({"labels": {"yes": 2, "no": 1}})
+LABELS = COUNTS.labels()
 
 
 @dataclass(frozen=True)
@@ -19,19 +24,30 @@ class Example:
     label: str | None = None
 
 
-def sentences_of(example: Example) -> tuple[tuple[str, ...], ...]:
-    return example.sentences
+class Toy(LabelTask[Example]):
+    example_type = Example
+    metrics: ClassVar = {}
+
+    def sentences(self, example: Example) -> tuple[tuple[str, ...], ...]:
+        return example.sentences
+
+    def label(self, example: Example) -> str | None:
+        return example.label
+
+    def example(self, inputs: Mapping[str, Any], tokenizer: Tokenizer) -> Example:
+        raise NotImplementedError
+
+    def to_json(self, prediction: object, example: Example) -> dict[str, Any]:
+        raise NotImplementedError
 
 
-def label_of(example: Example) -> str | None:
-    return example.label
+COLLATE = Toy().collator(COUNTS, [])
 
 
-COLLATE = LabelledCollator(LABELS, (), sentences_of, label_of)
-
-
-def batch_of(*examples: Example) -> LabelledBatch:
-    return COLLATE(examples)
+def batch_of(*examples: Example) -> LabeledBatch:
+    batch = COLLATE(examples)
+    assert isinstance(batch, LabeledBatch)
+    return batch
 
 
 def test_sentences_are_ordered_by_position_then_example() -> None:
