@@ -33,7 +33,7 @@ from elmo_framework.bilm.bilm import BiLm
 from elmo_framework.bilm.files.load import bilm_files, read_bilm
 from elmo_framework.data.text import collate_text
 from elmo_framework.io.process import keep_freed_memory
-from elmo_framework.layers.frozen import FrozenBiLm
+from elmo_framework.layers.bilm_source import FrozenBiLm
 from elmo_framework.layers.layer_encoder import LayerEncoder
 
 _PRECISIONS = ("float32", "bfloat16", "int8")

@@ -103,14 +103,14 @@ _NN = [
     *_faults(
         "nn/highway.py", ("torch.lerp(inputs, transformed,", "torch.lerp(transformed, inputs,")
     ),
-    *_faults("nn/scalar_mix.py", ("return gamma * mixed", "return mixed")),
+    *_faults("bilm/layer_mix.py", ("return gamma * mixed", "return mixed")),
     *_faults("nn/projected_lstm.py", ("(2 * size, size)", "(size, 2 * size)")),
     *_faults(
         "nn/elmo_lstm.py",
         ("self._use_skip_connections and layer > 0", "self._use_skip_connections"),
     ),
     *_faults(
-        "nn/variational_dropout.py",
+        "nn/masking.py",
         ("len(inputs), 1, inputs", "len(inputs), inputs.shape[1], inputs"),
     ),
 ]

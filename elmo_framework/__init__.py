@@ -7,9 +7,8 @@ from elmo_framework import version
 # Not from `typing`: see `io.search_path`.
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from elmo_framework.api.characters import batch_to_ids
     from elmo_framework.api.crf import CRF
-    from elmo_framework.api.elmo import Elmo
+    from elmo_framework.api.elmo import Elmo, batch_to_ids
     from elmo_framework.api.pretrained import load_bilm
     from elmo_framework.experiment.assembly import load
 
@@ -20,7 +19,7 @@ __version__ = version.VERSION
 _MODULES = {
     "CRF": "api.crf",
     "Elmo": "api.elmo",
-    "batch_to_ids": "api.characters",
+    "batch_to_ids": "api.elmo",
     "load": "experiment.assembly",
     "load_bilm": "api.pretrained",
 }

@@ -10,17 +10,17 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor, nn
 
-from elmo_framework.api.carried import carried_for, require_carried
-from elmo_framework.api.sentences import require_sentences
+from elmo_framework.api.arguments import carried_for, require_carried, require_sentences
 from elmo_framework.api.word_cache import WordCache
 from elmo_framework.bilm.bilm import BiLm
 from elmo_framework.bilm.files.load import BiLmFiles, read_bilm
 from elmo_framework.bilm.files.published import options_place, weights_place
 from elmo_framework.bilm.layer_mix import ScalarMix
 from elmo_framework.bilm.layer_output import LayerOutput, without_boundaries
+from elmo_framework.data.characters import ElmoCharacterIndexer
 from elmo_framework.data.text import collate_text
 from elmo_framework.io.download import local_file
-from elmo_framework.layers.frozen import FrozenBiLm
+from elmo_framework.layers.bilm_source import FrozenBiLm
 from elmo_framework.layers.open_layers import open_frozen
 from elmo_framework.nn.eager import eager, refuse_export
 
@@ -29,6 +29,24 @@ _ALLENNLP_BILM = "_elmo_lstm."
 
 _CHARACTER_DIMS = 3
 """Dimensions of a batch of characters: sentences, tokens, characters."""
+
+_INDEXER = ElmoCharacterIndexer()
+
+
+def batch_to_ids(batch: Sequence[Sequence[str]]) -> Int[Tensor, "batch tokens characters"]:
+    """Return the ids of the characters of tokenized sentences, 50 a word.
+
+        batch_to_ids([["A", "sentence", "."], ["Another"]]).shape     # 2 3 50
+
+    The boundaries of a sentence are not among them: `Elmo` adds those.
+
+    Args:
+        batch: the words of each sentence; 0 fills up the shorter ones.
+
+    Raises:
+        TypeError: a sentence is a string, or a word is not.
+    """
+    return collate_text(require_sentences(batch), [_INDEXER]).ids[_INDEXER.key]
 
 
 class ElmoOutput(TypedDict):

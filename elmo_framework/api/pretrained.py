@@ -10,8 +10,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from elmo_framework.api.carried import carried_for, require_carried
-from elmo_framework.api.sentences import require_list, require_words
+from elmo_framework.api.arguments import carried_for, require_carried, require_list, require_words
 from elmo_framework.bilm.files.published import resolve_bilm
 from elmo_framework.bilm.layer_output import NUM_BOUNDARIES
 from elmo_framework.data.batch import to_device

@@ -10,7 +10,7 @@ from jaxtyping import Bool, Float, Int
 from torch import Tensor
 from torch.nn import functional
 
-from elmo_framework.api.sentences import require_words
+from elmo_framework.api.arguments import require_words
 from elmo_framework.bilm.bilm import BiLm
 from elmo_framework.data.characters import BEGIN_SENTENCE, END_SENTENCE
 

@@ -14,7 +14,9 @@ from elmo_framework.config.registry import Registrable
 from elmo_framework.config.types import Local
 from elmo_framework.console import plural
 from elmo_framework.model.part import Part
-from elmo_framework.nn.scalar_mix import mix_layers, normalize_layers
+
+# Under the root, so that a layer of zeros remains zero (bilm-tf, elmo.py).
+_EPSILON = 1e-12
 
 
 class LayerMix(Part, Registrable, ABC):
@@ -61,7 +63,11 @@ class ScalarMix(LayerMix):
         super().__init__()
         is_learned = scalar_mix_parameters is None
         weights = [0.0] * num_layers if scalar_mix_parameters is None else scalar_mix_parameters
-        _require_one_each(weights, num_layers)
+        if len(weights) != num_layers:
+            raise ValueError(
+                f"scalar_mix_parameters is {weights!r} for {plural(num_layers, 'layer')}; "
+                "it takes one number for each"
+            )
         self._layer_norm, self._l2 = layer_norm, l2
         self.scalar_parameters = nn.ParameterList(
             nn.Parameter(torch.tensor([weight]), requires_grad=is_learned) for weight in weights
@@ -73,7 +79,6 @@ class ScalarMix(LayerMix):
         layers: Float[Tensor, "layers batch tokens dim"],
         mask: Bool[Tensor, "batch tokens"],
     ) -> Float[Tensor, "batch tokens dim"]:
-        """Combine the layers."""
         if self._layer_norm:
             layers = normalize_layers(layers, mask)
         return mix_layers(layers, torch.cat(list(self.scalar_parameters)), self.gamma)
@@ -109,11 +114,9 @@ class AverageMix(LayerMix):
         layers: Float[Tensor, "layers batch tokens dim"],
         mask: Bool[Tensor, "batch tokens"],
     ) -> Float[Tensor, "batch tokens dim"]:
-        """Combine the layers."""
         return mix_layers(layers, self.gamma.new_zeros(self._num_layers), self.gamma)
 
     def monitored_values(self) -> dict[str, float]:
-        """Return gamma."""
         return {"gamma": self.gamma.item()}
 
 
@@ -141,17 +144,36 @@ class SingleLayerMix(LayerMix):
         layers: Float[Tensor, "layers batch tokens dim"],
         mask: Bool[Tensor, "batch tokens"],
     ) -> Float[Tensor, "batch tokens dim"]:
-        """Choose the layer."""
         return self.gamma * layers[self._index]
 
     def monitored_values(self) -> dict[str, float]:
-        """Return gamma."""
         return {"gamma": self.gamma.item()}
 
 
-def _require_one_each(weights: list[float], num_layers: int) -> None:
-    if len(weights) != num_layers:
-        raise ValueError(
-            f"scalar_mix_parameters is {weights!r} for {plural(num_layers, 'layer')}; "
-            "it takes one number for each"
-        )
+def mix_layers(
+    layers: Float[Tensor, "layers batch tokens dim"],
+    weights: Float[Tensor, " layers"],
+    gamma: Float[Tensor, " 1"],
+) -> Float[Tensor, "batch tokens dim"]:
+    """Return gamma sum_j softmax(weights)_j h_j (section 3.2 of the paper, equation 1).
+
+    The sum has the precision of the weights, whatever that of the layers.
+    """
+    mixed: Tensor = torch.tensordot(weights.softmax(dim=0), layers.to(weights.dtype), dims=1)
+    return gamma * mixed
+
+
+def normalize_layers(
+    layers: Float[Tensor, "layers batch tokens dim"], mask: Bool[Tensor, "batch tokens"]
+) -> Float[Tensor, "layers batch tokens dim"]:
+    """Normalize each layer to mean 0 and variance 1 over all words and dimensions of the batch.
+
+    As in bilm-tf and AllenNLP, mean and variance are those of a layer, not of a word, so a
+    sentence's vectors depend on the others in its batch. Padding is ignored.
+    """
+    present = mask[:, :, None].to(layers.dtype)
+    count = (present.sum() * layers.shape[-1]).clamp(min=1)
+    axes = (1, 2, 3)
+    mean = (layers * present).sum(axes, keepdim=True) / count
+    variance = ((layers - mean) * present).square().sum(axes, keepdim=True) / count
+    return (layers - mean) / torch.sqrt(variance + _EPSILON)

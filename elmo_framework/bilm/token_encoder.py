@@ -15,8 +15,7 @@ from elmo_framework.config.types import MAX_LAYERS, MAX_WIDTH, Dim, NumLayersOrZ
 from elmo_framework.data.characters import NUM_CHARACTERS, ElmoCharacterIndexer
 from elmo_framework.model.part import Part
 from elmo_framework.nn.char_cnn import CharCnn, CharCnnActivation
-from elmo_framework.nn.highway import Highway
-from elmo_framework.nn.linear import Linear
+from elmo_framework.nn.highway import Highway, Linear
 
 Filter: TypeAlias = tuple[Width, Dim]
 """The width of a convolution, in characters, and its number of filters."""

@@ -14,7 +14,7 @@ from torch.nn import functional as F
 from elmo_framework.config.types import MAX_WIDTH, Dim, Lazy
 from elmo_framework.data.characters import NUM_BYTE_IDS, ByteIndexer
 from elmo_framework.data.text import TextBatch
-from elmo_framework.embedders.token_embedder import TokenEmbedder
+from elmo_framework.embedders.text_embedder import TokenEmbedder
 from elmo_framework.encoders.pooler import Pooler
 
 

@@ -15,7 +15,7 @@ from elmo_framework.embedders.context2vec_network import (
     read_files,
     read_network,
 )
-from elmo_framework.embedders.token_embedder import TokenEmbedder
+from elmo_framework.embedders.text_embedder import TokenEmbedder
 from elmo_framework.io.files import digest
 from elmo_framework.model.part import Reference
 

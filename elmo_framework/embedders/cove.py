@@ -16,7 +16,7 @@ from elmo_framework.data.formats.word_vector_files import VectorFormat
 from elmo_framework.data.text import TextBatch
 from elmo_framework.data.vocabulary import Vocabularies
 from elmo_framework.embedders.embedding import EmbeddingTokenEmbedder
-from elmo_framework.embedders.token_embedder import TokenEmbedder
+from elmo_framework.embedders.text_embedder import TokenEmbedder
 from elmo_framework.errors import DataError
 from elmo_framework.nn.recurrent import read_rows
 

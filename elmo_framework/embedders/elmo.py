@@ -17,7 +17,7 @@ from elmo_framework.bilm.layer_mix import LayerMix
 from elmo_framework.bilm.layer_output import LayerOutput, without_boundaries
 from elmo_framework.config.types import Default, Dim, Lazy, ReferencedPath
 from elmo_framework.data.text import TextBatch
-from elmo_framework.embedders.token_embedder import TokenEmbedder
+from elmo_framework.embedders.text_embedder import TokenEmbedder
 from elmo_framework.kernels.product import Precision
 from elmo_framework.layers.cache.cached_layers import CacheDtype
 from elmo_framework.layers.carried_state import CarriedState

@@ -22,7 +22,7 @@ from elmo_framework.data.formats.word_vector_files import VectorFormat, Vectors,
 from elmo_framework.data.text import Indexer, TextBatch
 from elmo_framework.data.vocabulary import UNKNOWN, Vocabularies, Vocabulary
 from elmo_framework.embedders.oov import OovVectors
-from elmo_framework.embedders.token_embedder import TokenEmbedder
+from elmo_framework.embedders.text_embedder import TokenEmbedder
 
 MissingVectors: TypeAlias = Literal["normal", "zeros", "mean", "random"]
 

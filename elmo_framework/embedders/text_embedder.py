@@ -1,7 +1,8 @@
-"""All the embedders of a model as one."""
+"""Token embedders, and all the embedders of a model as one."""
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from typing import final
 
@@ -11,8 +12,21 @@ from torch import Tensor, nn
 
 from elmo_framework.config.registry import Registrable
 from elmo_framework.data.text import Indexer, TextBatch
-from elmo_framework.embedders.token_embedder import TokenEmbedder
 from elmo_framework.model.part import Part
+
+
+class TokenEmbedder(Part, Registrable, ABC):
+    """Gives each word of a batch a vector.
+
+    Attributes:
+        output_dim: the width of the vectors.
+    """
+
+    output_dim: int
+
+    @abstractmethod
+    def forward(self, text: TextBatch) -> Float[Tensor, "batch tokens dim"]:
+        """Embed words; vectors at padding are zero."""
 
 
 @final
@@ -33,17 +47,27 @@ class TextEmbedder(Part, Registrable):
             raise ValueError("token_embedders is empty; name one at least")
         names = sorted(token_embedders)
         for name in names:
-            _require_name(name)
+            if not name or "." in name or hasattr(nn.ModuleDict(), name):
+                raise ValueError(f"an embedder cannot be called {name!r}; choose another name")
         indexers = (indexer for name in names for indexer in token_embedders[name].indexers)
         self.indexers: Sequence[Indexer] = list({item.key: item for item in indexers}.values())
         self.token_embedders = nn.ModuleDict({name: token_embedders[name] for name in names})
         self.output_dim = sum(embedder.output_dim for embedder in token_embedders.values())
 
     def forward(self, text: TextBatch) -> Float[Tensor, "batch tokens dim"]:
-        """Embed words; vectors at padding are zero."""
         return torch.cat([embedder(text) for embedder in self.token_embedders.values()], dim=2)
 
 
-def _require_name(name: str) -> None:
-    if not name or "." in name or hasattr(nn.ModuleDict(), name):
-        raise ValueError(f"an embedder cannot be called {name!r}; choose another name")
+def joined_dim(dim: int, embedder: TokenEmbedder | None) -> int:
+    """Return the width of what `concatenate` gives."""
+    return dim + (0 if embedder is None else embedder.output_dim)
+
+
+def concatenate(
+    vectors: Float[Tensor, "batch tokens dim"], embedder: TokenEmbedder | None, text: TextBatch
+) -> Float[Tensor, "batch tokens joined"]:
+    """Append the vectors of an embedder, if there is one, to others.
+
+    ELMo may be added to the input of an encoder or to its output (section 3.3).
+    """
+    return vectors if embedder is None else torch.cat([vectors, embedder(text)], dim=2)

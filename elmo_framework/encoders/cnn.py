@@ -12,7 +12,7 @@ from torch.nn import functional as F
 
 from elmo_framework.config.types import MAX_LAYERS, Dim, Local, Width, require_size
 from elmo_framework.encoders.pooler import Pooler
-from elmo_framework.nn.activation import Activation, activate
+from elmo_framework.nn.feedforward import Activation, activate
 from elmo_framework.nn.masking import masked_max
 
 

@@ -12,8 +12,7 @@ from torch import Tensor
 from elmo_framework.config.types import Dim, Local, NumLayers, require_size
 from elmo_framework.console import plural
 from elmo_framework.encoders.encoder import Encoder
-from elmo_framework.nn.activation import Activation
-from elmo_framework.nn.feedforward import FeedForward, Layer
+from elmo_framework.nn.feedforward import Activation, FeedForward, Layer
 
 ValueT = TypeVar("ValueT")
 

@@ -10,7 +10,7 @@ from torch import Tensor, nn
 
 from elmo_framework.config.types import Local
 from elmo_framework.encoders.pooler import Pooler
-from elmo_framework.nn.soft_alignment import masked_softmax
+from elmo_framework.nn.attention import masked_softmax
 
 
 @final

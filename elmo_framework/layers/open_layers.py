@@ -11,10 +11,9 @@ import torch
 from elmo_framework.bilm.files.load import BiLmFiles, read_bilm, reference
 from elmo_framework.bilm.files.published import script_check
 from elmo_framework.kernels.product import Precision
+from elmo_framework.layers.bilm_source import FrozenBiLm, TrainedBiLm
 from elmo_framework.layers.cache.cached_layers import CachedLayers, CacheDtype
-from elmo_framework.layers.frozen import FrozenBiLm
 from elmo_framework.layers.layer_source import LayerSource
-from elmo_framework.layers.trained import TrainedBiLm
 from elmo_framework.model.part import Reference
 
 _shared: WeakValueDictionary[tuple[object, ...], LayerSource] = WeakValueDictionary()

@@ -11,7 +11,7 @@ from jaxtyping import Float, Int
 from torch import Tensor, nn
 from torch.nn import functional
 
-from elmo_framework.nn.activation import activate
+from elmo_framework.nn.feedforward import activate
 from elmo_framework.nn.window_maxima import window_maxima
 
 CharCnnActivation: TypeAlias = Literal["relu", "tanh"]

@@ -2,28 +2,49 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from itertools import pairwise
-from typing import NamedTuple, cast
+from typing import Literal, NamedTuple, TypeAlias, cast
 
 import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from elmo_framework.nn.activation import Activation, activate
+Activation: TypeAlias = Literal["relu", "tanh", "sigmoid", "linear"]
+
+_FUNCTIONS: dict[Activation, Callable[[Tensor], Tensor]] = {
+    "relu": torch.relu,
+    "tanh": torch.tanh,
+    "sigmoid": torch.sigmoid,
+    "linear": lambda inputs: inputs,
+}
+
+
+def activate(inputs: Tensor, activation: Activation) -> Tensor:
+    """Apply an activation function to each number; `linear` changes nothing."""
+    return _FUNCTIONS[activation](inputs)
 
 
 class Layer(NamedTuple):
-    """Output dimension, activation and dropout rate of one layer."""
+    """One layer of a feed-forward network.
+
+    Attributes:
+        dim: output dimension.
+        activation: applied to each output.
+        dropout: dropout rate.
+        pool_size: number of linear functions of which an output is the maximum; more than one
+            make a maxout layer (Goodfellow et al. 2013).
+    """
 
     dim: int
     activation: Activation
     dropout: float
+    pool_size: int = 1
 
 
 class FeedForward(nn.Module):
-    """For each layer: x <- dropout(activation(W x + b)).
+    """For each layer: x <- dropout(activation(max_k (W_k x + b_k))).
 
     Args:
         input_dim: dimension of the inputs.
@@ -36,7 +57,8 @@ class FeedForward(nn.Module):
         widths = [input_dim, *(layer.dim for layer in layers)]
         self.output_dim = widths[-1]
         self.linear_layers = nn.ModuleList(
-            nn.Linear(before, after) for before, after in pairwise(widths)
+            nn.Linear(before, after * layer.pool_size)
+            for (before, after), layer in zip(pairwise(widths), layers, strict=True)
         )
 
     def forward(self, inputs: Float[Tensor, "... input_dim"]) -> Float[Tensor, "... output_dim"]:
@@ -66,5 +88,8 @@ class FeedForward(nn.Module):
         return cast(nn.Linear, self.linear_layers[0])
 
     def _activated(self, product: Tensor, layer: Layer) -> Tensor:
+        if layer.pool_size > 1:
+            pools = product.view(*product.shape[:-1], layer.dim, layer.pool_size)
+            product = pools.amax(dim=-1)
         activated = activate(product, layer.activation)
         return F.dropout(activated, layer.dropout, training=self.training)

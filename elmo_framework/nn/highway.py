@@ -1,17 +1,37 @@
-"""Highway layers of the paper's token encoder."""
+"""Linear and highway layers of the paper's token encoder."""
 
 from __future__ import annotations
 
 from math import sqrt
+from typing import Any
 
 import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 
-from elmo_framework.nn.linear import Linear
+from elmo_framework.kernels.product import Precision, Product, linear, prepared
+from elmo_framework.nn.part import TensorPart
 
 # The gate is nearly closed at first, so that a new layer copies its input (bilm-tf, training.py).
 _CARRY_BIAS = -2.0
+
+
+class Linear(nn.Linear, TensorPart):
+    """PyTorch's linear layer with the product of the fastest backend; it can be frozen."""
+
+    _frozen: Product | None = None
+
+    def freeze(self, precision: Precision) -> None:
+        self._frozen = prepared(self.weight, self.bias, precision)
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Return the state without the prepared product, which cannot be copied."""
+        return {**self.__dict__, "_frozen": None}
+
+    def forward(self, input: Float[Tensor, "*batch in"]) -> Float[Tensor, "*batch out"]:
+        if self._frozen is None or torch.is_grad_enabled():
+            return linear(input, self.weight, self.bias)
+        return self._frozen(input.flatten(0, -2)).view(*input.shape[:-1], self.out_features)
 
 
 class Highway(nn.Module):

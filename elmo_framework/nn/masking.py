@@ -1,9 +1,10 @@
-"""Pooling of sequences of vectors; padding is ignored."""
+"""Masks of sequences of vectors: pooling without padding, and dropout with one mask a sequence."""
 
 from __future__ import annotations
 
 from jaxtyping import Bool, Float
-from torch import Tensor
+from torch import Tensor, nn
+from torch.nn import functional as F
 
 
 def masked_sum(
@@ -33,3 +34,24 @@ def masked_min(
 ) -> Float[Tensor, "batch dim"]:
     """Take the smallest value of each dimension of each row; zeros for a row without vectors."""
     return -masked_max(-inputs, mask)
+
+
+class VariationalDropout(nn.Module):
+    """Drops the same dimensions at each word of a sequence (Gal and Ghahramani 2016).
+
+    Args:
+        p: dropout rate; the remaining values are scaled by 1 / (1 - p).
+    """
+
+    def __init__(self, p: float) -> None:
+        super().__init__()
+        if not 0 <= p < 1:
+            raise ValueError(f"dropout rate is {p}; it must be at least 0 and below 1")
+        self.p = p
+
+    def forward(
+        self, inputs: Float[Tensor, "batch tokens dim"]
+    ) -> Float[Tensor, "batch tokens dim"]:
+        if not self.training or not self.p:
+            return inputs
+        return inputs * F.dropout(inputs.new_ones(len(inputs), 1, inputs.shape[2]), self.p)

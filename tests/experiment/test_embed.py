@@ -16,7 +16,7 @@ from elmo_framework import load
 from elmo_framework.bilm.files.load import bilm_files, read_bilm
 from elmo_framework.commands.main import main
 from elmo_framework.embedders.elmo import ElmoTokenEmbedder
-from elmo_framework.layers.frozen import FrozenBiLm
+from elmo_framework.layers.bilm_source import FrozenBiLm
 from elmo_framework.layers.layer_encoder import LayerEncoder
 from tests.experiment.jobs import DATA
 from tests.numpy_bilm import NumpyBiLm

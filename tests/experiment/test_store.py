@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from elmo_framework import load
+from elmo_framework.layers.bilm_source import FrozenBiLm
 from elmo_framework.layers.cache import cached_layers
-from elmo_framework.layers.frozen import FrozenBiLm
 from tests.experiment.jobs import DATA, arguments, evaluations, run_python, tagging_with, train
 from tests.numpy_bilm import NumpyBiLm
 

@@ -11,9 +11,12 @@ from torch import Tensor, nn
 from elmo_framework.config.types import Default, Injected, Lazy
 from elmo_framework.data.labels import LabeledBatch
 from elmo_framework.data.vocabulary import Vocabularies
-from elmo_framework.embedders.concat import concatenate, joined_dim
-from elmo_framework.embedders.text_embedder import TextEmbedder
-from elmo_framework.embedders.token_embedder import TokenEmbedder
+from elmo_framework.embedders.text_embedder import (
+    TextEmbedder,
+    TokenEmbedder,
+    concatenate,
+    joined_dim,
+)
 from elmo_framework.encoders.encoder import Encoder
 from elmo_framework.encoders.feedforward import FeedForwardOptions
 from elmo_framework.encoders.pooler import Pooler

@@ -12,9 +12,12 @@ from torch import Tensor, nn
 from elmo_framework.config.types import Injected, Lazy
 from elmo_framework.data.labels import LabeledBatch
 from elmo_framework.data.vocabulary import Vocabularies
-from elmo_framework.embedders.concat import concatenate, joined_dim
-from elmo_framework.embedders.text_embedder import TextEmbedder
-from elmo_framework.embedders.token_embedder import TokenEmbedder
+from elmo_framework.embedders.text_embedder import (
+    TextEmbedder,
+    TokenEmbedder,
+    concatenate,
+    joined_dim,
+)
 from elmo_framework.encoders.encoder import Encoder
 from elmo_framework.encoders.feedforward import FeedForwardOptions
 from elmo_framework.encoders.self_attentive import SelfAttentivePooler
@@ -22,8 +25,8 @@ from elmo_framework.model.classifier import Classifier
 from elmo_framework.model.head import Head
 from elmo_framework.model.initializer import Initializers
 from elmo_framework.model.regularizer import Regularizers
+from elmo_framework.nn.attention import self_alignment
 from elmo_framework.nn.masking import masked_max, masked_mean, masked_min
-from elmo_framework.nn.soft_alignment import self_alignment
 from elmo_framework.tasks.classification.output_layer import OutputLayer
 from elmo_framework.tasks.classification.task import TextClassificationTask
 

@@ -14,8 +14,7 @@ from elmo_framework.config.types import MAX_WIDTH, Dim, Local, NumLayers
 from elmo_framework.console import plural
 from elmo_framework.encoders.feedforward import FeedForwardOptions
 from elmo_framework.model.part import Part
-from elmo_framework.nn.activation import Activation
-from elmo_framework.nn.maxout import Maxout, MaxoutLayer
+from elmo_framework.nn.feedforward import Activation, FeedForward, Layer
 
 Rate: TypeAlias = Annotated[float, Ge(0), Lt(1)]
 
@@ -104,10 +103,10 @@ class MaxoutOutputLayer(OutputLayer):
                 "width is added: leave it out"
             )
         layers = [
-            MaxoutLayer(dim, pool_sizes, rate)
+            Layer(dim, "linear", rate, pool_sizes)
             for dim, rate in zip([*output_dims, num_labels], [*rates, 0.0], strict=True)
         ]
-        self.maxout = Maxout(input_dim, layers)
+        self.maxout = FeedForward(input_dim, layers)
 
     def forward(
         self, inputs: Float[Tensor, "batch input_dim"]

@@ -12,8 +12,12 @@ from torch.nn import functional as F
 
 from elmo_framework.encoders.feedforward import FeedForwardOptions
 from elmo_framework.kernels.product import linear
-from elmo_framework.nn.span_pooling import SpanWindows, span_attention, weighted_windows
-from elmo_framework.nn.span_pruning import non_crossing_spans
+from elmo_framework.nn.spans import (
+    SpanWindows,
+    non_crossing_spans,
+    span_attention,
+    weighted_windows,
+)
 
 
 class Words(NamedTuple):

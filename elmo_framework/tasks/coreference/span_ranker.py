@@ -16,9 +16,12 @@ from torch.nn.utils.rnn import pad_sequence
 from elmo_framework.config.types import Count, Dim, Injected, Lazy, Width
 from elmo_framework.data.text import TextBatch
 from elmo_framework.data.vocabulary import Vocabularies
-from elmo_framework.embedders.concat import concatenate, joined_dim
-from elmo_framework.embedders.text_embedder import TextEmbedder
-from elmo_framework.embedders.token_embedder import TokenEmbedder
+from elmo_framework.embedders.text_embedder import (
+    TextEmbedder,
+    TokenEmbedder,
+    concatenate,
+    joined_dim,
+)
 from elmo_framework.encoders.encoder import Encoder
 from elmo_framework.encoders.feedforward import FeedForwardOptions
 from elmo_framework.metrics.coreference import Resolution

@@ -12,19 +12,21 @@ from torch import Tensor, nn
 from elmo_framework.config.types import Injected, Lazy
 from elmo_framework.data.labels import LabeledBatch
 from elmo_framework.data.vocabulary import Vocabularies
-from elmo_framework.embedders.concat import concatenate, joined_dim
-from elmo_framework.embedders.text_embedder import TextEmbedder
-from elmo_framework.embedders.token_embedder import TokenEmbedder
+from elmo_framework.embedders.text_embedder import (
+    TextEmbedder,
+    TokenEmbedder,
+    concatenate,
+    joined_dim,
+)
 from elmo_framework.encoders.encoder import Encoder
 from elmo_framework.encoders.feedforward import FeedForwardOptions
 from elmo_framework.model.classifier import Classifier
 from elmo_framework.model.head import Head
 from elmo_framework.model.initializer import Initializers
 from elmo_framework.model.regularizer import Regularizers
-from elmo_framework.nn.masking import masked_max, masked_mean
+from elmo_framework.nn.attention import soft_alignment
+from elmo_framework.nn.masking import VariationalDropout, masked_max, masked_mean
 from elmo_framework.nn.packing import Packing
-from elmo_framework.nn.soft_alignment import soft_alignment
-from elmo_framework.nn.variational_dropout import VariationalDropout
 from elmo_framework.tasks.entailment.task import EntailmentTask
 
 

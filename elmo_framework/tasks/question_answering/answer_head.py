@@ -12,9 +12,7 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from elmo_framework.data.text import TextBatch
-from elmo_framework.embedders.concat import concatenate
-from elmo_framework.embedders.text_embedder import TextEmbedder
-from elmo_framework.embedders.token_embedder import TokenEmbedder
+from elmo_framework.embedders.text_embedder import TextEmbedder, TokenEmbedder, concatenate
 from elmo_framework.metrics.ratios import ratio
 from elmo_framework.model.head import Head, HeadOutput
 from elmo_framework.model.model import ModelOutput

@@ -10,16 +10,13 @@ from jaxtyping import Bool, Float
 from torch import Tensor, nn
 
 from elmo_framework.config.types import Count, Lazy, NumLayersOrZero
-from elmo_framework.embedders.concat import joined_dim
-from elmo_framework.embedders.text_embedder import TextEmbedder
-from elmo_framework.embedders.token_embedder import TokenEmbedder
+from elmo_framework.embedders.text_embedder import TextEmbedder, TokenEmbedder, joined_dim
 from elmo_framework.encoders.encoder import Encoder
 from elmo_framework.model.head import Head
 from elmo_framework.model.initializer import Initializers
 from elmo_framework.model.regularizer import Regularizers
+from elmo_framework.nn.attention import BiAttention, masked_softmax
 from elmo_framework.nn.highway import Highway
-from elmo_framework.nn.soft_alignment import masked_softmax
-from elmo_framework.nn.trilinear_attention import BiAttention
 from elmo_framework.tasks.question_answering.answer_head import AnswerHead, Pointers
 
 

@@ -10,15 +10,13 @@ from jaxtyping import Bool, Float
 from torch import Tensor, nn
 
 from elmo_framework.config.types import Count, Dim, Lazy
-from elmo_framework.embedders.concat import joined_dim
-from elmo_framework.embedders.text_embedder import TextEmbedder
-from elmo_framework.embedders.token_embedder import TokenEmbedder
+from elmo_framework.embedders.text_embedder import TextEmbedder, TokenEmbedder, joined_dim
 from elmo_framework.encoders.encoder import Encoder
 from elmo_framework.model.head import Head
 from elmo_framework.model.initializer import Initializers
 from elmo_framework.model.regularizer import Regularizers
-from elmo_framework.nn.trilinear_attention import BiAttention, TrilinearSelfAttention
-from elmo_framework.nn.variational_dropout import VariationalDropout
+from elmo_framework.nn.attention import BiAttention, TrilinearSelfAttention
+from elmo_framework.nn.masking import VariationalDropout
 from elmo_framework.tasks.question_answering.answer_head import AnswerHead, Pointers
 
 

@@ -15,9 +15,7 @@ from torch.nn import functional
 from elmo_framework.config.types import Dim, Injected, Lazy
 from elmo_framework.data.tagging import allowed_transitions
 from elmo_framework.data.vocabulary import Vocabularies
-from elmo_framework.embedders.concat import joined_dim
-from elmo_framework.embedders.text_embedder import TextEmbedder
-from elmo_framework.embedders.token_embedder import TokenEmbedder
+from elmo_framework.embedders.text_embedder import TextEmbedder, TokenEmbedder, joined_dim
 from elmo_framework.encoders.encoder import Encoder
 from elmo_framework.model.head import Head, HeadOutput
 from elmo_framework.model.initializer import Initializers

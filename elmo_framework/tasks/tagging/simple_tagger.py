@@ -8,8 +8,7 @@ from annotated_types import Ge, Lt
 
 from elmo_framework.config.types import Injected, Lazy
 from elmo_framework.data.vocabulary import Vocabularies
-from elmo_framework.embedders.text_embedder import TextEmbedder
-from elmo_framework.embedders.token_embedder import TokenEmbedder
+from elmo_framework.embedders.text_embedder import TextEmbedder, TokenEmbedder
 from elmo_framework.encoders.encoder import Encoder
 from elmo_framework.model.head import Head
 from elmo_framework.model.initializer import Initializers

@@ -16,9 +16,12 @@ from elmo_framework.data.labels import LabeledBatch
 from elmo_framework.data.tagging import Scheme, allowed_transitions, scheme_of, spans
 from elmo_framework.data.text import TextBatch
 from elmo_framework.data.vocabulary import Vocabularies, Vocabulary
-from elmo_framework.embedders.concat import concatenate, joined_dim
-from elmo_framework.embedders.text_embedder import TextEmbedder
-from elmo_framework.embedders.token_embedder import TokenEmbedder
+from elmo_framework.embedders.text_embedder import (
+    TextEmbedder,
+    TokenEmbedder,
+    concatenate,
+    joined_dim,
+)
 from elmo_framework.encoders.encoder import Encoder
 from elmo_framework.metrics.ratios import ratio
 from elmo_framework.model.head import Head, HeadOutput

@@ -6,7 +6,7 @@ import torch
 
 from elmo_framework import Elmo, batch_to_ids
 from elmo_framework.bilm.files.load import bilm_files, read_bilm
-from elmo_framework.nn.scalar_mix import normalize_layers
+from elmo_framework.bilm.layer_mix import normalize_layers
 from tests.numpy_bilm import NumpyBiLm
 
 SENTENCES = [["Wörter", "are", "words"], ["a"], ["are", "many", "characters-and-more", "!"]]

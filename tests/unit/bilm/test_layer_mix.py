@@ -1,10 +1,10 @@
+import numpy as np
 import pytest
 import torch
 
-from elmo_framework.bilm.layer_mix import LayerMix
+from elmo_framework.bilm.layer_mix import LayerMix, mix_layers, normalize_layers
 from elmo_framework.config.parse import parse
 from elmo_framework.errors import BuildError
-from elmo_framework.nn.scalar_mix import normalize_layers
 
 LAYERS = torch.randn(3, 2, 4, 5, generator=torch.Generator().manual_seed(0))
 MASK = torch.tensor([[True] * 4, [True] * 2 + [False] * 2])
@@ -108,3 +108,46 @@ def test_monitored_values_are_the_softmax_weights_and_gamma() -> None:
     assert (
         build("average").monitored_values() == build("layer").monitored_values() == {"gamma": 1.0}
     )
+
+
+DOUBLES = torch.randn(3, 2, 4, 5, dtype=torch.double, generator=torch.Generator().manual_seed(0))
+
+
+def test_mix_is_the_softmax_weighted_sum_times_gamma() -> None:
+    weights, gamma = np.array([0.3, -1.0, 2.0]), 1.7
+    shares = np.exp(weights) / np.exp(weights).sum()
+    expected = gamma * sum(s * h for s, h in zip(shares, DOUBLES.numpy(), strict=True))
+    mixed = mix_layers(DOUBLES, torch.tensor(weights), torch.tensor([gamma], dtype=torch.double))
+    np.testing.assert_allclose(mixed, expected, atol=1e-12)
+
+
+def test_a_huge_weight_picks_one_layer() -> None:
+    weights = torch.tensor([-9e10, 1.0, -9e10], dtype=torch.double)
+    assert torch.equal(mix_layers(DOUBLES, weights, torch.ones(1).double()), DOUBLES[1])
+
+
+def test_layer_norm_covers_all_words_of_the_batch() -> None:
+    for layer, normalized in zip(DOUBLES, normalize_layers(DOUBLES, MASK), strict=True):
+        words = layer[MASK].numpy()
+        expected = (layer.numpy() - words.mean()) / np.sqrt(words.var() + 1e-12)
+        np.testing.assert_allclose(normalized, expected, atol=1e-10)
+
+
+def test_padding_does_not_change_the_normalized_words() -> None:
+    filled = DOUBLES.masked_fill(~MASK[:, :, None], 100.0)
+    expected = normalize_layers(DOUBLES, MASK)[:, MASK]
+    torch.testing.assert_close(normalize_layers(filled, MASK)[:, MASK], expected)
+
+
+@pytest.mark.parametrize("mask", [MASK, torch.zeros_like(MASK)])
+def test_layer_norm_of_zeros_or_no_words_is_finite(mask) -> None:
+    assert normalize_layers(torch.zeros_like(DOUBLES), mask).isfinite().all()
+
+
+def test_gradients_reach_the_layers_the_weights_and_gamma() -> None:
+    reached = [DOUBLES.clone(), torch.randn(3).double(), torch.ones(1).double()]
+    for tensor in reached:
+        tensor.requires_grad_()
+    layers, weights, gamma = reached
+    mix_layers(normalize_layers(layers, MASK), weights, gamma).square().sum().backward()
+    assert all(tensor.grad.abs().sum() > 0 for tensor in reached)

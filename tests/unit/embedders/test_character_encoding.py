@@ -8,7 +8,7 @@ import elmo_framework.encoders.lstm  # noqa: F401
 from elmo_framework.config.parse import parse
 from elmo_framework.data.text import collate_text
 from elmo_framework.embedders.character_encoding import CharacterEncodingTokenEmbedder
-from elmo_framework.embedders.token_embedder import TokenEmbedder
+from elmo_framework.embedders.text_embedder import TokenEmbedder
 
 CNN = {"type": "cnn", "num_filters": 4, "ngram_filter_sizes": [2, 6]}
 SENTENCES = [["Anna", "naps", "Anna"], ["Rain"], [], ["naps", "ünïcödé"]]

@@ -9,7 +9,7 @@ import torch
 from elmo_framework.config.parse import parse
 from elmo_framework.data.text import collate_text
 from elmo_framework.embedders.context2vec import Context2vecTokenEmbedder
-from elmo_framework.embedders.token_embedder import TokenEmbedder
+from elmo_framework.embedders.text_embedder import TokenEmbedder
 from elmo_framework.errors import DataError
 from tests.unit.embedders.published_files import (
     CONTEXT2VEC_UNIT,

@@ -11,7 +11,7 @@ from elmo_framework.config.parse import parse
 from elmo_framework.data.text import collate_text
 from elmo_framework.data.vocabulary import Vocabularies
 from elmo_framework.embedders.cove import CoveTokenEmbedder
-from elmo_framework.embedders.token_embedder import TokenEmbedder
+from elmo_framework.embedders.text_embedder import TokenEmbedder
 from elmo_framework.errors import DataError
 from tests.unit.embedders.published_files import write_cove
 

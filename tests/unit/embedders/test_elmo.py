@@ -11,7 +11,7 @@ from elmo_framework.bilm.files.published import PACKAGED
 from elmo_framework.config.parse import parse
 from elmo_framework.data.text import TextBatch, collate_text
 from elmo_framework.embedders.elmo import ElmoTokenEmbedder
-from elmo_framework.embedders.token_embedder import TokenEmbedder
+from elmo_framework.embedders.text_embedder import TokenEmbedder
 from elmo_framework.errors import BuildError, DataError
 from elmo_framework.model.part import Reference
 from tests.numpy_bilm import NumpyBiLm

@@ -11,7 +11,7 @@ from elmo_framework.config.parse import parse
 from elmo_framework.data.text import TextBatch, collate_text
 from elmo_framework.data.vocabulary import Vocabularies
 from elmo_framework.embedders.embedding import EmbeddingTokenEmbedder
-from elmo_framework.embedders.token_embedder import TokenEmbedder
+from elmo_framework.embedders.text_embedder import TokenEmbedder
 
 WORDS = Vocabularies({"words": Counter({"The": 2, "the": 1, "dog": 2, "ran": 1})})
 

@@ -7,7 +7,12 @@ import elmo_framework.embedders.embedding  # noqa: F401
 from elmo_framework.config.parse import parse
 from elmo_framework.data.text import collate_text
 from elmo_framework.data.vocabulary import Vocabularies
-from elmo_framework.embedders.text_embedder import TextEmbedder
+from elmo_framework.embedders.text_embedder import (
+    TextEmbedder,
+    TokenEmbedder,
+    concatenate,
+    joined_dim,
+)
 from elmo_framework.errors import BuildError
 
 WORDS = Vocabularies({"words": Counter(["the", "dog"])})
@@ -48,3 +53,25 @@ def test_no_embedders_are_refused():
 def test_a_name_that_no_module_can_have_is_refused(name):
     with pytest.raises(BuildError, match=f"an embedder cannot be called '{name}'"):
         embedder(**{name: 2})
+
+
+COUNTS = Vocabularies({"words": {"a": 2, "b": 1}})
+OUTPUT_EMBEDDER = {"type": "embedding", "embedding_dim": 3}
+
+
+def test_without_a_further_embedder_nothing_changes():
+    vectors = torch.randn(1, 2, 4)
+
+    assert concatenate(vectors, None, collate_text([["a", "b"]])) is vectors
+    assert joined_dim(4, None) == 4
+
+
+def test_vectors_of_a_further_embedder_follow_the_others():
+    embedder = parse(TokenEmbedder, OUTPUT_EMBEDDER, source="a").build(vocabularies=COUNTS)
+    text = collate_text([["a", "b"]], embedder.indexers)
+    vectors = torch.randn(1, 2, 4)
+
+    found = concatenate(vectors, embedder, text)
+
+    assert found.equal(torch.cat([vectors, embedder(text)], dim=2))
+    assert joined_dim(4, embedder) == found.shape[2] == 7

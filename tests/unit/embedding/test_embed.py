@@ -28,7 +28,7 @@ from elmo_framework.errors import DataError, RunError, StoppedError
 from elmo_framework.io import resumable_output
 from elmo_framework.io.outputs import Output, check_outputs
 from elmo_framework.io.resumable_output import ResumableOutput
-from elmo_framework.layers.frozen import FrozenBiLm
+from elmo_framework.layers.bilm_source import FrozenBiLm
 from elmo_framework.layers.layer_encoder import LayerEncoder
 from elmo_framework.training import process_group
 from tests.unit.embedding.conftest import TEXT

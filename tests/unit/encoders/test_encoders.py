@@ -8,6 +8,7 @@ import elmo_framework.encoders.lstm
 import elmo_framework.encoders.pass_through  # noqa: F401
 from elmo_framework.encoders.recurrent import RecurrentEncoder
 from elmo_framework.errors import BuildError, ConfigError
+from elmo_framework.nn.feedforward import Layer
 from tests.unit.encoders import sequences
 from tests.unit.encoders.sequences import INPUT_DIM, LENGTHS, MASK
 
@@ -111,7 +112,7 @@ def test_one_value_stands_for_all_layers():
 
     encoder = sequences.encoder({"type": "feedforward", "feedforward": config})
 
-    assert encoder.feedforward.layers == ((4, "relu", 0.5), (4, "relu", 0.5))
+    assert encoder.feedforward.layers == (Layer(4, "relu", 0.5), Layer(4, "relu", 0.5))
 
 
 def test_a_list_of_another_length_is_refused():

@@ -5,10 +5,9 @@ import torch
 
 from elmo_framework.bilm.files.load import BiLmFiles, bilm_files, reference
 from elmo_framework.data.text import collate_text
+from elmo_framework.layers.bilm_source import FrozenBiLm, TrainedBiLm
 from elmo_framework.layers.cache.cached_layers import CachedLayers
-from elmo_framework.layers.frozen import FrozenBiLm
 from elmo_framework.layers.open_layers import open_layers
-from elmo_framework.layers.trained import TrainedBiLm
 from tests.numpy_bilm import NumpyBiLm
 
 SENTENCES = [["Wörter", "are", "words"], [], ["a"]]

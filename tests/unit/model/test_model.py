@@ -4,8 +4,7 @@ import pytest
 
 from elmo_framework.config.parse import parse
 from elmo_framework.data.vocabulary import Vocabularies
-from elmo_framework.embedders.text_embedder import TextEmbedder
-from elmo_framework.embedders.token_embedder import TokenEmbedder
+from elmo_framework.embedders.text_embedder import TextEmbedder, TokenEmbedder
 from elmo_framework.model.model import Model, ModelOutput
 
 COUNTS = Vocabularies({"words": {"a": 2, "b": 1}})

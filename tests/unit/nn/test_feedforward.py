@@ -1,7 +1,10 @@
+import math
+
 import numpy as np
+import pytest
 import torch
 
-from elmo_framework.nn.feedforward import FeedForward, Layer
+from elmo_framework.nn.feedforward import FeedForward, Layer, activate
 
 LAYERS = [Layer(4, "tanh", 0.0), Layer(2, "relu", 0.0)]
 
@@ -46,3 +49,66 @@ def test_without_layers_nothing_changes():
 
     assert network.output_dim == 3
     assert torch.equal(network(inputs), inputs)
+
+
+MAXOUT = [Layer(4, "linear", 0.0, pool_size=3), Layer(2, "linear", 0.0, pool_size=2)]
+
+
+def maxout_network(layers=MAXOUT):
+    torch.manual_seed(1)
+    return FeedForward(5, layers).double()
+
+
+def inputs(num_rows=6):
+    generator = torch.Generator().manual_seed(2)
+    return torch.randn(num_rows, 5, dtype=torch.float64, generator=generator)
+
+
+def test_maxout_is_the_maximum_of_its_products():
+    maxout = maxout_network()
+
+    expected = inputs().numpy()
+    for linear, layer in zip(maxout.linear_layers, MAXOUT, strict=True):
+        weight, bias = (value.detach().numpy() for value in linear.parameters())
+        products = expected @ weight.T + bias
+        columns = [
+            products[:, at * layer.pool_size : (at + 1) * layer.pool_size].max(axis=1)
+            for at in range(layer.dim)
+        ]
+        expected = np.stack(columns, axis=1)
+    np.testing.assert_allclose(maxout(inputs()).detach(), expected, atol=1e-12)
+    assert maxout.output_dim == 2
+
+
+def test_a_maxout_batch_equals_its_rows_one_by_one():
+    maxout = maxout_network()
+
+    rows = torch.cat([maxout(row[None]) for row in inputs()])
+
+    torch.testing.assert_close(maxout(inputs()), rows, rtol=0, atol=1e-12)
+
+
+def test_gradients_reach_every_parameter_of_maxout():
+    maxout = maxout_network()
+
+    maxout(inputs(100)).square().sum().backward()
+
+    assert all(value.grad.any() for value in maxout.parameters())
+
+
+def test_dropout_follows_each_maxout_layer_in_training_only():
+    maxout = maxout_network([Layer(1000, "linear", 0.4, pool_size=2)])
+    torch.manual_seed(3)
+
+    share = float((maxout(inputs(1)) == 0).double().mean())
+
+    assert 0.3 < share < 0.5
+    assert maxout.eval()(inputs(1)).all()
+
+
+@pytest.mark.parametrize(
+    ("name", "expected"),
+    [("relu", 0.0), ("tanh", math.tanh(-2)), ("sigmoid", 1 / (1 + math.exp(2))), ("linear", -2.0)],
+)
+def test_an_activation_is_applied_by_name(name, expected):
+    assert float(activate(torch.tensor(-2.0, dtype=torch.float64), name)) == pytest.approx(expected)

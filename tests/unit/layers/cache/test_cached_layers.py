@@ -13,9 +13,9 @@ from elmo_framework.bilm.files.load import bilm_files
 from elmo_framework.data.text import TextBatch, collate_text
 from elmo_framework.errors import RunError
 from elmo_framework.layers import open_layers as open_module
+from elmo_framework.layers.bilm_source import FrozenBiLm
 from elmo_framework.layers.cache import cached_layers, layer_cache, verified_blocks
 from elmo_framework.layers.cache.cached_layers import CachedLayers
-from elmo_framework.layers.frozen import FrozenBiLm
 from elmo_framework.layers.open_layers import open_frozen, open_layers
 from tests.numpy_bilm import NumpyBiLm
 

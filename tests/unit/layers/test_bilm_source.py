@@ -7,7 +7,7 @@ import torch
 from elmo_framework.bilm.bilm import BiLm
 from elmo_framework.bilm.files.load import BiLmFiles, bilm_files
 from elmo_framework.data.text import TextBatch, collate_text
-from elmo_framework.layers.frozen import FrozenBiLm
+from elmo_framework.layers.bilm_source import FrozenBiLm
 from elmo_framework.layers.open_layers import open_frozen
 from tests.numpy_bilm import NumpyBiLm
 

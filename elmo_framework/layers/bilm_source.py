@@ -1,4 +1,4 @@
-"""A frozen biLM."""
+"""A biLM as a source of layers: frozen, or trained with the task."""
 
 from __future__ import annotations
 
@@ -49,7 +49,6 @@ class FrozenBiLm(LayerSource):
         self._words = WordVectorCache(bilm.token_encoder)
 
     def __deepcopy__(self, memo: dict[int, Any]) -> FrozenBiLm:
-        """Return the same biLM, since nothing of it changes."""
         return self
 
     def __getstate__(self) -> dict[str, Any]:
@@ -57,11 +56,9 @@ class FrozenBiLm(LayerSource):
         return {**self.__dict__, "_device": None, "_last": None}
 
     def forget_words(self) -> None:
-        """Forget word vectors, so that what follows is the same to the last bit."""
         self._words.clear()
 
     def compute(self, text: TextBatch, state: LayerState | None = None) -> LayerOutput:
-        """Return the layers of a batch and remember nothing."""
         if self._scripts is not None:
             self._scripts.read(text.words)
         bilm = self.prepared(text.mask.device)
@@ -77,3 +74,25 @@ class FrozenBiLm(LayerSource):
                     part.freeze(self.precision)
             self._device = device
         return self.bilm
+
+
+@final
+class TrainedBiLm(LayerSource):
+    """Gives the layers of batches with gradients, from the ids of characters.
+
+    Args:
+        bilm: the biLM; its parameters change in training.
+    """
+
+    def __init__(self, bilm: BiLm) -> None:
+        super().__init__(
+            num_layers=bilm.num_layers,
+            dim=bilm.output_dim,
+            indexers=[bilm.token_encoder.indexer],
+            module=bilm,
+        )
+        self._bilm = bilm
+
+    def compute(self, text: TextBatch, state: LayerState | None = None) -> LayerOutput:
+        output: LayerOutput = self._bilm(text.ids[self.indexers[0].key], state)
+        return output

@@ -1,4 +1,4 @@
-"""Checks of the sentences that a program passes: lists of words, never bare strings.
+"""Checks of the arguments that a program passes: lists of words, never bare strings; `state`.
 
 A string is a sequence of strings too, so each of its letters would be read as a word.
 """
@@ -6,8 +6,12 @@ A string is a sequence of strings too, so each of its letters would be read as a
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Literal
 
-from elmo_framework.errors import shown
+from elmo_framework.errors import allowed, shown
+from elmo_framework.layers.carried_state import CarriedState
+
+_STATES = ("reset", "carry")
 
 
 def require_words(sentence: Sequence[str], *, name: str = "a sentence") -> Sequence[str]:
@@ -51,3 +55,24 @@ def require_list(sentences: object) -> None:
     """
     if isinstance(sentences, str | bytes):
         raise TypeError(f"expected a list of sentences, not the string {shown(sentences)} alone")
+
+
+def carried_for(state: Literal["reset", "carry"]) -> CarriedState | None:
+    """Return what keeps the states of rows; None for `reset`.
+
+    Raises:
+        ValueError: `state` is something else.
+    """
+    if state not in _STATES:
+        raise ValueError(f"state is {state!r}; {allowed(state, _STATES)}")
+    return CarriedState() if state == "carry" else None
+
+
+def require_carried(carried: CarriedState | None) -> None:
+    """Refuse to warm up where nothing is carried.
+
+    Raises:
+        ValueError: `state` is `reset`.
+    """
+    if carried is None:
+        raise ValueError("warm_up needs state='carry'; with state='reset' nothing is carried")

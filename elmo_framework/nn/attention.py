@@ -1,4 +1,4 @@
-"""Attention with a trilinear score: between a passage and a question, or inside a passage."""
+"""Attention between two sequences of vectors, with scores of dot products or trilinear ones."""
 
 from __future__ import annotations
 
@@ -7,6 +7,42 @@ from math import sqrt
 import torch
 from jaxtyping import Bool, Float
 from torch import Tensor, nn
+
+
+def soft_alignment(
+    first: Float[Tensor, "batch tokens dim"],
+    first_mask: Bool[Tensor, "batch tokens"],
+    second: Float[Tensor, "batch others dim"],
+    second_mask: Bool[Tensor, "batch others"],
+) -> tuple[Float[Tensor, "batch tokens dim"], Float[Tensor, "batch others dim"]]:
+    """Align two sequences with each other (Chen et al. 2017, equations 11 to 13).
+
+        e_ij = a_i b_j,  a~_i = sum_j softmax_j(e_ij) b_j,  b~_j = sum_i softmax_i(e_ij) a_i
+
+    Padding has weight 0; if the other sequence is empty, the averages are zero.
+
+    Returns:
+        a~, averages of the second sequence for each vector of the first, and b~, the reverse.
+    """
+    scores = torch.bmm(first, second.transpose(1, 2))
+    over_second = masked_softmax(scores, second_mask[:, None, :])
+    over_first = masked_softmax(scores.transpose(1, 2), first_mask[:, None, :])
+    return torch.bmm(over_second, second), torch.bmm(over_first, first)
+
+
+def self_alignment(
+    inputs: Float[Tensor, "batch tokens dim"], mask: Bool[Tensor, "batch tokens"]
+) -> Float[Tensor, "batch tokens dim"]:
+    """Align a sequence with itself: `softmax(X X^T) X`, the diagonal included."""
+    scores = torch.bmm(inputs, inputs.transpose(1, 2))
+    return torch.bmm(masked_softmax(scores, mask[:, None, :]), inputs)
+
+
+def masked_softmax(
+    scores: Float[Tensor, "*batch places"], mask: Bool[Tensor, "*#batch places"]
+) -> Float[Tensor, "*batch places"]:
+    """Softmax over the scores where the mask is true; 0 elsewhere, even if that is everywhere."""
+    return _masked(scores, mask).softmax(dim=-1) * mask
 
 
 class TrilinearScore(nn.Module):
