@@ -1,13 +1,13 @@
-"""Line charts as SVG, drawn from nothing but numbers."""
+"""Line charts as SVG: the axes, ticks and points of `templates/chart.svg`."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from html import escape
 
 from elmo_framework.analysis.curves import Curve, Panel
+from elmo_framework.analysis.page import render
 
 _WIDTH, _HEIGHT = 460, 230
 _LEFT, _RIGHT, _TOP, _BOTTOM = 62, 14, 10, 26
@@ -23,22 +23,21 @@ _LOGARITHMIC_FROM = 20.0
 def line_chart(panel: Panel) -> str:
     """Draw the curves of a panel; the colours are those of the classes `curve-0`, `curve-1`, ..."""
     curves = [_thinned(curve) for curve in panel.curves]
-    steps = [step for curve in curves for step, _ in curve.points]
-    values = [value for curve in curves for _, value in curve.points]
-    across, up = _axis_across([0, *steps]), _axis_up(values, is_linear=panel.is_linear)
-    drawn = [*_across_ticks(across), *_up_ticks(up)]
-    for number, curve in enumerate(curves):
-        drawn += _drawn(curve, number, across.place, up.place)
-    label = escape(f"{panel.title} by steps of training", quote=True)
-    return (
-        f'<svg viewBox="0 0 {_WIDTH} {_HEIGHT}" role="img" aria-label="{label}" '
-        f'xmlns="http://www.w3.org/2000/svg">{"".join(drawn)}</svg>'
+    return render(
+        "chart.svg",
+        title=panel.title,
+        curves=curves,
+        across=_axis_across([0, *(step for curve in curves for step, _ in curve.points)]),
+        up=_axis_up(
+            [value for curve in curves for _, value in curve.points], is_linear=panel.is_linear
+        ),
+        width=_WIDTH,
+        height=_HEIGHT,
+        left=_LEFT,
+        right=_WIDTH - _RIGHT,
+        bottom=_HEIGHT - _BOTTOM,
+        most_dots=_MOST_DOTS,
     )
-
-
-def show_number(value: float) -> str:
-    """Format a number with four significant digits."""
-    return f"{value:,.0f}" if 10_000 <= abs(value) < 1e7 else f"{value:.4g}"
 
 
 @dataclass(frozen=True)
@@ -100,35 +99,6 @@ def _decades(low: float, high: float) -> list[float]:
     """Return powers of ten around the values, at most seven of them."""
     first, last = math.floor(math.log10(low)), math.ceil(math.log10(high))
     return [10.0**power for power in range(first, last + 1, 1 + (last - first) // 7)]
-
-
-def _across_ticks(axis: _Axis) -> Iterator[str]:
-    y = _HEIGHT - _BOTTOM
-    for tick in axis.ticks:
-        x = axis.place(tick)
-        yield f'<line class="tick" x1="{x:.1f}" x2="{x:.1f}" y1="{y}" y2="{y + 4}"/>'
-        yield f'<text x="{x:.1f}" y="{y + 16}" text-anchor="middle">{show_number(tick)}</text>'
-
-
-def _up_ticks(axis: _Axis) -> Iterator[str]:
-    for tick in axis.ticks:
-        x, y, shown = _LEFT - 6, axis.place(tick), show_number(tick)
-        yield f'<line class="grid" x1="{_LEFT}" x2="{_WIDTH - _RIGHT}" y1="{y:.1f}" y2="{y:.1f}"/>'
-        yield f'<text x="{x}" y="{y + 3.5:.1f}" text-anchor="end">{shown}</text>'
-
-
-def _drawn(
-    curve: Curve, number: int, across: Callable[[float], float], up: Callable[[float], float]
-) -> Iterator[str]:
-    places = [(across(step), up(value)) for step, value in curve.points]
-    corners = " ".join(f"{x:.1f},{y:.1f}" for x, y in places)
-    yield f'<polyline class="curve curve-{number}" points="{corners}"/>'
-    if len(places) > _MOST_DOTS:
-        return
-    for (x, y), (step, value) in zip(places, curve.points, strict=True):
-        title = escape(f"{curve.name}: {show_number(value)} at step {step:,.0f}")
-        yield f'<circle class="dot curve-{number}" cx="{x:.1f}" cy="{y:.1f}" r="2.2">'
-        yield f"<title>{title}</title></circle>"
 
 
 def _thinned(curve: Curve) -> Curve:

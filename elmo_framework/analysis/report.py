@@ -9,10 +9,10 @@ from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
-from elmo_framework.analysis.chart import show_number
+from elmo_framework.analysis.chart import line_chart
 from elmo_framework.analysis.curves import read_panels
 from elmo_framework.analysis.neighbors import Neighbors, NeighborSearch, find_neighbors
-from elmo_framework.analysis.page import Report, render
+from elmo_framework.analysis.page import render, show_number
 from elmo_framework.experiment.references import bilm_of
 from elmo_framework.experiment.run_directory import RunDirectory
 from elmo_framework.io.files import writing
@@ -62,17 +62,20 @@ def write_report(run: Path, output: Path, *, comparison: Comparison | None = Non
     directory = RunDirectory.begun(run)
     # Where it goes is looked at before neighbours are, which takes long.
     with writing(output) as file:
-        file.write(render(_report(directory, comparison)))
+        file.write(_page(directory, comparison))
 
 
-def _report(run: RunDirectory, comparison: Comparison | None) -> Report:
+def _page(run: RunDirectory, comparison: Comparison | None) -> str:
     config, metadata, metrics = run.read_config(), run.read_metadata(), run.read_metrics()
-    return Report(
+    neighbors = {} if comparison is None else _neighbors(run.path, comparison)
+    return render(
+        "report.html",
         title=run.path.resolve().name,
-        facts=_facts(config, metadata),
-        metrics=_final_metrics(metrics),
+        tables=[_facts(config, metadata), _final_metrics(metrics)],
         panels=read_panels(run.path),
-        neighbors={} if comparison is None else _neighbors(run.path, comparison),
+        line_chart=line_chart,
+        neighbors=neighbors,
+        layers=sorted({layer for result in neighbors.values() for layer in result.by_layer}),
         documents={
             "All metrics": json.dumps(metrics, indent=2),
             "Configuration, every default written out": json.dumps(config, indent=2),

@@ -8,8 +8,9 @@ from xml.etree.ElementTree import Element
 import numpy as np
 import pytest
 
-from elmo_framework.analysis.chart import line_chart, show_number
+from elmo_framework.analysis.chart import line_chart
 from elmo_framework.analysis.curves import Curve, Panel
+from elmo_framework.analysis.page import show_number
 
 SVG = "{http://www.w3.org/2000/svg}"
 
