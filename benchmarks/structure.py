@@ -179,8 +179,9 @@ def measure(root: Path) -> Measurement:
         for pattern in _DOCS
         for path in sorted(root.glob(pattern))
     }
+    stubs = [path.read_text(encoding="utf-8") for path in (root / PACKAGE).rglob("*.pyi")]
     parts = (
-        _sizes(modules),
+        _sizes(modules, stubs),
         _classes(modules),
         _functions(modules),
         imports(modules, root / "setup.cfg"),
@@ -217,12 +218,14 @@ def table(numbers: Mapping[str, float], before: Mapping[str, float] | None) -> s
     return "\n".join(rows)
 
 
-def _sizes(modules: Sequence[Module]) -> Measurement:
+def _sizes(modules: Sequence[Module], stubs: Sequence[str]) -> Measurement:
     longest = max(modules, key=lambda module: module.num_lines)
+    stub_lines = sum(len(text.splitlines()) for text in stubs)
     numbers = {
         "files": len(modules),
-        "lines": sum(module.num_lines for module in modules),
+        "lines": sum(module.num_lines for module in modules) + stub_lines,
         "lines of code": sum(len(module.code_lines()) for module in modules),
+        "lines of stubs": stub_lines,
         "files under 30 lines": sum(0 < module.num_lines < 30 for module in modules),
         "longest file": longest.num_lines,
     }

@@ -1,1 +1,5 @@
 """The bidirectional language model that embedders read: token encoder, context layers, mix."""
+
+from elmo_framework.lazy_import import attach_stub
+
+__getattr__, __dir__, __all__ = attach_stub(__name__, __file__)

@@ -1,1 +1,5 @@
 """From the words of a batch to vectors: word, character and ELMo embedders."""
+
+from elmo_framework.lazy_import import attach_stub
+
+__getattr__, __dir__, __all__ = attach_stub(__name__, __file__)

@@ -1,1 +1,5 @@
 """Encoders (sequence of vectors to sequence) and poolers (sequence to one vector)."""
+
+from elmo_framework.lazy_import import attach_stub
+
+__getattr__, __dir__, __all__ = attach_stub(__name__, __file__)

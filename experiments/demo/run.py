@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from elmo_framework.commands.main import main as elmo
+from elmo_framework import main as elmo
 
 HERE = Path("experiments/demo")
 RUNS = Path("runs/demo")

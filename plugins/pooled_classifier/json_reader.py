@@ -8,12 +8,9 @@ from typing import Annotated, ClassVar, final
 
 from annotated_types import Gt
 
-from elmo_framework.config.types import Default
-from elmo_framework.data.formats.file_format import FileFormat
-from elmo_framework.data.formats.records import Record
-from elmo_framework.data.reader import DatasetReader
-from elmo_framework.data.record_reader import RecordReader
-from elmo_framework.data.tokenizer import Tokenizer
+from elmo_framework.config import Default
+from elmo_framework.data import DatasetReader, RecordReader, Tokenizer
+from elmo_framework.data.formats import FileFormat, Record
 
 from .example import ClassifiedText
 

@@ -8,14 +8,11 @@ from annotated_types import Ge, Lt
 from jaxtyping import Float
 from torch import Tensor, nn
 
-from elmo_framework.config.types import Default, Injected, Lazy
-from elmo_framework.data.labels import LabeledBatch
-from elmo_framework.data.vocabulary import Vocabularies
-from elmo_framework.embedders.text_embedder import TextEmbedder
-from elmo_framework.encoders.feedforward import FeedForwardOptions
-from elmo_framework.encoders.pooler import Pooler
-from elmo_framework.model.classifier import Classifier
-from elmo_framework.model.head import Head
+from elmo_framework.config import Default, Injected, Lazy
+from elmo_framework.data import LabeledBatch, Vocabularies
+from elmo_framework.embedders import TextEmbedder
+from elmo_framework.encoders import FeedForwardOptions, Pooler
+from elmo_framework.model import Classifier, Head
 
 from .task import TextClassificationTask
 

@@ -5,12 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, ClassVar, final
 
-from elmo_framework.data.inputs import given_words, only_key
-from elmo_framework.data.labels import Classification
-from elmo_framework.data.tokenizer import Tokenizer
-from elmo_framework.metrics.confusion import Confusion
-from elmo_framework.metrics.metric import Metric
-from elmo_framework.model.classifier import LabelTask
+from elmo_framework.data import Classification, Tokenizer, given_words, only_key
+from elmo_framework.metrics import Confusion, Metric
+from elmo_framework.model import LabelTask
 
 from .example import ClassifiedText
 

@@ -8,12 +8,9 @@ from typing import Annotated, ClassVar, final
 
 from annotated_types import Gt
 
-from elmo_framework.config.types import Default
-from elmo_framework.data.formats.file_format import FileFormat
-from elmo_framework.data.formats.text_files import error_context, nonblank_lines, require_nonempty
-from elmo_framework.data.inputs import PredictionInput
-from elmo_framework.data.reader import DatasetReader, FileReader
-from elmo_framework.data.tokenizer import Tokenizer
+from elmo_framework.config import Default
+from elmo_framework.data import DatasetReader, FileReader, PredictionInput, Tokenizer
+from elmo_framework.data.formats import FileFormat, error_context, nonblank_lines, require_nonempty
 
 from .example import ClassifiedText
 

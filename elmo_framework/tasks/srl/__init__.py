@@ -1,1 +1,5 @@
 """Semantic role labeling: the arguments of each predicate of a sentence."""
+
+from elmo_framework.lazy_import import attach_stub
+
+__getattr__, __dir__, __all__ = attach_stub(__name__, __file__)

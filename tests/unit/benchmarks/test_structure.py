@@ -52,6 +52,7 @@ def root(tmp_path: Path) -> Path:
         "elmo_framework/low.py": LOW,
         "elmo_framework/left.py": "from elmo_framework import low\nclass Walks: ...\n",
         "elmo_framework/right/__init__.py": "",
+        "elmo_framework/right/__init__.pyi": "from .one import x as x\n",
         "elmo_framework/right/one.py": "from . import two\n",
         "elmo_framework/right/two.py": "def go():\n    from .one import x\n    return x\n",
         "README.md": f"{'x' * 101}\n| {'x' * 101} |\n```\n{'x' * 101}\n```\nIt goes\non.\n",
@@ -67,7 +68,8 @@ def root(tmp_path: Path) -> Path:
 def test_sizes_leave_out_blanks_comments_and_docstrings(root: Path) -> None:
     numbers = structure.measure(root).numbers
     assert numbers["files"] == 6
-    assert numbers["lines"] == 24 + 2 + 1 + 3
+    assert numbers["lines"] == 24 + 2 + 1 + 3 + 1
+    assert numbers["lines of stubs"] == 1
     assert numbers["lines of code"] == 12 + 2 + 1 + 3
     assert numbers["longest file"] == 24
 
@@ -144,7 +146,7 @@ def test_a_measurement_is_compared_with_an_earlier_one(
     before = root / "before.json"
     assert structure.main(["--root", str(root), "--json", str(before)]) == 0
     content = json.loads(before.read_text())
-    content["numbers"].update({"lines": 60, "gone": 5})
+    content["numbers"].update({"lines": 62, "gone": 5})
     before.write_text(json.dumps(content))
     capsys.readouterr()
 
@@ -152,7 +154,7 @@ def test_a_measurement_is_compared_with_an_earlier_one(
 
     rows = [line.split() for line in capsys.readouterr().out.splitlines()]
     assert rows[0] == ["before", "after", "change"]
-    assert ["lines", "60", "30", "-50.0%"] in rows
+    assert ["lines", "62", "31", "-50.0%"] in rows
     assert ["gone", "5", "-"] in rows
 
 

@@ -1,0 +1,15 @@
+from .api.crf import CRF as CRF
+from .api.elmo import Elmo as Elmo
+from .api.elmo import batch_to_ids as batch_to_ids
+from .api.pretrained import load_bilm as load_bilm
+from .commands.main import main as main
+from .errors import BuildError as BuildError
+from .errors import ConfigError as ConfigError
+from .errors import DataError as DataError
+from .errors import ElmoFrameworkError as ElmoFrameworkError
+from .errors import PluginError as PluginError
+from .errors import RunError as RunError
+from .errors import StoppedError as StoppedError
+from .experiment.assembly import load as load
+
+__version__: str

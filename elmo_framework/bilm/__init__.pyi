@@ -1,0 +1,11 @@
+from .bilm import BiLm as BiLm
+from .context_layers import ContextLayers as ContextLayers
+from .context_layers import ContextOutput as ContextOutput
+from .context_layers import ElmoLstmContextLayers as ElmoLstmContextLayers
+from .layer_mix import AverageMix as AverageMix
+from .layer_mix import LayerMix as LayerMix
+from .layer_mix import ScalarMix as ScalarMix
+from .layer_mix import SingleLayerMix as SingleLayerMix
+from .layer_output import LayerOutput as LayerOutput
+from .token_encoder import CharCnnTokenEncoder as CharCnnTokenEncoder
+from .token_encoder import TokenEncoder as TokenEncoder

@@ -1,0 +1,16 @@
+from .load import Config as Config
+from .plugins import load_plugins as load_plugins
+from .registry import Registrable as Registrable
+from .types import Count as Count
+from .types import CountOrZero as CountOrZero
+from .types import Default as Default
+from .types import Dim as Dim
+from .types import ExistingPath as ExistingPath
+from .types import Injected as Injected
+from .types import Lazy as Lazy
+from .types import Local as Local
+from .types import NumLayers as NumLayers
+from .types import NumLayersOrZero as NumLayersOrZero
+from .types import ReferencedPath as ReferencedPath
+from .types import Width as Width
+from .types import require_size as require_size

@@ -1,0 +1,14 @@
+from .alternating_lstm import AlternatingLstm as AlternatingLstm
+from .bag_of_embeddings import BagOfEmbeddingsPooler as BagOfEmbeddingsPooler
+from .cnn import CnnPooler as CnnPooler
+from .compose import ComposeEncoder as ComposeEncoder
+from .encoder import Encoder as Encoder
+from .feedforward import FeedForwardEncoder as FeedForwardEncoder
+from .feedforward import FeedForwardOptions as FeedForwardOptions
+from .lstm import GruEncoder as GruEncoder
+from .lstm import LstmEncoder as LstmEncoder
+from .lstm import LstmPooler as LstmPooler
+from .max import MaxPooler as MaxPooler
+from .pass_through import PassThroughEncoder as PassThroughEncoder
+from .pooler import Pooler as Pooler
+from .self_attentive import SelfAttentivePooler as SelfAttentivePooler

@@ -1,0 +1,13 @@
+from .accuracy import Accuracy as Accuracy
+from .accuracy import HasProbabilities as HasProbabilities
+from .accuracy import TopAccuracy as TopAccuracy
+from .confusion import Confusion as Confusion
+from .confusion import HasLabel as HasLabel
+from .coreference import ConllCoref as ConllCoref
+from .coreference import MentionRecall as MentionRecall
+from .metric import Metric as Metric
+from .ratios import harmonic_mean as harmonic_mean
+from .ratios import ratio as ratio
+from .span_f1 import SpanF1 as SpanF1
+from .squad import SquadScores as SquadScores
+from .srl import SrlEval as SrlEval
