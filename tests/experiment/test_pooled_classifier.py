@@ -247,7 +247,7 @@ def test_it_imports_public_names_only() -> None:
         if isinstance(node, ast.ImportFrom)
         for alias in node.names
     ]
-    assert "elmo_framework.model.head.Head" in names
+    assert "elmo_framework.model.Head" in names
     assert not [name for name in names if name.startswith("elmo_framework") and "._" in name]
 
 
