@@ -33,7 +33,7 @@ from elmo_framework.tasks.language_modeling.batch import (
 )
 from elmo_framework.tasks.language_modeling.bi_language_model import BiLanguageModel
 from elmo_framework.training.evaluator import autocast
-from elmo_framework.training.optimizer import Adagrad
+from elmo_framework.training.optimizer import adagrad
 from elmo_framework.training.sparse_gradients import allow_sparse_gradients, clip_norm
 
 _NUM_SPECIAL = 3
@@ -101,7 +101,7 @@ class Training:
         self._chance = np.random.default_rng(0)
         self._words = _random_words(arguments, self._chance)
         self.model = _model(arguments).to(self.device).train()
-        self._optimizer = Adagrad(lr=0.2, initial_accumulator_value=1.0).create(
+        self._optimizer = adagrad(lr=0.2, initial_accumulator_value=1.0).create(
             self.model.parameters()
         )
         allow_sparse_gradients(self.model, self._optimizer, self.device, is_alone=True)

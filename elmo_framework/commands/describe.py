@@ -15,7 +15,7 @@ from elmo_framework.commands.command import (
 )
 
 if TYPE_CHECKING:
-    from elmo_framework.config.types import Component
+    from elmo_framework.config.types import Component, Factory
 
 
 @final
@@ -75,14 +75,16 @@ def _family(family: type[Component]) -> dict[str, Any]:
     }
 
 
-def _component(component: type[Component], name: str | None) -> dict[str, Any]:
+def _component(component: Factory, name: str | None) -> dict[str, Any]:
     from dataclasses import asdict
 
     from elmo_framework.config.introspect import describe, explanation, supplied
 
     return {
         "type": name,
-        "class": f"{component.__module__}.{component.__qualname__}",
+        "class"
+        if isinstance(component, type)
+        else "function": f"{component.__module__}.{component.__qualname__}",
         "explanation": explanation(component),
         "keys": [asdict(row) for row in describe(component)],
         "supplied": supplied(component),
@@ -110,7 +112,8 @@ def _family_as_text(family: dict[str, Any]) -> str:
 def _component_as_text(component: dict[str, Any]) -> str:
     from elmo_framework.console import render_table
 
-    paragraphs = [component["explanation"], f"class: {component['class']}"]
+    kind = "class" if "class" in component else "function"
+    paragraphs = [component["explanation"], f"{kind}: {component[kind]}"]
     if component["keys"]:
         rows = [(row["key"], row["type"], row["default"], row["text"]) for row in component["keys"]]
         headers = ("key", "type", "default", "meaning")

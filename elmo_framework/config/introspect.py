@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -26,7 +26,7 @@ from elmo_framework.config.signature import (
     leaf,
     parameters,
 )
-from elmo_framework.config.types import Component
+from elmo_framework.config.types import Component, Factory
 from elmo_framework.errors import ElmoFrameworkError, allowed
 
 _FORMER_NAMES = {"observer": "callback"}
@@ -60,7 +60,7 @@ def find_family(name: str) -> type[Component]:
     return by_name[key]
 
 
-def find_member(family: type[Component], name: str) -> type[Component]:
+def find_member(family: type[Component], name: str) -> Factory:
     """Return a member of a family by its registered name.
 
     Raises:
@@ -73,24 +73,24 @@ def find_member(family: type[Component], name: str) -> type[Component]:
     return by_name[name]
 
 
-def describe(component: type) -> list[KeyRow]:
+def describe(component: Callable[..., Any]) -> list[KeyRow]:
     """Return one row per key; the options of a dataclass follow it as `key.option`."""
     return list(_rows(component))
 
 
-def summary(component: type) -> str:
+def summary(component: Callable[..., Any]) -> str:
     """Return the first paragraph of the docstring."""
     return " ".join(explanation(component).partition("\n\n")[0].split())
 
 
-def explanation(component: type) -> str:
+def explanation(component: Callable[..., Any]) -> str:
     """Return the docstring up to `Args:` or `Attributes:`."""
     return re.split(r"^(?:Args|Attributes):\n", _docstring(component), flags=re.MULTILINE)[
         0
     ].strip()
 
 
-def supplied(component: type) -> dict[str, str]:
+def supplied(component: Callable[..., Any]) -> dict[str, str]:
     """Return the descriptions of the parameters that the framework supplies, by name."""
     text = documented(component)
     return {
@@ -100,10 +100,11 @@ def supplied(component: type) -> dict[str, str]:
     }
 
 
-def documented(component: type) -> dict[str, str]:
+def documented(component: Callable[..., Any]) -> dict[str, str]:
     """Return the descriptions in `Args:` or `Attributes:`, also of base classes, by name."""
     entries: dict[str, str] = {}
-    for base in reversed(component.__mro__):
+    bases = reversed(component.__mro__) if isinstance(component, type) else (component,)
+    for base in bases:
         entries |= _entries(_docstring(base))
     return entries
 
@@ -115,11 +116,11 @@ def _entries(docstring: str) -> dict[str, str]:
     return {name: " ".join(text.split()) for name, text in entries}
 
 
-def _docstring(component: type) -> str:
-    return inspect.cleandoc(vars(component).get("__doc__") or "")
+def _docstring(component: Callable[..., Any]) -> str:
+    return inspect.cleandoc(component.__doc__ or "")
 
 
-def _rows(component: type) -> Iterator[KeyRow]:
+def _rows(component: Callable[..., Any]) -> Iterator[KeyRow]:
     text = documented(component)
     for parameter in configurable(component):
         name, inner = parameter.name, leaf(parameter.shape)
@@ -191,13 +192,13 @@ class _Writer:
         names = [name for name, cls in classes.items() if not _required(cls)]
         return {"oneOf": [*objects, {"enum": names}] if names else objects}
 
-    def _member(self, name: str, cls: type[Component], is_default: bool) -> dict[str, Any]:
-        written = self._object(cls)
+    def _member(self, name: str, factory: Factory, is_default: bool) -> dict[str, Any]:
+        written = self._object(factory)
         written["properties"] = {"type": {"const": name}, **written["properties"]}
         written["required"] = [*([] if is_default else ["type"]), *written["required"]]
         return written
 
-    def _object(self, factory: type) -> dict[str, Any]:
+    def _object(self, factory: Callable[..., Any]) -> dict[str, Any]:
         text = documented(factory)
         return {
             "type": "object",
@@ -218,5 +219,5 @@ class _Writer:
         return written
 
 
-def _required(factory: type) -> list[str]:
+def _required(factory: Callable[..., Any]) -> list[str]:
     return [parameter.name for parameter in configurable(factory) if parameter.is_required]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Generic, TypeVar, get_origin
 
@@ -23,7 +23,7 @@ from elmo_framework.config.signature import (
     configurable,
     parameters,
 )
-from elmo_framework.config.types import Component, Default, Lazy
+from elmo_framework.config.types import Component, Default, Factory, Lazy
 from elmo_framework.errors import ConfigError, Problem, allowed, dotted, shown
 
 ComponentT = TypeVar("ComponentT", bound=Component)
@@ -116,7 +116,7 @@ class _Parser:
         self._note(path, f"expected {shape}, not {shown(raw)}")
         return None
 
-    def _options(self, factory: type, raw: Mapping[str, Any], path: str) -> Any:
+    def _options(self, factory: Callable[..., Any], raw: Mapping[str, Any], path: str) -> Any:
         num_problems = len(self.problems)
         arguments = self._arguments(factory, raw, path)
         if len(self.problems) > num_problems:
@@ -147,7 +147,7 @@ class _Parser:
 
     def _find_member(
         self, family: type[Component], raw: Mapping[str, Any], path: str
-    ) -> tuple[str | None, type[Component]] | None:
+    ) -> tuple[str | None, Factory] | None:
         classes, default = members(family), default_member(family)
         name = raw.get("type")
         if default is not None and ("type" not in raw or not classes):
@@ -157,7 +157,9 @@ class _Parser:
         self._note(dotted(path, "type"), _unknown_type(family, raw, classes))
         return None
 
-    def _arguments(self, factory: type, raw: Mapping[str, Any], path: str) -> dict[str, Any]:
+    def _arguments(
+        self, factory: Callable[..., Any], raw: Mapping[str, Any], path: str
+    ) -> dict[str, Any]:
         self._check_keys(factory, raw, path)
         arguments = {}
         for parameter in configurable(factory):
@@ -170,7 +172,7 @@ class _Parser:
                 self._require(factory, parameter, path)
         return arguments
 
-    def _check_keys(self, factory: type, raw: Mapping[str, Any], path: str) -> None:
+    def _check_keys(self, factory: Callable[..., Any], raw: Mapping[str, Any], path: str) -> None:
         keys = {parameter.name for parameter in configurable(factory)}
         for key in raw:
             if key in parameters(factory) and key not in keys:
@@ -180,7 +182,7 @@ class _Parser:
                 message = f"unknown key of {factory.__qualname__}; {allowed(key, keys)}"
                 self._note(dotted(path, key), message)
 
-    def _require(self, factory: type, parameter: Parameter, path: str) -> None:
+    def _require(self, factory: Callable[..., Any], parameter: Parameter, path: str) -> None:
         message = f"is required by {factory.__qualname__} ({parameter.shape})"
         self._note(dotted(path, parameter.name), message)
 

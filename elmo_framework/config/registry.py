@@ -1,4 +1,4 @@
-"""Registry of components: maps the `type` of a configuration to a class."""
+"""Registry of components: maps the `type` of a configuration to a class or a function."""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ import re
 from collections.abc import Callable
 from typing import TypeVar
 
-from elmo_framework.config.signature import parameters
-from elmo_framework.config.types import Component
+from elmo_framework.config.signature import component_class, parameters
+from elmo_framework.config.types import Component, Factory
 
-ClassT = TypeVar("ClassT", bound=type[Component])
+FactoryT = TypeVar("FactoryT", bound=Factory)
 
-_members: dict[type[Component], dict[str, type[Component]]] = {}
+_members: dict[type[Component], dict[str, Factory]] = {}
 
 
 class Registrable(Component):
@@ -24,50 +24,65 @@ class Registrable(Component):
         @Encoder.register("lstm")
         class LstmEncoder(Encoder): ...
 
+        @Initializer.register("zero")
+        def zero() -> Initializer: ...
+
     A parameter may also have a concrete class as its type; its object needs no `type`.
     """
 
     @classmethod
-    def register(cls, name: str) -> Callable[[ClassT], ClassT]:
-        """Register the decorated class as `name` in its family.
+    def register(cls, name: str) -> Callable[[FactoryT], FactoryT]:
+        """Register the decorated class or function as `name` in its family.
 
         Raises:
-            TypeError: the class does not inherit the family, or its constructor is no schema.
+            TypeError: the class does not inherit the family, the function is not annotated to
+                return it, or the parameters are no schema.
             ValueError: the name is taken.
         """
-        classes = _members.setdefault(_family(cls), {})
+        family = _members.setdefault(_family(cls), {})
 
-        def add(member: ClassT) -> ClassT:
-            if not issubclass(member, cls):
-                raise TypeError(f"{member.__qualname__} does not inherit {cls.__name__}")
-            if name in classes:
-                taken = f"{classes[name].__module__}.{classes[name].__qualname__}"
+        def add(member: FactoryT) -> FactoryT:
+            _require_member(member, cls)
+            if name in family:
+                taken = f"{family[name].__module__}.{family[name].__qualname__}"
                 raise ValueError(f"{cls.__name__} {name!r} is already {taken}")
             parameters(member)
-            classes[name] = member
+            family[name] = member
             return member
 
         return add
 
 
-def members(base: type[Component]) -> dict[str, type[Component]]:
-    """Return the registered subclasses of `base` by name."""
-    classes = _members.get(_family(base), {})
-    return {name: member for name, member in classes.items() if issubclass(member, base)}
+def _require_member(member: Factory, base: type[Component]) -> None:
+    made = component_class(member)
+    if not issubclass(made, base):
+        verb = "inherit" if made is member else "return"
+        raise TypeError(f"{member.__qualname__} does not {verb} {base.__name__}")
+    for name in made.class_attributes:
+        if not hasattr(made, name):
+            raise TypeError(f"{member.__qualname__}: {made.__name__} has no attribute {name!r}")
 
 
-def default_member(base: type[Component]) -> tuple[str | None, type[Component]] | None:
-    """Return the name and the class that an object without a `type` means for `base`."""
-    classes = members(base)
-    own = next((name for name, member in classes.items() if member is base), base.default_member)
-    if own in classes:
-        return own, classes[own]
-    return None if classes or inspect.isabstract(base) else (None, base)
+def members(base: type[Component]) -> dict[str, Factory]:
+    """Return the registered subclasses of `base`, and the functions that return one, by name."""
+    family = _members.get(_family(base), {})
+    return {
+        name: member for name, member in family.items() if issubclass(component_class(member), base)
+    }
 
 
-def registered(name: str) -> list[type[Component]]:
-    """Return the classes registered under a name, in all families."""
-    return [classes[name] for classes in _members.values() if name in classes]
+def default_member(base: type[Component]) -> tuple[str | None, Factory] | None:
+    """Return the name and the member that an object without a `type` means for `base`."""
+    by_name = members(base)
+    own = next((name for name, member in by_name.items() if member is base), base.default_member)
+    if own in by_name:
+        return own, by_name[own]
+    return None if by_name or inspect.isabstract(base) else (None, base)
+
+
+def registered(name: str) -> list[Factory]:
+    """Return the members of all families that are registered under a name."""
+    return [family[name] for family in _members.values() if name in family]
 
 
 def families() -> dict[str, type[Component]]:

@@ -1,23 +1,35 @@
-"""Read the parameters of constructors, and the JSON that a configuration may give for them."""
+"""Read the parameters of components, and the JSON that a configuration may give for them."""
 
 from __future__ import annotations
 
 import inspect
 import types
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import MISSING, Field, dataclass, is_dataclass
 from functools import cache, reduce
 from operator import or_
-from typing import Annotated, Any, Literal, TypeAlias, Union, get_args, get_origin, get_type_hints
+from typing import (
+    Annotated,
+    Any,
+    Literal,
+    TypeAlias,
+    TypeVar,
+    Union,
+    get_args,
+    get_origin,
+    get_type_hints,
+)
 
 from elmo_framework.config.types import Component, Default, Lazy, Supply
+
+T = TypeVar("T")
 
 _REQUIRED = inspect.Parameter.empty
 
 
 @dataclass(frozen=True)
 class Parameter:
-    """One parameter of a constructor.
+    """One parameter of a constructor or of a registered function.
 
     Attributes:
         name: in the signature and in a config.
@@ -37,8 +49,8 @@ class Parameter:
         return self.default is _REQUIRED
 
 
-def parameters(factory: type) -> Mapping[str, Parameter]:
-    """Return the parameters of a constructor by name.
+def parameters(factory: Callable[..., Any]) -> Mapping[str, Parameter]:
+    """Return the parameters of a constructor, or of a registered function, by name.
 
     Raises:
         TypeError: the signature is no schema, as with `**kwargs` or without annotations.
@@ -46,13 +58,13 @@ def parameters(factory: type) -> Mapping[str, Parameter]:
     return _parameters(factory)
 
 
-def configurable(factory: type) -> list[Parameter]:
+def configurable(factory: Callable[..., Any]) -> list[Parameter]:
     """Return the parameters that a configuration may set."""
     return [parameter for parameter in parameters(factory).values() if parameter.supply is None]
 
 
 @cache
-def _parameters(factory: type) -> Mapping[str, Parameter]:
+def _parameters(factory: Callable[..., Any]) -> Mapping[str, Parameter]:
     hints = _hints(factory)
     by_name = {}
     for name, parameter in inspect.signature(factory).parameters.items():
@@ -63,17 +75,32 @@ def _parameters(factory: type) -> Mapping[str, Parameter]:
     return by_name
 
 
-def _hints(factory: type) -> dict[str, Any]:
-    is_generated = "__dataclass_fields__" in vars(factory)
-    target = factory if is_generated else inspect.getattr_static(factory, "__init__")
+def component_class(factory: Callable[..., T]) -> type[T]:
+    """Return a class itself, and the class in the return annotation of a registered function.
+
+    Raises:
+        TypeError: the annotation is missing, or is not a class.
+    """
+    if isinstance(factory, type):
+        return factory
+    returned, _ = unwrap(_hints(factory).get("return"))
+    if not isinstance(returned, type):
+        raise TypeError(f"{factory.__qualname__}: annotate the class of the component it returns")
+    return returned
+
+
+@cache
+def _hints(factory: Callable[..., Any]) -> dict[str, Any]:
+    has_constructor = isinstance(factory, type) and "__dataclass_fields__" not in vars(factory)
+    target = inspect.getattr_static(factory, "__init__") if has_constructor else factory
     try:
         return get_type_hints(target, localns={factory.__name__: factory}, include_extras=True)
     except NameError as error:
-        message = f"{factory.__qualname__}: {error}; types of a constructor are needed at run time"
+        message = f"{factory.__qualname__}: {error}; types of parameters are needed at run time"
         raise TypeError(message) from error
 
 
-def _read(factory: type, parameter: inspect.Parameter, hint: Any) -> Parameter:
+def _read(factory: Callable[..., Any], parameter: inspect.Parameter, hint: Any) -> Parameter:
     _require_plain_signature(parameter, hint)
     supply = next(iter(_supplies(hint)), None)
     default = next((mark for mark in hint_metadata(hint) if isinstance(mark, Default)), None)
@@ -87,7 +114,7 @@ def _supplies(hint: Any) -> list[Supply]:
     return [mark for mark in hint_metadata(hint) if isinstance(mark, Supply)]
 
 
-def _default(factory: type, parameter: inspect.Parameter) -> Any:
+def _default(factory: Callable[..., Any], parameter: inspect.Parameter) -> Any:
     fields: dict[str, Field[Any]] = getattr(factory, "__dataclass_fields__", {})
     made = fields[parameter.name].default_factory if parameter.name in fields else MISSING
     return parameter.default if made is MISSING else made()

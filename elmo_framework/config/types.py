@@ -1,6 +1,7 @@
-"""Types for the constructor of a component: `Lazy`, `Injected`, `Local`, `Default`, sizes.
+"""Types for the parameters of a component: `Lazy`, `Injected`, `Local`, `Default`, sizes.
 
-The constructor is the schema of a component. It has four kinds of parameters:
+The constructor of a class, or a registered function, is the schema. Its parameters are of four
+kinds:
 
 * a plain type (`int`, `Path`, `Literal[...]`) or a dataclass of plain types: from the config;
 * a `Registrable` type, alone, in a list or in a dict: built from a nested object of the config;
@@ -10,7 +11,7 @@ The constructor is the schema of a component. It has four kinds of parameters:
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field, replace
@@ -39,9 +40,15 @@ class Component:
 
     Attributes:
         default_member: the registered name used if an object has no `type`.
+        class_attributes: names of attributes that are read from the class, before it is built.
     """
 
     default_member: ClassVar[str | None] = None
+    class_attributes: ClassVar[tuple[str, ...]] = ()
+
+
+Factory: TypeAlias = Callable[..., Component]
+"""A class, or a registered function whose return annotation is the class of its result."""
 
 
 class Supply(Enum):
@@ -86,7 +93,7 @@ class Lazy(Generic[T_co]):
     """A component that is checked but not built yet.
 
     Attributes:
-        factory: the class to build.
+        factory: the class to build, or the function that builds it.
         name: the `type` it is registered under, if any.
         arguments: the checked configuration; components in it are `Lazy`.
         supplies: the parameters that code supplies.
@@ -96,7 +103,7 @@ class Lazy(Generic[T_co]):
         inherited: the values supplied to the owner.
     """
 
-    factory: type[T_co]
+    factory: Callable[..., T_co]
     name: str | None
     arguments: Mapping[str, Any]
     supplies: Mapping[str, Supply]

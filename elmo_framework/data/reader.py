@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any, ClassVar, Generic, TypeVar
 
 from elmo_framework.config.registry import Registrable, members
+from elmo_framework.config.signature import component_class
 from elmo_framework.config.types import Count
 from elmo_framework.data.formats.file_format import FileFormat, FileSample
 from elmo_framework.data.formats.text_files import NO_EXAMPLE, data_files, require_nonempty
@@ -26,6 +27,8 @@ class DatasetReader(Registrable, ABC, Generic[ExampleT]):
         tokenizer: splits raw text into words; None if files are tokenized.
         formats: of the files that it reads; all by default.
     """
+
+    class_attributes = ("example_type",)
 
     example_type: ClassVar[type]
     tokenizer: Tokenizer | None = None
@@ -64,10 +67,11 @@ class DatasetReader(Registrable, ABC, Generic[ExampleT]):
 
 def readers_of(example_type: type) -> dict[str, type[DatasetReader[Any]]]:
     """Return the readers of an example type by registered name."""
+    readers = {name: component_class(member) for name, member in members(DatasetReader).items()}
     return {
-        name: member
-        for name, member in members(DatasetReader).items()
-        if issubclass(member, DatasetReader) and member.example_type is example_type
+        name: reader
+        for name, reader in readers.items()
+        if issubclass(reader, DatasetReader) and reader.example_type is example_type
     }
 
 

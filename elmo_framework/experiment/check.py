@@ -15,7 +15,7 @@ import torch
 from elmo_framework.config import parse
 from elmo_framework.config.load import Config
 from elmo_framework.config.resolve import leaves
-from elmo_framework.config.signature import hint_metadata, literals, walk
+from elmo_framework.config.signature import component_class, hint_metadata, literals, walk
 from elmo_framework.config.types import Lazy, MustExist
 from elmo_framework.data.formats.text_files import matches
 from elmo_framework.data.reader import readers_of
@@ -173,13 +173,16 @@ def _strange_readers(experiment: Lazy[Experiment]) -> Iterator[Problem]:
     model = experiment.arguments.get("model")
     if not isinstance(model, Lazy):
         return
-    wanted = model.factory.task.example_type
+    wanted = component_class(model.factory).task.example_type
     for key in ("dataset_reader", "validation_dataset_reader"):
         reader = experiment.arguments.get(key)
-        if isinstance(reader, Lazy) and reader.factory.example_type is not wanted:
+        if not isinstance(reader, Lazy):
+            continue
+        example_type = component_class(reader.factory).example_type
+        if example_type is not wanted:
             yield Problem(
                 dotted(key, "type"),
-                f"{reader.name!r} reads {reader.factory.example_type.__name__}, but the model "
+                f"{reader.name!r} reads {example_type.__name__}, but the model "
                 f"{model.name!r} takes {wanted.__name__}; "
                 f"readers that fit: {', '.join(sorted(readers_of(wanted))) or '(none)'}",
             )
@@ -189,7 +192,7 @@ def _strange_vocabularies(experiment: Lazy[Experiment]) -> Iterator[Problem]:
     model, options = (experiment.arguments.get(key) for key in ("model", "vocabulary"))
     if not isinstance(model, Lazy) or not isinstance(options, VocabularyOptions):
         return
-    counted = model.factory.task.count([])
+    counted = component_class(model.factory).task.count([])
     for key, limits in (
         ("min_count", options.min_count),
         ("max_vocab_size", options.max_vocab_size),

@@ -13,6 +13,7 @@ from annotated_types import Ge, Gt, Le, Lt
 
 from elmo_framework.bilm.files.published import BiLmLocation
 from elmo_framework.config.registry import Registrable
+from elmo_framework.config.signature import component_class
 from elmo_framework.config.types import Count, Default, ExistingPath, Lazy
 from elmo_framework.corpus.vocabulary_file import as_counts, read_vocabulary_file
 from elmo_framework.data.reader import DatasetReader
@@ -169,7 +170,7 @@ class Experiment(Registrable):
         Raises:
             DataError: some of the data cannot be read.
         """
-        task, options = self.model.factory.task, self.vocabulary
+        task, options = component_class(self.model.factory).task, self.vocabulary
         counts: dict[str, Counter[str]] = {}
         for split in self.datasets_for_vocab_creation:
             for name, counted in task.count(self.examples(split)).items():
@@ -189,7 +190,7 @@ class Experiment(Registrable):
         """The examples of `train_fraction`; in memory, since choosing them reads all data."""
         return subsample(
             lambda: self.dataset_reader.read(self.paths["train"]),
-            self.model.factory.task.group,
+            component_class(self.model.factory).task.group,
             fraction=self.train_fraction,
             seed=self.random_seed,
         )

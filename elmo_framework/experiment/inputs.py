@@ -16,6 +16,7 @@ from typing import Any, BinaryIO, Literal, TypeAlias, TypeVar
 
 from elmo_framework.config.parse import parse
 from elmo_framework.config.registry import members
+from elmo_framework.config.signature import component_class
 from elmo_framework.corpus.manifest import Manifest
 from elmo_framework.data.formats.file_format import (
     NUM_SAMPLED_LINES,
@@ -256,7 +257,11 @@ def dataset_reader(config: str | dict[str, Any], task: HeadTask[Any, Any]) -> Da
 
 def registered_name(reader: DatasetReader[Any]) -> str:
     """Return the name of a reader in a config."""
-    names = (name for name, member in members(DatasetReader).items() if member is type(reader))
+    names = (
+        name
+        for name, member in members(DatasetReader).items()
+        if component_class(member) is type(reader)
+    )
     return next(names, type(reader).__name__)
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from itertools import product
 from typing import Annotated, Literal, TypeAlias, final
 
@@ -18,6 +17,7 @@ from elmo_framework.config.types import Dim, Lazy
 from elmo_framework.nn.part import Gates
 
 Nonlinearity: TypeAlias = Literal["linear", "sigmoid", "tanh", "relu", "leaky_relu", "selu"]
+FanMode: TypeAlias = Literal["fan_in", "fan_out"]
 Gain: TypeAlias = Annotated[float, Gt(0)]
 
 
@@ -44,28 +44,33 @@ Initializers: TypeAlias = list[tuple[Regex, Lazy[Initializer]]]
 
 
 @final
+class InitializerFunction(Initializer):
+    """Fills a parameter with a function.
+
+    Args:
+        function: takes the parameter and its gates, as `fill` does.
+    """
+
+    def __init__(self, function: Callable[[Tensor, Gates | None], object]) -> None:
+        self._function = function
+
+    def fill(self, parameter: Tensor, gates: Gates | None) -> None:
+        self._function(parameter, gates)
+
+
 @Initializer.register("normal")
-@dataclass(frozen=True)
-class Normal(Initializer):
+def normal(mean: float = 0.0, std: Annotated[float, Ge(0)] = 0.1) -> Initializer:
     """Draws from a normal distribution.
 
     Args:
         mean: of the distribution.
         std: its standard deviation.
     """
-
-    mean: float = 0.0
-    std: Annotated[float, Ge(0)] = 0.1
-
-    def fill(self, parameter: Tensor, gates: Gates | None) -> None:
-        """Fill a parameter."""
-        nn.init.normal_(parameter, self.mean, self.std)
+    return InitializerFunction(lambda parameter, _: nn.init.normal_(parameter, mean, std))
 
 
-@final
 @Initializer.register("truncated_normal")
-@dataclass(frozen=True)
-class TruncatedNormal(Initializer):
+def truncated_normal(mean: float = 0.0, std: Annotated[float, Gt(0)] = 1.0) -> Initializer:
     """Draws from a normal distribution, again where a number is more than two deviations off.
 
     That is TensorFlow's `truncated_normal_initializer`.
@@ -74,106 +79,64 @@ class TruncatedNormal(Initializer):
         mean: of the distribution.
         std: its standard deviation before numbers are drawn again.
     """
-
-    mean: float = 0.0
-    std: Annotated[float, Gt(0)] = 1.0
-
-    def fill(self, parameter: Tensor, gates: Gates | None) -> None:
-        """Fill a parameter."""
-        reach = 2 * self.std
-        nn.init.trunc_normal_(parameter, self.mean, self.std, self.mean - reach, self.mean + reach)
+    ends = mean - 2 * std, mean + 2 * std
+    return InitializerFunction(lambda values, _: nn.init.trunc_normal_(values, mean, std, *ends))
 
 
-@final
 @Initializer.register("uniform")
-@dataclass(frozen=True)
-class Uniform(Initializer):
+def uniform(a: float = 0.0, b: float = 1.0) -> Initializer:
     """Draws evenly from an interval.
 
     Args:
         a: its lower end.
         b: its upper end.
     """
-
-    a: float = 0.0
-    b: float = 1.0
-
-    def __post_init__(self) -> None:
-        if self.a > self.b:
-            raise ValueError(f"a is {self.a} and b is {self.b}; a is the lower end")
-
-    def fill(self, parameter: Tensor, gates: Gates | None) -> None:
-        """Fill a parameter."""
-        nn.init.uniform_(parameter, self.a, self.b)
+    if a > b:
+        raise ValueError(f"a is {a} and b is {b}; a is the lower end")
+    return InitializerFunction(lambda parameter, _: nn.init.uniform_(parameter, a, b))
 
 
-@final
 @Initializer.register("constant")
-@dataclass(frozen=True)
-class Constant(Initializer):
+def constant(val: float) -> Initializer:
     """Fills with one number.
 
     Args:
         val: the number.
     """
-
-    val: float
-
-    def fill(self, parameter: Tensor, gates: Gates | None) -> None:
-        """Fill a parameter."""
-        nn.init.constant_(parameter, self.val)
+    return InitializerFunction(lambda parameter, _: nn.init.constant_(parameter, val))
 
 
-@final
 @Initializer.register("zero")
-@dataclass(frozen=True)
-class Zero(Initializer):
+def zero() -> Initializer:
     """Fills with zeros."""
-
-    def fill(self, parameter: Tensor, gates: Gates | None) -> None:
-        """Fill a parameter."""
-        nn.init.zeros_(parameter)
+    return InitializerFunction(lambda parameter, _: nn.init.zeros_(parameter))
 
 
-@final
 @Initializer.register("xavier_uniform")
-@dataclass(frozen=True)
-class XavierUniform(Initializer):
+def xavier_uniform(gain: Gain = 1.0) -> Initializer:
     """Draws evenly from +-gain * sqrt(6 / (fan_in + fan_out)) (Glorot and Bengio 2010).
 
     Args:
         gain: factor of all numbers.
     """
-
-    gain: Gain = 1.0
-
-    def fill(self, parameter: Tensor, gates: Gates | None) -> None:
-        """Fill a parameter of two dimensions or more."""
-        _require_matrix(parameter)
-        nn.init.xavier_uniform_(parameter, self.gain)
+    return InitializerFunction(lambda weight, _: nn.init.xavier_uniform_(_matrix(weight), gain))
 
 
-@final
 @Initializer.register("xavier_normal")
-@dataclass(frozen=True)
-class XavierNormal(Initializer):
+def xavier_normal(gain: Gain = 1.0) -> Initializer:
     """Normal, with a deviation of gain * sqrt(2 / (fan_in + fan_out)) (Glorot and Bengio 2010).
 
     Args:
         gain: factor of all numbers.
     """
-
-    gain: Gain = 1.0
-
-    def fill(self, parameter: Tensor, gates: Gates | None) -> None:
-        """Fill a parameter of two dimensions or more."""
-        _require_matrix(parameter)
-        nn.init.xavier_normal_(parameter, self.gain)
+    return InitializerFunction(lambda weight, _: nn.init.xavier_normal_(_matrix(weight), gain))
 
 
-@dataclass(frozen=True)
-class _Kaiming(Initializer, ABC):
-    """For rectified units, with a deviation of gain / sqrt(fan) (He et al. 2015).
+@Initializer.register("kaiming_uniform")
+def kaiming_uniform(
+    a: float = 0.0, mode: FanMode = "fan_in", nonlinearity: Nonlinearity = "leaky_relu"
+) -> Initializer:
+    """Draws evenly from +-gain * sqrt(3 / fan), for rectified units (He et al. 2015).
 
     Args:
         a: slope below zero, of `leaky_relu`.
@@ -181,44 +144,30 @@ class _Kaiming(Initializer, ABC):
             backward pass (`fan_out`).
         nonlinearity: what follows; it decides the gain.
     """
-
-    a: float = 0.0
-    mode: Literal["fan_in", "fan_out"] = "fan_in"
-    nonlinearity: Nonlinearity = "leaky_relu"
-
-    @property
-    @abstractmethod
-    def function(self) -> Callable[..., Tensor]:
-        """The function of `torch.nn.init`."""
-
-    def fill(self, parameter: Tensor, gates: Gates | None) -> None:
-        """Fill a parameter of two dimensions or more."""
-        _require_matrix(parameter)
-        self.function(parameter, self.a, self.mode, self.nonlinearity)
+    return InitializerFunction(
+        lambda weight, _: nn.init.kaiming_uniform_(_matrix(weight), a, mode, nonlinearity)
+    )
 
 
-@final
-@Initializer.register("kaiming_uniform")
-@dataclass(frozen=True)
-class KaimingUniform(_Kaiming):
-    """Draws evenly from +-gain * sqrt(3 / fan) (He et al. 2015)."""
-
-    function = staticmethod(nn.init.kaiming_uniform_)
-
-
-@final
 @Initializer.register("kaiming_normal")
-@dataclass(frozen=True)
-class KaimingNormal(_Kaiming):
-    """Normal, with a deviation of gain / sqrt(fan) (He et al. 2015)."""
+def kaiming_normal(
+    a: float = 0.0, mode: FanMode = "fan_in", nonlinearity: Nonlinearity = "leaky_relu"
+) -> Initializer:
+    """Normal, with a deviation of gain / sqrt(fan), for rectified units (He et al. 2015).
 
-    function = staticmethod(nn.init.kaiming_normal_)
+    Args:
+        a: slope below zero, of `leaky_relu`.
+        mode: whether the sums of the forward pass keep their size (`fan_in`) or those of the
+            backward pass (`fan_out`).
+        nonlinearity: what follows; it decides the gain.
+    """
+    return InitializerFunction(
+        lambda weight, _: nn.init.kaiming_normal_(_matrix(weight), a, mode, nonlinearity)
+    )
 
 
-@final
 @Initializer.register("uniform_unit_scaling")
-@dataclass(frozen=True)
-class UniformUnitScaling(Initializer):
+def uniform_unit_scaling(nonlinearity: Nonlinearity = "linear") -> Initializer:
     """Draws evenly from +-gain * sqrt(3 / n), n the size of all dimensions but the last.
 
     Sums over these keep the scale of what they are made of (Sussillo and Abbott 2014), as in
@@ -228,63 +177,41 @@ class UniformUnitScaling(Initializer):
         nonlinearity: what follows; it decides the gain.
     """
 
-    nonlinearity: Nonlinearity = "linear"
-
-    def fill(self, parameter: Tensor, gates: Gates | None) -> None:
-        """Fill a parameter."""
+    def fill(parameter: Tensor, _: Gates | None) -> None:
         size = max(1, parameter.shape[:-1].numel())
-        bound = nn.init.calculate_gain(self.nonlinearity) * (3 / size) ** 0.5
+        bound = nn.init.calculate_gain(nonlinearity) * (3 / size) ** 0.5
         nn.init.uniform_(parameter, -bound, bound)
 
+    return InitializerFunction(fill)
 
-@final
+
 @Initializer.register("sparse")
-@dataclass(frozen=True)
-class Sparse(Initializer):
+def sparse(sparsity: Annotated[float, Ge(0), Lt(1)], std: Gain = 0.01) -> Initializer:
     """Normal, with a ratio of the numbers in each column set to zero (Martens 2010).
 
     Args:
         sparsity: that ratio.
         std: the standard deviation of the others.
     """
-
-    sparsity: Annotated[float, Ge(0), Lt(1)]
-    std: Gain = 0.01
-
-    def fill(self, parameter: Tensor, gates: Gates | None) -> None:
-        """Fill a parameter of two dimensions."""
-        _require_dims(parameter, 2)
-        nn.init.sparse_(parameter, self.sparsity, self.std)
+    return InitializerFunction(
+        lambda weight, _: nn.init.sparse_(_of_dims(weight, 2), sparsity, std)
+    )
 
 
-@final
 @Initializer.register("eye")
-@dataclass(frozen=True)
-class Eye(Initializer):
+def eye() -> Initializer:
     """Fills with the identity matrix."""
-
-    def fill(self, parameter: Tensor, gates: Gates | None) -> None:
-        """Fill a parameter of two dimensions."""
-        _require_dims(parameter, 2)
-        nn.init.eye_(parameter)
+    return InitializerFunction(lambda weight, _: nn.init.eye_(_of_dims(weight, 2)))
 
 
-@final
 @Initializer.register("dirac")
-@dataclass(frozen=True)
-class Dirac(Initializer):
+def dirac() -> Initializer:
     """Makes a convolution pass its inputs on, as far as it has channels for them."""
-
-    def fill(self, parameter: Tensor, gates: Gates | None) -> None:
-        """Fill a parameter of three to five dimensions."""
-        _require_dims(parameter, 3, 4, 5)
-        nn.init.dirac_(parameter)
+    return InitializerFunction(lambda weight, _: nn.init.dirac_(_of_dims(weight, 3, 4, 5)))
 
 
-@final
 @Initializer.register("orthogonal")
-@dataclass(frozen=True)
-class Orthogonal(Initializer):
+def orthogonal(gain: Gain = 1.0) -> Initializer:
     """Fills with a random matrix whose rows, or columns if these are fewer, are orthonormal.
 
     Dimensions behind the first count as one (Saxe et al. 2014).
@@ -292,19 +219,11 @@ class Orthogonal(Initializer):
     Args:
         gain: factor of all numbers.
     """
-
-    gain: Gain = 1.0
-
-    def fill(self, parameter: Tensor, gates: Gates | None) -> None:
-        """Fill a parameter of two dimensions or more."""
-        _require_matrix(parameter)
-        nn.init.orthogonal_(parameter, self.gain)
+    return InitializerFunction(lambda weight, _: nn.init.orthogonal_(_matrix(weight), gain))
 
 
-@final
 @Initializer.register("block_orthogonal")
-@dataclass(frozen=True)
-class BlockOrthogonal(Initializer):
+def block_orthogonal(split_sizes: list[Dim] | None = None, gain: Gain = 1.0) -> Initializer:
     """Makes each block of a matrix orthonormal by itself, such as the gates of an LSTM.
 
     Args:
@@ -313,70 +232,69 @@ class BlockOrthogonal(Initializer):
         gain: factor of all numbers.
     """
 
-    split_sizes: list[Dim] | None = None
-    gain: Gain = 1.0
-
-    def fill(self, parameter: Tensor, gates: Gates | None) -> None:
-        """Fill a parameter of two dimensions or more."""
-        _require_matrix(parameter)
-        sizes = self._sizes(parameter, gates)
+    def fill(parameter: Tensor, gates: Gates | None) -> None:
+        sizes = _block_sizes(_matrix(parameter), gates, split_sizes)
         starts = (range(0, dim, size) for dim, size in zip(parameter.shape, sizes, strict=True))
-        with torch.no_grad():
-            for corner in product(*starts):
-                places = zip(corner, sizes, strict=True)
-                block = tuple(slice(start, start + size) for start, size in places)
-                parameter[block] = nn.init.orthogonal_(
-                    torch.empty_like(parameter[block]), self.gain
-                )
+        for corner in product(*starts):
+            places = zip(corner, sizes, strict=True)
+            block = parameter[tuple(slice(start, start + size) for start, size in places)]
+            block.copy_(nn.init.orthogonal_(torch.empty_like(block), gain))
 
-    def _sizes(self, parameter: Tensor, gates: Gates | None) -> Sequence[int]:
-        shape = list(parameter.shape)
-        if self.split_sizes is None:
-            if gates is None:
-                raise ValueError("it is not a weight of a recurrent network; set `split_sizes`")
-            return [shape[0] // gates.num_gates, *shape[1:]]
-        if len(self.split_sizes) != len(shape) or any(
-            dim % size for dim, size in zip(shape, self.split_sizes, strict=True)
-        ):
-            raise ValueError(f"its shape {shape} has no blocks of the size {self.split_sizes}")
-        return self.split_sizes
+    return InitializerFunction(torch.no_grad()(fill))
 
 
-@final
+def _block_sizes(
+    parameter: Tensor, gates: Gates | None, split_sizes: Sequence[int] | None
+) -> Sequence[int]:
+    shape = list(parameter.shape)
+    if split_sizes is None:
+        if gates is None:
+            raise ValueError("it is not a weight of a recurrent network; set `split_sizes`")
+        return [shape[0] // gates.num_gates, *shape[1:]]
+    if len(split_sizes) != len(shape) or any(
+        dim % size for dim, size in zip(shape, split_sizes, strict=True)
+    ):
+        raise ValueError(f"its shape {shape} has no blocks of the size {split_sizes}")
+    return split_sizes
+
+
 @Initializer.register("lstm_hidden_bias")
-@dataclass(frozen=True)
-class LstmHiddenBias(Initializer):
+def lstm_hidden_bias() -> Initializer:
     """Sets the bias of an LSTM's forget gate to 1, and those of its other gates to 0.
 
     PyTorch's LSTM has two biases that it adds up: give this to `bias_hh`, and `zero` to `bias_ih`.
     An LSTM that adds 1 itself gets 0, so that the sum is 1 everywhere.
     """
 
-    def fill(self, parameter: Tensor, gates: Gates | None) -> None:
-        """Fill the bias of an LSTM."""
+    @torch.no_grad()
+    def fill(parameter: Tensor, gates: Gates | None) -> None:
         if gates is None or gates.forget is None or not gates.is_bias:
             raise ValueError("it is not the bias of an LSTM")
-        with torch.no_grad():
-            parameter.zero_()
-            parameter.view(gates.num_gates, -1)[gates.forget] = 1 - gates.forget_bias
+        parameter.zero_()
+        parameter.view(gates.num_gates, -1)[gates.forget] = 1 - gates.forget_bias
+
+    return InitializerFunction(fill)
 
 
 @final
 @Initializer.register("prevent")
-@dataclass(frozen=True)
 class Prevent(Initializer):
     """Leaves a parameter as it is; later expressions do not apply to it."""
 
     def fill(self, parameter: Tensor, gates: Gates | None) -> None:
-        """Do nothing."""
+        pass
 
 
-def _require_matrix(parameter: Tensor) -> None:
+def _matrix(parameter: Tensor) -> Tensor:
+    """Return a parameter, or raise ValueError if it has fewer than two dimensions."""
     if parameter.dim() < 2:
         raise ValueError(f"its shape is {list(parameter.shape)}; two dimensions are needed")
+    return parameter
 
 
-def _require_dims(parameter: Tensor, *allowed: int) -> None:
+def _of_dims(parameter: Tensor, *allowed: int) -> Tensor:
+    """Return a parameter, or raise ValueError for another number of dimensions."""
     if parameter.dim() not in allowed:
         numbers = " or ".join(map(str, allowed))
         raise ValueError(f"its shape is {list(parameter.shape)}; {numbers} dimensions are needed")
+    return parameter

@@ -49,6 +49,8 @@ class Model(nn.Module, Registrable, ABC, Generic[BatchT]):
         task: the task that the model solves.
     """
 
+    class_attributes = ("task",)
+
     task: ClassVar[Task[Any, Any]]
     _penalties: Sequence[Penalty] = ()
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from dataclasses import dataclass
+from collections.abc import Callable
 from typing import Annotated, TypeAlias, final
 
 from annotated_types import Ge
@@ -29,36 +29,33 @@ Regularizers: TypeAlias = list[tuple[Regex, Lazy[Regularizer]]]
 
 
 @final
+class RegularizerFunction(Regularizer):
+    """Penalizes a parameter with a function of its values."""
+
+    def __init__(self, function: Callable[[Tensor], Tensor]) -> None:
+        self._function = function
+
+    def penalty(self, parameter: Tensor) -> Tensor:
+        return self._function(parameter)
+
+
 @Regularizer.register("l1")
-@dataclass(frozen=True)
-class L1(Regularizer):
-    """alpha * sum |w|.
+def l1(alpha: Annotated[float, Ge(0)] = 0.01) -> Regularizer:
+    """`alpha * sum |w|`.
 
     Args:
         alpha: weight of the penalty.
     """
-
-    alpha: Annotated[float, Ge(0)] = 0.01
-
-    def penalty(self, parameter: Tensor) -> Tensor:
-        """Return the penalty."""
-        return self.alpha * parameter.abs().sum()
+    return RegularizerFunction(lambda parameter: alpha * parameter.abs().sum())
 
 
-@final
 @Regularizer.register("l2")
-@dataclass(frozen=True)
-class L2(Regularizer):
-    """alpha * sum w^2.
+def l2(alpha: Annotated[float, Ge(0)] = 0.01) -> Regularizer:
+    """`alpha * sum w^2`.
 
     An optimizer's `weight_decay` of 2 * alpha has the same gradient.
 
     Args:
         alpha: weight of the penalty.
     """
-
-    alpha: Annotated[float, Ge(0)] = 0.01
-
-    def penalty(self, parameter: Tensor) -> Tensor:
-        """Return the penalty."""
-        return self.alpha * parameter.square().sum()
+    return RegularizerFunction(lambda parameter: alpha * parameter.square().sum())

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterable
-from dataclasses import dataclass
-from typing import Annotated, final
+from collections.abc import Callable, Iterable
+from typing import Annotated, Any, final
 
 import torch
 from annotated_types import Ge, Gt, Lt
@@ -34,9 +33,30 @@ class Optimizer(Registrable, ABC):
 
 
 @final
+class OptimizerFunction(Optimizer):
+    """Creates one of PyTorch's optimizers.
+
+    Args:
+        function: its class, or a function of the parameters and the hyperparameters.
+        hyperparameters: further arguments of the function.
+    """
+
+    def __init__(
+        self, function: Callable[..., torch.optim.Optimizer], **hyperparameters: Any
+    ) -> None:
+        self._function, self._hyperparameters = function, hyperparameters
+
+    def create(self, parameters: Iterable[nn.Parameter]) -> torch.optim.Optimizer:
+        return self._function(parameters, **self._hyperparameters)
+
+
 @Optimizer.register("adagrad")
-@dataclass(frozen=True)
-class Adagrad(Optimizer):
+def adagrad(
+    lr: Rate = 0.2,
+    initial_accumulator_value: Penalty = 1.0,
+    eps: Penalty = 1e-10,
+    weight_decay: Penalty = 0.0,
+) -> Optimizer:
     """Adagrad: `a += g^2; w -= lr * g / sqrt(a)`, as the paper's biLM was trained.
 
     Args:
@@ -45,24 +65,30 @@ class Adagrad(Optimizer):
         eps: added to the root.
         weight_decay: weight of an L2 penalty.
     """
-
-    lr: Rate = 0.2
-    initial_accumulator_value: Penalty = 1.0
-    eps: Penalty = 1e-10
-    weight_decay: Penalty = 0.0
-
-    def create(self, parameters: Iterable[nn.Parameter]) -> torch.optim.Optimizer:
-        """Create PyTorch's Adagrad, fused (one pass over memory per parameter) if possible."""
-        parameters = list(parameters)
-        is_on_cpu = all(parameter.device.type == "cpu" for parameter in parameters)
-        is_fused = is_on_cpu or TorchVersion(torch.__version__) >= _FUSED_ON_GPUS
-        return RowAdagrad(parameters, **vars(self), fused=True if is_fused else None)
+    return OptimizerFunction(
+        _row_adagrad,
+        lr=lr,
+        initial_accumulator_value=initial_accumulator_value,
+        eps=eps,
+        weight_decay=weight_decay,
+    )
 
 
-@final
+def _row_adagrad(parameters: Iterable[nn.Parameter], **hyperparameters: Any) -> RowAdagrad:
+    """Create Adagrad, fused (one pass over memory per parameter) if possible."""
+    parameters = list(parameters)
+    is_on_cpu = all(parameter.device.type == "cpu" for parameter in parameters)
+    is_fused = is_on_cpu or TorchVersion(torch.__version__) >= _FUSED_ON_GPUS
+    return RowAdagrad(parameters, **hyperparameters, fused=True if is_fused else None)
+
+
 @Optimizer.register("adam")
-@dataclass(frozen=True)
-class Adam(Optimizer):
+def adam(
+    lr: Rate = 0.001,
+    betas: tuple[Decay, Decay] = (0.9, 0.999),
+    eps: Penalty = 1e-8,
+    weight_decay: Penalty = 0.0,
+) -> Optimizer:
     """Adam (Kingma and Ba 2015).
 
     Args:
@@ -71,20 +97,18 @@ class Adam(Optimizer):
         eps: added to the root.
         weight_decay: weight of an L2 penalty.
     """
-
-    lr: Rate = 0.001
-    betas: tuple[Decay, Decay] = (0.9, 0.999)
-    eps: Penalty = 1e-8
-    weight_decay: Penalty = 0.0
-
-    def create(self, parameters: Iterable[nn.Parameter]) -> torch.optim.Optimizer:
-        return torch.optim.Adam(parameters, **vars(self))
+    return OptimizerFunction(
+        torch.optim.Adam, lr=lr, betas=betas, eps=eps, weight_decay=weight_decay
+    )
 
 
-@final
 @Optimizer.register("adamw")
-@dataclass(frozen=True)
-class AdamW(Optimizer):
+def adamw(
+    lr: Rate = 0.001,
+    betas: tuple[Decay, Decay] = (0.9, 0.999),
+    eps: Penalty = 1e-8,
+    weight_decay: Penalty = 0.01,
+) -> Optimizer:
     """Adam with decoupled weight decay (Loshchilov and Hutter 2019).
 
     Args:
@@ -93,20 +117,15 @@ class AdamW(Optimizer):
         eps: added to the root.
         weight_decay: fraction of each weight subtracted at each update, times the learning rate.
     """
-
-    lr: Rate = 0.001
-    betas: tuple[Decay, Decay] = (0.9, 0.999)
-    eps: Penalty = 1e-8
-    weight_decay: Penalty = 0.01
-
-    def create(self, parameters: Iterable[nn.Parameter]) -> torch.optim.Optimizer:
-        return torch.optim.AdamW(parameters, **vars(self))
+    return OptimizerFunction(
+        torch.optim.AdamW, lr=lr, betas=betas, eps=eps, weight_decay=weight_decay
+    )
 
 
-@final
 @Optimizer.register("adadelta")
-@dataclass(frozen=True)
-class Adadelta(Optimizer):
+def adadelta(
+    lr: Rate = 1.0, rho: Decay = 0.9, eps: Penalty = 1e-6, weight_decay: Penalty = 0.0
+) -> Optimizer:
     """Adadelta (Zeiler 2012).
 
     Args:
@@ -115,20 +134,15 @@ class Adadelta(Optimizer):
         eps: added to the root.
         weight_decay: weight of an L2 penalty.
     """
-
-    lr: Rate = 1.0
-    rho: Decay = 0.9
-    eps: Penalty = 1e-6
-    weight_decay: Penalty = 0.0
-
-    def create(self, parameters: Iterable[nn.Parameter]) -> torch.optim.Optimizer:
-        return torch.optim.Adadelta(parameters, **vars(self))
+    return OptimizerFunction(
+        torch.optim.Adadelta, lr=lr, rho=rho, eps=eps, weight_decay=weight_decay
+    )
 
 
-@final
 @Optimizer.register("sgd")
-@dataclass(frozen=True)
-class Sgd(Optimizer):
+def sgd(
+    lr: Rate, momentum: Decay = 0.0, weight_decay: Penalty = 0.0, nesterov: bool = False
+) -> Optimizer:
     """Stochastic gradient descent.
 
     Args:
@@ -137,24 +151,21 @@ class Sgd(Optimizer):
         weight_decay: weight of an L2 penalty.
         nesterov: whether to use Nesterov momentum.
     """
-
-    lr: Rate
-    momentum: Decay = 0.0
-    weight_decay: Penalty = 0.0
-    nesterov: bool = False
-
-    def __post_init__(self) -> None:
-        if self.nesterov and not self.momentum:
-            raise ValueError("nesterov needs a momentum above 0")
-
-    def create(self, parameters: Iterable[nn.Parameter]) -> torch.optim.Optimizer:
-        return torch.optim.SGD(parameters, **vars(self))
+    if nesterov and not momentum:
+        raise ValueError("nesterov needs a momentum above 0")
+    return OptimizerFunction(
+        torch.optim.SGD, lr=lr, momentum=momentum, weight_decay=weight_decay, nesterov=nesterov
+    )
 
 
-@final
 @Optimizer.register("rmsprop")
-@dataclass(frozen=True)
-class RmsProp(Optimizer):
+def rmsprop(
+    lr: Rate = 0.01,
+    alpha: Decay = 0.99,
+    eps: Penalty = 1e-8,
+    weight_decay: Penalty = 0.0,
+    momentum: Decay = 0.0,
+) -> Optimizer:
     """RMSprop.
 
     Args:
@@ -164,12 +175,11 @@ class RmsProp(Optimizer):
         weight_decay: weight of an L2 penalty.
         momentum: factor of the previous update that is added to the next.
     """
-
-    lr: Rate = 0.01
-    alpha: Decay = 0.99
-    eps: Penalty = 1e-8
-    weight_decay: Penalty = 0.0
-    momentum: Decay = 0.0
-
-    def create(self, parameters: Iterable[nn.Parameter]) -> torch.optim.Optimizer:
-        return torch.optim.RMSprop(parameters, **vars(self))
+    return OptimizerFunction(
+        torch.optim.RMSprop,
+        lr=lr,
+        alpha=alpha,
+        eps=eps,
+        weight_decay=weight_decay,
+        momentum=momentum,
+    )

@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import Annotated, final
+from typing import Annotated, TypeAlias, final
 
 from annotated_types import Ge, Gt, Le, Lt
 
@@ -35,6 +35,12 @@ class ScheduleState:
     epoch: int = 0
     scores: Sequence[float] = ()
 
+    @property
+    def total(self) -> int:
+        """The total number of updates, for a schedule that needs it."""
+        assert self.num_steps is not None
+        return self.num_steps
+
 
 class Schedule(Registrable, ABC):
     """Base class for learning-rate schedules: a factor of the optimizer's learning rate.
@@ -53,74 +59,81 @@ class Schedule(Registrable, ABC):
         """Return the factor of the learning rate for the next update."""
 
 
-@dataclass(frozen=True)
-class WarmupSchedule(Schedule, ABC):
-    """Base class for schedules that begin with a linear warm-up.
+Multiplier: TypeAlias = Callable[[ScheduleState], float]
+
+
+@final
+class ScheduleFunction(Schedule):
+    """A schedule whose factor is a function of the progress of training."""
+
+    def __init__(
+        self, function: Multiplier, *, needs_num_steps: bool = False, needs_scores: bool = False
+    ) -> None:
+        self._function = function
+        self.needs_num_steps, self.needs_scores = needs_num_steps, needs_scores
+
+    def multiplier(self, state: ScheduleState) -> float:
+        return self._function(state)
+
+
+def _after_warmup(warmup_steps: int, decay: Multiplier) -> Multiplier:
+    """Return a multiplier that grows linearly over the warm-up, then follows `decay`."""
+
+    def multiplier(state: ScheduleState) -> float:
+        is_warming_up = state.step < warmup_steps
+        return (state.step + 1) / warmup_steps if is_warming_up else decay(state)
+
+    return multiplier
+
+
+@Schedule.register("constant")
+def constant() -> Schedule:
+    """The optimizer's learning rate throughout."""
+    return ScheduleFunction(lambda state: 1.0)
+
+
+@Schedule.register("linear_with_warmup")
+def linear_with_warmup(warmup_steps: CountOrZero = 0) -> Schedule:
+    """Grows linearly over the warm-up, then falls linearly to 0 at the last step.
 
     Args:
         warmup_steps: number of updates until the full rate is reached.
     """
 
-    warmup_steps: CountOrZero = 0
+    def decay(state: ScheduleState) -> float:
+        num_left = state.total - state.step
+        return max(0.0, num_left / max(1, state.total - warmup_steps))
 
-    def multiplier(self, state: ScheduleState) -> float:
-        if state.step < self.warmup_steps:
-            return (state.step + 1) / self.warmup_steps
-        return self.decay(state)
-
-    @abstractmethod
-    def decay(self, state: ScheduleState) -> float:
-        """Return the factor after the warm-up."""
+    return ScheduleFunction(_after_warmup(warmup_steps, decay), needs_num_steps=True)
 
 
-@final
-@Schedule.register("constant")
-class ConstantSchedule(Schedule):
-    """The optimizer's learning rate throughout."""
-
-    def multiplier(self, state: ScheduleState) -> float:
-        return 1.0
-
-
-@final
-@Schedule.register("linear_with_warmup")
-class LinearWithWarmupSchedule(WarmupSchedule):
-    """Grows linearly over the warm-up, then falls linearly to 0 at the last step."""
-
-    needs_num_steps = True
-
-    def decay(self, state: ScheduleState) -> float:
-        assert state.num_steps is not None
-        num_left = state.num_steps - state.step
-        return max(0.0, num_left / max(1, state.num_steps - self.warmup_steps))
-
-
-@final
 @Schedule.register("constant_with_warmup")
-class ConstantWithWarmupSchedule(WarmupSchedule):
-    """Grows linearly over the warm-up, then stays constant."""
+def constant_with_warmup(warmup_steps: CountOrZero = 0) -> Schedule:
+    """Grows linearly over the warm-up, then stays constant.
 
-    def decay(self, state: ScheduleState) -> float:
-        return 1.0
+    Args:
+        warmup_steps: number of updates until the full rate is reached.
+    """
+    return ScheduleFunction(_after_warmup(warmup_steps, lambda state: 1.0))
 
 
-@final
 @Schedule.register("cosine_with_warmup")
-class CosineWithWarmupSchedule(WarmupSchedule):
-    """Grows linearly over the warm-up, then falls to 0 along half a cosine."""
+def cosine_with_warmup(warmup_steps: CountOrZero = 0) -> Schedule:
+    """Grows linearly over the warm-up, then falls to 0 along half a cosine.
 
-    needs_num_steps = True
+    Args:
+        warmup_steps: number of updates until the full rate is reached.
+    """
 
-    def decay(self, state: ScheduleState) -> float:
-        assert state.num_steps is not None
-        done = (state.step - self.warmup_steps) / max(1, state.num_steps - self.warmup_steps)
+    def decay(state: ScheduleState) -> float:
+        done = (state.step - warmup_steps) / max(1, state.total - warmup_steps)
         return 0.5 * (1 + math.cos(math.pi * min(1.0, done)))
 
+    return ScheduleFunction(_after_warmup(warmup_steps, decay), needs_num_steps=True)
 
-@final
+
 @Schedule.register("noam")
-@dataclass(frozen=True)
-class NoamSchedule(Schedule):
+def noam(model_size: Dim, warmup_steps: Count, factor: Annotated[float, Gt(0)] = 1.0) -> Schedule:
     """`factor * model_size^-0.5 * min(step^-0.5, step * warmup_steps^-1.5)` (Vaswani 2017).
 
     Args:
@@ -129,36 +142,30 @@ class NoamSchedule(Schedule):
         factor: constant factor.
     """
 
-    model_size: Dim
-    warmup_steps: Count
-    factor: Annotated[float, Gt(0)] = 1.0
-
-    def multiplier(self, state: ScheduleState) -> float:
+    def multiplier(state: ScheduleState) -> float:
         step = state.step + 1
-        slope = min(step**-0.5, step * self.warmup_steps**-1.5)
-        return float(self.factor * self.model_size**-0.5 * slope)
+        slope = min(step**-0.5, step * warmup_steps**-1.5)
+        return float(factor * model_size**-0.5 * slope)
+
+    return ScheduleFunction(multiplier)
 
 
-@final
 @Schedule.register("exponential")
-@dataclass(frozen=True)
-class ExponentialSchedule(Schedule):
+def exponential(gamma: Annotated[float, Gt(0)]) -> Schedule:
     """Multiplies the rate by `gamma` after each epoch.
 
     Args:
         gamma: factor per epoch.
     """
-
-    gamma: Annotated[float, Gt(0)]
-
-    def multiplier(self, state: ScheduleState) -> float:
-        return float(self.gamma**state.epoch)
+    return ScheduleFunction(lambda state: float(gamma**state.epoch))
 
 
-@final
 @Schedule.register("reduce_on_plateau")
-@dataclass(frozen=True)
-class ReduceOnPlateauSchedule(Schedule):
+def reduce_on_plateau(
+    factor: Annotated[float, Gt(0), Lt(1)] = 0.1,
+    patience: CountOrZero = 10,
+    threshold: Annotated[float, Ge(0)] = 1e-4,
+) -> Schedule:
     """Multiplies the rate by `factor` whenever the validation metric stops improving.
 
     Args:
@@ -167,26 +174,23 @@ class ReduceOnPlateauSchedule(Schedule):
         threshold: minimum improvement, relative to the best score.
     """
 
-    needs_scores = True
-
-    factor: Annotated[float, Gt(0), Lt(1)] = 0.1
-    patience: CountOrZero = 10
-    threshold: Annotated[float, Ge(0)] = 1e-4
-
-    def multiplier(self, state: ScheduleState) -> float:
+    def multiplier(state: ScheduleState) -> float:
         best, waited, reductions = -math.inf, 0, 0
         for score in state.scores:
-            is_better = math.isinf(best) or score > best + abs(best) * self.threshold
+            is_better = math.isinf(best) or score > best + abs(best) * threshold
             best, waited = (score, 0) if is_better else (best, waited + 1)
-            if waited > self.patience:
+            if waited > patience:
                 reductions, waited = reductions + 1, 0
-        return float(self.factor**reductions)
+        return float(factor**reductions)
+
+    return ScheduleFunction(multiplier, needs_scores=True)
 
 
-@final
 @Schedule.register("slanted_triangular")
-@dataclass(frozen=True)
-class SlantedTriangularSchedule(Schedule):
+def slanted_triangular(
+    cut_frac: Annotated[float, Gt(0), Lt(1)] = 0.1,
+    ratio: Annotated[int, Gt(1), Le(MAX_COUNT)] = 32,
+) -> Schedule:
     """A short increase, then a long decay (Howard and Ruder 2018, equation 3).
 
     Args:
@@ -194,37 +198,28 @@ class SlantedTriangularSchedule(Schedule):
         ratio: the largest rate divided by the smallest.
     """
 
-    needs_num_steps = True
-
-    cut_frac: Annotated[float, Gt(0), Lt(1)] = 0.1
-    ratio: Annotated[int, Gt(1), Le(MAX_COUNT)] = 32
-
-    def multiplier(self, state: ScheduleState) -> float:
-        assert state.num_steps is not None
-        cut = max(1, int(state.num_steps * self.cut_frac))
-        fall = max(1, state.num_steps - cut)
+    def multiplier(state: ScheduleState) -> float:
+        cut = max(1, int(state.total * cut_frac))
+        fall = max(1, state.total - cut)
         fraction = state.step / cut if state.step < cut else 1 - (state.step - cut) / fall
-        return (1 + max(0.0, fraction) * (self.ratio - 1)) / self.ratio
+        return (1 + max(0.0, fraction) * (ratio - 1)) / ratio
+
+    return ScheduleFunction(multiplier, needs_num_steps=True)
 
 
-@final
 @Schedule.register("multi_step")
-@dataclass(frozen=True)
-class MultiStepSchedule(Schedule):
+def multi_step(milestones: list[Count], gamma: Annotated[float, Gt(0)] = 0.1) -> Schedule:
     """Multiplies the rate by `gamma` at each milestone.
 
     Args:
         milestones: epochs at whose start the rate is multiplied, in ascending order.
         gamma: factor at each milestone.
     """
+    if any(later <= earlier for earlier, later in pairwise(milestones)):
+        raise ValueError(f"milestones must be in ascending order, not {milestones}")
 
-    milestones: list[Count]
-    gamma: Annotated[float, Gt(0)] = 0.1
+    def multiplier(state: ScheduleState) -> float:
+        passed = sum(milestone <= state.epoch for milestone in milestones)
+        return float(gamma**passed)
 
-    def __post_init__(self) -> None:
-        if any(later <= earlier for earlier, later in pairwise(self.milestones)):
-            raise ValueError(f"milestones must be in ascending order, not {self.milestones}")
-
-    def multiplier(self, state: ScheduleState) -> float:
-        passed = sum(milestone <= state.epoch for milestone in self.milestones)
-        return float(self.gamma**passed)
+    return ScheduleFunction(multiplier)

@@ -11,8 +11,8 @@ from pathlib import Path
 from elmo_framework import components
 from elmo_framework.config.introspect import documented
 from elmo_framework.config.registry import families, members
-from elmo_framework.config.signature import parameters
-from elmo_framework.config.types import Component
+from elmo_framework.config.signature import component_class, parameters
+from elmo_framework.config.types import Factory
 from elmo_framework.model.model import Model
 
 ROOT = Path(__file__).parents[2]
@@ -33,7 +33,7 @@ def num_lines(function: ast.FunctionDef | ast.AsyncFunctionDef) -> int:
     return (body[-1].end_lineno or 0) - body[0].lineno + 1 if body else 0
 
 
-def registered() -> list[type[Component]]:
+def registered() -> list[Factory]:
     return [
         member
         for family in families().values()
@@ -72,9 +72,18 @@ def test_a_registered_class_is_final() -> None:
     open_classes = [
         member.__qualname__
         for member in registered()
-        if not getattr(member, "__final__", False) or inspect.isabstract(member)
+        if isinstance(member, type)
+        and (not getattr(member, "__final__", False) or inspect.isabstract(member))
     ]
     assert open_classes == []
+
+
+def test_a_registered_function_returns_an_abstract_or_final_class() -> None:
+    functions = [member for member in registered() if not isinstance(member, type)]
+    assert len(functions) >= 30
+    for function in functions:
+        returned = component_class(function)
+        assert inspect.isabstract(returned) or getattr(returned, "__final__", False), function
 
 
 def test_every_model_applies_its_initializer_and_regularizer_last() -> None:

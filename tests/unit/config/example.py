@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any, Generic, Literal, TypeVar, final
@@ -225,6 +225,38 @@ class Optimizer(Registrable, ABC):
 class Adam(Optimizer):
     def __init__(self, named_parameters: Injected[list[Any]], lr: float = 0.001) -> None:
         self.named_parameters, self.lr = named_parameters, lr
+
+
+class Schedule(Registrable, ABC):
+    @abstractmethod
+    def factor(self, step: int) -> float: ...
+
+
+@final
+class ScheduleFunction(Schedule):
+    def __init__(self, function: Callable[[int], float]) -> None:
+        self.function = function
+
+    def factor(self, step: int) -> float:
+        return self.function(step)
+
+
+@Schedule.register("linear")
+def linear(
+    num_steps: Annotated[int, Gt(0)], directory: Injected[Path], end: float = 0.0
+) -> Schedule:
+    """Falls linearly.
+
+    Down to the end.
+
+    Args:
+        num_steps: how many steps it takes.
+        directory: of the run.
+        end: the last factor.
+    """
+    if end > 1:
+        raise ValueError("end is above 1")
+    return ScheduleFunction(lambda step: 1 - (1 - end) * step / num_steps)
 
 
 class Watcher(Registrable, ABC):

@@ -28,10 +28,12 @@ from tests.unit.config.example import (
     GradientDescent,
     LstmEncoder,
     Model,
+    Schedule,
     Study,
     TokenEmbedder,
     TrainerOptions,
     flat,
+    linear,
     tagger,
 )
 
@@ -53,6 +55,19 @@ def test_the_options_of_a_component_are_described_below_it() -> None:
         KeyRow("by_group", "dict[str, list[Watcher]] | None", "null", ""),
         KeyRow("num_epochs", "int", "20", ""),
         KeyRow("grad_norm", "float | None", "null", ""),
+    ]
+
+
+def test_registered_function_is_described_by_its_docstring() -> None:
+    assert find_member(Schedule, "linear") is linear
+    assert (summary(linear), explanation(linear)) == (
+        "Falls linearly.",
+        "Falls linearly.\n\nDown to the end.",
+    )
+    assert supplied(linear) == {"directory": "of the run."}
+    assert describe(linear) == [
+        KeyRow("num_steps", "int > 0", "required", "how many steps it takes."),
+        KeyRow("end", "float", "0.0", "the last factor."),
     ]
 
 
@@ -147,6 +162,7 @@ INVALID: list[tuple[type[Component], Any]] = [
     (DataLoader, "windows"),
     (DataLoader, {"type": "other"}),
     (Encoder, {}),
+    (Schedule, "linear"),
     (Encoder, {"type": "lstm", "hidden_size": 0}),
     (Encoder, {"type": "lstm", "hidden_size": 2, "input_dim": 3}),
     (Encoder, {"type": "compose", "encoders": [{"type": "compose", "encoders": [3]}]}),

@@ -4,6 +4,7 @@ from typing import Any
 import pytest
 
 from elmo_framework.config.parse import check, parse
+from elmo_framework.config.resolve import filled
 from elmo_framework.config.types import Component, Lazy
 from elmo_framework.errors import BuildError, ConfigError
 from tests.unit.config.example import (
@@ -28,11 +29,13 @@ from tests.unit.config.example import (
     OptionalWidthEncoder,
     PassThroughEncoder,
     ScalarMix,
+    Schedule,
     Study,
     TextEmbedder,
     TrainerOptions,
     Warmup,
     flat,
+    linear,
     tagger,
 )
 
@@ -273,6 +276,28 @@ def test_rejected_argument_names_file_and_path() -> None:
         built(encoder={"type": "lstm", "hidden_size": 7})
     assert str(caught.value) == f"{SOURCE}: model.encoder: LstmEncoder: hidden_size must be even"
     assert not hasattr(caught.value, "__notes__")
+
+
+def test_registered_function_builds_a_component() -> None:
+    lazy = parse(Schedule, {"type": "linear", "num_steps": 4}, source=SOURCE)
+    assert lazy.factory is linear
+    schedule = lazy.build(directory=Path("runs/ner"))
+    assert [schedule.factor(step) for step in (0, 1, 4)] == [1.0, 0.75, 0.0]
+    assert filled(lazy) == {"type": "linear", "num_steps": 4, "end": 0.0}
+
+
+def test_registered_function_is_a_schema() -> None:
+    raw = {"type": "linear", "num_stesp": 4, "end": "x", "directory": "runs/ner"}
+    assert problems(raw, Schedule) == [
+        "num_stesp: unknown key of linear; choose from end, num_steps. Did you mean 'num_steps'?",
+        "directory: is supplied to linear by the framework; remove it",
+        "num_steps: is required by linear (int > 0)",
+        "end: Input should be a valid number, not 'x'",
+    ]
+    lazy = parse(Schedule, {"type": "linear", "num_steps": 4, "end": 2}, source=SOURCE)
+    with pytest.raises(BuildError) as caught:
+        lazy.build(directory=Path("runs/ner"))
+    assert str(caught.value) == f"{SOURCE}: (top level): linear: end is above 1"
 
 
 def test_other_exceptions_keep_their_type_with_a_note() -> None:

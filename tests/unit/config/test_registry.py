@@ -2,23 +2,25 @@
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Annotated, Any, Generic, Literal, TypeVar
+from typing import Annotated, Any, ClassVar, Generic, Literal, TypeVar
 
 import pytest
 from annotated_types import Gt, MinLen
 
+from elmo_framework.config import registry
 from elmo_framework.config.parse import parse
 from elmo_framework.config.registry import (
     Registrable,
     default_member,
     families,
     members,
+    registered,
     snake_case,
 )
 from elmo_framework.config.signature import parameters, replaced, show
 from elmo_framework.config.types import Default, ExistingPath, Injected, Lazy, Local
 from elmo_framework.errors import ConfigError
-from tests.unit.config.example import Encoder, Head, LayerMix, LstmEncoder, Model, Warmup
+from tests.unit.config.example import CrfTagger, Encoder, Head, LayerMix, LstmEncoder, Model, Warmup
 
 T = TypeVar("T")
 
@@ -136,6 +138,65 @@ def test_a_name_is_given_once() -> None:
 def test_a_member_inherits_its_family() -> None:
     with pytest.raises(TypeError, match=r"^LstmEncoder does not inherit LayerMix$"):
         LayerMix.register("lstm")(LstmEncoder)
+
+
+def as_encoder() -> Encoder: ...  # type: ignore[empty-body]
+def as_head() -> Head[int]: ...  # type: ignore[empty-body]
+def as_mix() -> LayerMix: ...  # type: ignore[empty-body]
+def as_either() -> Encoder | None: ...
+def as_nothing(): ...  # type: ignore[no-untyped-def]
+def as_absent() -> "Nowhere": ...  # type: ignore[name-defined]  # noqa: F821
+
+
+def test_a_function_is_a_member_by_its_return_annotation(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(registry._members, Model, dict(members(Model)))
+    monkeypatch.setitem(registry._members, Encoder, dict(members(Encoder)))
+
+    assert Encoder.register("as_encoder")(as_encoder) is as_encoder
+    Model.register("as_head")(as_head)
+
+    assert members(Encoder)["as_encoder"] is as_encoder
+    assert members(Head)["as_head"] is members(Model)["as_head"] is as_head
+    assert "as_head" not in members(CrfTagger)
+    assert registered("as_head") == [as_head]
+
+
+@pytest.mark.parametrize(
+    ("function", "message"),
+    [
+        (as_mix, "^as_mix does not return Encoder$"),
+        (as_either, "^as_either does not return Encoder$"),
+        (as_nothing, "^as_nothing: annotate the class of the component it returns$"),
+        (as_absent, "^as_absent: name 'Nowhere' is not defined; .* needed at run time$"),
+    ],
+)
+def test_function_must_be_annotated_to_return_its_family(function: Any, message: str) -> None:
+    with pytest.raises(TypeError, match=message):
+        Encoder.register("refused")(function)
+    assert "refused" not in members(Encoder)
+
+
+def test_attributes_that_are_read_from_the_class_are_required() -> None:
+    class Reader(Registrable, ABC):
+        class_attributes = ("example_type",)
+        example_type: ClassVar[type]
+
+    class TextReader(Reader):
+        example_type = str
+
+    class OpenReader(Reader): ...
+
+    def text_reader() -> TextReader:
+        return TextReader()
+
+    def any_reader() -> Reader:
+        return TextReader()
+
+    assert Reader.register("text")(text_reader) is text_reader
+    with pytest.raises(TypeError, match=r"any_reader: Reader has no attribute 'example_type'$"):
+        Reader.register("any")(any_reader)
+    with pytest.raises(TypeError, match=r"OpenReader has no attribute 'example_type'$"):
+        Reader.register("open")(OpenReader)
 
 
 def test_the_register_of_abstract_classes_does_not_win() -> None:

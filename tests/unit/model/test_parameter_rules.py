@@ -130,7 +130,7 @@ def test_problems_are_noted_while_a_config_is_checked() -> None:
         ([["(", "zero"]], "initializer[0][0]: Input should be a regular expression (missing )"),
         ([["x"]], "initializer[0]: expected [str, Initializer], not ['x']"),
         ([["x", "zeros"]], "initializer[0][1].type: unknown Initializer 'zeros'"),
-        ([["x", {"type": "normal", "sdt": 1}]], "initializer[0][1].sdt: unknown key of Normal"),
+        ([["x", {"type": "normal", "sdt": 1}]], "initializer[0][1].sdt: unknown key of normal"),
         ({"x": "zero"}, "initializer: expected list[[str, Initializer]], not {'x': 'zero'}"),
     ],
 )

@@ -4,7 +4,7 @@ import pytest
 import torch
 from torch import nn
 
-from elmo_framework.model.initializer import LstmHiddenBias
+from elmo_framework.model.initializer import lstm_hidden_bias
 from elmo_framework.nn.highway_lstm import HighwayLstm
 from elmo_framework.nn.lstm_layer import LstmState
 from elmo_framework.nn.part import Gates, gates_of
@@ -20,7 +20,7 @@ def without_weights(module: nn.Module) -> nn.Module:
             parameter.fill_(0.0 if "weight" in name or name == "bias_ih_l0" else math.nan)
             gates = gates_of(module, name)
             if math.isnan(parameter.flatten()[0]):
-                LstmHiddenBias().fill(parameter, gates)
+                lstm_hidden_bias().fill(parameter, gates)
     return module
 
 

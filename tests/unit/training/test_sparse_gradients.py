@@ -9,7 +9,7 @@ from torch.nn import functional
 
 from elmo_framework.model.model import Model
 from elmo_framework.nn.sampled_softmax import SampledSoftmax
-from elmo_framework.training.optimizer import Adagrad, Adam
+from elmo_framework.training.optimizer import Optimizer, adagrad, adam
 from elmo_framework.training.sparse_gradients import (
     allow_sparse_gradients,
     clip_norm,
@@ -31,7 +31,7 @@ def differentiate(weight: nn.Parameter, *, is_sparse: bool, factor: float = 1.0)
 
 def after_three_updates(*, is_sparse: bool) -> tuple[Tensor, Tensor]:
     weight = table()
-    optimizer = Adagrad(lr=0.5, initial_accumulator_value=0.1).create([weight])
+    optimizer = adagrad(lr=0.5, initial_accumulator_value=0.1).create([weight])
     for _ in range(3):
         differentiate(weight, is_sparse=is_sparse)
         optimizer.step()
@@ -88,15 +88,15 @@ class Softmaxes(nn.Module):
 @pytest.mark.parametrize(
     ("optimizer", "device", "is_alone", "expected"),
     [
-        (Adagrad(), CPU, True, True),
-        (Adagrad(), CPU, False, False),
-        (Adagrad(weight_decay=0.1), CPU, True, False),
-        (Adagrad(), torch.device("cuda"), True, False),
-        (Adam(), CPU, True, False),
+        (adagrad(), CPU, True, True),
+        (adagrad(), CPU, False, False),
+        (adagrad(weight_decay=0.1), CPU, True, False),
+        (adagrad(), torch.device("cuda"), True, False),
+        (adam(), CPU, True, False),
     ],
 )
 def test_sparse_gradients_are_for_one_process_with_adagrad(
-    optimizer: Adagrad | Adam, device: torch.device, is_alone: bool, expected: bool
+    optimizer: Optimizer, device: torch.device, is_alone: bool, expected: bool
 ) -> None:
     model: Model[object] = Softmaxes()  # type: ignore[assignment]
     model.softmax.has_sparse_gradients = not expected  # type: ignore[union-attr]
