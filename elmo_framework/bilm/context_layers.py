@@ -134,8 +134,8 @@ class ElmoLstmContextLayers(ContextLayers):
     ) -> ContextOutput:
         """Read rows; the state holds h and c of the first layer, then of the next."""
         lstm = self.forward_lstm if direction == "forward" else self.backward_lstm
-        output = lstm(inputs, mask, _by_layer(state or ()))
-        return ContextOutput(output.layers, tuple(chain.from_iterable(output.states)))
+        layers, states = lstm(inputs, mask, _by_layer(state or ()))
+        return ContextOutput(layers, tuple(chain.from_iterable(states)))
 
     def clip_rates(self, state: State) -> dict[str, float]:
         """Return the shares for each layer: `projection_1`, `cell_1`, `projection_2`, ..."""

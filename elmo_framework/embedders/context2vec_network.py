@@ -124,7 +124,7 @@ class Context2vecNetwork:
         vectors = functional.embedding(ids, self._tables[name]).to(mask.device)
         lstm = self._modules[name]
         assert isinstance(lstm, nn.LSTM)
-        return read_rows(lstm, vectors, mask).outputs
+        return read_rows(lstm, vectors, mask)[0]
 
 
 def read_files(params: Path) -> Context2vecFiles:

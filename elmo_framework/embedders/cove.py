@@ -93,10 +93,10 @@ class CoveTokenEmbedder(TokenEmbedder):
         """Read words."""
         words = self.words(text)
         outputs = [words] if self._has_words else []
-        lower = read_rows(self.lower, words, text.mask).outputs
+        lower, _ = read_rows(self.lower, words, text.mask)
         outputs += [lower] if self._layers != "layer1" else []
         if self._layers != "layer0":
-            outputs.append(read_rows(self.upper, lower, text.mask).outputs)
+            outputs.append(read_rows(self.upper, lower, text.mask)[0])
         return torch.cat(outputs, dim=2)
 
     def _load(self, state: Mapping[str, Tensor], path: Path) -> None:

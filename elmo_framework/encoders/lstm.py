@@ -44,4 +44,5 @@ class LstmPooler(Recurrent, Pooler):
         inputs: Float[Tensor, "batch tokens input_dim"],
         mask: Bool[Tensor, "batch tokens"],
     ) -> Float[Tensor, "batch output_dim"]:
-        return self.read(inputs, mask).last
+        _, last = self.read(inputs, mask)
+        return last

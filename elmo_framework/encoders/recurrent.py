@@ -11,7 +11,7 @@ from torch import Tensor, nn
 
 from elmo_framework.config.types import Dim, Local, NumLayers, require_size
 from elmo_framework.encoders.encoder import Encoder
-from elmo_framework.nn.recurrent import RecurrentOutput, read_rows
+from elmo_framework.nn.recurrent import read_rows
 
 
 class Recurrent(nn.Module, ABC):
@@ -67,7 +67,7 @@ class Recurrent(nn.Module, ABC):
 
     def read(
         self, inputs: Float[Tensor, "batch tokens input_dim"], mask: Bool[Tensor, "batch tokens"]
-    ) -> RecurrentOutput:
+    ) -> tuple[Float[Tensor, "batch tokens output_dim"], Float[Tensor, "batch output_dim"]]:
         network = self.get_submodule(self._name)
         assert isinstance(network, nn.LSTM | nn.GRU)
         return read_rows(network, inputs, mask)
@@ -85,4 +85,5 @@ class RecurrentEncoder(Recurrent, Encoder):
         inputs: Float[Tensor, "batch tokens input_dim"],
         mask: Bool[Tensor, "batch tokens"],
     ) -> Float[Tensor, "batch tokens output_dim"]:
-        return self.read(inputs, mask).outputs
+        outputs, _ = self.read(inputs, mask)
+        return outputs

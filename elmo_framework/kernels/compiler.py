@@ -42,10 +42,6 @@ _hung: set[str] = set()
 """Compilers that timed out in this process, in case the folder cannot be written."""
 
 
-class CompilerError(Exception):
-    """A source cannot be compiled; the message has the reason and the way out."""
-
-
 def compiled_file(source: Path, *, fast_math: bool) -> Path:
     """Return the library of a source; compile it if there is no intact one.
 
@@ -56,7 +52,7 @@ def compiled_file(source: Path, *, fast_math: bool) -> Path:
         fast_math: whether the compiler may reorder sums, for example.
 
     Raises:
-        CompilerError: there is no compiler, or it fails, or others could write to the library.
+        RunError: there is no compiler, or it fails, or others could write to the library.
         OSError: the folder cannot be read or written.
     """
     # -ffast-math is not passed to the linker: it would flush denormals in the whole process.
@@ -76,15 +72,15 @@ def compiled_file(source: Path, *, fast_math: bool) -> Path:
 def _compiler() -> list[str]:
     """Return the compiler's command; the variable CC may contain options too."""
     if os.name != "posix":
-        raise CompilerError("files in C are compiled on Linux and macOS only")
+        raise RunError("files in C are compiled on Linux and macOS only")
     variable = os.environ.get("CC", "")
     try:
         command = shlex.split(variable) or ["cc"]
     except ValueError as error:
-        raise CompilerError(f"the variable CC is {variable!r}: {error}") from error
+        raise RunError(f"the variable CC is {variable!r}: {error}") from error
     path = which(command[0])
     if path is None:
-        raise CompilerError(f"C compiler {command[0]!r} not found; {_INSTALL}")
+        raise RunError(f"C compiler {command[0]!r} not found; {_INSTALL}")
     return [path, *command[1:]]
 
 
@@ -92,12 +88,9 @@ def _own_folder() -> Path:
     """Return the folder of this user; create it if it does not exist.
 
     Raises:
-        CompilerError: others could write to it, or there is no cache folder.
+        RunError: others could write to it, or there is no cache folder.
     """
-    try:
-        folder = cache_root() / f"compiled-{os.geteuid()}"
-    except RunError as error:
-        raise CompilerError(str(error)) from error
+    folder = cache_root() / f"compiled-{os.geteuid()}"
     folder.parent.mkdir(parents=True, exist_ok=True)
     folder.mkdir(mode=0o700, exist_ok=True)
     _require_own(folder)
@@ -109,7 +102,7 @@ def _require_own(path: Path) -> None:
     status = path.stat() if path.is_dir() else path.lstat()
     is_plain = stat.S_ISREG(status.st_mode) or stat.S_ISDIR(status.st_mode)
     if status.st_uid != os.geteuid() or status.st_mode & _OTHERS_CAN_WRITE or not is_plain:
-        raise CompilerError(
+        raise RunError(
             f"{path} is not used, since others can write to it (owner {status.st_uid}, mode "
             f"{stat.S_IMODE(status.st_mode):o}); remove it, or set ELMO_CACHE_ROOT to a folder "
             "that only you can write to"
@@ -139,12 +132,12 @@ def _run(command: Sequence[str], folder: Path, deadline: float) -> None:
     """Run the compiler; after a timeout, kill its process group.
 
     Raises:
-        CompilerError: it fails, or it hangs or has hung before.
+        RunError: it fails, or it hangs or has hung before.
     """
     note = folder / f"hangs-{_version(command[0])}.txt"
     reason = f"the C compiler {command[0]} did not end within {_LONGEST:.0f} seconds"
     if note.name in _hung or note.exists():
-        raise CompilerError(f"{reason}; repair it, and remove {note}")
+        raise RunError(f"{reason}; repair it, and remove {note}")
     with (
         TemporaryFile() as output,
         Popen(command, stdin=DEVNULL, stdout=output, stderr=output, start_new_session=True) as run,
@@ -158,11 +151,11 @@ def _run(command: Sequence[str], folder: Path, deadline: float) -> None:
             _hung.add(note.name)
             with suppress(OSError):
                 write_text(note, f"{reason}\n")
-            raise CompilerError(f"{reason}; repair it, and remove {note}") from error
+            raise RunError(f"{reason}; repair it, and remove {note}") from error
         output.seek(0)
         reason = output.read().decode(errors="replace").strip().partition("\n")[0][:_SHOWN]
     if run.returncode:
-        raise CompilerError(f"the C compiler {command[0]} fails ({reason}); {_INSTALL}")
+        raise RunError(f"the C compiler {command[0]} fails ({reason}); {_INSTALL}")
 
 
 def _version(compiler: str) -> str:
@@ -189,17 +182,13 @@ _errors: dict[str, str] = {}
 """The errors of sources that cannot be compiled, by file name."""
 
 
-def is_served(*tensors: Tensor) -> bool:
-    """Return whether compiled functions support these tensors: float32, contiguous, on the CPU."""
-    return all(
-        t.device.type == "cpu" and t.dtype == torch.float32 and t.is_contiguous() for t in tensors
-    )
-
-
 def library(
     source: Path, *, fast_math: bool, functions: Mapping[str, Sequence[type]]
-) -> Callable[[], ctypes.CDLL | None]:
-    """Return a loader of the library of a source, which gives None if it cannot be compiled.
+) -> Callable[..., ctypes.CDLL | None]:
+    """Return a loader of the library of a source, which takes the tensors of a call.
+
+    The loader returns None if the source cannot be compiled, or if the compiled functions do not
+    support one of the tensors: they must be float32, contiguous and on the CPU, or None.
 
     Args:
         source: a C file; it may include headers (`.h`) in its folder.
@@ -211,7 +200,7 @@ def library(
     def load() -> ctypes.CDLL | None:
         try:
             loaded = ctypes.CDLL(str(compiled_file(source, fast_math=fast_math)))
-        except (CompilerError, OSError) as error:
+        except (RunError, OSError) as error:
             _errors[source.name] = str(error)
             return None
         for name, types in functions.items():
@@ -219,8 +208,21 @@ def library(
             function.argtypes, function.restype = types, None
         return loaded
 
+    def load_for(*tensors: Tensor | None) -> ctypes.CDLL | None:
+        is_supported = all(
+            t.device.type == "cpu" and t.dtype == torch.float32 and t.is_contiguous()
+            for t in tensors
+            if t is not None
+        )
+        return load() if is_supported else None
+
     _loaders.append(load)
-    return load
+    return load_for
+
+
+def pointers(*tensors: Tensor | None) -> list[int | None]:
+    """Return the addresses of tensors for a compiled function; None for a missing one."""
+    return [None if tensor is None else tensor.data_ptr() for tensor in tensors]
 
 
 def slow_path_reason() -> str | None:

@@ -8,7 +8,7 @@ from pathlib import Path
 import torch
 from torch import Tensor
 
-from elmo_framework.kernels.compiler import is_served, library
+from elmo_framework.kernels.compiler import library, pointers
 
 _library = library(
     Path(__file__).with_suffix(".c"),
@@ -44,12 +44,21 @@ def highway_step(
         memory: "next_rows hidden": receives c after the step, for the first rows, which continue.
         hidden: "next_rows hidden": receives mask * h.
     """
-    tensors = [sums, gates, carried, mask, before, output, memory, hidden]
-    functions = _library() if _are_served(tensors) else None
-    if functions is None:
-        _plain_step(sums, gates, carried, mask, before, output, memory, hidden)
+    tensors = sums, gates, carried, mask, before, output, memory, hidden
+    functions = _library(*tensors)
+    if functions is not None:
+        rows, size = output.shape
+        functions.highway_step(rows, len(hidden), size, *pointers(*tensors))
         return
-    functions.highway_step(len(output), len(hidden), output.shape[1], *map(_pointer, tensors))
+    i, j, f, o, *t = (sums + gates).chunk(gates.shape[1] // before.shape[1], dim=1)
+    i, j, f, o, t = i.sigmoid(), j.tanh(), f.sigmoid(), o.sigmoid(), [gate.sigmoid() for gate in t]
+    after = f * before + i * j
+    torch.cat([i, j, f, o, *t], dim=1, out=gates)
+    h = o * after.tanh()
+    output.copy_(h if carried is None else torch.lerp(carried, h, t[0]))
+    num_next = len(hidden)
+    memory.copy_(after[:num_next])
+    hidden.copy_(output[:num_next] if mask is None else output[:num_next] * mask[:num_next])
 
 
 def highway_step_backward(
@@ -78,49 +87,12 @@ def highway_step_backward(
         of_sums: receives the gradient of the sums.
         of_carried: receives the gradient of `carried`.
     """
-    tensors = [gates, carried, mask, before, of_hidden, of_output, of_memory, of_sums, of_carried]
-    functions = _library() if _are_served(tensors) else None
-    if functions is None:
-        _plain_step_backward(
-            gates, carried, mask, before, of_hidden, of_output, of_memory, of_sums, of_carried
-        )
+    tensors = gates, carried, mask, before, of_hidden, of_output, of_memory, of_sums, of_carried
+    functions = _library(*tensors)
+    if functions is not None:
+        rows, size = of_output.shape
+        functions.highway_step_backward(rows, len(of_hidden), size, *pointers(*tensors))
         return
-    rows, size = of_output.shape
-    functions.highway_step_backward(rows, len(of_hidden), size, *map(_pointer, tensors))
-
-
-def _plain_step(
-    sums: Tensor,
-    gates: Tensor,
-    carried: Tensor | None,
-    mask: Tensor | None,
-    before: Tensor,
-    output: Tensor,
-    memory: Tensor,
-    hidden: Tensor,
-) -> None:
-    i, j, f, o, *t = (sums + gates).chunk(gates.shape[1] // before.shape[1], dim=1)
-    i, j, f, o, t = i.sigmoid(), j.tanh(), f.sigmoid(), o.sigmoid(), [gate.sigmoid() for gate in t]
-    after = f * before + i * j
-    torch.cat([i, j, f, o, *t], dim=1, out=gates)
-    h = o * after.tanh()
-    output.copy_(h if carried is None else torch.lerp(carried, h, t[0]))
-    num_next = len(hidden)
-    memory.copy_(after[:num_next])
-    hidden.copy_(output[:num_next] if mask is None else output[:num_next] * mask[:num_next])
-
-
-def _plain_step_backward(
-    gates: Tensor,
-    carried: Tensor | None,
-    mask: Tensor | None,
-    before: Tensor,
-    of_hidden: Tensor,
-    of_output: Tensor,
-    of_memory: Tensor,
-    of_sums: Tensor,
-    of_carried: Tensor | None,
-) -> None:
     num_next = len(of_hidden)
     of_output[:num_next] += of_hidden if mask is None else of_hidden * mask[:num_next]
     i, j, f, o, *t = gates.chunk(gates.shape[1] // before.shape[1], dim=1)
@@ -139,11 +111,3 @@ def _plain_step_backward(
     ]
     of_memory.copy_(inner * f)
     torch.cat([*parts, *of_transform], dim=1, out=of_sums)
-
-
-def _are_served(tensors: list[Tensor | None]) -> bool:
-    return is_served(*[tensor for tensor in tensors if tensor is not None])
-
-
-def _pointer(tensor: Tensor | None) -> int | None:
-    return None if tensor is None else tensor.data_ptr()

@@ -8,7 +8,7 @@ from pathlib import Path
 import torch
 from torch import Tensor
 
-from elmo_framework.kernels.compiler import is_served, library
+from elmo_framework.kernels.compiler import library, pointers
 
 _library = library(
     Path(__file__).with_suffix(".c"),
@@ -37,15 +37,22 @@ def step(
     Returns:
         The cell state after the step, and sigmoid(o) tanh(c).
     """
-    functions = _library() if is_served(gates, inputs, before) else None
-    if functions is None:
-        return _plain_step(gates, inputs, before, cell_clip, keep)
-    after, output = torch.empty_like(before), torch.empty_like(before)
-    rows, size = before.shape
-    limit = _NO_LIMIT if cell_clip is None else cell_clip
-    pointers = [tensor.data_ptr() for tensor in (gates, inputs, before, after, output)]
-    functions.lstm_step(rows, size, limit, keep, *pointers)
-    return after, output
+    functions = _library(gates, inputs, before)
+    if functions is not None:
+        after, output = torch.empty_like(before), torch.empty_like(before)
+        limit = _NO_LIMIT if cell_clip is None else cell_clip
+        tensors = pointers(gates, inputs, before, after, output)
+        functions.lstm_step(*before.shape, limit, keep, *tensors)
+        return after, output
+    sums = (gates + inputs).to(before.dtype)
+    i, j, f, o = sums.chunk(4, dim=1)
+    i, j, f, o = i.sigmoid(), j.tanh(), f.sigmoid(), o.sigmoid()
+    after = f * before + i * j
+    if cell_clip is not None:
+        after = after.clamp(-cell_clip, cell_clip)
+    if keep:
+        gates.copy_(torch.cat([i, j, f, o], dim=1))
+    return after, o * after.tanh()
 
 
 def step_backward(
@@ -70,38 +77,11 @@ def step_backward(
         of_sums: "rows 4*cell": receives the gradient of the sums.
     """
     tensors = gates, before, after, of_output, of_memory, of_sums
-    functions = _library() if is_served(*tensors) else None
-    if functions is None:
-        _plain_step_backward(*tensors, cell_clip)
+    functions = _library(*tensors)
+    if functions is not None:
+        limit = _NO_LIMIT if cell_clip is None else cell_clip
+        functions.lstm_step_backward(*before.shape, limit, *pointers(*tensors))
         return
-    rows, size = before.shape
-    limit = _NO_LIMIT if cell_clip is None else cell_clip
-    functions.lstm_step_backward(rows, size, limit, *[tensor.data_ptr() for tensor in tensors])
-
-
-def _plain_step(
-    gates: Tensor, inputs: Tensor, before: Tensor, cell_clip: float | None, keep: bool
-) -> tuple[Tensor, Tensor]:
-    sums = (gates + inputs).to(before.dtype)
-    i, j, f, o = sums.chunk(4, dim=1)
-    i, j, f, o = i.sigmoid(), j.tanh(), f.sigmoid(), o.sigmoid()
-    after = f * before + i * j
-    if cell_clip is not None:
-        after = after.clamp(-cell_clip, cell_clip)
-    if keep:
-        gates.copy_(torch.cat([i, j, f, o], dim=1))
-    return after, o * after.tanh()
-
-
-def _plain_step_backward(
-    gates: Tensor,
-    before: Tensor,
-    after: Tensor,
-    of_output: Tensor,
-    of_memory: Tensor,
-    of_sums: Tensor,
-    cell_clip: float | None,
-) -> None:
     i, j, f, o = gates.chunk(4, dim=1)
     outer = after.tanh()
     inner = of_memory + of_output * o * (1 - outer * outer)

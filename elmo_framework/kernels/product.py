@@ -9,7 +9,7 @@ from two on; a single row is therefore duplicated.
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import cached_property
+from functools import cache
 from typing import Any, Literal, TypeAlias
 
 import torch
@@ -69,26 +69,22 @@ def prepared(
     if precision == "int8":
         return _int8(weight, bias)
     if has_onednn(weight):
-        return _LaidOut(weight, bias)
+        return _laid_out(weight, bias)
     return lambda rows: functional.linear(rows, weight, bias)
 
 
-class _LaidOut:
-    """A product by oneDNN for many calls; `row_product` computes single rows."""
+def _laid_out(weight: Tensor, bias: Tensor | None) -> Product:
+    """Return a product by oneDNN for many calls; `row_product` computes single rows."""
+    laid_out = torch.ops.mkldnn._reorder_linear_weight(weight, _NUM_ROWS_OF_LAYOUT)
 
-    def __init__(self, weight: Tensor, bias: Tensor | None) -> None:
-        self._weight, self._bias = weight, bias
-        self._laid_out = torch.ops.mkldnn._reorder_linear_weight(weight, _NUM_ROWS_OF_LAYOUT)
+    def multiplied(rows: Tensor) -> Tensor:
+        return _onednn(rows, laid_out, bias)
 
-    def __call__(self, rows: Tensor) -> Tensor:
-        return self._row(rows) if len(rows) == 1 else self._rows(rows)
+    @cache
+    def of_row() -> Product:
+        return row_product(weight, bias, multiplied)
 
-    def _rows(self, rows: Tensor) -> Tensor:
-        return _onednn(rows, self._laid_out, self._bias)
-
-    @cached_property
-    def _row(self) -> Product:
-        return row_product(self._weight, self._bias, self._rows)
+    return lambda rows: of_row()(rows) if len(rows) == 1 else multiplied(rows)
 
 
 def linear(

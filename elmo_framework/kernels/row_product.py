@@ -13,7 +13,7 @@ from pathlib import Path
 import torch
 from torch import Tensor
 
-from elmo_framework.kernels.compiler import is_served, library
+from elmo_framework.kernels.compiler import library, pointers
 
 _library = library(
     Path(__file__).with_suffix(".c"),
@@ -37,7 +37,7 @@ def row_product(
         bias: "outputs", or None.
         among_others: oneDNN's product of a row among others.
     """
-    functions = _library() if is_served(weight) else None
+    functions = _library(weight)
     num_outputs, num_inputs = weight.shape
     if functions is None or num_outputs % _LANES or num_inputs % _LANES:
         return among_others
@@ -45,8 +45,7 @@ def row_product(
     def product(row: Tensor, chunk: int) -> Tensor:
         row = row.contiguous()
         outputs = weight.new_empty(1, num_outputs)
-        pointers = [tensor.data_ptr() for tensor in (weight, row, outputs)]
-        functions.row_product(num_outputs, num_inputs, chunk, *pointers)
+        functions.row_product(num_outputs, num_inputs, chunk, *pointers(weight, row, outputs))
         return outputs if bias is None else outputs.add_(bias)
 
     # Two orders of summation round differently somewhere in so many outputs of such numbers.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import NamedTuple, cast
+from typing import cast
 
 import torch
 from jaxtyping import Bool, Float
@@ -13,18 +13,6 @@ from torch.nn import functional
 from elmo_framework.nn.lstm_layer import LstmState
 from elmo_framework.nn.packing import Packing
 from elmo_framework.nn.projected_lstm import ProjectedLstm
-
-
-class LstmOutput(NamedTuple):
-    """Outputs and final states of the layers.
-
-    Attributes:
-        layers: outputs; zero at padding.
-        states: of each layer, after the last word of each row.
-    """
-
-    layers: Float[Tensor, "layers batch tokens dim"]
-    states: tuple[LstmState, ...]
 
 
 class ElmoLstm(nn.Module):
@@ -76,7 +64,7 @@ class ElmoLstm(nn.Module):
         inputs: Float[Tensor, "batch tokens dim"],
         mask: Bool[Tensor, "batch tokens"],
         states: tuple[LstmState, ...] = (),
-    ) -> LstmOutput:
+    ) -> tuple[Float[Tensor, "layers batch tokens output"], tuple[LstmState, ...]]:
         """Read rows.
 
         Args:
@@ -84,6 +72,10 @@ class ElmoLstm(nn.Module):
             mask: true at words, false at padding, which follows the words. A mask on the CPU
                 avoids a synchronization with the device of the inputs.
             states: initial states of each layer; zeros when empty.
+
+        Returns:
+            The outputs of each layer, zero at padding, and its state after the last word of each
+            row.
         """
         lstms = cast(Sequence[ProjectedLstm], self.cells)
         packing = Packing.of(mask).to(inputs.device)
@@ -96,4 +88,4 @@ class ElmoLstm(nn.Module):
             words = outputs + words if has_skip else outputs
             layers.append(packing.unpack(words))
             ends.append(LstmState(*map(packing.restore, end)))
-        return LstmOutput(torch.stack(layers), tuple(ends))
+        return torch.stack(layers), tuple(ends)

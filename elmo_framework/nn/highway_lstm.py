@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from itertools import accumulate
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeAlias
 
 import torch
 from jaxtyping import Float
@@ -20,24 +20,8 @@ from elmo_framework.kernels.highway_step import highway_step, highway_step_backw
 from elmo_framework.kernels.product import linear, prepared, product, rounded_up, weight_gradient
 from elmo_framework.nn.part import Gates, TensorPart
 
-
-class Path(NamedTuple):
-    """Order in which a layer processes the steps of packed rows (`Packing`).
-
-    Attributes:
-        sizes: number of unfinished rows at each step; never increasing.
-        is_backward: whether rows are read from their ends.
-    """
-
-    sizes: tuple[int, ...]
-    is_backward: bool
-
-    def steps(self) -> list[tuple[slice, slice]]:
-        """Return the words of each step and of the following one, which is empty for the last."""
-        ends = accumulate(self.sizes)
-        words = [slice(end - size, end) for end, size in zip(ends, self.sizes, strict=True)]
-        steps = words[::-1] if self.is_backward else words
-        return list(zip(steps, [*steps[1:], slice(0, 0)], strict=True))
+_Steps: TypeAlias = list[tuple[slice, slice]]
+"""The words of each step and of the following one, which is empty for the last."""
 
 
 class HighwayLstm(TensorPart):
@@ -95,17 +79,16 @@ class HighwayLstm(TensorPart):
         """
         if not sizes:
             return words.new_zeros(0, self._hidden_dim)
-        path = Path(tuple(sizes), self.is_backward)
+        steps = _steps(sizes, is_backward=self.is_backward)
         weights, mask = self._weights(), self._mask(sizes[0])
         if torch.is_grad_enabled():
             outputs: Tensor = _HighwayLstmFunction.apply(  # type: ignore[no-untyped-call]
-                words, *weights, mask, path
+                words, *weights, mask, steps
             )
             return outputs
-        return _read(words, weights, mask, path)[0]
+        return _read(words, weights, mask, steps)[0]
 
     def parameter_gates(self, name: str) -> Gates | None:
-        """Return the gates of a parameter: i, j, f, o, or those of the highway."""
         match name:
             case "input_weight" | "recurrent_weight":
                 return Gates(4, forget=2)
@@ -174,8 +157,15 @@ class _SavedForBackward(NamedTuple):
     hidden: Tensor
 
 
+def _steps(sizes: Sequence[int], *, is_backward: bool) -> _Steps:
+    ends = accumulate(sizes)
+    words = [slice(end - size, end) for end, size in zip(ends, sizes, strict=True)]
+    steps = words[::-1] if is_backward else words
+    return list(zip(steps, [*steps[1:], slice(0, 0)], strict=True))
+
+
 def _read(
-    words: Tensor, weights: _Weights, mask: Tensor | None, path: Path
+    words: Tensor, weights: _Weights, mask: Tensor | None, steps: _Steps
 ) -> tuple[Tensor, _SavedForBackward]:
     """Return h at each word, and the values for the backward pass."""
     # The recurrence has the precision of the weights, also in mixed precision.
@@ -189,7 +179,7 @@ def _read(
     outputs = torch.empty_like(memory)
     with torch.autocast(gates.device.type, enabled=False):
         multiplied = prepared(weights.of_hidden)
-        for now, later in path.steps():
+        for now, later in steps:
             # Reading forward, rows end at a step; backward, rows begin there, with zeros as state.
             continuing = slice(later.start, min(later.stop, later.start + now.stop - now.start))
             highway_step(
@@ -208,12 +198,12 @@ def _read(
 class _HighwayLstmFunction(torch.autograd.Function):
     @staticmethod
     def forward(ctx: Any, words: Tensor, *arguments: Any) -> Tensor:
-        *tensors, mask, path = arguments
+        *tensors, mask, steps = arguments
         weights = _Weights(*tensors)
-        outputs, saved = _read(words, weights, mask, path)
+        outputs, saved = _read(words, weights, mask, steps)
         is_narrow = torch.is_autocast_enabled(words.device.type)
         ctx.type = torch.get_autocast_dtype(words.device.type) if is_narrow else words.dtype
-        ctx.path, ctx.has_carry_bias = path, weights.carry_bias is not None
+        ctx.steps, ctx.has_carry_bias = steps, weights.carry_bias is not None
         ctx.save_for_backward(
             words, weights.of_words, weights.of_hidden, weights.carry, mask, *saved
         )
@@ -224,7 +214,7 @@ class _HighwayLstmFunction(torch.autograd.Function):
     def backward(ctx: Any, of_outputs: Tensor) -> tuple[Tensor | None, ...]:
         words, input_weight, recurrent_weight, carry, mask, *tensors = ctx.saved_tensors
         saved = _SavedForBackward(*tensors)
-        of_sums, of_carried = _read_back(of_outputs, saved, recurrent_weight, mask, ctx.path)
+        of_sums, of_carried = _read_back(of_outputs, saved, recurrent_weight, mask, ctx.steps)
         of_recurrent = weight_gradient(of_sums, saved.hidden)
         of_words, of_input = _back(of_sums, words, input_weight, ctx.type)
         of_bias, of_carry, of_carry_bias = of_sums.sum(dim=0), None, None
@@ -241,7 +231,7 @@ def _read_back(
     saved: _SavedForBackward,
     recurrent_weight: Tensor,
     mask: Tensor | None,
-    path: Path,
+    steps: _Steps,
 ) -> tuple[Tensor, Tensor | None]:
     """Return the gradients of the sums and of W_k x, padded like `hidden`."""
     of_outputs = of_outputs.clone(memory_format=torch.contiguous_format)
@@ -252,9 +242,10 @@ def _read_back(
         if gradient is not None:
             gradient[num_words:] = 0
     multiplied = prepared(recurrent_weight.T)
-    of_memory = of_outputs.new_zeros(path.sizes[0], hidden_dim)
+    num_rows = max(now.stop - now.start for now, _ in steps)
+    of_memory = of_outputs.new_zeros(num_rows, hidden_dim)
     of_hidden = of_outputs.new_zeros(0, hidden_dim)
-    for now, _ in reversed(path.steps()):
+    for now, _ in reversed(steps):
         rows = now.stop - now.start
         highway_step_backward(
             saved.gates[now],

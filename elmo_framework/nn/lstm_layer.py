@@ -32,18 +32,6 @@ class LstmState(NamedTuple):
     memory: Tensor
 
 
-class Clips(NamedTuple):
-    """Maximum absolute values; None for no limit.
-
-    Attributes:
-        cell: of the cell state.
-        projection: of a projected output.
-    """
-
-    cell: float | None
-    projection: float | None
-
-
 class LayerProducts(NamedTuple):
     """The products of a layer.
 
@@ -64,7 +52,8 @@ def read_layer(
     start: LstmState,
     *,
     products: LayerProducts,
-    clips: Clips,
+    cell_clip: float | None,
+    projection_clip: float | None,
 ) -> tuple[Tensor, LstmState]:
     """Read packed rows, without gradients.
 
@@ -73,7 +62,8 @@ def read_layer(
         sizes: number of unfinished rows at each step; never increasing.
         start: initial states, in the order of the packing.
         products: the products of the layer.
-        clips: the limits of the layer.
+        cell_clip: maximum absolute value of the cell state; None for no limit.
+        projection_clip: maximum absolute value of a projected output; None for no limit.
 
     Returns:
         "words hidden", and the state of each row after its last word.
@@ -90,10 +80,10 @@ def read_layer(
             ended.append(LstmState(hidden[rows:], memory[rows:]))
             hidden, memory = hidden[:rows], memory[:rows]
             memory, hidden = step(
-                products.recurrent(hidden), inputs, memory, cell_clip=clips.cell, keep=False
+                products.recurrent(hidden), inputs, memory, cell_clip=cell_clip, keep=False
             )
             if products.projection is not None:
-                hidden = _clamped(products.projection(hidden), clips.projection)
+                hidden = _clamped(products.projection(hidden), projection_clip)
             outputs.append(hidden)
     ended.append(LstmState(hidden, memory))
     return torch.cat(outputs), _joined(ended)
@@ -106,7 +96,8 @@ def train_layer(
     *,
     recurrent_weight: Tensor,
     projection_weight: Tensor | None,
-    clips: Clips,
+    cell_clip: float | None,
+    projection_clip: float | None,
     precision: Precision = "float32",
 ) -> tuple[Tensor, LstmState]:
     """Read packed rows, with gradients.
@@ -117,13 +108,14 @@ def train_layer(
         start: see `read_layer`.
         recurrent_weight: "4*cell hidden".
         projection_weight: "hidden cell", or None.
-        clips: of the layer.
+        cell_clip: see `read_layer`.
+        projection_clip: see `read_layer`.
         precision: of the products.
 
     Returns:
         As `read_layer`.
     """
-    weights = recurrent_weight, projection_weight
+    weights, clips = (recurrent_weight, projection_weight), (cell_clip, projection_clip)
     outputs, hidden, memory = _Layer.apply(  # type: ignore[no-untyped-call]
         gates, *weights, *start, tuple(sizes), clips, precision
     )
@@ -140,7 +132,7 @@ class _Layer(torch.autograd.Function):
         hidden: Tensor,
         memory: Tensor,
         sizes: tuple[int, ...],
-        clips: Clips,
+        clips: tuple[float | None, float | None],
         precision: Precision,
     ) -> tuple[Tensor, Tensor, Tensor]:
         recurrent = prepared(recurrent_weight, precision=precision)
@@ -149,6 +141,7 @@ class _Layer(torch.autograd.Function):
         )
         ctx.save_for_backward(recurrent_weight, projection_weight)
         ctx.sizes, ctx.clips, ctx.precision = sizes, clips, precision
+        cell_clip, projection_clip = clips
         # For each step: h before, c before, activations, c after, the cell's output, h after.
         ctx.steps, ended = [], []
         for inputs in torch.split(gates, list(sizes)):
@@ -157,11 +150,11 @@ class _Layer(torch.autograd.Function):
             before = LstmState(hidden[:rows], memory[:rows])
             activations = recurrent(before.hidden)
             memory, cell_output = step(
-                activations, inputs, before.memory, cell_clip=clips.cell, keep=True
+                activations, inputs, before.memory, cell_clip=cell_clip, keep=True
             )
             hidden = cell_output = cell_output.to(gates.dtype)
             if project is not None:
-                hidden = _clamped(project(cell_output), clips.projection)
+                hidden = _clamped(project(cell_output), projection_clip)
             ctx.steps.append((*before, activations, memory, cell_output, hidden))
         ended.append(LstmState(hidden, memory))
         end = _joined(ended)
@@ -174,6 +167,7 @@ class _Layer(torch.autograd.Function):
         ctx: Any, of_outputs: Tensor, of_hidden: Tensor, of_memory: Tensor
     ) -> tuple[Tensor | None, ...]:
         recurrent_weight, projection_weight = ctx.saved_tensors
+        cell_clip, projection_clip = ctx.clips
         type_ = torch.bfloat16 if ctx.precision == "bfloat16" else of_outputs.dtype
         narrow_recurrent = recurrent_weight.to(type_)
         narrow_projection = None if projection_weight is None else projection_weight.to(type_)
@@ -190,8 +184,8 @@ class _Layer(torch.autograd.Function):
             _, before, activations, after, _, hidden = tensors
             rows = len(of_output)
             torch.add(of_output, of_hidden[:rows], out=projected)
-            if projection_weight is not None and ctx.clips.projection is not None:
-                projected.masked_fill_(hidden.abs() >= ctx.clips.projection, 0)
+            if projection_weight is not None and projection_clip is not None:
+                projected.masked_fill_(hidden.abs() >= projection_clip, 0)
             of_cell = projected
             if narrow_projection is not None:
                 of_cell = _back(projected, narrow_projection)
@@ -201,7 +195,7 @@ class _Layer(torch.autograd.Function):
                 after,
                 of_cell,
                 of_memory[:rows],
-                cell_clip=ctx.clips.cell,
+                cell_clip=cell_clip,
                 of_sums=sums,
             )
             of_hidden[:rows] = _back(sums, narrow_recurrent)

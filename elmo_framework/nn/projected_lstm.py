@@ -11,7 +11,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from elmo_framework.kernels.product import Precision, linear, prepared
-from elmo_framework.nn.lstm_layer import Clips, LayerProducts, LstmState, read_layer, train_layer
+from elmo_framework.nn.lstm_layer import LayerProducts, LstmState, read_layer, train_layer
 from elmo_framework.nn.part import Gates, TensorPart
 
 
@@ -44,7 +44,10 @@ class ProjectedLstm(TensorPart):
     ) -> None:
         super().__init__()
         self.cell_size, self.output_dim = cell_size, projection_dim or cell_size
-        self._clips = Clips(cell_clip, None if projection_dim is None else projection_clip)
+        self._clips = {
+            "cell_clip": cell_clip,
+            "projection_clip": None if projection_dim is None else projection_clip,
+        }
         self._frozen: LayerProducts | None = None
         self.input_weight = nn.Parameter(torch.empty(4 * cell_size, input_dim))
         self.recurrent_weight = nn.Parameter(torch.empty(4 * cell_size, self.output_dim))
@@ -52,9 +55,6 @@ class ProjectedLstm(TensorPart):
         self.projection_weight = (
             None if projection_dim is None else nn.Parameter(torch.empty(projection_dim, cell_size))
         )
-        self._initialize()
-
-    def _initialize(self) -> None:
         # TensorFlow has one matrix for both halves; Glorot's bound is that of the whole matrix.
         fan_in = self.input_weight.shape[1] + self.output_dim
         bound = (6 / (fan_in + 4 * self.cell_size)) ** 0.5
@@ -64,7 +64,6 @@ class ProjectedLstm(TensorPart):
             nn.init.xavier_uniform_(self.projection_weight)
 
     def parameter_gates(self, name: str) -> Gates | None:
-        """Return the gates of a parameter: i, j, f, o; the 1 of f is not part of b."""
         if name == "projection_weight":
             return None
         return Gates(4, forget=2, is_bias=name == "bias", forget_bias=1.0)
@@ -75,11 +74,6 @@ class ProjectedLstm(TensorPart):
         return LstmState(zeros(num_rows, self.output_dim), zeros(num_rows, self.cell_size))
 
     def freeze(self, precision: Precision) -> None:
-        """Prepare the current weights for inference; later changes of them have no effect.
-
-        Raises:
-            ValueError: the device does not support this precision.
-        """
         self._frozen = self._products(precision)
 
     def __getstate__(self) -> dict[str, Any]:
@@ -104,7 +98,7 @@ class ProjectedLstm(TensorPart):
             # The precision of the products is explicit; an outer autocast does not apply.
             with torch.autocast(words.device.type, enabled=False):
                 words = words.to(self.bias.dtype)
-                return read_layer(words, sizes, start, products=products, clips=self._clips)
+                return read_layer(words, sizes, start, products=products, **self._clips)
         gates = linear(words, self.input_weight, self._bias_of_gates())
         # In mixed precision the products have the type of the gates, but the cell state stays
         # float32; on the CPU so do the sums, as the compiled step supports only float32.
@@ -119,8 +113,8 @@ class ProjectedLstm(TensorPart):
                 LstmState(start.hidden.to(gates.dtype), start.memory),
                 recurrent_weight=recurrent.to(gates.dtype),
                 projection_weight=None if projection is None else projection.to(gates.dtype),
-                clips=self._clips,
                 precision=precision,
+                **self._clips,
             )
 
     def _products(self, precision: Precision) -> LayerProducts:

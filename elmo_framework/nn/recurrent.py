@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import NamedTuple
 
 import torch
 from jaxtyping import Bool, Float, Int
@@ -24,24 +23,17 @@ _STEP = 8
 """Overhead of a step, in the time of one row; each group of rows adds steps."""
 
 
-class RecurrentOutput(NamedTuple):
-    """Output of a recurrent network.
-
-    Attributes:
-        outputs: of the top layer at each word, zero at padding.
-        last: final state of the top layer in each direction, zero for a row without words.
-    """
-
-    outputs: Float[Tensor, "batch tokens output_dim"]
-    last: Float[Tensor, "batch output_dim"]
-
-
 def read_rows(
     network: nn.LSTM | nn.GRU,
     inputs: Float[Tensor, "batch tokens input_dim"],
     mask: Bool[Tensor, "batch tokens"],
-) -> RecurrentOutput:
-    """Read rows, in which padding follows the words; a row may have none."""
+) -> tuple[Float[Tensor, "batch tokens output_dim"], Float[Tensor, "batch output_dim"]]:
+    """Read rows, in which padding follows the words; a row may have none.
+
+    Returns:
+        The outputs of the top layer at each word, zero at padding, and its final state in each
+        direction, zero for a row without words.
+    """
     if inputs.device.type != "cpu":
         return _read_whole(network, inputs, mask)
     groups = _groups(mask)
@@ -50,7 +42,7 @@ def read_rows(
     return _read_groups(network, inputs, mask, groups)
 
 
-def _read_whole(network: nn.LSTM | nn.GRU, inputs: Tensor, mask: Tensor) -> RecurrentOutput:
+def _read_whole(network: nn.LSTM | nn.GRU, inputs: Tensor, mask: Tensor) -> tuple[Tensor, Tensor]:
     # Packing rejects rows without words: they are read as one word and set to zero below.
     lengths = mask.sum(dim=1).clamp(min=1).cpu()
     packed = pack_padded_sequence(inputs, lengths, batch_first=True, enforce_sorted=False)
@@ -59,7 +51,7 @@ def _read_whole(network: nn.LSTM | nn.GRU, inputs: Tensor, mask: Tensor) -> Recu
     hidden = state[0] if isinstance(state, tuple) else state  # layers*directions batch hidden_size
     top = hidden[-2:] if network.bidirectional else hidden[-1:]
     last = top.transpose(0, 1).flatten(start_dim=1)
-    return RecurrentOutput(outputs * mask[:, :, None], last * mask.any(dim=1, keepdim=True))
+    return outputs * mask[:, :, None], last * mask.any(dim=1, keepdim=True)
 
 
 def _groups(mask: Bool[Tensor, "batch tokens"]) -> Sequence[Int[Tensor, " rows"]]:
@@ -77,22 +69,22 @@ def _groups(mask: Bool[Tensor, "batch tokens"]) -> Sequence[Int[Tensor, " rows"]
 
 def _read_groups(
     network: nn.LSTM | nn.GRU, inputs: Tensor, mask: Tensor, groups: Sequence[Tensor]
-) -> RecurrentOutput:
+) -> tuple[Tensor, Tensor]:
     outputs: list[Tensor] = []
     lasts: list[Tensor] = []
     for rows in groups:
         group_mask = mask.index_select(0, rows)
         longest = max(1, int(group_mask[0].sum()))
         group_inputs = inputs.index_select(0, rows)[:, :longest]
-        output = _read_layers(network, group_inputs, group_mask[:, :longest])
+        output, last = _read_layers(network, group_inputs, group_mask[:, :longest])
         padding = 0, 0, 0, mask.shape[1] - longest
-        outputs.append(functional.pad(output.outputs, padding))
-        lasts.append(output.last)
+        outputs.append(functional.pad(output, padding))
+        lasts.append(last)
     order = torch.cat([*groups]).argsort()
-    return RecurrentOutput(*(torch.cat(parts).index_select(0, order) for parts in (outputs, lasts)))
+    return torch.cat(outputs).index_select(0, order), torch.cat(lasts).index_select(0, order)
 
 
-def _read_layers(network: nn.LSTM | nn.GRU, inputs: Tensor, mask: Tensor) -> RecurrentOutput:
+def _read_layers(network: nn.LSTM | nn.GRU, inputs: Tensor, mask: Tensor) -> tuple[Tensor, Tensor]:
     batch, num_tokens = mask.shape
     starts = torch.arange(batch, device=mask.device) * num_tokens
     rows, ends = inputs, starts + (mask.sum(dim=1) - 1).clamp(min=0)
@@ -108,7 +100,7 @@ def _read_layers(network: nn.LSTM | nn.GRU, inputs: Tensor, mask: Tensor) -> Rec
             lasts.append(outputs[1][:, 0])
         rows = torch.cat(outputs, dim=2)
     last = torch.cat(lasts, dim=1)
-    return RecurrentOutput(rows * mask[:, :, None], last * mask.any(dim=1, keepdim=True))
+    return rows * mask[:, :, None], last * mask.any(dim=1, keepdim=True)
 
 
 def _read_direction(network: nn.LSTM | nn.GRU, layer: str, rows: Tensor) -> Tensor:

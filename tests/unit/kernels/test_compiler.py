@@ -11,8 +11,9 @@ from shutil import which
 
 import pytest
 
+from elmo_framework.errors import RunError
 from elmo_framework.kernels import compiler
-from elmo_framework.kernels.compiler import CompilerError, compiled_file
+from elmo_framework.kernels.compiler import compiled_file
 
 pytestmark = pytest.mark.skipif(which("cc") is None, reason="needs a C compiler")
 
@@ -98,7 +99,7 @@ def test_a_folder_of_another_user_is_not_used(
     source: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(os, "geteuid", lambda: os.getuid() + 1)
-    with pytest.raises(CompilerError, match=r"is not used, since others can write to it \(owner"):
+    with pytest.raises(RunError, match=r"is not used, since others can write to it \(owner"):
         compile_(source)
 
 
@@ -106,7 +107,7 @@ def test_a_folder_of_another_user_is_not_used(
 def test_a_folder_that_others_can_write_to_is_not_used(source: Path, open_mode: int) -> None:
     folder = compile_(source).parent
     folder.chmod(open_mode)
-    with pytest.raises(CompilerError) as caught:
+    with pytest.raises(RunError) as caught:
         compile_(source)
     assert str(caught.value) == (
         f"{folder} is not used, since others can write to it (owner {os.getuid()}, mode "
@@ -118,7 +119,7 @@ def test_a_folder_that_others_can_write_to_is_not_used(source: Path, open_mode: 
 def test_a_library_that_others_can_write_to_is_not_used(source: Path) -> None:
     path = compile_(source)
     path.chmod(0o722)
-    with pytest.raises(CompilerError, match=f"^{path} is not used"):
+    with pytest.raises(RunError, match=f"^{path} is not used"):
         compile_(source)
 
 
@@ -126,7 +127,7 @@ def test_a_link_is_no_library(source: Path) -> None:
     path = compile_(source)
     path.rename(source.with_suffix(".so"))
     path.symlink_to(source.with_suffix(".so"))
-    with pytest.raises(CompilerError, match=f"^{path} is not used"):
+    with pytest.raises(RunError, match=f"^{path} is not used"):
         compile_(source)
 
 
@@ -149,11 +150,11 @@ def test_hanging_compiler_is_tried_once(
 ) -> None:
     as_compiler(monkeypatch, tmp_path, "exec tail -f /dev/null")
     monkeypatch.setattr(compiler, "_LONGEST", 0.01)
-    with pytest.raises(CompilerError, match=r"did not end within .*; repair it, and remove"):
+    with pytest.raises(RunError, match=r"did not end within .*; repair it, and remove"):
         compile_(source)
     monkeypatch.setattr(compiler, "_LONGEST", 1e6)
     monkeypatch.setattr(compiler, "_hung", set())  # as in a new process
-    with pytest.raises(CompilerError, match="did not end within") as caught:
+    with pytest.raises(RunError, match="did not end within") as caught:
         compile_(source)
     Path(str(caught.value).rpartition("remove ")[2]).unlink()
     as_compiler(monkeypatch, tmp_path, 'exec cc "$@"')
@@ -169,7 +170,7 @@ def test_replaced_compiler_is_tried_again(
 ) -> None:
     as_compiler(monkeypatch, tmp_path, "exec tail -f /dev/null")
     monkeypatch.setattr(compiler, "_LONGEST", 0.01)
-    with pytest.raises(CompilerError):
+    with pytest.raises(RunError):
         compile_(source)
     monkeypatch.undo()
     monkeypatch.setenv("ELMO_CACHE_ROOT", str(tmp_path / "cache"))
@@ -179,7 +180,7 @@ def test_replaced_compiler_is_tried_again(
 
 def test_failing_compiler_is_reported_with_its_message(source: Path) -> None:
     source.write_text("no C\n")
-    with pytest.raises(CompilerError) as caught:
+    with pytest.raises(RunError) as caught:
         compile_(source)
     message = str(caught.value)
     assert message.startswith(f"the C compiler {which('cc')} fails ({source}:1:1: ")
@@ -193,7 +194,7 @@ def test_missing_compiler_is_reported_with_what_to_install(
     source: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("CC", "no-such-compiler -O2")
-    with pytest.raises(CompilerError, match="C compiler 'no-such-compiler' not found; install gcc"):
+    with pytest.raises(RunError, match="C compiler 'no-such-compiler' not found; install gcc"):
         compile_(source)
 
 
@@ -201,7 +202,7 @@ def test_unbalanced_quotation_in_cc_is_reported(
     source: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("CC", "cc '-O2")
-    with pytest.raises(CompilerError, match="the variable CC is"):
+    with pytest.raises(RunError, match="the variable CC is"):
         compile_(source)
 
 

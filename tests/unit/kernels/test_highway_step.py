@@ -19,7 +19,7 @@ SIZES = pytest.mark.parametrize(("rows", "kept", "size"), [(5, 3, 33), (4, 4, 1)
 @pytest.fixture
 def way(monkeypatch: pytest.MonkeyPatch, has_compiler: bool) -> None:
     if not has_compiler:
-        monkeypatch.setattr(module, "_library", lambda: None)
+        monkeypatch.setattr(module, "_library", lambda *_: None)
 
 
 class Case:

@@ -17,7 +17,7 @@ SIZES = pytest.mark.parametrize(("rows", "size"), [(5, 33), (1, 1), (70, 300)])
 @pytest.fixture
 def way(monkeypatch: pytest.MonkeyPatch, has_compiler: bool) -> None:
     if not has_compiler:
-        monkeypatch.setattr(lstm_step, "_library", lambda: None)
+        monkeypatch.setattr(lstm_step, "_library", lambda *_: None)
 
 
 def random(*shapes: tuple[int, int]) -> list[Tensor]:

@@ -68,6 +68,6 @@ def test_other_orders_of_sums_use_the_given_product() -> None:
 
 
 def test_without_a_compiler_the_given_product_is_used(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "_library", lambda: None)
+    monkeypatch.setattr(module, "_library", lambda *_: None)
     other: Callable[[Tensor], Tensor] = refused
     assert row_product(torch.ones(16, 64), None, other) is other

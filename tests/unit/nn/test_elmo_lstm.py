@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 import torch
 
-from elmo_framework.nn.elmo_lstm import ElmoLstm, LstmOutput
+from elmo_framework.nn.elmo_lstm import ElmoLstm
 from elmo_framework.nn.lstm_layer import LstmState
 from tests.numpy_bilm import NumpyBiLm
 
@@ -59,10 +59,10 @@ def reference(module: ElmoLstm, **changes) -> NumpyBiLm:
     return NumpyBiLm({"lstm": settings}, weights)
 
 
-def row_of(output: LstmOutput, row: int) -> tuple[np.ndarray, list]:
-    length = LENGTHS[row]
-    ends = [(state.memory[row], state.hidden[row]) for state in output.states]
-    return output.layers[:, row, :length].detach().numpy(), ends
+def row_of(output: tuple, row: int) -> tuple[np.ndarray, list]:
+    length, (layers, states) = LENGTHS[row], output
+    ends = [(state.memory[row], state.hidden[row]) for state in states]
+    return layers[:, row, :length].detach().numpy(), ends
 
 
 @pytest.mark.parametrize("changes", SETTINGS)
@@ -83,13 +83,13 @@ def test_rows_equal_the_numpy_reference(changes: dict, is_carried: bool) -> None
 
 
 def test_layers_are_zero_at_padding() -> None:
-    assert (network()(inputs(), MASK).layers[:, ~MASK] == 0).all()
+    assert (network()(inputs(), MASK)[0][:, ~MASK] == 0).all()
 
 
 def test_a_row_without_words_keeps_its_state() -> None:
     module = network()
     start = starts(module)
-    for before, after in zip(start, module(inputs(), MASK, start).states, strict=True):
+    for before, after in zip(start, module(inputs(), MASK, start)[1], strict=True):
         assert torch.equal(after.hidden[1], before.hidden[1])
         assert torch.equal(after.memory[1], before.memory[1])
 
@@ -97,42 +97,42 @@ def test_a_row_without_words_keeps_its_state() -> None:
 def test_rows_without_words_are_zero_and_keep_their_state() -> None:
     module = network()
     start = starts(module)
-    output = module(inputs(), torch.zeros_like(MASK), start)
-    assert (output.layers == 0).all()
-    assert torch.equal(output.states[1].memory, start[1].memory)
+    layers, states = module(inputs(), torch.zeros_like(MASK), start)
+    assert (layers == 0).all()
+    assert torch.equal(states[1].memory, start[1].memory)
 
 
 def test_padding_has_no_effect() -> None:
     module, wider = network(), torch.nn.functional.pad(inputs(), (0, 0, 0, 3), value=7.0)
-    output = module(wider, torch.nn.functional.pad(MASK, (0, 3)))
-    plain = module(inputs(), MASK)
-    torch.testing.assert_close(output.layers[:, :, :6], plain.layers)
-    torch.testing.assert_close(output.states, plain.states)
+    layers, states = module(wider, torch.nn.functional.pad(MASK, (0, 3)))
+    plain_layers, plain_states = module(inputs(), MASK)
+    torch.testing.assert_close(layers[:, :, :6], plain_layers)
+    torch.testing.assert_close(states, plain_states)
 
 
 def test_a_batch_equals_its_rows_one_by_one() -> None:
     module, start = network(), starts(network())
-    together = module(inputs(), MASK, start)
+    layers, states = module(inputs(), MASK, start)
     for row in range(4):
         own = tuple(LstmState(s.hidden[row : row + 1], s.memory[row : row + 1]) for s in start)
-        alone = module(inputs()[row : row + 1], MASK[row : row + 1], own)
-        torch.testing.assert_close(alone.layers[:, 0], together.layers[:, row])
-        for single, joint in zip(alone.states, together.states, strict=True):
+        alone_layers, alone_states = module(inputs()[row : row + 1], MASK[row : row + 1], own)
+        torch.testing.assert_close(alone_layers[:, 0], layers[:, row])
+        for single, joint in zip(alone_states, states, strict=True):
             torch.testing.assert_close(single.memory[0], joint.memory[row])
 
 
 def test_carried_state_joins_two_parts_of_a_text() -> None:
     module, mask = network(), torch.ones(4, 6, dtype=torch.bool)
-    whole = module(inputs(), mask)
-    first = module(inputs()[:, :4], mask[:, :4])
-    second = module(inputs()[:, 4:], mask[:, 4:], first.states)
-    torch.testing.assert_close(torch.cat([first.layers, second.layers], dim=2), whole.layers)
-    torch.testing.assert_close(second.states, whole.states)
+    whole, whole_states = module(inputs(), mask)
+    first, first_states = module(inputs()[:, :4], mask[:, :4])
+    second, second_states = module(inputs()[:, 4:], mask[:, 4:], first_states)
+    torch.testing.assert_close(torch.cat([first, second], dim=2), whole)
+    torch.testing.assert_close(second_states, whole_states)
 
 
 def test_gradients_reach_every_parameter_and_no_padding() -> None:
     module, vectors = network(), inputs().requires_grad_()
-    module(vectors, MASK).layers.square().sum().backward()
+    module(vectors, MASK)[0].square().sum().backward()
     assert all(parameter.grad.abs().sum() > 0 for parameter in module.parameters())
     assert ((vectors.grad.abs().sum(dim=2) > 0) == MASK).all()
 
@@ -141,15 +141,15 @@ def test_gradients_equal_finite_differences() -> None:
     module = network(cell_clip=0.5, projection_clip=0.6)
     vectors = inputs()[:, :3].requires_grad_()
     mask = MASK[:, :3]
-    assert torch.autograd.gradcheck(lambda x: module(x, mask).layers, vectors)
+    assert torch.autograd.gradcheck(lambda x: module(x, mask)[0], vectors)
 
 
 def test_dropout_is_on_in_training_only() -> None:
     module = network(dropout=0.5)
-    trained = module(inputs(), MASK).layers
-    plain = module.eval()(inputs(), MASK).layers
+    trained = module(inputs(), MASK)[0]
+    plain = module.eval()(inputs(), MASK)[0]
     assert not torch.allclose(trained, plain)
-    torch.testing.assert_close(plain, network()(inputs(), MASK).layers)
+    torch.testing.assert_close(plain, network()(inputs(), MASK)[0])
 
 
 def test_skip_connection_adds_the_input_after_dropout(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -161,7 +161,7 @@ def test_skip_connection_adds_the_input_after_dropout(monkeypatch: pytest.Monkey
         return words * 0 if len(rates) == 2 else words
 
     monkeypatch.setattr("torch.nn.functional.dropout", drop)
-    output = module(inputs(), MASK)
+    layers, _ = module(inputs(), MASK)
     alone = reference(module)
     vectors = [np.zeros(4)] * 3
     c, m = alone.zeros()
@@ -170,4 +170,4 @@ def test_skip_connection_adds_the_input_after_dropout(monkeypatch: pytest.Monkey
         c, m = alone.step(0, 1, x, c, m)
         expected.append(m)
     assert rates == [(0.5, True)] * 2
-    np.testing.assert_allclose(output.layers[1, 0, :3].detach(), expected, atol=1e-12)
+    np.testing.assert_allclose(layers[1, 0, :3].detach(), expected, atol=1e-12)

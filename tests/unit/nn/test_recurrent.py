@@ -34,7 +34,7 @@ def test_an_lstm_is_the_one_of_the_equations(read):
     inputs = random_inputs()
     weights = {name: value.detach().numpy() for name, value in lstm.named_parameters()}
 
-    reading = read(lstm, inputs, MASK)
+    read_outputs, read_last = read(lstm, inputs, MASK)
 
     for row, length in enumerate(LENGTHS):
         hidden = memory = np.zeros(2)
@@ -44,9 +44,9 @@ def test_an_lstm_is_the_one_of_the_equations(read):
             entry, forget, new, out = np.split(gates, 4)
             memory = sigmoid(forget) * memory + sigmoid(entry) * np.tanh(new)
             hidden = sigmoid(out) * np.tanh(memory)
-            np.testing.assert_allclose(reading.outputs[row, position].detach(), hidden, atol=1e-12)
-        np.testing.assert_allclose(reading.last[row].detach(), hidden, atol=1e-12)
-        assert not reading.outputs[row, length:].any()
+            np.testing.assert_allclose(read_outputs[row, position].detach(), hidden, atol=1e-12)
+        np.testing.assert_allclose(read_last[row].detach(), hidden, atol=1e-12)
+        assert not read_outputs[row, length:].any()
 
 
 @pytest.mark.parametrize("kind", [nn.LSTM, nn.GRU])
@@ -54,14 +54,14 @@ def test_batch_equals_single_rows_without_padding(read, kind):
     recurrent = network(kind, num_layers=2, bidirectional=True)
     inputs = random_inputs()
 
-    reading = read(recurrent, inputs, MASK)
+    read_outputs, read_last = read(recurrent, inputs, MASK)
 
     for row, length in enumerate(LENGTHS):
         if length:
             outputs, _ = recurrent(inputs[row : row + 1, :length])
             last = torch.cat([outputs[0, -1, :2], outputs[0, 0, 2:]])
-            torch.testing.assert_close(reading.outputs[row, :length], outputs[0])
-            torch.testing.assert_close(reading.last[row], last)
+            torch.testing.assert_close(read_outputs[row, :length], outputs[0])
+            torch.testing.assert_close(read_last[row], last)
 
 
 @pytest.mark.parametrize("kind", [nn.LSTM, nn.GRU])
@@ -70,25 +70,28 @@ def test_padding_changes_nothing(read, kind):
     inputs = random_inputs()
     changed = inputs.masked_fill(~MASK[:, :, None], 1000.0)
 
-    reading, again = read(recurrent, inputs, MASK), read(recurrent, changed, MASK)
+    read_outputs, read_last = read(recurrent, inputs, MASK)
+    outputs_again, last_again = read(recurrent, changed, MASK)
 
-    assert torch.equal(reading.outputs, again.outputs)
-    assert torch.equal(reading.last, again.last)
+    assert torch.equal(read_outputs, outputs_again)
+    assert torch.equal(read_last, last_again)
 
 
 def test_a_batch_without_words_gives_zeros(read):
-    reading = read(network(nn.LSTM), random_inputs(), torch.zeros(4, 5, dtype=torch.bool))
+    read_outputs, read_last = read(
+        network(nn.LSTM), random_inputs(), torch.zeros(4, 5, dtype=torch.bool)
+    )
 
-    assert not reading.outputs.any()
-    assert not reading.last.any()
+    assert not read_outputs.any()
+    assert not read_last.any()
 
 
 def test_gradients_reach_every_parameter_and_no_padding(read):
     recurrent = network(nn.LSTM, num_layers=2, bidirectional=True)
     inputs = random_inputs().requires_grad_()
 
-    reading = read(recurrent, inputs, MASK)
-    (reading.outputs.sum() + reading.last.sum()).backward()
+    read_outputs, read_last = read(recurrent, inputs, MASK)
+    (read_outputs.sum() + read_last.sum()).backward()
 
     assert all(parameter.grad.abs().sum() > 0 for parameter in recurrent.parameters())
     assert torch.equal(inputs.grad.abs().sum(dim=2) > 0, MASK)
@@ -102,16 +105,16 @@ def test_rows_of_different_lengths_equal_single_rows(read, kind):
     inputs = torch.randn(65, 12, 3, dtype=torch.float64, generator=torch.Generator().manual_seed(3))
     inputs.requires_grad_()
 
-    reading = read(recurrent, inputs, mask)
-    (reading.outputs.pow(2).sum() + reading.last.pow(3).sum()).backward()
+    read_outputs, read_last = read(recurrent, inputs, mask)
+    (read_outputs.pow(2).sum() + read_last.pow(3).sum()).backward()
     gradients = [parameter.grad.clone() for parameter in recurrent.parameters()]
     recurrent.zero_grad()
     alone = [read(recurrent, row[None], held[None]) for row, held in zip(inputs, mask, strict=True)]
     outputs, last = (torch.cat(held) for held in zip(*alone, strict=True))
     (outputs.pow(2).sum() + last.pow(3).sum()).backward()
 
-    torch.testing.assert_close(reading.outputs, outputs)
-    torch.testing.assert_close(reading.last, last)
+    torch.testing.assert_close(read_outputs, outputs)
+    torch.testing.assert_close(read_last, last)
     for parameter, gradient in zip(recurrent.parameters(), gradients, strict=True):
         torch.testing.assert_close(parameter.grad, gradient)
     assert torch.equal(inputs.grad.abs().sum(dim=2) > 0, mask)
