@@ -5,11 +5,13 @@ from .head import ExampleBatch as ExampleBatch
 from .head import Head as Head
 from .head import HeadOutput as HeadOutput
 from .initializer import Initializer as Initializer
+from .initializer import InitializerFunction as InitializerFunction
 from .initializer import Initializers as Initializers
 from .model import Model as Model
 from .model import ModelOutput as ModelOutput
 from .part import Part as Part
 from .regularizer import Regularizer as Regularizer
+from .regularizer import RegularizerFunction as RegularizerFunction
 from .regularizer import Regularizers as Regularizers
 from .task import HeadTask as HeadTask
 from .task import Task as Task
