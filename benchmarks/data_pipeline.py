@@ -18,7 +18,7 @@ import torch
 from measuring import add_threads_argument, report, timed
 
 from elmo_framework.data.characters import ElmoCharacterIndexer
-from elmo_framework.data.source import BatchSource, Rank, SourceContext
+from elmo_framework.data.data_loader import BatchSource, Rank, SourceContext
 from elmo_framework.data.vocabulary import Vocabularies
 from elmo_framework.tasks.language_modeling.batch import WindowBatch
 from elmo_framework.tasks.language_modeling.corpus import TokenIdCorpus

@@ -138,7 +138,7 @@ _BILM = [
 ]
 _DATA = [
     *_faults(
-        "data/batches.py",
+        "data/data_loader.py",
         ("return joint[rank.index :: rank.world_size]", "return joint"),
         ("return padded[rank.index :: rank.world_size]", "return padded"),
         ("[self._context.seed, epoch]", "[self._context.seed, 0]"),
@@ -172,7 +172,7 @@ _TASKS = [
     ),
     *_faults("tasks/question_answering/bidaf_self_attention.py", ("| None = 17", "| None = 18")),
     *_faults(
-        "tasks/question_answering/span_search.py", ("first + max_length", "first + max_length + 1")
+        "tasks/question_answering/answer_head.py", ("first + max_length", "first + max_length + 1")
     ),
     *_faults(
         "tasks/language_modeling/bi_language_model.py",

@@ -1,8 +1,12 @@
 from .batch import Batch as Batch
 from .batch import to_device as to_device
-from .batches import BucketDataLoader as BucketDataLoader
 from .characters import ByteIndexer as ByteIndexer
 from .characters import ElmoCharacterIndexer as ElmoCharacterIndexer
+from .data_loader import BatchSource as BatchSource
+from .data_loader import BucketDataLoader as BucketDataLoader
+from .data_loader import DataLoader as DataLoader
+from .data_loader import Rank as Rank
+from .data_loader import SourceContext as SourceContext
 from .inputs import PredictionInput as PredictionInput
 from .inputs import given_words as given_words
 from .inputs import only_key as only_key
@@ -11,11 +15,7 @@ from .labels import LabeledBatch as LabeledBatch
 from .labels import label_ids as label_ids
 from .reader import DatasetReader as DatasetReader
 from .reader import FileReader as FileReader
-from .record_reader import RecordReader as RecordReader
-from .source import BatchSource as BatchSource
-from .source import DataLoader as DataLoader
-from .source import Rank as Rank
-from .source import SourceContext as SourceContext
+from .reader import RecordReader as RecordReader
 from .text import Indexer as Indexer
 from .text import TextBatch as TextBatch
 from .text import collate_text as collate_text

@@ -1,9 +1,9 @@
-"""Dataset readers: base classes."""
+"""Dataset readers: base classes, for files and for records of files."""
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from itertools import chain, islice
 from pathlib import Path
 from typing import Any, ClassVar, Generic, TypeVar
@@ -12,8 +12,9 @@ from elmo_framework.config.registry import Registrable, members
 from elmo_framework.config.signature import component_class
 from elmo_framework.config.types import Count
 from elmo_framework.data.formats.file_format import FileFormat, FileSample
+from elmo_framework.data.formats.records import Record, read_records
 from elmo_framework.data.formats.text_files import NO_EXAMPLE, data_files, require_nonempty
-from elmo_framework.data.inputs import PredictionInput
+from elmo_framework.data.inputs import PredictionInput, other_fields
 from elmo_framework.data.tokenizer import Tokenizer
 
 ExampleT = TypeVar("ExampleT")
@@ -126,3 +127,55 @@ class FileReader(DatasetReader[ExampleT]):
         Raises:
             DataError: the file is not in this format, or empty.
         """
+
+
+class RecordReader(FileReader[ExampleT]):
+    """Converts each record to an example: a JSON object, or a row of a table.
+
+    Attributes:
+        input_type: the type of the values of `input_keys`.
+    """
+
+    input_type: ClassVar[type] = str
+
+    @property
+    @abstractmethod
+    def input_keys(self) -> Sequence[str]:
+        """The keys that an example without labels requires."""
+
+    @property
+    def other_keys(self) -> Sequence[str]:
+        """The optional keys of an example without labels; none by default."""
+        return ()
+
+    @abstractmethod
+    def unlabeled(self, record: Record) -> ExampleT:
+        """Convert a record to an example without labels.
+
+        Raises:
+            DataError: a value is missing or has another type.
+        """
+
+    def takes(self, values: Mapping[str, Any]) -> bool:
+        """Return whether values are sufficient for an example."""
+        return all(isinstance(values.get(key), self.input_type) for key in self.input_keys)
+
+    def input(self, record: Record) -> PredictionInput[ExampleT]:
+        """Convert a record to an example without labels and the other fields.
+
+        Raises:
+            DataError: as `unlabeled`.
+        """
+        used = (*self.input_keys, *self.other_keys)
+        return PredictionInput(self.unlabeled(record), other_fields(record.values, used))
+
+    def records(self, file: Path) -> Iterator[Record]:
+        """Yield the records of a file.
+
+        Raises:
+            DataError: a line is not a record, or the file is empty.
+        """
+        return read_records(file)
+
+    def inputs(self, file: Path) -> Iterator[PredictionInput[ExampleT]]:
+        return map(self.input, self.records(file))

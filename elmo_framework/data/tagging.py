@@ -48,20 +48,6 @@ class Tag(NamedTuple):
 _OUTSIDE = Tag("O", "")
 
 
-class AllowedTransitions(NamedTuple):
-    """Valid tag sequences of a scheme.
-
-    Attributes:
-        start: true for a tag that may be the first.
-        inner: true if the tag of the column may follow the tag of the row.
-        end: true for a tag that may be the last.
-    """
-
-    start: Bool[np.ndarray, " tags"]
-    inner: Bool[np.ndarray, "tags tags"]
-    end: Bool[np.ndarray, " tags"]
-
-
 def parse_tag(tag: str) -> Tag:
     """Parse a tag.
 
@@ -175,8 +161,14 @@ def all_tags(tags: Iterable[str], scheme: Scheme) -> set[str]:
     return {"O", *(f"{prefix}-{label}" for prefix in prefixes for label in labels)}
 
 
-def allowed_transitions(tags: Sequence[str], scheme: Scheme) -> AllowedTransitions:
+def allowed_transitions(
+    tags: Sequence[str], scheme: Scheme
+) -> tuple[Bool[np.ndarray, " tags"], Bool[np.ndarray, "tags tags"], Bool[np.ndarray, " tags"]]:
     """Return the valid transitions between tags in a scheme.
+
+    Returns:
+        true for each tag that may be the first; true where the tag of the column may follow the
+        tag of the row; true for each tag that may be the last.
 
     Raises:
         ValueError: a tag does not belong to the scheme.
@@ -193,7 +185,7 @@ def allowed_transitions(tags: Sequence[str], scheme: Scheme) -> AllowedTransitio
     table = np.array(
         [[_may_follow(tag, previous, scheme) for tag in bounded] for previous in bounded]
     )
-    return AllowedTransitions(start=table[0, 1:], inner=table[1:, 1:], end=table[1:, 0])
+    return table[0, 1:], table[1:, 1:], table[1:, 0]
 
 
 def _tag_or_outside(tag: str) -> Tag:

@@ -14,7 +14,7 @@ import torch
 
 from elmo_framework import console
 from elmo_framework.console import ProgressBar, format_bytes, plural
-from elmo_framework.data.source import Rank
+from elmo_framework.data.data_loader import Rank
 from elmo_framework.embedding.corpus import CorpusIndex, SentenceFiles
 from elmo_framework.embedding.job import (
     STANDARD_OUTPUT,

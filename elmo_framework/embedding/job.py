@@ -13,8 +13,8 @@ import torch
 from numpy.typing import NDArray
 
 from elmo_framework.bilm.files.published import resolve_bilm
+from elmo_framework.data.data_loader import Rank
 from elmo_framework.data.formats.text_files import STANDARD_INPUT, spooled
-from elmo_framework.data.source import Rank
 from elmo_framework.embedding.layer_selector import MixOrigin, layer_selector
 from elmo_framework.embedding.vector_file_format import VectorShape
 from elmo_framework.errors import RunError

@@ -12,7 +12,7 @@ import torch
 from numpy.typing import NDArray
 
 from elmo_framework.console import ProgressBar
-from elmo_framework.data.source import Rank
+from elmo_framework.data.data_loader import Rank
 from elmo_framework.embedding.corpus import SentenceFiles
 from elmo_framework.embedding.job import EmbeddingJob, VectorReader, standard_input
 from elmo_framework.errors import DataError, RunError

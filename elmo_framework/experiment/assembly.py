@@ -14,9 +14,9 @@ import torch
 
 from elmo_framework.config.registry import members
 from elmo_framework.data.batch import grouped, to_device
+from elmo_framework.data.data_loader import BatchSource, Rank, SourceContext
 from elmo_framework.data.inputs import PredictionInput
 from elmo_framework.data.reader import DatasetReader
-from elmo_framework.data.source import BatchSource, Rank, SourceContext
 from elmo_framework.data.tokenizer import Tokenizer
 from elmo_framework.data.vocabulary import Vocabularies
 from elmo_framework.errors import DataError, RunError, shown

@@ -16,8 +16,8 @@ from elmo_framework.config.registry import Registrable
 from elmo_framework.config.signature import component_class
 from elmo_framework.config.types import Count, Default, ExistingPath, Lazy
 from elmo_framework.corpus.vocabulary_file import as_counts, read_vocabulary_file
+from elmo_framework.data.data_loader import DataLoader
 from elmo_framework.data.reader import DatasetReader
-from elmo_framework.data.source import DataLoader
 from elmo_framework.data.subsample import subsample
 from elmo_framework.data.tokenizer import Tokenizer
 from elmo_framework.data.vocabulary import Vocabularies

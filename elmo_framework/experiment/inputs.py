@@ -32,8 +32,7 @@ from elmo_framework.data.formats.text_files import (
     read_lines,
 )
 from elmo_framework.data.inputs import PredictionInput, other_fields
-from elmo_framework.data.reader import DatasetReader, readers_of
-from elmo_framework.data.record_reader import RecordReader
+from elmo_framework.data.reader import DatasetReader, RecordReader, readers_of
 from elmo_framework.data.tokenizer import Tokenizer
 from elmo_framework.errors import DataError, RunError, allowed, shown
 from elmo_framework.model.task import HeadTask

@@ -16,7 +16,7 @@ from pydantic import ValidationError
 from torch import Tensor
 
 from elmo_framework.config import plain
-from elmo_framework.data.source import Rank
+from elmo_framework.data.data_loader import Rank
 from elmo_framework.errors import RunError
 from elmo_framework.io.files import write_text
 from elmo_framework.model.tensor_files import load_tensors, save_tensors

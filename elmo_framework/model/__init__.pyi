@@ -1,9 +1,9 @@
 from .classifier import Classifier as Classifier
-from .classifier import ClassifierOutput as ClassifierOutput
 from .classifier import LabelTask as LabelTask
 from .head import ExampleBatch as ExampleBatch
 from .head import Head as Head
 from .head import HeadOutput as HeadOutput
+from .head import LogitsOutput as LogitsOutput
 from .initializer import Initializer as Initializer
 from .initializer import InitializerFunction as InitializerFunction
 from .initializer import Initializers as Initializers

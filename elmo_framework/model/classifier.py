@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Sequence
-from dataclasses import dataclass
 from itertools import chain
 from typing import Any, Generic, TypeVar
 
@@ -21,20 +20,8 @@ from elmo_framework.data.labels import (
 )
 from elmo_framework.data.text import Indexer, collate_text
 from elmo_framework.data.vocabulary import Vocabularies
-from elmo_framework.model.head import Head, HeadOutput
+from elmo_framework.model.head import Head, LogitsOutput
 from elmo_framework.model.task import HeadTask
-
-
-@dataclass(frozen=True, slots=True)
-class ClassifierOutput(HeadOutput):
-    """Output of a classifier for a batch.
-
-    Attributes:
-        logits: the score of each label.
-    """
-
-    logits: Float[Tensor, "batch labels"]
-
 
 ExampleT = TypeVar("ExampleT")
 BatchT = TypeVar("BatchT", bound=LabeledBatch)
@@ -96,14 +83,14 @@ class Classifier(Head[BatchT], Generic[BatchT]):
     def logits(self, batch: BatchT) -> Float[Tensor, "batch labels"]:
         """Score the labels of each example."""
 
-    def forward(self, batch: BatchT) -> ClassifierOutput:
+    def forward(self, batch: BatchT) -> LogitsOutput:
         """Score the labels of each example; with labels, compute the loss too."""
         logits = self.logits(batch)
         if batch.labels is None:
-            return ClassifierOutput(loss=None, example_losses=None, logits=logits)
+            return LogitsOutput(loss=None, example_losses=None, logits=logits)
         losses = F.cross_entropy(logits, batch.labels, reduction="none")
-        return ClassifierOutput(loss=losses.mean(), example_losses=losses, logits=logits)
+        return LogitsOutput(loss=losses.mean(), example_losses=losses, logits=logits)
 
-    def predict(self, output: ClassifierOutput, batch: BatchT) -> list[Classification]:
+    def predict(self, output: LogitsOutput, batch: BatchT) -> list[Classification]:
         """Return the most probable label of each example, and the probabilities of all."""
         return classifications(output.logits, self._labels)

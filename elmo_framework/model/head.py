@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, Generic, Protocol, TypeVar
 
+from jaxtyping import Float
 from torch import Tensor
 
 from elmo_framework.data.batch import Batch
@@ -24,6 +25,17 @@ class HeadOutput(ModelOutput):
     """
 
     example_losses: Tensor | None
+
+
+@dataclass(frozen=True, slots=True)
+class LogitsOutput(HeadOutput):
+    """Output of a head that scores labels.
+
+    Attributes:
+        logits: the score of each label, of each example or of each word.
+    """
+
+    logits: Float[Tensor, "... labels"]
 
 
 class ExampleBatch(Batch, Protocol):

@@ -12,7 +12,7 @@ from typing import Any
 import torch
 
 from elmo_framework.data.batch import to_device
-from elmo_framework.data.source import BatchSource
+from elmo_framework.data.data_loader import BatchSource
 from elmo_framework.errors import RunError, allowed
 from elmo_framework.metrics.metric import is_of_one_type
 from elmo_framework.model.model import Model

@@ -24,7 +24,7 @@ from torch.distributed.rendezvous import rendezvous
 from torch.nn.parallel import DistributedDataParallel
 
 from elmo_framework import console
-from elmo_framework.data.source import Rank
+from elmo_framework.data.data_loader import Rank
 from elmo_framework.errors import RunError, StoppedError, allowed
 from elmo_framework.kernels.compiler import slow_path_reason
 from elmo_framework.training.interrupt import ignore_termination

@@ -13,7 +13,7 @@ import torch
 from torch import Tensor, nn
 
 from elmo_framework.data.batch import grouped, to_device
-from elmo_framework.data.source import BatchSource
+from elmo_framework.data.data_loader import BatchSource
 from elmo_framework.errors import RunError, StoppedError
 from elmo_framework.model.model import Model
 from elmo_framework.model.weights import load_weights

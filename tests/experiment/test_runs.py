@@ -16,7 +16,7 @@ from safetensors.torch import load_file
 
 from elmo_framework import load
 from elmo_framework.commands.main import main
-from elmo_framework.data.batches import BucketDataLoader
+from elmo_framework.data.data_loader import BucketDataLoader
 from elmo_framework.data.tokenizer import WhitespaceTokenizer
 from elmo_framework.errors import DataError, RunError
 from elmo_framework.io.files import digest

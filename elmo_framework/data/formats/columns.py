@@ -36,18 +36,11 @@ class Row:
     columns: tuple[str, ...]
 
 
-class Comment(NamedTuple):
-    """A comment line with its number."""
-
-    line: int
-    text: str
-
-
 class ColumnBlock(NamedTuple):
-    """The rows of a sentence, and the comments after the previous sentence."""
+    """The rows of a sentence, and the comments before it, each with the number of its line."""
 
     rows: list[Row]
-    comments: list[Comment]
+    comments: list[tuple[int, str]]
 
 
 class CellError(ValueError):
@@ -126,7 +119,7 @@ def read_blocks(
             yield block
             is_empty, block = False, ColumnBlock([], [])
         if is_comment:
-            block.comments.append(Comment(number, text))
+            block.comments.append((number, text))
     if is_empty:
         raise DataError("this file has no sentences", path=path)
 
@@ -174,7 +167,7 @@ def read_conllu(path: Path, *, width: int, number_column: int = 0) -> Iterator[C
 
 def conllu_metadata(block: ColumnBlock) -> dict[str, str]:
     """Return the metadata in the comments of a sentence: `# sent_id = 3` is `{"sent_id": "3"}`."""
-    parts = (comment.text.removeprefix("#").partition("=") for comment in block.comments)
+    parts = (text.removeprefix("#").partition("=") for _, text in block.comments)
     return {key.strip(): value.strip() for key, equals, value in parts if equals and key.strip()}
 
 

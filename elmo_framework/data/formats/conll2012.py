@@ -6,9 +6,8 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import NamedTuple
 
-from elmo_framework.data.formats.columns import Comment, Row, read_blocks
+from elmo_framework.data.formats.columns import Row, read_blocks
 from elmo_framework.errors import DataError
 
 _ID, _PART, _WORD, _LEMMA, _FRAMESET, _SPEAKER, _FIRST_PREDICATE = 0, 1, 3, 6, 7, 9, 11
@@ -58,61 +57,43 @@ def read_conll2012(path: Path) -> Iterator[Conll2012Sentence]:
         DataError: the file cannot be read, a line has too few columns or not as many as others of
             its sentence, or the file has no sentences.
     """
-    documents = _Documents(path)
+    number, document_id, part = -1, "", None
+    begun: tuple[str, str | None] | None = None
+    previous: tuple[str, str] | None = None
     blocks = read_blocks(path, between="tabs or blanks", comment="#", min_width=_MIN_COLUMNS)
     for rows, comments in blocks:
-        for comment in comments:
-            documents.pass_comment(comment)
-        yield _sentence(rows, documents.of(rows[0]))
+        for line, text in comments:
+            if _BEGINS.match(text):
+                begun, previous = _name(text, path, line), None
+            elif _ENDS.match(text):
+                begun, previous = None, None
+        name, part_of_name = begun or (rows[0].columns[_ID], None)
+        document = (name, part_of_name or rows[0].columns[_PART])
+        if document != previous:
+            has_no_part = part_of_name is None and (begun is None or previous is not None)
+            number, document_id = number + 1, name
+            part = _part(rows[0], path) if has_no_part else part_of_name
+            previous = document
+        yield _sentence(rows, number, document_id, part)
 
 
-class _Name(NamedTuple):
-    document_id: str
-    part: str | None
-
-
-class _Documents:
-    """Assigns sentences to documents, from comment lines and the first two columns."""
-
-    def __init__(self, path: Path) -> None:
-        self._path = path
-        self._begun: _Name | None = None
-        self._before: tuple[str, str] | None = None
-        self._current = (-1, _Name("", None))
-
-    def pass_comment(self, comment: Comment) -> None:
-        """Process a comment line, which may begin or end a document."""
-        if _BEGINS.match(comment.text):
-            self._begun, self._before = _name(comment, self._path), None
-        elif _ENDS.match(comment.text):
-            self._begun, self._before = None, None
-
-    def of(self, row: Row) -> tuple[int, _Name]:
-        """Return the number and the name of the document of a sentence by its first row."""
-        document_id, part = self._begun or _Name(row.columns[_ID], None)
-        document = (document_id, part or row.columns[_PART])
-        if document != self._before:
-            is_begun = self._begun is not None and self._before is None
-            name = _Name(document_id, part if part or is_begun else _part(row, self._path))
-            self._before, self._current = document, (self._current[0] + 1, name)
-        return self._current
-
-
-def _name(comment: Comment, path: Path) -> _Name:
-    match = _BEGIN.fullmatch(comment.text)
+def _name(comment: str, path: Path, line: int) -> tuple[str, str | None]:
+    """Return the name and the part of the document that a comment line begins."""
+    match = _BEGIN.fullmatch(comment)
     if match is None:
         expected = "expected '#begin document (NAME); part NNN'"
-        raise DataError(f"found {comment.text!r}, {expected}", path=path, line=comment.line)
-    return _Name(match[1], match[2])
+        raise DataError(f"found {comment!r}, {expected}", path=path, line=line)
+    return match[1], match[2]
 
 
-def _sentence(rows: Sequence[Row], document: tuple[int, _Name]) -> Conll2012Sentence:
+def _sentence(
+    rows: Sequence[Row], document: int, document_id: str, part: str | None
+) -> Conll2012Sentence:
     columns = list(zip(*(row.columns for row in rows), strict=True))
-    number, name = document
     return Conll2012Sentence(
-        document=number,
-        document_id=name.document_id,
-        part=name.part,
+        document=document,
+        document_id=document_id,
+        part=part,
         first_line=rows[0].line,
         words=columns[_WORD],
         lemmas=columns[_LEMMA],

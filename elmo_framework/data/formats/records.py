@@ -31,13 +31,11 @@ _SEPARATORS = re.compile(r"[;,|\t]")
 _MAX_CELL = 2**31 - 1
 
 
-class _Tabs(csv.excel_tab):
-    """Tables with tabs: quotation marks are part of the text, and need not come in pairs."""
-
-    quoting = csv.QUOTE_NONE
-
-
-_DIALECTS: dict[Separator, type[csv.Dialect]] = {"comma": csv.excel, "tab": _Tabs}
+_DIALECTS: dict[Separator, dict[str, Any]] = {
+    "comma": {"delimiter": ","},
+    "tab": {"delimiter": "\t", "quoting": csv.QUOTE_NONE},
+}
+"""In tables with tabs, quotation marks are part of the text, and need not come in pairs."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,7 +148,7 @@ def read_cells(path: Path, separator: Separator | None = None) -> Iterator[Row]:
     separator = separator or _TABLES.get(data_suffix(path), "tab")
     lines = (f"{line}\n" for _, line in read_lines(path))
     csv.field_size_limit(_MAX_CELL)  # of the whole process; the default is 131,072 characters
-    table = csv.reader(lines, _DIALECTS[separator], strict=True)
+    table = csv.reader(lines, strict=True, **_DIALECTS[separator])
     first: Row | None = None
     start = 1
     try:

@@ -1,7 +1,7 @@
-from .conll_reader import ConllCoreferenceReader as ConllCoreferenceReader
 from .example import Document as Document
 from .example import Mention as Mention
-from .json_reader import JsonCoreferenceReader as JsonCoreferenceReader
+from .reader import ConllCoreferenceReader as ConllCoreferenceReader
 from .reader import CoreferenceReader as CoreferenceReader
+from .reader import JsonCoreferenceReader as JsonCoreferenceReader
 from .span_ranker import SpanRanker as SpanRanker
 from .task import CoreferenceTask as CoreferenceTask

@@ -8,7 +8,7 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
-from elmo_framework.tasks.coreference.batch import CoreferenceBatch
+from elmo_framework.tasks.coreference.example import CoreferenceBatch
 
 
 @dataclass(frozen=True, slots=True)

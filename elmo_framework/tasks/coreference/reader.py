@@ -1,22 +1,36 @@
-"""Base class for readers of documents with coreference."""
+"""Read documents with coreference: the columns of CoNLL-2012, and JSON lines."""
 
 from __future__ import annotations
 
+import re
 from abc import abstractmethod
-from collections.abc import Iterator
+from collections import defaultdict
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import replace
+from itertools import groupby
 from pathlib import Path
+from typing import Any, ClassVar, final
 
 from elmo_framework.config.types import Count
-from elmo_framework.data.reader import FileReader
-from elmo_framework.tasks.coreference.example import Document
-from elmo_framework.tasks.coreference.genres import ONTONOTES, GenrePattern
+from elmo_framework.console import plural
+from elmo_framework.data.formats.columns import placed_cells
+from elmo_framework.data.formats.conll2012 import Conll2012Sentence, read_conll2012
+from elmo_framework.data.formats.file_format import FileFormat
+from elmo_framework.data.formats.records import Record, is_words, read_objects, string_of, value_of
+from elmo_framework.data.formats.text_files import error_context
+from elmo_framework.data.inputs import PredictionInput
+from elmo_framework.data.reader import DatasetReader, FileReader, RecordReader
+from elmo_framework.errors import DataError, shown
+from elmo_framework.tasks.coreference.brackets import decode
+from elmo_framework.tasks.coreference.example import Cluster, Document, Mention, clusters_of
+
+ONTONOTES = "^(bc|bn|mz|nw|pt|tc|wb)/"
+"""The folders of OntoNotes: broadcast conversation and news, magazines, newswire, pivot texts,
+telephone, web."""
 
 
 class CoreferenceReader(FileReader[Document]):
     """Reads documents, each one example, and optionally truncates and filters them.
-
-    Attributes:
-        genres: extracts the genre from the name of a document.
 
     Args:
         max_sentences: maximum number of sentences of a document; null for all. Mentions in the
@@ -36,7 +50,9 @@ class CoreferenceReader(FileReader[Document]):
         max_instances: Count | None = None,
     ) -> None:
         super().__init__(max_instances)
-        self.genres = GenrePattern(genre_pattern)
+        if genre_pattern is not None:
+            _check_genre_pattern(genre_pattern)
+        self._genre_pattern = genre_pattern
         self.max_sentences, self.remove_singletons = max_sentences, remove_singletons
 
     def examples(self, file: Path) -> Iterator[Document]:
@@ -46,3 +62,190 @@ class CoreferenceReader(FileReader[Document]):
     @abstractmethod
     def documents(self, file: Path) -> Iterator[Document]:
         """Yield the unfiltered documents of a file."""
+
+    def genre(self, key: str) -> str | None:
+        """Return the genre in the name of a document; None if there is none."""
+        match = None if self._genre_pattern is None else re.search(self._genre_pattern, key)
+        return None if match is None else match[1]
+
+
+def _check_genre_pattern(pattern: str) -> None:
+    try:
+        num_groups = re.compile(pattern).groups
+    except re.error as error:
+        raise ValueError(f"genre_pattern is {pattern!r}: {error}") from error
+    if num_groups != 1:
+        raise ValueError(
+            f"genre_pattern is {pattern!r} with {plural(num_groups, 'group')}; "
+            "use one group in parentheses for the genre"
+        )
+
+
+@final
+@DatasetReader.register("coref")
+class ConllCoreferenceReader(CoreferenceReader):
+    """Reads the columns of the CoNLL-2012 shared task; each part of a document is an example."""
+
+    formats: ClassVar[Collection[FileFormat]] = (FileFormat.CONLL2012,)
+
+    def documents(self, file: Path) -> Iterator[Document]:
+        """Yield the documents of a file as they are written."""
+        for sentences in _by_document(file):
+            yield replace(self._unlabeled(sentences), clusters=_clusters(sentences, file))
+
+    def inputs(self, file: Path) -> Iterator[PredictionInput[Document]]:
+        """Yield the documents of a file; their last column is ignored."""
+        for sentences in _by_document(file):
+            document = self._unlabeled(sentences)
+            fields = {"doc_key": document.key, "part": document.part}
+            yield PredictionInput(document, fields)
+
+    def _unlabeled(self, sentences: Sequence[Conll2012Sentence]) -> Document:
+        return Document(
+            sentences=tuple(tuple(map(_unescaped, sentence.words)) for sentence in sentences),
+            clusters=None,
+            key=sentences[0].document_id,
+            part=sentences[0].part,
+            speakers=tuple(sentence.speakers for sentence in sentences),
+            genre=self.genre(sentences[0].document_id),
+        )
+
+
+def _by_document(file: Path) -> Iterator[list[Conll2012Sentence]]:
+    for _, sentences in groupby(read_conll2012(file), lambda sentence: sentence.document):
+        yield list(sentences)
+
+
+def _clusters(sentences: Sequence[Conll2012Sentence], file: Path) -> tuple[Cluster, ...]:
+    entities: defaultdict[str, list[Mention]] = defaultdict(list)
+    num_words = 0
+    for sentence in sentences:
+        for entity, start, end in _decoded(sentence, file):
+            entities[entity].append(Mention(num_words + start, num_words + end))
+        num_words += len(sentence.words)
+    return clusters_of(entities.values())
+
+
+def _unescaped(word: str) -> str:
+    # OntoNotes has punctuation with a slash before it; e2e-coref and AllenNLP remove it as well.
+    return word[1:] if word in ("/.", "/?") else word
+
+
+def _decoded(sentence: Conll2012Sentence, file: Path) -> Sequence[tuple[str, int, int]]:
+    with placed_cells(file, sentence.first_line):
+        return decode(sentence.coreference)
+
+
+@final
+@DatasetReader.register("coref_jsonlines")
+class JsonCoreferenceReader(RecordReader[Document], CoreferenceReader):
+    """Reads one JSON object per line, with `sentences` and optionally the other keys.
+
+    `doc_key` is the name of the document, or with `key_has_part` that and the number of its part,
+    as e2e-coref names those of CoNLL-2012: `nw/lamp_01_0`. `speakers` are as many as the words;
+    `clusters` are lists of [first word, last word], counted through the sentences from 0.
+
+    Args:
+        key_has_part: whether the last `_` of `doc_key` is followed by the number of a part, so that
+            predictions in columns name the document and its part like the gold columns.
+    """
+
+    formats: ClassVar[Collection[FileFormat]] = (FileFormat.JSON_LINES,)
+    input_type = list
+
+    def __init__(
+        self,
+        max_sentences: Count | None = None,
+        remove_singletons: bool = False,
+        genre_pattern: str | None = ONTONOTES,
+        key_has_part: bool = False,
+        max_instances: Count | None = None,
+    ) -> None:
+        super().__init__(max_sentences, remove_singletons, genre_pattern, max_instances)
+        self._key_has_part = key_has_part
+
+    def documents(self, file: Path) -> Iterator[Document]:
+        """Yield the documents of a file as they are written."""
+        return map(self._document, self.records(file))
+
+    @property
+    def input_keys(self) -> Sequence[str]:
+        """The key of the sentences."""
+        return ("sentences",)
+
+    @property
+    def other_keys(self) -> Sequence[str]:
+        """The keys of further inputs of a model; `doc_key` is also in the output."""
+        return ("speakers", "genre")
+
+    def records(self, file: Path) -> Iterator[Record]:
+        return read_objects(file)
+
+    def unlabeled(self, record: Record) -> Document:
+        """Make an example without clusters; the object's `genre` has precedence."""
+        with error_context(record.path, record.line):
+            document = self._unlabeled(record.values)
+            if "genre" in record.values:
+                document = replace(document, genre=string_of(record.values, "genre"))
+            return document
+
+    def _document(self, record: Record) -> Document:
+        with error_context(record.path, record.line):
+            document = self._unlabeled(record.values)
+            if "clusters" in record.values:
+                document = replace(document, clusters=clusters(record.values, "clusters"))
+            return document
+
+    def _unlabeled(self, values: Mapping[str, Any]) -> Document:
+        key, part = string_of(values, "doc_key") if "doc_key" in values else "", None
+        if self._key_has_part:
+            key, part = _divided(key)
+        return Document(
+            sentences=word_lists(values, "sentences"),
+            clusters=None,
+            key=key,
+            part=part,
+            speakers=word_lists(values, "speakers") if "speakers" in values else None,
+            genre=self.genre(key),
+        )
+
+
+def _divided(key: str) -> tuple[str, str]:
+    """Return the name of a document, and its part in the form of CoNLL-2012."""
+    name, _, part = key.rpartition("_")
+    if not part.isdecimal() or not name:
+        raise DataError(f"'doc_key' is {key!r}; expected a name, '_' and the number of a part")
+    return name, f"{int(part):03}"
+
+
+def word_lists(fields: Mapping[str, Any], key: str) -> tuple[tuple[str, ...], ...]:
+    """Return the lists of strings of a key; one empty list if there are none.
+
+    Raises:
+        DataError: the key is missing, or its value is malformed.
+    """
+    value = value_of(fields, key)
+    if not isinstance(value, list) or not all(map(is_words, value)):
+        raise DataError(f"{key!r} is {shown(value)}; expected a list of lists of strings")
+    return tuple(map(tuple, value)) or ((),)
+
+
+def clusters(fields: Mapping[str, Any], key: str) -> tuple[Cluster, ...]:
+    """Return clusters: lists of pairs of a first and a last word.
+
+    Raises:
+        DataError: the value is malformed.
+    """
+    value = fields[key]
+    if not isinstance(value, list) or not all(map(_is_cluster, value)):
+        expected = "expected a list of clusters such as [[0, 0], [4, 5]]"
+        raise DataError(f"{key!r} is {shown(value)}; {expected}")
+    return clusters_of([[Mention(*pair) for pair in cluster] for cluster in value])
+
+
+def _is_cluster(value: object) -> bool:
+    return isinstance(value, list) and all(map(_is_pair, value))
+
+
+def _is_pair(value: object) -> bool:
+    return isinstance(value, list) and len(value) == 2 and all(type(each) is int for each in value)

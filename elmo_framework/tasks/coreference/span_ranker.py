@@ -30,7 +30,7 @@ from elmo_framework.model.initializer import Initializers
 from elmo_framework.model.regularizer import Regularizers
 from elmo_framework.tasks.coreference.antecedent_loss import antecedent_loss, resolved, with_dummy
 from elmo_framework.tasks.coreference.antecedents import AntecedentScorer
-from elmo_framework.tasks.coreference.batch import CoreferenceBatch
+from elmo_framework.tasks.coreference.example import CoreferenceBatch
 from elmo_framework.tasks.coreference.mentions import MentionRanker, Spans, Words
 from elmo_framework.tasks.coreference.packed_words import PackedWords, gold_clusters
 from elmo_framework.tasks.coreference.task import CoreferenceTask

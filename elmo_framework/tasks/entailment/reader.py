@@ -12,8 +12,7 @@ from elmo_framework.config.types import Count, Default
 from elmo_framework.console import plural
 from elmo_framework.data.formats.file_format import FileFormat
 from elmo_framework.data.formats.records import Record
-from elmo_framework.data.reader import DatasetReader
-from elmo_framework.data.record_reader import RecordReader
+from elmo_framework.data.reader import DatasetReader, RecordReader
 from elmo_framework.data.tokenizer import Tokenizer
 from elmo_framework.tasks.entailment.example import SentencePair
 

@@ -17,11 +17,21 @@ from elmo_framework.corpus.tables import INDEXER
 from elmo_framework.data.characters import BEGIN_SENTENCE, END_SENTENCE
 from elmo_framework.data.subsample import IndexedExamples
 from elmo_framework.data.text import Indexer
-from elmo_framework.tasks.language_modeling.example import LanguageModelingExample
 
 _WORDS_A_BLOCK = 8192
 _IDS_A_BLOCK = 1 << 22
 _SENTENCES_A_BLOCK = 1 << 16
+
+
+@dataclass(frozen=True, slots=True)
+class LanguageModelingExample:
+    """One sentence.
+
+    Attributes:
+        words: at least one.
+    """
+
+    words: tuple[str, ...]
 
 
 @final

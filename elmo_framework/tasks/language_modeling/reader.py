@@ -11,8 +11,7 @@ from elmo_framework.corpus.prepared import PreparedPart
 from elmo_framework.data.formats.text_files import read_lines, require_nonempty
 from elmo_framework.data.reader import DatasetReader, FileReader
 from elmo_framework.data.tokenizer import Tokenizer
-from elmo_framework.tasks.language_modeling.corpus import TokenIdCorpus
-from elmo_framework.tasks.language_modeling.example import LanguageModelingExample
+from elmo_framework.tasks.language_modeling.corpus import LanguageModelingExample, TokenIdCorpus
 
 
 @final

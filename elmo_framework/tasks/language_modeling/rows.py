@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
 from bisect import bisect_left
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple, final
@@ -29,54 +28,24 @@ class Segments(NamedTuple):
     lengths: NDArray[np.int64]
 
 
-class SentenceStream(ABC):
-    """Sentences in the order in which they are read."""
-
-    @abstractmethod
-    def ahead(self, number: int) -> NDArray[np.int64]:
-        """Return the next sentences, as many or as there are; they stay ahead."""
-
-    @abstractmethod
-    def skip(self, number: int) -> None:
-        """Skip `number` sentences."""
-
-
 @final
-class OrderedSentences(SentenceStream):
-    """All sentences once, in order.
+class SentenceStream:
+    """Sentences in the order in which they are read.
 
     Args:
-        num_sentences: number of sentences.
+        num_sentences: of the text.
+        entropy: fixes the orders of an endless stream: all sentences in one order, then all in
+            another, and so on; the order of each pass depends on it and on nothing before. None
+            to read all sentences once, in order.
     """
 
-    def __init__(self, num_sentences: int) -> None:
-        self._ahead = np.arange(num_sentences)
-
-    def ahead(self, number: int) -> NDArray[np.int64]:
-        """Return the next sentences, or those that are left."""
-        return self._ahead[:number]
-
-    def skip(self, number: int) -> None:
-        """Skip `number` sentences."""
-        self._ahead = self._ahead[number:]
-
-
-@final
-class ShuffledSentences(SentenceStream):
-    """An endless stream: all sentences in one order, then all in another, and so on.
-
-    Args:
-        num_sentences: number of sentences.
-        entropy: fixes the orders; the order of each pass depends on it and on nothing before.
-    """
-
-    def __init__(self, num_sentences: int, entropy: Sequence[int]) -> None:
+    def __init__(self, num_sentences: int, entropy: Sequence[int] | None = None) -> None:
         self._num_sentences, self._entropy = num_sentences, entropy
         self._num_passes, self._ahead = 1, self._order(0)
 
     def ahead(self, number: int) -> NDArray[np.int64]:
-        """Return the next sentences, of as many passes as it takes."""
-        while len(self._ahead) < number:
+        """Return the next sentences, as many or as there are; they stay ahead."""
+        while len(self._ahead) < number and self._entropy is not None:
             self._ahead = np.concatenate([self._ahead, self._order(self._num_passes)])
             self._num_passes += 1
         return self._ahead[:number]
@@ -99,6 +68,8 @@ class ShuffledSentences(SentenceStream):
         self._num_passes, self._ahead = number + 1, self._order(number)[index:]
 
     def _order(self, number: int) -> NDArray[np.int64]:
+        if self._entropy is None:
+            return np.arange(self._num_sentences)
         generator = np.random.default_rng([*self._entropy, number])
         return generator.permutation(self._num_sentences)
 

@@ -10,8 +10,7 @@ from elmo_framework.data.text import Indexer
 from elmo_framework.data.vocabulary import Counts, Vocabularies
 from elmo_framework.model.task import Task
 from elmo_framework.tasks.language_modeling.batch import WindowBatch, WindowCollator
-from elmo_framework.tasks.language_modeling.corpus import TokenIdCorpus
-from elmo_framework.tasks.language_modeling.example import LanguageModelingExample
+from elmo_framework.tasks.language_modeling.corpus import LanguageModelingExample, TokenIdCorpus
 
 
 @final

@@ -1,7 +1,8 @@
-"""Vocabulary of the softmax."""
+"""Vocabulary of the softmax, and a check that it fits the text."""
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import final
@@ -12,6 +13,12 @@ from numpy.typing import NDArray
 from elmo_framework.corpus.vocabulary_file import SPECIAL_WORDS, UNKNOWN_WORD
 from elmo_framework.data.text import Indexer
 from elmo_framework.data.vocabulary import Vocabularies, Vocabulary
+from elmo_framework.errors import DataError
+from elmo_framework.tasks.language_modeling.corpus import TokenIdCorpus
+
+_LOG = logging.getLogger(__name__)
+_MANY_UNKNOWN = 0.2
+_NUM_BOUNDARIES, _NUM_SHOWN = 2, 5
 
 
 def target_vocabulary(
@@ -50,3 +57,33 @@ class TargetIndexer(Indexer):
     def ids(self, words: Sequence[str]) -> NDArray[np.int64]:
         """Return "tokens"."""
         return self.vocabulary.ids(words)
+
+
+def require_fit(corpus: TokenIdCorpus, is_unknown: NDArray[np.bool_], *, is_logged: bool) -> None:
+    """Warn if many words of the text are not in the vocabulary of the softmax.
+
+    Args:
+        corpus: the training text.
+        is_unknown: which of its distinct words are not in the vocabulary.
+        is_logged: whether to warn; one of several processes is enough.
+
+    Raises:
+        DataError: none of them is in the vocabulary.
+    """
+    counts = corpus.counts()[_NUM_BOUNDARIES:]
+    missing = counts * is_unknown[_NUM_BOUNDARIES:]
+    unknown_rate = missing.sum() / max(1, counts.sum())
+    if unknown_rate <= _MANY_UNKNOWN or not (is_logged or unknown_rate == 1):
+        return
+    often = (-missing).argsort(kind="stable")[: min(_NUM_SHOWN, np.count_nonzero(missing))]
+    shown = ", ".join(f"{corpus.words[_NUM_BOUNDARIES + word]!r}" for word in often)
+    advice = "is it large enough, and of this language, with the same capitals and tokens?"
+    if unknown_rate == 1:
+        raise DataError(
+            f"the vocabulary holds none of the words of the training text ({shown}, ...); {advice}"
+        )
+    _LOG.warning(
+        "%.0f %% of the words of the training text are not in the vocabulary, and are learned as "
+        "<UNK>, most of all %s; %s",
+        *(100 * unknown_rate, shown, advice),
+    )

@@ -12,7 +12,7 @@ import numpy as np
 from elmo_framework.bilm.context_layers import Direction
 from elmo_framework.config.types import Count
 from elmo_framework.console import plural
-from elmo_framework.data.source import BatchSource, DataLoader, Rank, SourceContext
+from elmo_framework.data.data_loader import BatchSource, DataLoader, Rank, SourceContext
 from elmo_framework.errors import BuildError, DataError, RunError
 from elmo_framework.tasks.language_modeling.batch import (
     WindowBatch,
@@ -20,16 +20,13 @@ from elmo_framework.tasks.language_modeling.batch import (
     WordTables,
     WordWindow,
 )
-from elmo_framework.tasks.language_modeling.corpus import TokenIdCorpus
-from elmo_framework.tasks.language_modeling.example import LanguageModelingExample
+from elmo_framework.tasks.language_modeling.corpus import LanguageModelingExample, TokenIdCorpus
 from elmo_framework.tasks.language_modeling.rows import (
-    OrderedSentences,
     Segments,
     SentenceStream,
     SentenceStreams,
-    ShuffledSentences,
 )
-from elmo_framework.tasks.language_modeling.vocabulary_check import require_fit
+from elmo_framework.tasks.language_modeling.vocabulary import require_fit
 
 _LOG = logging.getLogger(__name__)
 
@@ -81,16 +78,16 @@ class WindowLoader(DataLoader):
             )
         corpus = TokenIdCorpus.read(examples)
         tables = context.collate.tables(corpus)
-        cutter = WindowSampler(corpus, tables, self.batch_size, self.unroll_steps, context.rank)
+        sampler = WindowSampler(corpus, tables, self.batch_size, self.unroll_steps, context.rank)
         if not context.is_training:
-            return EvaluationWindows(cutter)
+            return EvaluationWindows(sampler)
         if self.num_train_tokens not in (None, corpus.num_words) and context.rank.index == 0:
             _LOG.warning(
                 "data_loader.num_train_tokens is %s, and the text has %s: an epoch is the words of "
                 "the text",
                 *(self.num_train_tokens, plural(corpus.num_words, "word")),
             )
-        windows = TrainingWindows(cutter, seed=context.seed, aligned=self.aligned)
+        windows = TrainingWindows(sampler, seed=context.seed, aligned=self.aligned)
         is_unknown = tables.targets == context.collate.unknown
         require_fit(corpus, is_unknown, is_logged=context.rank.index == 0)
         return windows
@@ -99,7 +96,7 @@ class WindowLoader(DataLoader):
 @final
 @dataclass(frozen=True)
 class WindowSampler:
-    """Cuts windows out of a corpus, one process's rows of a stream that all processes share.
+    """Makes windows of a corpus: one process's rows of a stream that all processes share.
 
     Attributes:
         corpus: the text.
@@ -157,16 +154,16 @@ class EvaluationWindows(BatchSource[WindowBatch]):
     """Each sentence once, in order; always from the first one.
 
     Args:
-        cutter: the corpus and the size of the windows.
+        sampler: the corpus and the size of the windows.
 
     Raises:
         DataError: the text is empty.
     """
 
-    def __init__(self, cutter: WindowSampler) -> None:
-        if not cutter.corpus.num_sentences:
+    def __init__(self, sampler: WindowSampler) -> None:
+        if not sampler.corpus.num_sentences:
             raise DataError("the text has no sentences to make windows of")
-        self._cutter = cutter
+        self._sampler = sampler
         self._num_batches = sum(1 for _ in self._windows("forward"))
 
     @property
@@ -183,7 +180,7 @@ class EvaluationWindows(BatchSource[WindowBatch]):
         """Yield all batches."""
         both = zip(self._windows("forward"), self._windows("backward"), strict=True)
         for forward, backward in both:
-            yield self._cutter.batch(forward, backward)
+            yield self._sampler.batch(forward, backward)
 
     def state_dict(self) -> dict[str, Any]:
         """Return an empty state."""
@@ -196,8 +193,8 @@ class EvaluationWindows(BatchSource[WindowBatch]):
         """Take back nothing."""
 
     def _windows(self, direction: Direction) -> Iterator[Segments]:
-        sentences = OrderedSentences(self._cutter.corpus.num_sentences)
-        rows = self._cutter.rows(sentences, direction)
+        sentences = SentenceStream(self._sampler.corpus.num_sentences)
+        rows = self._sampler.rows(sentences, direction)
         while len((segments := rows.window()).places):
             yield segments
 
@@ -209,7 +206,7 @@ class TrainingWindows(BatchSource[WindowBatch]):
     The stream does not start over when an epoch ends.
 
     Args:
-        cutter: the corpus and the size of the windows.
+        sampler: the corpus and the size of the windows.
         seed: fixes the order of the sentences.
         aligned: whether both directions have the same order.
 
@@ -217,17 +214,17 @@ class TrainingWindows(BatchSource[WindowBatch]):
         DataError: one pass over the text does not fill a batch.
     """
 
-    def __init__(self, cutter: WindowSampler, *, seed: int, aligned: bool) -> None:
-        self._cutter, corpus = cutter, cutter.corpus
-        self._num_batches = corpus.num_predictions // (cutter.num_all_rows * cutter.num_steps)
+    def __init__(self, sampler: WindowSampler, *, seed: int, aligned: bool) -> None:
+        self._sampler, corpus = sampler, sampler.corpus
+        self._num_batches = corpus.num_predictions // (sampler.num_all_rows * sampler.num_steps)
         if not self._num_batches:
-            raise DataError(_too_short(cutter))
+            raise DataError(_too_short(sampler))
         directions: tuple[Direction, Direction] = ("forward", "backward")
         self._sentences = {
-            direction: ShuffledSentences(corpus.num_sentences, [seed, 0 if aligned else number])
+            direction: SentenceStream(corpus.num_sentences, [seed, 0 if aligned else number])
             for number, direction in enumerate(directions)
         }
-        self._rows = {each: cutter.rows(self._sentences[each], each) for each in directions}
+        self._rows = {each: sampler.rows(self._sentences[each], each) for each in directions}
         self._epoch, self._num_delivered = 0, 0
 
     @property
@@ -238,7 +235,7 @@ class TrainingWindows(BatchSource[WindowBatch]):
     @property
     def num_tokens(self) -> int:
         """The tokens of an epoch: words and the ends of sentences."""
-        return self._num_batches * self._cutter.num_all_rows * self._cutter.num_steps
+        return self._num_batches * self._sampler.num_all_rows * self._sampler.num_steps
 
     @property
     def num_left(self) -> int:
@@ -250,7 +247,7 @@ class TrainingWindows(BatchSource[WindowBatch]):
         if self.is_at_epoch_end:
             self._epoch, self._num_delivered = self._epoch + 1, 0
         while self._num_delivered < self._num_batches:
-            batch = self._cutter.batch(
+            batch = self._sampler.batch(
                 self._rows["forward"].window(), self._rows["backward"].window()
             )
             self._num_delivered += 1
@@ -284,7 +281,7 @@ class TrainingWindows(BatchSource[WindowBatch]):
 
     def load_state_of_others(self, state: Mapping[str, Any], num_processes: int) -> None:
         """Resume the same streams of sentences; every row starts a new one."""
-        sizes, corpus = state["sizes"], self._cutter.corpus
+        sizes, corpus = state["sizes"], self._sampler.corpus
         of_others = corpus.num_predictions // (sizes["rows"] * sizes["steps"])
         # As a fraction of the epoch, so that an epoch has ended here if and only if it had there.
         self._num_delivered = state["delivered"] * self._num_batches // of_others
@@ -295,15 +292,15 @@ class TrainingWindows(BatchSource[WindowBatch]):
     @property
     def _sizes(self) -> dict[str, int]:
         return {
-            "rows": self._cutter.num_all_rows,
-            "steps": self._cutter.num_steps,
-            "sentences": self._cutter.corpus.num_sentences,
-            "words": self._cutter.corpus.num_words,
+            "rows": self._sampler.num_all_rows,
+            "steps": self._sampler.num_steps,
+            "sentences": self._sampler.corpus.num_sentences,
+            "words": self._sampler.corpus.num_words,
         }
 
 
-def _too_short(cutter: WindowSampler) -> str:
-    corpus, num_rows, num_steps = cutter.corpus, cutter.num_all_rows, cutter.num_steps
+def _too_short(sampler: WindowSampler) -> str:
+    corpus, num_rows, num_steps = sampler.corpus, sampler.num_all_rows, sampler.num_steps
     return (
         f"the text has {plural(corpus.num_words, 'word')} in "
         f"{plural(corpus.num_sentences, 'sentence')}, so {corpus.num_predictions:,} words and "

@@ -88,4 +88,4 @@ class Bidaf(AnswerHead):
         flowing = torch.cat([attended, modeled, beginning, modeled * beginning], dim=2)
         ended = self.dropout(self.span_end_encoder(flowing, passage_mask))
         end = self.end(self.dropout(torch.cat([attended, ended], dim=2))).squeeze(2)
-        return Pointers(start, end)
+        return start, end

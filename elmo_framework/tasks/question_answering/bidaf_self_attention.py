@@ -89,7 +89,7 @@ class BidafSelfAttention(AnswerHead):
         flowing = self.dropout(flowing + self._residual(flowing, passage_mask))
         begun = self.span_start_encoder(flowing, passage_mask)
         ended = self.span_end_encoder(torch.cat([flowing, begun], dim=2), passage_mask)
-        return Pointers(self.start(begun).squeeze(2), self.end(ended).squeeze(2))
+        return self.start(begun).squeeze(2), self.end(ended).squeeze(2)
 
     def _residual(self, flowing: Tensor, mask: Tensor) -> Tensor:
         read = self.dropout(self.residual_encoder(self.dropout(flowing), mask))

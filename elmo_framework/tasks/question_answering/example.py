@@ -1,4 +1,4 @@
-"""A question about a passage."""
+"""Questions about passages, and their batches."""
 
 from __future__ import annotations
 
@@ -6,6 +6,11 @@ from bisect import bisect_left, bisect_right
 from dataclasses import dataclass
 from typing import NamedTuple
 
+from jaxtyping import Int
+from torch import Tensor
+
+from elmo_framework.data.labels import batch_title
+from elmo_framework.data.text import TextBatch
 from elmo_framework.data.tokenizer import Tokenizer
 
 
@@ -77,3 +82,31 @@ class Answer:
     text: str
     start: int
     end: int
+
+
+@dataclass(frozen=True, slots=True)
+class QuestionBatch:
+    """Questions and their passages, each padded to the longest.
+
+    Attributes:
+        passage: the words of the passages.
+        question: the words of the questions.
+        spans: the first and the last word of the answers; None unless all of them have one.
+        examples: the examples of the batch.
+    """
+
+    passage: TextBatch
+    question: TextBatch
+    spans: Int[Tensor, "batch 2"] | None
+    examples: tuple[PassageQuestion, ...]
+
+    @property
+    def num_tokens(self) -> int:
+        """The number of words of passages and questions, without padding."""
+        return self.passage.num_words + self.question.num_words
+
+    @property
+    def title(self) -> str:
+        """The first question, and the number of further ones."""
+        question = self.examples[0].question.text.split()
+        return batch_title(question, len(self.examples))

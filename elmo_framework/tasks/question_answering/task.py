@@ -20,8 +20,12 @@ from elmo_framework.errors import DataError, shown
 from elmo_framework.metrics.metric import Metric
 from elmo_framework.metrics.squad import SquadScores
 from elmo_framework.model.task import HeadTask, PredictionFormat
-from elmo_framework.tasks.question_answering.batch import QuestionBatch
-from elmo_framework.tasks.question_answering.example import Answer, PassageQuestion, TokenizedText
+from elmo_framework.tasks.question_answering.example import (
+    Answer,
+    PassageQuestion,
+    QuestionBatch,
+    TokenizedText,
+)
 
 _KEYS = ("question", "passage")
 _ANSWER_STYLE = "bold green reverse"

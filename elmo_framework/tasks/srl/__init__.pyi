@@ -1,7 +1,6 @@
 from .conllu_plus import ConlluPlusSrlReader as ConlluPlusSrlReader
 from .example import Proposition as Proposition
 from .example import SrlExample as SrlExample
-from .example import SrlSentence as SrlSentence
 from .reader import Conll2005Reader as Conll2005Reader
 from .reader import DeepSrlReader as DeepSrlReader
 from .reader import PropositionReader as PropositionReader

@@ -1,4 +1,4 @@
-"""Convert arguments between columns of brackets and BIO tags.
+"""Convert arguments between columns of brackets, one for each predicate, and BIO tags.
 
 A column has a cell for each word: `(ARG0*` where an argument begins, `*)` where it ends, `(ARG0*)`
 where it is one word, and `*` elsewhere.
@@ -8,9 +8,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from pathlib import Path
 
-from elmo_framework.data.formats.columns import CellError
+from elmo_framework.console import plural
+from elmo_framework.data.formats.columns import CellError, placed_cells
 from elmo_framework.data.tagging import spans
+from elmo_framework.errors import DataError
+from elmo_framework.tasks.srl.example import Proposition
 
 _CELL = re.compile(r"(?:\(([^()*]+))?\*(\)?)")
 _ALLOWED = "'(LABEL*', '*)', '(LABEL*)' and '*'"
@@ -50,3 +54,34 @@ def cells_of(tags: Sequence[str]) -> list[str]:
         cells[start] = f"({label}*"
         cells[end - 1] += ")"
     return cells
+
+
+def propositions_of(
+    columns: Sequence[Sequence[str]], predicates: Sequence[int], *, path: Path, first_line: int
+) -> tuple[Proposition, ...]:
+    """Return the propositions of a sentence from its columns of arguments.
+
+    The predicates come from another column. The column of arguments need not have `V` there: of
+    "flip flopped" the second word may be the predicate, and be the `C-V` of a `V` before it.
+
+    Args:
+        columns: one per predicate, with one cell per word.
+        predicates: the positions of the predicates, in order.
+        path: the file, for messages.
+        first_line: the first line of the sentence.
+
+    Raises:
+        DataError: there are more columns than predicates, or fewer, or a cell is malformed.
+    """
+    if len(columns) != len(predicates):
+        problem = (
+            f"found {plural(len(predicates), 'predicate')} and "
+            f"{plural(len(columns), 'column')} of arguments"
+        )
+        raise DataError(f"{problem}; expected one for each", path=path, line=first_line)
+    propositions = []
+    for column, word in zip(columns, predicates, strict=True):
+        with placed_cells(path, first_line):
+            tags = tags_of(column)
+        propositions.append(Proposition(word, tuple(tags)))
+    return tuple(propositions)

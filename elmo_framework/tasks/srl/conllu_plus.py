@@ -11,12 +11,12 @@ from typing import ClassVar, NamedTuple, final
 from elmo_framework.data.formats.columns import ColumnBlock, Row, conllu_metadata, read_conllu
 from elmo_framework.data.formats.file_format import FileFormat
 from elmo_framework.data.formats.text_files import error_context, read_lines
-from elmo_framework.data.inputs import other_fields
+from elmo_framework.data.inputs import PredictionInput, other_fields
 from elmo_framework.data.reader import DatasetReader
 from elmo_framework.data.tagging import LabeledSpan
 from elmo_framework.errors import DataError, allowed
-from elmo_framework.tasks.srl.example import Proposition, SrlSentence
-from elmo_framework.tasks.srl.reader import PropositionReader, UnlabeledSentence
+from elmo_framework.tasks.srl.example import Proposition, SrlExample
+from elmo_framework.tasks.srl.reader import PropositionReader
 
 _HEADER = "# global.columns ="
 _NUMBER, _FORM, _PREDICATE = "ID", "FORM", "UP:PRED"
@@ -38,20 +38,19 @@ class ConlluPlusSrlReader(PropositionReader):
 
     formats: ClassVar[Collection[FileFormat]] = (FileFormat.CONLLU,)
 
-    def sentences(self, file: Path) -> Iterator[SrlSentence]:
-        """Yield the sentences of a file."""
+    def sentences(self, file: Path) -> Iterator[SrlExample]:
         names = _columns(file, _REQUIRED)
         for block in _blocks(file, names):
             tokens = [_token(row, names, file) for row in block.rows]
-            propositions = [
+            propositions = tuple(
                 Proposition(place, tuple(_tags(place, token, len(tokens), file)))
                 for place, token in enumerate(tokens)
                 if token.sense != _NONE
-            ]
+            )
             words, senses = zip(*((token.form, token.sense) for token in tokens), strict=True)
-            yield SrlSentence(words, propositions, senses)
+            yield SrlExample(words, propositions, targets=senses)
 
-    def unlabeled(self, file: Path) -> Iterator[UnlabeledSentence]:
+    def inputs(self, file: Path) -> Iterator[PredictionInput[SrlExample]]:
         """Yield the sentences of a file, with their comments and their other columns."""
         names = _columns(file, (_FORM,))
         for block in _blocks(file, names):
@@ -60,9 +59,10 @@ class ConlluPlusSrlReader(PropositionReader):
             predicates, senses = None, None
             if _PREDICATE in cells:
                 senses = tuple(cells[_PREDICATE])
-                predicates = [place for place, sense in enumerate(senses) if sense != _NONE]
+                predicates = tuple(place for place, sense in enumerate(senses) if sense != _NONE)
             fields = {**conllu_metadata(block), **other_fields(cells, (_NUMBER, _FORM))}
-            yield UnlabeledSentence(tuple(cells[_FORM]), predicates, fields, senses)
+            example = SrlExample(tuple(cells[_FORM]), None, predicates, senses)
+            yield PredictionInput(example, fields)
 
 
 def _blocks(file: Path, names: Sequence[str]) -> Iterator[ColumnBlock]:

@@ -7,7 +7,7 @@ from abc import abstractmethod
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from math import inf
 from pathlib import Path
-from typing import Any, ClassVar, NamedTuple, final
+from typing import ClassVar, NamedTuple, final
 
 from elmo_framework.config.types import Count
 from elmo_framework.console import plural
@@ -18,33 +18,16 @@ from elmo_framework.data.formats.text_files import parsed_lines
 from elmo_framework.data.inputs import PredictionInput
 from elmo_framework.data.reader import DatasetReader, FileReader
 from elmo_framework.data.tagging import parse_tag
-from elmo_framework.tasks.srl.columns import propositions_of
+from elmo_framework.tasks.srl.brackets import propositions_of
 from elmo_framework.tasks.srl.example import (
     Proposition,
     SrlExample,
-    SrlSentence,
     examples_of,
 )
 
 _log = logging.getLogger(__name__)
 
 _NONE = "-"
-
-
-class UnlabeledSentence(NamedTuple):
-    """A sentence for prediction.
-
-    Attributes:
-        words: of the sentence.
-        predicates: the positions of its predicates, from 0; None if the file does not have them.
-        fields: its other fields in the file.
-        targets: as in `SrlExample`.
-    """
-
-    words: tuple[str, ...]
-    predicates: list[int] | None
-    fields: dict[str, Any]
-    targets: tuple[str, ...] | None = None
 
 
 class PropositionReader(FileReader[SrlExample]):
@@ -70,7 +53,6 @@ class PropositionReader(FileReader[SrlExample]):
         self.max_sentence_length = max_sentence_length or inf
 
     def examples(self, file: Path) -> Iterator[SrlExample]:
-        """Yield the examples of a file."""
         num_skipped = 0
         for sentence in self.sentences(file):
             if len(sentence.words) > self.max_sentence_length:
@@ -81,19 +63,13 @@ class PropositionReader(FileReader[SrlExample]):
             skipped, longest = plural(num_skipped, "sentence"), int(self.max_sentence_length)
             _log.info("%s: skipped %s of more than %s", file, skipped, plural(longest, "word"))
 
-    def inputs(self, file: Path) -> Iterator[PredictionInput[SrlExample]]:
+    @abstractmethod
+    def sentences(self, file: Path) -> Iterator[SrlExample]:
         """Yield the sentences of a file, each once, with all of its predicates."""
-        for words, predicates, fields, targets in self.unlabeled(file):
-            positions = None if predicates is None else tuple(predicates)
-            yield PredictionInput(SrlExample(words, None, positions, targets), fields)
 
     @abstractmethod
-    def sentences(self, file: Path) -> Iterator[SrlSentence]:
-        """Yield the sentences of a file."""
-
-    @abstractmethod
-    def unlabeled(self, file: Path) -> Iterator[UnlabeledSentence]:
-        """Yield the sentences of a file, whose arguments may be missing."""
+    def inputs(self, file: Path) -> Iterator[PredictionInput[SrlExample]]:
+        """Yield the sentences of a file, each once; their arguments may be missing."""
 
 
 @final
@@ -110,15 +86,15 @@ class SrlReader(PropositionReader):
 
     formats: ClassVar[Collection[FileFormat]] = (FileFormat.CONLL2012,)
 
-    def sentences(self, file: Path) -> Iterator[SrlSentence]:
+    def sentences(self, file: Path) -> Iterator[SrlExample]:
         for sentence in read_conll2012(file):
             predicates = _predicates(sentence.framesets)
             propositions = propositions_of(
                 sentence.predicates, predicates, path=file, first_line=sentence.first_line
             )
-            yield SrlSentence(sentence.words, propositions, sentence.lemmas)
+            yield SrlExample(sentence.words, propositions, targets=sentence.lemmas)
 
-    def unlabeled(self, file: Path) -> Iterator[UnlabeledSentence]:
+    def inputs(self, file: Path) -> Iterator[PredictionInput[SrlExample]]:
         """Yield the sentences of a file, each with its document and its part."""
         for sentence in read_conll2012(file):
             fields = {
@@ -129,7 +105,8 @@ class SrlReader(PropositionReader):
                 "arguments": list(map(list, sentence.predicates)),
             }
             predicates = _predicates(sentence.framesets)
-            yield UnlabeledSentence(sentence.words, predicates, fields, sentence.lemmas)
+            example = SrlExample(sentence.words, None, predicates, sentence.lemmas)
+            yield PredictionInput(example, fields)
 
 
 @final
@@ -158,7 +135,7 @@ class Conll2005Reader(PropositionReader):
         super().__init__(skip_sentences_without_predicates, max_sentence_length, max_instances)
         self.target_column = target_column
 
-    def sentences(self, file: Path) -> Iterator[SrlSentence]:
+    def sentences(self, file: Path) -> Iterator[SrlExample]:
         for rows, _ in read_blocks(file, min_width=self.target_column + 1):
             words, *columns = zip(*(row.columns for row in rows), strict=True)
             targets, *arguments = columns[self.target_column - 1 :]
@@ -166,15 +143,15 @@ class Conll2005Reader(PropositionReader):
             propositions = propositions_of(
                 arguments, _predicates(targets), path=file, first_line=line
             )
-            yield SrlSentence(words, propositions, targets)
+            yield SrlExample(words, propositions, targets=targets)
 
-    def unlabeled(self, file: Path) -> Iterator[UnlabeledSentence]:
+    def inputs(self, file: Path) -> Iterator[PredictionInput[SrlExample]]:
         """Yield the sentences of a file, with its other columns as `column_1` and so on."""
         for rows, _ in read_blocks(file, min_width=self.target_column + 1):
             words, *columns = zip(*(row.columns for row in rows), strict=True)
             targets = columns[self.target_column - 1]
             fields = {f"column_{number}": list(cells) for number, cells in enumerate(columns, 1)}
-            yield UnlabeledSentence(words, _predicates(targets), fields, targets)
+            yield PredictionInput(SrlExample(words, None, _predicates(targets), targets), fields)
 
 
 @final
@@ -193,20 +170,20 @@ class DeepSrlReader(PropositionReader):
 
     formats: ClassVar[Collection[FileFormat]] = (FileFormat.PROPOSITIONS,)
 
-    def sentences(self, file: Path) -> Iterator[SrlSentence]:
-        """Yield the sentences of a file."""
+    def sentences(self, file: Path) -> Iterator[SrlExample]:
         return map(_sentence, _grouped(parsed_lines(file, _of_line)))
 
-    def unlabeled(self, file: Path) -> Iterator[UnlabeledSentence]:
+    def inputs(self, file: Path) -> Iterator[PredictionInput[SrlExample]]:
         """Yield the sentences of a file; a line may end before `|||`."""
         for lines in _grouped(parsed_lines(file, _of_unlabeled_line)):
-            places = [line.place for line in lines if line.place >= 0]
+            places = tuple(line.place for line in lines if line.place >= 0)
             tags = [list(line.tags) for line in lines if line.place >= 0]
-            yield UnlabeledSentence(lines[0].words, places, {"tags": tags} if any(tags) else {})
+            example = SrlExample(lines[0].words, None, places)
+            yield PredictionInput(example, {"tags": tags} if any(tags) else {})
 
 
-def _predicates(cells: Sequence[str]) -> list[int]:
-    return [place for place, cell in enumerate(cells) if cell != _NONE]
+def _predicates(cells: Sequence[str]) -> tuple[int, ...]:
+    return tuple(place for place, cell in enumerate(cells) if cell != _NONE)
 
 
 class _Line(NamedTuple):
@@ -231,9 +208,9 @@ def _grouped(lines: Iterable[_Line]) -> Iterator[list[_Line]]:
         yield group
 
 
-def _sentence(lines: Sequence[_Line]) -> SrlSentence:
-    propositions = [Proposition(line.place, line.tags) for line in lines if line.place >= 0]
-    return SrlSentence(lines[0].words, propositions)
+def _sentence(lines: Sequence[_Line]) -> SrlExample:
+    propositions = (Proposition(line.place, line.tags) for line in lines if line.place >= 0)
+    return SrlExample(lines[0].words, tuple(propositions))
 
 
 def _of_line(line: str) -> _Line:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Annotated, final
 
 import torch
@@ -17,24 +16,12 @@ from elmo_framework.data.tagging import allowed_transitions
 from elmo_framework.data.vocabulary import Vocabularies
 from elmo_framework.embedders.text_embedder import TextEmbedder, TokenEmbedder, joined_dim
 from elmo_framework.encoders.encoder import Encoder
-from elmo_framework.model.head import Head, HeadOutput
+from elmo_framework.model.head import Head, LogitsOutput
 from elmo_framework.model.initializer import Initializers
 from elmo_framework.model.regularizer import Regularizers
 from elmo_framework.nn.crf import Constraints, best_sequences, penalties
-from elmo_framework.tasks.srl.batch import UNCOUNTED, SrlBatch
-from elmo_framework.tasks.srl.example import Proposition
+from elmo_framework.tasks.srl.example import UNCOUNTED, Proposition, SrlBatch
 from elmo_framework.tasks.srl.task import SrlTask
-
-
-@dataclass(frozen=True, slots=True)
-class SrlOutput(HeadOutput):
-    """Output of the labeler for a batch.
-
-    Attributes:
-        logits: the score of each tag for each word, independent of the neighboring tags.
-    """
-
-    logits: Float[Tensor, "predicates tokens tags"]
 
 
 @final
@@ -92,7 +79,7 @@ class SemanticRoleLabeler(Head[SrlBatch]):
             self.register_buffer(name, added, persistent=False)
         self.initialize(initializer, regularizer)
 
-    def forward(self, batch: SrlBatch) -> SrlOutput:
+    def forward(self, batch: SrlBatch) -> LogitsOutput:
         """Score the tags of each word for each predicate."""
         words = self.dropout(self.embedder(batch.text)).index_select(0, batch.sentence_ids)
         marks = self.predicate_embedding(batch.is_predicate)
@@ -102,12 +89,12 @@ class SemanticRoleLabeler(Head[SrlBatch]):
             encoded = torch.cat([encoded, vectors], dim=2)
         logits = self.projection(encoded)
         if batch.tags is None:
-            return SrlOutput(loss=None, example_losses=None, logits=logits)
+            return LogitsOutput(loss=None, example_losses=None, logits=logits)
         losses = _losses(logits, batch.tags)
         by_example = losses.new_zeros(len(batch.examples)).index_add(0, batch.example_ids, losses)
-        return SrlOutput(loss=losses.mean(), example_losses=by_example, logits=logits)
+        return LogitsOutput(loss=losses.mean(), example_losses=by_example, logits=logits)
 
-    def predict(self, output: SrlOutput, batch: SrlBatch) -> list[tuple[Proposition, ...]]:
+    def predict(self, output: LogitsOutput, batch: SrlBatch) -> list[tuple[Proposition, ...]]:
         """Return the best allowed tags for each predicate of each example."""
         # log p differs from the logits by a constant per word, which does not change the maximum.
         best = best_sequences(

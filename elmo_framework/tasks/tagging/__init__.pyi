@@ -8,7 +8,6 @@ from .sequence_tagging_reader import SequenceTaggingReader as SequenceTaggingRea
 from .simple_tagger import SimpleTagger as SimpleTagger
 from .table_reader import TableTaggingReader as TableTaggingReader
 from .tagger import Tagger as Tagger
-from .tagger import TaggingOutput as TaggingOutput
 from .task import TaggingTask as TaggingTask
 from .universal_dependencies_reader import (
     UniversalDependenciesPosReader as UniversalDependenciesPosReader,

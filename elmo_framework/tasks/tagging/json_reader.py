@@ -10,8 +10,7 @@ from elmo_framework.config.types import Count
 from elmo_framework.data.formats.file_format import FileFormat
 from elmo_framework.data.formats.records import Record, read_objects, words_of
 from elmo_framework.data.formats.text_files import error_context
-from elmo_framework.data.reader import DatasetReader
-from elmo_framework.data.record_reader import RecordReader
+from elmo_framework.data.reader import DatasetReader, RecordReader
 from elmo_framework.data.tagging import Scheme
 from elmo_framework.tasks.tagging.example import TaggedSentence
 from elmo_framework.tasks.tagging.span_tags import tags_in_scheme

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from abc import ABC
 from collections.abc import Mapping
-from dataclasses import dataclass
 
 import torch
 from jaxtyping import Bool, Float, Int
@@ -24,23 +23,12 @@ from elmo_framework.embedders.text_embedder import (
 )
 from elmo_framework.encoders.encoder import Encoder
 from elmo_framework.metrics.ratios import ratio
-from elmo_framework.model.head import Head, HeadOutput
+from elmo_framework.model.head import Head, LogitsOutput
 from elmo_framework.model.model import ModelOutput
 from elmo_framework.nn.crf import ConditionalRandomField, Constraints
 from elmo_framework.tasks.tagging.task import TaggingTask
 
 _NUM_NEAR = 3
-
-
-@dataclass(frozen=True, slots=True)
-class TaggingOutput(HeadOutput):
-    """Output of a tagger for a batch.
-
-    Attributes:
-        logits: the score of each tag for each word, independent of the neighboring tags.
-    """
-
-    logits: Float[Tensor, "batch tokens tags"]
 
 
 class Tagger(Head[LabeledBatch], ABC):
@@ -95,20 +83,20 @@ class Tagger(Head[LabeledBatch], ABC):
         dim = dim if self.output_encoder is None else self.output_encoder.output_dim
         self.projection = nn.Linear(dim, len(self._labels))
 
-    def forward(self, batch: LabeledBatch) -> TaggingOutput:
+    def forward(self, batch: LabeledBatch) -> LogitsOutput:
         """Score the tags of each word; compute the loss if the batch has tags."""
         logits, mask = self._logits(batch.text), batch.text.mask
         if batch.labels is None:
-            return TaggingOutput(loss=None, example_losses=None, logits=logits)
+            return LogitsOutput(loss=None, example_losses=None, logits=logits)
         if self.crf is None:
             losses = _mean_losses(logits, batch.labels, mask)
             loss = losses.sum() / mask.any(dim=1).sum().clamp(min=1)
         else:
             losses = -self.crf.log_likelihood(logits, batch.labels, mask)
             loss = losses.sum()
-        return TaggingOutput(loss=loss, example_losses=losses, logits=logits)
+        return LogitsOutput(loss=loss, example_losses=losses, logits=logits)
 
-    def predict(self, output: TaggingOutput, batch: LabeledBatch) -> list[tuple[str, ...]]:
+    def predict(self, output: LogitsOutput, batch: LabeledBatch) -> list[tuple[str, ...]]:
         if self.crf is None:
             best = output.logits.argmax(dim=2)
         else:
@@ -120,7 +108,7 @@ class Tagger(Head[LabeledBatch], ABC):
 
     def sums(self, output: ModelOutput, batch: LabeledBatch) -> Mapping[str, float]:
         sums = super().sums(output, batch)
-        assert isinstance(output, TaggingOutput), output
+        assert isinstance(output, LogitsOutput), output
         if batch.labels is None:
             return sums
         near = output.logits.topk(min(_NUM_NEAR, len(self._labels)), dim=2).indices

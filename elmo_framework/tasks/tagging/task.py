@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, ClassVar, final
 
 import numpy as np
@@ -13,6 +13,8 @@ from jaxtyping import Int
 from rich.text import Text
 from torch import Tensor
 
+from elmo_framework.data.formats.columns import one_cell
+from elmo_framework.data.highlighting import colored
 from elmo_framework.data.inputs import given_words, only_key
 from elmo_framework.data.labels import LabeledBatch, excerpt, known_ids
 from elmo_framework.data.tagging import (
@@ -32,11 +34,23 @@ from elmo_framework.errors import DataError
 from elmo_framework.metrics.metric import Metric
 from elmo_framework.metrics.span_f1 import SpanF1
 from elmo_framework.model.task import HeadTask, PredictionFormat
-from elmo_framework.tasks.tagging.conll_format import conll_columns
 from elmo_framework.tasks.tagging.example import TaggedSentence
-from elmo_framework.tasks.tagging.highlighting import colored
 
 _log = logging.getLogger(__name__)
+
+
+def conll_columns(
+    predictions: Iterable[tuple[Sequence[str], TaggedSentence]],
+) -> Iterator[str]:
+    """Write lines of word, gold tag and predicted tag, with a blank line after each sentence.
+
+    conlleval's scores of this file equal those of `SpanF1`. For a sentence without gold tags only
+    the words and the predicted tags are written.
+    """
+    for tags, example in predictions:
+        gold = [] if example.tags is None else [conlleval_tags(example.tags)]
+        rows = zip(example.words, *gold, conlleval_tags(tags), strict=True)
+        yield "".join(f"{' '.join(map(one_cell, row))}\n" for row in rows) + "\n"
 
 
 @final

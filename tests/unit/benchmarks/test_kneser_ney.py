@@ -13,10 +13,9 @@ from kneser_ney import KneserNey, Text, discounts_of, main, words_of
 from elmo_framework.bilm.context_layers import Direction
 from elmo_framework.commands.main import main as elmo
 from elmo_framework.data.characters import ElmoCharacterIndexer
-from elmo_framework.data.source import SourceContext
+from elmo_framework.data.data_loader import SourceContext
 from elmo_framework.data.vocabulary import Vocabularies, Vocabulary
-from elmo_framework.tasks.language_modeling.corpus import TokenIdCorpus
-from elmo_framework.tasks.language_modeling.example import LanguageModelingExample
+from elmo_framework.tasks.language_modeling.corpus import LanguageModelingExample, TokenIdCorpus
 from elmo_framework.tasks.language_modeling.reader import PreparedCorpusReader
 from elmo_framework.tasks.language_modeling.task import LanguageModelingTask
 from elmo_framework.tasks.language_modeling.vocabulary import TargetIndexer

@@ -85,7 +85,7 @@ def test_all_that_a_program_does_is_changed_and_nothing_else(
 
 
 def test_python_stays_python() -> None:
-    for name in ("nn/crf.py", "data/batches.py", "metrics/coreference.py"):
+    for name in ("nn/crf.py", "data/data_loader.py", "metrics/coreference.py"):
         path = ROOT / "elmo_framework" / name
         source = path.read_bytes()
         for mutant in named(path.name, source, python_edits(source)):
@@ -128,7 +128,7 @@ def test_every_fault_is_in_its_file_once() -> None:
     ("path", "folder"),
     [
         ("elmo_framework/nn/crf.py", "tests/unit/nn"),
-        ("elmo_framework/tasks/srl/batch.py", "tests/unit/tasks/srl"),
+        ("elmo_framework/tasks/srl/example.py", "tests/unit/tasks/srl"),
     ],
 )
 def test_tests_are_those_of_the_mirrored_folder(path: str, folder: str) -> None:

@@ -11,7 +11,7 @@ import pytest
 from numpy.typing import NDArray
 
 from elmo_framework.data.subsample import IndexedExamples, subsample
-from elmo_framework.tasks.srl.example import Proposition, SrlExample, SrlSentence, examples_of
+from elmo_framework.tasks.srl.example import Proposition, SrlExample, examples_of
 from elmo_framework.tasks.srl.task import SrlTask
 from tests.unit.training.toy import ToyTask
 
@@ -21,7 +21,7 @@ SEEDS = range(20)
 def sentence(words: Sequence[str], *predicates: int) -> list[SrlExample]:
     """What a reader makes of a sentence: an example a predicate."""
     asked = [Proposition(place, ("O",) * len(words)) for place in predicates]
-    return list(examples_of(SrlSentence(tuple(words), asked), skip_empty=False))
+    return list(examples_of(SrlExample(tuple(words), tuple(asked)), skip_empty=False))
 
 
 TWICE = ["it", "seems", "to", "work"]

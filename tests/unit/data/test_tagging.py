@@ -127,12 +127,12 @@ def test_what_a_scheme_does_not_have_there_is_a_stray():
 def test_valid_sequences_are_those_that_convert_unchanged(scheme):
     prefixes = {"IOB1": "BI", "BIO": "BI", "BIOUL": "BIUL", "BIOES": "BISE"}[scheme]
     tags = ["O", *(f"{prefix}-{label}" for prefix in prefixes for label in "XY")]
-    allowed = allowed_transitions(tags, scheme)
+    start, following, end = allowed_transitions(tags, scheme)
 
     def is_allowed(ids: tuple[int, ...]) -> bool:
         pairs = pairwise(ids)
-        inner = all(allowed.inner[before, after] for before, after in pairs)
-        return bool(allowed.start[ids[0]] and inner and allowed.end[ids[-1]])
+        inner = all(following[before, after] for before, after in pairs)
+        return bool(start[ids[0]] and inner and end[ids[-1]])
 
     for length in (1, 2, 3):
         for ids in product(range(len(tags)), repeat=length):

@@ -7,7 +7,7 @@ import torch
 from elmo_framework import components
 from elmo_framework.config.parse import parse
 from elmo_framework.corpus.prepare import PreparationJob, prepare
-from elmo_framework.data.source import Rank
+from elmo_framework.data.data_loader import Rank
 from elmo_framework.experiment.assembly import Assembly
 from elmo_framework.experiment.experiment import Experiment
 from elmo_framework.tasks.tagging.json_reader import JsonTaggingReader

@@ -13,7 +13,7 @@ from typing import Any, TypeAlias
 import pytest
 import torch
 
-from elmo_framework.data.source import Rank
+from elmo_framework.data.data_loader import Rank
 from elmo_framework.errors import RunError
 from elmo_framework.io import files
 from elmo_framework.training import checkpointer as checkpointing

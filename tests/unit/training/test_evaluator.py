@@ -10,8 +10,7 @@ from typing import Any
 import pytest
 import torch
 
-from elmo_framework.data.batches import BucketDataLoader
-from elmo_framework.data.source import BatchSource, Rank, SourceContext
+from elmo_framework.data.data_loader import BatchSource, BucketDataLoader, Rank, SourceContext
 from elmo_framework.training.evaluator import Evaluator, metric_problem
 from elmo_framework.training.interrupt import Interrupt, StopRequestedError
 from elmo_framework.training.process_group import ProcessGroup

@@ -17,7 +17,7 @@ import torch
 import torch.distributed as dist
 from torch import Tensor, nn
 
-from elmo_framework.data.source import Rank
+from elmo_framework.data.data_loader import Rank
 from elmo_framework.errors import RunError, StoppedError
 from elmo_framework.training import process_group as processes
 from elmo_framework.training.process_group import (

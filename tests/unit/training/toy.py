@@ -12,8 +12,7 @@ import torch
 from torch import Tensor, nn
 
 from elmo_framework.config.parse import parse
-from elmo_framework.data.batches import BucketDataLoader
-from elmo_framework.data.source import Rank, SourceContext
+from elmo_framework.data.data_loader import BucketDataLoader, Rank, SourceContext
 from elmo_framework.data.text import Indexer
 from elmo_framework.data.vocabulary import Counts, Vocabularies
 from elmo_framework.model.model import Model, ModelOutput

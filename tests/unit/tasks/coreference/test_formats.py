@@ -4,9 +4,9 @@ import pytest
 
 from elmo_framework.errors import DataError
 from elmo_framework.metrics.coreference import Resolution
-from elmo_framework.tasks.coreference.conll_reader import ConllCoreferenceReader
 from elmo_framework.tasks.coreference.example import Document
 from elmo_framework.tasks.coreference.formats import colored, conll2012
+from elmo_framework.tasks.coreference.reader import ConllCoreferenceReader
 
 FIXTURES = Path(__file__).parents[3] / "fixtures/coreference"
 

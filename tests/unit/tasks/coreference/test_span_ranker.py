@@ -12,10 +12,9 @@ from elmo_framework import components
 from elmo_framework.config.parse import parse
 from elmo_framework.data.vocabulary import Vocabularies
 from elmo_framework.model.model import Model
-from elmo_framework.tasks.coreference.batch import CoreferenceBatch
-from elmo_framework.tasks.coreference.conll_reader import ConllCoreferenceReader
-from elmo_framework.tasks.coreference.example import Document, merged
+from elmo_framework.tasks.coreference.example import CoreferenceBatch, Document, merged
 from elmo_framework.tasks.coreference.mentions import Spans, Words
+from elmo_framework.tasks.coreference.reader import ConllCoreferenceReader
 from elmo_framework.tasks.coreference.span_ranker import SpanRanker
 from elmo_framework.tasks.coreference.task import CoreferenceTask
 

@@ -7,8 +7,8 @@ import pytest
 from elmo_framework.data.tokenizer import SpacyTokenizer, WhitespaceTokenizer
 from elmo_framework.errors import DataError
 from elmo_framework.metrics.coreference import Resolution
-from elmo_framework.tasks.coreference.conll_reader import ConllCoreferenceReader
 from elmo_framework.tasks.coreference.example import Document
+from elmo_framework.tasks.coreference.reader import ConllCoreferenceReader
 from elmo_framework.tasks.coreference.task import CoreferenceTask
 
 FIXTURES = Path(__file__).parents[3] / "fixtures/coreference"

@@ -16,7 +16,7 @@ from torch import Tensor
 from elmo_framework.bilm.context_layers import Direction
 from elmo_framework.bilm.files.load import bilm_files, read_bilm
 from elmo_framework.config.parse import parse
-from elmo_framework.data.source import BatchSource, SourceContext
+from elmo_framework.data.data_loader import BatchSource, SourceContext
 from elmo_framework.data.vocabulary import Vocabularies
 from elmo_framework.errors import DataError, RunError
 from elmo_framework.model.model import Model

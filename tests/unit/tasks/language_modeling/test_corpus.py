@@ -9,8 +9,7 @@ import pytest
 from elmo_framework.corpus.prepare import PreparationJob, prepare
 from elmo_framework.data.characters import ElmoCharacterIndexer
 from elmo_framework.tasks.language_modeling import corpus as corpora
-from elmo_framework.tasks.language_modeling.corpus import TokenIdCorpus
-from elmo_framework.tasks.language_modeling.example import LanguageModelingExample
+from elmo_framework.tasks.language_modeling.corpus import LanguageModelingExample, TokenIdCorpus
 from elmo_framework.tasks.language_modeling.reader import PreparedCorpusReader
 from elmo_framework.tasks.language_modeling.task import LanguageModelingTask
 

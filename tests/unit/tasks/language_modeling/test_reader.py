@@ -10,7 +10,7 @@ from elmo_framework.corpus.prepare import PreparationJob, prepare
 from elmo_framework.corpus.tables import INDEXER
 from elmo_framework.data.reader import DatasetReader
 from elmo_framework.errors import DataError
-from elmo_framework.tasks.language_modeling.example import LanguageModelingExample
+from elmo_framework.tasks.language_modeling.corpus import LanguageModelingExample
 from elmo_framework.tasks.language_modeling.reader import (
     LanguageModelingReader,
     PreparedCorpusReader,

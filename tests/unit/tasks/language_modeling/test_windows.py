@@ -11,8 +11,7 @@ import numpy as np
 import pytest
 import torch
 
-from elmo_framework.data.batches import BucketDataLoader
-from elmo_framework.data.source import Rank, SourceContext
+from elmo_framework.data.data_loader import BucketDataLoader, Rank, SourceContext
 from elmo_framework.errors import BuildError, DataError, RunError
 from elmo_framework.tasks.language_modeling.batch import (
     CharacterTable,

@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from elmo_framework.data.source import BatchSource, Rank, SourceContext
+from elmo_framework.data.data_loader import BatchSource, Rank, SourceContext
 from elmo_framework.data.text import Indexer
 from elmo_framework.tasks.language_modeling.batch import Window, WindowBatch, WindowCollator
-from elmo_framework.tasks.language_modeling.example import LanguageModelingExample
+from elmo_framework.tasks.language_modeling.corpus import LanguageModelingExample
 from elmo_framework.tasks.language_modeling.windows import WindowLoader
 
 BEGIN, END, UNKNOWN = "<S>", "</S>", "<UNK>"

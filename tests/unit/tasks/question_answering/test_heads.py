@@ -15,8 +15,7 @@ from torch.nn import functional as F
 
 from elmo_framework.data.text import TextBatch
 from elmo_framework.tasks.question_answering.answer_head import AnswerHead
-from elmo_framework.tasks.question_answering.batch import QuestionBatch
-from elmo_framework.tasks.question_answering.example import Answer
+from elmo_framework.tasks.question_answering.example import Answer, QuestionBatch
 from tests.unit.tasks.question_answering.toy import CONFIGS, EXAMPLES, WORDS, batch_of, head
 
 Array: TypeAlias = NDArray[np.float64]

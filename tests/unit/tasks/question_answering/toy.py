@@ -13,8 +13,7 @@ from elmo_framework.data.tokenizer import SpacyTokenizer
 from elmo_framework.data.vocabulary import Vocabularies
 from elmo_framework.model.model import Model
 from elmo_framework.tasks.question_answering.answer_head import AnswerHead
-from elmo_framework.tasks.question_answering.batch import QuestionBatch
-from elmo_framework.tasks.question_answering.example import PassageQuestion
+from elmo_framework.tasks.question_answering.example import PassageQuestion, QuestionBatch
 from elmo_framework.tasks.question_answering.reader import SquadReader
 from elmo_framework.tasks.question_answering.task import QuestionAnsweringTask
 

@@ -12,11 +12,11 @@ from elmo_framework.config.parse import parse
 from elmo_framework.data.vocabulary import Vocabularies
 from elmo_framework.embedders.text_embedder import TextEmbedder
 from elmo_framework.errors import BuildError
+from elmo_framework.model.head import LogitsOutput
 from elmo_framework.model.model import Model
-from elmo_framework.tasks.srl.batch import SrlBatch
-from elmo_framework.tasks.srl.example import Proposition, SrlExample
+from elmo_framework.tasks.srl.example import Proposition, SrlBatch, SrlExample
 from elmo_framework.tasks.srl.reader import SrlReader
-from elmo_framework.tasks.srl.semantic_role_labeler import SemanticRoleLabeler, SrlOutput
+from elmo_framework.tasks.srl.semantic_role_labeler import SemanticRoleLabeler
 from elmo_framework.tasks.srl.task import SrlTask
 
 FILE = Path(__file__).parents[3] / "fixtures/srl/sentences.gold_conll"
@@ -197,7 +197,7 @@ def test_predictions_are_the_best_of_all_sequences_that_bio_allows():
     for seed in range(5):
         generator = torch.Generator().manual_seed(seed)
         logits = torch.randn(1, len(words), len(tags), generator=generator) * 3
-        output = SrlOutput(loss=None, example_losses=None, logits=logits)
+        output = LogitsOutput(loss=None, example_losses=None, logits=logits)
 
         ((found,),) = model.predict(output, batch)
 

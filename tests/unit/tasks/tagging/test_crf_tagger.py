@@ -11,11 +11,11 @@ from elmo_framework.config.parse import parse
 from elmo_framework.data.labels import LabeledBatch
 from elmo_framework.data.vocabulary import Vocabularies
 from elmo_framework.errors import BuildError, RunError
+from elmo_framework.model.head import LogitsOutput
 from elmo_framework.model.model import Model
 from elmo_framework.tasks.tagging.crf_tagger import CrfTagger
 from elmo_framework.tasks.tagging.example import TaggedSentence
 from elmo_framework.tasks.tagging.reader import Conll2003Reader
-from elmo_framework.tasks.tagging.tagger import TaggingOutput
 from elmo_framework.tasks.tagging.task import TaggingTask
 from elmo_framework.training.evaluator import require_score
 
@@ -137,7 +137,7 @@ def best_of(examples: Sequence[TaggedSentence], wanted: Sequence[str]) -> tuple[
     logits = torch.zeros(1, len(wanted), len(labels))
     logits[0, range(len(wanted)), labels.ids(wanted).tolist()] = 5.0
     model.crf.transitions.data.zero_()
-    return model.predict(TaggingOutput(None, None, logits), batch)[0]
+    return model.predict(LogitsOutput(None, None, logits), batch)[0]
 
 
 @pytest.mark.parametrize("begun", [["I-LOC", "B-LOC"], ["I-LOC", "O"]])

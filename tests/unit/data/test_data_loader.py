@@ -7,8 +7,7 @@ from typing import Any
 
 import pytest
 
-from elmo_framework.data.batches import BucketDataLoader
-from elmo_framework.data.source import BatchSource, Rank, SourceContext
+from elmo_framework.data.data_loader import BatchSource, BucketDataLoader, Rank, SourceContext
 from elmo_framework.errors import DataError
 
 LENGTHS = [3, 1, 4, 1, 5, 9, 2, 6, 5, 3, 5, 8, 9, 7, 9, 3, 2]

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import pytest
 import torch
 
-from elmo_framework.tasks.question_answering.span_search import best_answers
+from elmo_framework.tasks.question_answering.answer_head import best_answers
 
 
 def brute_force(

@@ -1,8 +1,13 @@
 import pytest
 
 from elmo_framework.data.vocabulary import Vocabulary
-from elmo_framework.tasks.coreference.batch import coreference_batch
-from elmo_framework.tasks.coreference.example import Document, Mention, clusters_of, merged
+from elmo_framework.tasks.coreference.example import (
+    Document,
+    Mention,
+    clusters_of,
+    coreference_batch,
+    merged,
+)
 
 
 def numbers(*clusters: list[int]) -> dict[int, int]:

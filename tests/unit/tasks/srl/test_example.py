@@ -5,8 +5,7 @@ import torch
 
 from elmo_framework.data.characters import ByteIndexer
 from elmo_framework.data.vocabulary import Vocabularies
-from elmo_framework.tasks.srl.batch import UNCOUNTED
-from elmo_framework.tasks.srl.example import Proposition, SrlExample
+from elmo_framework.tasks.srl.example import UNCOUNTED, Proposition, SrlExample
 from elmo_framework.tasks.srl.task import SrlTask
 
 TASK = SrlTask()
