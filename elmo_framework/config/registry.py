@@ -10,6 +10,7 @@ from typing import TypeVar
 from elmo_framework.config.signature import component_class, parameters
 from elmo_framework.config.types import Component, Factory
 
+ComponentT = TypeVar("ComponentT", bound=Component)
 FactoryT = TypeVar("FactoryT", bound=Factory)
 
 _members: dict[type[Component], dict[str, Factory]] = {}
@@ -71,6 +72,12 @@ def members(base: type[Component]) -> dict[str, Factory]:
     }
 
 
+def member_classes(base: type[ComponentT]) -> dict[str, type[ComponentT]]:
+    """Return the classes of the members of `base`: themselves, or what they return."""
+    classes = {name: component_class(member) for name, member in members(base).items()}
+    return {name: cls for name, cls in classes.items() if issubclass(cls, base)}
+
+
 def default_member(base: type[Component]) -> tuple[str | None, Factory] | None:
     """Return the name and the member that an object without a `type` means for `base`."""
     by_name = members(base)
@@ -83,6 +90,13 @@ def default_member(base: type[Component]) -> tuple[str | None, Factory] | None:
 def registered(name: str) -> list[Factory]:
     """Return the members of all families that are registered under a name."""
     return [family[name] for family in _members.values() if name in family]
+
+
+def registered_name(component: Component) -> str:
+    """Return the name that the class of a component is registered under; else that of the class."""
+    cls = type(component)
+    names = (name for name, each in member_classes(cls).items() if each is cls)
+    return next(names, cls.__name__)
 
 
 def families() -> dict[str, type[Component]]:

@@ -205,11 +205,19 @@ def require_size(key: str, stated: int | None, *, inferred: int) -> None:
     Raises:
         ValueError: they differ.
     """
-    if stated is None or stated == inferred:
-        return
-    message = (
-        f"is {stated} but the input has dimension {inferred}; remove {key} or set it to {inferred}"
-    )
+    if stated is not None and stated != inferred:
+        advice = f"remove {key} or set it to {inferred}"
+        refuse_key(key, f"is {stated} but the input has dimension {inferred}; {advice}")
+
+
+def refuse_key(key: str, message: str) -> None:
+    """Refuse the value of a key of the component that is being built.
+
+    Inside `collecting_size_problems` the problem is recorded, and building continues.
+
+    Raises:
+        ValueError: the key and the message.
+    """
     problems = _collected.get()
     if problems is None:
         raise ValueError(f"{key} {message}")

@@ -8,8 +8,7 @@ from itertools import chain, islice
 from pathlib import Path
 from typing import Any, ClassVar, Generic, TypeVar
 
-from elmo_framework.config.registry import Registrable, members
-from elmo_framework.config.signature import component_class
+from elmo_framework.config.registry import Registrable, member_classes
 from elmo_framework.config.types import Count
 from elmo_framework.data.formats.file_format import FileFormat, FileSample
 from elmo_framework.data.formats.records import Record, read_records
@@ -68,12 +67,8 @@ class DatasetReader(Registrable, ABC, Generic[ExampleT]):
 
 def readers_of(example_type: type) -> dict[str, type[DatasetReader[Any]]]:
     """Return the readers of an example type by registered name."""
-    readers = {name: component_class(member) for name, member in members(DatasetReader).items()}
-    return {
-        name: reader
-        for name, reader in readers.items()
-        if issubclass(reader, DatasetReader) and reader.example_type is example_type
-    }
+    readers = member_classes(DatasetReader).items()
+    return {name: reader for name, reader in readers if reader.example_type is example_type}
 
 
 class FileReader(DatasetReader[ExampleT]):

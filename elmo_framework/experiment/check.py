@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import difflib
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from glob import has_magic
 from pathlib import Path
@@ -14,8 +14,9 @@ import torch
 
 from elmo_framework.config import parse
 from elmo_framework.config.load import Config
+from elmo_framework.config.registry import member_classes
 from elmo_framework.config.resolve import leaves
-from elmo_framework.config.signature import component_class, hint_metadata, literals, walk
+from elmo_framework.config.signature import component_class, hint_metadata, literals, show, walk
 from elmo_framework.config.types import Lazy, MustExist
 from elmo_framework.data.formats.text_files import matches
 from elmo_framework.data.reader import readers_of
@@ -23,6 +24,8 @@ from elmo_framework.errors import ConfigError, DataError, Problem, allowed, dott
 from elmo_framework.experiment.experiment import Experiment, VocabularyOptions
 from elmo_framework.experiment.model_report import ModelReport, inspect_model, model_problems
 from elmo_framework.io.files import archive_path
+from elmo_framework.metrics.metric import Metric
+from elmo_framework.model.head import Head
 
 
 @dataclass(frozen=True)
@@ -110,14 +113,15 @@ _ADDRESS = re.compile(r"(https?|s3|gs|ftp):/+")
 def preflight(experiment: Lazy[Experiment]) -> list[Problem]:
     """List what would stop a run, or would do nothing in it.
 
-    Missing files, a reader of another task, limits of a vocabulary that is not counted, an absent
-    device.
+    Missing files, a reader or a metric of another task, limits of a vocabulary that is not
+    counted, an absent device.
 
     Parts that could not be parsed are skipped.
     """
     return [
         *_missing_paths(experiment),
         *_strange_readers(experiment),
+        *_strange_metrics(experiment),
         *_strange_vocabularies(experiment),
         *_absent_device(experiment),
     ]
@@ -184,8 +188,37 @@ def _strange_readers(experiment: Lazy[Experiment]) -> Iterator[Problem]:
                 dotted(key, "type"),
                 f"{reader.name!r} reads {example_type.__name__}, but the model "
                 f"{model.name!r} takes {wanted.__name__}; "
-                f"readers that fit: {', '.join(sorted(readers_of(wanted))) or '(none)'}",
+                f"readers that fit: {_listed(readers_of(wanted))}",
             )
+
+
+def _strange_metrics(experiment: Lazy[Experiment]) -> Iterator[Problem]:
+    model = experiment.arguments.get("model")
+    head = component_class(model.factory) if isinstance(model, Lazy) else None
+    if not isinstance(model, Lazy) or head is None or not issubclass(head, Head):
+        return
+    predicted = head.task.prediction_type()
+    for lazy in model.arguments.get("metrics") or ():
+        metric = component_class(lazy.factory) if isinstance(lazy, Lazy) else None
+        if metric is None or metric.accepts(predicted):
+            continue
+        models = [
+            name
+            for name, each in member_classes(Head).items()
+            if metric.accepts(each.task.prediction_type())
+        ]
+        metrics = member_classes(Metric).items()
+        fitting = [name for name, each in metrics if each.accepts(predicted)]
+        yield Problem(
+            lazy.path,
+            f"{lazy.name!r} compares {show(metric.prediction_type())}, but the model "
+            f"{model.name!r} predicts {show(predicted)}; it is for the models "
+            f"{_listed(models)}; metrics that fit: {_listed(fitting)}",
+        )
+
+
+def _listed(names: Iterable[str]) -> str:
+    return ", ".join(sorted(names)) or "(none)"
 
 
 def _strange_vocabularies(experiment: Lazy[Experiment]) -> Iterator[Problem]:

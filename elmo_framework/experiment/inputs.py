@@ -15,8 +15,7 @@ from pathlib import Path
 from typing import Any, BinaryIO, Literal, TypeAlias, TypeVar
 
 from elmo_framework.config.parse import parse
-from elmo_framework.config.registry import members
-from elmo_framework.config.signature import component_class
+from elmo_framework.config.registry import members, registered_name
 from elmo_framework.corpus.manifest import Manifest
 from elmo_framework.data.formats.file_format import (
     NUM_SAMPLED_LINES,
@@ -247,21 +246,11 @@ def dataset_reader(config: str | dict[str, Any], task: HeadTask[Any, Any]) -> Da
     reader: DatasetReader[Any] = parse(DatasetReader, config, source="reader").build()
     if reader.example_type is not task.example_type:
         raise RunError(
-            f"{registered_name(reader)!r} reads {reader.example_type.__name__}, but the model "
-            f"takes {task.example_type.__name__}; "
+            f"{registered_name(reader)!r} reads {reader.example_type.__name__}, "
+            f"but the model takes {task.example_type.__name__}; "
             f"readers that fit: {', '.join(readers_of(task.example_type))}"
         )
     return reader
-
-
-def registered_name(reader: DatasetReader[Any]) -> str:
-    """Return the name of a reader in a config."""
-    names = (
-        name
-        for name, member in members(DatasetReader).items()
-        if component_class(member) is type(reader)
-    )
-    return next(names, type(reader).__name__)
 
 
 def _described(formats: Collection[FileFormat]) -> str:

@@ -11,7 +11,7 @@ from functools import partial
 from hashlib import sha256
 from itertools import chain, islice
 from pathlib import Path
-from typing import Any, BinaryIO, TextIO, TypeAlias, final, get_type_hints
+from typing import Any, BinaryIO, TextIO, TypeAlias, final
 
 import torch
 from pydantic import TypeAdapter
@@ -151,7 +151,7 @@ class PredictionCodec:
     """
 
     def __init__(self, task: HeadTask[Any, Any]) -> None:
-        kind = get_type_hints(type(task).to_json).get("prediction", Any)
+        kind = task.prediction_type()
         self._adapter: TypeAdapter[list[Any]] = TypeAdapter(list[kind])  # type: ignore[valid-type]
 
     def dump(self, predictions: Sequence[Any]) -> str:

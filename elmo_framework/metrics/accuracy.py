@@ -2,54 +2,58 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from heapq import nlargest
-from typing import Protocol, final
+from typing import TypeAlias, final
 
+from elmo_framework.config.types import Count
+from elmo_framework.data.labels import Classification
 from elmo_framework.metrics.metric import Metric
 from elmo_framework.metrics.ratios import ratio
 
+Labels: TypeAlias = Classification | str | Sequence[str]
+"""A prediction of one label, or of a tag for each word."""
+
+
+def label_pairs(prediction: Labels, gold: str | Sequence[str]) -> Iterable[tuple[str, str]]:
+    """Return predicted and gold labels: one pair per example, or one per word of a sentence."""
+    predicted = prediction.label if isinstance(prediction, Classification) else prediction
+    if isinstance(predicted, str) and isinstance(gold, str):
+        return [(predicted, gold)]
+    return zip(predicted, gold, strict=True)
+
 
 @final
+@Metric.register("categorical_accuracy")
 class Accuracy(Metric):
-    """The fraction of examples whose label is predicted; `accuracy`."""
+    """The fraction of correct labels; `accuracy`. A tagger predicts a label for each word."""
 
-    def count(self, prediction: str, gold: str) -> Mapping[str, float]:
-        return {"correct": float(prediction == gold), "total": 1.0}
+    def count(self, prediction: Labels, gold: str | Sequence[str]) -> Mapping[str, float]:
+        pairs = list(label_pairs(prediction, gold))
+        correct = sum(predicted == label for predicted, label in pairs)
+        return {"correct": correct, "total": len(pairs)}
 
     def score(self, sums: Mapping[str, float]) -> dict[str, float]:
-        """Return `accuracy`."""
-        return {"accuracy": _accuracy(sums)}
-
-
-class HasProbabilities(Protocol):
-    """A prediction with the probability of each label."""
-
-    @property
-    def probabilities(self) -> Mapping[str, float]:
-        """The probability of each label."""
+        return {"accuracy": ratio(sums.get("correct", 0.0), sums.get("total", 0.0))}
 
 
 @final
+@Metric.register("top_accuracy")
 class TopAccuracy(Metric):
     """The fraction of examples whose label is among the most probable; `accuracy3` for three.
 
     Args:
-        num_labels: number of most probable labels to consider.
+        top_k: number of most probable labels to consider.
     """
 
-    def __init__(self, num_labels: int) -> None:
-        self._num_labels = num_labels
+    def __init__(self, top_k: Count) -> None:
+        self._top_k = top_k
 
-    def count(self, prediction: HasProbabilities, gold: str) -> Mapping[str, float]:
+    def count(self, prediction: Classification, gold: str) -> Mapping[str, float]:
         probabilities = prediction.probabilities
-        best = nlargest(self._num_labels, probabilities, key=probabilities.__getitem__)
-        return {"correct": float(gold in best), "total": 1.0}
+        best = nlargest(self._top_k, probabilities, key=probabilities.__getitem__)
+        return {"correct": gold in best, "total": 1}
 
     def score(self, sums: Mapping[str, float]) -> dict[str, float]:
-        """Return `accuracy3`, with the number of labels in the name."""
-        return {f"accuracy{self._num_labels}": _accuracy(sums)}
-
-
-def _accuracy(sums: Mapping[str, float]) -> float:
-    return ratio(sums.get("correct", 0.0), sums.get("total", 0.0))
+        accuracy = ratio(sums.get("correct", 0.0), sums.get("total", 0.0))
+        return {f"accuracy{self._top_k}": accuracy}

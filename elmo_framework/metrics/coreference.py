@@ -40,6 +40,7 @@ class _Agreement(NamedTuple):
 
 
 @final
+@Metric.register("conll_coref_scores")
 class ConllCoref(Metric):
     """The scores of the CoNLL-2012 shared task: MUC, B-cubed, CEAF and their mean.
 
@@ -96,6 +97,7 @@ class ConllCoref(Metric):
 
 
 @final
+@Metric.register("mention_recall")
 class MentionRecall(Metric):
     """The fraction of gold mentions among the considered spans; `mention_recall`."""
 

@@ -4,17 +4,21 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, get_args, get_type_hints
+
+from elmo_framework.config.registry import Registrable
+from elmo_framework.config.signature import is_union
 
 Table: TypeAlias = Mapping[str, Mapping[str, int]]
 """Counts by row and column."""
 
 
-class Metric(ABC):
+class Metric(Registrable, ABC):
     """Computes the summands of each example, and scores from the sums.
 
     Sums are added over batches and processes in any order, so that a score over several of
-    them is exact.
+    them is exact. The type of `prediction` in `count` tells which tasks the metric is for: those
+    that predict this type, or one of its union.
     """
 
     @abstractmethod
@@ -28,6 +32,20 @@ class Metric(ABC):
     def table(self, sums: Mapping[str, float]) -> Table:
         """Return counts by row and column that complement the scores; empty by default."""
         return {}
+
+    @classmethod
+    def prediction_type(cls) -> Any:
+        """Return the type of predictions that it compares; `Any` if `count` has no annotation."""
+        return get_type_hints(cls.count).get("prediction", Any)
+
+    @classmethod
+    def accepts(cls, prediction_type: Any) -> bool:
+        """Return whether it compares predictions of a type."""
+        own = cls.prediction_type()
+        types = get_args(own) if is_union(own) else (own,)
+        return prediction_type is Any or any(
+            each in (Any, object, prediction_type) for each in types
+        )
 
 
 def is_of_one_type(name: str, names: Iterable[str]) -> bool:

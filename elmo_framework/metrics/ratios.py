@@ -28,6 +28,20 @@ def label_counts(predicted: Set[tuple[Any, ...]], gold: Set[tuple[Any, ...]]) ->
     return Counter(f"{kind}/{label}" for kind, items in counted.items() for *_, label in items)
 
 
+def counts_by_label(sums: Mapping[str, float]) -> dict[str, dict[str, float]]:
+    """Return what `label_counts` counted by label, and then by `correct`, `predicted` and `gold`.
+
+    Args:
+        sums: those of `label_counts`; others are ignored.
+    """
+    by_label: dict[str, dict[str, float]] = {}
+    for name, value in sums.items():
+        kind, _, label = name.partition("/")
+        if label:
+            by_label.setdefault(label, defaultdict(float))[kind] += value
+    return by_label
+
+
 def label_scores(
     sums: Mapping[str, float], *, not_in_overall: Set[str] = frozenset()
 ) -> dict[str, float]:
@@ -39,21 +53,18 @@ def label_scores(
         sums: those of `label_counts`; others are ignored.
         not_in_overall: labels that do not count for `overall`.
     """
-    by_label: dict[str, dict[str, float]] = {}
+    by_label = counts_by_label(sums)
     overall: dict[str, float] = defaultdict(float)
-    for name, value in sums.items():
-        kind, _, label = name.partition("/")
-        if label:
-            by_label.setdefault(label, defaultdict(float))[kind] += value
-        if label and label not in not_in_overall:
+    for label, counts in by_label.items():
+        for kind, value in counts.items() if label not in not_in_overall else ():
             overall[kind] += value
     # The name "overall" is taken, so that a label of this name has no scores.
     by_label.pop("overall", None)
     by_support = sorted(by_label.items(), key=lambda pair: (-pair[1]["gold"], pair[0]))
     return {
         f"{name}-{label}": value
-        for label, counted in (("overall", overall), *by_support)
-        for name, value in _scores(counted).items()
+        for label, counts in (("overall", overall), *by_support)
+        for name, value in _scores(counts).items()
     }
 
 

@@ -5,8 +5,9 @@ from __future__ import annotations
 import re
 import string
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
-from typing import Any, final
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import final
 
 from elmo_framework.metrics.metric import Metric
 from elmo_framework.metrics.ratios import harmonic_mean, ratio
@@ -16,7 +17,17 @@ _ARTICLES = re.compile(r"\b(a|an|the)\b")
 _WITHOUT_PUNCTUATION = str.maketrans("", "", string.punctuation)
 
 
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """A predicted answer: its text, and its first and end character in the passage."""
+
+    text: str
+    start: int
+    end: int
+
+
 @final
+@Metric.register("squad")
 class SquadScores(Metric):
     """Exact match (`em`) and word overlap (`f1`), averaged over all questions, from 0 to 1.
 
@@ -27,22 +38,11 @@ class SquadScores(Metric):
 
     The best of several gold answers counts, for each score separately. The official scorer
     prints the same numbers times 100.
-
-    Args:
-        read_answer: returns the text of a prediction.
     """
 
-    def __init__(self, read_answer: Callable[[Any], str] = str) -> None:
-        self._read_answer = read_answer
-
-    def count(self, prediction: Any, gold: Sequence[str]) -> Mapping[str, float]:
-        """Count one question.
-
-        Args:
-            prediction: an input of `read_answer`.
-            gold: all gold answers, at least one.
-        """
-        predicted = normalized(self._read_answer(prediction))
+    def count(self, prediction: Answer, gold: Sequence[str]) -> Mapping[str, float]:
+        """Count one question, with at least one gold answer."""
+        predicted = normalized(prediction.text)
         answers = [normalized(answer) for answer in gold]
         return {
             "em": float(predicted in answers),
@@ -51,7 +51,6 @@ class SquadScores(Metric):
         }
 
     def score(self, sums: Mapping[str, float]) -> dict[str, float]:
-        """Return `em` and `f1`."""
         total = sums.get("total", 0.0)
         return {name: ratio(sums.get(name, 0.0), total) for name in ("em", "f1")}
 

@@ -4,14 +4,11 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from typing import TypeAlias, final
+from typing import NamedTuple, TypeAlias, final
 
+from elmo_framework.data.tagging import spans
 from elmo_framework.metrics.metric import Metric
 from elmo_framework.metrics.ratios import label_counts, label_scores
-from elmo_framework.metrics.span_f1 import SpanReader
-
-Frame: TypeAlias = tuple[int | None, Sequence[str]]
-"""The position of a predicate (None for no predicate), and the tags of its arguments."""
 
 Argument: TypeAlias = tuple[tuple[tuple[int, int], ...], str]
 """The pieces of an argument, and its label."""
@@ -20,7 +17,20 @@ _CONTINUATION = "C-"
 _EXCLUDED = frozenset({"V"})
 
 
+class Proposition(NamedTuple):
+    """A predicate, and a tag for each word of its sentence: a BIO tag of its arguments.
+
+    Attributes:
+        predicate: its position, from 0; None for a sentence without predicates.
+        tags: as `B-ARG0`; the predicate itself is `V`, and `C-X` continues an argument X.
+    """
+
+    predicate: int | None
+    tags: tuple[str, ...]
+
+
 @final
+@Metric.register("srl_eval")
 class SrlEval(Metric):
     """Precision, recall and their harmonic mean over arguments, for each label and overall.
 
@@ -35,38 +45,34 @@ class SrlEval(Metric):
 
     The scores are called `precision-LABEL`, `recall-LABEL` and `f1-measure-LABEL`, with `overall`
     for all labels except V.
-
-    Args:
-        read_spans: returns the spans of a tagged sentence.
     """
 
-    def __init__(self, read_spans: SpanReader) -> None:
-        self._read_spans = read_spans
-
-    def count(self, prediction: Iterable[Frame], gold: Iterable[Frame]) -> Mapping[str, float]:
+    def count(
+        self, prediction: Sequence[Proposition], gold: Sequence[Proposition]
+    ) -> Mapping[str, float]:
         """Count the arguments of all predicates of one example."""
         predicted = dict(prediction)
         sums: Counter[str] = Counter()
         for predicate, tags in gold:
             if predicate is not None:
-                spans = self._read_spans(predicted.get(predicate, ()))
-                sums += label_counts(set(arguments(spans)), set(arguments(self._read_spans(tags))))
-        return {name: float(value) for name, value in sums.items()}
+                predicted_arguments = arguments(spans(predicted.get(predicate, ())))
+                sums += label_counts(set(predicted_arguments), set(arguments(spans(tags))))
+        return sums
 
     def score(self, sums: Mapping[str, float]) -> dict[str, float]:
         """Return the scores; labels that do not occur have none."""
         return label_scores(sums, not_in_overall=_EXCLUDED)
 
 
-def arguments(spans: Iterable[tuple[int, int, str]]) -> list[Argument]:
+def arguments(labeled: Iterable[tuple[int, int, str]]) -> list[Argument]:
     """Join continuations to the arguments that they continue.
 
     Args:
-        spans: the spans of one predicate, in order, without overlap.
+        labeled: the spans of one predicate, in order, without overlap.
     """
     joined: list[tuple[list[tuple[int, int]], str]] = []
     latest: dict[str, list[tuple[int, int]]] = {}
-    for start, end, label in spans:
+    for start, end, label in labeled:
         continued = label.removeprefix(_CONTINUATION)
         if continued != label and continued in latest:
             latest[continued].append((start, end))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from abc import abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -10,9 +11,13 @@ from typing import Any, ClassVar, Generic, Protocol, TypeVar
 from jaxtyping import Float
 from torch import Tensor
 
+from elmo_framework.config.registry import registered_name
+from elmo_framework.config.types import refuse_key
 from elmo_framework.data.batch import Batch
-from elmo_framework.metrics.metric import Table
+from elmo_framework.metrics.metric import Metric, Table
+from elmo_framework.model.initializer import Initializers
 from elmo_framework.model.model import Model, ModelOutput
+from elmo_framework.model.regularizer import Regularizers
 from elmo_framework.model.task import HeadTask
 
 
@@ -50,12 +55,52 @@ BatchT = TypeVar("BatchT", bound=ExampleBatch)
 
 
 class Head(Model[BatchT], Generic[BatchT]):
-    """A model whose predictions are scored by the metrics of its task.
+    """A model whose predictions are scored by the metrics of its task, and those of its config.
 
-    Its scores are `loss`, the mean over examples, and those of the metrics.
+    Its scores are `loss`, the mean over examples, and those of the metrics. The last statement of
+    a member's constructor is `self.initialize(initializer, regularizer, metrics)`.
+
+    Args:
+        metrics: metrics to compute in addition to those of the task: `['confusion', 'mcc']`.
     """
 
     task: ClassVar[HeadTask[Any, Any]]
+    _added: Mapping[str, Metric] = {}
+
+    def initialize(
+        self,
+        initializer: Initializers | None,
+        regularizer: Regularizers | None,
+        metrics: Sequence[Metric] | None = None,
+    ) -> None:
+        """Apply the initializers and regularizers of a config, and add its metrics.
+
+        A metric that the task has already, with the same parameters, is not added.
+
+        Raises:
+            ConfigError: as of `Model.initialize`.
+            ValueError: two metrics give the same score.
+        """
+        super().initialize(initializer, regularizer)
+        for index, metric in enumerate(metrics or ()):
+            if not any(_is_same(metric, each) for each in self.task.metrics.values()):
+                self._add(metric, f"metrics[{index}]")
+
+    @property
+    def metrics(self) -> dict[str, Metric]:
+        """The metrics of the task and of the config by name, which is the prefix of their sums."""
+        return {**self.task.metrics, **self._added}
+
+    def _add(self, metric: Metric, key: str) -> None:
+        """Add a metric under its registered name; with a number if that is taken."""
+        if any(_is_same(metric, each) for each in self._added.values()):
+            refuse_key(key, "is listed twice; remove one of the two")
+        elif repeated := sorted({"loss", *self.scores({})} & metric.score({}).keys()):
+            refuse_key(key, f"gives the score {repeated[0]!r}, which the model already has")
+        name = registered_name(metric)
+        numbered = (f"{name}_{number}" for number in itertools.count(2))
+        free = next(each for each in itertools.chain([name], numbered) if each not in self.metrics)
+        self._added = {**self._added, free: metric}
 
     @abstractmethod
     def predict(self, output: Any, batch: BatchT) -> list[Any]:
@@ -76,7 +121,7 @@ class Head(Model[BatchT], Generic[BatchT]):
         gold = self.task.gold(example)
         return {"num_examples": 1.0} | {
             f"{name}/{key}": value
-            for name, metric in self.task.metrics.items()
+            for name, metric in self.metrics.items()
             for key, value in metric.count(prediction, gold).items()
         }
 
@@ -85,16 +130,19 @@ class Head(Model[BatchT], Generic[BatchT]):
         scores = {}
         if "loss" in sums:
             scores["loss"] = sums["loss"] / max(sums["num_examples"], 1)
-        for name, metric in self.task.metrics.items():
+        for name, metric in self.metrics.items():
             scores |= metric.score(_own(name, sums))
         return scores
 
     def tables(self, sums: Mapping[str, float]) -> dict[str, Table]:
         """Return the tables of the metrics that have one, by the name of the metric."""
-        tables = {
-            name: metric.table(_own(name, sums)) for name, metric in self.task.metrics.items()
-        }
+        tables = {name: metric.table(_own(name, sums)) for name, metric in self.metrics.items()}
         return {name: table for name, table in tables.items() if table}
+
+
+def _is_same(one: Metric, other: Metric) -> bool:
+    """Return whether two metrics are of one class and give the same scores."""
+    return type(one) is type(other) and one.score({}).keys() == other.score({}).keys()
 
 
 def _own(name: str, sums: Mapping[str, float]) -> dict[str, float]:

@@ -7,7 +7,7 @@ from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
-from typing import Any, ClassVar, Generic, TypeAlias, TypeVar
+from typing import Any, ClassVar, Generic, TypeAlias, TypeVar, get_type_hints
 
 from rich.text import Text
 
@@ -136,8 +136,12 @@ class HeadTask(Task[ExampleT, BatchT]):
         """Return a prediction as JSON types, with the input that a reader of it needs.
 
         Annotate `prediction` in a member: `elmo predict --resume` saves predictions as JSON, and
-        pydantic restores that type.
+        pydantic restores that type. Metrics that a config adds must accept it.
         """
+
+    def prediction_type(self) -> Any:
+        """Return the type of `prediction` in `to_json`; `Any` if it has no annotation."""
+        return get_type_hints(type(self).to_json).get("prediction", Any)
 
     def pretty(self, prediction: Any, example: ExampleT) -> Text:
         """Return a prediction for display in a terminal; by default as indented JSON."""

@@ -13,6 +13,7 @@ from elmo_framework.config.introspect import documented
 from elmo_framework.config.registry import families, members
 from elmo_framework.config.signature import component_class, parameters
 from elmo_framework.config.types import Factory
+from elmo_framework.model.head import Head
 from elmo_framework.model.model import Model
 
 ROOT = Path(__file__).parents[2]
@@ -91,11 +92,12 @@ def test_every_model_applies_its_initializer_and_regularizer_last() -> None:
     models = [model for model in members(Model).values() if model in registered()]
     assert len(models) >= 10
     for model in models:
-        assert {"initializer", "regularizer"} <= parameters(model).keys()
+        keys = ["initializer", "regularizer", *(["metrics"] if issubclass(model, Head) else [])]
+        assert set(keys) <= parameters(model).keys()
         constructor = ast.parse(textwrap.dedent(inspect.getsource(model.__init__))).body[0]
         assert isinstance(constructor, ast.FunctionDef)
         last = ast.unparse(constructor.body[-1])
-        assert last == "self.initialize(initializer, regularizer)", model
+        assert last == f"self.initialize({', '.join(keys)})", model
 
 
 def test_no_pickle_is_loaded() -> None:

@@ -73,7 +73,7 @@ def bilm_of_two(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def tagger_of_two(bilm: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The run of a tagger that two processes have trained, with more examples for the first."""
     directory = tmp_path_factory.mktemp("two") / "tagger"
-    uneven = {"dataset_reader.max_instances": 33}
+    uneven = {"dataset_reader.max_instances": 33, "model.metrics": ["confusion", "mcc"]}
     done = train_in_two(NER, directory, tagging_with(bilm, **ON_CPU, **uneven))
     assert done.returncode == 0, done.stderr
     return directory

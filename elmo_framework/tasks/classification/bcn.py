@@ -21,6 +21,7 @@ from elmo_framework.embedders.text_embedder import (
 from elmo_framework.encoders.encoder import Encoder
 from elmo_framework.encoders.feedforward import FeedForwardOptions
 from elmo_framework.encoders.self_attentive import SelfAttentivePooler
+from elmo_framework.metrics.metric import Metric
 from elmo_framework.model.classifier import Classifier
 from elmo_framework.model.head import Head
 from elmo_framework.model.initializer import Initializers
@@ -69,6 +70,7 @@ class BiattentiveClassifier(Classifier[LabeledBatch]):
         integrator_dropout: Annotated[float, Ge(0), Lt(1)] = 0.0,
         initializer: Initializers | None = None,
         regularizer: Regularizers | None = None,
+        metrics: list[Metric] | None = None,
     ) -> None:
         super().__init__(vocabularies)
         dim = embedder.output_dim
@@ -88,7 +90,7 @@ class BiattentiveClassifier(Classifier[LabeledBatch]):
         self.output_layer = output_layer.build(
             input_dim=_NUM_POOLS * integrated_dim, num_labels=self.num_labels
         )
-        self.initialize(initializer, regularizer)
+        self.initialize(initializer, regularizer, metrics)
 
     def logits(self, batch: LabeledBatch) -> Float[Tensor, "batch labels"]:
         """Score the labels of each text."""

@@ -14,7 +14,7 @@ from elmo_framework.data.labels import (
     label_lines,
 )
 from elmo_framework.data.tokenizer import Tokenizer
-from elmo_framework.metrics.accuracy import TopAccuracy
+from elmo_framework.metrics.accuracy import Accuracy, TopAccuracy
 from elmo_framework.metrics.confusion import Confusion
 from elmo_framework.metrics.metric import Metric
 from elmo_framework.model.classifier import LabelTask
@@ -27,7 +27,11 @@ class TextClassificationTask(LabelTask[ClassifiedText]):
     """Predicts a label for each text; evaluated by accuracy and top-3 accuracy."""
 
     example_type = ClassifiedText
-    metrics: ClassVar[Mapping[str, Metric]] = {"confusion": Confusion(), "top": TopAccuracy(3)}
+    metrics: ClassVar[Mapping[str, Metric]] = {
+        "accuracy": Accuracy(),
+        "confusion": Confusion(),
+        "top": TopAccuracy(3),
+    }
     formats: ClassVar[Mapping[str, PredictionFormat]] = {"tsv": label_lines}
     input_keys: ClassVar[Sequence[str]] = ("sentence", "text", "tokens", "words")
 

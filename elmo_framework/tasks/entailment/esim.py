@@ -20,6 +20,7 @@ from elmo_framework.embedders.text_embedder import (
 )
 from elmo_framework.encoders.encoder import Encoder
 from elmo_framework.encoders.feedforward import FeedForwardOptions
+from elmo_framework.metrics.metric import Metric
 from elmo_framework.model.classifier import Classifier
 from elmo_framework.model.head import Head
 from elmo_framework.model.initializer import Initializers
@@ -69,6 +70,7 @@ class Esim(Classifier[LabeledBatch]):
         attention_dropout: Annotated[float, Ge(0), Lt(1)] = 0.0,
         initializer: Initializers | None = None,
         regularizer: Regularizers | None = None,
+        metrics: list[Metric] | None = None,
     ) -> None:
         super().__init__(vocabularies)
         self.embedder, self.output_embedder = embedder, output_embedder
@@ -84,7 +86,7 @@ class Esim(Classifier[LabeledBatch]):
         self.variational_dropout = VariationalDropout(dropout)
         self.dropout = nn.Dropout(dropout)
         self.attention_dropout = nn.Dropout(attention_dropout)
-        self.initialize(initializer, regularizer)
+        self.initialize(initializer, regularizer, metrics)
 
     def logits(self, batch: LabeledBatch) -> Float[Tensor, "batch labels"]:
         """Score the labels of each pair."""

@@ -15,6 +15,7 @@ from elmo_framework.data.labels import (
 )
 from elmo_framework.data.tokenizer import Tokenizer
 from elmo_framework.errors import DataError
+from elmo_framework.metrics.accuracy import Accuracy
 from elmo_framework.metrics.confusion import Confusion
 from elmo_framework.metrics.metric import Metric
 from elmo_framework.model.classifier import LabelTask
@@ -27,7 +28,7 @@ class EntailmentTask(LabelTask[SentencePair]):
     """Predicts a label for each pair of sentences; evaluated by accuracy."""
 
     example_type = SentencePair
-    metrics: ClassVar[Mapping[str, Metric]] = {"confusion": Confusion()}
+    metrics: ClassVar[Mapping[str, Metric]] = {"accuracy": Accuracy(), "confusion": Confusion()}
     formats: ClassVar[Mapping[str, PredictionFormat]] = {"tsv": label_lines}
     input_keys: ClassVar[Sequence[str]] = ("premise", "hypothesis")
 

@@ -12,6 +12,7 @@ from torch import Tensor, nn
 from elmo_framework.config.types import Count, Lazy, NumLayersOrZero
 from elmo_framework.embedders.text_embedder import TextEmbedder, TokenEmbedder, joined_dim
 from elmo_framework.encoders.encoder import Encoder
+from elmo_framework.metrics.metric import Metric
 from elmo_framework.model.head import Head
 from elmo_framework.model.initializer import Initializers
 from elmo_framework.model.regularizer import Regularizers
@@ -50,6 +51,7 @@ class Bidaf(AnswerHead):
         max_span_length: Count | None = None,
         initializer: Initializers | None = None,
         regularizer: Regularizers | None = None,
+        metrics: list[Metric] | None = None,
     ) -> None:
         super().__init__(embedder, output_embedder, max_span_length)
         self.dropout = nn.Dropout(dropout)
@@ -63,7 +65,7 @@ class Bidaf(AnswerHead):
         self.start = nn.Linear(attended_dim + modeled_dim, 1, bias=False)
         self.span_end_encoder = span_end_encoder.build(input_dim=attended_dim + 3 * modeled_dim)
         self.end = nn.Linear(attended_dim + self.span_end_encoder.output_dim, 1, bias=False)
-        self.initialize(initializer, regularizer)
+        self.initialize(initializer, regularizer, metrics)
 
     def encode(
         self, vectors: Float[Tensor, "batch tokens dim"], mask: Bool[Tensor, "batch tokens"]

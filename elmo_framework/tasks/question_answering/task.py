@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from operator import attrgetter
 from typing import Any, ClassVar, final
 
 import torch
@@ -18,14 +17,19 @@ from elmo_framework.data.tokenizer import Tokenizer
 from elmo_framework.data.vocabulary import Counts, Vocabularies
 from elmo_framework.errors import DataError, shown
 from elmo_framework.metrics.metric import Metric
-from elmo_framework.metrics.squad import SquadScores
+from elmo_framework.metrics.squad import Answer, SquadScores
 from elmo_framework.model.task import HeadTask, PredictionFormat
+<<<<<<< HEAD
 from elmo_framework.tasks.question_answering.example import (
     Answer,
     PassageQuestion,
     QuestionBatch,
     TokenizedText,
 )
+=======
+from elmo_framework.tasks.question_answering.batch import QuestionBatch
+from elmo_framework.tasks.question_answering.example import PassageQuestion, TokenizedText
+>>>>>>> d59c1d2 (Metrics are a registered family that a config may add to)
 
 _KEYS = ("question", "passage")
 _ANSWER_STYLE = "bold green reverse"
@@ -54,7 +58,7 @@ class QuestionAnsweringTask(HeadTask[PassageQuestion, QuestionBatch]):
     """
 
     example_type = PassageQuestion
-    metrics: ClassVar[Mapping[str, Metric]] = {"squad": SquadScores(attrgetter("text"))}
+    metrics: ClassVar[Mapping[str, Metric]] = {"squad": SquadScores()}
     formats: ClassVar[Mapping[str, PredictionFormat]] = {"squad": squad_format}
     input_keys: ClassVar[Sequence[str]] = (*_KEYS, "id")
 

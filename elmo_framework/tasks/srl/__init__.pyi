@@ -1,5 +1,4 @@
 from .conllu_plus import ConlluPlusSrlReader as ConlluPlusSrlReader
-from .example import Proposition as Proposition
 from .example import SrlExample as SrlExample
 from .reader import Conll2005Reader as Conll2005Reader
 from .reader import DeepSrlReader as DeepSrlReader

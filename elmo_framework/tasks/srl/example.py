@@ -13,6 +13,7 @@ from jaxtyping import Bool, Int
 from torch import Tensor
 
 from elmo_framework.console import plural
+<<<<<<< HEAD
 from elmo_framework.data.labels import batch_title
 from elmo_framework.data.text import Indexer, TextBatch, collate_text
 from elmo_framework.data.vocabulary import Vocabularies, Vocabulary
@@ -28,6 +29,9 @@ class Proposition(NamedTuple):
 
     predicate: int | None
     tags: tuple[str, ...]
+=======
+from elmo_framework.metrics.srl import Proposition
+>>>>>>> d59c1d2 (Metrics are a registered family that a config may add to)
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,8 +7,9 @@ from collections.abc import Iterable, Iterator, Sequence
 from elmo_framework.data.formats.columns import one_cell
 from elmo_framework.data.labels import excerpt
 from elmo_framework.errors import DataError
+from elmo_framework.metrics.srl import Proposition
 from elmo_framework.tasks.srl.brackets import cells_of
-from elmo_framework.tasks.srl.example import Proposition, SrlExample
+from elmo_framework.tasks.srl.example import SrlExample
 
 _NONE = "-"
 

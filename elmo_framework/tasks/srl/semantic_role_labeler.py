@@ -16,11 +16,21 @@ from elmo_framework.data.tagging import allowed_transitions
 from elmo_framework.data.vocabulary import Vocabularies
 from elmo_framework.embedders.text_embedder import TextEmbedder, TokenEmbedder, joined_dim
 from elmo_framework.encoders.encoder import Encoder
+<<<<<<< HEAD
 from elmo_framework.model.head import Head, LogitsOutput
 from elmo_framework.model.initializer import Initializers
 from elmo_framework.model.regularizer import Regularizers
 from elmo_framework.nn.crf import Constraints, best_sequences, penalties
 from elmo_framework.tasks.srl.example import UNCOUNTED, Proposition, SrlBatch
+=======
+from elmo_framework.metrics.metric import Metric
+from elmo_framework.metrics.srl import Proposition
+from elmo_framework.model.head import Head, HeadOutput
+from elmo_framework.model.initializer import Initializers
+from elmo_framework.model.regularizer import Regularizers
+from elmo_framework.nn.crf import Constraints, best_sequences, penalties
+from elmo_framework.tasks.srl.batch import UNCOUNTED, SrlBatch
+>>>>>>> d59c1d2 (Metrics are a registered family that a config may add to)
 from elmo_framework.tasks.srl.task import SrlTask
 
 
@@ -61,6 +71,7 @@ class SemanticRoleLabeler(Head[SrlBatch]):
         embedding_dropout: Annotated[float, Ge(0), Lt(1)] = 0.0,
         initializer: Initializers | None = None,
         regularizer: Regularizers | None = None,
+        metrics: list[Metric] | None = None,
     ) -> None:
         super().__init__()
         self._labels = vocabularies.required_labels()
@@ -77,7 +88,7 @@ class SemanticRoleLabeler(Head[SrlBatch]):
         )
         for name, added in penalties(constraints, len(self._labels)).items():
             self.register_buffer(name, added, persistent=False)
-        self.initialize(initializer, regularizer)
+        self.initialize(initializer, regularizer, metrics)
 
     def forward(self, batch: SrlBatch) -> LogitsOutput:
         """Score the tags of each word for each predicate."""

@@ -16,8 +16,9 @@ from elmo_framework.data.tokenizer import Tokenizer
 from elmo_framework.data.vocabulary import Counts, Vocabularies
 from elmo_framework.errors import DataError
 from elmo_framework.metrics.metric import Metric
-from elmo_framework.metrics.srl import SrlEval
+from elmo_framework.metrics.srl import Proposition, SrlEval
 from elmo_framework.model.task import HeadTask, PredictionFormat
+<<<<<<< HEAD
 from elmo_framework.tasks.srl.example import (
     Proposition,
     SrlBatch,
@@ -25,6 +26,10 @@ from elmo_framework.tasks.srl.example import (
     example_predicates,
     srl_batch,
 )
+=======
+from elmo_framework.tasks.srl.batch import SrlBatch, example_predicates, srl_batch
+from elmo_framework.tasks.srl.example import SrlExample
+>>>>>>> d59c1d2 (Metrics are a registered family that a config may add to)
 from elmo_framework.tasks.srl.props import gold_props, known_propositions, predicted_props
 
 _SENTENCES, _PREDICATES = ("sentence", "tokens", "words"), "predicates"
@@ -38,7 +43,7 @@ class SrlTask(HeadTask[SrlExample, SrlBatch]):
     """
 
     example_type = SrlExample
-    metrics: ClassVar[Mapping[str, Metric]] = {"srl": SrlEval(spans)}
+    metrics: ClassVar[Mapping[str, Metric]] = {"srl": SrlEval()}
     formats: ClassVar[Mapping[str, PredictionFormat]] = {
         "srl": predicted_props,
         "srl_gold": gold_props,

@@ -12,6 +12,7 @@ from elmo_framework.data.tagging import Scheme
 from elmo_framework.data.vocabulary import Vocabularies
 from elmo_framework.embedders.text_embedder import TextEmbedder, TokenEmbedder
 from elmo_framework.encoders.encoder import Encoder
+from elmo_framework.metrics.metric import Metric
 from elmo_framework.model.head import Head
 from elmo_framework.model.initializer import Initializers
 from elmo_framework.model.regularizer import Regularizers
@@ -50,6 +51,7 @@ class CrfTagger(Tagger):
         label_encoding: Scheme | None = None,
         initializer: Initializers | None = None,
         regularizer: Regularizers | None = None,
+        metrics: list[Metric] | None = None,
     ) -> None:
         super().__init__(
             embedder=embedder,
@@ -66,4 +68,4 @@ class CrfTagger(Tagger):
             self._scheme if constrain_transitions else None,
             include_start_end_transitions=include_start_end_transitions,
         )
-        self.initialize(initializer, regularizer)
+        self.initialize(initializer, regularizer, metrics)

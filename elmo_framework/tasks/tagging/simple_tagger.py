@@ -10,6 +10,7 @@ from elmo_framework.config.types import Injected, Lazy
 from elmo_framework.data.vocabulary import Vocabularies
 from elmo_framework.embedders.text_embedder import TextEmbedder, TokenEmbedder
 from elmo_framework.encoders.encoder import Encoder
+from elmo_framework.metrics.metric import Metric
 from elmo_framework.model.head import Head
 from elmo_framework.model.initializer import Initializers
 from elmo_framework.model.regularizer import Regularizers
@@ -43,6 +44,7 @@ class SimpleTagger(Tagger):
         decoder: Literal["softmax", "crf"] = "softmax",
         initializer: Initializers | None = None,
         regularizer: Regularizers | None = None,
+        metrics: list[Metric] | None = None,
     ) -> None:
         super().__init__(
             embedder=embedder,
@@ -53,4 +55,4 @@ class SimpleTagger(Tagger):
             dropout=dropout,
         )
         self.crf = tag_crf(self._labels, self._scheme) if decoder == "crf" else None
-        self.initialize(initializer, regularizer)
+        self.initialize(initializer, regularizer, metrics)

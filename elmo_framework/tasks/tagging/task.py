@@ -21,10 +21,8 @@ from elmo_framework.data.tagging import (
     Scheme,
     all_tags,
     beginnings,
-    conlleval_tags,
     scheme_of,
     span_objects,
-    spans,
     strays,
 )
 from elmo_framework.data.text import Indexer, TextBatch, collate_text
@@ -61,7 +59,7 @@ class TaggingTask(HeadTask[TaggedSentence, LabeledBatch]):
     """
 
     example_type = TaggedSentence
-    metrics: ClassVar[Mapping[str, Metric]] = {"span_f1": SpanF1(spans, conlleval_tags)}
+    metrics: ClassVar[Mapping[str, Metric]] = {"span_f1": SpanF1()}
     formats: ClassVar[Mapping[str, PredictionFormat]] = {"conll": conll_columns}
     input_keys: ClassVar[Sequence[str]] = ("sentence", "tokens", "words")
 

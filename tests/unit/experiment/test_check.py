@@ -47,6 +47,14 @@ BROKEN: list[tuple[dict[str, Any], list[str]]] = [
         {"model.embedder": elmo("empty"), "validation_data_path": "none.txt"},
         ["validation_data_path", "model.embedder.token_embedders.elmo"],
     ),
+    (
+        {"model.metrics": ["mcc", "squad", {"type": "top_accuracy", "top_k": 2}, "mmc"]},
+        ["model.metrics[3].type", "model.metrics[1]", "model.metrics[2]"],
+    ),
+    (
+        {"model.metrics": ["mcc", "categorical_accuracy", "mcc"], **WRONG_SIZE},
+        [SIZE_PATH, "model.metrics[1]", "model.metrics[2]"],
+    ),
     ({"model.embedder": elmo("empty")}, ["model.embedder.token_embedders.elmo"]),
     ({"model.embedder": elmo("none")}, ["model.embedder.token_embedders.elmo.bilm"]),
 ]
@@ -110,3 +118,28 @@ def test_valid_config_gives_experiment_and_report() -> None:
     assert parsed.factory is Experiment
     assert isinstance(experiment, Experiment)
     assert result.report is not None
+
+
+def test_metric_of_another_task_is_refused_with_those_that_fit() -> None:
+    (problem,) = checked({"model.metrics": ["confusion", "squad"]}).problems
+    assert str(problem) == (
+        "model.metrics[1]: 'squad' compares Answer, but the model 'crf_tagger' predicts "
+        "Sequence[str]; it is for the models bidaf, bidaf_self_attention; metrics that fit: "
+        "categorical_accuracy, confusion, mcc, span_f1"
+    )
+
+
+def test_validation_metric_may_be_one_of_the_config() -> None:
+    changes = {"trainer.validation_metric": "+mcc", "validation_data_path": "train.txt"}
+    assert not checked({**changes, "model.metrics": ["mcc"]}).problems
+    (problem,) = checked(
+        {**changes, "trainer.validation_metric": "+mc", "model.metrics": ["mcc"]}
+    ).problems
+    assert "'+mc' is not a score of this model" in problem.message
+    assert problem.message.endswith("Did you mean 'mcc'?")
+    (problem,) = checked(changes).problems
+    assert "'+mcc' is not a score of this model" in problem.message
+    (problem,) = checked(
+        {**changes, "trainer.validation_metric": "-mcc", "model.metrics": ["mcc"]}
+    ).problems
+    assert "larger is better; write '+mcc'" in problem.message

@@ -21,13 +21,13 @@ from elmo_framework.experiment.predict import (
     prediction_format,
 )
 from elmo_framework.metrics.coreference import Resolution
+from elmo_framework.metrics.squad import Answer
+from elmo_framework.metrics.srl import Proposition
 from elmo_framework.model.task import HeadTask
 from elmo_framework.tasks.classification.task import TextClassificationTask
 from elmo_framework.tasks.coreference.task import CoreferenceTask
 from elmo_framework.tasks.entailment.task import EntailmentTask
-from elmo_framework.tasks.question_answering.example import Answer
 from elmo_framework.tasks.question_answering.task import QuestionAnsweringTask
-from elmo_framework.tasks.srl.example import Proposition
 from elmo_framework.tasks.srl.task import SrlTask
 from elmo_framework.tasks.tagging.example import TaggedSentence
 from elmo_framework.tasks.tagging.task import TaggingTask
@@ -62,6 +62,8 @@ def test_numbers_that_are_not_finite_are_restored() -> None:
 
 def test_a_task_without_annotations_keeps_plain_predictions() -> None:
     class Plain:
+        prediction_type = HeadTask.prediction_type
+
         def to_json(self, prediction, example):  # type: ignore[no-untyped-def]
             return prediction
 
@@ -144,7 +146,7 @@ def test_a_task_without_a_way_to_show_predictions_shows_them_as_json():
         return ()
 
     class Plain(HeadTask[Any, Any]):
-        count = collator = num_tokens = sentences = gold = example = nothing  # type: ignore[assignment]
+        count = collate = num_tokens = sentences = gold = example = nothing  # type: ignore[assignment]
 
         def to_json(self, prediction: Any, example: Any) -> dict[str, Any]:
             return {"label": prediction}

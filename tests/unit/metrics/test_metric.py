@@ -1,10 +1,44 @@
-"""What the names of scores tell."""
-
 from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 import pytest
 
-from elmo_framework.metrics.metric import is_of_one_type
+from elmo_framework.data.labels import Classification
+from elmo_framework.metrics.accuracy import Accuracy, TopAccuracy
+from elmo_framework.metrics.metric import Metric, is_of_one_type
+from elmo_framework.metrics.squad import Answer, SquadScores
+
+
+class Anything(Metric):
+    """Counts predictions of every task."""
+
+    def count(self, prediction, gold) -> Mapping[str, float]:  # type: ignore[no-untyped-def]
+        return {"total": 1.0}
+
+    def score(self, sums: Mapping[str, float]) -> dict[str, float]:
+        return {"total": sums.get("total", 0.0)}
+
+
+@pytest.mark.parametrize("metric", [Accuracy, TopAccuracy, Anything])
+def test_metric_accepts_the_predictions_of_its_annotation(metric: type[Metric]) -> None:
+    assert metric.accepts(Classification)
+
+
+@pytest.mark.parametrize(("metric", "prediction"), [(TopAccuracy, str), (SquadScores, str)])
+def test_metric_refuses_other_predictions(metric: type[Metric], prediction: Any) -> None:
+    assert not metric.accepts(prediction)
+
+
+@pytest.mark.parametrize("prediction", [str, Sequence[str], Classification])
+def test_each_type_of_a_union_is_accepted(prediction: Any) -> None:
+    assert Accuracy.accepts(prediction)
+    assert not Accuracy.accepts(Answer)
+
+
+def test_predictions_of_an_unknown_type_are_accepted() -> None:
+    assert SquadScores.accepts(Any)
 
 
 @pytest.mark.parametrize(
@@ -16,9 +50,9 @@ from elmo_framework.metrics.metric import is_of_one_type
         ("loss", False),
     ],
 )
-def test_a_score_of_one_type_stands_beside_one_over_all(name: str, expected: bool) -> None:
+def test_score_of_one_type_has_one_over_all_types(name: str, expected: bool) -> None:
     assert is_of_one_type(name, ["loss", "f1-measure-overall", "precision"]) is expected
 
 
-def test_without_a_score_over_all_types_none_is_of_one() -> None:
+def test_without_an_overall_score_no_score_is_of_one_type() -> None:
     assert not is_of_one_type("f1-measure-PER", ["f1-measure-PER", "loss"])

@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 
 import pytest
 
-from elmo_framework.data.tagging import convert, spans
+from elmo_framework.data.tagging import convert
 from elmo_framework.metrics.span_f1 import SpanF1
 from tests.unit.metrics.conlleval import conlleval, label_scores
 
@@ -15,7 +15,7 @@ TAGS = ["O", *(f"{prefix}-{label}" for prefix in "BI" for label in ("PER", "LOC"
 
 def scored(sentences: Sequence[Sentence]) -> dict[str, float]:
     """Score pairs of gold and predicted tags."""
-    metric, sums = SpanF1(spans), Counter[str]()
+    metric, sums = SpanF1(), Counter[str]()
     for gold, prediction in sentences:
         sums.update(metric.count(prediction, gold))
     return metric.score(sums)
@@ -84,11 +84,11 @@ def test_the_scores_of_well_formed_tags_are_conllevals_to_the_last_digit(seed):
 def test_a_score_between_two_last_digits_is_rounded_as_by_conlleval():
     sums = {"correct/X": 1, "predicted/X": 800, "gold/X": 1}
 
-    found = printed(SpanF1(spans).score(sums), scale=100)
+    scores = printed(SpanF1().score(sums), scale=100)
 
-    assert found["precision-X"] == "0.12"
+    assert scores["precision-X"] == "0.12"
     expected = label_scores("X", 1, 800, 1) | label_scores("overall", 1, 800, 1)
-    assert {**found, "accuracy": "0.00"} == {**printed(expected, scale=1), "accuracy": "0.00"}
+    assert {**scores, "accuracy": "0.00"} == {**printed(expected, scale=1), "accuracy": "0.00"}
 
 
 @pytest.mark.parametrize("seed", range(3))
@@ -158,7 +158,7 @@ def test_overall_comes_first_and_labels_by_support():
 
 def test_sums_of_parts_give_the_score_of_the_whole():
     sentences = random_sentences(1)
-    metric = SpanF1(spans)
+    metric = SpanF1()
     halves = [Counter[str](), Counter[str]()]
     for number, (gold, guess) in enumerate(sentences):
         halves[number % 2].update(metric.count(guess, gold))

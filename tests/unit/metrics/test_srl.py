@@ -8,7 +8,7 @@ import pytest
 from elmo_framework.data.tagging import spans
 from elmo_framework.metrics.srl import SrlEval, arguments
 
-METRIC = SrlEval(spans)
+METRIC = SrlEval()
 
 
 def tags(text: str) -> list[str]:

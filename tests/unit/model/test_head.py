@@ -32,6 +32,19 @@ class Plain(Metric):
         return {"plain": sums.get("total", 0.0)}
 
 
+class Numbered(Metric):
+    """Counts under a name with a parameter."""
+
+    def __init__(self, number: int) -> None:
+        self.number = number
+
+    def count(self, prediction: float, gold: float) -> Mapping[str, float]:
+        return {"total": 1.0}
+
+    def score(self, sums: Mapping[str, float]) -> dict[str, float]:
+        return {f"numbered{self.number}": self.number * sums.get("total", 0.0)}
+
+
 class Task:
     metrics = {"count": Count(), "count_too": Plain()}  # noqa: RUF012
 
@@ -57,6 +70,12 @@ class Echo(Head[Any]):
 
     def predict(self, output: Any, batch: Batch) -> list[float]:
         return [1.0] * len(batch.examples)
+
+
+def echo(*metrics: Metric) -> Echo:
+    head = Echo()
+    head.initialize(None, None, metrics)
+    return head
 
 
 def sums(*examples: float) -> Mapping[str, float]:
@@ -94,3 +113,43 @@ def test_a_head_that_forgets_an_example_is_a_mistake():
     head, batch = Forgetful(), Batch((1.0,))
     with pytest.raises(ValueError, match="zip"):
         head.sums(head(batch), batch)
+
+
+def test_metrics_of_the_config_are_added_to_those_of_the_task():
+    head, batch = echo(Numbered(3), Numbered(4)), Batch((1.0, 2.0))
+
+    scores = head.scores(head.sums(head(batch), batch))
+
+    own = {"loss": 1.5, "share-of-2": 1.0, "plain": 20.0}
+    assert scores == {**own, "numbered3": 6.0, "numbered4": 8.0}
+
+
+def test_metrics_of_one_head_are_not_those_of_another():
+    assert "numbered3" in echo(Numbered(3)).scores({})
+    assert "numbered3" not in Echo().scores({})
+
+
+def test_a_metric_of_the_task_is_computed_once():
+    assert list(echo(Plain()).metrics) == list(Task.metrics)
+
+
+def test_two_metrics_with_one_score_are_refused():
+    class Other(Numbered):
+        pass
+
+    with pytest.raises(ValueError, match=r"^metrics\[1\] gives the score 'numbered3', which"):
+        echo(Numbered(3), Other(3))
+
+
+def test_a_metric_called_loss_is_refused():
+    class Loss(Plain):
+        def score(self, sums: Mapping[str, float]) -> dict[str, float]:
+            return {"loss": 0.0}
+
+    with pytest.raises(ValueError, match=r"^metrics\[0\] gives the score 'loss', which"):
+        echo(Loss())
+
+
+def test_a_metric_listed_twice_is_refused():
+    with pytest.raises(ValueError, match=r"^metrics\[1\] is listed twice"):
+        echo(Numbered(3), Numbered(3))

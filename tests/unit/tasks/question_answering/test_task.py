@@ -12,7 +12,7 @@ from rich.text import Text
 
 from elmo_framework.data.tokenizer import WhitespaceTokenizer
 from elmo_framework.errors import DataError
-from elmo_framework.tasks.question_answering.example import Answer
+from elmo_framework.metrics.squad import Answer
 from elmo_framework.tasks.question_answering.task import QuestionAnsweringTask
 from tests.unit.tasks.question_answering.toy import COUNTS, EXAMPLES
 

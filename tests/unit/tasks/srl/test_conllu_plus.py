@@ -3,8 +3,9 @@ from pathlib import Path
 import pytest
 
 from elmo_framework.errors import DataError
+from elmo_framework.metrics.srl import Proposition
 from elmo_framework.tasks.srl.conllu_plus import ConlluPlusSrlReader
-from elmo_framework.tasks.srl.example import Proposition, SrlExample
+from elmo_framework.tasks.srl.example import SrlExample
 
 HEADER = "# global.columns = ID FORM UPOS UP:PRED UP:ARGHEADS UP:ARGSPANS\n"
 

@@ -5,7 +5,8 @@ from pathlib import Path
 import pytest
 
 from elmo_framework.errors import DataError
-from elmo_framework.tasks.srl.example import Proposition, SrlExample
+from elmo_framework.metrics.srl import Proposition
+from elmo_framework.tasks.srl.example import SrlExample
 from elmo_framework.tasks.srl.reader import Conll2005Reader, DeepSrlReader, SrlReader
 
 FILE = Path(__file__).parents[3] / "fixtures/srl/sentences.gold_conll"
