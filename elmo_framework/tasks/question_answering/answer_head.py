@@ -18,18 +18,11 @@ from elmo_framework.metrics.ratios import ratio
 from elmo_framework.metrics.squad import Answer
 from elmo_framework.model.head import Head, HeadOutput
 from elmo_framework.model.model import ModelOutput
-<<<<<<< HEAD
 from elmo_framework.tasks.question_answering.example import (
-    Answer,
     PassageQuestion,
     QuestionBatch,
     Span,
 )
-=======
-from elmo_framework.tasks.question_answering.batch import QuestionBatch
-from elmo_framework.tasks.question_answering.example import PassageQuestion, Span
-from elmo_framework.tasks.question_answering.span_search import best_answers
->>>>>>> d59c1d2 (Metrics are a registered family that a config may add to)
 from elmo_framework.tasks.question_answering.task import QuestionAnsweringTask
 
 Pointers: TypeAlias = tuple[Float[Tensor, "batch passage"], Float[Tensor, "batch passage"]]

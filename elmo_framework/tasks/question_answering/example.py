@@ -73,16 +73,6 @@ class PassageQuestion:
         for name, text in (("passage", self.passage), ("question", self.question)):
             if not text.words:
                 raise ValueError(f"the {name} has no words: {text.text!r}")
-<<<<<<< HEAD
-
-
-@dataclass(frozen=True, slots=True)
-class Answer:
-    """A predicted answer: its text, and its first and end character in the passage."""
-
-    text: str
-    start: int
-    end: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,5 +101,3 @@ class QuestionBatch:
         """The first question, and the number of further ones."""
         question = self.examples[0].question.text.split()
         return batch_title(question, len(self.examples))
-=======
->>>>>>> d59c1d2 (Metrics are a registered family that a config may add to)

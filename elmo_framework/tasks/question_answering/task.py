@@ -19,17 +19,11 @@ from elmo_framework.errors import DataError, shown
 from elmo_framework.metrics.metric import Metric
 from elmo_framework.metrics.squad import Answer, SquadScores
 from elmo_framework.model.task import HeadTask, PredictionFormat
-<<<<<<< HEAD
 from elmo_framework.tasks.question_answering.example import (
-    Answer,
     PassageQuestion,
     QuestionBatch,
     TokenizedText,
 )
-=======
-from elmo_framework.tasks.question_answering.batch import QuestionBatch
-from elmo_framework.tasks.question_answering.example import PassageQuestion, TokenizedText
->>>>>>> d59c1d2 (Metrics are a registered family that a config may add to)
 
 _KEYS = ("question", "passage")
 _ANSWER_STYLE = "bold green reverse"

@@ -14,7 +14,7 @@ from elmo_framework.console import plural
 from elmo_framework.data.formats.columns import CellError, placed_cells
 from elmo_framework.data.tagging import spans
 from elmo_framework.errors import DataError
-from elmo_framework.tasks.srl.example import Proposition
+from elmo_framework.metrics.srl import Proposition
 
 _CELL = re.compile(r"(?:\(([^()*]+))?\*(\)?)")
 _ALLOWED = "'(LABEL*', '*)', '(LABEL*)' and '*'"

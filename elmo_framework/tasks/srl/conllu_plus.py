@@ -15,14 +15,11 @@ from elmo_framework.data.inputs import PredictionInput, other_fields
 from elmo_framework.data.reader import DatasetReader
 from elmo_framework.data.tagging import LabeledSpan
 from elmo_framework.errors import DataError, allowed
-<<<<<<< HEAD
-from elmo_framework.tasks.srl.example import Proposition, SrlExample
-from elmo_framework.tasks.srl.reader import PropositionReader
-=======
 from elmo_framework.metrics.srl import Proposition
-from elmo_framework.tasks.srl.example import SrlSentence
-from elmo_framework.tasks.srl.reader import PropositionReader, UnlabeledSentence
->>>>>>> d59c1d2 (Metrics are a registered family that a config may add to)
+from elmo_framework.tasks.srl.example import (
+    SrlExample,
+)
+from elmo_framework.tasks.srl.reader import PropositionReader
 
 _HEADER = "# global.columns ="
 _NUMBER, _FORM, _PREDICATE = "ID", "FORM", "UP:PRED"

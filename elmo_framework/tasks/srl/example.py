@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import chain
-from typing import NamedTuple
 
 import numpy as np
 import torch
@@ -13,25 +12,10 @@ from jaxtyping import Bool, Int
 from torch import Tensor
 
 from elmo_framework.console import plural
-<<<<<<< HEAD
 from elmo_framework.data.labels import batch_title
 from elmo_framework.data.text import Indexer, TextBatch, collate_text
 from elmo_framework.data.vocabulary import Vocabularies, Vocabulary
-
-
-class Proposition(NamedTuple):
-    """A predicate, and a tag for each word of its sentence: a BIO tag of its arguments.
-
-    Attributes:
-        predicate: its position, from 0; None for a sentence without predicates.
-        tags: as `B-ARG0`; the predicate itself is `V`, and `C-X` continues an argument X.
-    """
-
-    predicate: int | None
-    tags: tuple[str, ...]
-=======
 from elmo_framework.metrics.srl import Proposition
->>>>>>> d59c1d2 (Metrics are a registered family that a config may add to)
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,12 +18,8 @@ from elmo_framework.data.formats.text_files import parsed_lines
 from elmo_framework.data.inputs import PredictionInput
 from elmo_framework.data.reader import DatasetReader, FileReader
 from elmo_framework.data.tagging import parse_tag
-<<<<<<< HEAD
-from elmo_framework.tasks.srl.brackets import propositions_of
-=======
 from elmo_framework.metrics.srl import Proposition
-from elmo_framework.tasks.srl.columns import propositions_of
->>>>>>> d59c1d2 (Metrics are a registered family that a config may add to)
+from elmo_framework.tasks.srl.brackets import propositions_of
 from elmo_framework.tasks.srl.example import (
     SrlExample,
     examples_of,

@@ -16,21 +16,16 @@ from elmo_framework.data.tagging import allowed_transitions
 from elmo_framework.data.vocabulary import Vocabularies
 from elmo_framework.embedders.text_embedder import TextEmbedder, TokenEmbedder, joined_dim
 from elmo_framework.encoders.encoder import Encoder
-<<<<<<< HEAD
+from elmo_framework.metrics.metric import Metric
+from elmo_framework.metrics.srl import Proposition
 from elmo_framework.model.head import Head, LogitsOutput
 from elmo_framework.model.initializer import Initializers
 from elmo_framework.model.regularizer import Regularizers
 from elmo_framework.nn.crf import Constraints, best_sequences, penalties
-from elmo_framework.tasks.srl.example import UNCOUNTED, Proposition, SrlBatch
-=======
-from elmo_framework.metrics.metric import Metric
-from elmo_framework.metrics.srl import Proposition
-from elmo_framework.model.head import Head, HeadOutput
-from elmo_framework.model.initializer import Initializers
-from elmo_framework.model.regularizer import Regularizers
-from elmo_framework.nn.crf import Constraints, best_sequences, penalties
-from elmo_framework.tasks.srl.batch import UNCOUNTED, SrlBatch
->>>>>>> d59c1d2 (Metrics are a registered family that a config may add to)
+from elmo_framework.tasks.srl.example import (
+    UNCOUNTED,
+    SrlBatch,
+)
 from elmo_framework.tasks.srl.task import SrlTask
 
 

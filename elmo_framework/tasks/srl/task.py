@@ -18,18 +18,12 @@ from elmo_framework.errors import DataError
 from elmo_framework.metrics.metric import Metric
 from elmo_framework.metrics.srl import Proposition, SrlEval
 from elmo_framework.model.task import HeadTask, PredictionFormat
-<<<<<<< HEAD
 from elmo_framework.tasks.srl.example import (
-    Proposition,
     SrlBatch,
     SrlExample,
     example_predicates,
     srl_batch,
 )
-=======
-from elmo_framework.tasks.srl.batch import SrlBatch, example_predicates, srl_batch
-from elmo_framework.tasks.srl.example import SrlExample
->>>>>>> d59c1d2 (Metrics are a registered family that a config may add to)
 from elmo_framework.tasks.srl.props import gold_props, known_propositions, predicted_props
 
 _SENTENCES, _PREDICATES = ("sentence", "tokens", "words"), "predicates"

@@ -21,6 +21,7 @@ from elmo_framework.data.tagging import (
     Scheme,
     all_tags,
     beginnings,
+    conlleval_tags,
     scheme_of,
     span_objects,
     strays,

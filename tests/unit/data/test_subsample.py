@@ -11,12 +11,11 @@ import pytest
 from numpy.typing import NDArray
 
 from elmo_framework.data.subsample import IndexedExamples, subsample
-<<<<<<< HEAD
-from elmo_framework.tasks.srl.example import Proposition, SrlExample, examples_of
-=======
 from elmo_framework.metrics.srl import Proposition
-from elmo_framework.tasks.srl.example import SrlExample, SrlSentence, examples_of
->>>>>>> d59c1d2 (Metrics are a registered family that a config may add to)
+from elmo_framework.tasks.srl.example import (
+    SrlExample,
+    examples_of,
+)
 from elmo_framework.tasks.srl.task import SrlTask
 from tests.unit.training.toy import ToyTask
 

@@ -16,11 +16,9 @@ from torch.nn import functional as F
 from elmo_framework.data.text import TextBatch
 from elmo_framework.metrics.squad import Answer
 from elmo_framework.tasks.question_answering.answer_head import AnswerHead
-<<<<<<< HEAD
-from elmo_framework.tasks.question_answering.example import Answer, QuestionBatch
-=======
-from elmo_framework.tasks.question_answering.batch import QuestionBatch
->>>>>>> d59c1d2 (Metrics are a registered family that a config may add to)
+from elmo_framework.tasks.question_answering.example import (
+    QuestionBatch,
+)
 from tests.unit.tasks.question_answering.toy import CONFIGS, EXAMPLES, WORDS, batch_of, head
 
 Array: TypeAlias = NDArray[np.float64]

@@ -5,13 +5,11 @@ import torch
 
 from elmo_framework.data.characters import ByteIndexer
 from elmo_framework.data.vocabulary import Vocabularies
-<<<<<<< HEAD:tests/unit/tasks/srl/test_example.py
-from elmo_framework.tasks.srl.example import UNCOUNTED, Proposition, SrlExample
-=======
 from elmo_framework.metrics.srl import Proposition
-from elmo_framework.tasks.srl.batch import UNCOUNTED
-from elmo_framework.tasks.srl.example import SrlExample
->>>>>>> d59c1d2 (Metrics are a registered family that a config may add to):tests/unit/tasks/srl/test_batch.py
+from elmo_framework.tasks.srl.example import (
+    UNCOUNTED,
+    SrlExample,
+)
 from elmo_framework.tasks.srl.task import SrlTask
 
 TASK = SrlTask()

@@ -12,16 +12,13 @@ from elmo_framework.config.parse import parse
 from elmo_framework.data.vocabulary import Vocabularies
 from elmo_framework.embedders.text_embedder import TextEmbedder
 from elmo_framework.errors import BuildError
-<<<<<<< HEAD
+from elmo_framework.metrics.srl import Proposition
 from elmo_framework.model.head import LogitsOutput
 from elmo_framework.model.model import Model
-from elmo_framework.tasks.srl.example import Proposition, SrlBatch, SrlExample
-=======
-from elmo_framework.metrics.srl import Proposition
-from elmo_framework.model.model import Model
-from elmo_framework.tasks.srl.batch import SrlBatch
-from elmo_framework.tasks.srl.example import SrlExample
->>>>>>> d59c1d2 (Metrics are a registered family that a config may add to)
+from elmo_framework.tasks.srl.example import (
+    SrlBatch,
+    SrlExample,
+)
 from elmo_framework.tasks.srl.reader import SrlReader
 from elmo_framework.tasks.srl.semantic_role_labeler import SemanticRoleLabeler
 from elmo_framework.tasks.srl.task import SrlTask

@@ -7,15 +7,12 @@ from elmo_framework.data.formats.conll2012 import read_conll2012
 from elmo_framework.data.tokenizer import WhitespaceTokenizer
 from elmo_framework.data.vocabulary import Vocabularies
 from elmo_framework.errors import DataError
-<<<<<<< HEAD
-from elmo_framework.tasks.srl.conllu_plus import ConlluPlusSrlReader
-from elmo_framework.tasks.srl.example import Proposition, SrlExample, example_predicates
-=======
 from elmo_framework.metrics.srl import Proposition
-from elmo_framework.tasks.srl.batch import example_predicates
 from elmo_framework.tasks.srl.conllu_plus import ConlluPlusSrlReader
-from elmo_framework.tasks.srl.example import SrlExample
->>>>>>> d59c1d2 (Metrics are a registered family that a config may add to)
+from elmo_framework.tasks.srl.example import (
+    SrlExample,
+    example_predicates,
+)
 from elmo_framework.tasks.srl.reader import Conll2005Reader, PropositionReader, SrlReader
 from elmo_framework.tasks.srl.task import SrlTask
 
