@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -23,39 +22,25 @@ from elmo_framework.errors import DataError
 _NUM_HASHES = 2**64
 
 
-@dataclass(frozen=True)
-class SplitOptions:
-    """Options of the split and the vocabulary.
-
-    Attributes:
-        held_out: see `hash_limit`.
-        vocabulary: of the softmax, without the three special words; by default, the words of the
-            training part are counted.
-        min_count: minimum count of a counted word.
-        max_size: maximum number of counted words.
-    """
-
-    held_out: float
-    vocabulary: list[str] | None
-    min_count: int
-    max_size: int | None
-
-    def vocabulary_of(self, table: WordTable) -> list[str]:
-        """Return the vocabulary of the softmax, without the special words."""
-        if self.vocabulary is not None:
-            return self.vocabulary
-        return table.frequent(min_count=self.min_count, max_size=self.max_size)
-
-
 def assemble(
-    paths: Sequence[Path], options: SplitOptions, root: Path
+    paths: Sequence[Path],
+    root: Path,
+    *,
+    held_out: float,
+    vocabulary: list[str] | None = None,
+    min_count: int = 1,
+    max_size: int | None = None,
 ) -> tuple[list[Entry], dict[str, Any]]:
     """Write a corpus from tokenized blocks; memory has the distinct words and one block at a time.
 
     Args:
         paths: the files of the blocks, in the order of the text.
-        options: of the split and the vocabulary.
         root: the folder of the corpus, empty.
+        held_out: see `hash_limit`.
+        vocabulary: of the softmax, without the three special words; by default, the words of the
+            training part are counted.
+        min_count: minimum count of a counted word.
+        max_size: maximum number of counted words.
 
     Returns:
         The entries of the files, and the counts for the manifest.
@@ -63,12 +48,13 @@ def assemble(
     Raises:
         DataError: there are no sentences to train on.
     """
-    limit = hash_limit(map(load_hashes, paths), options.held_out)
+    limit = hash_limit(map(load_hashes, paths), held_out)
     word_counts, num_blank_lines = _count(_split(paths, limit))
     if not any(word_counts.values()):
         raise DataError("no sentences to train on: the text has no words, or all are held out")
     table = WordTable.of(word_counts)
-    vocabulary = options.vocabulary_of(table)
+    if vocabulary is None:
+        vocabulary = table.frequent(min_count=min_count, max_size=max_size)
     entries = table.write(root, vocabulary)
     in_vocabulary = frozenset([*vocabulary, *SPECIAL_WORDS])
     is_known = np.array([word in in_vocabulary for word in table.words])
@@ -111,55 +97,44 @@ def hash_limit(hashes: Iterable[NDArray[np.uint64]], held_out: float) -> int:
     return int(lowest[number])
 
 
-@dataclass(frozen=True)
-class _SplitBlock:
-    """A block of sentences, and whether each is held out."""
-
-    block: TokenizedBlock
-    is_held_out: NDArray[np.bool_]
-
-    def ids(self, *, held_out: bool) -> NDArray[np.int32]:
-        """Return the words of one part."""
-        is_inside = np.equal(self.is_held_out, held_out)
-        return np.compress(np.repeat(is_inside, self.block.lengths), self.block.ids)
-
-    def lengths(self, *, held_out: bool) -> NDArray[np.int32]:
-        """Return the lengths of the sentences of one part."""
-        return np.compress(np.equal(self.is_held_out, held_out), self.block.lengths)
-
-
-def _split(paths: Iterable[Path], limit: int) -> Iterator[_SplitBlock]:
+def _split(paths: Iterable[Path], limit: int) -> Iterator[tuple[TokenizedBlock, NDArray[np.bool_]]]:
+    """Yield each block, and which of its sentences are held out."""
     for block in map(TokenizedBlock.load, paths):
-        yield _SplitBlock(block, block.hashes < np.uint64(limit))
+        yield block, block.hashes < np.uint64(limit)
 
 
-def _count(blocks: Iterable[_SplitBlock]) -> tuple[dict[str, int], int]:
+def _count(
+    blocks: Iterable[tuple[TokenizedBlock, NDArray[np.bool_]]],
+) -> tuple[dict[str, int], int]:
     """Count all words in the training part, and the blank lines."""
     word_counts, num_blank_lines = defaultdict[str, int](int), 0
-    for split in blocks:
-        words = split.block.words
-        counts = np.bincount(split.ids(held_out=False), minlength=len(words))
-        for word, count in zip(words, counts.tolist(), strict=True):
+    for block, is_held_out in blocks:
+        ids, _ = block.select(~is_held_out)
+        counts = np.bincount(ids, minlength=len(block.words))
+        for word, count in zip(block.words, counts.tolist(), strict=True):
             word_counts[word] += count
-        num_blank_lines += split.block.num_blank_lines
+        num_blank_lines += block.num_blank_lines
     return word_counts, num_blank_lines
 
 
 def _write_parts(
-    blocks: Iterable[_SplitBlock], table: WordTable, is_known: NDArray[np.bool_], root: Path
+    blocks: Iterable[tuple[TokenizedBlock, NDArray[np.bool_]]],
+    table: WordTable,
+    is_known: NDArray[np.bool_],
+    root: Path,
 ) -> tuple[dict[Part, dict[str, int]], list[Entry]]:
     """Write the sentences; return the counts of each part, and the entries of the files."""
     numbers = {word: number for number, word in enumerate(table.words)}
     num_unknown = dict.fromkeys(PARTS, 0)
     with ExitStack() as stack:
         writers = {part: stack.enter_context(PartWriter(root, part)) for part in PARTS}
-        for split in blocks:
-            global_ids = np.fromiter(map(numbers.__getitem__, split.block.words), np.int32)
+        for block, is_held_out in blocks:
+            global_ids = np.fromiter(map(numbers.__getitem__, block.words), np.int32)
             for part, writer in writers.items():
-                is_held_out = part == "held_out"
-                ids = global_ids[split.ids(held_out=is_held_out)]
+                local_ids, lengths = block.select(np.equal(is_held_out, part == "held_out"))
+                ids = global_ids[local_ids]
                 num_unknown[part] += len(ids) - int(is_known[ids].sum())
-                writer.add(ids, split.lengths(held_out=is_held_out))
+                writer.add(ids, lengths)
     counts = {
         part: {
             "sentences": writer.num_sentences,

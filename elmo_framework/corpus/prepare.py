@@ -2,28 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import closing
+from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any, final
+from typing import Any
 
 from elmo_framework import console
 from elmo_framework.console import ProgressBar, plural
-from elmo_framework.corpus.assemble import SplitOptions, assemble
+from elmo_framework.corpus.assemble import assemble
 from elmo_framework.corpus.blocks import Block, read_blocks, size_on_disk, text_files
-from elmo_framework.corpus.corpus_output import CorpusOutput
-from elmo_framework.corpus.manifest import MANIFEST, Manifest
+from elmo_framework.corpus.manifest import FORMAT, MANIFEST, Manifest
 from elmo_framework.corpus.report import report
-from elmo_framework.corpus.tokenize_blocks import (
-    TextTokenizerOptions,
-    TokenizedFile,
-    tokenize_blocks,
-)
+from elmo_framework.corpus.tokenize import TextTokenizer
+from elmo_framework.corpus.tokenize_blocks import TokenizedFile, tokenize_blocks
 from elmo_framework.corpus.vocabulary_file import read_vocabulary_file
 from elmo_framework.data.formats.text_files import STANDARD_INPUT
 from elmo_framework.errors import RunError
-from elmo_framework.io.files import repairable, write_text
-from elmo_framework.io.resumable_output import RESUME, stoppable
+from elmo_framework.io.files import remove_folder, replacing, write_text
+from elmo_framework.io.resumable_output import ResumableOutput, stoppable
 
 BLOCK_BYTES = 8 << 20
 """The text that one process tokenizes at a time, and that is lost if it is killed."""
@@ -31,7 +29,14 @@ BLOCK_BYTES = 8 << 20
 
 @dataclass(frozen=True)
 class PreparationJob:
-    """Arguments of `prepare`.
+    """Arguments of `prepare`, whose `ResumableOutput` also has these files.
+
+    | name | content |
+    |---|---|
+    | `draft-NNNNN.npz` | one tokenized block of text |
+    | `done.jsonl` | the finished blocks with their digests, one per line |
+    | `corpus` | the folder that is renamed to `CORPUS` |
+    | `corpus.json` | the manifest of the complete corpus |
 
     Attributes:
         texts: files, folders, patterns; `-` is standard input.
@@ -70,24 +75,27 @@ def prepare(job: PreparationJob) -> None:
         StoppedError: the user interrupted the job, which can be resumed.
     """
     _require_one_vocabulary(job)
-    output = CorpusOutput(job.output)
+    if job.output.name in ("", ".."):
+        raise RunError(f"--output-dir {job.output}: a corpus needs a new folder; choose a name")
+    output = ResumableOutput(job.output, flag="--output-dir", check_replaceable=_check_corpus)
     with output.locked():
         files = text_files(job.texts)
-        options = TextTokenizerOptions(
+        tokenizer = TextTokenizer(
             job.tokenizer, job.sentence_splitter or job.tokenizer, job.packages
         )
-        settings = _settings(job, files, options)
-        output.check_overwritable(settings, resume=job.resume, force=job.force)
+        settings = _settings(job, files, tokenizer)
+        if not (job.resume and _finished(output, settings)):
+            output.check_overwritable(resume=job.resume, force=job.force)
         # Report errors of these before anything is written.
-        options.build()
-        selection = _selection(job)
-        with stoppable(), repairable(output.path, advice=RESUME):
-            output.begin(_tokenizer_settings(options), resume=job.resume)
-            blocks = _tokenize(job, files, options, output)
-            manifest = output.finished(settings)
+        tokenizer.build()
+        vocabulary = None if job.vocabulary is None else read_vocabulary_file(job.vocabulary)
+        with stoppable(), output.repairable():
+            output.begin(_tokenizer_settings(tokenizer), resume=job.resume)
+            blocks = _tokenize(job, files, tokenizer, output)
+            manifest = _finished(output, settings)
             if manifest is None:
-                manifest = _assemble(blocks, selection, settings, output)
-            output.remove()
+                manifest = _assemble(job, blocks, vocabulary, settings, output)
+            output.finish()
     report(job.output, manifest)
 
 
@@ -99,102 +107,123 @@ def _require_one_vocabulary(job: PreparationJob) -> None:
         )
 
 
-def _selection(job: PreparationJob) -> SplitOptions:
-    words = None if job.vocabulary is None else read_vocabulary_file(job.vocabulary)
-    return SplitOptions(job.held_out, words, job.min_count, job.max_vocabulary_size)
-
-
 def _assemble(
+    job: PreparationJob,
     blocks: Sequence[Path],
-    selection: SplitOptions,
+    vocabulary: list[str] | None,
     settings: Mapping[str, Any],
-    output: CorpusOutput,
+    output: ResumableOutput,
 ) -> Manifest:
     console.info("numbering the words ...")
-    with output.result() as root:
-        entries, counts = assemble(blocks, selection, root)
-        manifest = Manifest(settings, counts, tuple(entries))
-        write_text(root / MANIFEST, manifest.text())
+    root = output.path / "corpus"
+    remove_folder(root)
+    root.mkdir()
+    entries, counts = assemble(
+        blocks,
+        root,
+        held_out=job.held_out,
+        vocabulary=vocabulary,
+        min_count=job.min_count,
+        max_size=job.max_vocabulary_size,
+    )
+    manifest = Manifest(settings, counts, tuple(entries))
+    write_text(root / MANIFEST, manifest.text())
+    write_text(output.path / MANIFEST, manifest.text())
+    with replacing(output.output) as temporary:
+        root.replace(temporary)
     return manifest
 
 
-def _tokenizer_settings(options: TextTokenizerOptions) -> dict[str, Any]:
+def _check_corpus(output: Path) -> None:
+    """Raise RunError if the output is not a corpus, and so must not be removed by `--force`."""
+    manifest = output / MANIFEST
+    if not (manifest.is_file() and FORMAT.encode() in manifest.read_bytes()):
+        raise RunError(f"{output} is not a prepared corpus; --force will not overwrite it")
+
+
+def _finished(output: ResumableOutput, settings: Mapping[str, Any]) -> Manifest | None:
+    """Return the manifest if a job with these settings ended between renaming and cleanup."""
+    written, renamed = output.path / MANIFEST, output.output / MANIFEST
+    if not (written.is_file() and renamed.is_file()):
+        return None
+    is_same = written.read_bytes() == renamed.read_bytes()
+    manifest = Manifest.read(output.output) if is_same else None
+    return manifest if manifest is not None and manifest.settings == settings else None
+
+
+def _tokenizer_settings(tokenizer: TextTokenizer) -> dict[str, Any]:
     return {
-        "tokenizer": options.tokenizer,
-        "sentence_splitter": options.sentence_splitter,
+        "tokenizer": tokenizer.tokenizer,
+        "sentence_splitter": tokenizer.sentence_splitter,
         "block_bytes": BLOCK_BYTES,
     }
 
 
 def _tokenize(
-    job: PreparationJob,
-    files: Sequence[Path],
-    options: TextTokenizerOptions,
-    output: CorpusOutput,
+    job: PreparationJob, files: Sequence[Path], tokenizer: TextTokenizer, output: ResumableOutput
 ) -> list[Path]:
-    """Tokenize all blocks that are not done, and return the files of all."""
-    sizes = [size_on_disk(file) for file in files]
-    total = None if STANDARD_INPUT in files else sum(sizes)
+    """Tokenize all blocks that are not done, and return the files of all.
+
+    Raises:
+        RunError: the text is not the one that the interrupted job read.
+    """
+    total = None if STANDARD_INPUT in files else sum(map(size_on_disk, files))
     num_processes = 1 if total is not None and total <= BLOCK_BYTES else job.num_processes
-    with ProgressBar("tokenizing", total=total, unit="byte") as progress:
-        tokenizing = _Tokenizing(output, progress)
-        tasks = tokenizing.tasks(read_blocks(files, BLOCK_BYTES))
-        for file in tokenize_blocks(tasks, options, num_processes):
-            output.mark_done(file)
-            tokenizing.count(file)
-    return tokenizing.paths()
+    done, paths, num_words = _done(output), list[Path](), 0
 
+    def count(file: TokenizedFile) -> None:
+        nonlocal num_words
+        num_words += file.num_words
+        progress.advance(file.num_bytes, note=plural(num_words, "word"))
 
-@final
-class _Tokenizing:
-    """Progress over the blocks of a text."""
-
-    def __init__(self, output: CorpusOutput, progress: ProgressBar) -> None:
-        self._output, self._progress = output, progress
-        self._done = output.done()
-        self._num_blocks = self._num_words = 0
-
-    def tasks(self, blocks: Iterable[Block]) -> Iterator[tuple[Block, Path]]:
-        """Yield the blocks to tokenize, with the paths of their files.
-
-        Raises:
-            RunError: the text is not the one that the interrupted job read.
-        """
-        for block in blocks:
-            self._num_blocks += 1
-            done = self._done.get(block.number)
-            if done is None:
-                yield block, self._output.block_path(block.number)
-            elif done.digest == block.digest:
-                self.count(done)
+    def remaining() -> Iterator[tuple[Block, Path]]:
+        for block in read_blocks(files, BLOCK_BYTES):
+            paths.append(_block_path(output, block.number))
+            file = done.pop(block.number, None)
+            if file is None:
+                yield block, paths[-1]
+            elif file.digest == block.digest:
+                count(file)
             else:
-                raise self._changed()
-        if any(number >= self._num_blocks for number in self._done):
-            raise self._changed()
+                raise _changed(output)
+        if done:
+            raise _changed(output)
 
-    def count(self, file: TokenizedFile) -> None:
-        """Count a block as done."""
-        self._num_words += file.num_words
-        self._progress.advance(file.num_bytes, note=plural(self._num_words, "word"))
+    with (
+        ProgressBar("tokenizing", total=total, unit="byte") as progress,
+        output.journal("done.jsonl") as journal,
+        closing(tokenize_blocks(remaining(), tokenizer, num_processes)) as tokenized,
+    ):
+        for file in tokenized:
+            journal.mark_done(json.dumps(asdict(file)))
+            count(file)
+    return paths
 
-    def paths(self) -> list[Path]:
-        """Return the files of all blocks."""
-        return [self._output.block_path(number) for number in range(self._num_blocks)]
 
-    def _changed(self) -> RunError:
-        return RunError(
-            f"{self._output.path}: the text is not the one that the interrupted job read; "
-            "pass the same text, or start over with --force and without --resume"
-        )
+def _block_path(output: ResumableOutput, number: int) -> Path:
+    return output.path / f"draft-{number:05}.npz"
+
+
+def _done(output: ResumableOutput) -> dict[int, TokenizedFile]:
+    """Return the finished blocks by number."""
+    files = output.done(lambda line: TokenizedFile(**json.loads(line)))
+    return {file.number: file for file in files if _block_path(output, file.number).exists()}
+
+
+def _changed(output: ResumableOutput) -> RunError:
+    return RunError(
+        f"{output.path}: the text is not the one that the interrupted job read; "
+        "pass the same text, or start over with --force and without --resume"
+    )
 
 
 def _settings(
-    job: PreparationJob, files: Sequence[Path], options: TextTokenizerOptions
+    job: PreparationJob, files: Sequence[Path], tokenizer: TextTokenizer
 ) -> dict[str, Any]:
     return {
         "texts": [str(file if file == STANDARD_INPUT else file.absolute()) for file in files],
-        "tokenizer": options.tokenizer,
-        "sentence_splitter": options.sentence_splitter,
+        "tokenizer": tokenizer.tokenizer,
+        "sentence_splitter": tokenizer.sentence_splitter,
         "held_out": job.held_out,
         "vocabulary": None if job.vocabulary is None else str(job.vocabulary.absolute()),
         "min_count": job.min_count,

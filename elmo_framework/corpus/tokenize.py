@@ -5,16 +5,17 @@ from __future__ import annotations
 import io
 from array import array
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import count
 from pathlib import Path
-from typing import Any, final
+from typing import Any, TypeAlias, final
 
 import numpy as np
 from numpy.typing import NDArray
 
 from elmo_framework.config.parse import parse
+from elmo_framework.config.plugins import load_plugins
 from elmo_framework.corpus.blocks import Block
 from elmo_framework.data.formats.text_files import decoded_lines
 from elmo_framework.data.sentences import sentence_digest
@@ -24,23 +25,35 @@ from elmo_framework.io.files import replacing
 _HASH_BYTES = 8
 
 
-@final
-class TextTokenizer:
-    """Splits lines into sentences and words.
+SplitLine: TypeAlias = Callable[[str], list[list[str]]]
+"""Returns the words of each sentence of a line that has words."""
 
-    Args:
+
+@final
+@dataclass(frozen=True)
+class TextTokenizer:
+    """Picklable options of a tokenizer of lines; each process builds its own.
+
+    Attributes:
         tokenizer: splits sentences into words; its name, or JSON as in a config.
         sentence_splitter: the tokenizer that splits lines into sentences.
+        packages: plugins that register tokenizers.
     """
 
-    def __init__(self, tokenizer: Any, sentence_splitter: Any) -> None:
-        self._tokenizer = _built(tokenizer, "--tokenizer")
-        self._sentences = _built(sentence_splitter, "--sentence-splitter").sentences
+    tokenizer: Any
+    sentence_splitter: Any
+    packages: Sequence[str] = ()
 
-    def sentences(self, line: str) -> list[list[str]]:
-        """Return the words of each sentence that is not empty."""
-        split = map(self._tokenizer.words, self._sentences(line))
-        return [words for words in split if words]
+    def build(self) -> SplitLine:
+        """Build the tokenizer.
+
+        Raises:
+            ElmoFrameworkError: the tokenizer or a plugin is unknown.
+        """
+        load_plugins(list(self.packages), asked_by="--include-package")
+        words = _built(self.tokenizer, "--tokenizer").words
+        sentences = _built(self.sentence_splitter, "--sentence-splitter").sentences
+        return lambda line: list(filter(None, map(words, sentences(line))))
 
 
 @final
@@ -63,7 +76,7 @@ class TokenizedBlock:
     num_blank_lines: int
 
     @classmethod
-    def of(cls, block: Block, splitter: TextTokenizer) -> TokenizedBlock:
+    def of(cls, block: Block, tokenizer: SplitLine) -> TokenizedBlock:
         """Tokenize the lines of a block.
 
         Raises:
@@ -72,7 +85,7 @@ class TokenizedBlock:
         word_ids: defaultdict[str, int] = defaultdict(count().__next__)
         ids, lengths, hashes, num_blank_lines = array("i"), array("i"), bytearray(), 0
         for line in _lines(block):
-            sentences = splitter.sentences(line)
+            sentences = tokenizer(line)
             num_blank_lines += not sentences
             for words in sentences:
                 ids.extend(map(word_ids.__getitem__, words))
@@ -85,6 +98,10 @@ class TokenizedBlock:
             np.frombuffer(hashes, "<u8"),
             num_blank_lines,
         )
+
+    def select(self, is_inside: NDArray[np.bool_]) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
+        """Return the ids of the words and the lengths of some of the sentences."""
+        return self.ids[np.repeat(is_inside, self.lengths)], self.lengths[is_inside]
 
     def save(self, path: Path) -> None:
         """Write a file atomically."""

@@ -6,40 +6,21 @@ import multiprocessing
 import os
 import signal
 import threading
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Generator, Iterable, Iterator
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
+from contextlib import suppress
 from dataclasses import dataclass
+from multiprocessing.connection import Connection
 from pathlib import Path
-from typing import Any, final
 
-from elmo_framework.config.plugins import load_plugins
 from elmo_framework.corpus.blocks import Block
-from elmo_framework.corpus.tokenize import TextTokenizer, TokenizedBlock
+from elmo_framework.corpus.tokenize import SplitLine, TextTokenizer, TokenizedBlock
 from elmo_framework.errors import RunError
 from elmo_framework.io.resumable_output import RESUME
 
 _BLOCKS_PER_PROCESS = 2
 """Number of blocks read ahead for each process, so that none has to wait."""
-
-
-@final
-@dataclass(frozen=True)
-class TextTokenizerOptions:
-    """Picklable options of a `TextTokenizer`; `packages` are plugins that register tokenizers."""
-
-    tokenizer: Any
-    sentence_splitter: Any
-    packages: Sequence[str]
-
-    def build(self) -> TextTokenizer:
-        """Build the tokenizer.
-
-        Raises:
-            ElmoFrameworkError: the tokenizer or a plugin is unknown.
-        """
-        load_plugins(list(self.packages), asked_by="--include-package")
-        return TextTokenizer(self.tokenizer, self.sentence_splitter)
 
 
 @dataclass(frozen=True)
@@ -53,13 +34,13 @@ class TokenizedFile:
 
 
 def tokenize_blocks(
-    tasks: Iterable[tuple[Block, Path]], options: TextTokenizerOptions, num_processes: int
-) -> Iterator[TokenizedFile]:
+    tasks: Iterable[tuple[Block, Path]], tokenizer: TextTokenizer, num_processes: int
+) -> Generator[TokenizedFile, None, None]:
     """Tokenize blocks to files and yield the finished ones, in any order.
 
     Args:
         tasks: the blocks, with the paths of their files.
-        options: of the tokenizer.
+        tokenizer: splits lines.
         num_processes: number of processes; one is the current process.
 
     Raises:
@@ -67,14 +48,19 @@ def tokenize_blocks(
         RunError: a process was killed.
     """
     if num_processes == 1:
-        tokenizer = options.build()
-        yield from (_tokenize(block, path, tokenizer) for block, path in tasks)
+        split_line = tokenizer.build()
+        yield from (_tokenize(block, path, split_line) for block, path in tasks)
         return
     # A forked process would copy the locks that threads of this one hold.
     context = multiprocessing.get_context("spawn")
-    with ProcessPoolExecutor(
-        num_processes, mp_context=context, initializer=_start, initargs=(options,)
-    ) as pool:
+    receiver, sender = context.Pipe(duplex=False)
+    with (
+        receiver,
+        sender,
+        ProcessPoolExecutor(
+            num_processes, mp_context=context, initializer=_start, initargs=(tokenizer, receiver)
+        ) as pool,
+    ):
         try:
             yield from _results(pool, tasks, _BLOCKS_PER_PROCESS * num_processes)
         except BrokenProcessPool as error:
@@ -82,6 +68,9 @@ def tokenize_blocks(
                 "a tokenizing process was killed, perhaps because memory ran out; "
                 f"{RESUME} and fewer --processes"
             ) from error
+        except BaseException:
+            sender.close()  # ends the workers at once, in the middle of their blocks
+            raise
         finally:
             pool.shutdown(cancel_futures=True)
 
@@ -100,32 +89,31 @@ def _results(
         yield from (future.result() for future in done)
 
 
-_tokenizer: TextTokenizer | None = None
+_split_line: SplitLine | None = None
 """Of a worker process, for all its blocks."""
 
 
-def _start(options: TextTokenizerOptions) -> None:
-    global _tokenizer
+def _start(tokenizer: TextTokenizer, parent: Connection) -> None:
+    global _split_line
     # The parent is interrupted as well, and ends its workers.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    threading.Thread(target=_end_with_parent, daemon=True).start()
-    _tokenizer = options.build()
+    threading.Thread(target=_end_with, args=(parent,), daemon=True).start()
+    _split_line = tokenizer.build()
 
 
-def _end_with_parent() -> None:
-    """End this worker if its parent is killed."""
-    parent = multiprocessing.parent_process()
-    assert parent is not None
-    parent.join()
+def _end_with(parent: Connection) -> None:
+    """End this worker when its parent stops, or is killed: both close the other end."""
+    with suppress(EOFError, OSError):
+        parent.recv_bytes()
     os._exit(1)
 
 
 def _tokenize_in_worker(block: Block, path: Path) -> TokenizedFile:
-    assert _tokenizer is not None
-    return _tokenize(block, path, _tokenizer)
+    assert _split_line is not None
+    return _tokenize(block, path, _split_line)
 
 
-def _tokenize(block: Block, path: Path, tokenizer: TextTokenizer) -> TokenizedFile:
-    tokenized = TokenizedBlock.of(block, tokenizer)
+def _tokenize(block: Block, path: Path, split_line: SplitLine) -> TokenizedFile:
+    tokenized = TokenizedBlock.of(block, split_line)
     tokenized.save(path)
     return TokenizedFile(block.number, block.num_bytes, len(tokenized.ids), block.digest)

@@ -30,10 +30,15 @@ from elmo_framework.embedding.vector_file_format import (
     VectorFileFormat,
     VectorShape,
 )
-from elmo_framework.embedding.vector_output import VectorOutput, VectorWriter
+from elmo_framework.embedding.vector_output import (
+    VectorWriter,
+    create_vectors,
+    read_places,
+    vector_output,
+)
 from elmo_framework.experiment.inputs import build_tokenizer
 from elmo_framework.io.outputs import Input, Output, check_outputs
-from elmo_framework.io.resumable_output import stoppable
+from elmo_framework.io.resumable_output import ResumableOutput, stoppable
 from elmo_framework.training.process_group import (
     ProcessGroup,
     choose_device,
@@ -68,10 +73,10 @@ def embed(job: EmbeddingJob) -> None:
 
 
 def _embed(job: EmbeddingJob, device: torch.device, group: ProcessGroup) -> None:
-    output = VectorOutput(job.output)
+    output = vector_output(job.output)
     with ExitStack() as stack:
         if group.is_first:
-            stack.enter_context(output.resumable.locked())
+            stack.enter_context(output.locked())
             _check_output(job, output)
         parts = _parts(job, device, stack.enter_context(standard_input(job, group.rank)))
         if group.is_first:
@@ -81,7 +86,7 @@ def _embed(job: EmbeddingJob, device: torch.device, group: ProcessGroup) -> None
         _compute(parts, output, group.rank)
         group.wait()
         if group.is_first:
-            output.finish(parts.layout, parts.corpus_index)
+            _finish(parts, output)
             console.info(f"written: {job.output}")
 
 
@@ -149,13 +154,14 @@ def _layout(job: EmbeddingJob, form: VectorShape) -> VectorFileFormat:
     )
 
 
-def _check_output(job: EmbeddingJob, output: VectorOutput) -> None:
+def _check_output(job: EmbeddingJob, output: ResumableOutput) -> None:
     inputs = [Input(path, "a file of sentences") for path in job.sentences]
     check_outputs([Output(job.output, "--output-file")], inputs)
-    output.check_overwritable(resume=job.resume, force=job.force)
+    if not (job.resume and output.is_named()):
+        output.check_overwritable(resume=job.resume, force=job.force)
 
 
-def _prepare(job: EmbeddingJob, parts: _Parts, output: VectorOutput) -> None:
+def _prepare(job: EmbeddingJob, parts: _Parts, output: ResumableOutput) -> None:
     corpus_index = parts.corpus_index
     console.info(
         f"{plural(corpus_index.num_lines, 'sentence')}, "
@@ -163,28 +169,45 @@ def _prepare(job: EmbeddingJob, parts: _Parts, output: VectorOutput) -> None:
         f"with {plural(corpus_index.num_words, 'word')}: "
         f"{format_bytes(parts.layout.num_bytes(corpus_index))} for {job.output}"
     )
-    output.prepare(
-        parts.settings, parts.layout, corpus_index, parts.corpus.lines, resume=job.resume
+    create_vectors(
+        output,
+        parts.settings,
+        parts.layout,
+        corpus_index,
+        parts.corpus.lines,
+        resume=job.resume,
     )
 
 
-def _compute(parts: _Parts, output: VectorOutput, rank: Rank) -> None:
+def _compute(parts: _Parts, output: ResumableOutput, rank: Rank) -> None:
     """Compute and write the pools of this process that are not done."""
-    done = output.done()
+    done = set(output.done(int))
     todo = [pool for pool in parts.pools()[rank.index :: rank.world_size] if pool not in done]
     if not todo:
         return
-    places = output.places()
+    places = read_places(output)
     total = parts.num_words(todo)
     description = "embedding" if rank.world_size == 1 else f"embedding, process {rank.index}"
     with (
         stoppable(),
         ProgressBar(description, total=total, unit="token") as progress,
-        output.writer(parts.layout, rank.index) as writer,
+        VectorWriter(output, parts.layout.file(output.result), rank.index) as writer,
     ):
         for pool, sentences in _pools(parts, frozenset(todo)):
             _embed_pool(parts, sentences, places, writer, progress)
             writer.mark_done(pool)
+
+
+def _finish(parts: _Parts, output: ResumableOutput) -> None:
+    """Complete the result, and rename it.
+
+    Raises:
+        RunError: the disk is full, or damaged.
+    """
+    with output.repairable():
+        if output.result.exists():
+            parts.layout.complete(output.result, parts.corpus_index, read_places(output))
+        output.finish()
 
 
 def _embed_pool(

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from elmo_framework.bilm.files.published import resolve_bilm
 from elmo_framework.data.data_loader import Rank
 from elmo_framework.data.formats.text_files import STANDARD_INPUT, spooled
-from elmo_framework.embedding.layer_selector import MixOrigin, layer_selector
+from elmo_framework.embedding.layer_selector import layer_selector
 from elmo_framework.embedding.vector_file_format import VectorShape
 from elmo_framework.errors import RunError
 from elmo_framework.experiment.inputs import TokenizerConfig
@@ -95,10 +95,16 @@ class VectorReader:
         self.digest = source.fingerprint.digest
         self._encoder = LayerEncoder(source, max_tokens=job.max_tokens, device=device)
         num_layers, dim = source.num_layers, source.dim
-        origin = MixOrigin(job.bilm, self.digest, job.run_bilms, job.packages)
-        self._selection = layer_selector(job.layers, num_layers=num_layers, origin=origin)
+        self._selection = layer_selector(
+            job.layers,
+            num_layers=num_layers,
+            bilm=job.bilm,
+            digest=self.digest,
+            run_bilms=job.run_bilms,
+            packages=job.packages,
+        )
         self.layers = self._selection.name
-        self.form = VectorShape(self._selection.rows(num_layers), dim, job.dtype)
+        self.form = VectorShape(self._selection.rows, dim, job.dtype)
 
     def read(self, sentences: Sequence[Sequence[str]]) -> Iterator[tuple[int, NDArray[Any]]]:
         """Yield the index and the vectors of each sentence, in the order they are computed in.

@@ -1,12 +1,12 @@
-"""Which layers of a biLM are written, or what is made of them."""
+"""Select the layers of a biLM that are written, or mix them."""
 
 from __future__ import annotations
 
 import re
-from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from hashlib import sha256
+from operator import itemgetter
 from pathlib import Path
 from typing import final
 
@@ -24,141 +24,85 @@ from elmo_framework.experiment.run_directory import RunDirectory
 _MIXED = re.compile(r"mixed\((.+)\)")
 
 
-class LayerSelector(ABC):
+@final
+@dataclass(frozen=True)
+class LayerSelector:
     """Makes what is written of the layers of one sentence.
 
     Attributes:
         name: as the user wrote it, and anything else that distinguishes two selectors.
+        of_layers: returns "*rows words dim" of "layers words dim", whose first and last words are
+            the boundaries `<S>` and `</S>`, which the mix of a model needs.
+        rows: the number of vectors of a word; None for one vector without a row axis.
     """
 
     name: str
+    of_layers: Callable[[Tensor], Tensor]
+    rows: int | None = None
 
-    def rows(self, num_layers: int) -> int | None:
-        """Return the number of vectors of a word; None for one vector without a row axis."""
-        return None
-
-    @abstractmethod
     def select(self, layers: Float[Tensor, "layers steps dim"]) -> Float[Tensor, "*rows words dim"]:
         """Return the vectors of the words; in `layers` `<S>` is first and `</S>` last."""
+        return self.of_layers(layers)[..., 1:-1, :]
 
 
-@final
-class AllLayers(LayerSelector):
-    """All layers, each by itself."""
-
-    name = "all"
-
-    def rows(self, num_layers: int) -> int | None:
-        """Return one for each layer."""
-        return num_layers
-
-    def select(self, layers: Float[Tensor, "layers steps dim"]) -> Float[Tensor, "*rows words dim"]:
-        """Return all layers."""
-        return layers[:, 1:-1]
-
-
-@final
-class AverageLayer(LayerSelector):
-    """The mean of all layers."""
-
-    name = "average"
-
-    def select(self, layers: Float[Tensor, "layers steps dim"]) -> Float[Tensor, "*rows words dim"]:
-        """Return the mean."""
-        return layers[:, 1:-1].mean(dim=0)
-
-
-@final
-class OneLayer(LayerSelector):
-    """One layer.
-
-    Args:
-        index: its number; 0 is that of the token encoder.
-    """
-
-    def __init__(self, index: int) -> None:
-        self.name, self._index = str(index), index
-
-    def select(self, layers: Float[Tensor, "layers steps dim"]) -> Float[Tensor, "*rows words dim"]:
-        """Return the layer."""
-        return layers[self._index, 1:-1]
-
-
-@final
-class MixedLayers(LayerSelector):
-    """The mix that a task model has learned, without its dropout and projection.
-
-    A mix that normalizes layers does so over each sentence, its boundaries counted.
-
-    Args:
-        name: as the user wrote it.
-        mix: the learned mix.
-    """
-
-    def __init__(self, name: str, mix: LayerMix) -> None:
-        weights = b"".join(value.numpy().tobytes() for value in mix.state_dict().values())
-        self.name = f"{name} with SHA-256 {sha256(weights).hexdigest()[:12]}"
-        self._mix = mix
-
-    def select(self, layers: Float[Tensor, "layers steps dim"]) -> Float[Tensor, "*rows words dim"]:
-        """Return the mix."""
-        mask = torch.ones(1, layers.shape[1], dtype=torch.bool)
-        with torch.no_grad():
-            mixed: Tensor = self._mix(layers[:, None], mask)
-        return mixed[0, 1:-1]
-
-
-@dataclass(frozen=True)
-class MixOrigin:
-    """Loads the run whose layer mix is used.
-
-    Attributes:
-        bilm: the place of the biLM whose layers are mixed.
-        digest: of its files.
-        run_bilms: where other biLMs of the run are, if they were moved.
-        packages: plugins that the run needs besides its own.
-    """
-
-    bilm: Path | str
-    digest: str
-    run_bilms: Sequence[Path | str] = ()
-    packages: Sequence[str] = ()
-
-    def load(self, path: Path) -> Assembly:
-        """Load the run; the biLM whose layers are mixed need not be named again.
-
-        Raises:
-            RunError: the run cannot be loaded.
-        """
-        run = RunDirectory.existing(path)
-        own = [self.bilm] if self.digest in recorded_digests(run) else []
-        return load(path, device="cpu", packages=self.packages, bilm=[*self.run_bilms, *own])
-
-
-def layer_selector(text: str, *, num_layers: int, origin: MixOrigin) -> LayerSelector:
+def layer_selector(
+    text: str,
+    *,
+    num_layers: int,
+    bilm: Path | str,
+    digest: str,
+    run_bilms: Sequence[Path | str] = (),
+    packages: Sequence[str] = (),
+) -> LayerSelector:
     """Return what `--layers` means.
 
     Args:
         text: `all`, `top`, `average`, the number of a layer, `mixed(RUN)` for the first mix of the
             task model in a run's folder, or `mixed(RUN:NAME)` for the one of that name.
         num_layers: of the biLM.
-        origin: loads the run of a mix.
+        bilm: the place of the biLM.
+        digest: of its files.
+        run_bilms: where other biLMs of the run of a mix are, if they were moved.
+        packages: plugins that the run of a mix needs besides its own.
 
     Raises:
         RunError: it means nothing, `--bilm` is given without a mix, or the run has no mix for this
             biLM.
     """
-    if mixed := mixed_target(text):
-        return MixedLayers(text, _learned_mix(*mixed, origin))
-    if origin.run_bilms:
+    if target := mixed_target(text):
+        path, name = target
+        # The biLM whose layers are mixed need not be named again.
+        own = [bilm] if digest in recorded_digests(RunDirectory.existing(path)) else []
+        run = load(path, device="cpu", packages=packages, bilm=[*run_bilms, *own])
+        return _mixed(text, _learned_mix(run, path, name, digest))
+    if run_bilms:
         raise RunError(f"--bilm belongs to --layers mixed(RUN), not to --layers {text}")
     numbers = [str(number) for number in range(num_layers)]
-    if text in ("all", "average"):
-        return AllLayers() if text == "all" else AverageLayer()
+    if text == "all":
+        return LayerSelector("all", lambda layers: layers, rows=num_layers)
+    if text == "average":
+        return LayerSelector("average", lambda layers: layers.mean(dim=0))
     if text == "top" or text in numbers:
-        return OneLayer(num_layers - 1 if text == "top" else int(text))
+        index = num_layers - 1 if text == "top" else int(text)
+        return LayerSelector(str(index), itemgetter(index))
     choices = ["all", "top", "average", *numbers, "mixed(RUN)", "mixed(RUN:NAME)"]
     raise RunError(f"--layers: unknown layers {text!r}; {allowed(text, choices)}")
+
+
+def _mixed(text: str, mix: LayerMix) -> LayerSelector:
+    """Return the mix that a task model has learned, without its dropout and projection.
+
+    A mix that normalizes layers does so over each sentence, its boundaries counted.
+    """
+    weights = b"".join(value.numpy().tobytes() for value in mix.state_dict().values())
+
+    def of_layers(layers: Tensor) -> Tensor:
+        mask = torch.ones(1, layers.shape[1], dtype=torch.bool)
+        with torch.no_grad():
+            mixed: Tensor = mix(layers[:, None], mask)
+        return mixed[0]
+
+    return LayerSelector(f"{text} with SHA-256 {sha256(weights).hexdigest()[:12]}", of_layers)
 
 
 def mixed_target(text: str) -> tuple[Path, str] | None:
@@ -172,12 +116,12 @@ def mixed_target(text: str) -> tuple[Path, str] | None:
     return (Path(path), name) if colon and not Path(mixed[1]).is_dir() else (Path(mixed[1]), "")
 
 
-def _learned_mix(path: Path, name: str, origin: MixOrigin) -> LayerMix:
+def _learned_mix(run: Assembly, path: Path, name: str, digest: str) -> LayerMix:
     """Return the mix of a run."""
     target = f"{path}:{name}" if name else str(path)
     embedders = {
         key.rpartition(".")[2]: module
-        for key, module in origin.load(path).model.named_modules()
+        for key, module in run.model.named_modules()
         if isinstance(module, ElmoTokenEmbedder)
     }
     if not embedders:
@@ -191,10 +135,10 @@ def _learned_mix(path: Path, name: str, origin: MixOrigin) -> LayerMix:
             f"--layers mixed({target}): this run has trained the biLM with its task, so that its "
             "mix fits no other; train one with requires_grad: false"
         )
-    if embedder.reference.digest != origin.digest:
+    if embedder.reference.digest != digest:
         raise RunError(
             f"--layers mixed({target}): this run has learned its mix on another biLM, "
             f"{embedder.reference.path} (SHA-256 {embedder.reference.digest[:12]}, "
-            f"not {origin.digest[:12]})"
+            f"not {digest[:12]})"
         )
     return embedder.mix

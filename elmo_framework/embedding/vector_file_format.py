@@ -94,13 +94,16 @@ class VectorFileFormat(ABC):
         """
         return
 
-    @abstractmethod
     def file(self, path: Path) -> Path:
-        """Return the file that holds the vectors."""
+        """Return the file that holds the vectors, by default the result itself."""
+        return path
 
-    @abstractmethod
     def to_file_layout(self, vectors: NDArray[Any]) -> NDArray[Any]:
-        """Turn "words dim" or "rows words dim" into the layout of the file."""
+        """Turn "words dim" or "rows words dim" into the layout of the file.
+
+        By default, words are first, so that a sentence is one slice.
+        """
+        return vectors if self.form.rows is None else vectors.swapaxes(0, 1)
 
 
 @final
@@ -117,7 +120,6 @@ class NpyFolderFormat(VectorFileFormat):
     """
 
     def num_bytes(self, corpus_index: CorpusIndex) -> int:
-        """Return about how large the result will be."""
         return (
             corpus_index.num_words * self.form.num_bytes + 16 * corpus_index.num_lines + _NPY_BYTES
         )
@@ -125,7 +127,6 @@ class NpyFolderFormat(VectorFileFormat):
     def create(
         self, path: Path, corpus_index: CorpusIndex, lines: Callable[[], Iterable[Line]]
     ) -> NDArray[np.int64]:
-        """Make the folder."""
         path.mkdir()
         begin = _create_npy(self.file(path), self.form, corpus_index.num_words)
         with (path / "index.npy").open("wb") as file:
@@ -141,12 +142,7 @@ class NpyFolderFormat(VectorFileFormat):
         return corpus_index.offsets * self.form.num_bytes + begin
 
     def file(self, path: Path) -> Path:
-        """Return the array."""
         return path / "vectors.npy"
-
-    def to_file_layout(self, vectors: NDArray[Any]) -> NDArray[Any]:
-        """Put words first, so that a sentence is one slice."""
-        return _words_first(vectors, self.form)
 
 
 @final
@@ -158,13 +154,11 @@ class NpyFileFormat(VectorFileFormat):
     """
 
     def num_bytes(self, corpus_index: CorpusIndex) -> int:
-        """Return about how large the result will be."""
         return int(corpus_index.lengths.sum(dtype=np.int64)) * self.form.num_bytes + _NPY_BYTES
 
     def create(
         self, path: Path, corpus_index: CorpusIndex, lines: Callable[[], Iterable[Line]]
     ) -> NDArray[np.int64]:
-        """Make the file."""
         ends = corpus_index.lengths.cumsum(dtype=np.int64)
         begin = _create_npy(path, self.form, int(ends[-1]))
         return (ends - corpus_index.lengths.astype(np.int64)) * self.form.num_bytes + begin
@@ -179,14 +173,6 @@ class NpyFileFormat(VectorFileFormat):
                 file.write(vectors)
             file.flush()
             os.fsync(file.fileno())
-
-    def file(self, path: Path) -> Path:
-        """Return the file itself."""
-        return path
-
-    def to_file_layout(self, vectors: NDArray[Any]) -> NDArray[Any]:
-        """Put words first, so that a sentence is one slice."""
-        return _words_first(vectors, self.form)
 
 
 @final
@@ -211,7 +197,6 @@ class Hdf5Format(VectorFileFormat):
         self._uses_keys = uses_sentence_keys
 
     def num_bytes(self, corpus_index: CorpusIndex) -> int:
-        """Return about how large the result will be."""
         return (
             corpus_index.num_words * self.form.num_bytes
             + _HDF5_BYTES_A_LINE * corpus_index.num_lines
@@ -220,7 +205,6 @@ class Hdf5Format(VectorFileFormat):
     def create(
         self, path: Path, corpus_index: CorpusIndex, lines: Callable[[], Iterable[Line]]
     ) -> NDArray[np.int64]:
-        """Make the file."""
         places = np.zeros(corpus_index.num_lines, dtype=np.int64)
         with h5py.File(path, "w") as file:
             if self._uses_keys:
@@ -234,12 +218,7 @@ class Hdf5Format(VectorFileFormat):
                 dataset[0] = json.dumps(numbers)
         return places
 
-    def file(self, path: Path) -> Path:
-        """Return the file itself."""
-        return path
-
     def to_file_layout(self, vectors: NDArray[Any]) -> NDArray[Any]:
-        """Return the vectors as they are."""
         return vectors
 
     def _add_numbered(
@@ -279,10 +258,6 @@ def _require_name(file: h5py.File, line: Line, *, is_first: bool) -> None:
         raise ValueError("HDF5 does not allow this name")
     if not is_first or line.text in file:
         raise ValueError("an earlier line has the same words")
-
-
-def _words_first(vectors: NDArray[Any], form: VectorShape) -> NDArray[Any]:
-    return vectors if form.rows is None else vectors.swapaxes(0, 1)
 
 
 def _create_npy(path: Path, form: VectorShape, num_words: int) -> int:

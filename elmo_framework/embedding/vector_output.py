@@ -1,4 +1,4 @@
-"""The resumable output of `elmo embed`: a file of vectors, and which of them are written."""
+"""Write vectors into the resumable output of `elmo embed`, and record which are written."""
 
 from __future__ import annotations
 
@@ -21,87 +21,49 @@ from elmo_framework.io.resumable_output import ResumableOutput, check_file
 _HDF5_HEADER = 1 << 16
 """More bytes than an HDF5 file without vectors has."""
 
+_PLACES = "places.bin"
 
-@final
-class VectorOutput:
-    """A file of vectors that is made whole first and filled then, in a `ResumableOutput`.
 
-    In addition to the files of that class, its folder contains `places.bin`, the byte of each
-    line's vectors in the result, int64. `done-R.txt` lists the pools that process R has written.
+def vector_output(path: Path) -> ResumableOutput:
+    """Return the output for a file or a folder of vectors, which is complete but for its vectors.
 
-    Args:
-        output: the result.
+    In addition to the files of `ResumableOutput`, its folder contains `places.bin`, the byte of
+    each line's vectors in the result, int64. `done-R.txt` lists the pools that process R has
+    written.
     """
+    return ResumableOutput(path, flag="--output-file", check_replaceable=_check_replaceable)
 
-    def __init__(self, output: Path) -> None:
-        self.resumable = ResumableOutput(
-            output, flag="--output-file", check_replaceable=_check_replaceable
-        )
-        self._places = self.resumable.path / "places.bin"
 
-    def check_overwritable(self, *, resume: bool, force: bool) -> None:
-        """Refuse to replace what the user may want to keep; see `ResumableOutput`."""
-        if not (resume and self.resumable.is_named()):
-            self.resumable.check_overwritable(resume=resume, force=force)
+def create_vectors(
+    output: ResumableOutput,
+    settings: Mapping[str, Any],
+    layout: VectorFileFormat,
+    corpus_index: CorpusIndex,
+    lines: Callable[[], Iterable[Line]],
+    *,
+    resume: bool,
+) -> None:
+    """Make the result without its vectors, unless an interrupted job has made the same.
 
-    def prepare(
-        self,
-        settings: Mapping[str, Any],
-        layout: VectorFileFormat,
-        corpus_index: CorpusIndex,
-        lines: Callable[[], Iterable[Line]],
-        *,
-        resume: bool,
-    ) -> None:
-        """Make the result without its vectors, unless an interrupted job has made the same.
+    Raises:
+        RunError: the interrupted job computes something else, or the disk is too small.
+    """
+    is_named = resume and output.is_named()
+    if not is_named:
+        num_bytes = layout.num_bytes(corpus_index) + 8 * corpus_index.num_lines
+        # HDF5 needs somewhat more than is foreseen, and would end the process.
+        require_file_size(output.output, num_bytes * 5 // 4 + _HDF5_HEADER)
+        _require_space(output.output, num_bytes - _allocated(output.path))
+    is_made = is_named or output.result.exists()
+    with output.repairable():
+        if not output.begin(settings, resume=resume and is_made):
+            places = layout.create(output.result, corpus_index, lines)
+            (output.path / _PLACES).write_bytes(places.data)
 
-        Raises:
-            RunError: the interrupted job computes something else, or the disk is too small.
-        """
-        result, path = self.resumable.result, self.resumable.path
-        is_named = resume and self.resumable.is_named()
-        if not is_named:
-            num_bytes = layout.num_bytes(corpus_index) + 8 * corpus_index.num_lines
-            # HDF5 needs somewhat more than is foreseen, and would end the process.
-            require_file_size(self.resumable.output, num_bytes * 5 // 4 + _HDF5_HEADER)
-            self._require_space(num_bytes - _allocated(path))
-        is_made = is_named or result.exists()
-        with self.resumable.repairable():
-            if not self.resumable.begin(settings, resume=resume and is_made):
-                self._places.write_bytes(layout.create(result, corpus_index, lines).data)
 
-    def places(self) -> NDArray[np.int64]:
-        """Return the byte of each line's vectors."""
-        return np.fromfile(self._places, dtype=np.int64)
-
-    def done(self) -> set[int]:
-        """Return the pools that are written."""
-        return set(self.resumable.done(int))
-
-    def writer(self, layout: VectorFileFormat, rank: int) -> VectorWriter:
-        """Return what writes the vectors of one process."""
-        return VectorWriter(self.resumable, layout.file(self.resumable.result), rank)
-
-    def finish(self, layout: VectorFileFormat, corpus_index: CorpusIndex) -> None:
-        """Give the result its name.
-
-        Raises:
-            RunError: the disk is full, or damaged.
-        """
-        result = self.resumable.result
-        with self.resumable.repairable():
-            if result.exists():
-                layout.complete(result, corpus_index, self.places())
-            self.resumable.finish()
-
-    def _require_space(self, num_bytes: int) -> None:
-        output = self.resumable.output
-        free = shutil.disk_usage(output.parent).free
-        if num_bytes > free:
-            raise RunError(
-                f"{output}: the result needs {format_bytes(num_bytes)} more, and the disk has "
-                f"{format_bytes(free)}; choose another disk, --dtype float16, or fewer --layers"
-            )
+def read_places(output: ResumableOutput) -> NDArray[np.int64]:
+    """Return the byte of each line's vectors."""
+    return np.fromfile(output.path / _PLACES, dtype=np.int64)
 
 
 @final
@@ -157,6 +119,15 @@ def _check_replaceable(output: Path) -> None:
     header = output / HEADER
     if not (header.is_file() and FORMAT in header.read_text(encoding="utf-8", errors="replace")):
         raise RunError(f"{output} contains other files; --force does not remove them")
+
+
+def _require_space(output: Path, num_bytes: int) -> None:
+    free = shutil.disk_usage(output.parent).free
+    if num_bytes > free:
+        raise RunError(
+            f"{output}: the result needs {format_bytes(num_bytes)} more, and the disk has "
+            f"{format_bytes(free)}; choose another disk, --dtype float16, or fewer --layers"
+        )
 
 
 def _allocated(folder: Path) -> int:

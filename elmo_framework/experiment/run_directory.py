@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import json
 import logging
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from pathlib import Path
-from shutil import rmtree
 from typing import Any, cast
 
-from filelock import FileLock, Timeout
 from pydantic import ValidationError
 from torch import Tensor
 
@@ -19,12 +17,24 @@ from elmo_framework.config import plain
 from elmo_framework.data.data_loader import Rank
 from elmo_framework.errors import RunError
 from elmo_framework.io.files import write_text
+from elmo_framework.io.resumable_output import FolderRules, ResumableOutput
 from elmo_framework.model.tensor_files import load_tensors, save_tensors
 from elmo_framework.training.checkpointer import BestCheckpoint, Checkpointer
 from elmo_framework.training.process_group import ProcessGroup
 
-_LOCK = ".lock"
 _LOG = logging.getLogger(__name__)
+_RULES = FolderRules(
+    marker="filled_config.json",
+    progress=("checkpoints", "weights.safetensors"),
+    busy=("{path}: another process is training here; wait for it to end, or choose another {flag}"),
+    foreign=(
+        "{path}: not a run directory; it contains other files ({other}, ...); choose another {flag}"
+    ),
+    unfinished=(
+        "{path}: the folder is not empty; pass --recover to resume the run in it, --force to "
+        "remove it, or choose another {flag}"
+    ),
+)
 
 
 @dataclass(frozen=True)
@@ -79,7 +89,7 @@ class RunDirectory:
 
     def __init__(self, path: Path) -> None:
         self.path = path
-        self.config, self.vocabulary = path / "filled_config.json", path / "vocabulary"
+        self.config, self.vocabulary = path / _RULES.marker, path / "vocabulary"
         self.given = path / "config.json"
         self.checkpoints, self.weights = path / "checkpoints", path / "weights.safetensors"
         self.metadata, self.metrics = path / "metadata.json", path / "metrics.json"
@@ -111,32 +121,9 @@ class RunDirectory:
             raise RunError(f"{path}: this run has no weights yet; resume it with --recover")
         return run
 
-    @contextmanager
-    def locked(self) -> Iterator[None]:
-        """Keep other processes from training in this folder.
-
-        Raises:
-            RunError: another process does.
-        """
-        try:
-            self.path.mkdir(parents=True, exist_ok=True)
-        except OSError as error:
-            raise RunError(
-                f"--serialization-dir {self.path}: cannot create this folder: {error.strerror}"
-            ) from error
-        lock = FileLock(self.path / _LOCK)
-        try:
-            with lock.acquire(timeout=0):
-                try:
-                    yield
-                finally:
-                    if not self.config.exists():  # a folder that has not become a run
-                        Path(lock.lock_file).unlink(missing_ok=True)
-        except Timeout as error:
-            raise RunError(
-                f"{self.path}: another process is training here; wait for it to end, or choose "
-                "another --serialization-dir"
-            ) from error
+    def locked(self) -> AbstractContextManager[None]:
+        """Keep other processes from training in this folder; see `ResumableOutput`."""
+        return self._output().locked()
 
     def prepare(self, *, force: bool, recover: bool) -> None:
         """Make the folder ready for a run.
@@ -149,24 +136,13 @@ class RunDirectory:
             RunError: the folder has a run with a checkpoint and neither option is set, or files
                 that do not belong to a run.
         """
-        # Hidden are the lock, and what a killed process was about to write.
-        present = [path for path in self.path.iterdir() if not path.name.startswith(".")]
-        if present and not self.config.exists():
-            raise RunError(
-                f"{self.path}: not a run directory; it contains other files "
-                f"({present[0].name}, ...); choose another --serialization-dir"
-            )
-        is_begun = self.checkpoints.exists() or self.weights.exists()
-        if recover or not present:
-            return
-        if is_begun and not force:
-            raise RunError(
-                f"{self.path}: the folder is not empty; pass --recover to resume the run in it, "
-                "--force to remove it, or choose another --serialization-dir"
-            )
-        # The config goes last: while it is there, the folder is known for a run.
-        for path in sorted(present, key=lambda path: path == self.config):
-            rmtree(path) if path.is_dir() and not path.is_symlink() else path.unlink()
+        output = self._output()
+        output.check_overwritable(resume=recover, force=force)
+        if not recover:
+            output.clear()
+
+    def _output(self) -> ResumableOutput:
+        return ResumableOutput(self.path, flag="--serialization-dir", in_place=_RULES)
 
     def save_weights(self, weights: Mapping[str, Tensor]) -> None:
         """Write the best weights."""

@@ -1,4 +1,4 @@
-"""Resumable outputs: a job writes into a `.partial` folder, renamed when it is complete."""
+"""Resumable outputs: a locked folder, and what of the work in it is done."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import os
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
-from typing import Any, TypeVar, final
+from typing import Any, NamedTuple, TypeVar, final
 
 from filelock import FileLock, Timeout
 
@@ -17,9 +17,31 @@ from elmo_framework.io.process import terminable
 
 PartT = TypeVar("PartT")
 
-_PARTIAL = ".partial"
 RESUME = "resume with --resume"
 """The advice of every message about an interrupted job."""
+
+
+class FolderRules(NamedTuple):
+    """How a folder that a job writes in is recognized, and the messages about it.
+
+    Attributes:
+        marker: the file that shows that a job made the folder.
+        progress: patterns of folders, and of files that are not empty, that show progress.
+        busy: refuses a folder that another job has locked.
+        foreign: refuses a folder without a marker that contains `{other}`.
+        unfinished: refuses to remove progress.
+    """
+
+    marker: str = "settings.json"
+    progress: tuple[str, ...] = ("done*",)
+    busy: str = "{path}: another job is writing here; wait for it"
+    foreign: str = (
+        "{path}, the folder for partial results, contains other files ({other}, ...); rename it, "
+        "or choose another {flag}"
+    )
+    unfinished: str = (
+        "{path} belongs to an interrupted job; resume it with --resume, or start over with --force"
+    )
 
 
 @final
@@ -35,42 +57,59 @@ class ResumableOutput:
     A job may add other files, and creates `result`, maybe empty, before any part is done. The
     folder is removed after the rename.
 
+    With `in_place`, the folder is `OUT` itself, and the job writes its files there.
+
     Args:
         output: the output of the finished job.
         flag: the command-line flag that sets `output`, for messages.
         check_replaceable: refuses what `--force` must not remove; by default all but files.
+        in_place: the rules of a folder that is itself the output.
 
     Attributes:
         output: as above.
-        path: the folder `OUT.partial`.
+        path: the folder.
         result: the file or folder in it that is renamed.
     """
 
     def __init__(
-        self, output: Path, *, flag: str, check_replaceable: Callable[[Path], None] | None = None
+        self,
+        output: Path,
+        *,
+        flag: str,
+        check_replaceable: Callable[[Path], None] | None = None,
+        in_place: FolderRules | None = None,
     ) -> None:
-        self.output, self.path = output, output.with_name(output.name + _PARTIAL)
-        self.result, self._settings = self.path / "result", self.path / "settings.json"
+        self.output, self._is_in_place = output, in_place is not None
+        self.path = output if in_place else output.with_name(f"{output.name}.partial")
+        self._rules = in_place or FolderRules()
+        self.result, self._marker = self.path / "result", self.path / self._rules.marker
         self._flag, self._check_replaceable = flag, check_replaceable or check_file
 
     @contextmanager
     def locked(self) -> Iterator[None]:
-        """Lock the folder, after creating a missing parent.
+        """Lock the folder, after creating the one that the lock is in.
 
         Raises:
-            RunError: another job is writing here.
+            RunError: another job is writing here, or a folder cannot be created.
         """
-        self.output.parent.mkdir(parents=True, exist_ok=True)
-        lock = FileLock(self.path.with_name(f".{self.path.name}.lock"))
+        beside = self.path.with_name(f".{self.path.name}.lock")
+        path = self.path / ".lock" if self._is_in_place else beside
         try:
-            with lock.acquire(timeout=0):
+            path.parent.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise RunError(
+                f"{self._flag} {path.parent}: cannot create this folder: {error.strerror}"
+            ) from error
+        try:
+            with FileLock(path).acquire(timeout=0):
                 try:
                     yield
                 finally:
                     # While it is locked: later, another job may have locked it already.
-                    Path(lock.lock_file).unlink(missing_ok=True)
+                    if not (self._is_in_place and self._marker.exists()):
+                        path.unlink(missing_ok=True)
         except Timeout as error:
-            raise RunError(f"{self.path}: another job is writing here; wait for it") from error
+            raise self._error(self._rules.busy) from error
 
     def check_overwritable(self, *, resume: bool, force: bool) -> None:
         """Refuse to overwrite an output or an interrupted job without `force` (or `resume`).
@@ -78,7 +117,7 @@ class ResumableOutput:
         Raises:
             RunError: an output, an interrupted job, or a folder that no job has made exists.
         """
-        if os.path.lexists(self.output):
+        if not self._is_in_place and os.path.lexists(self.output):
             self._check_replaceable(self.output)
             if not force:
                 raise RunError(
@@ -87,10 +126,7 @@ class ResumableOutput:
                 )
         self._check_folder()
         if self.has_progress() and not (resume or force):
-            raise RunError(
-                f"{self.path} belongs to an interrupted job; resume it with --resume, or start "
-                "over with --force"
-            )
+            raise self._error(self._rules.unfinished)
 
     def begin(self, settings: Mapping[str, Any], *, resume: bool) -> bool:
         """Resume an interrupted job if there is one and `resume` is set, or start over.
@@ -111,12 +147,21 @@ class ResumableOutput:
         self._check_folder()
         remove_folder(self.path)
         self.path.mkdir()
-        write_text(self._settings, json.dumps(dict(settings), indent=2) + "\n")
+        write_text(self._marker, json.dumps(dict(settings), indent=2) + "\n")
         return False
+
+    def clear(self) -> None:
+        """Remove all files of the folder but hidden ones, which are the lock and temporary files.
+
+        The marker is removed last: while it exists, the folder is known for that of a job.
+        """
+        for path in sorted(self._files(), key=lambda path: path == self._marker):
+            remove(path)
 
     def has_progress(self) -> bool:
         """Return whether a part is done."""
-        return any(journal.stat().st_size for journal in self._journals())
+        paths = (path for pattern in self._rules.progress for path in self.path.glob(pattern))
+        return any(path.is_dir() or path.stat().st_size for path in paths)
 
     def is_named(self) -> bool:
         """Return whether a job ended after the rename, before the folder was removed."""
@@ -159,14 +204,15 @@ class ResumableOutput:
 
     def _check_folder(self) -> None:
         """Refuse a folder of this name that a job did not make."""
-        if self._settings.is_file() or not self.path.is_dir():
-            return
-        present = [path.name for path in self.path.iterdir() if not path.name.startswith(".")]
-        if present:
-            raise RunError(
-                f"{self.path}, the folder for partial results, contains other files "
-                f"({min(present)}, ...); rename it, or choose another {self._flag}"
-            )
+        if not self._marker.is_file() and (files := self._files()):
+            raise self._error(self._rules.foreign, other=min(files).name)
+
+    def _files(self) -> list[Path]:
+        paths = self.path.iterdir() if self.path.is_dir() else ()
+        return [path for path in paths if not path.name.startswith(".")]
+
+    def _error(self, message: str, **parts: str) -> RunError:
+        return RunError(message.format(path=self.path, flag=self._flag, **parts))
 
     def _check_same(self, settings: Mapping[str, Any]) -> None:
         before = self._read_settings()
@@ -183,9 +229,9 @@ class ResumableOutput:
 
     def _read_settings(self) -> dict[str, Any]:
         try:
-            return dict(json.loads(self._settings.read_text(encoding="utf-8")))
+            return dict(json.loads(self._marker.read_text(encoding="utf-8")))
         except (OSError, ValueError, TypeError) as error:
-            raise _damaged(self._settings, error) from error
+            raise _damaged(self._marker, error) from error
 
 
 @final

@@ -15,14 +15,17 @@ import pytest
 from filelock import FileLock
 
 from elmo_framework.commands.main import main
+from elmo_framework.config import registry
+from elmo_framework.config.registry import members
 from elmo_framework.corpus import manifest, tokenize, tokenize_blocks
 from elmo_framework.corpus import prepare as module
-from elmo_framework.corpus.corpus_output import CorpusOutput
 from elmo_framework.corpus.manifest import Manifest
 from elmo_framework.corpus.prepare import PreparationJob, prepare
 from elmo_framework.corpus.tokenize import TokenizedBlock
+from elmo_framework.data.tokenizer import Tokenizer
 from elmo_framework.errors import DataError, RunError, StoppedError
 from elmo_framework.io.outputs import Output, check_outputs
+from elmo_framework.io.resumable_output import ResumableOutput
 from elmo_framework.tasks.language_modeling.task import LanguageModelingTask
 from tests.unit.corpus.conftest import TEXT, Make, contents, many_sentences, read, sentences
 
@@ -265,6 +268,35 @@ def test_missing_block_file_is_tokenized_again(
     assert contents(tmp_path / "corpus") == contents(make(text, "whole"))
 
 
+def test_interrupt_ends_processes_within_their_blocks(
+    make: Make, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """The tokenizer of this test never returns: a job that waited for it would not end."""
+    os.mkfifo(tmp_path / "started")
+    (tmp_path / "endless_tokenizer.py").write_text(
+        "import threading\n"
+        "from elmo_framework.data.tokenizer import Tokenizer\n"
+        "@Tokenizer.register('endless')\n"
+        "class Endless(Tokenizer):\n"
+        "    def sentences(self, text):\n"
+        "        return [text]\n"
+        "    def words(self, sentence):\n"
+        f"        open({str(tmp_path / 'started')!r}, 'w').close()\n"
+        "        threading.Event().wait()\n"
+    )
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.setitem(registry._members, Tokenizer, dict(members(Tokenizer)))
+
+    def interrupted(*_: object, **__: object) -> None:
+        (tmp_path / "started").open().close()
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(module, "BLOCK_BYTES", 10)
+    monkeypatch.setattr(tokenize_blocks, "wait", interrupted)
+    with pytest.raises(StoppedError, match="interrupted; resume with --resume"):
+        make(tokenizer="endless", packages=["endless_tokenizer"], num_processes=2)
+
+
 def test_missing_text_is_not_reported_as_written(
     make: Make, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -329,11 +361,11 @@ class Killed(BaseException):
 def finished(make: Make, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A corpus whose job was killed before it could tidy up."""
 
-    def killing(self: CorpusOutput) -> None:
+    def killing(self: ResumableOutput) -> None:
         raise Killed
 
     with monkeypatch.context() as patch:
-        patch.setattr(CorpusOutput, "remove", killing)
+        patch.setattr(ResumableOutput, "finish", killing)
         with pytest.raises(Killed):
             make()
     return make(name="whole").with_name("corpus")
@@ -414,7 +446,7 @@ def test_two_jobs_do_not_write_one_corpus(make: Make, tmp_path: Path) -> None:
 
 def test_the_file_of_the_lock_goes_while_the_lock_is_held(make: Make, tmp_path: Path) -> None:
     lock = tmp_path / ".corpus.partial.lock"
-    workplace = CorpusOutput(tmp_path / "corpus")
+    workplace = ResumableOutput(tmp_path / "corpus", flag="--output-dir")
     unlink, held = Path.unlink, list[bool]()
 
     def unlinking(path: Path, missing_ok: bool = False) -> None:

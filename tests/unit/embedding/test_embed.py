@@ -23,7 +23,7 @@ from elmo_framework.embedding import embed as embedding
 from elmo_framework.embedding.embed import embed
 from elmo_framework.embedding.job import EmbeddingJob
 from elmo_framework.embedding.vector_file_format import Hdf5Format
-from elmo_framework.embedding.vector_output import VectorOutput, VectorWriter
+from elmo_framework.embedding.vector_output import VectorWriter
 from elmo_framework.errors import DataError, RunError, StoppedError
 from elmo_framework.io import resumable_output
 from elmo_framework.io.outputs import Output, check_outputs
@@ -237,7 +237,7 @@ def killed_at(owner: object, name: str, job: EmbeddingJob, patch: pytest.MonkeyP
 
 
 def interrupted(job: EmbeddingJob, monkeypatch: pytest.MonkeyPatch) -> None:
-    killed_at(VectorOutput, "finish", job, monkeypatch)
+    killed_at(ResumableOutput, "finish", job, monkeypatch)
 
 
 def test_another_job_does_not_go_on(job: Jobs, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -320,7 +320,7 @@ def test_a_pipe_is_refused_as_it_is_read_twice(job: Jobs, tmp_path: Path) -> Non
 def test_a_running_job_is_told_of_first(job: Jobs, monkeypatch: pytest.MonkeyPatch) -> None:
     interrupted(job(), monkeypatch)
     with (
-        VectorOutput(job().output).resumable.locked(),
+        ResumableOutput(job().output, flag="--output-file").locked(),
         pytest.raises(RunError, match="another job is writing here; wait for it"),
     ):
         embed(job())
