@@ -10,6 +10,6 @@ from .errors import ElmoFrameworkError as ElmoFrameworkError
 from .errors import PluginError as PluginError
 from .errors import RunError as RunError
 from .errors import StoppedError as StoppedError
-from .experiment.assembly import load as load
+from .experiment.load_run import load as load
 
 __version__: str

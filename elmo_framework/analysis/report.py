@@ -13,7 +13,7 @@ from elmo_framework.analysis.chart import line_chart
 from elmo_framework.analysis.curves import read_panels
 from elmo_framework.analysis.neighbors import Neighbors, NeighborSearch, find_neighbors
 from elmo_framework.analysis.page import render, show_number
-from elmo_framework.experiment.references import bilm_of
+from elmo_framework.experiment.load_run import bilm_of
 from elmo_framework.experiment.run_directory import RunDirectory
 from elmo_framework.io.files import writing
 

@@ -25,7 +25,6 @@ from elmo_framework.io.outputs import Input, Output
 
 if TYPE_CHECKING:
     from elmo_framework.experiment.assembly import Assembly
-    from elmo_framework.experiment.bilm_scorer import BiLmScorer
     from elmo_framework.model.task import PredictionFormat
 
 
@@ -101,7 +100,7 @@ one sentence per line, with spaces between words, or a part of a corpus of `elmo
                 collected = None if written is None else predicted
                 sums = {str(path): _sums(run, path, collected) for path in arguments.files}
                 scores = {
-                    path: {**run.model.scores(each), **run.tables(each)}
+                    path: {**run.model.scores(each), **run.model.tables(each)}
                     for path, each in sums.items()
                 }
                 if output is not None:
@@ -130,15 +129,15 @@ def _add_bilm_arguments(parser: ArgumentParser) -> None:
     )
 
 
-def _loaded(arguments: Namespace) -> Assembly | BiLmScorer:
+def _loaded(arguments: Namespace) -> Assembly:
     """Load what is scored.
 
     Raises:
         RunError: it cannot be loaded, or a flag is for the other of the two.
     """
+    from elmo_framework.analysis.bilm_scorer import NUM_ROWS, is_bilm, load_bilm_scorer
     from elmo_framework.errors import RunError
-    from elmo_framework.experiment.assembly import load
-    from elmo_framework.experiment.bilm_scorer import NUM_ROWS, is_bilm, load_bilm_scorer
+    from elmo_framework.experiment.load_run import load
 
     keys = {"device": arguments.device, "packages": arguments.include_package}
     for_bilm = {"--batch-size": arguments.batch_size, "--tokenizer": arguments.tokenizer}
@@ -158,16 +157,15 @@ def _loaded(arguments: Namespace) -> Assembly | BiLmScorer:
     return load(arguments.run, bilm=arguments.bilms, **keys)
 
 
-def _prediction_format(arguments: Namespace, run: Assembly | BiLmScorer) -> PredictionFormat | None:
+def _prediction_format(arguments: Namespace, run: Assembly) -> PredictionFormat | None:
     """Return what writes predictions; None where none are written.
 
     Raises:
         RunError: the model predicts nothing, or has no such format.
     """
-    from elmo_framework.experiment.assembly import Assembly
     from elmo_framework.experiment.predict import prediction_format
 
-    if arguments.predictions_file is None or not isinstance(run, Assembly):
+    if arguments.predictions_file is None:
         return None
     return prediction_format(run.head().task, arguments.predictions_format)
 
@@ -195,18 +193,17 @@ def _opened(path: Path | None) -> AbstractContextManager[TextIO | None]:
 
 
 def _sums(
-    run: Assembly | BiLmScorer, path: Path, predictions: list[tuple[Any, Any]] | None
+    run: Assembly, path: Path, predictions: list[tuple[Any, Any]] | None
 ) -> Mapping[str, float]:
     """Count what a run gets right on a file; add to `predictions` if there are any to keep."""
     from elmo_framework.console import ProgressBar
-    from elmo_framework.experiment.assembly import Assembly
 
     with ProgressBar(f"evaluating {path.name}", total=None, unit="batch") as progress:
 
         def note(batch: Any, result: Any) -> None:
             progress.advance(1)
 
-        if predictions is None or not isinstance(run, Assembly):
+        if predictions is None:
             return run.sums(path, note=note)
         scored = run.score(path, note=note)
     predictions += scored.predictions

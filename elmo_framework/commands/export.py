@@ -72,7 +72,7 @@ the biLM further.
         """Write the files and print their paths."""
         import torch
 
-        from elmo_framework.experiment.export import export_bilm
+        from elmo_framework.experiment.load_run import export_bilm
 
         register_components(arguments.include_package)
         files = export_bilm(

@@ -146,7 +146,7 @@ def _predict_to_file(path: Path, arguments: Namespace) -> None:
 
 
 def _load(arguments: Namespace) -> Assembly:
-    from elmo_framework.experiment.assembly import load
+    from elmo_framework.experiment.load_run import load
 
     return load(
         arguments.run,

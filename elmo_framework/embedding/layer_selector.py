@@ -17,7 +17,8 @@ from torch import Tensor
 from elmo_framework.bilm.layer_mix import LayerMix
 from elmo_framework.embedders.elmo import ElmoTokenEmbedder
 from elmo_framework.errors import RunError, allowed
-from elmo_framework.experiment.assembly import Assembly, load
+from elmo_framework.experiment.assembly import Assembly
+from elmo_framework.experiment.load_run import load
 from elmo_framework.experiment.references import recorded_digests
 from elmo_framework.experiment.run_directory import RunDirectory
 

@@ -8,11 +8,12 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import torch
 
-from elmo_framework.config.registry import members
+from elmo_framework.bilm.files.export import export_files, save_bilm_of
 from elmo_framework.data.batch import grouped, to_device
 from elmo_framework.data.data_loader import BatchSource, Rank, SourceContext
 from elmo_framework.data.inputs import PredictionInput
@@ -20,7 +21,7 @@ from elmo_framework.data.reader import DatasetReader
 from elmo_framework.data.tokenizer import Tokenizer
 from elmo_framework.data.vocabulary import Vocabularies
 from elmo_framework.errors import DataError, RunError, shown
-from elmo_framework.experiment.experiment import Experiment
+from elmo_framework.experiment.experiment import Experiment, Split
 from elmo_framework.experiment.inputs import (
     InputForm,
     InputReader,
@@ -28,20 +29,12 @@ from elmo_framework.experiment.inputs import (
     dataset_reader,
     input_reader,
 )
-from elmo_framework.experiment.references import (
-    BiLmPaths,
-    locate,
-    read_experiment,
-    require_recorded,
-)
 from elmo_framework.experiment.run_directory import RunDirectory
-from elmo_framework.metrics.metric import Table
 from elmo_framework.model.head import Head
 from elmo_framework.model.model import Model
 from elmo_framework.model.part import parts_of
-from elmo_framework.model.weights import load_weights
 from elmo_framework.training.evaluator import Evaluator, autocast, inference
-from elmo_framework.training.process_group import ProcessGroup, choose_device
+from elmo_framework.training.process_group import ProcessGroup
 from elmo_framework.training.seeds import seed_everything
 
 Note = Callable[[Any, Any], None]
@@ -75,6 +68,7 @@ class Assembly:
         group: the processes that train or score together; by default this one alone.
         tokenizer: splits raw text where the dataset reader reads words, as the run recorded it;
             None if the run recorded none.
+        run: that it was loaded from; None if it was not.
     """
 
     experiment: Experiment
@@ -83,6 +77,7 @@ class Assembly:
     device: torch.device
     group: ProcessGroup = field(default_factory=lambda: ProcessGroup(Rank()))
     tokenizer: TokenizerConfig | None = None
+    run: RunDirectory | None = None
 
     @classmethod
     def build(
@@ -145,14 +140,23 @@ class Assembly:
         context = self._context(is_training=False)
         return self.experiment.validation_data_loader.source(examples, context)
 
-    def evaluator(self, examples: Iterable[Any]) -> Evaluator:
-        """Return what scores the model on examples, together with the other ranks."""
-        return Evaluator(
-            self.evaluation_source(examples),
-            group=self.group,
-            device=self.device,
-            precision=self.experiment.trainer.precision,
-        )
+    def evaluator(self, split: Split) -> Evaluator | None:
+        """Return what scores the model on a split, together with the other ranks.
+
+        Returns:
+            None if the config does not name the split.
+
+        Raises:
+            DataError: the data has a label that was not seen in training. Without this check, the
+                first evaluation would fail after hours of training.
+        """
+        path = self.experiment.paths[split]
+        if path is None:
+            return None
+        evaluator = self._evaluator(self.experiment.examples(split))
+        with _error_path(path):
+            evaluator.sanity_check(self.model)
+        return evaluator
 
     def evaluate(self, path: Path | str, *, note: Note | None = None) -> dict[str, float]:
         """Score the model on a file in the format of the run's evaluation reader.
@@ -170,7 +174,7 @@ class Assembly:
         """Return what the scores of `evaluate` are made of, with the same arguments."""
         with _error_path(Path(path)):
             examples = self.experiment.validation_dataset_reader.read(Path(path))
-            return self.evaluator(examples).sums(self.model, note)
+            return self._evaluator(examples).sums(self.model, note)
 
     def score(self, path: Path | str, *, note: Note | None = None) -> ScoredFile:
         """Count as `sums` does, and return the predictions too.
@@ -189,12 +193,8 @@ class Assembly:
 
         with _error_path(Path(path)):
             examples = list(self.experiment.validation_dataset_reader.read(Path(path)))
-            sums = self.evaluator(examples).sums(self.model, keep)
+            sums = self._evaluator(examples).sums(self.model, keep)
         return ScoredFile(sums, [(outputs[id(example)], example) for example in examples])
-
-    def tables(self, sums: Mapping[str, float]) -> Mapping[str, Table]:
-        """Return tables by name, such as a confusion matrix: which labels are taken for which."""
-        return self.model.tables(sums) if isinstance(self.model, Head) else {}
 
     def predict(
         self,
@@ -296,6 +296,28 @@ class Assembly:
             )
         return self.model
 
+    def export(
+        self, directory: Path, *, dtype: torch.dtype = torch.float32, force: bool = False
+    ) -> list[Path]:
+        """Write the biLM that the model trains, in bilm-tf's format; see `export_files`.
+
+        Raises:
+            RunError: the model trains no biLM, or several; or as of `export_files`.
+            DataError: as of `export_files`.
+        """
+        source = "this model" if self.run is None else self.run.path
+        with TemporaryDirectory() as folder:
+            files = save_bilm_of(self.model, Path(folder), source=source)
+            return export_files(files, directory, source=source, dtype=dtype, force=force)
+
+    def _evaluator(self, examples: Iterable[Any]) -> Evaluator:
+        return Evaluator(
+            self.evaluation_source(examples),
+            group=self.group,
+            device=self.device,
+            precision=self.experiment.trainer.precision,
+        )
+
     def _context(self, *, is_training: bool) -> SourceContext:
         return SourceContext(
             collate=self.model.task.collator(self.vocabularies, self.model.indexers),
@@ -317,73 +339,12 @@ class Assembly:
     ) -> Iterator[tuple[Any, PredictionInput[Any]]]:
         collate = head.task.collator(self.vocabularies, head.indexers)
         for group in grouped(inputs, batch_size):
-            batch = collate([each.example for each in group])
-            yield from zip(self._predict(head, batch), group, strict=True)
-
-    def _predict(self, head: Head[Any], batch: Any) -> Sequence[Any]:
-        with inference(head), head.fresh_state():
-            moved = to_device(batch, self.device)
-            with autocast(self.device, self.experiment.trainer.precision):
-                output = head(moved)
-            return head.predict(output, moved)
-
-
-def load(
-    path: Path | str,
-    *,
-    device: str = "auto",
-    packages: Sequence[str] = (),
-    bilm: BiLmPaths = (),
-) -> Assembly:
-    """Load a run.
-
-    Args:
-        path: its folder. Of a run that is not finished the best weights so far are taken.
-        device: `auto`, `cpu` or `cuda`.
-        packages: plugins to import in addition to those of the run.
-        bilm: where the biLMs of the run are, recognized by their digests; by default at their old
-            places relative to the run, or at their old paths.
-
-    Raises:
-        RunError: the device does not exist, the folder has no run with weights, the weights are
-            those of another model, a plugin is missing, or the biLM is missing or is not the one
-            that the run was trained with.
-    """
-    torch_device = choose_device(device)
-    run = RunDirectory.existing(Path(path))
-    located = locate(run, read_experiment(run, packages), bilm)
-    experiment = located.build()
-    vocabularies = Vocabularies.load(run.vocabulary)
-    model = _build(run, experiment, vocabularies)
-    require_recorded(run, located, model)
-    load_weights(model, run.load_weights(), source=str(run.weights))
-    recorded = _recorded_tokenizer(run)
-    model = model.to(torch_device).eval()
-    return Assembly(experiment, model, vocabularies, torch_device, tokenizer=recorded)
-
-
-def _build(run: RunDirectory, experiment: Experiment, vocabularies: Vocabularies) -> Model[Any]:
-    """Build the model of a run, for weights that follow.
-
-    Raises:
-        RunError: a model that it reads, such as a biLM, is gone.
-    """
-    try:
-        return experiment.model.build(vocabularies=vocabularies, weights_follow=True)
-    except DataError as error:
-        if error.path is None or error.path.exists():
-            raise
-        raise RunError(
-            f"{run.path}: this run needs the model that is recorded at {error.path}, and nothing "
-            "is there; put it back"
-        ) from error
-
-
-def _recorded_tokenizer(run: RunDirectory) -> TokenizerConfig | None:
-    """Return the tokenizer that a run recorded, if it is registered here."""
-    recorded = run.read_metadata().get("tokenizer")
-    name = recorded.get("type") if isinstance(recorded, dict) else recorded
-    return recorded if isinstance(name, str) and name in members(Tokenizer) else None
+            batch = to_device(collate([each.example for each in group]), self.device)
+            with inference(head), head.fresh_state():
+                with autocast(self.device, self.experiment.trainer.precision):
+                    output = head(batch)
+                predictions = head.predict(output, batch)
+            yield from zip(predictions, group, strict=True)
 
 
 @contextmanager

@@ -16,10 +16,10 @@ from elmo_framework.config.load import Config
 from elmo_framework.config.resolve import filled, with_absolute_paths
 from elmo_framework.corpus.vocabulary_file import as_counts, read_vocabulary_file
 from elmo_framework.data.vocabulary import Vocabularies
-from elmo_framework.errors import DataError, RunError, StoppedError
+from elmo_framework.errors import RunError, StoppedError
 from elmo_framework.experiment.assembly import Assembly
 from elmo_framework.experiment.check import check_config
-from elmo_framework.experiment.experiment import Experiment, InitFrom, Split
+from elmo_framework.experiment.experiment import Experiment, InitFrom
 from elmo_framework.experiment.metadata import RunRecord
 from elmo_framework.experiment.run_directory import RunDirectory
 from elmo_framework.io.files import repairable, replacing
@@ -103,9 +103,9 @@ def _train(assembly: Assembly, record: RunRecord) -> dict[str, Any]:
     checkpointer = Checkpointer(record.run.checkpoints, keep=keep, group=group)
     init_from = None if checkpointer.folders() else experiment.init_from
     best = None if init_from is None else load_initial_weights(init_from, model)
-    test_evaluator = _evaluator(assembly, "test") if experiment.evaluate_on_test else None
+    test_evaluator = assembly.evaluator("test") if experiment.evaluate_on_test else None
     seed_everything(experiment.random_seed + group.rank.index)
-    trainer = build_trainer(assembly, evaluator=_evaluator(assembly, "validation"))
+    trainer = build_trainer(assembly, evaluator=assembly.evaluator("validation"))
     if init_from is not None:
         _load_initial_optimizer(record, init_from, best, trainer)
     with interrupts() as interrupt:
@@ -155,24 +155,6 @@ def _load_initial_optimizer(
     if trainer.group.is_first:
         state = "with the state of its optimizer" if is_loaded else "with a new optimizer"
         console.info(f"training starts from the weights of {init_from.path}, {state}")
-
-
-def _evaluator(assembly: Assembly, split: Split) -> Evaluator | None:
-    """Return what scores the model on a split; None if the config does not name the split.
-
-    Raises:
-        DataError: the data has a label that was not seen in training. Without this check, the
-            first evaluation would fail after hours of training.
-    """
-    path = assembly.experiment.paths[split]
-    if path is None:
-        return None
-    evaluator = assembly.evaluator(assembly.experiment.examples(split))
-    try:
-        evaluator.sanity_check(assembly.model)
-    except DataError as error:
-        raise DataError(str(error), path=path) from error
-    return evaluator
 
 
 def _require_metric(metric: str, model: Model[Any]) -> None:

@@ -14,6 +14,7 @@ from torch import Tensor, nn
 from elmo_framework.config.registry import Registrable
 from elmo_framework.data.text import Indexer
 from elmo_framework.errors import RunError
+from elmo_framework.metrics.metric import Table
 from elmo_framework.model.initializer import Initializers
 from elmo_framework.model.parameter_rules import Penalty, initialize, penalties, total_penalty
 from elmo_framework.model.part import Reference, parts_of
@@ -77,6 +78,10 @@ class Model(nn.Module, Registrable, ABC, Generic[BatchT]):
     @abstractmethod
     def scores(self, sums: Mapping[str, float]) -> dict[str, float]:
         """Compute the scores from sums; empty sums give the names of all scores."""
+
+    def tables(self, sums: Mapping[str, float]) -> Mapping[str, Table]:
+        """Return tables by name, such as a confusion matrix: which labels are taken for which."""
+        return {}
 
     @property
     def indexers(self) -> Sequence[Indexer]:

@@ -11,7 +11,7 @@ from elmo_framework.bilm.bilm import BiLm
 from elmo_framework.bilm.files.load import save_bilm
 from elmo_framework.commands.main import main
 from elmo_framework.config.parse import parse
-from elmo_framework.experiment.assembly import load
+from elmo_framework.experiment.load_run import load
 from tests.docs.page import run_page
 from tests.plugin_scope import without_plugins
 

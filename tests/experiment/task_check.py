@@ -16,7 +16,8 @@ from safetensors.torch import load_file
 from elmo_framework.commands.main import main
 from elmo_framework.config.load import Config
 from elmo_framework.errors import dotted
-from elmo_framework.experiment.assembly import Assembly, load
+from elmo_framework.experiment.assembly import Assembly
+from elmo_framework.experiment.load_run import load
 from tests.experiment.jobs import ROOT, evaluations, train
 
 _ONE_PROCESS = {"trainer.device": "cpu", "trainer.callbacks": []}

@@ -16,8 +16,7 @@ from elmo_framework.commands.main import main
 from elmo_framework.config.parse import parse
 from elmo_framework.config.plugins import load_plugins
 from elmo_framework.errors import DataError, RunError
-from elmo_framework.experiment.assembly import load
-from elmo_framework.experiment.export import export_bilm
+from elmo_framework.experiment.load_run import export_bilm, load
 from tests.experiment.jobs import ROOT
 from tests.plugin_scope import without_plugins
 

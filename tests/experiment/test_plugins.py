@@ -14,7 +14,7 @@ from safetensors.torch import load_file
 
 from elmo_framework.commands.main import main
 from elmo_framework.config import plugins
-from elmo_framework.experiment.assembly import load
+from elmo_framework.experiment.load_run import load
 from elmo_framework.io.files import digest
 from tests.experiment.jobs import run_python
 from tests.plugin_scope import without_plugins
@@ -152,7 +152,7 @@ def test_runs_with_plugins_predict(capsys: pytest.CaptureFixture[str]) -> None:
 def test_a_new_process_finds_the_plugins_of_a_run() -> None:
     program = (
         "import json, sys\n"
-        "from elmo_framework.experiment.assembly import load\n"
+        "from elmo_framework.experiment.load_run import load\n"
         "print(json.dumps(load('tagger').predict(json.loads(sys.argv[1]))))"
     )
     done = run_python("-c", program, json.dumps(SENTENCES))

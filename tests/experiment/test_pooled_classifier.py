@@ -22,8 +22,9 @@ from elmo_framework.config.parse import parse
 from elmo_framework.config.plugins import load_plugins
 from elmo_framework.data.reader import DatasetReader
 from elmo_framework.errors import DataError
-from elmo_framework.experiment.assembly import Assembly, load
+from elmo_framework.experiment.assembly import Assembly
 from elmo_framework.experiment.experiment import Experiment
+from elmo_framework.experiment.load_run import load
 from tests.plugin_scope import without_plugins
 
 ROOT = Path(__file__).parents[2]

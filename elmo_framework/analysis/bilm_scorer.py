@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Sequence
 from itertools import islice
 from pathlib import Path
-from typing import Any
+from typing import Any, final
 
 import torch
 
@@ -22,12 +21,11 @@ from elmo_framework.data.data_loader import DataLoader, Rank, SourceContext
 from elmo_framework.data.reader import DatasetReader
 from elmo_framework.data.vocabulary import Vocabularies
 from elmo_framework.errors import DataError, RunError, allowed
+from elmo_framework.experiment.assembly import Assembly
+from elmo_framework.experiment.experiment import Experiment
 from elmo_framework.experiment.inputs import TokenizerConfig
 from elmo_framework.experiment.run_directory import RunDirectory
-from elmo_framework.metrics.metric import Table
-from elmo_framework.model.model import Model
-from elmo_framework.training.evaluator import Evaluator
-from elmo_framework.training.process_group import ProcessGroup, choose_device
+from elmo_framework.training.process_group import choose_device
 
 NUM_ROWS, _NUM_STEPS = 16, 20
 """Of a batch: `fine_tune.jsonnet`'s, and what the model card of `mini` was scored with."""
@@ -36,59 +34,30 @@ _NUM_CHECKED = 1_000
 """Sentences of a text whose script is looked at."""
 
 
-@dataclass(frozen=True)
-class BiLmScorer:
-    """A biLM with its softmax, which scores text.
+@final
+class _TextReader(DatasetReader[Any]):
+    """Reads plain text or a part of a prepared corpus; warns of text in an unexpected script.
 
-    Attributes:
-        model: the language model.
-        vocabularies: the words of its softmax.
-        loader: makes windows of text.
-        reader: reads plain text.
-        device: where the model is.
-        files: those of the biLM.
+    Args:
+        reader: of plain text.
+        files: of the biLM.
     """
 
-    model: Model[Any]
-    vocabularies: Vocabularies
-    loader: DataLoader
-    reader: DatasetReader[Any]
-    device: torch.device
-    files: BiLmFiles
+    def __init__(self, reader: DatasetReader[Any], files: BiLmFiles) -> None:
+        self.reader, self.files_of_bilm = reader, files
 
-    def sums(
-        self, path: Path, *, note: Callable[[Any, Any], None] | None = None
-    ) -> Mapping[str, float]:
-        """Return what the scores of the model are made of.
-
-        Args:
-            path: text, one sentence per line, or a part of a corpus that `elmo prepare` made.
-            note: called with each batch and its output.
-
-        Raises:
-            DataError: the text cannot be read, or has no sentence.
-        """
-        task = self.model.task
-        context = SourceContext(
-            collate=task.collator(self.vocabularies, self.model.indexers),
-            num_tokens=task.num_tokens,
-            seed=0,  # evaluation reads in order
-            is_training=False,
-        )
+    def read(self, path: Path) -> Iterable[Any]:
+        """Return the sentences of a file, or of a part of a corpus of `elmo prepare`."""
         if (path / MANIFEST).is_file():
             parts = " or ".join(str(path / part) for part in PARTS)
             raise DataError(f"this is a whole corpus; evaluate {parts}", path=path)
         is_prepared = path.name in PARTS and (path.parent / MANIFEST).is_file()
-        reader = _reader("prepared_corpus") if is_prepared else self.reader
+        reader = self.reader
+        if is_prepared:
+            reader = parse(DatasetReader, "prepared_corpus", source="corpus").build()
         first = islice(reader.read(path), _NUM_CHECKED)
-        script_check(self.files).read(example.words for example in first)
-        source = self.loader.source(reader.read(path), context)
-        evaluator = Evaluator(source, group=ProcessGroup(Rank()), device=self.device)
-        return evaluator.sums(self.model, note)
-
-    def tables(self, sums: Mapping[str, float]) -> Mapping[str, Table]:
-        """Return no tables, as a run of pretraining has none."""
-        return {}
+        script_check(self.files_of_bilm).read(example.words for example in first)
+        return reader.read(path)
 
 
 def is_bilm(place: str) -> bool:
@@ -123,8 +92,8 @@ def load_bilm_scorer(
     num_rows: int = NUM_ROWS,
     tokenizer: TokenizerConfig = "whitespace",
     packages: Sequence[str] = (),
-) -> BiLmScorer:
-    """Load a biLM with its softmax.
+) -> Assembly:
+    """Load a biLM with its softmax, to score text.
 
     Args:
         place: its folder or its name.
@@ -142,26 +111,23 @@ def load_bilm_scorer(
     torch_device = choose_device(device)
     components.load()
     load_plugins(packages, asked_by="--include-package")
-    reader = _reader("language_modeling", tokenizer=tokenizer)
     if place in PUBLISHED and not Path(place).is_dir():
         raise DataError(f"the softmax of {place!r} was not published, and a perplexity needs it")
     files = resolve_bilm(place)
     vocabularies = _softmax_words(files)
     with torch.device("meta"):
         description = read_bilm(files).description
-    raw = {"type": "bilm", **description}
-    model = parse(Model, raw, source=str(files.options)).build(
-        vocabularies=vocabularies, weights_follow=True
-    )
+    config = {
+        "dataset_reader": {"type": "language_modeling", "tokenizer": tokenizer},
+        "train_data_path": str(files.weights.parent),
+        "model": {"type": "bilm", **description},
+        "data_loader": {"type": "windows", "batch_size": num_rows, "unroll_steps": _NUM_STEPS},
+    }
+    experiment = parse(Experiment, config, source=place).build()
+    experiment.validation_dataset_reader = _TextReader(experiment.dataset_reader, files)
+    model = experiment.model.build(vocabularies=vocabularies, weights_follow=True)
     model.load_bilm(place)
-    windows = {"type": "windows", "batch_size": num_rows, "unroll_steps": _NUM_STEPS}
-    loader = parse(DataLoader, windows, source="data_loader").build()
-    model.to(torch_device).eval()
-    return BiLmScorer(model, vocabularies, loader, reader, torch_device, files)
-
-
-def _reader(name: str, **keys: Any) -> DatasetReader[Any]:
-    return parse(DatasetReader, {"type": name, **keys}, source="dataset_reader").build()
+    return Assembly(experiment, model.to(torch_device).eval(), vocabularies, torch_device)
 
 
 def _softmax_words(files: BiLmFiles) -> Vocabularies:
