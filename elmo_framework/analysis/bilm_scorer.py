@@ -17,7 +17,6 @@ from elmo_framework.config.plugins import load_plugins
 from elmo_framework.corpus.manifest import MANIFEST
 from elmo_framework.corpus.parts import PARTS
 from elmo_framework.corpus.vocabulary_file import as_counts, read_vocabulary_file
-from elmo_framework.data.data_loader import DataLoader, Rank, SourceContext
 from elmo_framework.data.reader import DatasetReader
 from elmo_framework.data.vocabulary import Vocabularies
 from elmo_framework.errors import DataError, RunError, allowed
