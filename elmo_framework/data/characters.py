@@ -51,7 +51,6 @@ class ElmoCharacterIndexer(Indexer):
 
     @property
     def key(self) -> str:
-        """The key of the rows in `TextBatch.ids`."""
         return f"elmo_characters_{self.max_characters}"
 
     def ids(self, words: Sequence[str]) -> NDArray[np.int64]:
@@ -99,7 +98,6 @@ class ByteIndexer(Indexer):
 
     @property
     def key(self) -> str:
-        """The key of the ids in `TextBatch.ids`."""
         return f"bytes:max_characters={self.max_characters}"
 
     def ids(self, words: Sequence[str]) -> Int64[np.ndarray, "tokens characters"]:

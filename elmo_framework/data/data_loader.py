@@ -178,16 +178,13 @@ class ExampleSource(BatchSource[Any]):
 
     @property
     def num_batches(self) -> int:
-        """The number of batches of the current epoch."""
         return len(self._plan)
 
     @property
     def num_left(self) -> int:
-        """The number of batches of the current epoch that are still to be delivered."""
         return len(self._plan) - self._delivered
 
     def batches(self) -> Iterator[Any]:
-        """Yield the rest of the current epoch."""
         if self.is_at_epoch_end:
             self._epoch, self._delivered = self._epoch + 1, 0
             self._plan = self._planned(self._epoch)
@@ -197,11 +194,9 @@ class ExampleSource(BatchSource[Any]):
             yield self._context.collate([self._examples[index] for index in indices])
 
     def state_dict(self) -> dict[str, Any]:
-        """Return the position."""
         return {"epoch": self._epoch, "delivered": self._delivered}
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
-        """Continue from a position."""
         self._epoch, self._delivered = state["epoch"], state["delivered"]
         self._plan = self._planned(self._epoch)
 

@@ -39,7 +39,6 @@ class LabeledBatch:
 
     @property
     def num_tokens(self) -> int:
-        """The number of words, without padding."""
         return self.text.num_words
 
     @property

@@ -48,11 +48,9 @@ class WhitespaceTokenizer(Tokenizer):
     """One sentence per line, words separated by spaces: for tokenized text."""
 
     def sentences(self, text: str) -> list[str]:
-        """Return the lines that are not blank."""
         return [line for line in text.splitlines() if line.split()]
 
     def words(self, sentence: str) -> list[str]:
-        """Split at spaces."""
         return sentence.split()
 
 
@@ -62,11 +60,9 @@ class CharacterTokenizer(Tokenizer):
     """One sentence per line, each character a word: for text without spaces between words."""
 
     def sentences(self, text: str) -> list[str]:
-        """Return the lines that are not blank."""
         return [line for line in text.splitlines() if line.split()]
 
     def words(self, sentence: str) -> list[str]:
-        """Return the characters, without spaces."""
         return [character for character in sentence if not character.isspace()]
 
 
@@ -83,7 +79,6 @@ class SpacyTokenizer(Tokenizer):
         self._pipeline = _pipeline(language)
 
     def sentences(self, text: str) -> list[str]:
-        """Split after full stops, question marks and the like."""
         sentences = (sentence.text.strip() for sentence in self._pipeline(text).sents)
         return [sentence for sentence in sentences if sentence]
 

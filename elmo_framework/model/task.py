@@ -118,7 +118,11 @@ class HeadTask(Task[ExampleT, BatchT]):
 
     @abstractmethod
     def gold(self, example: ExampleT) -> Any:
-        """Return what metrics compare the prediction with."""
+        """Return what metrics compare the prediction with.
+
+        Raises:
+            DataError: the example has no labels.
+        """
 
     @abstractmethod
     def example(self, inputs: Mapping[str, Any], tokenizer: Tokenizer) -> ExampleT:

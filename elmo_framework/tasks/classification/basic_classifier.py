@@ -74,7 +74,6 @@ class BasicClassifier(Classifier[LabeledBatch]):
         self.initialize(initializer, regularizer, metrics)
 
     def logits(self, batch: LabeledBatch) -> Float[Tensor, "batch labels"]:
-        """Score the labels of each text."""
         text = batch.text
         encoded = self.encoder(self.embedder(text), text.mask)
         pooled = self.dropout(

@@ -93,7 +93,6 @@ class BiattentiveClassifier(Classifier[LabeledBatch]):
         self.initialize(initializer, regularizer, metrics)
 
     def logits(self, batch: LabeledBatch) -> Float[Tensor, "batch labels"]:
-        """Score the labels of each text."""
         text = batch.text
         embedded = self.embedding_dropout(self.embedder(text))
         if self.pre_encode_feedforward is not None:

@@ -90,7 +90,6 @@ class FolderTextClassificationReader(DatasetReader[ClassifiedText]):
             yield PredictionInput(ClassifiedText(self._words(file), None), fields)
 
     def files(self, path: Path) -> list[Path]:
-        """Return the files of all labels, or of a folder of files."""
         if path.is_dir() and not _folders(path):
             return data_files(path)
         return [text.file for text in chain.from_iterable(self._by_label(path))]

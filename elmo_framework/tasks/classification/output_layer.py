@@ -62,7 +62,6 @@ class FeedForwardOutputLayer(OutputLayer):
     def forward(
         self, inputs: Float[Tensor, "batch input_dim"]
     ) -> Float[Tensor, "batch num_labels"]:
-        """Score the labels of each vector."""
         logits: Tensor = self.projection(self.feedforward(inputs))
         return logits
 
@@ -111,6 +110,5 @@ class MaxoutOutputLayer(OutputLayer):
     def forward(
         self, inputs: Float[Tensor, "batch input_dim"]
     ) -> Float[Tensor, "batch num_labels"]:
-        """Score the labels of each vector."""
         logits: Tensor = self.maxout(inputs)
         return logits

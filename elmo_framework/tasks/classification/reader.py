@@ -63,11 +63,9 @@ class TextClassificationReader(RecordReader[ClassifiedText]):
 
     @property
     def input_keys(self) -> Sequence[str]:
-        """The key of the text."""
         return (self._text_key,)
 
     def unlabeled(self, record: Record) -> ClassifiedText:
-        """Make an example from a text, which may be empty."""
         words = record.words(self._text_key, self.tokenizer, may_be_empty=True)
         return ClassifiedText(words[: self._max_sequence_length], None)
 

@@ -50,7 +50,6 @@ class TextClassificationTask(LabelTask[ClassifiedText]):
         return ClassifiedText(given_words(inputs, key, tokenizer), None)
 
     def to_json(self, prediction: Classification, example: ClassifiedText) -> dict[str, Any]:
-        """Return the words, the label and the probability of each label."""
         return {
             "words": list(example.words),
             "label": prediction.label,
@@ -58,5 +57,4 @@ class TextClassificationTask(LabelTask[ClassifiedText]):
         }
 
     def pretty(self, prediction: Classification, example: ClassifiedText) -> Text:
-        """Return the label, its probability and the text."""
         return Text.assemble(label_in_color(prediction), "  ", " ".join(example.words))

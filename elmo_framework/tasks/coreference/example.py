@@ -152,12 +152,10 @@ class CoreferenceBatch:
 
     @property
     def num_tokens(self) -> int:
-        """The number of words, without padding."""
         return self.text.num_words
 
     @property
     def title(self) -> str:
-        """The first document, and the number of further ones."""
         first = self.examples[0]
         start = excerpt(first.words)
         return f"{first.key or 'a document'} ({start}) and {len(self.examples) - 1} more"

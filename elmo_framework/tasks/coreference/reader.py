@@ -89,7 +89,6 @@ class ConllCoreferenceReader(CoreferenceReader):
     formats: ClassVar[Collection[FileFormat]] = (FileFormat.CONLL2012,)
 
     def documents(self, file: Path) -> Iterator[Document]:
-        """Yield the documents of a file as they are written."""
         for sentences in _by_document(file):
             yield replace(self._unlabeled(sentences), clusters=_clusters(sentences, file))
 
@@ -165,12 +164,10 @@ class JsonCoreferenceReader(RecordReader[Document], CoreferenceReader):
         self._key_has_part = key_has_part
 
     def documents(self, file: Path) -> Iterator[Document]:
-        """Yield the documents of a file as they are written."""
         return map(self._document, self.records(file))
 
     @property
     def input_keys(self) -> Sequence[str]:
-        """The key of the sentences."""
         return ("sentences",)
 
     @property

@@ -147,7 +147,6 @@ class SpanRanker(Head[CoreferenceBatch]):
         self.initialize(initializer, regularizer, metrics)
 
     def forward(self, batch: CoreferenceBatch) -> CoreferenceOutput:
-        """Rank the antecedents of the spans of each document."""
         if self.training and self._max_training_sentences is not None:
             batch = batch.window(self._max_training_sentences)
         packed = PackedWords.of(batch)
@@ -166,7 +165,6 @@ class SpanRanker(Head[CoreferenceBatch]):
         return CoreferenceOutput(total, losses, tuple(rankings))
 
     def predict(self, output: CoreferenceOutput, batch: CoreferenceBatch) -> list[Resolution]:
-        """Return the clusters of each document."""
         return [
             resolved(ranking.spans.tolist(), ranking.choices.argmax(dim=1).tolist())
             for ranking in output.rankings

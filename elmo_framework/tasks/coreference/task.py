@@ -47,7 +47,6 @@ class CoreferenceTask(HeadTask[Document, CoreferenceBatch]):
     input_keys: ClassVar[Sequence[str]] = (*_KEYS, "speakers", "genre")
 
     def count(self, examples: Iterable[Document]) -> Counts:
-        """Count `words` and `genres`."""
         words: Counter[str] = Counter()
         genres: Counter[str] = Counter()
         for example in examples:
@@ -61,14 +60,12 @@ class CoreferenceTask(HeadTask[Document, CoreferenceBatch]):
         return coreference_batch(examples, vocabularies.words("genres"), indexers)
 
     def num_tokens(self, example: Document) -> int:
-        """Return the number of words."""
         return sum(map(len, example.sentences))
 
     def sentences(self, example: Document) -> Iterable[Sequence[str]]:
         return example.sentences
 
     def gold(self, example: Document) -> tuple[Cluster, ...]:
-        """Return the clusters of a document, or raise a `DataError` if it has none."""
         if example.clusters is None:
             name = repr(example.key) if example.key else excerpt(example.words)
             raise DataError(f"a document without clusters cannot be scored: {name}")
@@ -108,7 +105,6 @@ class CoreferenceTask(HeadTask[Document, CoreferenceBatch]):
         }
 
     def pretty(self, prediction: Resolution, example: Document) -> Text:
-        """Return the document with its mentions in brackets, one color per cluster."""
         return colored(prediction, example)
 
 

@@ -89,7 +89,6 @@ class Esim(Classifier[LabeledBatch]):
         self.initialize(initializer, regularizer, metrics)
 
     def logits(self, batch: LabeledBatch) -> Float[Tensor, "batch labels"]:
-        """Score the labels of each pair."""
         text = batch.text
         embedded = self.variational_dropout(self.embedder(text))
         encoded = concatenate(self.encoder(embedded, text.mask), self.output_embedder, text)

@@ -62,20 +62,13 @@ class SnliReader(RecordReader[SentencePair]):
 
     @property
     def input_keys(self) -> Sequence[str]:
-        """The keys of the two sentences."""
         return self._premise_key, self._hypothesis_key
 
     def unlabeled(self, record: Record) -> SentencePair:
-        """Make an example from two sentences."""
         premise, hypothesis = (record.words(key, self.tokenizer) for key in self.input_keys)
         return SentencePair(premise, hypothesis, None)
 
     def examples(self, file: Path) -> Iterator[SentencePair]:
-        """Yield the pairs of a file.
-
-        Raises:
-            DataError: a line is not a pair.
-        """
         num_skipped = 0
         for record in self.records(file):
             if any(str(record.value(name)) != value for name, value in self._only.items()):

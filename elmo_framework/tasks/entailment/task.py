@@ -45,7 +45,6 @@ class EntailmentTask(LabelTask[SentencePair]):
         return SentencePair(premise, hypothesis, None)
 
     def to_json(self, prediction: Classification, example: SentencePair) -> dict[str, Any]:
-        """Return the words, the label and the probability of each label."""
         return {
             "premise": list(example.premise),
             "hypothesis": list(example.hypothesis),
@@ -54,7 +53,6 @@ class EntailmentTask(LabelTask[SentencePair]):
         }
 
     def pretty(self, prediction: Classification, example: SentencePair) -> Text:
-        """Return the label, its probability and the two sentences."""
         premise, hypothesis = " ".join(example.premise), " ".join(example.hypothesis)
         label = label_in_color(prediction)
         return Text.assemble(label, "  ", premise, (" \N{RIGHTWARDS ARROW} ", "dim"), hypothesis)

@@ -127,11 +127,9 @@ class BiLanguageModel(Model[WindowBatch]):
 
     @property
     def indexers(self) -> Sequence[Indexer]:
-        """The indexers of characters and of targets."""
         return self.bilm.token_encoder.indexer, TargetIndexer(self._vocabulary)
 
     def forward(self, batch: WindowBatch) -> LanguageModelOutput:
-        """Read the next window of every row and predict its words."""
         vectors = self.bilm.token_encoder(batch.characters)
         windows = (batch.forward, batch.backward)
         tops = [
@@ -190,11 +188,9 @@ class BiLanguageModel(Model[WindowBatch]):
         return {**super().monitored_values(), **means}
 
     def carried_state(self) -> dict[str, Tensor]:
-        """Return the state of both directions."""
         return named_states(self._states)
 
     def load_carried_state(self, state: Mapping[str, Tensor]) -> None:
-        """Take back what `carried_state` returned."""
         self._states = states_by_name(state)
 
     def load_bilm(self, location: str | Path) -> None:

@@ -122,7 +122,6 @@ class TokenIdCorpus(IndexedExamples, Iterable[LanguageModelingExample]):
 
     @property
     def num_sentences(self) -> int:
-        """The number of sentences."""
         return len(self.offsets) - 1
 
     @property

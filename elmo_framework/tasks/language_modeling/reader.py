@@ -40,11 +40,6 @@ class LanguageModelingReader(FileReader[LanguageModelingExample]):
         self.tokenizer: Tokenizer = tokenizer
 
     def examples(self, file: Path) -> Iterator[LanguageModelingExample]:
-        """Yield the sentences of a file.
-
-        Raises:
-            DataError: it has none, or a line is not UTF-8.
-        """
         return require_nonempty(self._sentences(file), "this file has no sentences", file)
 
     def _sentences(self, file: Path) -> Iterator[LanguageModelingExample]:

@@ -29,10 +29,8 @@ class LanguageModelingTask(Task[LanguageModelingExample, WindowBatch]):
         return {"words": words}
 
     def collator(self, vocabularies: Vocabularies, indexers: Sequence[Indexer]) -> WindowCollator:
-        """Return the collator for the two indexers of a language model."""
         characters, targets = indexers
         return WindowCollator(characters, targets)
 
     def num_tokens(self, example: LanguageModelingExample) -> int:
-        """Return the number of words."""
         return len(example.words)

@@ -51,7 +51,6 @@ class TargetIndexer(Indexer):
 
     @property
     def key(self) -> str:
-        """The name of these ids."""
         return "targets"
 
     def ids(self, words: Sequence[str]) -> NDArray[np.int64]:

@@ -168,7 +168,6 @@ class EvaluationWindows(BatchSource[WindowBatch]):
 
     @property
     def num_batches(self) -> int:
-        """The number of batches."""
         return self._num_batches
 
     @property
@@ -177,13 +176,11 @@ class EvaluationWindows(BatchSource[WindowBatch]):
         return 0
 
     def batches(self) -> Iterator[WindowBatch]:
-        """Yield all batches."""
         both = zip(self._windows("forward"), self._windows("backward"), strict=True)
         for forward, backward in both:
             yield self._sampler.batch(forward, backward)
 
     def state_dict(self) -> dict[str, Any]:
-        """Return an empty state."""
         return {}
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
@@ -229,21 +226,17 @@ class TrainingWindows(BatchSource[WindowBatch]):
 
     @property
     def num_batches(self) -> int:
-        """The number of batches of an epoch."""
         return self._num_batches
 
     @property
     def num_tokens(self) -> int:
-        """The tokens of an epoch: words and the ends of sentences."""
         return self._num_batches * self._sampler.num_all_rows * self._sampler.num_steps
 
     @property
     def num_left(self) -> int:
-        """The number of batches of the current epoch that are still to be delivered."""
         return self._num_batches - self._num_delivered
 
     def batches(self) -> Iterator[WindowBatch]:
-        """Yield the rest of the current epoch; after its end, the next one."""
         if self.is_at_epoch_end:
             self._epoch, self._num_delivered = self._epoch + 1, 0
         while self._num_delivered < self._num_batches:

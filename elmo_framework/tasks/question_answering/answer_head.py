@@ -86,7 +86,6 @@ class AnswerHead(Head[QuestionBatch]):
         """Score the words of passages by what was encoded."""
 
     def forward(self, batch: QuestionBatch) -> AnswerOutput:
-        """Score the words of each passage; compute the loss if the batch has answers."""
         # Each text passes both embedders before the next one, as ELMo caches only one batch.
         passage, question = self._read(batch.passage), self._read(batch.question)
         mask = batch.passage.mask
@@ -102,7 +101,6 @@ class AnswerHead(Head[QuestionBatch]):
         )
 
     def predict(self, output: AnswerOutput, batch: QuestionBatch) -> list[Answer]:
-        """Return the best answer to each question, verbatim from the passage."""
         # Sums in half precision are rounded again, and spans would seem equally good.
         start_logits, end_logits = output.start_logits.float(), output.end_logits.float()
         spans = best_answers(start_logits, end_logits, self._max_span_length)

@@ -70,7 +70,6 @@ class Bidaf(AnswerHead):
     def encode(
         self, vectors: Float[Tensor, "batch tokens dim"], mask: Bool[Tensor, "batch tokens"]
     ) -> Float[Tensor, "batch tokens encoded"]:
-        """Apply the highway layers and the encoder."""
         encoded: Tensor = self.dropout(self.encoder(self.highway(vectors), mask))
         return encoded
 
@@ -81,7 +80,6 @@ class Bidaf(AnswerHead):
         passage_mask: Bool[Tensor, "batch passage"],
         question_mask: Bool[Tensor, "batch question"],
     ) -> Pointers:
-        """Score the words of passages."""
         attended = self.attention(passage, question, passage_mask, question_mask)
         modeled = self.dropout(self.modeling_layer(attended, passage_mask))
         start = self.start(self.dropout(torch.cat([attended, modeled], dim=2))).squeeze(2)

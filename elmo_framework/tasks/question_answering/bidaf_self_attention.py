@@ -74,7 +74,6 @@ class BidafSelfAttention(AnswerHead):
     def encode(
         self, vectors: Float[Tensor, "batch tokens dim"], mask: Bool[Tensor, "batch tokens"]
     ) -> Float[Tensor, "batch tokens encoded"]:
-        """Apply the encoder."""
         encoded: Tensor = self.dropout(self.encoder(self.dropout(vectors), mask))
         return encoded
 
@@ -85,7 +84,6 @@ class BidafSelfAttention(AnswerHead):
         passage_mask: Bool[Tensor, "batch passage"],
         question_mask: Bool[Tensor, "batch question"],
     ) -> Pointers:
-        """Score the words of passages."""
         attended = self.attention(passage, question, passage_mask, question_mask)
         flowing = torch.relu(self.attention_projection(attended))
         flowing = self.dropout(flowing + self._residual(flowing, passage_mask))

@@ -98,6 +98,5 @@ class QuestionBatch:
 
     @property
     def title(self) -> str:
-        """The first question, and the number of further ones."""
         question = self.examples[0].question.text.split()
         return batch_title(question, len(self.examples))

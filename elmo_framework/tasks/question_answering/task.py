@@ -82,7 +82,6 @@ class QuestionAnsweringTask(HeadTask[PassageQuestion, QuestionBatch]):
         )
 
     def num_tokens(self, example: PassageQuestion) -> int:
-        """Return the number of words of the passage."""
         return len(example.passage.words)
 
     def sentences(self, example: PassageQuestion) -> Iterable[Sequence[str]]:
@@ -90,7 +89,6 @@ class QuestionAnsweringTask(HeadTask[PassageQuestion, QuestionBatch]):
         return (example.passage.words, example.question.words)
 
     def gold(self, example: PassageQuestion) -> tuple[str, ...]:
-        """Return the answers of an example, or raise a `DataError` if it has none."""
         if example.answers is None:
             raise DataError(f"a question without answers cannot be scored: {example.id!r}")
         return example.answers
@@ -114,7 +112,6 @@ class QuestionAnsweringTask(HeadTask[PassageQuestion, QuestionBatch]):
             raise DataError(str(error)) from error
 
     def to_json(self, prediction: Answer, example: PassageQuestion) -> dict[str, Any]:
-        """Return the answer, and its first and end character in the passage."""
         return {
             "id": example.id,
             "question": example.question.text,
@@ -125,7 +122,6 @@ class QuestionAnsweringTask(HeadTask[PassageQuestion, QuestionBatch]):
         }
 
     def pretty(self, prediction: Answer, example: PassageQuestion) -> Text:
-        """Return the question, and the passage with the answer in brackets."""
         passage = example.passage.text
         return Text.assemble(
             (example.question.text, "bold"),

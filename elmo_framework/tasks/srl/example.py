@@ -107,7 +107,6 @@ class SrlBatch:
 
     @property
     def title(self) -> str:
-        """The words of the first example, and the number of further ones."""
         return batch_title(self.examples[0].words, len(self.examples))
 
 

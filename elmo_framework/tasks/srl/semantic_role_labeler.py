@@ -86,7 +86,6 @@ class SemanticRoleLabeler(Head[SrlBatch]):
         self.initialize(initializer, regularizer, metrics)
 
     def forward(self, batch: SrlBatch) -> LogitsOutput:
-        """Score the tags of each word for each predicate."""
         words = self.dropout(self.embedder(batch.text)).index_select(0, batch.sentence_ids)
         marks = self.predicate_embedding(batch.is_predicate)
         encoded = self.encoder(torch.cat([words, marks], dim=2), batch.mask)
@@ -101,7 +100,6 @@ class SemanticRoleLabeler(Head[SrlBatch]):
         return LogitsOutput(loss=losses.mean(), example_losses=by_example, logits=logits)
 
     def predict(self, output: LogitsOutput, batch: SrlBatch) -> list[tuple[Proposition, ...]]:
-        """Return the best allowed tags for each predicate of each example."""
         # log p differs from the logits by a constant per word, which does not change the maximum.
         best = best_sequences(
             output.logits.to(self.start.dtype),

@@ -67,7 +67,6 @@ class SrlTask(HeadTask[SrlExample, SrlBatch]):
         return {"words": words, "labels": labels, "forms": forms, "predicates": predicates}
 
     def group(self, example: SrlExample) -> object:
-        """Return the words, one object shared by all predicates of a sentence."""
         return example.words
 
     def collate(
@@ -84,14 +83,12 @@ class SrlTask(HeadTask[SrlExample, SrlBatch]):
         )
 
     def num_tokens(self, example: SrlExample) -> int:
-        """Return the number of words, times that of the predicates."""
         return len(example.words) * max(1, len(example.propositions or ()))
 
     def sentences(self, example: SrlExample) -> Iterable[Sequence[str]]:
         return (example.words,)
 
     def gold(self, example: SrlExample) -> tuple[Proposition, ...]:
-        """Return the propositions of an example, or raise a `DataError` if it has none."""
         return known_propositions(example)
 
     def example(self, inputs: Mapping[str, Any], tokenizer: Tokenizer) -> SrlExample:
@@ -130,7 +127,6 @@ class SrlTask(HeadTask[SrlExample, SrlBatch]):
         }
 
     def pretty(self, prediction: Sequence[Proposition], example: SrlExample) -> Text:
-        """Return the sentence with brackets around its arguments, one line per predicate."""
         lines = [_described(example.words, tags) for place, tags in prediction if place is not None]
         return Text("\n").join(lines or [Text(" ".join(example.words))])
 

@@ -50,14 +50,12 @@ class JsonTaggingReader(RecordReader[TaggedSentence]):
 
     @property
     def input_keys(self) -> Sequence[str]:
-        """The key of the words."""
         return (self._tokens_key,)
 
     def records(self, file: Path) -> Iterator[Record]:
         return read_objects(file)
 
     def unlabeled(self, record: Record) -> TaggedSentence:
-        """Make an example from a list of words."""
         with error_context(record.path, record.line):
             return TaggedSentence(words_of(record.values, self._tokens_key), None)
 

@@ -54,7 +54,6 @@ class SequenceTaggingReader(FileReader[TaggedSentence]):
         return parsed_lines(file, self._input)
 
     def recognizes(self, sample: FileSample) -> bool:
-        """Return whether each piece of the first lines is a word with its tag."""
         lines = sample.filled_lines
         return bool(lines) and all(
             self._word_tag_delimiter in pair for line in lines for pair in self._pairs(line)

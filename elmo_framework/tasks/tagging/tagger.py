@@ -84,7 +84,6 @@ class Tagger(Head[LabeledBatch], ABC):
         self.projection = nn.Linear(dim, len(self._labels))
 
     def forward(self, batch: LabeledBatch) -> LogitsOutput:
-        """Score the tags of each word; compute the loss if the batch has tags."""
         logits, mask = self._logits(batch.text), batch.text.mask
         if batch.labels is None:
             return LogitsOutput(loss=None, example_losses=None, logits=logits)

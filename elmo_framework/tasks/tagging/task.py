@@ -98,7 +98,6 @@ class TaggingTask(HeadTask[TaggedSentence, LabeledBatch]):
         return (example.words,)
 
     def gold(self, example: TaggedSentence) -> tuple[str, ...]:
-        """Return the tags of an example, or raise a `DataError` if it has none."""
         if example.tags is None:
             raise DataError(f"a sentence without tags cannot be scored: {excerpt(example.words)}")
         return example.tags
@@ -109,7 +108,6 @@ class TaggingTask(HeadTask[TaggedSentence, LabeledBatch]):
         return TaggedSentence(given_words(inputs, key, tokenizer), None)
 
     def to_json(self, prediction: Sequence[str], example: TaggedSentence) -> dict[str, Any]:
-        """Return the words, their tags, and the spans: from `start` to before `end`."""
         return {
             "words": list(example.words),
             "tags": list(prediction),
@@ -117,7 +115,6 @@ class TaggingTask(HeadTask[TaggedSentence, LabeledBatch]):
         }
 
     def pretty(self, prediction: Sequence[str], example: TaggedSentence) -> Text:
-        """Return the sentence with its spans in brackets, or each word with its tag."""
         return colored(example.words, prediction)
 
 
