@@ -6,12 +6,11 @@ from dataclasses import dataclass
 from typing import Annotated, TypeVar, final
 
 from annotated_types import Ge, Lt
-from jaxtyping import Bool, Float
 from torch import Tensor
 
 from elmo_framework.config.types import Dim, Local, NumLayers, require_size
 from elmo_framework.console import plural
-from elmo_framework.encoders.encoder import Encoder
+from elmo_framework.encoders.encoder import Encoded, Encoder, Inputs, Mask
 from elmo_framework.nn.feedforward import Activation, FeedForward, Layer
 
 ValueT = TypeVar("ValueT")
@@ -72,10 +71,6 @@ class FeedForwardEncoder(Encoder):
         self.feedforward = feedforward.build(input_dim=input_dim)
         self.output_dim = self.feedforward.output_dim
 
-    def forward(
-        self,
-        inputs: Float[Tensor, "batch tokens input_dim"],
-        mask: Bool[Tensor, "batch tokens"],
-    ) -> Float[Tensor, "batch tokens output_dim"]:
+    def forward(self, inputs: Inputs, mask: Mask) -> Encoded:
         encoded: Tensor = self.feedforward(inputs)
         return encoded * mask[:, :, None]

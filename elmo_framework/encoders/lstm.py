@@ -1,15 +1,88 @@
-"""PyTorch's LSTM and GRU as encoders, and its LSTM as a pooler."""
+"""PyTorch's LSTM and GRU as encoders, its LSTM as a pooler, and alternating LSTMs."""
 
 from __future__ import annotations
 
-from typing import final
+from abc import ABC, abstractmethod
+from typing import Annotated, final
 
-from jaxtyping import Bool, Float
-from torch import Tensor, nn
+from annotated_types import Ge, Lt
+from torch import nn
 
-from elmo_framework.encoders.encoder import Encoder
-from elmo_framework.encoders.pooler import Pooler
-from elmo_framework.encoders.recurrent import Recurrent, RecurrentEncoder
+from elmo_framework.config.types import Dim, Local, NumLayers, require_size
+from elmo_framework.encoders.encoder import Encoded, Encoder, Inputs, Mask
+from elmo_framework.encoders.pooler import Pooled, Pooler
+from elmo_framework.nn.highway_lstm import HighwayLstm
+from elmo_framework.nn.packing import Packing
+from elmo_framework.nn.recurrent import read_rows
+
+
+class Recurrent(nn.Module, ABC):
+    """One of PyTorch's recurrent networks, a submodule called `lstm` or `gru`.
+
+    Args:
+        input_dim: dimension of the input vectors.
+        hidden_size: output dimension of one direction.
+        num_layers: number of layers; each reads both directions of the one below.
+        bidirectional: whether a second network reads each row from its end.
+        dropout: dropout rate between layers.
+        input_size: if set, must equal the dimension of the input.
+
+    Attributes:
+        output_dim: output dimension of both directions, which are concatenated.
+
+    Raises:
+        ValueError: `input_size` is not `input_dim`, or there is a dropout rate but only one layer.
+    """
+
+    @property
+    @abstractmethod
+    def kind(self) -> type[nn.LSTM] | type[nn.GRU]:
+        """Class of the network."""
+
+    def __init__(
+        self,
+        input_dim: Local[int],
+        hidden_size: Dim,
+        num_layers: NumLayers = 1,
+        bidirectional: bool = False,
+        dropout: Annotated[float, Ge(0), Lt(1)] = 0.0,
+        input_size: int | None = None,
+    ) -> None:
+        super().__init__()
+        require_size("input_size", input_size, inferred=input_dim)
+        if dropout and num_layers == 1:
+            raise ValueError(
+                f"dropout is {dropout}, but acts between layers and num_layers is 1; "
+                "set num_layers, or remove dropout"
+            )
+        self.input_dim = input_dim
+        self.output_dim = hidden_size * (2 if bidirectional else 1)
+        network = self.kind(
+            input_dim,
+            hidden_size,
+            num_layers=num_layers,
+            bidirectional=bidirectional,
+            dropout=dropout,
+            batch_first=True,
+        )
+        self.add_module(self._name, network)
+
+    def read(self, inputs: Inputs, mask: Mask) -> tuple[Encoded, Pooled]:
+        network = self.get_submodule(self._name)
+        assert isinstance(network, nn.LSTM | nn.GRU)
+        return read_rows(network, inputs, mask)
+
+    @property
+    def _name(self) -> str:
+        return self.kind.__name__.lower()
+
+
+class RecurrentEncoder(Recurrent, Encoder):
+    """A recurrent network as an encoder: the outputs of its top layer."""
+
+    def forward(self, inputs: Inputs, mask: Mask) -> Encoded:
+        outputs, _ = self.read(inputs, mask)
+        return outputs
 
 
 @final
@@ -39,10 +112,56 @@ class LstmPooler(Recurrent, Pooler):
 
     kind = nn.LSTM
 
-    def forward(
-        self,
-        inputs: Float[Tensor, "batch tokens input_dim"],
-        mask: Bool[Tensor, "batch tokens"],
-    ) -> Float[Tensor, "batch output_dim"]:
+    def forward(self, inputs: Inputs, mask: Mask) -> Pooled:
         _, last = self.read(inputs, mask)
         return last
+
+
+@final
+@Encoder.register("alternating_lstm")
+class AlternatingLstm(Encoder):
+    """Stacked highway LSTMs: the first reads forward, the second backward, and so on.
+
+    h_l = HighwayLSTM_l(h_(l-1)), forward where l is odd and backward where it is even (He et al.
+    2017, section 2.1).
+
+    Args:
+        hidden_size: output dimension of each layer.
+        num_layers: number of layers.
+        recurrent_dropout_probability: dropout rate of the hidden state between words, with the
+            same mask at each word of a row.
+        use_highway: whether each layer adds a gated product of its input to its output.
+        use_input_projection_bias: whether that product has a bias.
+    """
+
+    def __init__(
+        self,
+        input_dim: Local[int],
+        hidden_size: Dim,
+        num_layers: NumLayers,
+        recurrent_dropout_probability: Annotated[float, Ge(0), Lt(1)] = 0.0,
+        use_highway: bool = True,
+        use_input_projection_bias: bool = True,
+        input_size: int | None = None,
+    ) -> None:
+        super().__init__()
+        require_size("input_size", input_size, inferred=input_dim)
+        self.input_dim, self.output_dim = input_dim, hidden_size
+        self.layers = nn.ModuleList(
+            HighwayLstm(
+                hidden_size if layer else input_dim,
+                hidden_size,
+                is_backward=layer % 2 == 1,
+                recurrent_dropout=recurrent_dropout_probability,
+                use_highway=use_highway,
+                has_carry_bias=use_input_projection_bias,
+            )
+            for layer in range(num_layers)
+        )
+
+    def forward(self, inputs: Inputs, mask: Mask) -> Encoded:
+        packing = Packing.of(mask)
+        words = packing.pack(inputs)
+        for layer in self.layers:
+            words = layer(words, packing.sizes)
+        return packing.unpack(words)

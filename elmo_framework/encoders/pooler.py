@@ -1,14 +1,25 @@
-"""Base class for poolers."""
+"""The family of poolers, which reduce a sequence to one vector."""
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from typing import Annotated, TypeAlias, final
 
-from jaxtyping import Bool, Float
-from torch import Tensor
+import torch
+from annotated_types import Len
+from jaxtyping import Float
+from torch import Tensor, nn
+from torch.nn import functional as F
 
 from elmo_framework.config.registry import Registrable
+from elmo_framework.config.types import MAX_LAYERS, Dim, Local, Width, require_size
+from elmo_framework.encoders.encoder import Inputs, Mask
 from elmo_framework.model.part import Part
+from elmo_framework.nn.attention import masked_softmax
+from elmo_framework.nn.feedforward import Activation, activate
+from elmo_framework.nn.masking import masked_max, masked_mean, masked_sum
+
+Pooled: TypeAlias = Float[Tensor, "batch output_dim"]
 
 
 class Pooler(Part, Registrable, ABC):
@@ -27,9 +38,110 @@ class Pooler(Part, Registrable, ABC):
     output_dim: int
 
     @abstractmethod
-    def forward(
-        self,
-        inputs: Float[Tensor, "batch tokens input_dim"],
-        mask: Bool[Tensor, "batch tokens"],
-    ) -> Float[Tensor, "batch output_dim"]:
+    def forward(self, inputs: Inputs, mask: Mask) -> Pooled:
         """Pool sequences."""
+
+
+@final
+@Pooler.register("max")
+class MaxPooler(Pooler):
+    """Takes the maximum of each dimension over a sequence."""
+
+    def __init__(self, input_dim: Local[int]) -> None:
+        super().__init__()
+        self.output_dim = input_dim
+
+    def forward(self, inputs: Inputs, mask: Mask) -> Pooled:
+        return masked_max(inputs, mask)
+
+
+@final
+@Pooler.register("bag_of_embeddings")
+class BagOfEmbeddingsPooler(Pooler):
+    """Adds or averages the vectors of a sequence.
+
+    Args:
+        averaged: whether the sum is divided by the number of vectors.
+    """
+
+    def __init__(
+        self, input_dim: Local[int], averaged: bool = False, embedding_dim: int | None = None
+    ) -> None:
+        super().__init__()
+        require_size("embedding_dim", embedding_dim, inferred=input_dim)
+        self.output_dim = input_dim
+        self.averaged = averaged
+
+    def forward(self, inputs: Inputs, mask: Mask) -> Pooled:
+        return masked_mean(inputs, mask) if self.averaged else masked_sum(inputs, mask)
+
+
+@final
+@Pooler.register("self_attentive")
+class SelfAttentivePooler(Pooler):
+    """Averages a sequence with self-attention: X^T softmax(X v) (McCann et al. 2017, 5.3)."""
+
+    def __init__(self, input_dim: Local[int]) -> None:
+        super().__init__()
+        self.output_dim = input_dim
+        # The softmax would cancel a bias.
+        self.projection = nn.Linear(input_dim, 1, bias=False)
+
+    def forward(self, inputs: Inputs, mask: Mask) -> Pooled:
+        weights = masked_softmax(self.projection(inputs).squeeze(2), mask)
+        cleared = inputs.masked_fill(~mask[:, :, None], 0)
+        return torch.bmm(weights[:, None, :], cleared).squeeze(1)
+
+
+@final
+@Pooler.register("cnn")
+class CnnPooler(Pooler):
+    """Convolves filters of several widths over a sequence, then takes the maximum of each.
+
+    A sequence shorter than a filter is padded with zeros to the filter's width.
+
+    Args:
+        num_filters: number of filters of each width.
+        ngram_filter_sizes: the widths of the filters, in words.
+        conv_layer_activation: activation after the convolution.
+        output_dim: output dimension of a final linear layer; null for no such layer, so that
+            the output has `num_filters` dimensions for each width.
+    """
+
+    def __init__(
+        self,
+        input_dim: Local[int],
+        num_filters: Dim,
+        ngram_filter_sizes: Annotated[tuple[Width, ...], Len(1, MAX_LAYERS)] = (2, 3, 4, 5),
+        conv_layer_activation: Activation = "relu",
+        output_dim: Dim | None = None,
+        embedding_dim: int | None = None,
+    ) -> None:
+        super().__init__()
+        require_size("embedding_dim", embedding_dim, inferred=input_dim)
+        self.activation: Activation = conv_layer_activation
+        self.convolutions = nn.ModuleList(
+            nn.Conv1d(input_dim, num_filters, kernel_size=width) for width in ngram_filter_sizes
+        )
+        convolved = num_filters * len(ngram_filter_sizes)
+        self.output_dim = convolved if output_dim is None else output_dim
+        self.projection = None if output_dim is None else nn.Linear(convolved, output_dim)
+
+    def forward(self, inputs: Inputs, mask: Mask) -> Pooled:
+        cleared = inputs * mask[:, :, None]
+        pooled = [self._largest(cleared, mask, convolution) for convolution in self.convolutions]
+        convolved = torch.cat(pooled, dim=1)
+        if self.projection is None:
+            return convolved
+        projected: Tensor = self.projection(convolved)
+        return projected * mask.any(dim=1, keepdim=True)
+
+    def _largest(self, inputs: Tensor, mask: Tensor, convolution: nn.Module) -> Tensor:
+        assert isinstance(convolution, nn.Conv1d)
+        width = convolution.kernel_size[0]
+        padded = F.pad(inputs.transpose(1, 2), (0, max(0, width - inputs.shape[1])))
+        values = activate(convolution(padded), self.activation).transpose(1, 2)
+        # Windows without padding count; the first one always does, if there is a vector.
+        num_windows = (mask.sum(dim=1) - width + 1).clamp(min=1) * mask.any(dim=1)
+        windows = torch.arange(values.shape[1], device=mask.device)
+        return masked_max(values, windows < num_windows[:, None])

@@ -20,7 +20,7 @@ from elmo_framework.embedders.text_embedder import (
 )
 from elmo_framework.encoders.encoder import Encoder
 from elmo_framework.encoders.feedforward import FeedForwardOptions
-from elmo_framework.encoders.self_attentive import SelfAttentivePooler
+from elmo_framework.encoders.pooler import SelfAttentivePooler
 from elmo_framework.metrics.metric import Metric
 from elmo_framework.model.classifier import Classifier
 from elmo_framework.model.head import Head

@@ -2,9 +2,8 @@ import pytest
 import torch
 from torch import Tensor, nn
 
-import elmo_framework.encoders.bag_of_embeddings
-import elmo_framework.encoders.cnn
-import elmo_framework.encoders.lstm  # noqa: F401
+import elmo_framework.encoders.lstm
+import elmo_framework.encoders.pooler  # noqa: F401
 from elmo_framework.config.parse import parse
 from elmo_framework.data.text import collate_text
 from elmo_framework.embedders.character_encoding import CharacterEncodingTokenEmbedder

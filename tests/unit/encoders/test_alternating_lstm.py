@@ -1,7 +1,7 @@
 import pytest
 import torch
 
-import elmo_framework.encoders.alternating_lstm  # noqa: F401
+import elmo_framework.encoders.lstm  # noqa: F401
 from elmo_framework.errors import BuildError
 from elmo_framework.nn.packing import reversed_rows
 from tests.unit.encoders import sequences

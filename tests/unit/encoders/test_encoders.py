@@ -2,11 +2,10 @@ import pytest
 import torch
 from torch import nn
 
-import elmo_framework.encoders.compose
+import elmo_framework.encoders.encoder
 import elmo_framework.encoders.feedforward
-import elmo_framework.encoders.lstm
-import elmo_framework.encoders.pass_through  # noqa: F401
-from elmo_framework.encoders.recurrent import RecurrentEncoder
+import elmo_framework.encoders.lstm  # noqa: F401
+from elmo_framework.encoders.lstm import RecurrentEncoder
 from elmo_framework.errors import BuildError, ConfigError
 from elmo_framework.nn.feedforward import Layer
 from tests.unit.encoders import sequences

@@ -2,11 +2,8 @@ import numpy as np
 import pytest
 import torch
 
-import elmo_framework.encoders.bag_of_embeddings
-import elmo_framework.encoders.cnn
 import elmo_framework.encoders.lstm
-import elmo_framework.encoders.max
-import elmo_framework.encoders.self_attentive  # noqa: F401
+import elmo_framework.encoders.pooler  # noqa: F401
 from elmo_framework.errors import BuildError
 from tests.unit.encoders import sequences
 from tests.unit.encoders.sequences import INPUT_DIM, LENGTHS, MASK
