@@ -34,7 +34,6 @@ from elmo_framework.bilm.files.load import bilm_files, read_bilm
 from elmo_framework.data.text import collate_text
 from elmo_framework.io.process import keep_freed_memory
 from elmo_framework.layers.bilm_source import FrozenBiLm
-from elmo_framework.layers.layer_encoder import LayerEncoder
 
 _PRECISIONS = ("float32", "bfloat16", "int8")
 _BEST = "best"
@@ -85,15 +84,15 @@ class Measurement:
         """Warm up and measure one configuration."""
         sentences = self._sentences[: self._arguments.n1] if config == "1u" else self._sentences
         if config == _BEST:
-            reader, batches = self._reader(self._arguments.max_tokens), [sentences]
+            max_tokens, batches = self._arguments.max_tokens, [sentences]
             warm_up = [sentences[: self._arguments.warm_up]]
         else:
-            reader = self._reader(_NO_LIMIT)
+            max_tokens = _NO_LIMIT
             batches = in_batches(sentences, int(config[:-1]), is_sorted=config.endswith("s"))
             warm_up = batches[:1]
-        self._embed(reader, warm_up)
+        self._embed(max_tokens, warm_up)
         started = now(self.device)
-        self._embed(reader, batches)
+        self._embed(max_tokens, batches)
         seconds = now(self.device) - started
         num_tokens = count_words(sentences)
         return {
@@ -114,10 +113,9 @@ class Measurement:
             return {}
         sentences = self._sentences[:num_sentences]
         expected = _plain_layers(plain.double(), sentences)
-        reader = self._reader(self._arguments.max_tokens)
         deviations = [
             (layers.double() - expected[index]).abs().max().item()
-            for index, layers in reader.read(sentences)
+            for index, layers in self._read(sentences, self._arguments.max_tokens)
         ]
         largest = max(layers.abs().max().item() for layers in expected)
         return {
@@ -125,13 +123,14 @@ class Measurement:
             "relative_difference": max(deviations) / largest,
         }
 
-    def _reader(self, max_tokens: int) -> LayerEncoder:
-        return LayerEncoder(self._frozen, max_tokens=max_tokens, device=self.device)
+    def _read(self, sentences: Sequence[Sentence], max_tokens: int) -> Iterator[tuple[int, Tensor]]:
+        return self._frozen.read(sentences, max_tokens=max_tokens, device=self.device)
 
     def _embed(
-        self, reader: LayerEncoder, batches: Sequence[Sequence[Sentence]]
+        self, max_tokens: int, batches: Sequence[Sequence[Sentence]]
     ) -> list[NDArray[np.float32]]:
-        return [held.layers.mean(0).numpy() for batch in batches for held in reader.read(batch)]
+        read = (pair for batch in batches for pair in self._read(batch, max_tokens))
+        return [layers.mean(0).numpy() for _, layers in read]
 
 
 def _plain_layers(bilm: BiLm, sentences: Sequence[Sentence]) -> list[Tensor]:

@@ -20,7 +20,6 @@ from elmo_framework.data.sentences import pools
 from elmo_framework.embedding.corpus import Line, SentenceFiles
 from elmo_framework.errors import DataError, RunError, allowed
 from elmo_framework.experiment.inputs import TokenizerConfig, build_tokenizer
-from elmo_framework.layers.layer_encoder import LayerEncoder
 from elmo_framework.layers.open_layers import open_layers
 from elmo_framework.training.process_group import choose_device
 
@@ -127,19 +126,19 @@ def find_neighbors(bilm: Path | str, search: NeighborSearch) -> Neighbors:
     query = _occurrence(search, tokenizer.words(search.query))
     source = open_layers(files)
     layers = _layers(search, source.num_layers)
-    reader = LayerEncoder(source, device=choose_device(search.device))
-    (read,) = reader.read([query.words])
-    directions = functional.normalize(read.without_boundaries()[:, query.position], dim=-1)
+    device = choose_device(search.device)
+    ((_, of_query),) = source.read([query.words], device=device)
+    directions = functional.normalize(of_query[:, 1:-1][:, query.position], dim=-1)
     nearest = {layer: _Nearest(search.num_neighbors) for layer in layers}
     num_compared = 0
     with ProgressBar("reading", unit="occurrence") as progress:
         corpus = SentenceFiles(search.corpus, tokenizer=tokenizer)
         sentences = _candidates(search, query, corpus)
         for candidates in pools(sentences, lambda each: len(each.words), max_size=_POOL_WORDS):
-            for output in reader.read([candidate.words for candidate in candidates]):
-                candidate = candidates[output.sentence]
-                vectors = output.without_boundaries()[:, candidate.positions]
-                similarities = _cosines(vectors, directions)
+            sentences_of_pool = [candidate.words for candidate in candidates]
+            for index, vectors in source.read(sentences_of_pool, device=device):
+                candidate = candidates[index]
+                similarities = _cosines(vectors[:, 1:-1][:, candidate.positions], directions)
                 for layer in layers:
                     nearest[layer].offer(candidate, similarities[layer].tolist())
                 num_compared += len(candidate.positions)

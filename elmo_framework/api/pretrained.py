@@ -19,7 +19,6 @@ from elmo_framework.data.text import collate_text
 from elmo_framework.errors import allowed
 from elmo_framework.kernels.product import Precision
 from elmo_framework.layers.carried_state import CarriedState
-from elmo_framework.layers.layer_encoder import LayerEncoder
 from elmo_framework.layers.layer_source import LayerSource
 from elmo_framework.layers.open_layers import open_layers
 
@@ -68,11 +67,12 @@ class PretrainedBiLm:
             places.setdefault(tuple(require_words(words)), []).append(place)
         vectors: list[NDArray[np.float32]] = [np.empty(0, np.float32)] * len(sentences)
         distinct = list(places)
-        reader = LayerEncoder(self._source, max_tokens=max_tokens, device=self._device)
-        for read in reader.read(distinct):
-            layers = read.without_boundaries().float().numpy()
-            for place in places[distinct[read.sentence]]:
-                vectors[place] = layers.copy()
+        for index, layers in self._source.read(
+            distinct, max_tokens=max_tokens, device=self._device
+        ):
+            of_words = layers[:, 1:-1].float().numpy()
+            for place in places[distinct[index]]:
+                vectors[place] = of_words.copy()
         return vectors
 
     def embed_iter(

@@ -21,7 +21,6 @@ from elmo_framework.errors import RunError
 from elmo_framework.experiment.inputs import TokenizerConfig
 from elmo_framework.io.outputs import is_stream
 from elmo_framework.kernels.product import Precision
-from elmo_framework.layers.layer_encoder import LayerEncoder
 from elmo_framework.layers.open_layers import open_layers
 
 STANDARD_OUTPUT = Path("-")
@@ -93,7 +92,7 @@ class VectorReader:
         source = open_layers(resolve_bilm(job.bilm), precision=job.precision)
         assert source.fingerprint is not None
         self.digest = source.fingerprint.digest
-        self._encoder = LayerEncoder(source, max_tokens=job.max_tokens, device=device)
+        self._source, self._max_tokens, self._device = source, job.max_tokens, device
         num_layers, dim = source.num_layers, source.dim
         self._selection = layer_selector(
             job.layers,
@@ -111,10 +110,12 @@ class VectorReader:
 
         Vectors are "rows words dim", or "words dim" where a word has one.
         """
-        self._encoder.source.forget_words()
-        for sentence, layers in self._encoder.read(sentences):
+        self._source.forget_words()
+        for index, layers in self._source.read(
+            sentences, max_tokens=self._max_tokens, device=self._device
+        ):
             vectors = self._selection.select(layers).numpy()
-            yield sentence, vectors.astype(self.form.dtype)
+            yield index, vectors.astype(self.form.dtype)
 
 
 def standard_input(

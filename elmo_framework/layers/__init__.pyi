@@ -1,4 +1,3 @@
 from .bilm_source import FrozenBiLm as FrozenBiLm
 from .bilm_source import TrainedBiLm as TrainedBiLm
-from .layer_encoder import LayerEncoder as LayerEncoder
 from .layer_source import LayerSource as LayerSource

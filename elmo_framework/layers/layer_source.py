@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 import torch
-from torch import nn
+from jaxtyping import Float
+from torch import Tensor, nn
 
-from elmo_framework.bilm.layer_output import LayerOutput, LayerState
-from elmo_framework.data.text import Indexer, TextBatch
+from elmo_framework.bilm.layer_output import NUM_BOUNDARIES, LayerOutput, LayerState
+from elmo_framework.data.batch import to_device
+from elmo_framework.data.sentences import longest_first, padded_batches
+from elmo_framework.data.text import Indexer, TextBatch, collate_text
 from elmo_framework.model.part import Reference, Sentences
 
 
@@ -64,6 +67,41 @@ class LayerSource(ABC):
     @abstractmethod
     def compute(self, text: TextBatch, state: LayerState | None = None) -> LayerOutput:
         """Return the layers of a batch and remember nothing; see `layers`."""
+
+    def read(
+        self,
+        sentences: Sequence[Sequence[str]],
+        *,
+        max_tokens: int = 4096,
+        device: torch.device | None = None,
+    ) -> Iterator[tuple[int, Float[Tensor, "layers tokens dim"]]]:
+        """Compute the layers of many sentences, in batches of similar length, longest first.
+
+        Each batch starts from zeros. Peak memory grows with `max_tokens` and with the longest
+        sentence, not with the number of sentences.
+
+        Args:
+            sentences: the words of each.
+            max_tokens: the largest number of steps in a batch, boundaries and padding counted; a
+                longer sentence is a batch by itself.
+            device: computes the layers; the CPU by default.
+
+        Yields:
+            The index of a sentence and its layers, on the CPU, in the order in which they are
+            computed. They include `<S>` and `</S>`; a sentence without words has neither.
+
+        Raises:
+            ValueError: `max_tokens` is not above 0.
+        """
+        if max_tokens < 1:
+            raise ValueError(f"max_tokens is {max_tokens}; it must be above 0")
+        lengths = [len(words) + NUM_BOUNDARIES for words in sentences]
+        order = longest_first(range(len(lengths)), lengths)
+        for batch in padded_batches(order, lengths.__getitem__, max_tokens=max_tokens):
+            text = collate_text([sentences[index] for index in batch])
+            layers = self.compute(to_device(text, device or torch.device("cpu"))).layers.cpu()
+            for row, index in enumerate(batch):
+                yield index, layers[:, row, : lengths[index] if sentences[index] else 0]
 
     def precompute(self, sentences: Sentences, device: torch.device) -> None:
         """Compute the layers of sentences that will be read, where they can be kept.

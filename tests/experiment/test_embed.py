@@ -17,7 +17,6 @@ from elmo_framework.bilm.files.load import bilm_files, read_bilm
 from elmo_framework.commands.main import main
 from elmo_framework.embedders.elmo import ElmoTokenEmbedder
 from elmo_framework.layers.bilm_source import FrozenBiLm
-from elmo_framework.layers.layer_encoder import LayerEncoder
 from tests.experiment.jobs import DATA
 from tests.numpy_bilm import NumpyBiLm
 from tests.two_processes import in_two_processes
@@ -69,10 +68,10 @@ def test_the_mix_is_that_of_the_task_model(bilm: Path, tagger: Path, tmp_path: P
     assert main(["embed", str(bilm), str(text), "--output-file", out, "--layers", layers]) == 0
     modules = load(tagger, device="cpu").model.modules()
     (mix,) = [module.mix for module in modules if isinstance(module, ElmoTokenEmbedder)]
-    reader = LayerEncoder(FrozenBiLm(read_bilm(bilm_files(bilm))))
-    read = next(reader.read([["Anna", "left", "Lisbon", "."]])).layers
+    source = FrozenBiLm(read_bilm(bilm_files(bilm)))
+    ((_, layers),) = source.read([["Anna", "left", "Lisbon", "."]])
     with torch.no_grad():
-        expected = mix(read[:, None], torch.ones(1, 6, dtype=torch.bool))[0, 1:-1]
+        expected = mix(layers[:, None], torch.ones(1, 6, dtype=torch.bool))[0, 1:-1]
     with h5py.File(out) as file:
         np.testing.assert_allclose(file["0"][...], expected.numpy(), atol=1e-6)
 

@@ -25,7 +25,6 @@ from elmo_framework.layers.cache.shards import (
     distinct,
     num_vectors,
 )
-from elmo_framework.layers.layer_encoder import LayerEncoder
 from elmo_framework.layers.layer_source import LayerSource
 from elmo_framework.model.part import Reference, Sentences
 
@@ -151,14 +150,14 @@ class CachedLayers(LayerSource):
             f"layers of {plural(len(missing), 'sentence')} ({plural(num_tokens, 'word')}) are "
             f"computed once and cached: {format_bytes(self._num_bytes(missing))}"
         )
-        encoder = LayerEncoder(self._load(), device=device)
+        source = self._load()
         max_vectors = _SHARD_BYTES // self._key.vector_bytes
         dtype = DTYPES[self._key.dtype]
         with ProgressBar("computing layers", total=num_tokens, unit="word") as progress:
             for pool in pools(missing, self._num_vectors, max_size=max_vectors):
                 # So that a build that was killed continues to the same bits.
-                encoder.source.forget_words()
-                add(compute_shard(encoder, pool, dtype=dtype, note=progress.advance))
+                source.forget_words()
+                add(compute_shard(source, pool, device, dtype=dtype, note=progress.advance))
 
     def _num_bytes(self, sentences: Sequence[Words]) -> int:
         return sum(map(self._num_vectors, sentences)) * self._key.vector_bytes

@@ -18,7 +18,7 @@ from elmo_framework.bilm.layer_output import NUM_BOUNDARIES, LayerOutput, framed
 from elmo_framework.data.sentences import sentence_digest
 from elmo_framework.data.text import TextBatch
 from elmo_framework.layers.cache.verified_blocks import VerifiedBlocks, verify_blocks
-from elmo_framework.layers.layer_encoder import LayerEncoder
+from elmo_framework.layers.layer_source import LayerSource
 
 Words: TypeAlias = Sequence[str]
 
@@ -71,8 +71,9 @@ def num_vectors(words: Words, num_layers: int) -> int:
 
 
 def compute_shard(
-    encoder: LayerEncoder,
+    source: LayerSource,
     sentences: Sequence[Words],
+    device: torch.device,
     *,
     dtype: torch.dtype,
     note: Callable[[int], None],
@@ -80,12 +81,12 @@ def compute_shard(
     """Compute the layers of sentences that have words.
 
     Args:
-        encoder: computes them.
+        source: of the layers.
         sentences: each with a word at least.
+        device: computes them.
         dtype: of the cached numbers.
         note: called with the number of words of each sentence when it is done.
     """
-    source = encoder.source
     entries = np.zeros(len(sentences), ENTRY)
     own_digests = digests(sentences)
     sizes = [num_vectors(words, source.num_layers) for words in sentences]
@@ -93,7 +94,7 @@ def compute_shard(
     entries["offset"] = np.cumsum([0, *sizes[:-1]])
     entries["num_steps"] = [len(words) + NUM_BOUNDARIES for words in sentences]
     vectors = torch.empty(sum(sizes), source.dim, dtype=dtype)
-    for index, layers in encoder.read(sentences):
+    for index, layers in source.read(sentences, device=device):
         start = int(entries["offset"][index])
         vectors[start : start + sizes[index]] = layers.flatten(0, 1)
         note(len(sentences[index]))

@@ -29,7 +29,7 @@ from elmo_framework.io import resumable_output
 from elmo_framework.io.outputs import Output, check_outputs
 from elmo_framework.io.resumable_output import ResumableOutput
 from elmo_framework.layers.bilm_source import FrozenBiLm
-from elmo_framework.layers.layer_encoder import LayerEncoder
+from elmo_framework.layers.layer_source import LayerSource
 from elmo_framework.training import process_group
 from tests.unit.embedding.conftest import TEXT
 
@@ -38,8 +38,9 @@ Jobs = Callable[..., EmbeddingJob]
 
 def expected(job: EmbeddingJob, text: list[str] = TEXT) -> list[np.ndarray]:
     """The layers of each sentence, read alone."""
-    reader = LayerEncoder(FrozenBiLm(read_bilm(bilm_files(Path(job.bilm)))))
-    return [next(reader.read([line.split()])).without_boundaries().numpy() for line in text]
+    source = FrozenBiLm(read_bilm(bilm_files(Path(job.bilm))))
+    read = [next(source.read([line.split()])) for line in text]
+    return [layers[:, 1:-1].numpy() for _, layers in read]
 
 
 def hdf5(path: Path) -> list[np.ndarray]:
@@ -150,13 +151,13 @@ def test_float16_is_the_rounded_result(job: Jobs) -> None:
 
 def test_equal_sentences_are_computed_once(job: Jobs, monkeypatch: pytest.MonkeyPatch) -> None:
     seen: list[str] = []
-    read = LayerEncoder.read
+    read = LayerSource.read
 
-    def spied(self: LayerEncoder, sentences: list[list[str]]) -> Iterator[Any]:
+    def spied(self: LayerSource, sentences: list[list[str]], **options: Any) -> Iterator[Any]:
         seen.extend(" ".join(words) for words in sentences)
-        return read(self, sentences)
+        return read(self, sentences, **options)
 
-    monkeypatch.setattr(LayerEncoder, "read", spied)
+    monkeypatch.setattr(LayerSource, "read", spied)
     embed(job())
     assert seen == ["Words are words .", "a b", "are many more", "one"]
 
@@ -277,7 +278,7 @@ def test_a_finished_result_is_not_computed_again_for_what_was_left(
         embed(job(format=form))
     with pytest.raises(RunError, match="layers was 'all' and is '2'"):
         embed(job(format=form, layers="top", resume=True, force=force))
-    monkeypatch.setattr(LayerEncoder, "read", None)
+    monkeypatch.setattr(LayerSource, "read", None)
     embed(job(format=form, resume=True, force=force))
     assert contents(job().output) == before
     assert not job().output.with_name("out.hdf5.partial").exists()
