@@ -1,7 +1,9 @@
 from .bilm import BiLm as BiLm
 from .context_layers import ContextLayers as ContextLayers
 from .context_layers import ContextOutput as ContextOutput
+from .context_layers import Direction as Direction
 from .context_layers import ElmoLstmContextLayers as ElmoLstmContextLayers
+from .context_layers import State as State
 from .layer_mix import AverageMix as AverageMix
 from .layer_mix import LayerMix as LayerMix
 from .layer_mix import ScalarMix as ScalarMix

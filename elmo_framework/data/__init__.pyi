@@ -1,5 +1,6 @@
 from .batch import Batch as Batch
 from .batch import to_device as to_device
+from .characters import NUM_CHARACTERS as NUM_CHARACTERS
 from .characters import ByteIndexer as ByteIndexer
 from .characters import ElmoCharacterIndexer as ElmoCharacterIndexer
 from .data_loader import BatchSource as BatchSource

@@ -6,5 +6,6 @@ from .records import Record as Record
 from .records import read_records as read_records
 from .text_files import error_context as error_context
 from .text_files import nonblank_lines as nonblank_lines
+from .text_files import parsed_lines as parsed_lines
 from .text_files import read_lines as read_lines
 from .text_files import require_nonempty as require_nonempty

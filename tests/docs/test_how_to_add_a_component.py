@@ -1,0 +1,73 @@
+"""The components of the page work as it says."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+import torch
+
+from elmo_framework import load, load_bilm
+from elmo_framework.bilm import ContextLayers
+from elmo_framework.config.registry import members
+from tests.docs.page import run_page
+from tests.plugin_scope import without_plugins
+
+PAGE = Path(__file__).parents[2] / "docs/how_to_add_a_component.md"
+MODULES = (
+    "linear_mix",
+    "fasttext_reader",
+    "two_pool_classifier",
+    "character_average",
+    "gru_layers",
+    "cauchy",
+)
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _in_folder(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """The folder after the page was worked through."""
+    with without_plugins(*MODULES), pytest.MonkeyPatch.context() as patch:
+        patch.chdir(tmp_path_factory.mktemp("page"))
+        assert run_page(PAGE) == 9
+        yield
+
+
+def test_the_page_writes_every_module() -> None:
+    assert {path.stem for path in Path().glob("*.py")} == set(MODULES)
+
+
+def test_the_layer_mix_is_trained_and_its_weights_are_logged() -> None:
+    run = load("runs/linear_mix")
+    (mix,) = [part for part in run.model.modules() if type(part).__name__ == "LinearMix"]
+    weights = mix.monitored_values()
+    assert list(weights) == ["w_0", "w_1", "w_2"]
+    assert weights["w_0"] != pytest.approx(1 / 3, abs=1e-4)
+    logged = json.loads(Path("runs/linear_mix/metrics.jsonl").read_text().splitlines()[-1])
+    assert "w_2" in json.dumps(logged)
+
+
+def test_the_head_learns_the_texts() -> None:
+    predictions = load("runs/two_pools").predict(["the songs are lovely", "the jokes are stale"])
+    assert [prediction["label"] for prediction in predictions] == ["good", "bad"]
+
+
+@pytest.mark.parametrize("run", ["runs/bilm", "runs/gru_bilm"])
+def test_padding_changes_no_vector_of_the_bilms(run: str) -> None:
+    bilm = load_bilm(run)
+    long, short = ["We", "sang", "all", "day", "."], ["Rain", "fell"]
+    together, alone = bilm.embed([long, short]), bilm.embed([short])
+    torch.testing.assert_close(torch.tensor(together[1]), torch.tensor(alone[0]))
+    assert together[0].shape == (3, 5, 16)
+
+
+def test_the_gru_layers_continue_from_their_state() -> None:
+    layers = members(ContextLayers)["gru"](input_dim=8, hidden_dim=8)
+    inputs, mask = torch.randn(2, 6, 8), torch.ones(2, 6, dtype=torch.bool)
+    whole = layers.read(inputs, mask, direction="backward")
+    first = layers.read(inputs[:, :4], mask[:, :4], direction="backward")
+    rest = layers.read(inputs[:, 4:], mask[:, 4:], direction="backward", state=first.state)
+    torch.testing.assert_close(whole.layers[:, :, 4:], rest.layers)
+    torch.testing.assert_close(whole.state, rest.state)
