@@ -18,6 +18,7 @@ from tests.plugin_scope import without_plugins
 PAGE = Path(__file__).parents[2] / "docs/how_to_add_a_component.md"
 MODULES = (
     "linear_mix",
+    "brier",
     "fasttext_reader",
     "two_pool_classifier",
     "character_average",
@@ -31,7 +32,7 @@ def _in_folder(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
     """The folder after the page was worked through."""
     with without_plugins(*MODULES), pytest.MonkeyPatch.context() as patch:
         patch.chdir(tmp_path_factory.mktemp("page"))
-        assert run_page(PAGE) == 9
+        assert run_page(PAGE) == 11
         yield
 
 
@@ -47,6 +48,12 @@ def test_the_layer_mix_is_trained_and_its_weights_are_logged() -> None:
     assert weights["w_0"] != pytest.approx(1 / 3, abs=1e-4)
     logged = json.loads(Path("runs/linear_mix/metrics.jsonl").read_text().splitlines()[-1])
     assert "w_2" in json.dumps(logged)
+
+
+def test_the_metric_selects_the_best_weights() -> None:
+    metrics = json.loads(Path("runs/brier/metrics.json").read_text())
+    assert 0 < metrics["best_validation_brier"] < 0.5
+    assert metrics["best_validation_mcc"] == 1
 
 
 def test_the_head_learns_the_texts() -> None:
