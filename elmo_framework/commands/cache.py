@@ -2,21 +2,27 @@
 
 from __future__ import annotations
 
-from argparse import ArgumentParser, Namespace
-from typing import TYPE_CHECKING, final
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Annotated, Literal, final
 
-from elmo_framework.commands.command import Command, add_format_argument
+from elmo_framework.commands.arguments import Argument
+from elmo_framework.commands.command import Command, ResultFormat
 
 if TYPE_CHECKING:
     from elmo_framework.layers.cache.layer_cache import CacheEntry
 
 
 @final
+@dataclass(frozen=True, kw_only=True)
 class Cache(Command):
-    """Lists or clears layer caches."""
+    """List or clear the cached layers of frozen biLMs.
+
+    Attributes:
+        keys: the caches to clear; all by default.
+    """
 
     name = "cache"
-    help = "list or clear the cached layers of frozen biLMs"
     epilog = """\
 examples:
   elmo cache                              list the layer caches in $ELMO_CACHE_ROOT, by biLM
@@ -24,28 +30,21 @@ examples:
   elmo cache clear                        remove all
 """
 
-    def add_arguments(self, parser: ArgumentParser) -> None:
-        """Add the action and KEY."""
-        parser.add_argument("action", nargs="?", choices=("list", "clear"), default="list")
-        parser.add_argument(
-            "keys", nargs="*", metavar="KEY", help="the caches to clear; all by default"
-        )
-        add_format_argument(parser)
+    action: Annotated[Literal["list", "clear"], Argument(is_positional=True)] = "list"
+    keys: Annotated[Sequence[str], Argument("KEY", is_positional=True)] = ()
+    format: ResultFormat = "text"
 
-    def run(self, arguments: Namespace) -> int:
-        """List or clear."""
+    def run(self) -> int:
         from elmo_framework.errors import RunError
 
-        if arguments.action == "clear":
-            return _clear(arguments.keys)
-        if arguments.keys:
-            raise RunError(
-                f"unexpected KEY {arguments.keys[0]!r}; only `elmo cache clear` takes one"
-            )
-        return _list(as_json=arguments.format == "json")
+        if self.action == "clear":
+            return _clear(self.keys)
+        if self.keys:
+            raise RunError(f"unexpected KEY {self.keys[0]!r}; only `elmo cache clear` takes one")
+        return _list(as_json=self.format == "json")
 
 
-def _clear(keys: list[str]) -> int:
+def _clear(keys: Sequence[str]) -> int:
     from elmo_framework.console import format_bytes
     from elmo_framework.layers.cache.layer_cache import clear, reports
 

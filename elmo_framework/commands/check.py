@@ -3,15 +3,10 @@
 from __future__ import annotations
 
 import json
-from argparse import ArgumentParser, Namespace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, final
 
-from elmo_framework.commands.command import (
-    Command,
-    add_config_arguments,
-    add_format_argument,
-    read_config,
-)
+from elmo_framework.commands.command import ConfigCommand, ResultFormat
 from elmo_framework.errors import ConfigError, ElmoFrameworkError, Problem
 
 if TYPE_CHECKING:
@@ -20,11 +15,15 @@ if TYPE_CHECKING:
 
 
 @final
-class Check(Command):
-    """Prints all problems of a config, and the sizes and the parameters of its model."""
+@dataclass(frozen=True, kw_only=True)
+class Check(ConfigCommand):
+    """List all problems of a config, and the sizes of its model if it can be built.
+
+    Attributes:
+        data: read the data too, to count words and labels.
+    """
 
     name = "check"
-    help = "list all problems of a config, and the sizes of its model if it can be built"
     epilog = """examples:
   elmo check experiments/demo/elmo.jsonnet
   elmo check experiments/demo/elmo.jsonnet -o model.encoder.hidden_size=300
@@ -34,49 +33,41 @@ Without --data nothing is read but the config; sizes are then those for a vocabu
 words and 21 labels.
 """
 
-    def add_arguments(self, parser: ArgumentParser) -> None:
-        """Declare the arguments."""
-        add_config_arguments(parser)
-        parser.add_argument(
-            "--data", action="store_true", help="read the data too, to count words and labels"
-        )
-        add_format_argument(parser)
+    data: bool = False
+    format: ResultFormat = "text"
 
-    def run(self, arguments: Namespace) -> int:
-        """Check a config and print what is known about its model."""
-        if arguments.format == "json":
-            written = _checked_as_json(arguments)
+    def run(self) -> int:
+        if self.format == "json":
+            written = self._as_json()
             print(json.dumps(written, indent=2, ensure_ascii=False))
             return 2 if written["problems"] else 0
-        result = _check(arguments)
+        result = self._check()
         if not result.problems:
-            print(f"{arguments.config}: no problems\n")
+            print(f"{self.config}: no problems\n")
         if result.report is not None:
             print(_as_text(result.report))
         result.unwrap()
         return 0
 
+    def _check(self) -> CheckResult:
+        config = self.read_config()
+        from elmo_framework.experiment.check import check_config
 
-def _check(arguments: Namespace) -> CheckResult:
-    config = read_config(arguments)
-    from elmo_framework.experiment.check import check_config
+        return check_config(config, reads_data=self.data)
 
-    return check_config(config, reads_data=arguments.data)
-
-
-def _checked_as_json(arguments: Namespace) -> dict[str, Any]:
-    """Return the problems and the report; an error that ends the check is a problem too."""
-    source, report = str(arguments.config), {}
-    problems: tuple[Problem, ...]
-    try:
-        result = _check(arguments)
-        problems = result.problems
-        report = {} if result.report is None else _as_json(result.report)
-    except ConfigError as error:
-        source, problems = error.source, error.problems
-    except ElmoFrameworkError as error:
-        problems = (Problem("", str(error)),)
-    return {"source": source, "problems": [vars(problem) for problem in problems], **report}
+    def _as_json(self) -> dict[str, Any]:
+        """Return the problems and the report; an error that ends the check is a problem too."""
+        source, report = str(self.config), {}
+        problems: tuple[Problem, ...]
+        try:
+            result = self._check()
+            problems = result.problems
+            report = {} if result.report is None else _as_json(result.report)
+        except ConfigError as error:
+            source, problems = error.source, error.problems
+        except ElmoFrameworkError as error:
+            problems = (Problem("", str(error)),)
+        return {"source": source, "problems": [vars(problem) for problem in problems], **report}
 
 
 def _as_text(report: ModelReport) -> str:

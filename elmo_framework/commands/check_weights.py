@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import json
-from argparse import ArgumentParser, Namespace
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, final
 
 from elmo_framework.commands.command import (
+    BiLm,
     Command,
-    add_bilm_argument,
-    add_format_argument,
-    add_include_package,
+    Plugins,
+    ResultFormat,
     register_components,
 )
 
@@ -20,32 +19,29 @@ if TYPE_CHECKING:
 
 
 @final
+@dataclass(frozen=True, kw_only=True)
 class CheckWeights(Command):
-    """Prints the tensors of a biLM and statistics of its layers for a sentence."""
+    """Check the files of a biLM: list their tensors, and compute a sentence."""
 
     name = "check-weights"
-    help = "check the files of a biLM: list their tensors, and compute a sentence"
     epilog = """\
 examples:
   elmo check-weights runs/bilm
   elmo check-weights original --format json
 """
 
-    def add_arguments(self, parser: ArgumentParser) -> None:
-        """Add BILM."""
-        add_bilm_argument(parser)
-        add_include_package(parser)
-        add_format_argument(parser)
+    bilm: BiLm
+    include_package: Plugins = ()
+    format: ResultFormat = "text"
 
-    def run(self, arguments: Namespace) -> int:
-        """Check and print."""
+    def run(self) -> int:
         from elmo_framework.bilm.files.published import resolve_bilm
         from elmo_framework.bilm.files.weights_report import inspect_weights
 
-        register_components(arguments.include_package)
-        files = resolve_bilm(arguments.bilm)
+        register_components(self.include_package)
+        files = resolve_bilm(self.bilm)
         report = inspect_weights(files)
-        if arguments.format == "json":
+        if self.format == "json":
             print(json.dumps({"weights": str(files.weights), **asdict(report)}, indent=2))
         else:
             print(f"{files.weights}: no problems\n\n{_as_text(report)}")

@@ -7,184 +7,63 @@ from __future__ import annotations
 
 import json
 from abc import ABC, abstractmethod
-from argparse import ArgumentParser, ArgumentTypeError, Namespace, _ActionsContainer
-from collections.abc import Sequence
+from argparse import ArgumentTypeError
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Annotated, Any, ClassVar, Literal, TypeAlias
 
+from elmo_framework.commands.arguments import Argument
 from elmo_framework.config.allennlp import refuse_allennlp_keys
+from elmo_framework.config.docstrings import summary
 from elmo_framework.config.load import Config
 from elmo_framework.errors import PluginError, Problem
 from elmo_framework.io.outputs import Input, Output
 
 
 class Command(ABC):
-    """Base class of commands.
+    """Base class of commands: dataclasses whose fields are the arguments.
+
+    The docstring of a command is its help: the first line appears in the list of commands too, and
+    `Attributes` describes the arguments. The entries here are for arguments of several commands.
 
     Attributes:
         name: the first argument of `elmo`.
-        help: one line for the list of commands and for the help of the command.
         epilog: examples, printed unchanged below the arguments.
+        bilm: the folder of a biLM, or of its run, or its name: mini, or a published one.
+        bilms: the new folder of a biLM that the run was trained with; may be given several times.
+        device: where to compute; auto is a GPU if there is one (default: %(default)s).
+        format: format of the printed result.
+        include_package: import a module that registers components; may be given several times.
+        predictions_format: format of predictions (default: %(default)s); or that of the task's
+            official scorer: conll, srl, conll2012 or squad.
+        resume: resume an interrupted job.
     """
 
     name: ClassVar[str]
-    help: ClassVar[str]
     epilog: ClassVar[str]
 
-    @abstractmethod
-    def add_arguments(self, parser: ArgumentParser) -> None:
-        """Declare the arguments."""
+    @classmethod
+    def help(cls) -> str:
+        """Return the first paragraph of the docstring in the form of a help text."""
+        text = summary(cls).removesuffix(".")
+        return text[:1].lower() + text[1:]
 
-    def outputs(self, arguments: Namespace) -> Sequence[Output]:
+    def outputs(self) -> Sequence[Output]:
         """Return the files that the command writes, to be checked by `io.outputs`."""
         return ()
 
-    def inputs(self, arguments: Namespace) -> Sequence[Input]:
+    def inputs(self) -> Sequence[Input]:
         """Return the files that the command reads, without plugins."""
         return ()
 
     @abstractmethod
-    def run(self, arguments: Namespace) -> int:
+    def run(self) -> int:
         """Do the work and return the exit code.
 
         Raises:
             ElmoFrameworkError: the user can fix it; printed without a traceback, exit code 2.
         """
-
-
-def add_config_arguments(parser: ArgumentParser) -> None:
-    """Add CONFIG, its overrides and variables, and plugins, for `read_config`."""
-    parser.add_argument("config", type=Path, metavar="CONFIG", help="a .jsonnet or .json file")
-    parser.add_argument(
-        "-o",
-        "--overrides",
-        action="append",
-        default=[],
-        metavar="KEY=VALUE",
-        help="change the config: dotted.key=VALUE, or a JSON object; may be given several times",
-    )
-    parser.add_argument(
-        "--ext-var",
-        action="append",
-        default=[],
-        type=_external_variable,
-        metavar="NAME=VALUE",
-        help="the value of std.extVar(NAME), by default that of the environment; may be given "
-        "several times",
-    )
-    add_include_package(parser)
-
-
-def add_include_package(parser: ArgumentParser) -> None:
-    """Add `--include-package`."""
-    parser.add_argument(
-        "--include-package",
-        action="append",
-        default=[],
-        metavar="MODULE",
-        help="import a module that registers components; may be given several times",
-    )
-
-
-def add_bilm_argument(parser: ArgumentParser) -> None:
-    """Add BILM."""
-    parser.add_argument(
-        "bilm",
-        metavar="BILM",
-        help="the folder of a biLM, or of its run, or its name: mini, or a published one",
-    )
-
-
-def add_run_bilm_argument(parser: ArgumentParser) -> None:
-    """Add `--bilm`, for a run whose biLM was moved, as `arguments.bilms`."""
-    parser.add_argument(
-        "--bilm",
-        action="append",
-        default=[],
-        dest="bilms",
-        metavar="PATH",
-        help="the new folder of a biLM that the run was trained with; may be given several times",
-    )
-
-
-def add_device_argument(parser: ArgumentParser) -> None:
-    """Add `--device`."""
-    parser.add_argument(
-        "--device",
-        choices=("auto", "cpu", "cuda"),
-        default="auto",
-        help="where to compute; auto is a GPU if there is one (default: %(default)s)",
-    )
-
-
-def add_resume_arguments(parser: ArgumentParser, *, result: str) -> None:
-    """Add `--force` and `--resume`; `result` is the metavar of the output."""
-    parser.add_argument(
-        "-f", "--force", action="store_true", help=f"overwrite {result} if it exists"
-    )
-    parser.add_argument("--resume", action="store_true", help="resume an interrupted job")
-
-
-def add_force_argument(parser: ArgumentParser, *, result: str) -> None:
-    """Add `--force`; `result` is the metavar of the output."""
-    parser.add_argument("-f", "--force", action="store_true", help=f"overwrite {result}")
-
-
-def output_files(arguments: Namespace, *flags: str) -> list[Output]:
-    """Return the outputs given by `flags`, with the `--force` of `add_force_argument`."""
-    paths = {flag: getattr(arguments, flag[2:].replace("-", "_")) for flag in flags}
-    return [Output(path, flag, force=arguments.force) for flag, path in paths.items() if path]
-
-
-def add_format_argument(parser: ArgumentParser) -> None:
-    """Add `--format` for printed results."""
-    parser.add_argument(
-        "--format", choices=("text", "json"), default="text", help="format of the printed result"
-    )
-
-
-def add_predictions_format_argument(parser: _ActionsContainer) -> None:
-    """Add `--predictions-format`."""
-    parser.add_argument(
-        "--predictions-format",
-        default="jsonl",
-        metavar="NAME",
-        help="format of predictions (default: %(default)s); or that of the task's official "
-        "scorer: conll, srl, conll2012 or squad",
-    )
-
-
-def read_config(arguments: Namespace) -> Config:
-    """Load the config of `add_config_arguments`, and register its components and plugins.
-
-    Raises:
-        ElmoFrameworkError: it cannot be read, a plugin cannot be imported, or it was written for
-            AllenNLP.
-    """
-    config = Config.load(
-        arguments.config,
-        overrides=arguments.overrides,
-        external_variables=dict(arguments.ext_var),
-    )
-    try:
-        register_components(arguments.include_package, config=config)
-    except PluginError as error:
-        missing = Problem("", str(error))
-        refuse_allennlp_keys(config.raw, source=config.source, others=[missing])
-        raise
-    refuse_allennlp_keys(config.raw, source=config.source)
-    return config
-
-
-def register_components(packages: list[str], *, config: Config | None = None) -> None:
-    """Import the built-in components and the plugins: installed, in `packages` and in `config`."""
-    from elmo_framework import components
-    from elmo_framework.config.plugins import load_plugins
-
-    components.load()
-    load_plugins(packages, asked_by="--include-package")
-    if config is not None:
-        load_plugins(config.plugins, asked_by=f"{config.source}: plugins")
 
 
 def above_zero(text: str) -> int:
@@ -209,3 +88,68 @@ def _external_variable(text: str) -> tuple[str, str]:
     if not (name and equals):
         raise ArgumentTypeError(f"{text!r} is not NAME=VALUE")
     return name, value
+
+
+AboveZero: TypeAlias = Annotated[int, Argument("N", parse=above_zero)]
+BiLm: TypeAlias = Annotated[str, Argument("BILM", is_positional=True)]
+ComponentConfig: TypeAlias = Annotated[Any, Argument("NAME", parse=component)]
+Device: TypeAlias = Literal["auto", "cpu", "cuda"]
+Force: TypeAlias = Annotated[bool, Argument(flags=["-f"])]
+Plugins: TypeAlias = Annotated[Sequence[str], Argument("MODULE")]
+PredictionsFormat: TypeAlias = Annotated[str, Argument("NAME", excludes="format of predictions")]
+ResultFormat: TypeAlias = Literal["text", "json"]
+RunBiLms: TypeAlias = Annotated[Sequence[str], Argument("PATH", flags=["--bilm"])]
+
+
+@dataclass(frozen=True, kw_only=True)
+class ConfigCommand(Command):
+    """Base class of the commands that read a config.
+
+    Attributes:
+        config: a .jsonnet or .json file.
+        overrides: change the config: dotted.key=VALUE, or a JSON object; may be given several
+            times.
+        ext_var: the value of std.extVar(NAME), by default that of the environment; may be given
+            several times.
+    """
+
+    config: Annotated[Path, Argument("CONFIG", is_positional=True)]
+    overrides: Annotated[Sequence[str], Argument("KEY=VALUE", flags=["-o"])] = ()
+    ext_var: Annotated[
+        Sequence[tuple[str, str]], Argument("NAME=VALUE", parse=_external_variable)
+    ] = ()
+    include_package: Plugins = ()
+
+    def read_config(self) -> Config:
+        """Load the config, and register its components and plugins.
+
+        Raises:
+            ElmoFrameworkError: it cannot be read, a plugin cannot be imported, or it was written
+                for AllenNLP.
+        """
+        variables = dict(self.ext_var)
+        config = Config.load(self.config, overrides=self.overrides, external_variables=variables)
+        try:
+            register_components(self.include_package, config=config)
+        except PluginError as error:
+            missing = Problem("", str(error))
+            refuse_allennlp_keys(config.raw, source=config.source, others=[missing])
+            raise
+        refuse_allennlp_keys(config.raw, source=config.source)
+        return config
+
+
+def output_files(paths: Mapping[str, Path | None], *, force: bool) -> list[Output]:
+    """Return the outputs that are given by flags."""
+    return [Output(path, flag, force=force) for flag, path in paths.items() if path]
+
+
+def register_components(packages: Sequence[str], *, config: Config | None = None) -> None:
+    """Import the built-in components and the plugins: installed, in `packages` and in `config`."""
+    from elmo_framework import components
+    from elmo_framework.config.plugins import load_plugins
+
+    components.load()
+    load_plugins(packages, asked_by="--include-package")
+    if config is not None:
+        load_plugins(config.plugins, asked_by=f"{config.source}: plugins")

@@ -4,26 +4,27 @@ from __future__ import annotations
 
 import json
 import shutil
-from argparse import ArgumentParser, Namespace
-from typing import TYPE_CHECKING, Any, final
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Annotated, Any, final
 
-from elmo_framework.commands.command import (
-    Command,
-    add_format_argument,
-    add_include_package,
-    register_components,
-)
+from elmo_framework.commands.arguments import Argument
+from elmo_framework.commands.command import Command, Plugins, ResultFormat, register_components
 
 if TYPE_CHECKING:
     from elmo_framework.config.types import Component, Factory
 
 
 @final
+@dataclass(frozen=True, kw_only=True)
 class Describe(Command):
-    """Prints the families of components, the members of one, or the keys of one member."""
+    """List the registered components and their config keys.
+
+    Attributes:
+        family: such as token_embedder.
+        member: the `type` of a member.
+    """
 
     name = "describe"
-    help = "list the registered components and their config keys"
     epilog = """examples:
   elmo describe                              all families and their members
   elmo describe token_embedder               the members of one family
@@ -32,18 +33,15 @@ class Describe(Command):
   elmo describe encoder lstm --format json
 """
 
-    def add_arguments(self, parser: ArgumentParser) -> None:
-        """Add FAMILY and NAME."""
-        parser.add_argument("family", nargs="?", metavar="FAMILY", help="such as token_embedder")
-        parser.add_argument("name", nargs="?", metavar="NAME", help="the `type` of a member")
-        add_include_package(parser)
-        add_format_argument(parser)
+    family: Annotated[str | None, Argument("FAMILY", is_positional=True)] = None
+    member: Annotated[str | None, Argument("NAME", is_positional=True)] = None
+    include_package: Plugins = ()
+    format: ResultFormat = "text"
 
-    def run(self, arguments: Namespace) -> int:
-        """Print the description."""
-        register_components(arguments.include_package)
-        described = _described(arguments.family, arguments.name)
-        if arguments.format == "json":
+    def run(self) -> int:
+        register_components(self.include_package)
+        described = _described(self.family, self.member)
+        if self.format == "json":
             print(json.dumps(described, indent=2, ensure_ascii=False))
         else:
             print(_as_text(described))
@@ -64,7 +62,7 @@ def _described(family: str | None, name: str | None) -> dict[str, Any]:
 
 
 def _family(family: type[Component]) -> dict[str, Any]:
-    from elmo_framework.config.introspect import summary
+    from elmo_framework.config.docstrings import summary
     from elmo_framework.config.registry import default_member, members
 
     default = default_member(family)
@@ -78,7 +76,8 @@ def _family(family: type[Component]) -> dict[str, Any]:
 def _component(component: Factory, name: str | None) -> dict[str, Any]:
     from dataclasses import asdict
 
-    from elmo_framework.config.introspect import describe, explanation, supplied
+    from elmo_framework.config.docstrings import explanation
+    from elmo_framework.config.introspect import describe, supplied
 
     return {
         "type": name,

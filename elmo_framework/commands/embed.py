@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
-from argparse import ArgumentParser, Namespace
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal, final
+from typing import Annotated, Literal, final
 
+from elmo_framework.commands.arguments import Argument
 from elmo_framework.commands.command import (
+    AboveZero,
+    BiLm,
     Command,
-    above_zero,
-    add_bilm_argument,
-    add_device_argument,
-    add_include_package,
-    add_resume_arguments,
-    add_run_bilm_argument,
-    component,
+    ComponentConfig,
+    Device,
+    Force,
+    Plugins,
+    RunBiLms,
     register_components,
 )
 from elmo_framework.commands.inputs import bilm_inputs, run_bilm_inputs, run_inputs
@@ -25,11 +26,30 @@ _HDF5_SUFFIXES, _NPY_SUFFIX, _JSON_SUFFIXES = (".hdf5", ".h5"), ".npy", (".json"
 
 
 @final
+@dataclass(frozen=True, kw_only=True)
 class Embed(Command):
-    """Writes the vectors of sentences to a file."""
+    """Write the vectors that a biLM gives the words of a corpus.
+
+    Attributes:
+        sentences: text files with one sentence per line; .gz, .bz2, .xz and .zst are decompressed,
+            - reads standard input.
+        output_file: the output; JSON lines on standard output by default.
+        layers: all, top, average, the number of a layer (0 is the token encoder), or the mix that a
+            run has learned: mixed(RUN), mixed(RUN:EMBEDDER) (default: %(default)s).
+        format: hdf5: one file in the layout of `allennlp elmo`; npy: one array of all words if OUT
+            ends with .npy, otherwise a folder with a memory-mapped array and its index (default:
+            hdf5 for .hdf5 and .h5, otherwise npy).
+        forget_sentences: omit sentence_to_index from the HDF5 file; required above a million lines.
+        use_sentence_keys: name the datasets of the HDF5 file by their sentences, which must be
+            unique; a / in a sentence creates an HDF5 group.
+        force: overwrite OUT if it exists.
+        tokenizer: the tokenizer: a registered name, or JSON as in a config (default: %(default)s,
+            for tokenized text).
+        max_tokens: maximum number of words in a batch, including padding (default: %(default)s).
+        precision: precision of the computation (default: %(default)s).
+    """
 
     name = "embed"
-    help = "write the vectors that a biLM gives the words of a corpus"
     epilog = """\
 examples:
   echo "The dogs bark ." | elmo embed mini - --layers top
@@ -52,153 +72,89 @@ Each line of the input is a sentence. Line i of all files together, from 0, has 
 The axis of layers exists only with --layers all.
 """
 
-    def add_arguments(self, parser: ArgumentParser) -> None:
-        """Add BILM, SENTENCES and the options."""
-        add_bilm_argument(parser)
-        parser.add_argument(
-            "sentences",
-            type=Path,
-            nargs="+",
-            metavar="SENTENCES",
-            help="text files with one sentence per line; .gz, .bz2, .xz and .zst are decompressed, "
-            "- reads standard input",
-        )
-        parser.add_argument(
-            "--output-file",
-            type=Path,
-            metavar="OUT",
-            help="the output; JSON lines on standard output by default",
-        )
-        _add_result(parser)
-        _add_computation(parser)
-        add_run_bilm_argument(parser)
-        add_include_package(parser)
+    bilm: BiLm
+    sentences: Annotated[Sequence[Path], Argument("SENTENCES", is_positional=True)]
+    output_file: Annotated[Path | None, Argument("OUT")] = None
+    layers: Annotated[str, Argument("LAYERS")] = "all"
+    dtype: Literal["float32", "float16"] = "float32"
+    format: Literal["hdf5", "npy"] | None = None
+    forget_sentences: Annotated[bool, Argument(excludes="keys")] = False
+    use_sentence_keys: Annotated[bool, Argument(excludes="keys")] = False
+    force: Force = False
+    resume: bool = False
+    tokenizer: ComponentConfig = "whitespace"
+    max_tokens: AboveZero = 4096
+    precision: Literal["float32", "bfloat16", "int8"] = "float32"
+    device: Device = "auto"
+    bilms: RunBiLms = ()
+    include_package: Plugins = ()
 
-    def outputs(self, arguments: Namespace) -> Sequence[Output]:
-        """Return the file or the folder of the vectors."""
-        path: Path | None = arguments.output_file
+    def outputs(self) -> Sequence[Output]:
+        path = self.output_file
         if path is None:
             return []
-        form = arguments.format or _format(path)
+        form = self.format or _format(path)
         is_folder = form == "npy" and path.suffix != _NPY_SUFFIX
         return [Output(path, "--output-file", is_folder=is_folder)]
 
-    def inputs(self, arguments: Namespace) -> Sequence[Input]:
+    def inputs(self) -> Sequence[Input]:
         """Return the biLM, the sentences, and the run of a mix."""
         from elmo_framework.embedding.layer_selector import mixed_target
 
-        mixed = mixed_target(arguments.layers)
+        mixed = mixed_target(self.layers)
         return [
-            *bilm_inputs(arguments.bilm, "BILM"),
-            *(Input(path, "SENTENCES") for path in arguments.sentences),
+            *bilm_inputs(self.bilm, "BILM"),
+            *(Input(path, "SENTENCES") for path in self.sentences),
             *(run_inputs(mixed[0], "--layers") if mixed else ()),
-            *run_bilm_inputs(arguments.bilms),
+            *run_bilm_inputs(self.bilms),
         ]
 
-    def run(self, arguments: Namespace) -> int:
-        """Embed the sentences."""
-        register_components(arguments.include_package)
+    def run(self) -> int:
+        register_components(self.include_package)
 
         from elmo_framework.embedding.embed import embed
         from elmo_framework.embedding.job import STANDARD_OUTPUT, EmbeddingJob
         from elmo_framework.io.process import keep_freed_memory
 
-        _check_output(arguments)
+        self._check_output()
         keep_freed_memory()
-        output = arguments.output_file or STANDARD_OUTPUT
+        output = self.output_file or STANDARD_OUTPUT
         embed(
             EmbeddingJob(
-                arguments.bilm,
-                arguments.sentences,
+                self.bilm,
+                self.sentences,
                 output,
-                layers=arguments.layers,
-                dtype=arguments.dtype,
-                format=arguments.format or _format(output),
-                tokenizer=arguments.tokenizer,
-                keeps_sentences=not arguments.forget_sentences,
-                uses_sentence_keys=arguments.use_sentence_keys,
-                precision=arguments.precision,
-                max_tokens=arguments.max_tokens,
-                device=arguments.device,
-                resume=arguments.resume,
-                force=arguments.force,
-                packages=arguments.include_package,
-                run_bilms=arguments.bilms,
+                layers=self.layers,
+                dtype=self.dtype,
+                format=self.format or _format(output),
+                tokenizer=self.tokenizer,
+                keeps_sentences=not self.forget_sentences,
+                uses_sentence_keys=self.use_sentence_keys,
+                precision=self.precision,
+                max_tokens=self.max_tokens,
+                device=self.device,
+                resume=self.resume,
+                force=self.force,
+                packages=self.include_package,
+                run_bilms=self.bilms,
             )
         )
         return 0
 
+    def _check_output(self) -> None:
+        """Raise RunError for file flags without a file, and for a file of JSON lines."""
+        from elmo_framework.errors import RunError
 
-def _add_result(parser: ArgumentParser) -> None:
-    parser.add_argument(
-        "--layers",
-        default="all",
-        metavar="LAYERS",
-        help="all, top, average, the number of a layer (0 is the token encoder), or the mix that a "
-        "run has learned: mixed(RUN), mixed(RUN:EMBEDDER) (default: %(default)s)",
-    )
-    parser.add_argument("--dtype", choices=("float32", "float16"), default="float32")
-    parser.add_argument(
-        "--format",
-        choices=("hdf5", "npy"),
-        help="hdf5: one file in the layout of `allennlp elmo`; npy: one array of all words if OUT "
-        "ends with .npy, otherwise a folder with a memory-mapped array and its index (default: "
-        "hdf5 for .hdf5 and .h5, otherwise npy)",
-    )
-    keys = parser.add_mutually_exclusive_group()
-    keys.add_argument(
-        "--forget-sentences",
-        action="store_true",
-        help="omit sentence_to_index from the HDF5 file; required above a million lines",
-    )
-    keys.add_argument(
-        "--use-sentence-keys",
-        action="store_true",
-        help="name the datasets of the HDF5 file by their sentences, which must be unique; "
-        "a / in a sentence creates an HDF5 group",
-    )
-    add_resume_arguments(parser, result="OUT")
-
-
-def _add_computation(parser: ArgumentParser) -> None:
-    parser.add_argument(
-        "--tokenizer",
-        type=component,
-        default="whitespace",
-        metavar="NAME",
-        help="the tokenizer: a registered name, or JSON as in a config (default: %(default)s, for "
-        "tokenized text)",
-    )
-    parser.add_argument(
-        "--max-tokens",
-        type=above_zero,
-        default=4096,
-        metavar="N",
-        help="maximum number of words in a batch, including padding (default: %(default)s)",
-    )
-    parser.add_argument(
-        "--precision",
-        choices=("float32", "bfloat16", "int8"),
-        default="float32",
-        help="precision of the computation (default: %(default)s)",
-    )
-    add_device_argument(parser)
-
-
-def _check_output(arguments: Namespace) -> None:
-    """Raise RunError for file flags without a file, and for a file of JSON lines."""
-    from elmo_framework.errors import RunError
-
-    path: Path | None = arguments.output_file
-    if path is not None and path.suffix in _JSON_SUFFIXES:
-        raise RunError(
-            f"--output-file {path}: JSON lines are written to standard output; remove "
-            f"--output-file and add > {path}"
-        )
-    if path is None:
-        for flag in ("format", "force", "resume"):
-            if getattr(arguments, flag):
-                raise RunError(f"--{flag} needs --output-file, such as vectors.hdf5")
+        path = self.output_file
+        if path is not None and path.suffix in _JSON_SUFFIXES:
+            raise RunError(
+                f"--output-file {path}: JSON lines are written to standard output; remove "
+                f"--output-file and add > {path}"
+            )
+        if path is None:
+            for flag in ("format", "force", "resume"):
+                if getattr(self, flag):
+                    raise RunError(f"--{flag} needs --output-file, such as vectors.hdf5")
 
 
 def _format(output: Path) -> Literal["hdf5", "npy"]:

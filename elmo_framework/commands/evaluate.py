@@ -2,22 +2,23 @@
 
 from __future__ import annotations
 
-from argparse import ArgumentParser, Namespace
 from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TextIO, final
+from typing import TYPE_CHECKING, Annotated, Any, TextIO, final
 
+from elmo_framework.commands.arguments import Argument
 from elmo_framework.commands.command import (
+    AboveZero,
     Command,
-    above_zero,
-    add_device_argument,
-    add_force_argument,
-    add_format_argument,
-    add_include_package,
-    add_predictions_format_argument,
-    add_run_bilm_argument,
-    component,
+    ComponentConfig,
+    Device,
+    Force,
+    Plugins,
+    PredictionsFormat,
+    ResultFormat,
+    RunBiLms,
     output_files,
 )
 from elmo_framework.commands.inputs import run_bilm_inputs, run_inputs
@@ -28,12 +29,26 @@ if TYPE_CHECKING:
     from elmo_framework.model.task import PredictionFormat
 
 
+_FOR_BILM = ("for a biLM", "a run has its own")
+
+
 @final
+@dataclass(frozen=True, kw_only=True)
 class Evaluate(Command):
-    """Scores a run on files in the format of its reader, or a biLM on text."""
+    """Score a run or a biLM on one or several files.
+
+    Attributes:
+        run_or_bilm: the folder of a finished run, or the folder or name of a biLM with a softmax.
+        files: data to score on.
+        predictions_file: write the prediction for each example of all files, in order.
+        output_file: write the scores there as JSON too.
+        force: overwrite the files that are written.
+        batch_size: rows of text that are read at the same time; 16 by default.
+        tokenizer: splits lines into words, as those of the biLM's vocabulary are: whitespace by
+            default, another registered name, or JSON as in a config.
+    """
 
     name = "evaluate"
-    help = "score a run or a biLM on one or several files"
     epilog = """\
 examples:
   elmo evaluate runs/ner data/conll2003/valid.txt
@@ -48,57 +63,45 @@ perplexity in both directions, sentence ends counted, and the rate of unknown wo
 one sentence per line, with spaces between words, or a part of a corpus of `elmo prepare`.
 """
 
-    def add_arguments(self, parser: ArgumentParser) -> None:
-        """Declare the run, the files, and what is written."""
-        parser.add_argument(
-            "run",
-            metavar="RUN",
-            help="the folder of a finished run, or the folder or name of a biLM with a softmax",
-        )
-        parser.add_argument("files", type=Path, nargs="+", metavar="FILE", help="data to score on")
-        parser.add_argument(
-            "--predictions-file",
-            "--predictions",
-            type=Path,
-            metavar="FILE",
-            help="write the prediction for each example of all files, in order",
-        )
-        add_predictions_format_argument(parser)
-        parser.add_argument(
-            "--output-file", type=Path, metavar="FILE", help="write the scores there as JSON too"
-        )
-        add_force_argument(parser, result="the files that are written")
-        add_run_bilm_argument(parser)
-        add_device_argument(parser)
-        add_include_package(parser)
-        add_format_argument(parser)
-        _add_bilm_arguments(parser)
+    run_or_bilm: Annotated[str, Argument("RUN", is_positional=True)]
+    files: Annotated[Sequence[Path], Argument("FILE", is_positional=True)]
+    predictions_file: Annotated[
+        Path | None, Argument("FILE", flags=["--predictions-file", "--predictions"])
+    ] = None
+    predictions_format: PredictionsFormat = "jsonl"
+    output_file: Annotated[Path | None, Argument("FILE")] = None
+    force: Force = False
+    bilms: RunBiLms = ()
+    device: Device = "auto"
+    include_package: Plugins = ()
+    format: ResultFormat = "text"
+    batch_size: Annotated[AboveZero | None, Argument(group=_FOR_BILM)] = None
+    tokenizer: Annotated[ComponentConfig, Argument(group=_FOR_BILM)] = None
 
-    def outputs(self, arguments: Namespace) -> Sequence[Output]:
-        """Return the files of the predictions and of the scores."""
-        return output_files(arguments, "--predictions-file", "--output-file")
+    def outputs(self) -> Sequence[Output]:
+        files = {"--predictions-file": self.predictions_file, "--output-file": self.output_file}
+        return output_files(files, force=self.force)
 
-    def inputs(self, arguments: Namespace) -> Sequence[Input]:
-        """Return the run and the data."""
-        files = [Input(path, "FILE") for path in arguments.files]
-        return [*run_inputs(Path(arguments.run), "RUN"), *run_bilm_inputs(arguments.bilms), *files]
+    def inputs(self) -> Sequence[Input]:
+        files = [Input(path, "FILE") for path in self.files]
+        run = run_inputs(Path(self.run_or_bilm), "RUN")
+        return [*run, *run_bilm_inputs(self.bilms), *files]
 
-    def run(self, arguments: Namespace) -> int:
-        """Score and print."""
+    def run(self) -> int:
         import json
 
         from elmo_framework.data.formats.text_files import require_data
 
-        _require_file_for_format(arguments)
-        run = _loaded(arguments)
-        for path in arguments.files:
+        self._require_file_for_format()
+        run = self._load()
+        for path in self.files:
             require_data(path)
-        written = _prediction_format(arguments, run)
+        written = self._prediction_format(run)
         predicted: list[tuple[Any, Any]] = []
-        with _opened(arguments.predictions_file) as predictions:
-            with _opened(arguments.output_file) as output:
+        with _opened(self.predictions_file) as predictions:
+            with _opened(self.output_file) as output:
                 collected = None if written is None else predicted
-                sums = {str(path): _sums(run, path, collected) for path in arguments.files}
+                sums = {str(path): _sums(run, path, collected) for path in self.files}
                 scores = {
                     path: {**run.model.scores(each), **run.model.tables(each)}
                     for path, each in sums.items()
@@ -106,83 +109,67 @@ one sentence per line, with spaces between words, or a part of a corpus of `elmo
                 if output is not None:
                     output.write(json.dumps(scores, indent=2) + "\n")
             # Before the predictions, whose format may refuse them: scores may take hours.
-            print(json.dumps(scores, indent=2) if arguments.format == "json" else _text(scores))
+            print(json.dumps(scores, indent=2) if self.format == "json" else _text(scores))
             if predictions is not None and written is not None:
                 predictions.writelines(written(predicted))
         return 0
 
+    def _load(self) -> Assembly:
+        """Load what is scored.
 
-def _add_bilm_arguments(parser: ArgumentParser) -> None:
-    group = parser.add_argument_group("for a biLM", "a run has its own")
-    group.add_argument(
-        "--batch-size",
-        type=above_zero,
-        metavar="N",
-        help="rows of text that are read at the same time; 16 by default",
-    )
-    group.add_argument(
-        "--tokenizer",
-        type=component,
-        metavar="NAME",
-        help="splits lines into words, as those of the biLM's vocabulary are: whitespace by "
-        "default, another registered name, or JSON as in a config",
-    )
+        Raises:
+            RunError: it cannot be loaded, or a flag is for the other of the two.
+        """
+        from elmo_framework.analysis.bilm_scorer import NUM_ROWS, is_bilm, load_bilm_scorer
+        from elmo_framework.errors import RunError
+        from elmo_framework.experiment.load_run import load
 
-
-def _loaded(arguments: Namespace) -> Assembly:
-    """Load what is scored.
-
-    Raises:
-        RunError: it cannot be loaded, or a flag is for the other of the two.
-    """
-    from elmo_framework.analysis.bilm_scorer import NUM_ROWS, is_bilm, load_bilm_scorer
-    from elmo_framework.errors import RunError
-    from elmo_framework.experiment.load_run import load
-
-    keys = {"device": arguments.device, "packages": arguments.include_package}
-    for_bilm = {"--batch-size": arguments.batch_size, "--tokenizer": arguments.tokenizer}
-    for_run = {"--predictions-file": arguments.predictions_file, "--bilm": arguments.bilms}
-    is_for_bilm = is_bilm(arguments.run)
-    for flag, value in (for_run if is_for_bilm else for_bilm).items():
-        if value:
-            kinds = ("run", "biLM") if is_for_bilm else ("biLM", "run")
-            raise RunError(f"{flag} is for a {kinds[0]}, and {arguments.run} is a {kinds[1]}")
-    if is_for_bilm:
-        return load_bilm_scorer(
-            arguments.run,
-            num_rows=arguments.batch_size or NUM_ROWS,
-            tokenizer=arguments.tokenizer or "whitespace",
-            **keys,
+        for_bilm = {"--batch-size": self.batch_size, "--tokenizer": self.tokenizer}
+        for_run = {"--predictions-file": self.predictions_file, "--bilm": self.bilms}
+        is_for_bilm = is_bilm(self.run_or_bilm)
+        for flag, value in (for_run if is_for_bilm else for_bilm).items():
+            if value:
+                kinds = ("run", "biLM") if is_for_bilm else ("biLM", "run")
+                raise RunError(
+                    f"{flag} is for a {kinds[0]}, and {self.run_or_bilm} is a {kinds[1]}"
+                )
+        if is_for_bilm:
+            return load_bilm_scorer(
+                self.run_or_bilm,
+                num_rows=self.batch_size or NUM_ROWS,
+                tokenizer=self.tokenizer or "whitespace",
+                device=self.device,
+                packages=self.include_package,
+            )
+        return load(
+            self.run_or_bilm, device=self.device, packages=self.include_package, bilm=self.bilms
         )
-    return load(arguments.run, bilm=arguments.bilms, **keys)
 
+    def _prediction_format(self, run: Assembly) -> PredictionFormat | None:
+        """Return what writes predictions; None where none are written.
 
-def _prediction_format(arguments: Namespace, run: Assembly) -> PredictionFormat | None:
-    """Return what writes predictions; None where none are written.
+        Raises:
+            RunError: the model predicts nothing, or has no such format.
+        """
+        from elmo_framework.experiment.predict import prediction_format
 
-    Raises:
-        RunError: the model predicts nothing, or has no such format.
-    """
-    from elmo_framework.experiment.predict import prediction_format
+        if self.predictions_file is None:
+            return None
+        return prediction_format(run.head().task, self.predictions_format)
 
-    if arguments.predictions_file is None:
-        return None
-    return prediction_format(run.head().task, arguments.predictions_format)
+    def _require_file_for_format(self) -> None:
+        """Refuse a format of predictions that are not written.
 
+        Raises:
+            RunError: they are not.
+        """
+        from elmo_framework.errors import RunError
 
-def _require_file_for_format(arguments: Namespace) -> None:
-    """Refuse a format of predictions that are not written.
-
-    Raises:
-        RunError: they are not.
-    """
-    from elmo_framework.errors import RunError
-
-    if arguments.predictions_file is None and arguments.predictions_format != "jsonl":
-        raise RunError(
-            f"--predictions-format {arguments.predictions_format} needs --predictions-file, which "
-            "names what is written"
-        )
+        if self.predictions_file is None and self.predictions_format != "jsonl":
+            raise RunError(
+                f"--predictions-format {self.predictions_format} needs --predictions-file, which "
+                "names what is written"
+            )
 
 
 def _opened(path: Path | None) -> AbstractContextManager[TextIO | None]:

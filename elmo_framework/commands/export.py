@@ -2,27 +2,31 @@
 
 from __future__ import annotations
 
-from argparse import ArgumentParser, Namespace
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import final
+from typing import Annotated, Literal, final
 
-from elmo_framework.commands.command import (
-    Command,
-    add_include_package,
-    add_run_bilm_argument,
-    register_components,
-)
+from elmo_framework.commands.arguments import Argument
+from elmo_framework.commands.command import Command, Force, Plugins, RunBiLms, register_components
 from elmo_framework.commands.inputs import bilm_inputs, run_bilm_inputs, run_inputs
 from elmo_framework.io.outputs import BILM_PARTS, Input, Output
 
 
 @final
+@dataclass(frozen=True, kw_only=True)
 class Export(Command):
-    """Writes the biLM of a run as `options.json` and `weights.hdf5`."""
+    """Write the biLM of a run as options.json and weights.hdf5, for any ELMo program.
+
+    Attributes:
+        run_or_bilm: the folder of a run or a biLM, or the name of a biLM.
+        output_dir: the output folder.
+        dtype: dtype of the weights: float32 for every ELMo program, float16 for half the size
+            (default: %(default)s).
+        force: overwrite the files of a biLM in DIR.
+    """
 
     name = "export"
-    help = "write the biLM of a run as options.json and weights.hdf5, for any ELMo program"
     epilog = """\
 examples:
   elmo export runs/bilm --output-dir elmo_of_ours
@@ -33,55 +37,38 @@ The softmax and its vocabulary are written too if pretraining saved them: with t
 the biLM further.
 """
 
-    def add_arguments(self, parser: ArgumentParser) -> None:
-        """Add RUN and the options."""
-        parser.add_argument(
-            "run", metavar="RUN", help="the folder of a run or a biLM, or the name of a biLM"
-        )
-        parser.add_argument(
-            "--output-dir", type=Path, required=True, metavar="DIR", help="the output folder"
-        )
-        parser.add_argument(
-            "--dtype",
-            choices=("float32", "float16"),
-            default="float32",
-            help="dtype of the weights: float32 for every ELMo program, float16 for half the size "
-            "(default: %(default)s)",
-        )
-        parser.add_argument(
-            "-f", "--force", action="store_true", help="overwrite the files of a biLM in DIR"
-        )
-        add_run_bilm_argument(parser)
-        add_include_package(parser)
+    run_or_bilm: Annotated[str, Argument("RUN", is_positional=True)]
+    output_dir: Annotated[Path, Argument("DIR")]
+    dtype: Literal["float32", "float16"] = "float32"
+    force: Force = False
+    bilms: RunBiLms = ()
+    include_package: Plugins = ()
 
-    def outputs(self, arguments: Namespace) -> Sequence[Output]:
+    def outputs(self) -> Sequence[Output]:
         """Return the files that are written to the folder or removed from it."""
         return [
-            Output(arguments.output_dir / name, "--output-dir", updates="biLM")
-            for name in BILM_PARTS
+            Output(self.output_dir / name, "--output-dir", updates="biLM") for name in BILM_PARTS
         ]
 
-    def inputs(self, arguments: Namespace) -> Sequence[Input]:
-        """Return the run or the biLM."""
-        folder = Path(arguments.run)
+    def inputs(self) -> Sequence[Input]:
+        folder = Path(self.run_or_bilm)
         is_run = (folder / "filled_config.json").is_file()
-        source = run_inputs(folder, "RUN") if is_run else bilm_inputs(arguments.run, "RUN")
-        return [*source, *run_bilm_inputs(arguments.bilms)]
+        source = run_inputs(folder, "RUN") if is_run else bilm_inputs(self.run_or_bilm, "RUN")
+        return [*source, *run_bilm_inputs(self.bilms)]
 
-    def run(self, arguments: Namespace) -> int:
-        """Write the files and print their paths."""
+    def run(self) -> int:
         import torch
 
         from elmo_framework.experiment.load_run import export_bilm
 
-        register_components(arguments.include_package)
+        register_components(self.include_package)
         files = export_bilm(
-            arguments.run,
-            arguments.output_dir,
-            dtype=torch.float16 if arguments.dtype == "float16" else torch.float32,
-            force=arguments.force,
-            packages=arguments.include_package,
-            run_bilms=arguments.bilms,
+            self.run_or_bilm,
+            self.output_dir,
+            dtype=torch.float16 if self.dtype == "float16" else torch.float32,
+            force=self.force,
+            packages=self.include_package,
+            run_bilms=self.bilms,
         )
         print(*files, sep="\n")
         return 0

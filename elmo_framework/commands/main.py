@@ -8,7 +8,9 @@ import traceback
 from argparse import SUPPRESS, ArgumentParser, Namespace, RawDescriptionHelpFormatter
 from collections.abc import Sequence
 from contextlib import nullcontext
+from typing import Any
 
+from elmo_framework.commands.arguments import add_arguments, read_arguments
 from elmo_framework.commands.cache import Cache
 from elmo_framework.commands.check import Check
 from elmo_framework.commands.check_weights import CheckWeights
@@ -31,20 +33,20 @@ from elmo_framework.io.outputs import check_outputs, check_standard_output
 from elmo_framework.io.process import open_streams, terminable_command, unwritable, variable
 from elmo_framework.version import VERSION
 
-COMMANDS: tuple[Command, ...] = (
-    Prepare(),
-    Train(),
-    Evaluate(),
-    Predict(),
-    Embed(),
-    Check(),
-    Export(),
-    CheckWeights(),
-    ShowReport(),
-    ShowNeighbors(),
-    Describe(),
-    Schema(),
-    Cache(),
+COMMANDS: tuple[type[Command], ...] = (
+    Prepare,
+    Train,
+    Evaluate,
+    Predict,
+    Embed,
+    Check,
+    Export,
+    CheckWeights,
+    ShowReport,
+    ShowNeighbors,
+    Describe,
+    Schema,
+    Cache,
 )
 
 _USERS_ERROR, _INTERRUPTED, _BROKEN_PIPE = 2, 130, 141
@@ -72,22 +74,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _parse(argv: Sequence[str]) -> Namespace:
-    parser = _parser("elmo", "Pretrain biLMs, and train and use task models on them.", _EPILOG)
-    parser.add_argument("--version", action="version", version=f"elmo_framework {VERSION}")
-    _add_common(parser, default=False)
-    subparsers = parser.add_subparsers(metavar="COMMAND", required=True, title="commands")
-    for command in COMMANDS:
-        inner = subparsers.add_parser(
-            command.name,
-            help=command.help,
-            description=command.help,
-            epilog=command.epilog,
-            formatter_class=RawDescriptionHelpFormatter,
-            allow_abbrev=False,
-        )
-        command.add_arguments(inner)
-        _add_common(inner, default=SUPPRESS)
-        inner.set_defaults(command=command)
+    parser = command_line()
     name = next((argument for argument in argv if not argument.startswith("-")), None)
     names = [command.name for command in COMMANDS]
     if name is not None and name not in names:
@@ -95,14 +82,29 @@ def _parse(argv: Sequence[str]) -> Namespace:
     return parser.parse_args(argv)
 
 
-def _parser(program: str, description: str, epilog: str) -> ArgumentParser:
-    return ArgumentParser(
-        prog=program,
-        description=description,
-        epilog=epilog,
-        formatter_class=RawDescriptionHelpFormatter,
-        allow_abbrev=False,
-    )
+def command_line() -> ArgumentParser:
+    """Return the parser of `elmo`, which stores the class of the command as `command`."""
+    description = "Pretrain biLMs, and train and use task models on them."
+    form: dict[str, Any] = {
+        "formatter_class": RawDescriptionHelpFormatter,
+        "allow_abbrev": False,
+    }
+    parser = ArgumentParser(prog="elmo", description=description, epilog=_EPILOG, **form)
+    parser.add_argument("--version", action="version", version=f"elmo_framework {VERSION}")
+    _add_common(parser, default=False)
+    subparsers = parser.add_subparsers(metavar="COMMAND", required=True, title="commands")
+    for command in COMMANDS:
+        inner = subparsers.add_parser(
+            command.name,
+            help=command.help(),
+            description=command.help(),
+            epilog=command.epilog,
+            **form,
+        )
+        add_arguments(inner, command)
+        _add_common(inner, default=SUPPRESS)
+        inner.set_defaults(command=command)
+    return parser
 
 
 def _add_common(parser: ArgumentParser, *, default: bool | str) -> None:
@@ -121,7 +123,7 @@ def _add_common(parser: ArgumentParser, *, default: bool | str) -> None:
 
 
 def _run(arguments: Namespace) -> int:
-    command: Command = arguments.command
+    command: Command = read_arguments(arguments.command, arguments)
     try:
         # Child processes must not import modules from the current folder either.
         with (
@@ -129,8 +131,8 @@ def _run(arguments: Namespace) -> int:
             offline() if arguments.offline else nullcontext(),
             terminable_command(),
         ):
-            _check_files(command, arguments)
-            code = command.run(arguments)
+            _check_files(command)
+            code = command.run()
         sys.stdout.flush()
     except KeyboardInterrupt:
         return _say("interrupted", _INTERRUPTED)
@@ -149,12 +151,12 @@ def _run(arguments: Namespace) -> int:
     return code
 
 
-def _check_files(command: Command, arguments: Namespace) -> None:
+def _check_files(command: Command) -> None:
     """Refuse outputs that would replace inputs or parts of other work."""
-    inputs = command.inputs(arguments)
+    inputs = command.inputs()
     check_standard_output(inputs)
-    if outputs := command.outputs(arguments):
-        plugins = plugin_inputs(arguments.include_package, "--include-package")
+    if outputs := command.outputs():
+        plugins = plugin_inputs(getattr(command, "include_package", ()), "--include-package")
         check_outputs(outputs, [*inputs, *plugins])
 
 

@@ -3,20 +3,20 @@
 from __future__ import annotations
 
 import json
-from argparse import ArgumentParser, Namespace
 from collections.abc import Sequence
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, final
+from typing import TYPE_CHECKING, Annotated, TypeAlias, final
 
+from elmo_framework.commands.arguments import Argument
 from elmo_framework.commands.command import (
+    AboveZero,
+    BiLm,
     Command,
-    above_zero,
-    add_bilm_argument,
-    add_device_argument,
-    add_format_argument,
-    add_include_package,
-    component,
+    ComponentConfig,
+    Device,
+    Plugins,
+    ResultFormat,
     register_components,
 )
 from elmo_framework.commands.inputs import bilm_inputs
@@ -27,12 +27,53 @@ if TYPE_CHECKING:
     from elmo_framework.analysis.neighbors import Neighbors, NeighborSearch
 
 
+Corpus: TypeAlias = Annotated[Sequence[Path], Argument("FILE", takes_many=True)]
+Query: TypeAlias = Annotated[str, Argument("SENTENCE")]
+
+
+@dataclass(frozen=True, kw_only=True)
+class SearchCommand(Command):
+    """Base class of the commands that search for neighbours of a word.
+
+    Attributes:
+        corpus: text files with one sentence per line; .gz, .bz2, .xz and .zst are decompressed.
+        query: a sentence.
+        word: the word of SENTENCE to find neighbours of.
+        k: number of neighbours per layer (default: %(default)s).
+        layer: a layer to compare, 0 being the token encoder; may be given several times (default:
+            all, but 0 only with --any-word).
+        any_word: compare with every word of the corpus.
+        tokenizer: the tokenizer: a registered name, or JSON as in a config (default: %(default)s).
+    """
+
+    k: AboveZero = 10
+    layer: Annotated[Sequence[int] | None, Argument("N")] = None
+    any_word: bool = False
+    tokenizer: ComponentConfig = "whitespace"
+    device: Device = "auto"
+
+    def search(self, query: str, word: str, corpus: Sequence[Path]) -> NeighborSearch:
+        """Return the search for the neighbours of a word of a sentence."""
+        from elmo_framework.analysis.neighbors import NeighborSearch
+
+        return NeighborSearch(
+            query,
+            word,
+            corpus,
+            num_neighbors=self.k,
+            layers=self.layer,
+            any_word=self.any_word,
+            tokenizer=self.tokenizer,
+            device=self.device,
+        )
+
+
 @final
-class ShowNeighbors(Command):
-    """Prints the nearest neighbours of a word in context."""
+@dataclass(frozen=True, kw_only=True)
+class ShowNeighbors(SearchCommand):
+    """Find the occurrences in a corpus that are nearest to a word of a sentence."""
 
     name = "neighbors"
-    help = "find the occurrences in a corpus that are nearest to a word of a sentence"
     epilog = """\
 examples:
   elmo neighbors runs/bilm --corpus news.txt --query "He sat on the river bank" --word bank
@@ -43,84 +84,24 @@ Each line of the corpus is a sentence. The neighbours are other occurrences of t
 similarity of the vectors of a layer; with --any-word, occurrences of all words.
 """
 
-    def add_arguments(self, parser: ArgumentParser) -> None:
-        """Add BILM, the query and the corpus."""
-        add_bilm_argument(parser)
-        add_search_arguments(parser, required=True)
-        add_include_package(parser)
-        add_format_argument(parser)
+    bilm: BiLm
+    corpus: Corpus
+    query: Query
+    word: str
+    include_package: Plugins = ()
+    format: ResultFormat = "text"
 
-    def inputs(self, arguments: Namespace) -> Sequence[Input]:
-        """Return the biLM and the corpus."""
-        corpus = [Input(path, "--corpus") for path in arguments.corpus]
-        return [*bilm_inputs(arguments.bilm, "BILM"), *corpus]
+    def inputs(self) -> Sequence[Input]:
+        corpus = [Input(path, "--corpus") for path in self.corpus]
+        return [*bilm_inputs(self.bilm, "BILM"), *corpus]
 
-    def run(self, arguments: Namespace) -> int:
-        """Search and print."""
+    def run(self) -> int:
         from elmo_framework.analysis.neighbors import find_neighbors
 
-        register_components(arguments.include_package)
-        result = find_neighbors(arguments.bilm, search(arguments))
-        print(_as_json(result) if arguments.format == "json" else _as_text(result))
+        register_components(self.include_package)
+        result = find_neighbors(self.bilm, self.search(self.query, self.word, self.corpus))
+        print(_as_json(result) if self.format == "json" else _as_text(result))
         return 0
-
-
-def add_search_arguments(parser: ArgumentParser, *, required: bool) -> None:
-    """Add the arguments of `search`."""
-    parser.add_argument(
-        "--corpus",
-        type=Path,
-        nargs="+",
-        required=required,
-        metavar="FILE",
-        help="text files with one sentence per line; .gz, .bz2, .xz and .zst are decompressed",
-    )
-    parser.add_argument("--query", required=required, metavar="SENTENCE", help="a sentence")
-    parser.add_argument(
-        "--word", required=required, help="the word of SENTENCE to find neighbours of"
-    )
-    parser.add_argument(
-        "-k",
-        type=above_zero,
-        default=10,
-        metavar="N",
-        help="number of neighbours per layer (default: %(default)s)",
-    )
-    parser.add_argument(
-        "--layer",
-        type=int,
-        action="append",
-        metavar="N",
-        help="a layer to compare, 0 being the token encoder; may be given several times (default: "
-        "all, but 0 only with --any-word)",
-    )
-    parser.add_argument(
-        "--any-word", action="store_true", help="compare with every word of the corpus"
-    )
-    parser.add_argument(
-        "--tokenizer",
-        type=component,
-        default="whitespace",
-        metavar="NAME",
-        help="the tokenizer: a registered name, or JSON as in a config (default: %(default)s)",
-    )
-    add_device_argument(parser)
-
-
-def search(arguments: Namespace) -> NeighborSearch:
-    """Return the search of `add_search_arguments`."""
-    from elmo_framework.analysis.neighbors import NeighborSearch
-
-    return NeighborSearch(
-        arguments.query,
-        arguments.word,
-        arguments.corpus,
-        num_neighbors=arguments.k,
-        layers=arguments.layer,
-        any_word=arguments.any_word,
-        tokenizer=arguments.tokenizer,
-        device=arguments.device,
-    )
 
 
 def _as_json(result: Neighbors) -> str:

@@ -3,144 +3,15 @@
 from __future__ import annotations
 
 import os
-from argparse import ArgumentParser, ArgumentTypeError, Namespace
+from argparse import ArgumentTypeError
 from collections.abc import Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import final
+from typing import Annotated, final
 
-from elmo_framework.commands.command import (
-    Command,
-    above_zero,
-    add_include_package,
-    add_resume_arguments,
-    component,
-)
+from elmo_framework.commands.arguments import Argument
+from elmo_framework.commands.command import AboveZero, Command, ComponentConfig, Force, Plugins
 from elmo_framework.io.outputs import Input, Output
-
-
-@final
-class Prepare(Command):
-    """Makes a corpus of text."""
-
-    name = "prepare"
-    help = "tokenize text once, for all pretraining on it"
-    epilog = """\
-examples:
-  elmo prepare news/*.txt.gz --output-dir corpus               one tokenized sentence per line
-  elmo prepare wiki.txt --output-dir corpus --tokenizer spacy  raw text, one paragraph per line
-  elmo prepare shards --output-dir corpus --vocabulary vocab.txt --held-out 20000
-  elmo prepare news --output-dir corpus --tokenizer '{"type": "spacy", "language": "de"}'
-
-to train on it:
-  dataset_reader: { type: 'prepared_corpus' },
-  train_data_path: 'corpus/training',
-  validation_data_path: 'corpus/held_out',
-"""
-
-    def add_arguments(self, parser: ArgumentParser) -> None:
-        """Add TEXT and the options."""
-        parser.add_argument(
-            "texts",
-            type=Path,
-            nargs="+",
-            metavar="TEXT",
-            help="files, folders or patterns of files; .gz, .bz2, .xz and .zst are decompressed, "
-            "- reads standard input",
-        )
-        parser.add_argument(
-            "--output-dir", type=Path, required=True, metavar="CORPUS", help="the output folder"
-        )
-        _add_tokenizing(parser)
-        _add_selection(parser)
-        add_resume_arguments(parser, result="CORPUS")
-        add_include_package(parser)
-
-    def outputs(self, arguments: Namespace) -> Sequence[Output]:
-        """Return the folder of the corpus."""
-        return [Output(arguments.output_dir, "--output-dir", is_folder=True)]
-
-    def inputs(self, arguments: Namespace) -> Sequence[Input]:
-        """Return the texts and the vocabulary."""
-        vocabulary = [Input(arguments.vocabulary, "--vocabulary")] if arguments.vocabulary else []
-        return [*(Input(path, "TEXT") for path in arguments.texts), *vocabulary]
-
-    def run(self, arguments: Namespace) -> int:
-        """Prepare the corpus."""
-        from elmo_framework.corpus.prepare import PreparationJob, prepare
-
-        prepare(
-            PreparationJob(
-                arguments.texts,
-                arguments.output_dir,
-                tokenizer=arguments.tokenizer,
-                sentence_splitter=arguments.sentence_splitter,
-                held_out=arguments.held_out,
-                vocabulary=arguments.vocabulary,
-                min_count=arguments.min_count,
-                max_vocabulary_size=arguments.max_vocabulary_size,
-                num_processes=arguments.processes,
-                resume=arguments.resume,
-                force=arguments.force,
-                packages=arguments.include_package,
-            )
-        )
-        return 0
-
-
-def _add_tokenizing(parser: ArgumentParser) -> None:
-    parser.add_argument(
-        "--tokenizer",
-        type=component,
-        default="whitespace",
-        metavar="NAME",
-        help="splits sentences into words: a registered name, or JSON as in a config (default: "
-        "%(default)s, for tokenized text)",
-    )
-    parser.add_argument(
-        "--sentence-splitter",
-        type=component,
-        metavar="NAME",
-        help="splits lines into sentences, by default the tokenizer; whitespace makes each line a "
-        "sentence",
-    )
-    parser.add_argument(
-        "--processes",
-        type=above_zero,
-        default=_num_cores(),
-        metavar="N",
-        help="number of tokenizing processes (default: one per core)",
-    )
-
-
-def _add_selection(parser: ArgumentParser) -> None:
-    parser.add_argument(
-        "--held-out",
-        type=_held_out,
-        default=0.01,
-        metavar="N|RATIO",
-        help="maximum number of held-out sentences, or their ratio of the distinct ones (default: "
-        "%(default)s); copies of a sentence stay together",
-    )
-    parser.add_argument(
-        "--vocabulary",
-        type=Path,
-        metavar="FILE",
-        help="the vocabulary of the softmax, in the format of bilm-tf; counted in the text by "
-        "default",
-    )
-    parser.add_argument(
-        "--min-count",
-        type=above_zero,
-        default=1,
-        metavar="N",
-        help="minimum count of a word in the vocabulary (default: %(default)s)",
-    )
-    parser.add_argument(
-        "--max-vocabulary-size",
-        type=above_zero,
-        metavar="N",
-        help="maximum number of counted words in the vocabulary (default: all)",
-    )
 
 
 def _num_cores() -> int:
@@ -160,3 +31,82 @@ def _held_out(text: str) -> float:
             f"{text!r} is neither a number of sentences nor a ratio from 0 to below 1"
         )
     return number
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class Prepare(Command):
+    """Tokenize text once, for all pretraining on it.
+
+    Attributes:
+        texts: files, folders or patterns of files; .gz, .bz2, .xz and .zst are decompressed, -
+            reads standard input.
+        output_dir: the output folder.
+        tokenizer: splits sentences into words: a registered name, or JSON as in a config (default:
+            %(default)s, for tokenized text).
+        sentence_splitter: splits lines into sentences, by default the tokenizer; whitespace makes
+            each line a sentence.
+        processes: number of tokenizing processes (default: one per core).
+        held_out: maximum number of held-out sentences, or their ratio of the distinct ones
+            (default: %(default)s); copies of a sentence stay together.
+        vocabulary: the vocabulary of the softmax, in the format of bilm-tf; counted in the text by
+            default.
+        min_count: minimum count of a word in the vocabulary (default: %(default)s).
+        max_vocabulary_size: maximum number of counted words in the vocabulary (default: all).
+        force: overwrite CORPUS if it exists.
+    """
+
+    name = "prepare"
+    epilog = """\
+examples:
+  elmo prepare news/*.txt.gz --output-dir corpus               one tokenized sentence per line
+  elmo prepare wiki.txt --output-dir corpus --tokenizer spacy  raw text, one paragraph per line
+  elmo prepare shards --output-dir corpus --vocabulary vocab.txt --held-out 20000
+  elmo prepare news --output-dir corpus --tokenizer '{"type": "spacy", "language": "de"}'
+
+to train on it:
+  dataset_reader: { type: 'prepared_corpus' },
+  train_data_path: 'corpus/training',
+  validation_data_path: 'corpus/held_out',
+"""
+
+    texts: Annotated[Sequence[Path], Argument("TEXT", is_positional=True)]
+    output_dir: Annotated[Path, Argument("CORPUS")]
+    tokenizer: ComponentConfig = "whitespace"
+    sentence_splitter: ComponentConfig = None
+    processes: AboveZero = field(default_factory=_num_cores)
+    held_out: Annotated[float, Argument("N|RATIO", parse=_held_out)] = 0.01
+    vocabulary: Annotated[Path | None, Argument("FILE")] = None
+    min_count: AboveZero = 1
+    max_vocabulary_size: AboveZero | None = None
+    force: Force = False
+    resume: bool = False
+    include_package: Plugins = ()
+
+    def outputs(self) -> Sequence[Output]:
+        return [Output(self.output_dir, "--output-dir", is_folder=True)]
+
+    def inputs(self) -> Sequence[Input]:
+        vocabulary = [Input(self.vocabulary, "--vocabulary")] if self.vocabulary else []
+        return [*(Input(path, "TEXT") for path in self.texts), *vocabulary]
+
+    def run(self) -> int:
+        from elmo_framework.corpus.prepare import PreparationJob, prepare
+
+        prepare(
+            PreparationJob(
+                self.texts,
+                self.output_dir,
+                tokenizer=self.tokenizer,
+                sentence_splitter=self.sentence_splitter,
+                held_out=self.held_out,
+                vocabulary=self.vocabulary,
+                min_count=self.min_count,
+                max_vocabulary_size=self.max_vocabulary_size,
+                num_processes=self.processes,
+                resume=self.resume,
+                force=self.force,
+                packages=self.include_package,
+            )
+        )
+        return 0

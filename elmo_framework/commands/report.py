@@ -2,21 +2,15 @@
 
 from __future__ import annotations
 
-from argparse import ArgumentParser, Namespace
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, final
+from typing import TYPE_CHECKING, Annotated, final
 
-from elmo_framework.commands.command import (
-    Command,
-    add_force_argument,
-    add_include_package,
-    add_run_bilm_argument,
-    output_files,
-    register_components,
-)
+from elmo_framework.commands.arguments import Argument
+from elmo_framework.commands.command import Force, Plugins, RunBiLms, register_components
 from elmo_framework.commands.inputs import bilm_inputs, run_bilm_inputs, run_inputs
-from elmo_framework.commands.neighbors import add_search_arguments, search
+from elmo_framework.commands.neighbors import Corpus, Query, SearchCommand
 from elmo_framework.io.outputs import Input, Output
 
 if TYPE_CHECKING:
@@ -24,11 +18,18 @@ if TYPE_CHECKING:
 
 
 @final
-class ShowReport(Command):
-    """Writes what a run was and how it went to an HTML file."""
+@dataclass(frozen=True, kw_only=True)
+class ShowReport(SearchCommand):
+    """Write a page about a run: its curves, layer weights, configuration and origin.
+
+    Attributes:
+        run_folder: the folder of a run.
+        output_file: the path of the page.
+        before: the folder or the name of a biLM whose neighbours are shown for comparison.
+        force: overwrite FILE.
+    """
 
     name = "report"
-    help = "write a page about a run: its curves, layer weights, configuration and origin"
     epilog = """\
 examples:
   elmo report runs/ner --output-file ner.html
@@ -40,53 +41,47 @@ nearest neighbours of a word too, by the biLM that the run trained or reads and 
 --before.
 """
 
-    def add_arguments(self, parser: ArgumentParser) -> None:
-        """Declare the run, the file and the search."""
-        parser.add_argument("run", type=Path, metavar="RUN", help="the folder of a run")
-        parser.add_argument(
-            "--output-file", type=Path, required=True, metavar="FILE", help="the path of the page"
-        )
-        parser.add_argument(
-            "--before",
-            metavar="BILM",
-            help="the folder or the name of a biLM whose neighbours are shown for comparison",
-        )
-        add_search_arguments(parser, required=False)
-        add_force_argument(parser, result="FILE")
-        add_run_bilm_argument(parser)
-        add_include_package(parser)
+    run_folder: Annotated[Path, Argument("RUN", is_positional=True)]
+    output_file: Annotated[Path, Argument("FILE")]
+    before: Annotated[str | None, Argument("BILM")] = None
+    corpus: Corpus | None = None
+    query: Query | None = None
+    word: str | None = None
+    force: Force = False
+    bilms: RunBiLms = ()
+    include_package: Plugins = ()
 
-    def outputs(self, arguments: Namespace) -> Sequence[Output]:
-        """Return the file of the page."""
-        return output_files(arguments, "--output-file")
+    def outputs(self) -> Sequence[Output]:
+        return [Output(self.output_file, "--output-file", force=self.force)]
 
-    def inputs(self, arguments: Namespace) -> Sequence[Input]:
-        """Return the run, the biLM to compare with and the corpus."""
-        before = bilm_inputs(arguments.before, "--before") if arguments.before else []
-        corpus = [Input(path, "--corpus") for path in arguments.corpus or ()]
-        run = [*run_inputs(arguments.run, "RUN"), *run_bilm_inputs(arguments.bilms)]
+    def inputs(self) -> Sequence[Input]:
+        before = bilm_inputs(self.before, "--before") if self.before else []
+        corpus = [Input(path, "--corpus") for path in self.corpus or ()]
+        run = [*run_inputs(self.run_folder, "RUN"), *run_bilm_inputs(self.bilms)]
         return [*run, *before, *corpus]
 
-    def run(self, arguments: Namespace) -> int:
-        """Write the page and print its path."""
+    def run(self) -> int:
         from elmo_framework.analysis.report import write_report
 
-        register_components(arguments.include_package)
-        write_report(arguments.run, arguments.output_file, comparison=_comparison(arguments))
-        print(arguments.output_file)
+        register_components(self.include_package)
+        write_report(self.run_folder, self.output_file, comparison=self._comparison())
+        print(self.output_file)
         return 0
 
+    def _comparison(self) -> Comparison | None:
+        """Return the search for neighbours, if there is one.
 
-def _comparison(arguments: Namespace) -> Comparison | None:
-    from elmo_framework.analysis.report import Comparison
-    from elmo_framework.errors import RunError
+        Raises:
+            RunError: only a part of the search is given.
+        """
+        from elmo_framework.analysis.report import Comparison
+        from elmo_framework.errors import RunError
 
-    needed = ("corpus", "query", "word")
-    missing = [f"--{name}" for name in needed if getattr(arguments, name) is None]
-    if missing and (len(missing) < len(needed) or arguments.before or arguments.bilms):
-        raise RunError(f"neighbours need {', '.join(missing)} too")
-    if missing:
+        if self.corpus and self.query is not None and self.word is not None:
+            search = self.search(self.query, self.word, self.corpus)
+            return Comparison(search, self.before, self.bilms, self.include_package)
+        needed = {"--corpus": self.corpus, "--query": self.query, "--word": self.word}
+        missing = [flag for flag, value in needed.items() if value is None]
+        if len(missing) < len(needed) or self.before or self.bilms:
+            raise RunError(f"neighbours need {', '.join(missing)} too")
         return None
-    return Comparison(
-        search(arguments), arguments.before, arguments.bilms, arguments.include_package
-    )

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import json
-from argparse import ArgumentParser, Namespace
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import final
+from typing import Annotated, final
 
+from elmo_framework.commands.arguments import Argument
 from elmo_framework.commands.command import (
     Command,
-    add_force_argument,
-    add_include_package,
+    Force,
+    Plugins,
     output_files,
     register_components,
 )
@@ -19,39 +20,38 @@ from elmo_framework.io.outputs import Output
 
 
 @final
+@dataclass(frozen=True, kw_only=True)
 class Schema(Command):
-    """Prints the JSON Schema of configs, with the registered components."""
+    """Print the JSON Schema of configs, for editors and other programs.
+
+    Attributes:
+        output_file: the output; printed by default.
+        force: overwrite FILE.
+    """
 
     name = "schema"
-    help = "print the JSON Schema of configs, for editors and other programs"
     epilog = """examples:
   elmo schema > elmo.schema.json
   elmo schema --output-file elmo.schema.json --include-package my_plugin
 """
 
-    def add_arguments(self, parser: ArgumentParser) -> None:
-        """Add the options."""
-        parser.add_argument(
-            "--output-file", type=Path, metavar="FILE", help="the output; printed by default"
-        )
-        add_force_argument(parser, result="FILE")
-        add_include_package(parser)
+    output_file: Annotated[Path | None, Argument("FILE")] = None
+    force: Force = False
+    include_package: Plugins = ()
 
-    def outputs(self, arguments: Namespace) -> Sequence[Output]:
-        """Return the file of the schema."""
-        return output_files(arguments, "--output-file")
+    def outputs(self) -> Sequence[Output]:
+        return output_files({"--output-file": self.output_file}, force=self.force)
 
-    def run(self, arguments: Namespace) -> int:
-        """Write or print the schema."""
-        register_components(arguments.include_package)
+    def run(self) -> int:
+        register_components(self.include_package)
         from elmo_framework.config.introspect import schema
         from elmo_framework.experiment.experiment import Experiment
         from elmo_framework.io.files import writing
 
         written = json.dumps(schema(Experiment), indent=2, ensure_ascii=False) + "\n"
-        if arguments.output_file is None:
+        if self.output_file is None:
             print(written, end="")
         else:
-            with writing(arguments.output_file) as output:
+            with writing(self.output_file) as output:
                 output.write(written)
         return 0

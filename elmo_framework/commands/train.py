@@ -3,22 +3,29 @@
 from __future__ import annotations
 
 import os
-from argparse import ArgumentParser, Namespace
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, final
+from typing import Annotated, Any, final
 
-from elmo_framework.commands.command import Command, add_config_arguments, read_config
+from elmo_framework.commands.arguments import Argument
+from elmo_framework.commands.command import ConfigCommand
 from elmo_framework.console import plural
 from elmo_framework.io.outputs import Input, Output
 
 
 @final
-class Train(Command):
-    """Pretrains a biLM or trains a head: the model of the config decides."""
+@dataclass(frozen=True, kw_only=True)
+class Train(ConfigCommand):
+    """Train the model of a config: pretrain a biLM, or train a head.
+
+    Attributes:
+        serialization_dir: the folder that the run is kept in.
+        force: remove the run in the folder first.
+        recover: resume the run in the folder.
+    """
 
     name = "train"
-    help = "train the model of a config: pretrain a biLM, or train a head"
     epilog = """\
 examples:
   elmo train experiments/pretrain/demo.jsonnet -s runs/bilm
@@ -27,50 +34,32 @@ examples:
   torchrun --nproc-per-node 2 -m elmo_framework train CONFIG -s runs/bilm
 """
 
-    def add_arguments(self, parser: ArgumentParser) -> None:
-        """Declare the config and the folder of the run."""
-        add_config_arguments(parser)
-        parser.add_argument(
-            "-s",
-            "--serialization-dir",
-            type=Path,
-            required=True,
-            metavar="DIR",
-            help="the folder that the run is kept in",
-        )
-        start = parser.add_mutually_exclusive_group()
-        start.add_argument(
-            "-f", "--force", action="store_true", help="remove the run in the folder first"
-        )
-        start.add_argument(
-            "-r", "--recover", action="store_true", help="resume the run in the folder"
-        )
+    serialization_dir: Annotated[Path, Argument("DIR", flags=["-s"])]
+    force: Annotated[bool, Argument(flags=["-f"], excludes="start")] = False
+    recover: Annotated[bool, Argument(flags=["-r"], excludes="start")] = False
 
-    def outputs(self, arguments: Namespace) -> Sequence[Output]:
-        """Return the folder of the run."""
-        return [Output(arguments.serialization_dir, "--serialization-dir", is_folder=True)]
+    def outputs(self) -> Sequence[Output]:
+        return [Output(self.serialization_dir, "--serialization-dir", is_folder=True)]
 
-    def inputs(self, arguments: Namespace) -> Sequence[Input]:
+    def inputs(self) -> Sequence[Input]:
         """Return the config, which --recover may find in the run; `train` checks what it names."""
-        return [] if arguments.recover else [Input(arguments.config, "CONFIG")]
+        return [] if self.recover else [Input(self.config, "CONFIG")]
 
-    def run(self, arguments: Namespace) -> int:
-        """Check the config, then train."""
+    def run(self) -> int:
         from elmo_framework import console
         from elmo_framework.experiment.train import train
         from elmo_framework.io.process import keep_freed_memory
 
         keep_freed_memory()
-        config = read_config(arguments)
         metrics = train(
-            config,
-            arguments.serialization_dir,
-            packages=arguments.include_package,
-            force=arguments.force,
-            recover=arguments.recover,
+            self.read_config(),
+            self.serialization_dir,
+            packages=self.include_package,
+            force=self.force,
+            recover=self.recover,
         )
         if os.environ.get("RANK", "0") == "0":  # of the processes that torchrun started, the first
-            console.info(_summary(metrics, arguments.serialization_dir))
+            console.info(_summary(metrics, self.serialization_dir))
         return 0
 
 

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import inspect
 import json
-import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from typing import Any
 
 from elmo_framework.config import plain
+from elmo_framework.config.docstrings import documented
 from elmo_framework.config.registry import default_member, families, members, snake_case
 from elmo_framework.config.resolve import as_json
 from elmo_framework.config.signature import (
@@ -78,18 +77,6 @@ def describe(component: Callable[..., Any]) -> list[KeyRow]:
     return list(_rows(component))
 
 
-def summary(component: Callable[..., Any]) -> str:
-    """Return the first paragraph of the docstring."""
-    return " ".join(explanation(component).partition("\n\n")[0].split())
-
-
-def explanation(component: Callable[..., Any]) -> str:
-    """Return the docstring up to `Args:` or `Attributes:`."""
-    return re.split(r"^(?:Args|Attributes):\n", _docstring(component), flags=re.MULTILINE)[
-        0
-    ].strip()
-
-
 def supplied(component: Callable[..., Any]) -> dict[str, str]:
     """Return the descriptions of the parameters that the framework supplies, by name."""
     text = documented(component)
@@ -98,26 +85,6 @@ def supplied(component: Callable[..., Any]) -> dict[str, str]:
         for parameter in parameters(component).values()
         if parameter.supply is not None
     }
-
-
-def documented(component: Callable[..., Any]) -> dict[str, str]:
-    """Return the descriptions in `Args:` or `Attributes:`, also of base classes, by name."""
-    entries: dict[str, str] = {}
-    bases = reversed(component.__mro__) if isinstance(component, type) else (component,)
-    for base in bases:
-        entries |= _entries(_docstring(base))
-    return entries
-
-
-def _entries(docstring: str) -> dict[str, str]:
-    pattern = r"^(?:Args|Attributes):\n((?:[ ].*\n?|\n)*)"
-    sections = re.findall(pattern, docstring, re.MULTILINE)
-    entries = re.findall(r"^ {4}(\w+): (.*(?:\n {5,}.*)*)", "\n".join(sections), re.MULTILINE)
-    return {name: " ".join(text.split()) for name, text in entries}
-
-
-def _docstring(component: Callable[..., Any]) -> str:
-    return inspect.cleandoc(component.__doc__ or "")
 
 
 def _rows(component: Callable[..., Any]) -> Iterator[KeyRow]:

@@ -9,7 +9,7 @@ import textwrap
 from pathlib import Path
 
 from elmo_framework import components
-from elmo_framework.config.introspect import documented
+from elmo_framework.config.docstrings import documented
 from elmo_framework.config.registry import families, members
 from elmo_framework.config.signature import component_class, parameters
 from elmo_framework.config.types import Factory

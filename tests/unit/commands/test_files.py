@@ -3,24 +3,25 @@
 from __future__ import annotations
 
 import json
-from argparse import ArgumentParser, Namespace
+from argparse import ArgumentParser
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from elmo_framework.commands.arguments import add_arguments
 from elmo_framework.commands.command import Command
 from elmo_framework.commands.main import COMMANDS, main
 from elmo_framework.io.outputs import BILM_PARTS
 from tests.redirection import standard_output_to
 
-WRITING = [command for command in COMMANDS if type(command).outputs is not Command.outputs]
+WRITING = [command for command in COMMANDS if command.outputs is not Command.outputs]
 
 
-def parsed(command: Command) -> tuple[Namespace, set[Path]]:
-    """Return arguments in which each path has a value of its own, and those paths."""
-    parser = ArgumentParser()
-    command.add_arguments(parser)
+def parsed(command: type[Command]) -> tuple[Command, set[Path]]:
+    """Return a command in which each path has a different value, and those paths."""
+    parser = ArgumentParser(add_help=False)
+    add_arguments(parser, command)
     paths, values = set[Path](), dict[str, Any]()
     for action in parser._actions:
         path = Path(f"place-of-{action.dest}")
@@ -28,11 +29,11 @@ def parsed(command: Command) -> tuple[Namespace, set[Path]]:
         if action.type is Path:
             paths.add(path)
             values[action.dest] = [path] if is_list else path
-        elif action.dest in ("run", "bilm"):
+        elif action.dest in ("run_or_bilm", "bilm"):
             values[action.dest] = str(path)
         else:
             values[action.dest] = action.default
-    return Namespace(**values), paths
+    return command(**values), paths
 
 
 def test_all_output_flags_are_declared_as_outputs() -> None:
@@ -45,10 +46,10 @@ def test_all_output_flags_are_declared_as_outputs() -> None:
 
 
 @pytest.mark.parametrize("command", WRITING, ids=lambda command: str(command.name))
-def test_every_path_is_an_input_or_an_output(command: Command) -> None:
-    arguments, paths = parsed(command)
-    read = {source.path for source in command.inputs(arguments)}
-    written = {output.path for output in command.outputs(arguments)}
+def test_every_path_is_an_input_or_an_output(command: type[Command]) -> None:
+    made, paths = parsed(command)
+    read = {source.path for source in made.inputs()}
+    written = {output.path for output in made.outputs()}
     written |= {path.parent for path in written if path.name in BILM_PARTS}
     assert paths <= read | written
     assert not read & written

@@ -2,8 +2,8 @@ import os
 import signal
 import subprocess
 import sys
-from argparse import ArgumentParser, Namespace
-from typing import final
+from dataclasses import dataclass
+from typing import ClassVar, final
 
 import pytest
 
@@ -15,32 +15,30 @@ from elmo_framework.version import VERSION
 
 
 @final
+@dataclass(frozen=True, kw_only=True)
 class Raising(Command):
-    """Ends as it is told to."""
+    """End with an error, a signal or a code."""
 
     name = "raising"
-    help = "a command of this test"
     epilog = "examples:\n  elmo raising\n"
+    error: ClassVar[BaseException | None] = None
+    offline: ClassVar[str | None] = None
 
-    def __init__(self, error: BaseException | None = None) -> None:
-        self.error = error
-        self.offline: str | None = None
+    code: int = 0
+    terminate: bool = False
 
-    def add_arguments(self, parser: ArgumentParser) -> None:
-        parser.add_argument("--code", type=int, default=0)
-        parser.add_argument("--terminate", action="store_true")
-
-    def run(self, arguments: Namespace) -> int:
-        self.offline = os.environ.get("ELMO_OFFLINE")
+    def run(self) -> int:
+        Raising.offline = os.environ.get("ELMO_OFFLINE")
         if self.error is not None:
             raise self.error
-        if arguments.terminate:
+        if self.terminate:
             os.kill(os.getpid(), signal.SIGTERM)
-        return int(arguments.code)
+        return self.code
 
 
 def run(monkeypatch: pytest.MonkeyPatch, error: BaseException | None, *arguments: str) -> int:
-    monkeypatch.setattr(module, "COMMANDS", (Raising(error),))
+    monkeypatch.setattr(Raising, "error", error)
+    monkeypatch.setattr(module, "COMMANDS", (Raising,))
     return main([*arguments])
 
 
@@ -88,12 +86,10 @@ def test_offline_holds_while_the_command_runs(
     monkeypatch: pytest.MonkeyPatch, arguments: tuple[str, ...]
 ) -> None:
     monkeypatch.delenv("ELMO_OFFLINE", raising=False)
-    command = Raising()
-    monkeypatch.setattr(module, "COMMANDS", (command,))
-    assert main([*arguments]) == 0
-    assert command.offline == "1"
+    assert run(monkeypatch, None, *arguments) == 0
+    assert Raising.offline == "1"
     assert main(["raising"]) == 0
-    assert command.offline is None
+    assert Raising.offline is None
 
 
 def test_an_interrupt_has_its_own_code(
@@ -138,11 +134,11 @@ def test_the_version_is_printed(capsys: pytest.CaptureFixture[str]) -> None:
 
 @pytest.mark.parametrize("command", COMMANDS, ids=lambda command: str(command.name))
 def test_every_command_has_help_with_examples(
-    command: Command, capsys: pytest.CaptureFixture[str]
+    command: type[Command], capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert main([command.name, "--help"]) == 0
     shown = capsys.readouterr().out
-    assert command.help in " ".join(shown.split())
+    assert command.help() in " ".join(shown.split())
     assert f"examples:\n  elmo {command.name}" in shown or f"| elmo {command.name}" in shown
 
 

@@ -3,12 +3,13 @@ from argparse import ArgumentParser
 
 import pytest
 
+from elmo_framework.commands.arguments import add_arguments
 from elmo_framework.commands.prepare import Prepare
 
 
 def processes(*flags: str) -> object:
     parser = ArgumentParser()
-    Prepare().add_arguments(parser)
+    add_arguments(parser, Prepare)
     return parser.parse_args(["news.txt", "--output-dir", "corpus", *flags]).processes
 
 

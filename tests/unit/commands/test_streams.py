@@ -5,38 +5,38 @@ from __future__ import annotations
 import io
 import os
 import sys
-from argparse import ArgumentParser, Namespace
+from dataclasses import dataclass
 from pathlib import Path
 from shlex import quote
-from typing import final
+from typing import Annotated, final
 
 import pytest
 
 from elmo_framework.commands import main as module
+from elmo_framework.commands.arguments import Argument
 from elmo_framework.commands.command import Command
 from elmo_framework.commands.main import main
 from tests.experiment.jobs import run_python
 
 
 @final
+@dataclass(frozen=True, kw_only=True)
 class Echo(Command):
-    """Prints what it is given, or what it reads."""
+    """Print the argument, or the standard input."""
 
     name = "echo"
-    help = "a command of this test"
     epilog = "examples:\n  elmo echo\n"
 
-    def add_arguments(self, parser: ArgumentParser) -> None:
-        parser.add_argument("text", nargs="?")
+    text: Annotated[str | None, Argument(is_positional=True)] = None
 
-    def run(self, arguments: Namespace) -> int:
-        sys.stdout.write(f"{arguments.text or sys.stdin.buffer.read().decode()}\n")
+    def run(self) -> int:
+        sys.stdout.write(f"{self.text or sys.stdin.buffer.read().decode()}\n")
         return 0
 
 
 @pytest.fixture(autouse=True)
 def echo(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "COMMANDS", (Echo(),))
+    monkeypatch.setattr(module, "COMMANDS", (Echo,))
 
 
 def test_a_closed_output_is_an_error(

@@ -4,16 +4,14 @@ from typing import Any
 import pytest
 from jsonschema import Draft202012Validator
 
+from elmo_framework.config.docstrings import explanation, summary
 from elmo_framework.config.introspect import (
     KeyRow,
     UnknownNameError,
     describe,
-    documented,
-    explanation,
     find_family,
     find_member,
     schema,
-    summary,
     supplied,
 )
 from elmo_framework.config.parse import check
@@ -93,48 +91,6 @@ def test_a_member_is_found_by_its_name() -> None:
 
 def test_supplied_parameters_are_listed_separately() -> None:
     assert supplied(Embedding) == {"vocabularies": "the words.", "device": ""}
-
-
-class Documented:
-    """What it is, in a line
-    that goes on.
-
-    More of it.
-
-    Args:
-        width: how wide.
-    """
-
-
-def test_the_explanation_leaves_out_the_parameters() -> None:
-    assert summary(Documented) == "What it is, in a line that goes on."
-    assert explanation(Documented) == "What it is, in a line\nthat goes on.\n\nMore of it."
-
-
-def test_a_class_does_not_inherit_the_docstring_of_its_family() -> None:
-    class Undocumented(Documented): ...
-
-    assert summary(Undocumented) == ""
-
-
-def test_parameter_descriptions_are_inherited() -> None:
-    class Deep(Documented):
-        """Has one more.
-
-        Attributes:
-            depth: how deep.
-        """
-
-    class Wide(Deep):
-        """Says one again.
-
-        Args:
-            width: how very wide.
-        """
-
-    assert documented(Wide) == {"width": "how very wide.", "depth": "how deep."}
-    assert documented(Deep) == {"width": "how wide.", "depth": "how deep."}
-    assert explanation(Wide) == "Says one again."
 
 
 def refused(family: type[Component], raw: object) -> bool:
