@@ -7,21 +7,26 @@ from pathlib import Path
 from typing import Any, Literal, TypedDict, final
 
 import torch
-from jaxtyping import Float, Int
+from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 
-from elmo_framework.api.arguments import carried_for, require_carried, require_sentences
-from elmo_framework.api.word_cache import WordCache
+from elmo_framework.api.arguments import (
+    carried_for,
+    require_carried,
+    require_sentences,
+    require_words,
+)
 from elmo_framework.bilm.bilm import BiLm
 from elmo_framework.bilm.files.load import BiLmFiles, read_bilm
 from elmo_framework.bilm.files.published import options_place, weights_place
 from elmo_framework.bilm.layer_mix import ScalarMix
-from elmo_framework.bilm.layer_output import LayerOutput, without_boundaries
+from elmo_framework.bilm.layer_output import LayerOutput, framed_mask, without_boundaries
 from elmo_framework.data.characters import ElmoCharacterIndexer
-from elmo_framework.data.text import collate_text
+from elmo_framework.data.text import TextBatch, collate_text
 from elmo_framework.io.download import local_file
 from elmo_framework.layers.bilm_source import FrozenBiLm
 from elmo_framework.layers.open_layers import open_frozen
+from elmo_framework.layers.word_vector_cache import WordVectorCache
 from elmo_framework.nn.eager import eager, refuse_export
 
 _ALLENNLP_BILM = "_elmo_lstm."
@@ -129,7 +134,16 @@ class Elmo(nn.Module):
         bilm = _trained_or_frozen(options_file, weight_file, requires_grad, module)
         self.bilm = bilm if isinstance(bilm, BiLm) else None
         self._frozen = bilm if isinstance(bilm, FrozenBiLm) else None
-        self._cache = _cache(self._bilm, vocab_to_cache, is_trained=self.bilm is not None)
+        self._vocabulary = require_words(vocab_to_cache or (), name="vocab_to_cache")
+        self._cache: WordVectorCache | None = None
+        if self._vocabulary:
+            if self.bilm is not None:
+                raise ValueError(
+                    "vocab_to_cache holds vectors that training would leave behind: "
+                    "leave it out, or set requires_grad to False"
+                )
+            self._cache = WordVectorCache(self._bilm.token_encoder)
+            self._cache.learn(self._vocabulary[1:], next(self._bilm.parameters()).device)
         self._mixes = [f"scalar_mix_{number}" for number in range(num_output_representations)]
         for name in self._mixes:
             self.add_module(
@@ -221,13 +235,23 @@ class Elmo(nn.Module):
         frozen = self._frozen
         bilm = self._bilm if frozen is None else frozen.prepared(characters.device)
         with torch.set_grad_enabled(torch.is_grad_enabled() and frozen is None):
-            if words is not None and self._cache is not None and self._cache.knows(words):
-                output = bilm.contextualize(*self._cache.framed(words), state)
-            else:
-                output = bilm(characters, state)
+            cached = None if words is None else self._cached_vectors(words)
+            output = bilm.contextualize(*cached, state) if cached else bilm(characters, state)
         if carried is not None:
             carried.keep(output.state)
         return output
+
+    def _cached_vectors(
+        self, word_ids: Int[Tensor, "batch tokens"]
+    ) -> tuple[Float[Tensor, "batch steps dim"], Bool[Tensor, "batch steps"]] | None:
+        """Return the vectors of words and boundaries, and their mask; None if one is not cached."""
+        rows = word_ids.tolist()
+        ids = range(len(self._vocabulary))
+        if self._cache is None or not all(word in ids for row in rows for word in row):
+            return None
+        words = tuple(tuple(self._vocabulary[word] for word in row if word) for row in rows)
+        text = TextBatch(words, word_ids > 0, {})
+        return self._cache.framed(text), framed_mask(text.mask)
 
     def _mixed(self, name: str, output: LayerOutput) -> Float[Tensor, "batch tokens dim"]:
         mixed: Tensor = self.get_submodule(name)(output.layers, output.mask)
@@ -270,17 +294,6 @@ def _trained_or_frozen(
     if requires_grad:
         return read_bilm(files, requires_grad=True)
     return open_frozen(files)
-
-
-def _cache(bilm: BiLm, words: Sequence[str] | None, *, is_trained: bool) -> WordCache | None:
-    if not words:
-        return None
-    if is_trained:
-        raise ValueError(
-            "vocab_to_cache holds vectors that training would leave behind: "
-            "leave it out, or set requires_grad to False"
-        )
-    return WordCache(bilm, words)
 
 
 def _pass_over_frozen_weights(

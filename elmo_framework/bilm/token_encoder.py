@@ -82,7 +82,6 @@ class CharCnnTokenEncoder(TokenEncoder):
     def forward(
         self, characters: Int[Tensor, "... tokens characters"]
     ) -> Float[Tensor, "... tokens dim"]:
-        """Encode words."""
         words = characters.flatten(0, -2)
         vectors: Tensor = self.highway(self.char_cnn(words))
         if self.projection is not None:

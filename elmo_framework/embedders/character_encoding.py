@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Annotated, NamedTuple, final
+from typing import Annotated, final
 
 import torch
 from annotated_types import Ge, Le, Lt
@@ -57,28 +57,19 @@ class CharacterEncodingTokenEmbedder(TokenEmbedder):
         self.dropout = dropout
 
     def forward(self, text: TextBatch) -> Float[Tensor, "batch tokens dim"]:
-        """Encode each distinct word of the batch once."""
         ids = text.ids[self.indexer.key]  # batch tokens characters
-        distinct = _distinct(text)
-        characters = ids.flatten(end_dim=1).index_select(0, distinct.places)
+        places, numbers = _distinct(text)
+        characters = ids.flatten(end_dim=1).index_select(0, places)
         encoded = self.encoder(self.embedding(characters), characters > 0)
-        embedded = F.embedding(distinct.numbers, encoded)
+        embedded = F.embedding(numbers, encoded)
         return F.dropout(embedded, self.dropout, training=self.training) * text.mask[:, :, None]
 
 
-class _Distinct(NamedTuple):
-    """The distinct words of a batch.
+def _distinct(text: TextBatch) -> tuple[Int[Tensor, " distinct"], Int[Tensor, "batch tokens"]]:
+    """Return the first place of each distinct word, and the number of the word at each place.
 
-    Attributes:
-        places: of its first occurrence, counted through the batch row by row.
-        numbers: which distinct word is at each place; 0 at padding.
+    Places are counted through the batch row by row; the number at padding is 0.
     """
-
-    places: Int[Tensor, " distinct"]
-    numbers: Int[Tensor, "batch tokens"]
-
-
-def _distinct(text: TextBatch) -> _Distinct:
     num_tokens, device = text.mask.shape[1], text.mask.device
     numbers_by_word: dict[str, int] = {}
     places: list[int] = []
@@ -90,6 +81,4 @@ def _distinct(text: TextBatch) -> _Distinct:
                 places.append(row * num_tokens + token)
         numbers.append([numbers_by_word[word] for word in words] + [0] * (num_tokens - len(words)))
     # A batch without words gives its first padding, so that there is something to point to.
-    return _Distinct(
-        torch.tensor(places or [0], device=device), torch.tensor(numbers, device=device)
-    )
+    return torch.tensor(places or [0], device=device), torch.tensor(numbers, device=device)

@@ -53,7 +53,6 @@ class Context2vecTokenEmbedder(TokenEmbedder):
 
     @torch.no_grad()
     def forward(self, text: TextBatch) -> Float[Tensor, "batch tokens dim"]:
-        """Read words."""
         if self._network is None:
             self._network = read_network(self._files)
         ids = self._network.ids(text)

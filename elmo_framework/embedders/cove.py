@@ -85,12 +85,10 @@ class CoveTokenEmbedder(TokenEmbedder):
         self.output_dim += embedding_dim if residual_embeddings else 0
 
     def parameters_from_file(self) -> Iterable[Tensor]:
-        """Return all of them."""
         return self.parameters()
 
     @torch.no_grad()
     def forward(self, text: TextBatch) -> Float[Tensor, "batch tokens dim"]:
-        """Read words."""
         words = self.words(text)
         outputs = [words] if self._has_words else []
         lower, _ = read_rows(self.lower, words, text.mask)

@@ -98,15 +98,12 @@ class ElmoTokenEmbedder(TokenEmbedder):
         self._carried = CarriedState() if state == "carry" else None
 
     def parameters_from_file(self) -> Iterable[Tensor]:
-        """Return those of the biLM, where it is trained with the task."""
         return () if self.bilm is None else self.bilm.parameters()
 
     def precompute(self, sentences: Sentences, device: torch.device) -> None:
-        """Compute the layers of the sentences that are not cached yet."""
         self._source.precompute(sentences, device)
 
     def forward(self, text: TextBatch) -> Float[Tensor, "batch tokens dim"]:
-        """Embed words."""
         output = self._read(text)
         mixed = self.mix(output.layers, output.mask)
         words: Tensor = self.projection(self.dropout(without_boundaries(mixed, output.mask)))
@@ -131,11 +128,9 @@ class ElmoTokenEmbedder(TokenEmbedder):
         return self
 
     def carried_state(self) -> dict[str, Tensor]:
-        """Return the state of each row, by direction and number."""
         return {} if self._carried is None else self._carried.tensors()
 
     def load_carried_state(self, state: Mapping[str, Tensor]) -> None:
-        """Continue from what `carried_state` returned; from zeros when it is empty."""
         if self._carried is not None:
             self._carried.load(state)
 

@@ -51,14 +51,12 @@ class WordIndexer(Indexer):
 
     @property
     def key(self) -> str:
-        """The name of the ids: the same for the same way from words to ids."""
         return (
             f"words:lowercase={self.lowercase}:min_count={self.min_count}"
             f":case_fallback={self.case_fallback}:{self.unseen_key}"
         )
 
     def ids(self, words: Sequence[str]) -> Int64[np.ndarray, " tokens"]:
-        """Return one id a word."""
         return np.fromiter(map(self._id, words), dtype=np.int64, count=len(words))
 
     def _id(self, word: str) -> int:
@@ -153,18 +151,15 @@ class EmbeddingTokenEmbedder(TokenEmbedder):
         self.indexers = [self.indexer]
 
     def parameters_from_file(self) -> Iterable[Tensor]:
-        """Return the table, if a file has vectors for it."""
         return [self.embedding.weight] if self._is_from_file else []
 
     def has_vector(self, word: str) -> bool | None:
-        """Return whether the vector of a word is from the file; None if no file was read."""
         if self._known is None:
             return None
         id_of_word = int(self.indexer.ids([word])[0])
         return id_of_word in self._known or id_of_word >= self._num_seen
 
     def forward(self, text: TextBatch) -> Float[Tensor, "batch tokens dim"]:
-        """Look words up."""
         ids = text.ids[self.indexer.key]
         rows = (ids - (self._num_seen - 1)).clamp(min=0)
         embedded: Tensor = self.embedding(ids.masked_fill(rows > 0, 0)) + self.unseen(rows)

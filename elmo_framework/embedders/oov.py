@@ -40,7 +40,6 @@ class OovVectors(nn.Module):
         self.register_buffer("spelling", torch.from_numpy(spelling.copy()))
 
     def forward(self, rows: Int[Tensor, "batch tokens"]) -> Float[Tensor, "batch tokens dim"]:
-        """Look vectors up."""
         return functional.embedding(rows, self.vectors)
 
     def _load_from_state_dict(

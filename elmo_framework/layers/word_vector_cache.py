@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import chain, count
 from typing import Any, final
 
@@ -43,14 +43,30 @@ class WordVectorCache:
         """Return the vectors of sentences between `<S>` and `</S>`; zero at padding."""
         sentences = [_framed(words) for words in text.words]
         device, num_steps = text.mask.device, text.mask.shape[1] + 2
-        boundaries = BEGIN_SENTENCE, END_SENTENCE
-        self._learn(list(dict.fromkeys(chain(boundaries, *sentences))), device)
+        self.learn(chain.from_iterable(sentences), device)
         places = [self._places(words, num_steps) for words in sentences]
         indices = torch.tensor(places, dtype=torch.long, device=device).view(-1, num_steps)
         return functional.embedding(indices, self._table)
 
+    def learn(self, words: Iterable[str], device: torch.device) -> None:
+        """Compute the vectors of words that are not in the table yet."""
+        words = list(dict.fromkeys((BEGIN_SENTENCE, END_SENTENCE, *words)))
+        if self._table.device != device:
+            self._rows, self._table = {}, torch.empty(0, device=device)
+        missing = [word for word in words if word not in self._rows]
+        if len(self._rows) + len(missing) >= len(self._table):
+            self._rows, missing = {}, words
+        if missing:
+            # What a caller asks for (bfloat16, no version counters) must not stay in the table.
+            with torch.inference_mode(False), torch.no_grad(), autocast(device.type, enabled=False):
+                self._add(missing, device)
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> WordVectorCache:
+        """Return the same cache, as the encoder's weights do not change."""
+        return self
+
     def __getstate__(self) -> dict[str, Any]:
-        """Return what a pickle holds: of the table, the rows in use."""
+        """Return the content of a pickle: of the table, only the rows in use."""
         return {**self.__dict__, "_table": self._table[: len(self._rows) + 1].clone()}
 
     def __setstate__(self, state: Mapping[str, Any]) -> None:
@@ -67,17 +83,6 @@ class WordVectorCache:
 
     def _places(self, words: Sequence[str], num_steps: int) -> list[int]:
         return [self._rows[word] for word in words] + [_PADDING] * (num_steps - len(words))
-
-    def _learn(self, words: Sequence[str], device: torch.device) -> None:
-        if self._table.device != device:
-            self._rows, self._table = {}, torch.empty(0, device=device)
-        missing = [word for word in words if word not in self._rows]
-        if len(self._rows) + len(missing) >= len(self._table):
-            self._rows, missing = {}, list(words)
-        if missing:
-            # What a caller asks for (bfloat16, no version counters) must not stay in the table.
-            with torch.inference_mode(False), torch.no_grad(), autocast(device.type, enabled=False):
-                self._add(missing, device)
 
     def _add(self, words: Sequence[str], device: torch.device) -> None:
         indexer, first = self._encoder.indexer, len(self._rows) + 1
