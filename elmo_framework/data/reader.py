@@ -11,7 +11,7 @@ from typing import Any, ClassVar, Generic, TypeVar
 from elmo_framework.config.registry import Registrable, member_classes
 from elmo_framework.config.types import Count
 from elmo_framework.data.formats.file_format import FileFormat, FileSample
-from elmo_framework.data.formats.records import Record, read_records
+from elmo_framework.data.formats.records import Record, read_objects, read_records
 from elmo_framework.data.formats.text_files import NO_EXAMPLE, data_files, require_nonempty
 from elmo_framework.data.inputs import PredictionInput, other_fields
 from elmo_framework.data.tokenizer import Tokenizer
@@ -170,7 +170,8 @@ class RecordReader(FileReader[ExampleT]):
         Raises:
             DataError: a line is not a record, or the file is empty.
         """
-        return read_records(file)
+        is_table = FileFormat.TABLE in self.formats
+        return read_records(file) if is_table else read_objects(file)
 
     def inputs(self, file: Path) -> Iterator[PredictionInput[ExampleT]]:
         return map(self.input, self.records(file))

@@ -18,6 +18,8 @@ from typing import Any, Literal, NamedTuple, TypeAlias
 import numpy as np
 from jaxtyping import Bool
 
+from elmo_framework.data.formats.columns import CellError
+
 Scheme: TypeAlias = Literal["IOB1", "BIO", "BIOUL", "BIOES"]
 
 _PREFIXES: dict[Scheme, str] = {"IOB1": "OIB", "BIO": "OBI", "BIOUL": "OBIUL", "BIOES": "OBISE"}
@@ -104,6 +106,31 @@ def convert(tags: Sequence[str], scheme: Scheme) -> list[str]:
         converted[span.start : span.end] = [f"{prefix}-{span.label}" for prefix in prefixes]
         previous = span
     return converted
+
+
+def tags_in_scheme(
+    tags: Sequence[str], scheme: Scheme | None, *, are_spans: bool = False
+) -> tuple[str, ...]:
+    """Convert the tags of a sentence to a scheme; return them unchanged for None.
+
+    Args:
+        tags: in any scheme. Without `scheme`, they may be tags that do not mark spans, but only if
+            that holds for all of them; otherwise the middle of a misspelled span would be lost.
+        scheme: the scheme of the result.
+        are_spans: whether to reject tags that do not mark spans in any case.
+
+    Raises:
+        CellError: one of them is not a span tag.
+    """
+    one_of_span = next(beginnings(tags), None)
+    if are_spans or scheme is not None or one_of_span is not None:
+        for position, tag in enumerate(tags):
+            try:
+                parse_tag(tag)
+            except ValueError as error:
+                contrast = "" if one_of_span is None else f" ({one_of_span!r} next to it is one)"
+                raise CellError(position, f"{error}{contrast}") from error
+    return tuple(tags if scheme is None else convert(tags, scheme))
 
 
 def conlleval_tags(tags: Sequence[str]) -> list[str]:

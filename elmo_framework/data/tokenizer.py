@@ -17,9 +17,9 @@ if TYPE_CHECKING:
 class Tokenizer(Registrable, ABC):
     """Splits raw text."""
 
-    @abstractmethod
     def sentences(self, text: str) -> list[str]:
-        """Return the sentences of a text, in order."""
+        """Return the sentences of a text, in order; by default the lines that are not blank."""
+        return [line for line in text.splitlines() if line.split()]
 
     @abstractmethod
     def words(self, sentence: str) -> list[str]:
@@ -47,9 +47,6 @@ class Tokenizer(Registrable, ABC):
 class WhitespaceTokenizer(Tokenizer):
     """One sentence per line, words separated by spaces: for tokenized text."""
 
-    def sentences(self, text: str) -> list[str]:
-        return [line for line in text.splitlines() if line.split()]
-
     def words(self, sentence: str) -> list[str]:
         return sentence.split()
 
@@ -58,9 +55,6 @@ class WhitespaceTokenizer(Tokenizer):
 @Tokenizer.register("characters")
 class CharacterTokenizer(Tokenizer):
     """One sentence per line, each character a word: for text without spaces between words."""
-
-    def sentences(self, text: str) -> list[str]:
-        return [line for line in text.splitlines() if line.split()]
 
     def words(self, sentence: str) -> list[str]:
         return [character for character in sentence if not character.isspace()]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Sequence
 from itertools import chain
-from typing import Any, Generic, TypeVar
+from typing import Any, ClassVar, Generic, TypeVar
 
 from jaxtyping import Float
 from torch import Tensor
@@ -31,7 +31,12 @@ class LabelTask(HeadTask[ExampleT, LabeledBatch]):
     """A task whose examples have one or more sentences and one label each.
 
     A prediction is a `Classification`. A member defines `sentences` and `label`.
+
+    Attributes:
+        sentence_keys: the names of the sentences in the JSON of a prediction.
     """
+
+    sentence_keys: ClassVar[Sequence[str]] = ("words",)
 
     def collate(
         self, examples: Sequence[ExampleT], vocabularies: Vocabularies, indexers: Sequence[Indexer]
@@ -52,13 +57,17 @@ class LabelTask(HeadTask[ExampleT, LabeledBatch]):
         """Return the label of an example; None if it is unknown."""
 
     def gold(self, example: ExampleT) -> Any:
-        """Return the label of an example.
-
-        Raises:
-            DataError: it has none.
-        """
         *_, words = self.sentences(example)
         return required_label(self.label(example), words)
+
+    def to_json(self, prediction: Classification, example: ExampleT) -> dict[str, Any]:
+        """Return the words of each sentence, the label and the probability of each label."""
+        sentences = map(list, self.sentences(example))
+        return {
+            **dict(zip(self.sentence_keys, sentences, strict=True)),
+            "label": prediction.label,
+            "probabilities": dict(prediction.probabilities),
+        }
 
 
 class Classifier(Head[BatchT], Generic[BatchT]):

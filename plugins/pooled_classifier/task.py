@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, ClassVar, final
 
-from elmo_framework.data import Classification, Tokenizer, given_words, only_key
+from elmo_framework.data import Tokenizer, given_words, only_key
 from elmo_framework.metrics import Accuracy, Confusion, Metric
 from elmo_framework.model import LabelTask
 
@@ -32,11 +32,3 @@ class TextClassificationTask(LabelTask[ClassifiedText]):
         """Make an example of `{"sentence": ...}` or `{"text": ...}`, with raw text or its words."""
         key = only_key(inputs, self.input_keys)
         return ClassifiedText(given_words(inputs, key, tokenizer), None)
-
-    def to_json(self, prediction: Classification, example: ClassifiedText) -> dict[str, Any]:
-        """Return the words, the class and the probability of each class."""
-        return {
-            "words": list(example.words),
-            "label": prediction.label,
-            "probabilities": dict(prediction.probabilities),
-        }

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import chain
@@ -52,17 +52,17 @@ class CellError(ValueError):
 
 
 @contextmanager
-def placed_cells(path: Path, first_line: int) -> Iterator[None]:
+def placed_cells(path: Path, lines: Sequence[int]) -> Iterator[None]:
     """Turn a `CellError` into a DataError with file and line.
 
     Args:
         path: of the file.
-        first_line: the line of the first cell of the column.
+        lines: the line of each cell of the column.
     """
     try:
         yield
     except CellError as error:
-        raise DataError(str(error), path=path, line=first_line + error.position) from error
+        raise DataError(str(error), path=path, line=lines[error.position]) from error
 
 
 def split_cells(text: str, between: Between = "blanks") -> tuple[str, ...]:

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
+from collections import OrderedDict
 from typing import Annotated, TypeAlias, final
 
 from annotated_types import Ge, Gt, Le, Lt
-from jaxtyping import Float
-from torch import Tensor, nn
+from torch import nn
 
 from elmo_framework.config.registry import Registrable
 from elmo_framework.config.types import MAX_WIDTH, Dim, Local, NumLayers
@@ -19,21 +18,25 @@ from elmo_framework.nn.feedforward import Activation, FeedForward, Layer
 Rate: TypeAlias = Annotated[float, Ge(0), Lt(1)]
 
 
-class OutputLayer(Part, Registrable, ABC):
-    """Scores labels; a member takes `input_dim: Local[int]` and `num_labels: Local[int]`."""
+@final
+class OutputLayer(Part, nn.Sequential, Registrable):
+    """Scores labels: layers from "batch input_dim" to "batch num_labels".
+
+    A member is a function with `input_dim: Local[int]` and `num_labels: Local[int]`.
+    """
 
     default_member = "feedforward"
 
-    @abstractmethod
-    def forward(
-        self, inputs: Float[Tensor, "batch input_dim"]
-    ) -> Float[Tensor, "batch num_labels"]:
-        """Score the labels of each vector."""
 
-
-@final
 @OutputLayer.register("feedforward")
-class FeedForwardOutputLayer(OutputLayer):
+def feedforward(
+    input_dim: Local[int],
+    num_labels: Local[int],
+    num_layers: NumLayers,
+    hidden_dims: Dim | list[Dim],
+    activations: Activation | list[Activation],
+    dropout: Rate | list[Rate] = 0.0,
+) -> OutputLayer:
     """Linear layers with activations, then a projection to the labels.
 
     Args:
@@ -44,31 +47,20 @@ class FeedForwardOutputLayer(OutputLayer):
         activations: the activation after each.
         dropout: the dropout rate after each.
     """
-
-    def __init__(
-        self,
-        input_dim: Local[int],
-        num_labels: Local[int],
-        num_layers: NumLayers,
-        hidden_dims: Dim | list[Dim],
-        activations: Activation | list[Activation],
-        dropout: Rate | list[Rate] = 0.0,
-    ) -> None:
-        super().__init__()
-        options = FeedForwardOptions(num_layers, hidden_dims, activations, dropout)
-        self.feedforward = options.build(input_dim=input_dim)
-        self.projection = nn.Linear(self.feedforward.output_dim, num_labels)
-
-    def forward(
-        self, inputs: Float[Tensor, "batch input_dim"]
-    ) -> Float[Tensor, "batch num_labels"]:
-        logits: Tensor = self.projection(self.feedforward(inputs))
-        return logits
+    options = FeedForwardOptions(num_layers, hidden_dims, activations, dropout)
+    layers = options.build(input_dim=input_dim)
+    projection = nn.Linear(layers.output_dim, num_labels)
+    return OutputLayer(OrderedDict(feedforward=layers, projection=projection))
 
 
-@final
 @OutputLayer.register("maxout")
-class MaxoutOutputLayer(OutputLayer):
+def maxout(
+    input_dim: Local[int],
+    num_labels: Local[int],
+    output_dims: list[Dim],
+    pool_sizes: Annotated[int, Gt(1), Le(MAX_WIDTH)] = 4,
+    dropout: Rate | list[Rate] = 0.0,
+) -> OutputLayer:
     """Maxout layers, the last with one output per label (McCann et al. 2017, section 5.3).
 
     Unlike theirs, and like AllenNLP's, these have no batch normalization.
@@ -81,34 +73,18 @@ class MaxoutOutputLayer(OutputLayer):
         dropout: the dropout rate after each layer except the last; one for all of them or one
             per layer.
     """
-
-    def __init__(
-        self,
-        input_dim: Local[int],
-        num_labels: Local[int],
-        output_dims: list[Dim],
-        pool_sizes: Annotated[int, Gt(1), Le(MAX_WIDTH)] = 4,
-        dropout: Rate | list[Rate] = 0.0,
-    ) -> None:
-        super().__init__()
-        rates = dropout if isinstance(dropout, list) else [dropout] * len(output_dims)
-        if len(rates) != len(output_dims):
-            raise ValueError(
-                f"dropout has {plural(len(rates), 'item')}, output_dims {len(output_dims)}"
-            )
-        if len(output_dims) > 1 and output_dims[-1] == num_labels:
-            raise ValueError(
-                f"output_dims ends with {num_labels}, the number of labels; a last layer of that "
-                "width is added: leave it out"
-            )
-        layers = [
-            Layer(dim, "linear", rate, pool_sizes)
-            for dim, rate in zip([*output_dims, num_labels], [*rates, 0.0], strict=True)
-        ]
-        self.maxout = FeedForward(input_dim, layers)
-
-    def forward(
-        self, inputs: Float[Tensor, "batch input_dim"]
-    ) -> Float[Tensor, "batch num_labels"]:
-        logits: Tensor = self.maxout(inputs)
-        return logits
+    rates = dropout if isinstance(dropout, list) else [dropout] * len(output_dims)
+    if len(rates) != len(output_dims):
+        raise ValueError(
+            f"dropout has {plural(len(rates), 'item')}, output_dims {len(output_dims)}"
+        )
+    if len(output_dims) > 1 and output_dims[-1] == num_labels:
+        raise ValueError(
+            f"output_dims ends with {num_labels}, the number of labels; a last layer of that "
+            "width is added: leave it out"
+        )
+    layers = [
+        Layer(dim, "linear", rate, pool_sizes)
+        for dim, rate in zip([*output_dims, num_labels], [*rates, 0.0], strict=True)
+    ]
+    return OutputLayer(OrderedDict(maxout=FeedForward(input_dim, layers)))

@@ -49,12 +49,5 @@ class TextClassificationTask(LabelTask[ClassifiedText]):
         key = only_key(inputs, self.input_keys)
         return ClassifiedText(given_words(inputs, key, tokenizer), None)
 
-    def to_json(self, prediction: Classification, example: ClassifiedText) -> dict[str, Any]:
-        return {
-            "words": list(example.words),
-            "label": prediction.label,
-            "probabilities": dict(prediction.probabilities),
-        }
-
     def pretty(self, prediction: Classification, example: ClassifiedText) -> Text:
         return Text.assemble(label_in_color(prediction), "  ", " ".join(example.words))

@@ -16,7 +16,7 @@ from elmo_framework.console import plural
 from elmo_framework.data.formats.columns import placed_cells
 from elmo_framework.data.formats.conll2012 import Conll2012Sentence, read_conll2012
 from elmo_framework.data.formats.file_format import FileFormat
-from elmo_framework.data.formats.records import Record, is_words, read_objects, string_of, value_of
+from elmo_framework.data.formats.records import Record, is_words, string_of, value_of
 from elmo_framework.data.formats.text_files import error_context
 from elmo_framework.data.inputs import PredictionInput
 from elmo_framework.data.reader import DatasetReader, FileReader, RecordReader
@@ -131,7 +131,8 @@ def _unescaped(word: str) -> str:
 
 
 def _decoded(sentence: Conll2012Sentence, file: Path) -> Sequence[tuple[str, int, int]]:
-    with placed_cells(file, sentence.first_line):
+    first = sentence.first_line
+    with placed_cells(file, range(first, first + len(sentence.words))):
         return decode(sentence.coreference)
 
 
@@ -174,9 +175,6 @@ class JsonCoreferenceReader(RecordReader[Document], CoreferenceReader):
     def other_keys(self) -> Sequence[str]:
         """The keys of further inputs of a model; `doc_key` is also in the output."""
         return ("speakers", "genre")
-
-    def records(self, file: Path) -> Iterator[Record]:
-        return read_objects(file)
 
     def unlabeled(self, record: Record) -> Document:
         """Make an example without clusters; the object's `genre` has precedence."""

@@ -31,6 +31,7 @@ class EntailmentTask(LabelTask[SentencePair]):
     metrics: ClassVar[Mapping[str, Metric]] = {"accuracy": Accuracy(), "confusion": Confusion()}
     formats: ClassVar[Mapping[str, PredictionFormat]] = {"tsv": label_lines}
     input_keys: ClassVar[Sequence[str]] = ("premise", "hypothesis")
+    sentence_keys = input_keys
 
     def sentences(self, example: SentencePair) -> Iterable[Sequence[str]]:
         return example.premise, example.hypothesis
@@ -43,14 +44,6 @@ class EntailmentTask(LabelTask[SentencePair]):
         require_object(inputs, self.input_keys)
         premise, hypothesis = (_words(inputs, key, tokenizer) for key in self.input_keys)
         return SentencePair(premise, hypothesis, None)
-
-    def to_json(self, prediction: Classification, example: SentencePair) -> dict[str, Any]:
-        return {
-            "premise": list(example.premise),
-            "hypothesis": list(example.hypothesis),
-            "label": prediction.label,
-            "probabilities": dict(prediction.probabilities),
-        }
 
     def pretty(self, prediction: Classification, example: SentencePair) -> Text:
         premise, hypothesis = " ".join(example.premise), " ".join(example.hypothesis)

@@ -81,7 +81,7 @@ def propositions_of(
         raise DataError(f"{problem}; expected one for each", path=path, line=first_line)
     propositions = []
     for column, word in zip(columns, predicates, strict=True):
-        with placed_cells(path, first_line):
+        with placed_cells(path, range(first_line, first_line + len(column))):
             tags = tags_of(column)
         propositions.append(Proposition(word, tuple(tags)))
     return tuple(propositions)

@@ -8,12 +8,11 @@ from typing import ClassVar, final
 
 from elmo_framework.config.types import Count
 from elmo_framework.data.formats.file_format import FileFormat
-from elmo_framework.data.formats.records import Record, read_objects, words_of
+from elmo_framework.data.formats.records import Record, words_of
 from elmo_framework.data.formats.text_files import error_context
 from elmo_framework.data.reader import DatasetReader, RecordReader
-from elmo_framework.data.tagging import Scheme
+from elmo_framework.data.tagging import Scheme, tags_in_scheme
 from elmo_framework.tasks.tagging.example import TaggedSentence
-from elmo_framework.tasks.tagging.span_tags import tags_in_scheme
 
 
 @final
@@ -51,9 +50,6 @@ class JsonTaggingReader(RecordReader[TaggedSentence]):
     @property
     def input_keys(self) -> Sequence[str]:
         return (self._tokens_key,)
-
-    def records(self, file: Path) -> Iterator[Record]:
-        return read_objects(file)
 
     def unlabeled(self, record: Record) -> TaggedSentence:
         with error_context(record.path, record.line):

@@ -8,14 +8,13 @@ from typing import ClassVar, Literal, final
 
 from elmo_framework.config.types import Count
 from elmo_framework.console import plural
-from elmo_framework.data.formats.columns import Row, read_sentences
+from elmo_framework.data.formats.columns import Row, placed_cells, read_sentences
 from elmo_framework.data.formats.file_format import FileFormat
 from elmo_framework.data.inputs import PredictionInput
 from elmo_framework.data.reader import DatasetReader, FileReader
-from elmo_framework.data.tagging import Scheme
+from elmo_framework.data.tagging import Scheme, tags_in_scheme
 from elmo_framework.errors import DataError
 from elmo_framework.tasks.tagging.example import TaggedSentence
-from elmo_framework.tasks.tagging.span_tags import tags_of_lines
 
 
 class ConllReader(FileReader[TaggedSentence]):
@@ -77,8 +76,8 @@ class ConllReader(FileReader[TaggedSentence]):
         tags = tuple(row.columns[column] for row in rows)
         if self.tag_label == "pos":
             return tags
-        lines = [row.line for row in rows]
-        return tags_of_lines(tags, self.coding_scheme, path=file, lines=lines, are_spans=True)
+        with placed_cells(file, [row.line for row in rows]):
+            return tags_in_scheme(tags, self.coding_scheme, are_spans=True)
 
     def _column(self, row: Row, file: Path) -> int:
         column, needed = self.columns[self.tag_label]

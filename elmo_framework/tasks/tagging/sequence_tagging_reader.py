@@ -14,10 +14,9 @@ from elmo_framework.data.formats.file_format import FileFormat, FileSample
 from elmo_framework.data.formats.text_files import parsed_lines
 from elmo_framework.data.inputs import PredictionInput
 from elmo_framework.data.reader import DatasetReader, FileReader
-from elmo_framework.data.tagging import Scheme
+from elmo_framework.data.tagging import Scheme, tags_in_scheme
 from elmo_framework.errors import DataError
 from elmo_framework.tasks.tagging.example import TaggedSentence
-from elmo_framework.tasks.tagging.span_tags import tags_in_scheme
 
 
 @final

@@ -10,16 +10,15 @@ from pathlib import Path
 from typing import ClassVar, TypeAlias, final
 
 from elmo_framework.config.types import Count
-from elmo_framework.data.formats.columns import Row
+from elmo_framework.data.formats.columns import Row, placed_cells
 from elmo_framework.data.formats.file_format import FileFormat
 from elmo_framework.data.formats.records import Separator, column_names, read_cells
 from elmo_framework.data.formats.text_files import require_nonempty
 from elmo_framework.data.inputs import PredictionInput
 from elmo_framework.data.reader import DatasetReader, FileReader
-from elmo_framework.data.tagging import Scheme
+from elmo_framework.data.tagging import Scheme, tags_in_scheme
 from elmo_framework.errors import DataError, allowed
 from elmo_framework.tasks.tagging.example import TaggedSentence
-from elmo_framework.tasks.tagging.span_tags import tags_of_lines
 
 _log = logging.getLogger(__name__)
 
@@ -127,10 +126,8 @@ class TableTaggingReader(FileReader[TaggedSentence]):
                 raise DataError("a word or its tag is missing", path=table.file, line=row.line)
         words = tuple(row.columns[table.word] for row in rows)
         tags = [row.columns[tag].strip() for row in rows]
-        lines = [row.line for row in rows]
-        return TaggedSentence(
-            words, tags_of_lines(tags, self._coding_scheme, path=table.file, lines=lines)
-        )
+        with placed_cells(table.file, [row.line for row in rows]):
+            return TaggedSentence(words, tags_in_scheme(tags, self._coding_scheme))
 
 
 class _Table:

@@ -1,16 +1,19 @@
-"""Base class for taggers, which score the tags of each word."""
+"""Taggers: score the tags of each word, and decode them one by one or with a CRF."""
 
 from __future__ import annotations
 
+import logging
 from abc import ABC
 from collections.abc import Mapping
+from typing import Annotated, Literal, final
 
 import torch
+from annotated_types import Ge, Lt
 from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 from torch.nn import functional
 
-from elmo_framework.config.types import Lazy
+from elmo_framework.config.types import Injected, Lazy
 from elmo_framework.data.labels import LabeledBatch
 from elmo_framework.data.tagging import Scheme, allowed_transitions, scheme_of, spans
 from elmo_framework.data.text import TextBatch
@@ -22,11 +25,16 @@ from elmo_framework.embedders.text_embedder import (
     joined_dim,
 )
 from elmo_framework.encoders.encoder import Encoder
+from elmo_framework.metrics.metric import Metric
 from elmo_framework.metrics.ratios import ratio
 from elmo_framework.model.head import Head, LogitsOutput
+from elmo_framework.model.initializer import Initializers
 from elmo_framework.model.model import ModelOutput
+from elmo_framework.model.regularizer import Regularizers
 from elmo_framework.nn.crf import ConditionalRandomField, Constraints
 from elmo_framework.tasks.tagging.task import TaggingTask
+
+_log = logging.getLogger(__name__)
 
 _NUM_NEAR = 3
 
@@ -133,7 +141,98 @@ class Tagger(Head[LabeledBatch], ABC):
         return logits
 
 
-def tag_crf(
+@final
+@Head.register("simple_tagger")
+class SimpleTagger(Tagger):
+    """A linear layer over the vectors of the words, with or without an encoder between them.
+
+        p(tag | word) = softmax(W h + b)
+
+    The loss is the mean of -log p over the words of a sentence, and then over the sentences of a
+    batch. With `decoder: crf` it is that of `crf_tagger`: -log p of the whole sequence of tags,
+    summed over the sentences.
+
+    Args:
+        decoder: whether each tag is predicted independently (`softmax`), or all tags of a sentence
+            jointly, within the scheme of the tags (`crf`).
+    """
+
+    def __init__(
+        self,
+        embedder: TextEmbedder,
+        vocabularies: Injected[Vocabularies],
+        encoder: Lazy[Encoder] | None = None,
+        output_embedder: TokenEmbedder | None = None,
+        output_encoder: Lazy[Encoder] | None = None,
+        dropout: Annotated[float, Ge(0), Lt(1)] = 0.0,
+        decoder: Literal["softmax", "crf"] = "softmax",
+        initializer: Initializers | None = None,
+        regularizer: Regularizers | None = None,
+        metrics: list[Metric] | None = None,
+    ) -> None:
+        super().__init__(
+            embedder=embedder,
+            encoder=encoder,
+            vocabularies=vocabularies,
+            output_embedder=output_embedder,
+            output_encoder=output_encoder,
+            dropout=dropout,
+        )
+        self.crf = _crf(self._labels, self._scheme) if decoder == "crf" else None
+        self.initialize(initializer, regularizer, metrics)
+
+
+@final
+@Head.register("crf_tagger")
+class CrfTagger(Tagger):
+    """An encoder with a conditional random field over its outputs (section 4 of the paper).
+
+    The loss is the negative log-likelihood of the tags, summed over the sentences of a batch.
+
+    Args:
+        encoder: encoder of the embedded sentence.
+        output_encoder: encoder of the output of `encoder` and `output_embedder`; with a language
+            model's vectors between two recurrent layers, the tagger of Peters et al. (2017).
+        include_start_end_transitions: whether each tag has a score as the first and as the last
+            one.
+        constrain_transitions: whether to predict only sequences that the scheme of the tags
+            allows. Without a scheme, as for parts of speech, nothing is constrained.
+    """
+
+    def __init__(
+        self,
+        embedder: TextEmbedder,
+        encoder: Lazy[Encoder],
+        vocabularies: Injected[Vocabularies],
+        output_embedder: TokenEmbedder | None = None,
+        output_encoder: Lazy[Encoder] | None = None,
+        dropout: Annotated[float, Ge(0), Lt(1)] = 0.0,
+        include_start_end_transitions: bool = False,
+        constrain_transitions: bool = True,
+        label_encoding: Scheme | None = None,
+        initializer: Initializers | None = None,
+        regularizer: Regularizers | None = None,
+        metrics: list[Metric] | None = None,
+    ) -> None:
+        super().__init__(
+            embedder=embedder,
+            encoder=encoder,
+            vocabularies=vocabularies,
+            output_embedder=output_embedder,
+            output_encoder=output_encoder,
+            dropout=dropout,
+            label_encoding=label_encoding,
+        )
+        _log.info("the %d tags are of the scheme %s", len(self._labels), self._scheme)
+        self.crf = _crf(
+            self._labels,
+            self._scheme if constrain_transitions else None,
+            include_start_end_transitions=include_start_end_transitions,
+        )
+        self.initialize(initializer, regularizer, metrics)
+
+
+def _crf(
     labels: Vocabulary, scheme: Scheme | None, *, include_start_end_transitions: bool = False
 ) -> ConditionalRandomField:
     """Return a CRF whose predictions follow the scheme of the tags; unconstrained for None."""

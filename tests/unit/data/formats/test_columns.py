@@ -158,7 +158,7 @@ def test_words_of_conllu_are_counted_from_1(tmp_path, numbers, message):
 
 
 def test_a_bad_cell_is_named_with_its_line():
-    with pytest.raises(DataError) as raised, placed_cells(Path("a.txt"), 4):
+    with pytest.raises(DataError) as raised, placed_cells(Path("a.txt"), range(4, 9)):
         raise CellError(2, "this is none")
 
     assert str(raised.value) == "a.txt:6: this is none"

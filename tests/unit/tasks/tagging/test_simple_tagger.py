@@ -13,7 +13,7 @@ from elmo_framework.data.vocabulary import Vocabularies
 from elmo_framework.errors import BuildError
 from elmo_framework.model.model import Model
 from elmo_framework.tasks.tagging.example import TaggedSentence
-from elmo_framework.tasks.tagging.simple_tagger import SimpleTagger
+from elmo_framework.tasks.tagging.tagger import SimpleTagger
 from elmo_framework.tasks.tagging.task import TaggingTask
 
 components.load()
