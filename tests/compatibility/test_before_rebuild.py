@@ -13,9 +13,7 @@ from elmo_framework import load
 from elmo_framework.commands.main import main
 from tests.compatibility.versions import Version
 from tests.experiment.jobs import evaluations
-
-PREDICT = ("predict", "runs/ner", "data/ner.txt", "--batch-size", "2", "--output-file")
-EMBED = ("embed", "bilm", "data/sentences.txt", "--max-tokens", "4", "--output-file")
+from tests.fixtures.earlier_jobs import EMBED, PREDICT
 
 
 def lines(path: str) -> list[object]:

@@ -17,19 +17,10 @@ from elmo_framework import load
 from elmo_framework.commands.main import main
 from tests.compatibility.versions import Version, hdf5_arrays, npy_arrays
 from tests.experiment.jobs import evaluations
+from tests.fixtures.earlier_jobs import SENTENCES, TASKS, VECTORS
 
-TASKS = {
-    "ner": "ner.txt",
-    "sst": "sst.txt",
-    "snli": "snli.jsonl",
-    "srl": "srl.gold_conll",
-    "coreference": "coreference.conll",
-    "squad": "squad.json",
-}
 ON_BILM = {"ner", "sst", "srl", "coreference", "ner_cached"}
 ELMO = "model.embedder.token_embedders.elmo"
-SENTENCES = ("data/sentences.txt", "--max-tokens", "4")
-VECTORS = {"vectors.hdf5": (), "vectors": ("--format", "npy", "--layers", "top")}
 
 
 def arrays(path: Path) -> dict[str, np.ndarray]:
