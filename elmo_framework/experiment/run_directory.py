@@ -19,7 +19,7 @@ from elmo_framework.errors import RunError
 from elmo_framework.io.files import write_text
 from elmo_framework.io.resumable_output import FolderRules, ResumableOutput
 from elmo_framework.model.tensor_files import load_tensors, save_tensors
-from elmo_framework.training.checkpointer import BestCheckpoint, Checkpointer
+from elmo_framework.training.checkpointer import Checkpointer
 from elmo_framework.training.process_group import ProcessGroup
 
 _LOG = logging.getLogger(__name__)
@@ -158,11 +158,11 @@ class RunDirectory:
         best = None if self.weights.is_file() else self.best_checkpoint()
         if best is not None:
             _LOG.warning("%s: not finished yet; these are its best weights so far", self.path)
-            return best.weights
+            return best[0]
         return load_tensors(self.weights)
 
-    def best_checkpoint(self) -> BestCheckpoint | None:
-        """Read the best checkpoint; None when there is none.
+    def best_checkpoint(self) -> tuple[dict[str, Tensor], dict[str, Any]] | None:
+        """Read the best weights, and the optimizer's state at their step; None without checkpoint.
 
         Raises:
             RunError: it cannot be read.

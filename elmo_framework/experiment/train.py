@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import closing, contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -25,8 +25,8 @@ from elmo_framework.experiment.run_directory import RunDirectory
 from elmo_framework.io.files import repairable, replacing
 from elmo_framework.model.model import Model
 from elmo_framework.model.weights import load_weights
-from elmo_framework.training.callback import Callback, Callbacks, RunLog
-from elmo_framework.training.checkpointer import BestCheckpoint, Checkpointer
+from elmo_framework.training.callback import Callback, RunLog
+from elmo_framework.training.checkpointer import Checkpointer
 from elmo_framework.training.console import Console
 from elmo_framework.training.estimate import Estimate
 from elmo_framework.training.evaluator import Evaluator, metric_problem
@@ -102,17 +102,17 @@ def _train(assembly: Assembly, record: RunRecord) -> dict[str, Any]:
     keep = experiment.trainer.checkpointer.keep_most_recent_by_count
     checkpointer = Checkpointer(record.run.checkpoints, keep=keep, group=group)
     init_from = None if checkpointer.folders() else experiment.init_from
-    best = None if init_from is None else load_initial_weights(init_from, model)
+    optimizer_state = None if init_from is None else load_initial_weights(init_from, model)
     test_evaluator = assembly.evaluator("test") if experiment.evaluate_on_test else None
     seed_everything(experiment.random_seed + group.rank.index)
     trainer = build_trainer(assembly, evaluator=assembly.evaluator("validation"))
     if init_from is not None:
-        _load_initial_optimizer(record, init_from, best, trainer)
+        _load_initial_optimizer(record, init_from, optimizer_state, trainer)
     with interrupts() as interrupt:
-        with (
-            closing(_callbacks(assembly, trainer, record.run)) as callbacks,
-            repairable(record.run.path, advice=_ADVICE),
-        ):
+        callbacks = _callbacks(assembly, trainer, record.run)
+        with ExitStack() as stack, repairable(record.run.path, advice=_ADVICE):
+            for callback in reversed(callbacks):
+                stack.callback(callback.close)
             result = trainer.run(checkpointer, callbacks, interrupt)
         model.load_state_dict(checkpointer.best_weights(result.progress))
         metrics = _metrics(model, result) | _test_scores(test_evaluator, model, interrupt)
@@ -148,13 +148,13 @@ def build_trainer(assembly: Assembly, *, evaluator: Evaluator | None) -> Trainer
 
 
 def _load_initial_optimizer(
-    record: RunRecord, init_from: InitFrom, best: BestCheckpoint | None, trainer: Trainer
+    record: RunRecord, init_from: InitFrom, state: Mapping[str, Any] | None, trainer: Trainer
 ) -> None:
     kind = record.filled["trainer"]["optimizer"]["type"]
-    is_loaded = load_initial_optimizer(init_from, best, trainer.optimizer, kind=kind)
+    is_loaded = load_initial_optimizer(init_from, state, trainer.optimizer, kind=kind)
     if trainer.group.is_first:
-        state = "with the state of its optimizer" if is_loaded else "with a new optimizer"
-        console.info(f"training starts from the weights of {init_from.path}, {state}")
+        optimizer = "the state of its optimizer" if is_loaded else "a new optimizer"
+        console.info(f"training starts from the weights of {init_from.path}, with {optimizer}")
 
 
 def _require_metric(metric: str, model: Model[Any]) -> None:
@@ -163,14 +163,14 @@ def _require_metric(metric: str, model: Model[Any]) -> None:
         raise RunError(f"trainer.validation_metric: {problem}")
 
 
-def _callbacks(assembly: Assembly, trainer: Trainer, run: RunDirectory) -> Callbacks:
+def _callbacks(assembly: Assembly, trainer: Trainer, run: RunDirectory) -> Sequence[Callback]:
     """Return the callbacks of the first rank; the other ranks report nothing."""
     if not assembly.group.is_first:
-        return Callbacks([])
+        return []
     options = assembly.experiment.trainer
     configured = [callback.build(directory=run.path) for callback in options.callbacks]
     own: list[Callback] = [RunLog(run.path), Console(trainer), Estimate(trainer)]
-    return Callbacks([*own, *configured])
+    return [*own, *configured]
 
 
 def _test_scores(
@@ -244,11 +244,11 @@ def initial_vocabularies(init_from: InitFrom) -> Vocabularies | None:
     return Vocabularies({"words": as_counts(read_vocabulary_file(listed))})
 
 
-def load_initial_weights(init_from: InitFrom, model: Model[Any]) -> BestCheckpoint | None:
+def load_initial_weights(init_from: InitFrom, model: Model[Any]) -> Mapping[str, Any] | None:
     """Load the weights of a run or a biLM to start from.
 
     Returns:
-        The best checkpoint of a run, for `load_initial_optimizer`; None if there is none.
+        The optimizer's state that belongs to them; None if there is no checkpoint.
 
     Raises:
         DataError: the run or the biLM does not exist.
@@ -262,21 +262,25 @@ def load_initial_weights(init_from: InitFrom, model: Model[Any]) -> BestCheckpoi
                 f"init_from: the run {run.path} has no weights: neither {run.weights.name} nor a "
                 "checkpoint"
             )
-        weights = run.load_weights() if best is None else best.weights
+        weights, optimizer_state = (run.load_weights(), None) if best is None else best
         load_weights(model, weights, source=f"init_from: the run {run.path}")
-        return best
+        return optimizer_state
     model.load_bilm(init_from.path)
     return None
 
 
 def load_initial_optimizer(
-    init_from: InitFrom, best: BestCheckpoint | None, optimizer: torch.optim.Optimizer, *, kind: str
+    init_from: InitFrom,
+    state: Mapping[str, Any] | None,
+    optimizer: torch.optim.Optimizer,
+    *,
+    kind: str,
 ) -> bool:
     """Load the state of the optimizer of a run to start from; its options stay.
 
     Args:
         init_from: the run or the biLM to start from.
-        best: what `load_initial_weights` returned.
+        state: what `load_initial_weights` returned.
         optimizer: of the trainable parameters.
         kind: the registered name of the optimizer.
 
@@ -286,7 +290,7 @@ def load_initial_optimizer(
     Raises:
         RunError: the state is that of another optimizer, or of other parameters.
     """
-    if best is None or init_from.reset_optimizer:
+    if state is None or init_from.reset_optimizer:
         return False
     run = RunDirectory(Path(init_from.path))
     before = run.read_config()["trainer"]["optimizer"]["type"]
@@ -295,13 +299,13 @@ def load_initial_optimizer(
             f"init_from: the run {run.path} was trained with the optimizer {before!r}, and now it "
             f"is {kind!r}; take the same, or set init_from.reset_optimizer to true"
         )
-    if not _fits(best.training, optimizer):
+    if not _fits(state, optimizer):
         raise RunError(
             f"init_from: the run {run.path} trained other parameters; set "
             "init_from.reset_optimizer to true"
         )
     options = optimizer.state_dict()["param_groups"]
-    optimizer.load_state_dict({"state": best.training["state"], "param_groups": options})
+    optimizer.load_state_dict({"state": state["state"], "param_groups": options})
     return True
 
 

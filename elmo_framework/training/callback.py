@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from abc import ABC
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, final
 
@@ -34,33 +34,6 @@ class Callback(Registrable, ABC):
 
     def close(self) -> None:
         """Called when training ends, also after an error."""
-
-
-class Callbacks:
-    """Calls several callbacks in order.
-
-    Args:
-        callbacks: in the order in which they are called.
-    """
-
-    def __init__(self, callbacks: Sequence[Callback]) -> None:
-        self._callbacks = tuple(callbacks)
-
-    def start(self, progress: TrainingState) -> None:
-        for callback in self._callbacks:
-            callback.start(progress)
-
-    def step(self, report: StepReport) -> None:
-        for callback in self._callbacks:
-            callback.step(report)
-
-    def scores(self, progress: TrainingState, scores: Mapping[str, float]) -> None:
-        for callback in self._callbacks:
-            callback.scores(progress, scores)
-
-    def close(self) -> None:
-        for callback in self._callbacks:
-            callback.close()
 
 
 @final

@@ -51,20 +51,6 @@ class Snapshot:
     num_processes: int
 
 
-@dataclass(frozen=True)
-class BestCheckpoint:
-    """The best checkpoint of a run, from which another run can start.
-
-    Attributes:
-        weights: the weights with the best score, or the last ones without any score; the moving
-            average of them if the run had one.
-        training: the optimizer's state at that step.
-    """
-
-    weights: Mapping[str, Tensor]
-    training: Mapping[str, Any]
-
-
 class Checkpointer:
     """Keeps the last checkpoints and the best one; each is a folder that is written atomically.
 
@@ -117,8 +103,11 @@ class Checkpointer:
         """
         return _averaged_weights(self._best_folder(progress))
 
-    def best(self) -> BestCheckpoint | None:
-        """Read the best checkpoint, or return None if there is no checkpoint.
+    def best(self) -> tuple[dict[str, Tensor], dict[str, Any]] | None:
+        """Read the weights of `best_weights`, and the optimizer's state at their step.
+
+        Returns:
+            None if there is no checkpoint.
 
         Raises:
             RunError: the checkpoint cannot be read.
@@ -129,7 +118,7 @@ class Checkpointer:
         with _readable(folders[max(folders)]) as last:
             folder = self._best_folder(_read_progress(last)[0])
         with _readable(folder):
-            return BestCheckpoint(_averaged_weights(folder), _load_state(folder / "training.pt"))
+            return _averaged_weights(folder), _load_state(folder / "training.pt")
 
     def _best_folder(self, progress: TrainingState) -> Path:
         folders = self.folders()
@@ -159,13 +148,13 @@ class Checkpointer:
                 "the same place in the data, not exactly as it would have",
                 *(folder, num_processes, rank.world_size),
             )
-        rank_read = rank.index if is_exact else 0
+        process = rank.index if is_exact else 0
         return Snapshot(
             progress=progress,
             weights=load_tensors(folder / _WEIGHTS),
             average=load_tensors(average) if average.exists() else {},
             training=_load_state(folder / "training.pt"),
-            local=_load_state(folder / f"process-{rank_read}.pt"),
+            local=_load_state(folder / f"process-{process}.pt"),
             num_processes=num_processes,
         )
 

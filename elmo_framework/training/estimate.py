@@ -12,7 +12,7 @@ from elmo_framework import console
 from elmo_framework.console import format_bytes, plural
 from elmo_framework.training.callback import Callback
 from elmo_framework.training.optimizer import Optimizer
-from elmo_framework.training.state import StepReport, Throughput, TrainingState
+from elmo_framework.training.state import StepReport, TrainingState, tokens_per_second
 from elmo_framework.training.trainer import Trainer
 
 _WARM_UP, _MEASURED = 5, 20
@@ -32,7 +32,8 @@ class Estimate(Callback):
     def __init__(self, trainer: Trainer) -> None:
         self._trainer = trainer
         self._num_steps: int | None = None
-        self._first, self._rate = 0, Throughput()
+        self._first = 0
+        self._reports: list[StepReport] = []
 
     def start(self, progress: TrainingState) -> None:
         """Log the number of parameters, their memory and the amount of data."""
@@ -55,10 +56,9 @@ class Estimate(Callback):
     def step(self, report: StepReport) -> None:
         """Measure the rate over some updates, then log when training will end."""
         done = report.step - self._first
-        self._rate.count(report)
-        if done == _WARM_UP:
-            self._rate = Throughput()
-        elif done == _WARM_UP + _MEASURED:
+        if _WARM_UP < done <= _WARM_UP + _MEASURED:
+            self._reports.append(report)
+        if done == _WARM_UP + _MEASURED:
             self._log_rate(report)
 
     def _amount(self) -> str:
@@ -74,12 +74,14 @@ class Estimate(Callback):
         )
 
     def _log_rate(self, report: StepReport) -> None:
-        left = self._seconds_left(report, self._rate.seconds / _MEASURED)
+        seconds = sum(report.update_seconds for report in self._reports)
+        left = self._seconds_left(report, seconds / _MEASURED)
         if left is None or left < _MIN_SECONDS_LEFT:
             return
+        rate = tokens_per_second(self._reports)
         end = datetime.now().astimezone() + timedelta(seconds=left)
         console.info(
-            f"at {self._rate.tokens_per_second:,.0f} tokens/s: {timedelta(seconds=round(left))} "
+            f"at {rate:,.0f} tokens/s: {timedelta(seconds=round(left))} "
             f"left, until {end:%a %d %b %H:%M}, excluding evaluations and checkpoints"
             f"{_peak(self._trainer.device)}"
         )

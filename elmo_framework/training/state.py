@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -121,23 +121,10 @@ class StepReport:
     penalty: Tensor | None = None
 
 
-class Throughput:
-    """Tokens per second over the counted updates.
-
-    Attributes:
-        seconds: total time of these updates.
-    """
-
-    def __init__(self) -> None:
-        self.seconds, self._num_tokens = 0.0, 0
-
-    def count(self, report: StepReport) -> None:
-        self.seconds += report.update_seconds
-        self._num_tokens += report.num_tokens
-
-    @property
-    def tokens_per_second(self) -> float:
-        return self._num_tokens / max(self.seconds, 1e-9)
+def tokens_per_second(reports: Sequence[StepReport]) -> float:
+    """Return the rate of some updates, without evaluations and checkpoints."""
+    seconds = sum(report.update_seconds for report in reports)
+    return sum(report.num_tokens for report in reports) / max(seconds, 1e-9)
 
 
 class StepMetrics:
@@ -148,14 +135,15 @@ class StepMetrics:
     """
 
     def __init__(self, interval: int) -> None:
-        self._interval, self._rate = interval, Throughput()
+        self._interval = interval
+        self._reports: list[StepReport] = []
 
     def of(self, report: StepReport) -> dict[str, float] | None:
         """Return loss, gradient norm, learning rate and tokens per second, or None if not due.
 
         With a regularizer there is a `penalty` too, which is not part of `loss`.
         """
-        self._rate.count(report)
+        self._reports.append(report)
         if report.step % self._interval:
             return None
         metrics = {} if report.penalty is None else {"penalty": float(report.penalty)}
@@ -163,7 +151,7 @@ class StepMetrics:
             "loss": float(report.loss),
             "gradient_norm": float(report.gradient_norm),
             "learning_rate": report.learning_rate,
-            "tokens_per_second": self._rate.tokens_per_second,
+            "tokens_per_second": tokens_per_second(self._reports),
         }
-        self._rate = Throughput()
+        self._reports.clear()
         return metrics

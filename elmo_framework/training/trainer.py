@@ -17,7 +17,7 @@ from elmo_framework.data.data_loader import BatchSource
 from elmo_framework.errors import RunError, StoppedError
 from elmo_framework.model.model import Model
 from elmo_framework.model.weights import load_weights
-from elmo_framework.training.callback import Callbacks
+from elmo_framework.training.callback import Callback
 from elmo_framework.training.checkpointer import Checkpointer, Snapshot
 from elmo_framework.training.evaluator import Evaluator, autocast, require_score
 from elmo_framework.training.interrupt import Interrupt, StopRequestedError
@@ -32,6 +32,8 @@ from elmo_framework.training.sparse_gradients import (
     clip_values,
 )
 from elmo_framework.training.state import StepReport, TrainingState
+
+_OUT_OF_PATIENCE = "early stopping: patience exhausted"
 
 
 @dataclass(frozen=True)
@@ -81,7 +83,7 @@ class Trainer:
         self._rates = [float(group["lr"]) for group in optimizer.param_groups]
         self._started, self._seconds_before = time.monotonic(), 0.0
         self._evaluated_at = self._saved_at = self._update_began = 0.0
-        self._is_finished = False
+        self._end_reason: str | None = None
 
     @property
     def num_steps(self) -> int | None:
@@ -99,13 +101,13 @@ class Trainer:
         return math.ceil(num_batches / self.options.num_gradient_accumulation_steps)
 
     def run(
-        self, checkpointer: Checkpointer, callbacks: Callbacks, interrupt: Interrupt
+        self, checkpointer: Checkpointer, callbacks: Sequence[Callback], interrupt: Interrupt
     ) -> TrainingResult:
         """Train to the end, from the last checkpoint if there is one.
 
         Args:
             checkpointer: reads the checkpoint to resume from and writes new ones.
-            callbacks: called at the start, after each update and after each evaluation.
+            callbacks: called in this order at the start and after each update and evaluation.
             interrupt: requests of the user to stop.
 
         Raises:
@@ -114,14 +116,20 @@ class Trainer:
             StoppedError: the user requested a stop; a checkpoint has been written.
         """
         self._restore(checkpointer)
-        callbacks.start(self.progress)
+        for callback in callbacks:
+            callback.start(self.progress)
         if self._is_evaluation_due_at_start:
             self._evaluate(checkpointer, callbacks, interrupt)
             self._save(checkpointer)
         for report in self.steps():
-            callbacks.step(report)
-            is_evaluated = self._is_evaluation_due(report) or self._is_finished
-            is_saved = is_evaluated or self._is_save_due(report)
+            for callback in callbacks:
+                callback.step(report)
+            is_evaluated = self._end_reason is not None or self._is_due(
+                self.options.evaluate_every, report, since=self._evaluated_at
+            )
+            is_saved = is_evaluated or self._is_due(
+                self.options.checkpointer.save_every, report, since=self._saved_at
+            )
             if is_saved:
                 self._check_finite(report)
                 began = self._seconds()
@@ -130,14 +138,15 @@ class Trainer:
                 self._save(checkpointer)
                 self._update_began += self._seconds() - began
             self._check_interrupt(interrupt, checkpointer, is_saved=is_saved)
-        return TrainingResult(self.progress, self._end_reason())
+        assert self._end_reason is not None
+        return TrainingResult(self.progress, self._end_reason)
 
     def steps(self) -> Iterator[StepReport]:
         """Yield a report after each update, until a limit is reached."""
         self.model.train()
-        self._is_finished = self._is_done()
+        self._end_reason = self._limit_reached()
         self._update_began = self._seconds()
-        while not self._is_finished:
+        while self._end_reason is None:
             for batches in grouped(
                 self.source.batches(), self.options.num_gradient_accumulation_steps
             ):
@@ -147,11 +156,13 @@ class Trainer:
                 self.progress = self.progress.after_step(
                     seconds=self._seconds(), is_epoch_end=self.source.is_at_epoch_end
                 )
-                self._is_finished = self._is_done()
+                self._end_reason = self._limit_reached()
                 report = self._report(batches, loss, penalty, gradient_norm, rate)
                 self._update_began = self.progress.seconds
                 yield report
-                if self._is_finished or self._is_out_of_patience():
+                if self._is_out_of_patience():  # since the evaluation after this update
+                    self._end_reason = _OUT_OF_PATIENCE
+                if self._end_reason is not None:
                     return
 
     def _accumulate_gradients(self, batches: Sequence[Any]) -> tuple[Tensor, Tensor | None]:
@@ -242,7 +253,7 @@ class Trainer:
                 )
 
     def _evaluate(
-        self, checkpointer: Checkpointer, callbacks: Callbacks, interrupt: Interrupt
+        self, checkpointer: Checkpointer, callbacks: Sequence[Callback], interrupt: Interrupt
     ) -> None:
         """Score the model on the validation data and call the callbacks.
 
@@ -272,9 +283,11 @@ class Trainer:
         self.progress = self.progress.after_evaluation(
             scores, metric=metric, seconds=self._evaluated_at
         )
-        callbacks.scores(self.progress, {**scores, **self.model.monitored_values()})
+        scores |= self.model.monitored_values()
+        for callback in callbacks:
+            callback.scores(self.progress, scores)
 
-    def _is_due(self, interval: Interval, report: StepReport, since: float) -> bool:
+    def _is_due(self, interval: Interval, report: StepReport, *, since: float) -> bool:
         """Return whether an interval, begun at the time `since`, ends with this update."""
         if interval.steps is not None and report.step % interval.steps == 0:
             return True
@@ -289,33 +302,19 @@ class Trainer:
         is_first = self.options.evaluate_at_start and not (progress.step or progress.scores)
         return self.evaluator is not None and (is_first or progress.is_evaluation_due)
 
-    def _is_evaluation_due(self, report: StepReport) -> bool:
-        return self._is_due(self.options.evaluate_every, report, self._evaluated_at)
-
-    def _is_save_due(self, report: StepReport) -> bool:
-        return self._is_due(self.options.checkpointer.save_every, report, self._saved_at)
-
-    def _is_done(self) -> bool:
-        """Return whether training ends here; called once per step, as it reads the clock."""
-        options, progress = self.options, self.progress
-        if options.num_steps is not None and progress.step >= options.num_steps:
-            return True
-        if options.num_epochs is not None and progress.epochs >= options.num_epochs:
-            return True
-        if self._is_out_of_patience():
-            return True
-        minutes = options.max_minutes
-        return minutes is not None and progress.step > 0 and self._has_passed(minutes, since=0.0)
-
-    def _end_reason(self) -> str:
+    def _limit_reached(self) -> str | None:
+        """Return why training ends here, if it does; called once per step: it reads the clock."""
         options, progress = self.options, self.progress
         if self._is_out_of_patience():
-            return "early stopping: patience exhausted"
+            return _OUT_OF_PATIENCE
         if options.num_steps is not None and progress.step >= options.num_steps:
             return "reached num_steps"
         if options.num_epochs is not None and progress.epochs >= options.num_epochs:
             return "reached num_epochs"
-        return "reached max_minutes"
+        minutes = options.max_minutes
+        if minutes is not None and progress.step > 0 and self._has_passed(minutes, since=0.0):
+            return "reached max_minutes"
+        return None
 
     def _has_passed(self, minutes: float, *, since: float) -> bool:
         """Return whether time has passed, by the clock of the first process."""

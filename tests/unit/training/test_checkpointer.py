@@ -171,9 +171,10 @@ def test_best_checkpoint_initializes_another_training(tmp_path: Path) -> None:
     progress = toy.run().progress
     best = toy.checkpointer.best()
     assert best is not None
+    weights, optimizer_state = best
     expected = toy.checkpointer.best_weights(progress)
-    assert all(weights.equal(expected[name]) for name, weights in best.weights.items())
-    assert {float(state["step"]) for state in best.training["state"].values()} == {6.0}
+    assert all(weight.equal(expected[name]) for name, weight in weights.items())
+    assert {float(state["step"]) for state in optimizer_state["state"].values()} == {6.0}
 
 
 def test_without_a_checkpoint_there_is_no_best(tmp_path: Path) -> None:

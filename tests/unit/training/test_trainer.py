@@ -615,7 +615,7 @@ def test_other_number_of_processes_preserves_the_schedule(
     others = Recorder()
     toy = Toy(tmp_path / "parts", callbacks=[others], num_processes=after, **LINEAR)
     num_steps: list[int | None] = []
-    toy.callbacks.start = lambda progress: num_steps.append(toy.trainer.num_steps)  # type: ignore[method-assign]
+    others.start = lambda progress: num_steps.append(toy.trainer.num_steps)  # type: ignore[method-assign]
     toy.run()
     assert others.rates == expected[same:]
     assert num_steps == [toy.trainer.progress.step] == [step + len(expected) - same]

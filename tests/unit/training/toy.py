@@ -18,7 +18,7 @@ from elmo_framework.data.vocabulary import Counts, Vocabularies
 from elmo_framework.model.model import Model, ModelOutput
 from elmo_framework.model.task import Task
 from elmo_framework.training import optimizer, schedule  # noqa: F401
-from elmo_framework.training.callback import Callback, Callbacks, RunLog
+from elmo_framework.training.callback import Callback, RunLog
 from elmo_framework.training.checkpointer import Checkpointer
 from elmo_framework.training.evaluator import Evaluator
 from elmo_framework.training.interrupt import Interrupt
@@ -152,7 +152,7 @@ class Toy:
             group=group,
         )
         logs = [RunLog(directory)] if group.is_first else []
-        self.callbacks = Callbacks([*logs, *callbacks])
+        self.callbacks = [*logs, *callbacks]
         self.interrupt = Interrupt()
         self.trainer = Trainer(
             options=trainer_options,
