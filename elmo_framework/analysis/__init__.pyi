@@ -3,5 +3,4 @@ from .neighbors import Neighbors as Neighbors
 from .neighbors import NeighborSearch as NeighborSearch
 from .neighbors import Occurrence as Occurrence
 from .neighbors import find_neighbors as find_neighbors
-from .report import Comparison as Comparison
 from .report import write_report as write_report

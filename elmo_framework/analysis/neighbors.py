@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from heapq import heappush, heappushpop
+from heapq import heappop, heappush
 from pathlib import Path
-from typing import final
+from typing import TypeAlias
 
 import torch
 from jaxtyping import Float
@@ -106,6 +106,13 @@ class Neighbors:
     num_compared: int
 
 
+_Candidate: TypeAlias = tuple[int, Line, tuple[str, ...], list[int]]
+"""A sentence of the corpus: its number, its line, its words, and the positions to compare."""
+
+_Ranked: TypeAlias = tuple[float, int, int, Neighbor]
+"""A neighbour after its similarity and, for the order of equal ones, its place in the corpus."""
+
+
 def find_neighbors(bilm: Path | str, search: NeighborSearch) -> Neighbors:
     """Compare a word of a query with the words of a corpus, layer by layer.
 
@@ -129,24 +136,29 @@ def find_neighbors(bilm: Path | str, search: NeighborSearch) -> Neighbors:
     device = choose_device(search.device)
     ((_, of_query),) = source.read([query.words], device=device)
     directions = functional.normalize(of_query[:, 1:-1][:, query.position], dim=-1)
-    nearest = {layer: _Nearest(search.num_neighbors) for layer in layers}
+    nearest: dict[int, list[_Ranked]] = {layer: [] for layer in layers}
     num_compared = 0
     with ProgressBar("reading", unit="occurrence") as progress:
         corpus = SentenceFiles(search.corpus, tokenizer=tokenizer)
         sentences = _candidates(search, query, corpus)
-        for candidates in pools(sentences, lambda each: len(each.words), max_size=_POOL_WORDS):
-            sentences_of_pool = [candidate.words for candidate in candidates]
+        for candidates in pools(sentences, lambda each: len(each[2]), max_size=_POOL_WORDS):
+            sentences_of_pool = [words for _, _, words, _ in candidates]
             for index, vectors in source.read(sentences_of_pool, device=device):
                 candidate = candidates[index]
-                similarities = _cosines(vectors[:, 1:-1][:, candidate.positions], directions)
+                positions = candidate[-1]
+                similarities = _cosines(vectors[:, 1:-1][:, positions], directions)
                 for layer in layers:
-                    nearest[layer].offer(candidate, similarities[layer].tolist())
-                num_compared += len(candidate.positions)
-                progress.advance(len(candidate.positions))
+                    for ranked in _ranked(candidate, similarities[layer].tolist()):
+                        _keep_nearest(nearest[layer], ranked, search.num_neighbors)
+                num_compared += len(positions)
+                progress.advance(len(positions))
     if not num_compared:
         what = "no words" if search.any_word else f"no sentence with {search.word!r}"
         raise DataError(f"there is {what} besides the query", path=search.corpus[0])
-    by_layer = {layer: nearest[layer].sorted() for layer in layers}
+    by_layer = {
+        layer: [neighbor for *_, neighbor in sorted(heap, reverse=True)]
+        for layer, heap in nearest.items()
+    }
     return Neighbors(query, by_layer, num_compared)
 
 
@@ -156,52 +168,24 @@ def _cosines(
     return torch.einsum("lod,ld->lo", functional.normalize(vectors, dim=-1), directions)
 
 
-@dataclass(frozen=True)
-class _Candidate:
-    """A sentence of the corpus, and which of its words are compared.
-
-    Attributes:
-        number: among all sentences, for the order of equal similarities.
-        line: of the input.
-        words: of the sentence.
-        positions: of the words that are compared.
-    """
-
-    number: int
-    line: Line
-    words: tuple[str, ...]
-    positions: list[int]
+def _ranked(candidate: _Candidate, similarities: Sequence[float]) -> Iterator[_Ranked]:
+    number, line, words, positions = candidate
+    for position, similarity in zip(positions, similarities, strict=True):
+        place = f"{line.path}:{line.number}"
+        neighbor = Neighbor(similarity, Occurrence(words, position), place)
+        yield similarity, -number, -position, neighbor
 
 
-@final
-class _Nearest:
-    """Keeps the nearest occurrences of those that are offered, each once.
-
-    Args:
-        size: the number of items to keep.
-    """
-
-    def __init__(self, size: int) -> None:
-        self._size = size
-        self._heap: list[tuple[float, int, int, Neighbor]] = []
-
-    def offer(self, candidate: _Candidate, similarities: Sequence[float]) -> None:
-        for position, similarity in zip(candidate.positions, similarities, strict=True):
-            if len(self._heap) == self._size and similarity <= self._heap[0][0]:
-                continue
-            occurrence = Occurrence(candidate.words, position)
-            if any(neighbor.occurrence == occurrence for *_, neighbor in self._heap):
-                continue
-            place = f"{candidate.line.path}:{candidate.line.number}"
-            neighbor = Neighbor(similarity, occurrence, place)
-            item = similarity, -candidate.number, -position, neighbor
-            if len(self._heap) < self._size:
-                heappush(self._heap, item)
-            else:
-                heappushpop(self._heap, item)
-
-    def sorted(self) -> list[Neighbor]:
-        return [neighbor for *_, neighbor in sorted(self._heap, reverse=True)]
+def _keep_nearest(heap: list[_Ranked], ranked: _Ranked, size: int) -> None:
+    """Keep the nearest neighbours among those offered, each occurrence once."""
+    similarity, *_, neighbor = ranked
+    if len(heap) == size and similarity <= heap[0][0]:
+        return
+    if any(other.occurrence == neighbor.occurrence for *_, other in heap):
+        return
+    heappush(heap, ranked)
+    if len(heap) > size:
+        heappop(heap)
 
 
 def _occurrence(search: NeighborSearch, words: Sequence[str]) -> Occurrence:
@@ -229,4 +213,4 @@ def _candidates(
         words = tuple(corpus.words(line))
         positions = [i for i, word in enumerate(words) if search.any_word or word == search.word]
         if positions and words != query.words:
-            yield _Candidate(number, line, words, positions)
+            yield number, line, words, positions

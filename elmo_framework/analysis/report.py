@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
@@ -29,45 +28,53 @@ _FROM_METADATA = (
 )
 
 
-@dataclass(frozen=True)
-class Comparison:
-    """Neighbours that the page shows next to the curves.
-
-    Attributes:
-        search: made with the biLM that the run trained or reads.
-        before: another biLM that it is looked for with too: its folder, or its name.
-        bilms: where a biLM is that the run reads, if it was moved.
-        packages: plugins that the run needs besides its own.
-    """
-
-    search: NeighborSearch
-    before: str | None = None
-    bilms: Sequence[Path | str] = ()
-    packages: Sequence[str] = ()
-
-
-def write_report(run: Path, output: Path, *, comparison: Comparison | None = None) -> None:
+def write_report(
+    run: Path,
+    output: Path,
+    *,
+    search: NeighborSearch | None = None,
+    before: str | None = None,
+    bilms: Sequence[Path | str] = (),
+    packages: Sequence[str] = (),
+) -> None:
     """Write a page about a run, also about one that is not finished.
 
     Args:
         run: its folder.
         output: the path of the page.
-        comparison: neighbours to show; by default none.
+        search: for neighbours to show next to the curves, by the biLM that the run trained or
+            reads; by default none.
+        before: another biLM that is searched with too: its folder, or its name.
+        bilms: where a biLM is that the run reads, if it was moved.
+        packages: plugins that the run needs besides its own.
 
     Raises:
-        RunError: the run does not exist; or, with `comparison`, its biLM cannot be located.
-        DataError: with `comparison`: a biLM does not exist, or the search has no result.
+        RunError: the run does not exist; or, with `search`, its biLM cannot be located.
+        DataError: with `search`: a biLM does not exist, or the search has no result.
         OSError: the page cannot be written.
     """
     directory = RunDirectory.begun(run)
     # Where it goes is looked at before neighbours are, which takes long.
     with writing(output) as file:
-        file.write(_page(directory, comparison))
+        neighbors = {}
+        if search is not None:
+            places: dict[str, Path | str] = {} if before is None else {f"before: {before}": before}
+            places |= _bilm_of_run(run, bilms, packages)
+            neighbors = {name: find_neighbors(bilm, search) for name, bilm in places.items()}
+        file.write(_page(directory, neighbors))
 
 
-def _page(run: RunDirectory, comparison: Comparison | None) -> str:
-    config, metadata, metrics = run.read_config(), run.read_metadata(), run.read_metrics()
-    neighbors = {} if comparison is None else _neighbors(run.path, comparison)
+def _bilm_of_run(
+    run: Path, bilms: Sequence[Path | str], packages: Sequence[str]
+) -> dict[str, Path | str]:
+    if (run / "bilm").is_dir() and not bilms:
+        return {f"after: {run}": run}
+    place = bilm_of(RunDirectory(run), packages=packages, bilms=bilms)
+    return {f"biLM of {run}: {place}": place}
+
+
+def _page(run: RunDirectory, neighbors: Mapping[str, Neighbors]) -> str:
+    config, metadata, metrics = run.read(run.config), run.read(run.metadata), run.read(run.metrics)
     return render(
         "report.html",
         title=run.path.resolve().name,
@@ -106,14 +113,3 @@ def _shown(name: str, value: object) -> str:
     if isinstance(value, int):
         return f"{value:,}"
     return show_number(value) if isinstance(value, float) else str(value)
-
-
-def _neighbors(run: Path, comparison: Comparison) -> dict[str, Neighbors]:
-    neighbors = {}
-    if comparison.before is not None:
-        before = find_neighbors(comparison.before, comparison.search)
-        neighbors[f"before: {comparison.before}"] = before
-    if (run / "bilm").is_dir() and not comparison.bilms:
-        return {**neighbors, f"after: {run}": find_neighbors(run, comparison.search)}
-    place = bilm_of(RunDirectory(run), packages=comparison.packages, bilms=comparison.bilms)
-    return {**neighbors, f"biLM of {run}: {place}": find_neighbors(place, comparison.search)}

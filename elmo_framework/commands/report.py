@@ -14,7 +14,7 @@ from elmo_framework.commands.neighbors import Corpus, Query, SearchCommand
 from elmo_framework.io.outputs import Input, Output
 
 if TYPE_CHECKING:
-    from elmo_framework.analysis.report import Comparison
+    from elmo_framework.analysis.neighbors import NeighborSearch
 
 
 @final
@@ -64,22 +64,27 @@ nearest neighbours of a word too, by the biLM that the run trained or reads and 
         from elmo_framework.analysis.report import write_report
 
         register_components(self.include_package)
-        write_report(self.run_folder, self.output_file, comparison=self._comparison())
+        write_report(
+            self.run_folder,
+            self.output_file,
+            search=self._search(),
+            before=self.before,
+            bilms=self.bilms,
+            packages=self.include_package,
+        )
         print(self.output_file)
         return 0
 
-    def _comparison(self) -> Comparison | None:
+    def _search(self) -> NeighborSearch | None:
         """Return the search for neighbours, if there is one.
 
         Raises:
             RunError: only a part of the search is given.
         """
-        from elmo_framework.analysis.report import Comparison
         from elmo_framework.errors import RunError
 
         if self.corpus and self.query is not None and self.word is not None:
-            search = self.search(self.query, self.word, self.corpus)
-            return Comparison(search, self.before, self.bilms, self.include_package)
+            return self.search(self.query, self.word, self.corpus)
         needed = {"--corpus": self.corpus, "--query": self.query, "--word": self.word}
         missing = [flag for flag, value in needed.items() if value is None]
         if len(missing) < len(needed) or self.before or self.bilms:

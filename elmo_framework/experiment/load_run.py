@@ -129,7 +129,7 @@ def _build(run: RunDirectory, experiment: Experiment, vocabularies: Vocabularies
 
 def _recorded_tokenizer(run: RunDirectory) -> TokenizerConfig | None:
     """Return the tokenizer that a run recorded, if it is registered here."""
-    recorded = run.read_metadata().get("tokenizer")
+    recorded = run.read(run.metadata).get("tokenizer")
     name = recorded.get("type") if isinstance(recorded, dict) else recorded
     return recorded if isinstance(name, str) and name in members(Tokenizer) else None
 
@@ -171,12 +171,12 @@ def read_experiment(run: RunDirectory, packages: Sequence[str] = ()) -> Lazy[Exp
             configuration is damaged.
         ConfigError: it names a component that is not known here.
     """
-    raw = run.read_config()
+    raw = run.read(run.config)
     components.load()
     run_name = f"the run {run.path}"
     # First those that the user names: a run must not import what lies in its own folder otherwise.
     load_plugins(packages, asked_by="--include-package")
     plugins = named_plugins(raw.get("plugins", []), source=run.config)
-    with naming_packages(run.read_metadata().get("plugins"), needed_by=run_name):
+    with naming_packages(run.read(run.metadata).get("plugins"), needed_by=run_name):
         load_plugins(plugins, asked_by=run_name)
         return parse(Experiment, raw, source=str(run.config))

@@ -15,7 +15,7 @@ from datetime import UTC, datetime
 from hashlib import sha256
 from importlib.metadata import version
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, TypeAlias
 
 import torch
 
@@ -113,8 +113,8 @@ class RunRecord:
         if not self.run.config.exists():
             return
         changed = [
-            str(change)
-            for change in changes(self.run.read_config(), self.filled)
+            _shown_change(change)
+            for change in changes(self.run.read(self.run.config), self.filled)
             if not self._is_moved(change)
         ]
         if changed:
@@ -130,18 +130,19 @@ class RunRecord:
         That is seen by digests for data and biLMs. Another file is taken for the same where the
         user names it by the same relative path as before.
         """
-        if not (isinstance(change.before, str) and isinstance(change.now, str)):
+        path, before, now = change
+        if not (isinstance(before, str) and isinstance(now, str)):
             return False
-        if change.path in _DATA:
-            before = self.run.read_digests().get("data", {}).get(change.before)
-            return before == digests_of_data(self.experiment.files()).get(change.now)
+        if path in _DATA:
+            digest_before = self.run.read_digests().get("data", {}).get(before)
+            return digest_before == digests_of_data(self.experiment.files()).get(now)
         for model in external_models(self.parsed):
-            if change.path in model.keys:
+            if path in model.keys:
                 expected = expected_digest(self.run, model)
                 return expected is not None and expected == model.digest()
         paths = {leaf.path for leaf in leaves(self.parsed) if isinstance(leaf.value, Path)}
-        configured = value_at(self.config.raw, change.path)
-        return change.path in paths and configured == value_at(self.run.read_given(), change.path)
+        configured = value_at(self.config.raw, path)
+        return path in paths and configured == value_at(self.run.read(self.run.given), path)
 
     def write_metadata(self, model: Model[Any], device: torch.device) -> None:
         """Write the metadata; those of a run that continues must have the same digests.
@@ -191,21 +192,9 @@ class RunRecord:
         ]
 
 
-class Change(NamedTuple):
-    """One value in which two configurations differ.
-
-    Attributes:
-        path: its dotted path.
-        before: its first value; None if it is missing.
-        now: its second value; None if it is missing.
-    """
-
-    path: str
-    before: Any
-    now: Any
-
-    def __str__(self) -> str:
-        return f"{self.path}: {self.before!r} -> {self.now!r}"
+Change: TypeAlias = tuple[str, Any, Any]
+"""The dotted path of a value in which two configurations differ, and the value in both; None if it
+is missing."""
 
 
 def changes(before: Any, now: Any, path: str = "") -> Iterator[Change]:
@@ -214,12 +203,17 @@ def changes(before: Any, now: Any, path: str = "") -> Iterator[Change]:
         for key in sorted({*before, *now}):
             yield from changes(before.get(key), now.get(key), dotted(path, key))
     elif before != now:
-        yield Change(path, before, now)
+        yield path, before, now
 
 
 def differences(before: Any, now: Any, path: str = "") -> list[str]:
     """List where two configurations differ: `path: value before -> value now`."""
-    return [str(change) for change in changes(before, now, path)]
+    return [_shown_change(change) for change in changes(before, now, path)]
+
+
+def _shown_change(change: Change) -> str:
+    path, before, now = change
+    return f"{path}: {before!r} -> {now!r}"
 
 
 def value_at(raw: Any, path: str) -> Any:
@@ -257,20 +251,18 @@ def describe_environment(device: torch.device, *, plugins: Iterable[str] = ()) -
 
 def without_variables(command: Sequence[str]) -> list[str]:
     """Return a command line with the names of its external variables, without their values."""
-    return list(_without_variables(command))
-
-
-def _without_variables(command: Sequence[str]) -> Iterator[str]:
+    words = []
     is_variable = False
     for word in command:
         prefix = f"{_EXTERNAL_VARIABLE}="
         if is_variable:
-            yield _name(word)
+            words.append(_name(word))
         elif word.startswith(prefix):
-            yield prefix + _name(word.removeprefix(prefix))
+            words.append(prefix + _name(word.removeprefix(prefix)))
         else:
-            yield word
+            words.append(word)
         is_variable = not is_variable and word == _EXTERNAL_VARIABLE
+    return words
 
 
 def _name(variable: str) -> str:

@@ -11,7 +11,7 @@ from functools import partial
 from hashlib import sha256
 from itertools import chain, islice
 from pathlib import Path
-from typing import Any, BinaryIO, TextIO, TypeAlias, final
+from typing import Any, BinaryIO, TextIO, TypeAlias
 
 import torch
 from pydantic import TypeAdapter
@@ -115,20 +115,20 @@ def predict_to_file(
 
 def _predict(job: PredictionJob, output: ResumableOutput, total: int) -> None:
     """Predict for the inputs that have no prediction yet."""
-    codec = PredictionCodec(job.run.head().task)
+    adapter = prediction_adapter(job.run.head().task)
     done = min(total, job.batch_size * sum(1 for _ in output.done(json.loads)))
     if done:
         console.info(f"{done:,} of {plural(total, 'input')} predicted before")
     batches = job.batches(islice(job.read(), done, None))
     with _progress("predicting", total - done) as progress, output.journal("done.jsonl") as journal:
         for batch in batches:
-            journal.mark_done(codec.dump([prediction for prediction, _ in batch]))
+            journal.mark_done(dump_predictions(adapter, [prediction for prediction, _ in batch]))
             progress.advance(len(batch))
 
 
 def _stored(job: PredictionJob, output: ResumableOutput) -> Iterator[Predicted]:
-    codec = PredictionCodec(job.run.head().task)
-    predictions = chain.from_iterable(output.done(codec.load))
+    adapter = prediction_adapter(job.run.head().task)
+    predictions = chain.from_iterable(output.done(adapter.validate_json))
     return zip(predictions, job.read(), strict=True)
 
 
@@ -140,28 +140,15 @@ def _flushed(job: PredictionJob, stream: TextIO, progress: ProgressBar) -> Itera
         progress.advance(len(batch))
 
 
-@final
-class PredictionCodec:
-    """Writes the predictions of a batch as JSON, and reads them again.
+def prediction_adapter(task: HeadTask[Any, Any]) -> TypeAdapter[list[Any]]:
+    """Return what reads the JSON of a task's predictions: sequences are read as lists."""
+    kind = task.prediction_type()
+    return TypeAdapter(list[kind])  # type: ignore[valid-type]
 
-    Their type is that of the parameter `prediction` of the task's `to_json`.
 
-    Args:
-        task: whose predictions they are.
-    """
-
-    def __init__(self, task: HeadTask[Any, Any]) -> None:
-        kind = task.prediction_type()
-        self._adapter: TypeAdapter[list[Any]] = TypeAdapter(list[kind])  # type: ignore[valid-type]
-
-    def dump(self, predictions: Sequence[Any]) -> str:
-        """Return one line of JSON; floats are exact, NaN is kept."""
-        plain = self._adapter.dump_python(list(predictions), mode="json")
-        return json.dumps(plain, ensure_ascii=False)
-
-    def load(self, line: str) -> list[Any]:
-        """Return equal predictions; those whose type is a sequence, as lists."""
-        return self._adapter.validate_json(line)
+def dump_predictions(adapter: TypeAdapter[list[Any]], predictions: Sequence[Any]) -> str:
+    """Return predictions as one line of JSON; floats are exact, NaN is kept."""
+    return json.dumps(adapter.dump_python(list(predictions), mode="json"), ensure_ascii=False)
 
 
 def fingerprint(model: Model[Any]) -> str:

@@ -173,13 +173,27 @@ class RunDirectory:
         """Replace one of the folder's JSON files."""
         write_text(path, json.dumps(content, indent=2, ensure_ascii=False) + "\n")
 
+    def read(self, path: Path) -> dict[str, Any]:
+        """Read one of the folder's JSON files; empty if it was not written.
+
+        Raises:
+            RunError: it is not a JSON object.
+        """
+        try:
+            written = json.loads(path.read_text(encoding="utf-8")) if path.is_file() else {}
+        except ValueError as error:
+            raise RunError(f"{path}: not a JSON file: {error}") from error
+        if not isinstance(written, dict):
+            raise RunError(f"{path}: expected an object, found {written!r}")
+        return written
+
     def read_digests(self) -> dict[str, dict[str, str]]:
         """Read the digests of the data and of the biLM; empty when nothing was recorded.
 
         Raises:
             RunError: the file is damaged.
         """
-        metadata = self.read_metadata()
+        metadata = self.read(self.metadata)
         if not metadata:
             return {}
         digests = metadata.get("digests")
@@ -195,51 +209,9 @@ class RunDirectory:
         Raises:
             RunError: the file is damaged.
         """
-        recorded = self.read_metadata().get("references", {})
+        recorded = self.read(self.metadata).get("references", {})
         try:
             return cast(dict[str, RecordedModel], plain.read(dict[str, RecordedModel], recorded))
         except ValidationError as error:
             problem = plain.problems(error, recorded, "references")[0]
             raise RunError(f"{self.metadata}: {problem}") from error
-
-    def read_config(self) -> dict[str, Any]:
-        """Read the filled configuration.
-
-        Raises:
-            RunError: it is not a JSON object.
-        """
-        return _read_object(self.config)
-
-    def read_given(self) -> dict[str, Any]:
-        """Read the configuration as given, without defaults; empty when it was not written.
-
-        Raises:
-            RunError: it is not a JSON object.
-        """
-        return _read_object(self.given) if self.given.is_file() else {}
-
-    def read_metadata(self) -> dict[str, Any]:
-        """Read where the run comes from; empty when nothing was recorded.
-
-        Raises:
-            RunError: it is not a JSON object.
-        """
-        return _read_object(self.metadata) if self.metadata.is_file() else {}
-
-    def read_metrics(self) -> dict[str, Any]:
-        """Read the metrics of the finished run; empty before it is finished.
-
-        Raises:
-            RunError: it is not a JSON object.
-        """
-        return _read_object(self.metrics) if self.metrics.is_file() else {}
-
-
-def _read_object(path: Path) -> dict[str, Any]:
-    try:
-        written = json.loads(path.read_text(encoding="utf-8"))
-    except ValueError as error:
-        raise RunError(f"{path}: not a JSON file: {error}") from error
-    if not isinstance(written, dict):
-        raise RunError(f"{path}: expected an object, found {written!r}")
-    return written

@@ -293,7 +293,7 @@ def load_initial_optimizer(
     if state is None or init_from.reset_optimizer:
         return False
     run = RunDirectory(Path(init_from.path))
-    before = run.read_config()["trainer"]["optimizer"]["type"]
+    before = run.read(run.config)["trainer"]["optimizer"]["type"]
     if before != kind:
         raise RunError(
             f"init_from: the run {run.path} was trained with the optimizer {before!r}, and now it "

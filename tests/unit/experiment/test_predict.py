@@ -14,10 +14,11 @@ import torch
 from elmo_framework.data.labels import Classification
 from elmo_framework.errors import RunError
 from elmo_framework.experiment.predict import (
-    PredictionCodec,
     digest_of_files,
     digest_of_stream,
+    dump_predictions,
     fingerprint,
+    prediction_adapter,
     prediction_format,
 )
 from elmo_framework.metrics.coreference import Resolution
@@ -47,15 +48,17 @@ LABEL = Classification("b\u2028\n", {"a": 0.1 + 0.2, "b\u2028\n": 1 / 3})
     ],
 )
 def test_predictions_are_restored_as_they_were(task: type[Any], prediction: object) -> None:
-    codec = PredictionCodec(task.__new__(task))
-    line = codec.dump([prediction, prediction])
+    adapter = prediction_adapter(task.__new__(task))
+    line = dump_predictions(adapter, [prediction, prediction])
     assert "\n" not in line
-    assert codec.load(line) == [prediction, prediction]
+    assert adapter.validate_json(line) == [prediction, prediction]
 
 
 def test_numbers_that_are_not_finite_are_restored() -> None:
-    codec = PredictionCodec(TextClassificationTask())
-    (restored,) = codec.load(codec.dump([Classification("a", {"a": math.nan, "b": math.inf})]))
+    adapter = prediction_adapter(TextClassificationTask())
+    (restored,) = adapter.validate_json(
+        dump_predictions(adapter, [Classification("a", {"a": math.nan, "b": math.inf})])
+    )
     assert math.isnan(restored.probabilities["a"])
     assert restored.probabilities["b"] == math.inf
 
@@ -67,8 +70,10 @@ def test_a_task_without_annotations_keeps_plain_predictions() -> None:
         def to_json(self, prediction, example):  # type: ignore[no-untyped-def]
             return prediction
 
-    codec = PredictionCodec(Plain())  # type: ignore[arg-type]
-    assert codec.load(codec.dump([{"a": [1, None]}])) == [{"a": [1, None]}]
+    adapter = prediction_adapter(Plain())  # type: ignore[arg-type]
+    assert adapter.validate_json(dump_predictions(adapter, [{"a": [1, None]}])) == [
+        {"a": [1, None]}
+    ]
 
 
 def test_a_fingerprint_is_of_all_weights_and_types() -> None:
