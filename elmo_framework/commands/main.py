@@ -8,9 +8,10 @@ import traceback
 from argparse import SUPPRESS, ArgumentParser, Namespace, RawDescriptionHelpFormatter
 from collections.abc import Sequence
 from contextlib import nullcontext
-from typing import Any
+from dataclasses import dataclass
+from typing import Annotated, Any, Literal, final
 
-from elmo_framework.commands.arguments import add_arguments, read_arguments
+from elmo_framework.commands.arguments import Argument, add_arguments, read_arguments
 from elmo_framework.commands.cache import Cache
 from elmo_framework.commands.check import Check
 from elmo_framework.commands.check_weights import CheckWeights
@@ -33,6 +34,34 @@ from elmo_framework.io.outputs import check_outputs, check_standard_output
 from elmo_framework.io.process import open_streams, terminable_command, unwritable, variable
 from elmo_framework.version import VERSION
 
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class Completion(Command):
+    """Print a script that completes commands, flags and files in a shell.
+
+    Attributes:
+        shell: the shell that reads the script.
+    """
+
+    name = "completion"
+    epilog = """examples:
+  elmo completion bash > ~/.local/share/bash-completion/completions/elmo
+  elmo completion zsh > "${fpath[1]}/_elmo"
+  elmo completion fish > ~/.config/fish/completions/elmo.fish
+
+then start a new shell.
+"""
+
+    shell: Annotated[Literal["bash", "zsh", "fish"], Argument(is_positional=True)]
+
+    def run(self) -> int:
+        from elmo_framework.commands.completion import completion_script
+
+        print(completion_script(command_line(), self.shell))
+        return 0
+
+
 COMMANDS: tuple[type[Command], ...] = (
     Prepare,
     Train,
@@ -47,6 +76,7 @@ COMMANDS: tuple[type[Command], ...] = (
     Describe,
     Schema,
     Cache,
+    Completion,
 )
 
 _USERS_ERROR, _INTERRUPTED, _BROKEN_PIPE = 2, 130, 141
