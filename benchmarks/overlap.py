@@ -43,7 +43,7 @@ from elmo_framework.data.formats.conll2012 import read_conll2012
 from elmo_framework.data.formats.records import read_records
 from elmo_framework.data.formats.text_files import read_lines
 from elmo_framework.tasks.language_modeling.reader import PreparedCorpusReader
-from elmo_framework.tasks.tagging.universal_dependencies_reader import (
+from elmo_framework.tasks.tagging.reader import (
     UniversalDependenciesPosReader,
 )
 

@@ -9,7 +9,7 @@ from .data_loader import DataLoader as DataLoader
 from .data_loader import Rank as Rank
 from .data_loader import SourceContext as SourceContext
 from .inputs import PredictionInput as PredictionInput
-from .inputs import given_words as given_words
+from .inputs import input_words as input_words
 from .inputs import only_key as only_key
 from .labels import Classification as Classification
 from .labels import LabeledBatch as LabeledBatch

@@ -71,7 +71,7 @@ def only_key(inputs: Mapping[str, Any], keys: Sequence[str]) -> str:
     return present[0]
 
 
-def given_words(inputs: Mapping[str, Any], key: str, tokenizer: Tokenizer) -> tuple[str, ...]:
+def input_words(inputs: Mapping[str, Any], key: str, tokenizer: Tokenizer) -> tuple[str, ...]:
     """Return the words of a value: a raw text to tokenize, or a list of words.
 
     Raises:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, ClassVar, final
 
-from elmo_framework.data import Tokenizer, given_words, only_key
+from elmo_framework.data import Tokenizer, input_words, only_key
 from elmo_framework.metrics import Accuracy, Confusion, Metric
 from elmo_framework.model import LabelTask
 
@@ -31,4 +31,4 @@ class TextClassificationTask(LabelTask[ClassifiedText]):
     def example(self, inputs: Mapping[str, Any], tokenizer: Tokenizer) -> ClassifiedText:
         """Make an example of `{"sentence": ...}` or `{"text": ...}`, with raw text or its words."""
         key = only_key(inputs, self.input_keys)
-        return ClassifiedText(given_words(inputs, key, tokenizer), None)
+        return ClassifiedText(input_words(inputs, key, tokenizer), None)

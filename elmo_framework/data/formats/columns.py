@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import chain
@@ -63,6 +63,12 @@ def placed_cells(path: Path, lines: Sequence[int]) -> Iterator[None]:
         yield
     except CellError as error:
         raise DataError(str(error), path=path, line=lines[error.position]) from error
+
+
+def columns_of(rows: Iterable[Row], names: Iterable[str]) -> dict[str, list[str]]:
+    """Return the cells of each column by the names of the columns."""
+    columns = zip(*(row.columns for row in rows), strict=True)
+    return dict(zip(names, map(list, columns), strict=True))
 
 
 def split_cells(text: str, between: Between = "blanks") -> tuple[str, ...]:

@@ -6,7 +6,8 @@ import csv
 import json
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Literal, TypeAlias
 
@@ -46,11 +47,13 @@ class Record:
         values: by name.
         path: of the file, if any.
         line: in the file; the last one if the record has several lines.
+        where: its location in a JSON document: `data[0].paragraphs[2]`.
     """
 
     values: Mapping[str, Any]
     path: Path | None = None
     line: int | None = None
+    where: str = ""
 
     def value(self, name: str) -> Any:
         """Return a value unchanged.
@@ -58,7 +61,7 @@ class Record:
         Raises:
             DataError: it is missing.
         """
-        with error_context(self.path, self.line):
+        with self.located():
             return value_of(self.values, name)
 
     def text(self, name: str) -> str:
@@ -67,7 +70,7 @@ class Record:
         Raises:
             DataError: it is missing, or not a string.
         """
-        with error_context(self.path, self.line):
+        with self.located():
             return string_of(self.values, name)
 
     def label(self, name: str) -> str:
@@ -94,15 +97,50 @@ class Record:
                 although it must not be empty.
         """
         text = self.text(name)
-        with error_context(self.path, self.line):
+        with self.located():
             words = tuple(tokenizer.words(text))
         if not (words or may_be_empty):
             raise self.error(f"{name!r} has no words; remove the line")
         return words
 
+    def records(self, name: str) -> Iterator[Record]:
+        """Return the objects of a value that is a list of objects.
+
+        Raises:
+            DataError: it is missing, or not a list; at its turn, an item that is not an object.
+        """
+        items = self.value(name)
+        if not isinstance(items, list):
+            raise self.error(f"{name!r} is {shown(items)}; expected a list")
+        inside = f"{self.where}.{name}" if self.where else name
+        return (
+            record_of(item, replace(self, where=f"{inside}[{index}]"))
+            for index, item in enumerate(items)
+        )
+
     def error(self, message: str) -> DataError:
-        """Return an error with the file and line of this record."""
-        return DataError(message, path=self.path, line=self.line)
+        """Return an error with the file, line and location of this record."""
+        located = f"{self.where}: {message}" if self.where else message
+        return DataError(located, path=self.path, line=self.line)
+
+    @contextmanager
+    def located(self) -> Iterator[None]:
+        """Turn a ValueError or DataError inside into one of this record."""
+        try:
+            yield
+        except (DataError, ValueError) as error:
+            raise self.error(str(error)) from error
+
+
+def record_of(value: object, place: Record) -> Record:
+    """Return a value of a JSON document as a record with the location of `place`.
+
+    Raises:
+        DataError: it is not an object.
+    """
+    if not isinstance(value, dict):
+        raise place.error(f"expected an object, found {shown(value)}")
+    return replace(place, values=value)
 
 
 def read_records(path: Path, *, table: bool = False) -> Iterator[Record]:

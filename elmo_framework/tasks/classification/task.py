@@ -7,7 +7,7 @@ from typing import Any, ClassVar, final
 
 from rich.text import Text
 
-from elmo_framework.data.inputs import given_words, only_key
+from elmo_framework.data.inputs import input_words, only_key
 from elmo_framework.data.labels import (
     Classification,
     label_in_color,
@@ -47,7 +47,7 @@ class TextClassificationTask(LabelTask[ClassifiedText]):
         The keys are `sentence`, `text`, `tokens` and `words`.
         """
         key = only_key(inputs, self.input_keys)
-        return ClassifiedText(given_words(inputs, key, tokenizer), None)
+        return ClassifiedText(input_words(inputs, key, tokenizer), None)
 
     def pretty(self, prediction: Classification, example: ClassifiedText) -> Text:
         return Text.assemble(label_in_color(prediction), "  ", " ".join(example.words))

@@ -1,17 +1,20 @@
-"""Score the candidate antecedents of each span."""
+"""Score the candidate antecedents of each span; their loss, and the clusters they link."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 import torch
-from jaxtyping import Float, Int
+from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
+from torch.nn import functional as F
 
 from elmo_framework.data.vocabulary import Vocabulary
 from elmo_framework.encoders.feedforward import FeedForwardOptions
 from elmo_framework.kernels.product import linear
+from elmo_framework.metrics.coreference import Resolution
 from elmo_framework.nn.pair_product import pair_products
+from elmo_framework.tasks.coreference.example import Mention
 from elmo_framework.tasks.coreference.mentions import Spans
 
 # Distances 1, 2, 3, 4, 5-7, 8-15, 16-31, 32-63 and 64 or more (Lee et al. 2017, section 4).
@@ -134,3 +137,57 @@ def _bins(distances: Int[Tensor, "*shape"]) -> Int[Tensor, "*shape"]:
     """Return the number of the bin of each distance; 0 for the distance 0."""
     firsts = torch.tensor(_FIRST_OF_BIN, device=distances.device)
     return torch.bucketize(distances, firsts, right=True)
+
+
+def with_dummy(
+    scores: Float[Tensor, "spans antecedents"],
+) -> Float[Tensor, "spans choices"]:
+    """Prepend the score 0 of no antecedent to those of the candidates."""
+    return F.pad(scores, (1, 0))
+
+
+def antecedent_loss(
+    choices: Float[Tensor, "spans choices"], clusters: Int[Tensor, " spans"]
+) -> Float[Tensor, ""]:
+    """Return `-sum_i log sum_{j in GOLD(i)} P(j | i)` (Lee et al. 2017, section 3).
+
+    GOLD(i) are the candidates in the cluster of span i, or no antecedent if there are none.
+
+    Args:
+        choices: the scores of no antecedent and of the candidates, the nearest first.
+        clusters: the number of the cluster of each span; 0 for a span that is not a mention.
+    """
+    is_gold = _gold(clusters, choices.shape[1] - 1)
+    gold = choices.masked_fill(~is_gold, float("-inf"))
+    return (choices.logsumexp(dim=1) - gold.logsumexp(dim=1)).sum()
+
+
+def resolved(spans: Sequence[Sequence[int]], antecedents: Sequence[int]) -> Resolution:
+    """Return the clusters of spans that are linked by their antecedents.
+
+    Args:
+        spans: the first and the last word of each, in the order of the document.
+        antecedents: the distance in spans from each span back to its antecedent; 0 for none.
+    """
+    mentions = [Mention(start, end) for start, end in spans]
+    clusters: list[list[Mention]] = []
+    owners: dict[int, list[Mention]] = {}
+    for number, back in enumerate(antecedents):
+        if not back:
+            continue
+        antecedent = number - back
+        if antecedent not in owners:
+            owners[antecedent] = [mentions[antecedent]]
+            clusters.append(owners[antecedent])
+        owners[number] = owners[antecedent]
+        owners[number].append(mentions[number])
+    return Resolution(tuple(sorted(map(tuple, clusters))), tuple(mentions))
+
+
+def _gold(clusters: Int[Tensor, " spans"], num_antecedents: int) -> Bool[Tensor, "spans choices"]:
+    """Return which choices are correct."""
+    back = torch.arange(1, num_antecedents + 1, device=clusters.device)
+    antecedents = torch.arange(len(clusters), device=clusters.device)[:, None] - back
+    is_same = clusters[antecedents.clamp(min=0)] == clusters[:, None]
+    is_gold = is_same & (antecedents >= 0) & (clusters > 0)[:, None]
+    return torch.cat([~is_gold.any(dim=1, keepdim=True), is_gold], dim=1)

@@ -17,7 +17,6 @@ from elmo_framework.data.formats.columns import placed_cells
 from elmo_framework.data.formats.conll2012 import Conll2012Sentence, read_conll2012
 from elmo_framework.data.formats.file_format import FileFormat
 from elmo_framework.data.formats.records import Record, is_words, string_of, value_of
-from elmo_framework.data.formats.text_files import error_context
 from elmo_framework.data.inputs import PredictionInput
 from elmo_framework.data.reader import DatasetReader, FileReader, RecordReader
 from elmo_framework.errors import DataError, shown
@@ -178,14 +177,14 @@ class JsonCoreferenceReader(RecordReader[Document], CoreferenceReader):
 
     def unlabeled(self, record: Record) -> Document:
         """Make an example without clusters; the object's `genre` has precedence."""
-        with error_context(record.path, record.line):
+        with record.located():
             document = self._unlabeled(record.values)
             if "genre" in record.values:
                 document = replace(document, genre=string_of(record.values, "genre"))
             return document
 
     def _document(self, record: Record) -> Document:
-        with error_context(record.path, record.line):
+        with record.located():
             document = self._unlabeled(record.values)
             if "clusters" in record.values:
                 document = replace(document, clusters=clusters(record.values, "clusters"))

@@ -29,8 +29,12 @@ from elmo_framework.metrics.metric import Metric
 from elmo_framework.model.head import Head, HeadOutput
 from elmo_framework.model.initializer import Initializers
 from elmo_framework.model.regularizer import Regularizers
-from elmo_framework.tasks.coreference.antecedent_loss import antecedent_loss, resolved, with_dummy
-from elmo_framework.tasks.coreference.antecedents import AntecedentScorer
+from elmo_framework.tasks.coreference.antecedents import (
+    AntecedentScorer,
+    antecedent_loss,
+    resolved,
+    with_dummy,
+)
 from elmo_framework.tasks.coreference.example import CoreferenceBatch
 from elmo_framework.tasks.coreference.mentions import MentionRanker, Spans, Words
 from elmo_framework.tasks.coreference.packed_words import PackedWords, gold_clusters

@@ -7,7 +7,7 @@ from typing import Any, ClassVar, final
 
 from rich.text import Text
 
-from elmo_framework.data.inputs import given_words, require_object
+from elmo_framework.data.inputs import input_words, require_object
 from elmo_framework.data.labels import (
     Classification,
     label_in_color,
@@ -52,7 +52,7 @@ class EntailmentTask(LabelTask[SentencePair]):
 
 
 def _words(inputs: Mapping[str, Any], key: str, tokenizer: Tokenizer) -> tuple[str, ...]:
-    words = given_words(inputs, key, tokenizer)
+    words = input_words(inputs, key, tokenizer)
     if not words:
         raise DataError(f"{key!r} has no words")
     return words

@@ -6,15 +6,15 @@ import json
 import logging
 from collections import Counter
 from collections.abc import Collection, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
-from typing import Annotated, Any, ClassVar, TypeVar, final
+from typing import Annotated, ClassVar, final
 
 from elmo_framework.config.types import Count, Default
 from elmo_framework.console import plural
 from elmo_framework.data.formats.compressed import decompressed, reading
 from elmo_framework.data.formats.file_format import FileFormat, FileSample
-from elmo_framework.data.formats.records import require_characters, value_of
+from elmo_framework.data.formats.records import Record, record_of, require_characters
 from elmo_framework.data.inputs import PredictionInput, other_fields
 from elmo_framework.data.reader import DatasetReader, FileReader
 from elmo_framework.data.tokenizer import Tokenizer
@@ -22,9 +22,6 @@ from elmo_framework.errors import DataError, shown
 from elmo_framework.tasks.question_answering.example import PassageQuestion, Span, TokenizedText
 
 _log = logging.getLogger(__name__)
-
-ValueT = TypeVar("ValueT", str, int)
-_KINDS = {str: "a string", int: "a whole number"}
 
 
 @final
@@ -60,8 +57,8 @@ class SquadReader(FileReader[PassageQuestion]):
     def examples(self, file: Path) -> Iterator[PassageQuestion]:
         counts: Counter[str] = Counter()
         ids: set[str] = set()
-        for article in _loaded(file).entries("data"):
-            for paragraph in article.entries("paragraphs"):
+        for article in _loaded(file).records("data"):
+            for paragraph in article.records("paragraphs"):
                 yield from self._questions(paragraph, counts, ids)
         if not counts.total():
             raise DataError("this file contains no question", path=file)
@@ -82,13 +79,13 @@ class SquadReader(FileReader[PassageQuestion]):
     def inputs(self, file: Path) -> Iterator[PredictionInput[PassageQuestion]]:
         """Yield the questions of a file; answers are not required."""
         ids: set[str] = set()
-        for article in _loaded(file).entries("data"):
-            titles = {key: value for key, value in article.fields.items() if key != "paragraphs"}
-            for paragraph in article.entries("paragraphs"):
+        for article in _loaded(file).records("data"):
+            titles = {key: value for key, value in article.values.items() if key != "paragraphs"}
+            for paragraph in article.records("paragraphs"):
                 passage = self._tokenized(paragraph, "context")
-                for entry in paragraph.entries("qas"):
-                    example = self._unlabeled(entry.named(), passage, ids)
-                    fields = {**titles, **other_fields(entry.fields, ("id", "question"))}
+                for entry in paragraph.records("qas"):
+                    example = self._unlabeled(_named(entry), passage, ids)
+                    fields = {**titles, **other_fields(entry.values, ("id", "question"))}
                     yield PredictionInput(example, fields)
 
     def recognizes(self, sample: FileSample) -> bool:
@@ -97,22 +94,22 @@ class SquadReader(FileReader[PassageQuestion]):
         return FileFormat.JSON in sample.formats() and (first is None or "data" in first)
 
     def _questions(
-        self, paragraph: _Entry, counts: Counter[str], ids: set[str]
+        self, paragraph: Record, counts: Counter[str], ids: set[str]
     ) -> Iterator[PassageQuestion]:
         passage = self._tokenized(paragraph, "context")
         limit = self.passage_length_limit
-        for entry in paragraph.entries("qas"):
+        for entry in paragraph.records("qas"):
             if limit is not None and len(passage.words) > limit:
                 counts["left out"] += 1
                 continue
-            example = self._question(entry.named(), passage, counts, ids)
+            example = self._question(_named(entry), passage, counts, ids)
             counts["questions"] += 1
             yield example
 
     def _question(
-        self, entry: _Entry, passage: TokenizedText, counts: Counter[str], ids: set[str]
+        self, entry: Record, passage: TokenizedText, counts: Counter[str], ids: set[str]
     ) -> PassageQuestion:
-        answers = [_answer(answer, passage) for answer in entry.entries("answers")]
+        answers = [_answer(answer, passage) for answer in entry.records("answers")]
         if not answers:
             raise entry.error("'answers' is empty; SQuAD 1.1 has an answer to every question")
         (start, text), _ = Counter(answers).most_common(1)[0]
@@ -123,28 +120,27 @@ class SquadReader(FileReader[PassageQuestion]):
         texts = tuple(text for _, text in answers)
         return replace(self._unlabeled(entry, passage, ids), answers=texts, span=span)
 
-    def _unlabeled(self, entry: _Entry, passage: TokenizedText, ids: set[str]) -> PassageQuestion:
-        question = self._tokenized(entry, "question")
-        try:
-            example = PassageQuestion(entry.value("id", str), passage, question, None, None)
-        except ValueError as error:
-            raise entry.error(str(error)) from error
+    def _unlabeled(self, entry: Record, passage: TokenizedText, ids: set[str]) -> PassageQuestion:
+        question, name = self._tokenized(entry, "question"), _text(entry, "id")
+        with entry.located():
+            example = PassageQuestion(name, passage, question, None, None)
         if example.id in ids:
             raise entry.error(f"an earlier question has the id {example.id!r}; ids must be unique")
         ids.add(example.id)
         return example
 
-    def _tokenized(self, entry: _Entry, key: str) -> TokenizedText:
-        text = entry.value(key, str)
-        try:
+    def _tokenized(self, entry: Record, key: str) -> TokenizedText:
+        text = _text(entry, key)
+        with entry.located():
             return TokenizedText.of(text, self.tokenizer)
-        except DataError as error:
-            raise entry.error(str(error)) from error
 
 
-def _answer(entry: _Entry, passage: TokenizedText) -> tuple[int, str]:
+def _answer(entry: Record, passage: TokenizedText) -> tuple[int, str]:
     """Return the first character of an answer, and its text."""
-    start, text = entry.value("answer_start", int), entry.value("text", str)
+    start = entry.value("answer_start")
+    if not isinstance(start, int) or isinstance(start, bool):
+        raise entry.error(f"'answer_start' is {shown(start)}; expected a whole number")
+    text = _text(entry, "text")
     if start < 0:
         raise entry.error(f"'answer_start' is {start}; expected 0 or more")
     text_at_start = passage.text[start : start + len(text)]
@@ -156,7 +152,7 @@ def _answer(entry: _Entry, passage: TokenizedText) -> tuple[int, str]:
     return start, text
 
 
-def _is_wider(span: Span, start: int, text: str, passage: TokenizedText, entry: _Entry) -> bool:
+def _is_wider(span: Span, start: int, text: str, passage: TokenizedText, entry: Record) -> bool:
     first, end = passage.characters(span)
     snapped = passage.text[first:end]
     if snapped == text.strip():
@@ -165,7 +161,7 @@ def _is_wider(span: Span, start: int, text: str, passage: TokenizedText, entry: 
     return True
 
 
-def _loaded(file: Path) -> _Entry:
+def _loaded(file: Path) -> Record:
     try:
         with reading(file) as opened:
             document = json.load(decompressed(opened, file))
@@ -173,53 +169,16 @@ def _loaded(file: Path) -> _Entry:
         raise DataError(f"invalid JSON: {error.msg}", path=file, line=error.lineno) from error
     except UnicodeDecodeError as error:
         raise DataError("not valid UTF-8 text: convert the file to UTF-8", path=file) from error
-    return _Entry.of(document, file, "")
+    return record_of(document, Record({}, file))
 
 
-@dataclass(frozen=True, slots=True)
-class _Entry:
-    """A JSON object of a file, and its location."""
+def _named(entry: Record) -> Record:
+    """Return the same record, called by its id as well in messages."""
+    return replace(entry, where=f"{entry.where} (question {_text(entry, 'id')!r})")
 
-    file: Path
-    where: str
-    fields: dict[str, Any]
 
-    @classmethod
-    def of(cls, value: Any, file: Path, where: str) -> _Entry:
-        entry = cls(file, where, value if isinstance(value, dict) else {})
-        if not isinstance(value, dict):
-            raise entry.error(f"expected an object, found {shown(value)}")
-        return entry
-
-    def error(self, message: str) -> DataError:
-        return DataError(f"{self.where}: {message}" if self.where else message, path=self.file)
-
-    def named(self) -> _Entry:
-        """Return the same object, called by its id as well in messages."""
-        identity = self.value("id", str)
-        return _Entry(self.file, f"{self.where} (question {identity!r})", self.fields)
-
-    def value(self, key: str, kind: type[ValueT]) -> ValueT:
-        value = self._get(key)
-        if not isinstance(value, kind) or isinstance(value, bool):
-            raise self.error(f"{key!r} is {shown(value)}; expected {_KINDS[kind]}")
-        try:
-            require_characters(key, value)
-        except DataError as error:
-            raise self.error(str(error)) from error
-        return value
-
-    def entries(self, key: str) -> Iterator[_Entry]:
-        value = self._get(key)
-        if not isinstance(value, list):
-            raise self.error(f"{key!r} is {shown(value)}; expected a list")
-        inside = f"{self.where}.{key}" if self.where else key
-        return (
-            _Entry.of(item, self.file, f"{inside}[{index}]") for index, item in enumerate(value)
-        )
-
-    def _get(self, key: str) -> Any:
-        try:
-            return value_of(self.fields, key)
-        except DataError as error:
-            raise self.error(str(error)) from error
+def _text(entry: Record, key: str) -> str:
+    text = entry.text(key)
+    with entry.located():
+        require_characters(key, text)
+    return text

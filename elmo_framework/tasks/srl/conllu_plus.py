@@ -6,9 +6,14 @@ import re
 from collections.abc import Collection, Iterator, Sequence
 from itertools import combinations
 from pathlib import Path
-from typing import ClassVar, NamedTuple, final
+from typing import ClassVar, final
 
-from elmo_framework.data.formats.columns import ColumnBlock, Row, conllu_metadata, read_conllu
+from elmo_framework.data.formats.columns import (
+    ColumnBlock,
+    columns_of,
+    conllu_metadata,
+    read_conllu,
+)
 from elmo_framework.data.formats.file_format import FileFormat
 from elmo_framework.data.formats.text_files import error_context, read_lines
 from elmo_framework.data.inputs import PredictionInput, other_fields
@@ -44,21 +49,24 @@ class ConlluPlusSrlReader(PropositionReader):
     def sentences(self, file: Path) -> Iterator[SrlExample]:
         names = _columns(file, _REQUIRED)
         for block in _blocks(file, names):
-            tokens = [_token(row, names, file) for row in block.rows]
-            propositions = tuple(
-                Proposition(place, tuple(_tags(place, token, len(tokens), file)))
-                for place, token in enumerate(tokens)
-                if token.sense != _NONE
-            )
-            words, senses = zip(*((token.form, token.sense) for token in tokens), strict=True)
-            yield SrlExample(words, propositions, targets=senses)
+            columns = columns_of(block.rows, names)
+            words, senses, arguments = (tuple(columns[name]) for name in _REQUIRED)
+            propositions = []
+            for place, (row, sense) in enumerate(zip(block.rows, senses, strict=True)):
+                with error_context(file, row.line):
+                    if sense != _NONE:
+                        tags = tuple(_tags(place, arguments[place], len(words)))
+                        propositions.append(Proposition(place, tags))
+                    elif arguments[place] != _NONE:
+                        problem = f"found the arguments {arguments[place]!r} without a predicate"
+                        raise DataError(f"{problem}; expected '_', or a predicate")
+            yield SrlExample(words, tuple(propositions), targets=senses)
 
     def inputs(self, file: Path) -> Iterator[PredictionInput[SrlExample]]:
         """Yield the sentences of a file, with their comments and their other columns."""
         names = _columns(file, (_FORM,))
         for block in _blocks(file, names):
-            columns = zip(*(row.columns for row in block.rows), strict=True)
-            cells = dict(zip(names, map(list, columns), strict=True))
+            cells = columns_of(block.rows, names)
             predicates, senses = None, None
             if _PREDICATE in cells:
                 senses = tuple(cells[_PREDICATE])
@@ -72,13 +80,6 @@ def _blocks(file: Path, names: Sequence[str]) -> Iterator[ColumnBlock]:
     return read_conllu(file, width=len(names), number_column=names.index(_NUMBER))
 
 
-class _Token(NamedTuple):
-    line: int
-    form: str
-    sense: str
-    arguments: str
-
-
 def _columns(file: Path, needed: Sequence[str]) -> list[str]:
     line = next((line for _, line in read_lines(file)), "")
     if not line.startswith(_HEADER):
@@ -90,18 +91,8 @@ def _columns(file: Path, needed: Sequence[str]) -> list[str]:
     return names
 
 
-def _token(row: Row, names: Sequence[str], file: Path) -> _Token:
-    cells = dict(zip(names, row.columns, strict=True))
-    token = _Token(row.line, *(cells[name] for name in _REQUIRED))
-    if token.sense == _NONE and token.arguments != _NONE:
-        problem = f"found the arguments {token.arguments!r} without a predicate"
-        raise DataError(f"{problem}; expected '_', or a predicate", path=file, line=row.line)
-    return token
-
-
-def _tags(predicate: int, token: _Token, num_words: int, file: Path) -> Iterator[str]:
-    with error_context(file, token.line):
-        spans = _in_layers(_spans(token.arguments, num_words), predicate)
+def _tags(predicate: int, arguments: str, num_words: int) -> Iterator[str]:
+    spans = _in_layers(_spans(arguments, num_words), predicate)
     owners: list[int | None] = [None] * num_words
     for number, span in enumerate(spans):
         owners[span.start : span.end] = [number] * (span.end - span.start)

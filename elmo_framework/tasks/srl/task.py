@@ -9,7 +9,7 @@ from typing import Any, ClassVar, final
 from rich.text import Text
 
 from elmo_framework.data.highlighting import bracketed, color_of
-from elmo_framework.data.inputs import given_words, only_key
+from elmo_framework.data.inputs import input_words, only_key
 from elmo_framework.data.tagging import all_tags, span_objects, spans
 from elmo_framework.data.text import Indexer
 from elmo_framework.data.tokenizer import Tokenizer
@@ -97,7 +97,7 @@ class SrlTask(HeadTask[SrlExample, SrlBatch]):
         With `predicates`, the positions of words from 0, arguments are predicted for these; by
         default for the words that were predicates in at least half of their occurrences.
         """
-        words = given_words(inputs, only_key(inputs, _SENTENCES), tokenizer)
+        words = input_words(inputs, only_key(inputs, _SENTENCES), tokenizer)
         if _PREDICATES not in inputs:
             return SrlExample(words, None)
         value = inputs[_PREDICATES]

@@ -1,4 +1,4 @@
-"""Read the column files of the CoNLL-2000 and CoNLL-2003 shared tasks."""
+"""Read tagged columns: the CoNLL-2000 and CoNLL-2003 shared tasks, Universal Dependencies."""
 
 from __future__ import annotations
 
@@ -8,13 +8,23 @@ from typing import ClassVar, Literal, final
 
 from elmo_framework.config.types import Count
 from elmo_framework.console import plural
-from elmo_framework.data.formats.columns import Row, placed_cells, read_sentences
+from elmo_framework.data.formats.columns import (
+    Row,
+    columns_of,
+    conllu_metadata,
+    placed_cells,
+    read_conllu,
+    read_sentences,
+)
 from elmo_framework.data.formats.file_format import FileFormat
-from elmo_framework.data.inputs import PredictionInput
+from elmo_framework.data.inputs import PredictionInput, other_fields
 from elmo_framework.data.reader import DatasetReader, FileReader
 from elmo_framework.data.tagging import Scheme, tags_in_scheme
 from elmo_framework.errors import DataError
 from elmo_framework.tasks.tagging.example import TaggedSentence
+
+_WORDS = "words"
+_COLUMNS = ("id", "form", "lemma", "upos", "xpos", "feats", "head", "deprel", "deps", "misc")
 
 
 class ConllReader(FileReader[TaggedSentence]):
@@ -59,10 +69,9 @@ class ConllReader(FileReader[TaggedSentence]):
             width = len(rows[0].columns)
             if width > self.max_columns:
                 raise self._unexpected(rows[0], f"1 to {self.max_columns} to predict for", file)
-            cells = zip(*(row.columns for row in rows), strict=True)
-            words, *labels = map(list, cells)
-            fields = dict(zip(self._label_names(width), labels, strict=True))
-            yield PredictionInput(TaggedSentence(tuple(words), None), fields)
+            fields = columns_of(rows, [_WORDS, *self._label_names(width)])
+            words = tuple(fields.pop(_WORDS))
+            yield PredictionInput(TaggedSentence(words, None), fields)
 
     def _label_names(self, width: int) -> list[str]:
         """Return the names of the columns after the first."""
@@ -135,3 +144,39 @@ class Conll2000Reader(ConllReader):
         max_instances: Count | None = None,
     ) -> None:
         super().__init__(tag_label, coding_scheme, max_instances)
+
+
+@final
+@DatasetReader.register("universal_dependencies_pos")
+class UniversalDependenciesPosReader(FileReader[TaggedSentence]):
+    """Reads CoNLL-U: one word per line in ten tab-separated columns, comments after `#`.
+
+    Multiword tokens (`1-2`) and empty nodes (`1.1`) are skipped.
+
+    Args:
+        use_language_specific_pos: use the tags of the treebank (XPOS) instead of the
+            universal ones (UPOS).
+    """
+
+    example_type = TaggedSentence
+    formats: ClassVar[Collection[FileFormat]] = (FileFormat.CONLLU,)
+
+    def __init__(
+        self,
+        use_language_specific_pos: bool = False,
+        max_instances: Count | None = None,
+    ) -> None:
+        super().__init__(max_instances)
+        self._column = "xpos" if use_language_specific_pos else "upos"
+
+    def examples(self, file: Path) -> Iterator[TaggedSentence]:
+        for rows, _ in read_conllu(file, width=len(_COLUMNS)):
+            columns = columns_of(rows, _COLUMNS)
+            yield TaggedSentence(tuple(columns["form"]), tuple(columns[self._column]))
+
+    def inputs(self, file: Path) -> Iterator[PredictionInput[TaggedSentence]]:
+        """Yield the sentences of a file, with their comments and their other columns."""
+        for block in read_conllu(file, width=len(_COLUMNS)):
+            columns = columns_of(block.rows, _COLUMNS)
+            fields = {**conllu_metadata(block), **other_fields(columns, ("id", "form"))}
+            yield PredictionInput(TaggedSentence(tuple(columns["form"]), None), fields)

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import ClassVar, TypeAlias, final
 
 from elmo_framework.config.types import Count
-from elmo_framework.data.formats.columns import Row, placed_cells
+from elmo_framework.data.formats.columns import Row, columns_of, placed_cells
 from elmo_framework.data.formats.file_format import FileFormat
 from elmo_framework.data.formats.records import Separator, column_names, read_cells
 from elmo_framework.data.formats.text_files import require_nonempty
@@ -93,8 +93,7 @@ class TableTaggingReader(FileReader[TaggedSentence]):
         if table is None:
             return
         for rows in self._blocks(table):
-            cells = zip(*(row.columns for row in rows), strict=True)
-            columns = dict(zip(table.names, map(list, cells), strict=True))
+            columns = columns_of(rows, table.names)
             words = tuple(columns.pop(table.names[table.word]))
             if not all(map(str.strip, words)):
                 raise DataError("a word is missing", path=file, line=_line_of_blank(rows, table))

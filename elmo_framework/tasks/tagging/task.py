@@ -15,7 +15,7 @@ from torch import Tensor
 
 from elmo_framework.data.formats.columns import one_cell
 from elmo_framework.data.highlighting import colored
-from elmo_framework.data.inputs import given_words, only_key
+from elmo_framework.data.inputs import input_words, only_key
 from elmo_framework.data.labels import LabeledBatch, excerpt, known_ids
 from elmo_framework.data.tagging import (
     Scheme,
@@ -105,7 +105,7 @@ class TaggingTask(HeadTask[TaggedSentence, LabeledBatch]):
     def example(self, inputs: Mapping[str, Any], tokenizer: Tokenizer) -> TaggedSentence:
         """Make an example of `{"sentence": "..."}` or of `{"tokens": [...]}` (or `words`)."""
         key = only_key(inputs, self.input_keys)
-        return TaggedSentence(given_words(inputs, key, tokenizer), None)
+        return TaggedSentence(input_words(inputs, key, tokenizer), None)
 
     def to_json(self, prediction: Sequence[str], example: TaggedSentence) -> dict[str, Any]:
         return {

@@ -1,6 +1,6 @@
 import pytest
 
-from elmo_framework.data.inputs import PredictionInput, given_words, only_key, other_fields
+from elmo_framework.data.inputs import PredictionInput, input_words, only_key, other_fields
 from elmo_framework.data.tokenizer import WhitespaceTokenizer
 from elmo_framework.errors import DataError
 
@@ -8,21 +8,21 @@ TOKENIZER = WhitespaceTokenizer()
 
 
 def test_raw_text_is_split_and_a_list_of_words_is_not():
-    assert given_words({"text": "a b"}, "text", TOKENIZER) == ("a", "b")
-    assert given_words({"text": ["a b", "c"]}, "text", TOKENIZER) == ("a b", "c")
+    assert input_words({"text": "a b"}, "text", TOKENIZER) == ("a", "b")
+    assert input_words({"text": ["a b", "c"]}, "text", TOKENIZER) == ("a b", "c")
 
 
 @pytest.mark.parametrize("value", [3, None, ["a", 3], {"a": "b"}])
 def test_anything_else_is_refused(value: object):
     with pytest.raises(DataError) as raised:
-        given_words({"text": value}, "text", TOKENIZER)
+        input_words({"text": value}, "text", TOKENIZER)
 
     assert str(raised.value) == f"'text' is {value!r}; expected a string or a list of strings"
 
 
 def test_a_missing_key_is_named_with_those_that_are_there():
     with pytest.raises(DataError) as raised:
-        given_words({"premises": "a"}, "premise", TOKENIZER)
+        input_words({"premises": "a"}, "premise", TOKENIZER)
 
     assert str(raised.value) == "missing key 'premise'; found: premises. Did you mean 'premises'?"
 

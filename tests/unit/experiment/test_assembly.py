@@ -10,7 +10,7 @@ from elmo_framework.corpus.prepare import PreparationJob, prepare
 from elmo_framework.data.data_loader import Rank
 from elmo_framework.experiment.assembly import Assembly
 from elmo_framework.experiment.experiment import Experiment
-from elmo_framework.tasks.tagging.json_reader import JsonTaggingReader
+from elmo_framework.tasks.tagging.line_readers import JsonTaggingReader
 from elmo_framework.training.process_group import ProcessGroup
 
 components.load()

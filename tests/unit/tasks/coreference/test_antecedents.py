@@ -6,7 +6,7 @@ from itertools import product
 import pytest
 import torch
 
-from elmo_framework.tasks.coreference.antecedent_loss import antecedent_loss, resolved, with_dummy
+from elmo_framework.tasks.coreference.antecedents import antecedent_loss, resolved, with_dummy
 
 
 def random_choices(num_spans: int, num_antecedents: int, seed: int) -> torch.Tensor:
