@@ -65,14 +65,29 @@ def configurable(factory: Callable[..., Any]) -> list[Parameter]:
 
 @cache
 def _parameters(factory: Callable[..., Any]) -> Mapping[str, Parameter]:
-    hints = _hints(factory)
-    by_name = {}
-    for name, parameter in inspect.signature(factory).parameters.items():
+    by_name: dict[str, Parameter] = {}
+    for parameter, hint in (*_signature(factory), *_family_signature(factory)):
+        name = parameter.name
         try:
-            by_name[name] = _read(factory, parameter, hints.get(name))
+            if name in by_name:
+                raise TypeError("is a key of each member of the family; remove it here")
+            by_name[name] = _read(factory, parameter, hint)
         except TypeError as error:
             raise TypeError(f"{factory.__qualname__}({name}): {error}") from None
     return by_name
+
+
+def _signature(function: Callable[..., Any]) -> list[tuple[inspect.Parameter, Any]]:
+    """Return the parameters of a class or a function, with their type hints."""
+    hints = _hints(function)
+    signature = inspect.signature(function).parameters.values()
+    return [(parameter, hints.get(parameter.name)) for parameter in signature]
+
+
+def _family_signature(factory: Callable[..., Any]) -> list[tuple[inspect.Parameter, Any]]:
+    """Return the parameters of `post_init`, without `self`, with their type hints."""
+    cls = component_class(factory)
+    return _signature(cls.post_init)[1:] if issubclass(cls, Component) else []
 
 
 def component_class(factory: Callable[..., T]) -> type[T]:

@@ -11,6 +11,7 @@ kinds:
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
@@ -45,6 +46,13 @@ class Component:
 
     default_member: ClassVar[str | None] = None
     class_attributes: ClassVar[tuple[str, ...]] = ()
+
+    def post_init(self) -> None:
+        """Apply the keys of a config that all members of a family have, after the constructor.
+
+        A family overrides it with parameters; these are keys of each member, like those of its
+        constructor.
+        """
 
 
 Factory: TypeAlias = Callable[..., Component]
@@ -131,7 +139,11 @@ class Lazy(Generic[T_co]):
     def _call(self, **arguments: Any) -> T_co:
         try:
             with building(self.path):
-                return self.factory(**arguments)
+                own = inspect.signature(self.factory).parameters
+                component = self.factory(**_without(arguments.keys() - own, arguments))
+                if isinstance(component, Component):
+                    component.post_init(**_without({*own}, arguments))
+                return component
         except DataError as error:
             error.config_path = error.config_path or self.path  # of the innermost component
             raise

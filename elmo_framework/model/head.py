@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 from abc import abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -57,8 +56,7 @@ BatchT = TypeVar("BatchT", bound=ExampleBatch)
 class Head(Model[BatchT], Generic[BatchT]):
     """A model whose predictions are scored by the metrics of its task, and those of its config.
 
-    Its scores are `loss`, the mean over examples, and those of the metrics. The last statement of
-    a member's constructor is `self.initialize(initializer, regularizer, metrics)`.
+    Its scores are `loss`, the mean over examples, and those of the metrics.
 
     Args:
         metrics: metrics to compute in addition to those of the task: `['confusion', 'mcc']`.
@@ -67,40 +65,39 @@ class Head(Model[BatchT], Generic[BatchT]):
     task: ClassVar[HeadTask[Any, Any]]
     _added: Mapping[str, Metric] = {}
 
-    def initialize(
+    def post_init(
         self,
-        initializer: Initializers | None,
-        regularizer: Regularizers | None,
-        metrics: Sequence[Metric] | None = None,
+        initializer: Initializers | None = None,
+        regularizer: Regularizers | None = None,
+        metrics: list[Metric] | None = None,
     ) -> None:
         """Apply the initializers and regularizers of a config, and add its metrics.
 
         A metric that the task has already, with the same parameters, is not added.
 
         Raises:
-            ConfigError: as of `Model.initialize`.
+            ConfigError: as of `Model.post_init`.
             ValueError: two metrics give the same score.
         """
-        super().initialize(initializer, regularizer)
+        super().post_init(initializer, regularizer)
         for index, metric in enumerate(metrics or ()):
             if not any(_is_same(metric, each) for each in self.task.metrics.values()):
-                self._add(metric, f"metrics[{index}]")
+                self._add(metric, index)
 
     @property
     def metrics(self) -> dict[str, Metric]:
         """The metrics of the task and of the config by name, which is the prefix of their sums."""
         return {**self.task.metrics, **self._added}
 
-    def _add(self, metric: Metric, key: str) -> None:
-        """Add a metric under its registered name; with a number if that is taken."""
+    def _add(self, metric: Metric, index: int) -> None:
+        """Add a metric under its registered name; with its index if that is taken."""
+        key, name = f"metrics[{index}]", registered_name(metric)
         if any(_is_same(metric, each) for each in self._added.values()):
             refuse_key(key, "is listed twice; remove one of the two")
         elif repeated := sorted({"loss", *self.scores({})} & metric.score({}).keys()):
             refuse_key(key, f"gives the score {repeated[0]!r}, which the model already has")
-        name = registered_name(metric)
-        numbered = (f"{name}_{number}" for number in itertools.count(2))
-        free = next(each for each in itertools.chain([name], numbered) if each not in self.metrics)
-        self._added = {**self._added, free: metric}
+        name = f"{name}_{index}" if name in self.metrics else name
+        self._added = {**self._added, name: metric}
 
     @abstractmethod
     def predict(self, output: Any, batch: BatchT) -> list[Any]:

@@ -38,8 +38,6 @@ class ModelOutput:
 class Model(nn.Module, Registrable, ABC, Generic[BatchT]):
     """A network for one task, pretraining included.
 
-    The last statement of a member's constructor is `self.initialize(initializer, regularizer)`.
-
     Args:
         initializer: fills parameters after the model is built: `[[regex, {type: ...}], ...]`. The
             first expression that matches a part of a parameter's name applies; other parameters
@@ -55,8 +53,8 @@ class Model(nn.Module, Registrable, ABC, Generic[BatchT]):
     task: ClassVar[Task[Any, Any]]
     _penalties: Sequence[Penalty] = ()
 
-    def initialize(
-        self, initializer: Initializers | None, regularizer: Regularizers | None
+    def post_init(
+        self, initializer: Initializers | None = None, regularizer: Regularizers | None = None
     ) -> None:
         """Apply the initializers and regularizers of a config.
 

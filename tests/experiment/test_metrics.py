@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
 
+from elmo_framework import load
 from elmo_framework.commands.main import main
-from elmo_framework.experiment.assembly import load
 from tests.plugin_scope import without_plugins
 
 PLUGIN = '''

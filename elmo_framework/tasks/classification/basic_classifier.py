@@ -20,11 +20,8 @@ from elmo_framework.embedders.text_embedder import (
 from elmo_framework.encoders.encoder import Encoder
 from elmo_framework.encoders.feedforward import FeedForwardOptions
 from elmo_framework.encoders.pooler import Pooler
-from elmo_framework.metrics.metric import Metric
 from elmo_framework.model.classifier import Classifier
 from elmo_framework.model.head import Head
-from elmo_framework.model.initializer import Initializers
-from elmo_framework.model.regularizer import Regularizers
 from elmo_framework.tasks.classification.task import TextClassificationTask
 
 
@@ -57,9 +54,6 @@ class BasicClassifier(Classifier[LabeledBatch]):
         output_embedder: TokenEmbedder | None = None,
         feedforward: FeedForwardOptions | None = None,
         dropout: Annotated[float, Ge(0), Lt(1)] = 0.0,
-        initializer: Initializers | None = None,
-        regularizer: Regularizers | None = None,
-        metrics: list[Metric] | None = None,
     ) -> None:
         super().__init__(vocabularies)
         self.embedder = embedder
@@ -71,7 +65,6 @@ class BasicClassifier(Classifier[LabeledBatch]):
         self.feedforward = None if feedforward is None else feedforward.build(input_dim=pooled_dim)
         hidden_dim = pooled_dim if self.feedforward is None else self.feedforward.output_dim
         self.projection = nn.Linear(hidden_dim, self.num_labels)
-        self.initialize(initializer, regularizer, metrics)
 
     def logits(self, batch: LabeledBatch) -> Float[Tensor, "batch labels"]:
         text = batch.text

@@ -21,11 +21,8 @@ from elmo_framework.embedders.text_embedder import (
 from elmo_framework.encoders.encoder import Encoder
 from elmo_framework.encoders.feedforward import FeedForwardOptions
 from elmo_framework.encoders.pooler import SelfAttentivePooler
-from elmo_framework.metrics.metric import Metric
 from elmo_framework.model.classifier import Classifier
 from elmo_framework.model.head import Head
-from elmo_framework.model.initializer import Initializers
-from elmo_framework.model.regularizer import Regularizers
 from elmo_framework.nn.attention import self_alignment
 from elmo_framework.nn.masking import masked_max, masked_mean, masked_min
 from elmo_framework.tasks.classification.output_layer import OutputLayer
@@ -68,9 +65,6 @@ class BiattentiveClassifier(Classifier[LabeledBatch]):
         pre_encode_feedforward: FeedForwardOptions | None = None,
         embedding_dropout: Annotated[float, Ge(0), Lt(1)] = 0.0,
         integrator_dropout: Annotated[float, Ge(0), Lt(1)] = 0.0,
-        initializer: Initializers | None = None,
-        regularizer: Regularizers | None = None,
-        metrics: list[Metric] | None = None,
     ) -> None:
         super().__init__(vocabularies)
         dim = embedder.output_dim
@@ -90,7 +84,6 @@ class BiattentiveClassifier(Classifier[LabeledBatch]):
         self.output_layer = output_layer.build(
             input_dim=_NUM_POOLS * integrated_dim, num_labels=self.num_labels
         )
-        self.initialize(initializer, regularizer, metrics)
 
     def logits(self, batch: LabeledBatch) -> Float[Tensor, "batch labels"]:
         text = batch.text

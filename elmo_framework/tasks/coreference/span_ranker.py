@@ -25,10 +25,7 @@ from elmo_framework.embedders.text_embedder import (
 from elmo_framework.encoders.encoder import Encoder
 from elmo_framework.encoders.feedforward import FeedForwardOptions
 from elmo_framework.metrics.coreference import Resolution
-from elmo_framework.metrics.metric import Metric
 from elmo_framework.model.head import Head, HeadOutput
-from elmo_framework.model.initializer import Initializers
-from elmo_framework.model.regularizer import Regularizers
 from elmo_framework.tasks.coreference.antecedents import (
     AntecedentScorer,
     antecedent_loss,
@@ -119,9 +116,6 @@ class SpanRanker(Head[CoreferenceBatch]):
         max_training_sentences: Count | None = 50,
         lexical_dropout: Annotated[float, Ge(0), Lt(1)] = 0.5,
         dropout: Annotated[float, Ge(0), Lt(1)] = 0.2,
-        initializer: Initializers | None = None,
-        regularizer: Regularizers | None = None,
-        metrics: list[Metric] | None = None,
     ) -> None:
         super().__init__()
         self._max_training_sentences = max_training_sentences
@@ -148,7 +142,6 @@ class SpanRanker(Head[CoreferenceBatch]):
             use_speakers=use_speakers,
             genres=vocabularies.words("genres") if use_genre else None,
         )
-        self.initialize(initializer, regularizer, metrics)
 
     def forward(self, batch: CoreferenceBatch) -> CoreferenceOutput:
         if self.training and self._max_training_sentences is not None:

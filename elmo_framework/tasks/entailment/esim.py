@@ -20,11 +20,8 @@ from elmo_framework.embedders.text_embedder import (
 )
 from elmo_framework.encoders.encoder import Encoder
 from elmo_framework.encoders.feedforward import FeedForwardOptions
-from elmo_framework.metrics.metric import Metric
 from elmo_framework.model.classifier import Classifier
 from elmo_framework.model.head import Head
-from elmo_framework.model.initializer import Initializers
-from elmo_framework.model.regularizer import Regularizers
 from elmo_framework.nn.attention import soft_alignment
 from elmo_framework.nn.masking import VariationalDropout, masked_max, masked_mean
 from elmo_framework.nn.packing import Packing
@@ -68,9 +65,6 @@ class Esim(Classifier[LabeledBatch]):
         output_embedder: TokenEmbedder | None = None,
         dropout: Annotated[float, Ge(0), Lt(1)] = 0.5,
         attention_dropout: Annotated[float, Ge(0), Lt(1)] = 0.0,
-        initializer: Initializers | None = None,
-        regularizer: Regularizers | None = None,
-        metrics: list[Metric] | None = None,
     ) -> None:
         super().__init__(vocabularies)
         self.embedder, self.output_embedder = embedder, output_embedder
@@ -86,7 +80,6 @@ class Esim(Classifier[LabeledBatch]):
         self.variational_dropout = VariationalDropout(dropout)
         self.dropout = nn.Dropout(dropout)
         self.attention_dropout = nn.Dropout(attention_dropout)
-        self.initialize(initializer, regularizer, metrics)
 
     def logits(self, batch: LabeledBatch) -> Float[Tensor, "batch labels"]:
         text = batch.text

@@ -35,9 +35,7 @@ from elmo_framework.io.files import write_text
 from elmo_framework.layers.carried_state import named_states, states_by_name
 from elmo_framework.metrics.perplexity import perplexity
 from elmo_framework.metrics.ratios import ratio
-from elmo_framework.model.initializer import Initializers
 from elmo_framework.model.model import Model, ModelOutput
-from elmo_framework.model.regularizer import Regularizers
 from elmo_framework.model.tensor_files import load_tensors, save_tensors
 from elmo_framework.nn.sampled_softmax import SampledSoftmax
 from elmo_framework.tasks.language_modeling.batch import Window, WindowBatch
@@ -106,8 +104,6 @@ class BiLanguageModel(Model[WindowBatch]):
         max_vocabulary_size: Count | None = None,
         min_count: Count = 1,
         weights_follow: Injected[bool] = False,
-        initializer: Initializers | None = None,
-        regularizer: Regularizers | None = None,
     ) -> None:
         super().__init__()
         self.bilm = BiLm(token_encoder=token_encoder, context_layers=context_layers)
@@ -123,7 +119,6 @@ class BiLanguageModel(Model[WindowBatch]):
                 *(num_samples, len(self._vocabulary)),
             )
         self._states: dict[Direction, State] = {}
-        self.initialize(initializer, regularizer)
 
     @property
     def indexers(self) -> Sequence[Indexer]:

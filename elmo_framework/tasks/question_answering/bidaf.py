@@ -12,10 +12,7 @@ from torch import Tensor, nn
 from elmo_framework.config.types import Count, Lazy, NumLayersOrZero
 from elmo_framework.embedders.text_embedder import TextEmbedder, TokenEmbedder, joined_dim
 from elmo_framework.encoders.encoder import Encoder
-from elmo_framework.metrics.metric import Metric
 from elmo_framework.model.head import Head
-from elmo_framework.model.initializer import Initializers
-from elmo_framework.model.regularizer import Regularizers
 from elmo_framework.nn.attention import BiAttention, masked_softmax
 from elmo_framework.nn.highway import Highway
 from elmo_framework.tasks.question_answering.answer_head import AnswerHead, Pointers
@@ -49,9 +46,6 @@ class Bidaf(AnswerHead):
         output_embedder: TokenEmbedder | None = None,
         dropout: Annotated[float, Ge(0), Lt(1)] = 0.2,
         max_span_length: Count | None = None,
-        initializer: Initializers | None = None,
-        regularizer: Regularizers | None = None,
-        metrics: list[Metric] | None = None,
     ) -> None:
         super().__init__(embedder, output_embedder, max_span_length)
         self.dropout = nn.Dropout(dropout)
@@ -65,7 +59,6 @@ class Bidaf(AnswerHead):
         self.start = nn.Linear(attended_dim + modeled_dim, 1, bias=False)
         self.span_end_encoder = span_end_encoder.build(input_dim=attended_dim + 3 * modeled_dim)
         self.end = nn.Linear(attended_dim + self.span_end_encoder.output_dim, 1, bias=False)
-        self.initialize(initializer, regularizer, metrics)
 
     def encode(
         self, vectors: Float[Tensor, "batch tokens dim"], mask: Bool[Tensor, "batch tokens"]

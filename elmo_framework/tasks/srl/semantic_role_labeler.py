@@ -16,11 +16,8 @@ from elmo_framework.data.tagging import allowed_transitions
 from elmo_framework.data.vocabulary import Vocabularies
 from elmo_framework.embedders.text_embedder import TextEmbedder, TokenEmbedder, joined_dim
 from elmo_framework.encoders.encoder import Encoder
-from elmo_framework.metrics.metric import Metric
 from elmo_framework.metrics.srl import Proposition
 from elmo_framework.model.head import Head, LogitsOutput
-from elmo_framework.model.initializer import Initializers
-from elmo_framework.model.regularizer import Regularizers
 from elmo_framework.nn.crf import Constraints, best_sequences, penalties
 from elmo_framework.tasks.srl.example import (
     UNCOUNTED,
@@ -64,9 +61,6 @@ class SemanticRoleLabeler(Head[SrlBatch]):
         output_embedder: TokenEmbedder | None = None,
         binary_feature_dim: Dim = 100,
         embedding_dropout: Annotated[float, Ge(0), Lt(1)] = 0.0,
-        initializer: Initializers | None = None,
-        regularizer: Regularizers | None = None,
-        metrics: list[Metric] | None = None,
     ) -> None:
         super().__init__()
         self._labels = vocabularies.required_labels()
@@ -83,7 +77,6 @@ class SemanticRoleLabeler(Head[SrlBatch]):
         )
         for name, added in penalties(constraints, len(self._labels)).items():
             self.register_buffer(name, added, persistent=False)
-        self.initialize(initializer, regularizer, metrics)
 
     def forward(self, batch: SrlBatch) -> LogitsOutput:
         words = self.dropout(self.embedder(batch.text)).index_select(0, batch.sentence_ids)

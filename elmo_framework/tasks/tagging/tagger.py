@@ -25,12 +25,9 @@ from elmo_framework.embedders.text_embedder import (
     joined_dim,
 )
 from elmo_framework.encoders.encoder import Encoder
-from elmo_framework.metrics.metric import Metric
 from elmo_framework.metrics.ratios import ratio
 from elmo_framework.model.head import Head, LogitsOutput
-from elmo_framework.model.initializer import Initializers
 from elmo_framework.model.model import ModelOutput
-from elmo_framework.model.regularizer import Regularizers
 from elmo_framework.nn.crf import ConditionalRandomField, Constraints
 from elmo_framework.tasks.tagging.task import TaggingTask
 
@@ -166,9 +163,6 @@ class SimpleTagger(Tagger):
         output_encoder: Lazy[Encoder] | None = None,
         dropout: Annotated[float, Ge(0), Lt(1)] = 0.0,
         decoder: Literal["softmax", "crf"] = "softmax",
-        initializer: Initializers | None = None,
-        regularizer: Regularizers | None = None,
-        metrics: list[Metric] | None = None,
     ) -> None:
         super().__init__(
             embedder=embedder,
@@ -179,7 +173,6 @@ class SimpleTagger(Tagger):
             dropout=dropout,
         )
         self.crf = _crf(self._labels, self._scheme) if decoder == "crf" else None
-        self.initialize(initializer, regularizer, metrics)
 
 
 @final
@@ -210,9 +203,6 @@ class CrfTagger(Tagger):
         include_start_end_transitions: bool = False,
         constrain_transitions: bool = True,
         label_encoding: Scheme | None = None,
-        initializer: Initializers | None = None,
-        regularizer: Regularizers | None = None,
-        metrics: list[Metric] | None = None,
     ) -> None:
         super().__init__(
             embedder=embedder,
@@ -229,7 +219,6 @@ class CrfTagger(Tagger):
             self._scheme if constrain_transitions else None,
             include_start_end_transitions=include_start_end_transitions,
         )
-        self.initialize(initializer, regularizer, metrics)
 
 
 def _crf(

@@ -111,3 +111,62 @@ def test_pairs_are_described() -> None:
         "lazy_rules": "list[[str, Rule]]",
         "rules": "list[[int > 0, Rule]] | None",
     }
+
+
+class Shape(Registrable, ABC):
+    """A family with a key that all its members have.
+
+    Args:
+        color: set after the constructor.
+    """
+
+    def post_init(self, color: str = "black", rules: list[Rule] | None = None) -> None:
+        self.color, self.rules = color, rules
+
+
+@final
+@Shape.register("circle")
+class Circle(Shape):
+    """A shape.
+
+    Args:
+        radius: of the circle.
+    """
+
+    def __init__(self, radius: int = 1) -> None:
+        self.radius, self.color = radius, "none"
+
+
+@Shape.register("dot")
+def dot() -> Circle:
+    """A circle without extent."""
+    return Circle(0)
+
+
+@pytest.mark.parametrize(("name", "radius"), [("circle", 1), ("dot", 0)])
+def test_family_keys_are_applied_after_the_constructor(name: str, radius: int) -> None:
+    lazy = parse(Shape, {"type": name, "color": "red", "rules": [ADD]}, source="test")
+    shape = lazy.build(seed=1)
+    assert isinstance(shape, Circle)
+    assert (shape.radius, shape.color) == (radius, "red")
+    assert [type(rule) for rule in shape.rules or ()] == [Add]
+
+
+def test_family_keys_have_defaults() -> None:
+    lazy = parse(Shape, "circle", source="test")
+    assert lazy.build().color == "black"
+    assert filled(lazy) == {"type": "circle", "radius": 1, "color": "black", "rules": None}
+
+
+def test_family_keys_are_described_last() -> None:
+    rows = {row.key: row.text for row in describe(Circle)}
+    assert rows == {"radius": "of the circle.", "color": "set after the constructor.", "rules": ""}
+
+
+def test_constructor_may_not_repeat_a_family_key() -> None:
+    class Square(Shape):
+        def __init__(self, color: str) -> None:
+            self.color = color
+
+    with pytest.raises(TypeError, match=r"Square\(color\): is a key of each member of the family"):
+        Shape.register("square")(Square)

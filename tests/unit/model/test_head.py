@@ -74,7 +74,7 @@ class Echo(Head[Any]):
 
 def echo(*metrics: Metric) -> Echo:
     head = Echo()
-    head.initialize(None, None, metrics)
+    head.post_init(metrics=[*metrics])
     return head
 
 

@@ -279,7 +279,7 @@ def test_regularization_changes_gradients_but_not_scores(
     change = weight_changes(unregularized)
     toy = Toy(tmp_path / "b", callbacks=[penalized], **options)
     l2 = parse(Regularizer, {"type": "l2", "alpha": 0.5}, source="toy")
-    toy.model.initialize(None, [(".*weight", l2)])
+    toy.model.post_init(regularizer=[(".*weight", l2)])
     weights = [p.detach().clone() for n, p in toy.model.named_parameters() if "weight" in n]
     decay = torch.cat(
         [
@@ -293,7 +293,7 @@ def test_regularization_changes_gradients_but_not_scores(
     assert float(report.penalty) == pytest.approx(sum(float(w.square().sum()) / 2 for w in weights))
     assert plain.reports[0].penalty is None
     scores = toy.trainer.progress.last_scores
-    toy.model.initialize(None, None)
+    toy.model.post_init()
     assert toy.trainer.evaluator.scores(toy.model) == scores
 
 
