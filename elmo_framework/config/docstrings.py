@@ -7,6 +7,8 @@ import re
 from collections.abc import Callable
 from typing import Any
 
+from elmo_framework.config.signature import component_class
+
 
 def summary(component: Callable[..., Any]) -> str:
     """Return the first paragraph of the docstring."""
@@ -21,10 +23,12 @@ def explanation(component: Callable[..., Any]) -> str:
 
 
 def documented(component: Callable[..., Any]) -> dict[str, str]:
-    """Return the descriptions in `Args:` or `Attributes:`, also of base classes, by name."""
+    """Return the descriptions in `Args:` or `Attributes:`, by name.
+
+    Those of base classes are included; for a function, those of the class that it returns.
+    """
     entries: dict[str, str] = {}
-    bases = reversed(component.__mro__) if isinstance(component, type) else (component,)
-    for base in bases:
+    for base in (*reversed(component_class(component).__mro__), component):
         entries |= _entries(_docstring(base))
     return entries
 
@@ -36,5 +40,5 @@ def _entries(docstring: str) -> dict[str, str]:
     return {name: " ".join(text.split()) for name, text in entries}
 
 
-def _docstring(component: Callable[..., Any]) -> str:
+def _docstring(component: object) -> str:
     return inspect.cleandoc(component.__doc__ or "")

@@ -22,7 +22,15 @@ Gain: TypeAlias = Annotated[float, Gt(0)]
 
 
 class Initializer(Registrable, ABC):
-    """Fills a parameter."""
+    """Fills a parameter.
+
+    Args:
+        gain: factor of all numbers.
+        nonlinearity: what follows; it decides the gain.
+        a: slope below zero, of `leaky_relu`.
+        mode: whether the sums of the forward pass keep their size (`fan_in`) or those of the
+            backward pass (`fan_out`).
+    """
 
     default_member = "normal"
 
@@ -114,21 +122,13 @@ def zero() -> Initializer:
 
 @Initializer.register("xavier_uniform")
 def xavier_uniform(gain: Gain = 1.0) -> Initializer:
-    """Draws evenly from +-gain * sqrt(6 / (fan_in + fan_out)) (Glorot and Bengio 2010).
-
-    Args:
-        gain: factor of all numbers.
-    """
+    """Draws evenly from +-gain * sqrt(6 / (fan_in + fan_out)) (Glorot and Bengio 2010)."""
     return InitializerFunction(lambda weight, _: nn.init.xavier_uniform_(_matrix(weight), gain))
 
 
 @Initializer.register("xavier_normal")
 def xavier_normal(gain: Gain = 1.0) -> Initializer:
-    """Normal, with a deviation of gain * sqrt(2 / (fan_in + fan_out)) (Glorot and Bengio 2010).
-
-    Args:
-        gain: factor of all numbers.
-    """
+    """Normal, with a deviation of gain * sqrt(2 / (fan_in + fan_out)) (Glorot and Bengio 2010)."""
     return InitializerFunction(lambda weight, _: nn.init.xavier_normal_(_matrix(weight), gain))
 
 
@@ -136,14 +136,7 @@ def xavier_normal(gain: Gain = 1.0) -> Initializer:
 def kaiming_uniform(
     a: float = 0.0, mode: FanMode = "fan_in", nonlinearity: Nonlinearity = "leaky_relu"
 ) -> Initializer:
-    """Draws evenly from +-gain * sqrt(3 / fan), for rectified units (He et al. 2015).
-
-    Args:
-        a: slope below zero, of `leaky_relu`.
-        mode: whether the sums of the forward pass keep their size (`fan_in`) or those of the
-            backward pass (`fan_out`).
-        nonlinearity: what follows; it decides the gain.
-    """
+    """Draws evenly from +-gain * sqrt(3 / fan), for rectified units (He et al. 2015)."""
     return InitializerFunction(
         lambda weight, _: nn.init.kaiming_uniform_(_matrix(weight), a, mode, nonlinearity)
     )
@@ -153,14 +146,7 @@ def kaiming_uniform(
 def kaiming_normal(
     a: float = 0.0, mode: FanMode = "fan_in", nonlinearity: Nonlinearity = "leaky_relu"
 ) -> Initializer:
-    """Normal, with a deviation of gain / sqrt(fan), for rectified units (He et al. 2015).
-
-    Args:
-        a: slope below zero, of `leaky_relu`.
-        mode: whether the sums of the forward pass keep their size (`fan_in`) or those of the
-            backward pass (`fan_out`).
-        nonlinearity: what follows; it decides the gain.
-    """
+    """Normal, with a deviation of gain / sqrt(fan), for rectified units (He et al. 2015)."""
     return InitializerFunction(
         lambda weight, _: nn.init.kaiming_normal_(_matrix(weight), a, mode, nonlinearity)
     )
@@ -172,9 +158,6 @@ def uniform_unit_scaling(nonlinearity: Nonlinearity = "linear") -> Initializer:
 
     Sums over these keep the scale of what they are made of (Sussillo and Abbott 2014), as in
     AllenNLP.
-
-    Args:
-        nonlinearity: what follows; it decides the gain.
     """
 
     def fill(parameter: Tensor, _: Gates | None) -> None:
@@ -215,9 +198,6 @@ def orthogonal(gain: Gain = 1.0) -> Initializer:
     """Fills with a random matrix whose rows, or columns if these are fewer, are orthonormal.
 
     Dimensions behind the first count as one (Saxe et al. 2014).
-
-    Args:
-        gain: factor of all numbers.
     """
     return InitializerFunction(lambda weight, _: nn.init.orthogonal_(_matrix(weight), gain))
 
@@ -229,7 +209,6 @@ def block_orthogonal(split_sizes: list[Dim] | None = None, gain: Gain = 1.0) -> 
     Args:
         split_sizes: the size of a block in each dimension; null for one block for each gate of
             the recurrent network that the matrix belongs to.
-        gain: factor of all numbers.
     """
 
     def fill(parameter: Tensor, gates: Gates | None) -> None:

@@ -15,7 +15,11 @@ from elmo_framework.config.types import Lazy
 
 
 class Regularizer(Registrable, ABC):
-    """Penalizes a parameter."""
+    """Penalizes a parameter.
+
+    Args:
+        alpha: weight of the penalty.
+    """
 
     default_member = "l2"
 
@@ -41,11 +45,7 @@ class RegularizerFunction(Regularizer):
 
 @Regularizer.register("l1")
 def l1(alpha: Annotated[float, Ge(0)] = 0.01) -> Regularizer:
-    """`alpha * sum |w|`.
-
-    Args:
-        alpha: weight of the penalty.
-    """
+    """`alpha * sum |w|`."""
     return RegularizerFunction(lambda parameter: alpha * parameter.abs().sum())
 
 
@@ -54,8 +54,5 @@ def l2(alpha: Annotated[float, Ge(0)] = 0.01) -> Regularizer:
     """`alpha * sum w^2`.
 
     An optimizer's `weight_decay` of 2 * alpha has the same gradient.
-
-    Args:
-        alpha: weight of the penalty.
     """
     return RegularizerFunction(lambda parameter: alpha * parameter.square().sum())

@@ -23,7 +23,15 @@ Penalty = Annotated[float, Ge(0)]
 
 
 class Optimizer(Registrable, ABC):
-    """Base class for optimizers: hyperparameters that create one of PyTorch's."""
+    """Base class for optimizers: hyperparameters that create one of PyTorch's.
+
+    Args:
+        lr: learning rate.
+        betas: decay of the first and of the second moment.
+        eps: added to the root.
+        momentum: factor of the previous update that is added to the next.
+        weight_decay: weight of an L2 penalty.
+    """
 
     default_member = "adam"
 
@@ -60,10 +68,7 @@ def adagrad(
     """Adagrad: `a += g^2; w -= lr * g / sqrt(a)`, as the paper's biLM was trained.
 
     Args:
-        lr: learning rate.
         initial_accumulator_value: initial value of `a`; 1.0 is usual in TensorFlow.
-        eps: added to the root.
-        weight_decay: weight of an L2 penalty.
     """
     return OptimizerFunction(
         _row_adagrad,
@@ -89,14 +94,7 @@ def adam(
     eps: Penalty = 1e-8,
     weight_decay: Penalty = 0.0,
 ) -> Optimizer:
-    """Adam (Kingma and Ba 2015).
-
-    Args:
-        lr: learning rate.
-        betas: decay of the first and of the second moment.
-        eps: added to the root.
-        weight_decay: weight of an L2 penalty.
-    """
+    """Adam (Kingma and Ba 2015)."""
     return OptimizerFunction(
         torch.optim.Adam, lr=lr, betas=betas, eps=eps, weight_decay=weight_decay
     )
@@ -112,9 +110,6 @@ def adamw(
     """Adam with decoupled weight decay (Loshchilov and Hutter 2019).
 
     Args:
-        lr: learning rate.
-        betas: decay of the first and of the second moment.
-        eps: added to the root.
         weight_decay: fraction of each weight subtracted at each update, times the learning rate.
     """
     return OptimizerFunction(
@@ -129,10 +124,7 @@ def adadelta(
     """Adadelta (Zeiler 2012).
 
     Args:
-        lr: learning rate.
         rho: decay of the running averages.
-        eps: added to the root.
-        weight_decay: weight of an L2 penalty.
     """
     return OptimizerFunction(
         torch.optim.Adadelta, lr=lr, rho=rho, eps=eps, weight_decay=weight_decay
@@ -146,9 +138,6 @@ def sgd(
     """Stochastic gradient descent.
 
     Args:
-        lr: learning rate.
-        momentum: factor of the previous update that is added to the next.
-        weight_decay: weight of an L2 penalty.
         nesterov: whether to use Nesterov momentum.
     """
     if nesterov and not momentum:
@@ -169,11 +158,7 @@ def rmsprop(
     """RMSprop.
 
     Args:
-        lr: learning rate.
         alpha: decay of the running average.
-        eps: added to the root.
-        weight_decay: weight of an L2 penalty.
-        momentum: factor of the previous update that is added to the next.
     """
     return OptimizerFunction(
         torch.optim.RMSprop,

@@ -45,6 +45,9 @@ class ScheduleState:
 class Schedule(Registrable, ABC):
     """Base class for learning-rate schedules: a factor of the optimizer's learning rate.
 
+    Args:
+        warmup_steps: number of updates until the full rate is reached.
+
     Attributes:
         needs_num_steps: whether the total number of updates must be known.
         needs_scores: whether there must be validation data.
@@ -94,11 +97,7 @@ def constant() -> Schedule:
 
 @Schedule.register("linear_with_warmup")
 def linear_with_warmup(warmup_steps: CountOrZero = 0) -> Schedule:
-    """Grows linearly over the warm-up, then falls linearly to 0 at the last step.
-
-    Args:
-        warmup_steps: number of updates until the full rate is reached.
-    """
+    """Grows linearly over the warm-up, then falls linearly to 0 at the last step."""
 
     def decay(state: ScheduleState) -> float:
         num_left = state.total - state.step
@@ -109,21 +108,13 @@ def linear_with_warmup(warmup_steps: CountOrZero = 0) -> Schedule:
 
 @Schedule.register("constant_with_warmup")
 def constant_with_warmup(warmup_steps: CountOrZero = 0) -> Schedule:
-    """Grows linearly over the warm-up, then stays constant.
-
-    Args:
-        warmup_steps: number of updates until the full rate is reached.
-    """
+    """Grows linearly over the warm-up, then stays constant."""
     return ScheduleFunction(_after_warmup(warmup_steps, lambda state: 1.0))
 
 
 @Schedule.register("cosine_with_warmup")
 def cosine_with_warmup(warmup_steps: CountOrZero = 0) -> Schedule:
-    """Grows linearly over the warm-up, then falls to 0 along half a cosine.
-
-    Args:
-        warmup_steps: number of updates until the full rate is reached.
-    """
+    """Grows linearly over the warm-up, then falls to 0 along half a cosine."""
 
     def decay(state: ScheduleState) -> float:
         done = (state.step - warmup_steps) / max(1, state.total - warmup_steps)

@@ -228,6 +228,13 @@ class Adam(Optimizer):
 
 
 class Schedule(Registrable, ABC):
+    """A factor for each step.
+
+    Args:
+        num_steps: how many steps it takes.
+        end: not the nearest description.
+    """
+
     @abstractmethod
     def factor(self, step: int) -> float: ...
 
@@ -250,7 +257,6 @@ def linear(
     Down to the end.
 
     Args:
-        num_steps: how many steps it takes.
         directory: of the run.
         end: the last factor.
     """
