@@ -37,7 +37,7 @@ class Registrable(Component):
 
         Raises:
             TypeError: the class does not inherit the family, the function is not annotated to
-                return it, or the parameters are no schema.
+                return it, or the parameters are not a schema.
             ValueError: the name is taken.
         """
         family = _members.setdefault(_family(cls), {})

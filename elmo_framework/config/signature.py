@@ -53,7 +53,7 @@ def parameters(factory: Callable[..., Any]) -> Mapping[str, Parameter]:
     """Return the parameters of a constructor, or of a registered function, by name.
 
     Raises:
-        TypeError: the signature is no schema, as with `**kwargs` or without annotations.
+        TypeError: the signature is not a schema, as with `**kwargs` or without annotations.
     """
     return _parameters(factory)
 

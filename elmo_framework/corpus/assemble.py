@@ -46,7 +46,7 @@ def assemble(
         The entries of the files, and the counts for the manifest.
 
     Raises:
-        DataError: there are no sentences to train on.
+        DataError: all sentences are held out, or the text is empty.
     """
     limit = hash_limit(map(load_hashes, paths), held_out)
     word_counts, num_blank_lines = _count(_split(paths, limit))

@@ -150,11 +150,11 @@ class BucketDataLoader(DataLoader):
         """Keep the examples in memory and return their batches.
 
         Raises:
-            DataError: there are no examples.
+            DataError: the data is empty.
         """
         in_memory = list(examples)
         if not in_memory:
-            raise DataError("there are no examples to make a batch of")
+            raise DataError("the data has no examples; a batch needs at least one")
         return ExampleSource(in_memory, loader=self, context=context)
 
 

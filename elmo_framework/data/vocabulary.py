@@ -49,7 +49,7 @@ class Vocabulary:
         """Return the id of an item.
 
         Raises:
-            DataError: it is out of vocabulary, and there is no unknown item.
+            DataError: it is out of vocabulary, and the vocabulary has no unknown item.
         """
         index = self._ids.get(item, self.unknown_id)
         if index is None:

@@ -112,7 +112,7 @@ def naming(path: Path) -> Iterator[None]:
 
 @contextmanager
 def repairable(path: Path, *, advice: str) -> Iterator[None]:
-    """Turn an OSError into a RunError that says how to resume after fixing the cause.
+    """Turn an OSError into a RunError with advice on how to resume after fixing the cause.
 
     Args:
         path: the file to name for disk errors without one.

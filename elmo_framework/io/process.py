@@ -97,7 +97,7 @@ _NEVER, _ONE_GIBIBYTE = -1, 1 << 30
 
 
 def keep_freed_memory() -> None:
-    """Tell glibc not to return freed memory to the system; other C libraries are unaffected.
+    """Configure glibc not to return freed memory to the system; other C libraries are unaffected.
 
     A training step frees hundreds of megabytes and allocates them again. By default glibc returns
     blocks of that size at once, and the system fills new ones with zeros, page by page: up to a

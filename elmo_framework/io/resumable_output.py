@@ -92,8 +92,8 @@ class ResumableOutput:
         Raises:
             RunError: another job is writing here, or a folder cannot be created.
         """
-        beside = self.path.with_name(f".{self.path.name}.lock")
-        path = self.path / ".lock" if self._is_in_place else beside
+        next_to_it = self.path.with_name(f".{self.path.name}.lock")
+        path = self.path / ".lock" if self._is_in_place else next_to_it
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
         except OSError as error:
@@ -287,7 +287,7 @@ def check_file(output: Path) -> None:
 
 @contextmanager
 def stoppable() -> Iterator[None]:
-    """Turn Ctrl-C or SIGTERM into a StoppedError that says how to resume."""
+    """Turn Ctrl-C or SIGTERM into a StoppedError with advice on how to resume."""
     with terminable():
         try:
             yield

@@ -43,7 +43,7 @@ _hung: set[str] = set()
 
 
 def compiled_file(source: Path, *, fast_math: bool) -> Path:
-    """Return the library of a source; compile it if there is no intact one.
+    """Return the library of a source; compile it if it is missing or damaged.
 
     Several processes can safely compile it at the same time.
 
@@ -52,7 +52,7 @@ def compiled_file(source: Path, *, fast_math: bool) -> Path:
         fast_math: whether the compiler may reorder sums, for example.
 
     Raises:
-        RunError: there is no compiler, or it fails, or others could write to the library.
+        RunError: no compiler is installed, or it fails, or others could write to the library.
         OSError: the folder cannot be read or written.
     """
     # -ffast-math is not passed to the linker: it would flush denormals in the whole process.
@@ -88,7 +88,7 @@ def _own_folder() -> Path:
     """Return the folder of this user; create it if it does not exist.
 
     Raises:
-        RunError: others could write to it, or there is no cache folder.
+        RunError: others could write to it, or the cache folder is missing.
     """
     folder = cache_root() / f"compiled-{os.geteuid()}"
     folder.parent.mkdir(parents=True, exist_ok=True)

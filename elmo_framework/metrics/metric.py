@@ -17,8 +17,8 @@ class Metric(Registrable, ABC):
     """Computes the summands of each example, and scores from the sums.
 
     Sums are added over batches and processes in any order, so that a score over several of
-    them is exact. The type of `prediction` in `count` tells which tasks the metric is for: those
-    that predict this type, or one of its union.
+    them is exact. The type of `prediction` in `count` determines which tasks the metric is for:
+    those that predict this type, or one of its union.
     """
 
     @abstractmethod

@@ -48,7 +48,7 @@ def masked_softmax(
 class TrilinearScore(nn.Module):
     """s_ij = w_1 x_i + w_2 y_j + w_3 (x_i * y_j).
 
-    There is no bias, as the softmax over the scores would cancel it.
+    It has no bias, because the softmax over the scores would cancel it.
 
     Args:
         dim: dimension of the vectors.

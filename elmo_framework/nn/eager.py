@@ -16,7 +16,7 @@ _Parameters = ParamSpec("_Parameters")
 _Result = TypeVar("_Result")
 
 _COMPILER = "torch._dynamo"
-"""Imported by the first use of torch.compile; before that there is no graph to break."""
+"""Imported by the first use of torch.compile; before that, no graph exists."""
 
 
 def eager(function: Callable[_Parameters, _Result]) -> Callable[_Parameters, _Result]:

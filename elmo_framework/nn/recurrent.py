@@ -1,6 +1,6 @@
 """PyTorch's recurrent networks on padded rows.
 
-On the CPU the rows stay padded: PyTorch's backward pass over packed rows fills a matrix of the
+On the CPU the rows stay padded: PyTorch's backward pass for packed rows fills a matrix of the
 size of the whole batch at each step, which takes time quadratic in their length. A batch with
 much padding is split into groups of rows of similar length instead.
 """

@@ -45,7 +45,7 @@ def draw_candidates(probabilities: Float[Tensor, " classes"], num_samples: int) 
     draws of class k are then a Poisson process of rate P(k), independent of the other classes:
     its first draw has an exponentially distributed time, and the number of repeated draws until
     the last class is complete has a Poisson distribution. So the classes and the number of draws
-    have exactly the distribution of sequential draws, in one pass over the classes.
+    have exactly the distribution of sequential draws, reading the classes once.
     """
     moments = torch.empty_like(probabilities).exponential_() / probabilities
     first, ids = moments.topk(num_samples, largest=False)

@@ -80,7 +80,7 @@ def adagrad(
 
 
 def _row_adagrad(parameters: Iterable[nn.Parameter], **hyperparameters: Any) -> RowAdagrad:
-    """Create Adagrad, fused (one pass over memory per parameter) if possible."""
+    """Create Adagrad, fused (each parameter is read once) if possible."""
     parameters = list(parameters)
     is_on_cpu = all(parameter.device.type == "cpu" for parameter in parameters)
     is_fused = is_on_cpu or TorchVersion(torch.__version__) >= _FUSED_ON_GPUS

@@ -72,7 +72,7 @@ class GradientDescent(TrainerOptions):
     Args:
         optimizer: the optimizer of the weights.
         learning_rate_scheduler: the factor of the learning rate over the course of training.
-        num_epochs: maximum number of passes over the training data; null for no such limit.
+        num_epochs: maximum number of times that the training data is read; null for no such limit.
         num_steps: maximum number of updates; null for no such limit.
         max_minutes: maximum time of training and evaluation; null for no such limit.
         patience: stop early after so many evaluations without a better score.

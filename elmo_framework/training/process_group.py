@@ -262,7 +262,7 @@ def choose_device(name: str) -> torch.device:
     """Return the device that `auto`, `cpu` or `cuda` means for this process.
 
     Raises:
-        RunError: there is no such device here.
+        RunError: this machine has no such device.
     """
     if name not in ("auto", "cpu", "cuda"):
         raise RunError(f"unknown device {name!r}; {allowed(name, ('auto', 'cpu', 'cuda'))}")

@@ -15,7 +15,7 @@ class TrainingState:
 
     Attributes:
         step: number of updates made.
-        epochs: number of complete passes over the training data.
+        epochs: number of times that all training data was read.
         seconds: training time, including that before each resumption.
         scores: the validation metric at each evaluation, negated where smaller is better, so
             that larger is better.
@@ -83,7 +83,7 @@ class TrainingState:
 
     @classmethod
     def from_json(cls, fields: Mapping[str, Any]) -> TrainingState:
-        """Read the result of `to_json`; earlier versions wrote 0 when there was no best step."""
+        """Read the result of `to_json`; earlier versions wrote 0 without a best step."""
         scores = tuple(fields["scores"])
         best_step = fields["best_step"] if scores else None
         return cls(**{**fields, "scores": scores, "best_step": best_step})

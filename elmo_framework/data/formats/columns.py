@@ -107,7 +107,7 @@ def read_blocks(
         min_width: the minimum number of columns.
 
     Raises:
-        DataError: the file cannot be read, a row has another width, or there are no sentences.
+        DataError: the file cannot be read, a row has another width, or the file has no sentences.
     """
     is_empty, block = True, ColumnBlock([], [])
     for number, line in chain(read_lines(path), [(0, "")]):

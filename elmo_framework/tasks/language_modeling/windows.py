@@ -208,7 +208,7 @@ class TrainingWindows(BatchSource[WindowBatch]):
         aligned: whether both directions have the same order.
 
     Raises:
-        DataError: one pass over the text does not fill a batch.
+        DataError: the text does not fill a batch.
     """
 
     def __init__(self, sampler: WindowSampler, *, seed: int, aligned: bool) -> None:

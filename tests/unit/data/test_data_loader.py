@@ -119,7 +119,7 @@ def test_more_processes_than_batches_repeat_them() -> None:
 
 def test_no_example_is_an_error() -> None:
     context = SourceContext(collate=list, num_tokens=len, seed=0, is_training=True)
-    with pytest.raises(DataError, match="there are no examples"):
+    with pytest.raises(DataError, match="the data has no examples; a batch needs at least one"):
         BucketDataLoader().source([], context)
 
 
