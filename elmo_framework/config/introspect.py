@@ -32,10 +32,6 @@ _FORMER_NAMES = {"observer": "callback"}
 """Families by the names that they had in earlier versions."""
 
 
-class UnknownNameError(ElmoFrameworkError):
-    """A family or a member that is not registered."""
-
-
 @dataclass(frozen=True)
 class KeyRow:
     """One key with its type, its default as JSON (or "required") and its description."""
@@ -50,12 +46,12 @@ def find_family(name: str) -> type[Component]:
     """Return a direct subclass of `Registrable` by its class name or that in snake case.
 
     Raises:
-        UnknownNameError: there is none.
+        ElmoFrameworkError: there is none.
     """
     by_name, key = families(), snake_case(name)
     key = _FORMER_NAMES.get(key, key) if key not in by_name else key
     if key not in by_name:
-        raise UnknownNameError(f"unknown component family {name!r}; {allowed(key, by_name)}")
+        raise ElmoFrameworkError(f"unknown component family {name!r}; {allowed(key, by_name)}")
     return by_name[key]
 
 
@@ -63,12 +59,12 @@ def find_member(family: type[Component], name: str) -> Factory:
     """Return a member of a family by its registered name.
 
     Raises:
-        UnknownNameError: there is none.
+        ElmoFrameworkError: there is none.
     """
     by_name = members(family)
     if name not in by_name:
         message = f"unknown {snake_case(family.__name__)} {name!r}; {allowed(name, by_name)}"
-        raise UnknownNameError(message)
+        raise ElmoFrameworkError(message)
     return by_name[name]
 
 

@@ -64,17 +64,17 @@ class Config:
         """
         source, text = str(path), _read(Path(path))
         variables = _encodable({**os.environ, **(external_variables or {})})
-        importer = _Importer()
-        raw = _evaluate(source, text, variables, importer)
+        files = [Path(path)]
+        raw = _evaluate(source, text, variables, files)
         if not isinstance(raw, dict):
             raise UnreadableConfigError(source, f"expected an object, not {shown(raw)}")
         raw = with_overrides(
             raw,
             overrides,
             source=source,
-            evaluate=lambda snippet: _evaluate("--overrides", snippet, variables, importer),
+            evaluate=lambda snippet: _evaluate("--overrides", snippet, variables, files),
         )
-        return cls(raw, source, text, (Path(path), *importer.files))
+        return cls(raw, source, text, tuple(files))
 
     @property
     def plugins(self) -> list[str]:
@@ -104,32 +104,25 @@ def _read(path: Path) -> str:
         _refuse(path, error.strerror or str(error))
 
 
-class _Importer:
-    """Reads imports as jsonnet itself does, and records the files."""
+def _evaluate(source: str, text: str, variables: Mapping[str, str], files: list[Path]) -> Any:
+    """Evaluate jsonnet; append the files that it imports to `files`."""
 
-    def __init__(self) -> None:
-        self.files: list[Path] = []
-
-    def __call__(self, folder: str, name: str) -> tuple[str, bytes]:
-        """Return the path and the content of `name`, relative to the importing folder."""
+    def load(folder: str, name: str) -> tuple[str, bytes]:
         path = Path(folder, name)
         try:
             content = path.read_bytes()
         except OSError as error:
             raise RuntimeError(error.strerror or str(error)) from error
-        self.files.append(path)
+        files.append(path)
         return str(path), content
 
-
-def _evaluate(source: str, text: str, variables: Mapping[str, str], importer: _Importer) -> Any:
     if "\0" in text:
         line = text[: text.index("\0")].count("\n") + 1
         _refuse(f"{source}:{line}", "is not text: it contains a null character")
     try:
-        written = _jsonnet.evaluate_snippet(
-            source, text, ext_vars=variables, import_callback=importer
+        return json.loads(
+            _jsonnet.evaluate_snippet(source, text, ext_vars=variables, import_callback=load)
         )
-        return json.loads(written)
     except (RuntimeError, UnicodeDecodeError) as error:
         _refuse(source, _jsonnet_message(str(error)))
 

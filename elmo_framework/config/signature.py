@@ -49,22 +49,13 @@ class Parameter:
         return self.default is _REQUIRED
 
 
+@cache
 def parameters(factory: Callable[..., Any]) -> Mapping[str, Parameter]:
     """Return the parameters of a constructor, or of a registered function, by name.
 
     Raises:
         TypeError: the signature is not a schema, as with `**kwargs` or without annotations.
     """
-    return _parameters(factory)
-
-
-def configurable(factory: Callable[..., Any]) -> list[Parameter]:
-    """Return the parameters that a configuration may set."""
-    return [parameter for parameter in parameters(factory).values() if parameter.supply is None]
-
-
-@cache
-def _parameters(factory: Callable[..., Any]) -> Mapping[str, Parameter]:
     by_name: dict[str, Parameter] = {}
     for parameter, hint in (*_signature(factory), *_family_signature(factory)):
         name = parameter.name
@@ -75,6 +66,11 @@ def _parameters(factory: Callable[..., Any]) -> Mapping[str, Parameter]:
         except TypeError as error:
             raise TypeError(f"{factory.__qualname__}({name}): {error}") from None
     return by_name
+
+
+def configurable(factory: Callable[..., Any]) -> list[Parameter]:
+    """Return the parameters that a configuration may set."""
+    return [parameter for parameter in parameters(factory).values() if parameter.supply is None]
 
 
 def _signature(function: Callable[..., Any]) -> list[tuple[inspect.Parameter, Any]]:

@@ -27,8 +27,7 @@ from elmo_framework.model.model import Model
 from elmo_framework.model.weights import load_weights
 from elmo_framework.training.callback import Callback, RunLog
 from elmo_framework.training.checkpointer import Checkpointer
-from elmo_framework.training.console import Console
-from elmo_framework.training.estimate import Estimate
+from elmo_framework.training.console import Console, Estimate
 from elmo_framework.training.evaluator import Evaluator, metric_problem
 from elmo_framework.training.interrupt import Interrupt, StopRequestedError, interrupts
 from elmo_framework.training.moving_average import AveragedWeights

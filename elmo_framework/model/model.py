@@ -16,7 +16,7 @@ from elmo_framework.data.text import Indexer
 from elmo_framework.errors import RunError
 from elmo_framework.metrics.metric import Table
 from elmo_framework.model.initializer import Initializers
-from elmo_framework.model.parameter_rules import Penalty, initialize, penalties, total_penalty
+from elmo_framework.model.parameter_rules import Penalties, initialize, penalties, total_penalty
 from elmo_framework.model.part import Reference, parts_of
 from elmo_framework.model.regularizer import Regularizers
 from elmo_framework.model.task import Task
@@ -51,7 +51,7 @@ class Model(nn.Module, Registrable, ABC, Generic[BatchT]):
     class_attributes = ("task",)
 
     task: ClassVar[Task[Any, Any]]
-    _penalties: Sequence[Penalty] = ()
+    _penalties: Penalties = ()
 
     def post_init(
         self, initializer: Initializers | None = None, regularizer: Regularizers | None = None

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import logging
 import re
-from collections.abc import Iterable, Iterator, Sequence
-from typing import Any, NamedTuple, TypeVar
+from collections.abc import Iterator, Sequence
+from typing import Any, TypeAlias, TypeVar
 
 import torch
 from torch import Tensor, nn
@@ -23,11 +23,8 @@ ComponentT = TypeVar("ComponentT", bound=Component)
 _log = logging.getLogger(__name__)
 
 
-class Penalty(NamedTuple):
-    """A parameter with its regularizer."""
-
-    parameter: nn.Parameter
-    regularizer: Regularizer
+Penalties: TypeAlias = Sequence[tuple[nn.Parameter, Regularizer]]
+"""Parameters with their regularizers."""
 
 
 def initialize(model: nn.Module, rules: Initializers | None) -> None:
@@ -64,7 +61,7 @@ def initialize(model: nn.Module, rules: Initializers | None) -> None:
     refuse(problems, source=rules[0][1].source)
 
 
-def penalties(model: nn.Module, rules: Regularizers | None) -> list[Penalty]:
+def penalties(model: nn.Module, rules: Regularizers | None) -> Penalties:
     """Return the parameters of a model that have a regularizer.
 
     Raises:
@@ -74,7 +71,7 @@ def penalties(model: nn.Module, rules: Regularizers | None) -> list[Penalty]:
         return []
     problems: list[Problem] = []
     matches = [
-        Penalty(model.get_parameter(name), regularizer)
+        (model.get_parameter(name), regularizer)
         for lazy, names in _assigned(model, rules, problems)
         for regularizer in [lazy.build()]
         for name in names
@@ -83,7 +80,7 @@ def penalties(model: nn.Module, rules: Regularizers | None) -> list[Penalty]:
     return matches
 
 
-def total_penalty(penalties: Iterable[Penalty]) -> Iterator[Tensor]:
+def total_penalty(penalties: Penalties) -> Iterator[Tensor]:
     """Yield the penalty of each trainable parameter."""
     for parameter, regularizer in penalties:
         if parameter.requires_grad:

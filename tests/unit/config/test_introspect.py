@@ -7,7 +7,6 @@ from jsonschema import Draft202012Validator
 from elmo_framework.config.docstrings import explanation, summary
 from elmo_framework.config.introspect import (
     KeyRow,
-    UnknownNameError,
     describe,
     find_family,
     find_member,
@@ -16,6 +15,7 @@ from elmo_framework.config.introspect import (
 )
 from elmo_framework.config.parse import check
 from elmo_framework.config.types import Component
+from elmo_framework.errors import ElmoFrameworkError
 from tests.fault_injection import damaged
 from tests.unit.config.example import (
     FILLED,
@@ -76,7 +76,7 @@ def test_a_family_is_found_by_its_name_in_either_form(name: str) -> None:
 
 def test_an_unknown_family_is_an_error_with_the_nearest_name() -> None:
     with pytest.raises(
-        UnknownNameError, match=r"^unknown component family 'Encodr'; .* Did you mean 'encod"
+        ElmoFrameworkError, match=r"^unknown component family 'Encodr'; .* Did you mean 'encod"
     ):
         find_family("Encodr")
 
@@ -84,7 +84,7 @@ def test_an_unknown_family_is_an_error_with_the_nearest_name() -> None:
 def test_a_member_is_found_by_its_name() -> None:
     assert find_member(Encoder, "lstm") is LstmEncoder
     with pytest.raises(
-        UnknownNameError, match=r"^unknown encoder 'lstn'; .* Did you mean 'lstm'\?$"
+        ElmoFrameworkError, match=r"^unknown encoder 'lstn'; .* Did you mean 'lstm'\?$"
     ):
         find_member(Encoder, "lstn")
 

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 import torch
 
-from elmo_framework.training.estimate import Estimate
+from elmo_framework.training.console import Estimate
 from elmo_framework.training.state import StepReport, TrainingState
 from tests.unit.training.toy import Toy
 
