@@ -147,11 +147,6 @@ class BucketDataLoader(DataLoader):
         self.shuffle, self.bucketing = shuffle, bucketing
 
     def source(self, examples: Iterable[Any], context: SourceContext) -> BatchSource[Any]:
-        """Keep the examples in memory and return their batches.
-
-        Raises:
-            DataError: the data is empty.
-        """
         in_memory = list(examples)
         if not in_memory:
             raise DataError("the data has no examples; a batch needs at least one")

@@ -97,13 +97,7 @@ class FileReader(DatasetReader[ExampleT]):
         return require_nonempty(examples, self.all_left_out, path)
 
     def read_inputs(self, path: Path) -> Iterator[PredictionInput[ExampleT]]:
-        """Yield prediction inputs from the files that `read` would read.
-
-        Examples that the reader skips in training are included.
-
-        Raises:
-            DataError: a file is not in this format, or empty.
-        """
+        """Yield the prediction inputs of all files, with examples that `read` skips."""
         inputs = chain.from_iterable(self.inputs(file) for file in self.files(path))
         return require_nonempty(inputs, NO_EXAMPLE, path)
 

@@ -37,7 +37,6 @@ class ScriptCheck:
         self._is_done = not trained_scripts
 
     def read(self, sentences: Iterable[Sequence[str]]) -> None:
-        """Count the letters of sentences."""
         if self._is_done:
             return
         self._counts.update(letters_by_script(word for words in sentences for word in words))

@@ -66,21 +66,11 @@ class FolderTextClassificationReader(DatasetReader[ClassifiedText]):
         self._max_sequence_length, self._max_instances = max_sequence_length, max_instances
 
     def read(self, path: Path) -> Iterator[ClassifiedText]:
-        """Yield the texts of a folder of labels.
-
-        Raises:
-            DataError: it has no folder of a label, or one without files or with subfolders; a file
-                cannot be decoded, or contains no words.
-        """
         for file, label in _evenly(self._by_label(path), self._max_instances):
             yield ClassifiedText(self._words(file), label)
 
     def read_inputs(self, path: Path) -> Iterator[PredictionInput[ClassifiedText]]:
-        """Yield the texts of a folder of labels, or of a folder of files, with their names.
-
-        Raises:
-            DataError: as in `read`.
-        """
+        """Yield the texts of a folder of labels, or of a folder of files, with their names."""
         if path.is_dir() and not _folders(path):
             texts: Sequence[_Text] = [_Text(file, None) for file in data_files(path)]
         else:

@@ -48,11 +48,6 @@ class TextClassificationReader(RecordReader[ClassifiedText]):
         self._max_sequence_length = max_sequence_length
 
     def files(self, path: Path) -> Sequence[Path]:
-        """Return the files of a path.
-
-        Raises:
-            DataError: there are none, or the path has one folder per label.
-        """
         if has_label_folders(path):
             reader = "dataset_reader.type 'text_classification_folder'"
             raise DataError(f"this folder has one folder per label; use {reader}", path=path)

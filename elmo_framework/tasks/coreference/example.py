@@ -8,7 +8,7 @@ from itertools import accumulate, chain
 from typing import NamedTuple, TypeAlias
 
 import torch
-from jaxtyping import Int
+from jaxtyping import Float, Int
 from torch import Tensor
 
 from elmo_framework.console import plural
@@ -63,15 +63,20 @@ class Document:
                     f"{list(mention)} is not a valid mention [first word, last word] "
                     f"in a document of {plural(num_words, 'word')}"
                 )
-        if self.speakers is not None and lengths(self.speakers) != lengths(self.sentences):
+        sizes = list(map(len, self.sentences))
+        if self.speakers is not None and list(map(len, self.speakers)) != sizes:
             raise ValueError(
                 "the number of speakers differs from the number of words of a sentence"
             )
 
     @property
     def words(self) -> tuple[str, ...]:
-        """The words of all sentences."""
         return tuple(chain.from_iterable(self.sentences))
+
+    @property
+    def offsets(self) -> list[int]:
+        """The number of words before each sentence."""
+        return list(accumulate(map(len, self.sentences), initial=0))[:-1]
 
     def cut(self, max_sentences: int | None, *, remove_singletons: bool) -> Document:
         """Return the first sentences of this document, and the clusters that count in them.
@@ -82,7 +87,7 @@ class Document:
             remove_singletons: whether to remove clusters of one mention.
         """
         sentences = self.sentences[:max_sentences]
-        num_words = sum(lengths(sentences))
+        num_words = sum(map(len, sentences))
         groups = [
             [mention for mention in cluster if mention.end < num_words]
             for cluster in self.clusters or ()
@@ -94,11 +99,6 @@ class Document:
             clusters=None if self.clusters is None else clusters,
             speakers=None if self.speakers is None else self.speakers[:max_sentences],
         )
-
-
-def lengths(rows: Sequence[Sequence[str]]) -> list[int]:
-    """Return the length of each row."""
-    return [len(row) for row in rows]
 
 
 def clusters_of(
@@ -198,7 +198,7 @@ def coreference_batch(
     sentences = [words for example in examples for words in example.sentences]
     text = collate_text(sentences, indexers)
     owners = [number for number, each in enumerate(examples) for _ in each.sentences]
-    offsets = [offset for each in examples for offset in _offsets(each)]
+    offsets = [offset for each in examples for offset in each.offsets]
     return CoreferenceBatch(
         text=text,
         documents=torch.tensor(owners, dtype=torch.long),
@@ -208,10 +208,6 @@ def coreference_batch(
         mentions=_mentions(examples),
         examples=tuple(examples),
     )
-
-
-def _offsets(document: Document) -> list[int]:
-    return list(accumulate(lengths(document.sentences), initial=0))[:-1]
 
 
 def _speakers(examples: Iterable[Document], text: TextBatch) -> Tensor:
@@ -257,3 +253,60 @@ def _moved(mentions: Int[Tensor, "mentions 4"], rows: Int[Tensor, " rows"]) -> T
     is_there = mentions[:, :1] == rows  # mentions rows
     place = is_there.int().argmax(dim=1, keepdim=True)
     return torch.cat([place, mentions[:, 1:]], dim=1)[is_there.any(dim=1)]
+
+
+@dataclass(frozen=True, slots=True)
+class PackedWords:
+    """Positions of the words of a batch, and their sentences and speakers by document.
+
+    Attributes:
+        places: the position of each word in the flattened padded sentences.
+        sizes: number of words of each document.
+        sentences: for each document, the row of the sentence of each word.
+        numbers: for each document, the position of each word in it.
+        speakers: for each document, the number of the speaker of each word.
+    """
+
+    places: Int[Tensor, " words"]
+    sizes: list[int]
+    sentences: tuple[Tensor, ...]
+    numbers: tuple[Tensor, ...]
+    speakers: tuple[Tensor, ...]
+
+    @classmethod
+    def of(cls, batch: CoreferenceBatch) -> PackedWords:
+        mask = batch.text.mask
+        rows, tokens = mask.nonzero(as_tuple=True)
+        sizes = batch.documents[rows].bincount(minlength=len(batch.examples)).tolist()
+        return cls(
+            places=rows * mask.shape[1] + tokens,
+            sizes=sizes,
+            sentences=torch.split(rows, sizes),
+            numbers=torch.split(batch.offsets[rows] + tokens, sizes),
+            speakers=torch.split(batch.speakers[rows, tokens], sizes),
+        )
+
+    def take(self, padded: Float[Tensor, "sentences tokens dim"]) -> Float[Tensor, "words dim"]:
+        """Return the vectors of the words from those of the padded sentences."""
+        return padded.flatten(0, 1).index_select(0, self.places)
+
+
+def gold_clusters(
+    batch: CoreferenceBatch, mentions: Int[Tensor, "mentions 4"], max_width: int
+) -> Int[Tensor, "words width"]:
+    """Return the number of the cluster of each span, by its first word and its width less one.
+
+    Args:
+        batch: the batch of the words.
+        mentions: the mentions of the batch; those wider than `max_width` are skipped.
+        max_width: maximum number of words of a span.
+
+    Returns:
+        0 for a span that is not a mention.
+    """
+    lengths = batch.text.mask.sum(dim=1)
+    firsts = lengths.cumsum(dim=0) - lengths
+    grid = mentions.new_zeros(int(lengths.sum()), max_width)
+    row, first, last, cluster = mentions[mentions[:, 2] - mentions[:, 1] < max_width].T
+    grid[firsts[row] + first, last - first] = cluster
+    return grid

@@ -20,7 +20,7 @@ from elmo_framework.data.formats.records import Record, is_words, string_of, val
 from elmo_framework.data.inputs import PredictionInput
 from elmo_framework.data.reader import DatasetReader, FileReader, RecordReader
 from elmo_framework.errors import DataError, shown
-from elmo_framework.tasks.coreference.brackets import decode
+from elmo_framework.tasks.coreference.columns import decode
 from elmo_framework.tasks.coreference.example import Cluster, Document, Mention, clusters_of
 
 ONTONOTES = "^(bc|bn|mz|nw|pt|tc|wb)/"

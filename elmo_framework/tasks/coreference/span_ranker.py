@@ -32,9 +32,8 @@ from elmo_framework.tasks.coreference.antecedents import (
     resolved,
     with_dummy,
 )
-from elmo_framework.tasks.coreference.example import CoreferenceBatch
+from elmo_framework.tasks.coreference.example import CoreferenceBatch, PackedWords, gold_clusters
 from elmo_framework.tasks.coreference.mentions import MentionRanker, Spans, Words
-from elmo_framework.tasks.coreference.packed_words import PackedWords, gold_clusters
 from elmo_framework.tasks.coreference.task import CoreferenceTask
 
 
@@ -168,7 +167,6 @@ class SpanRanker(Head[CoreferenceBatch]):
         ]
 
     def _words(self, text: TextBatch, packed: PackedWords) -> list[Words]:
-        """Embed and encode the words of each document."""
         embedded = self.lexical_dropout(self.embedder(text))
         read = concatenate(embedded, self.context_embedder, text)
         if self._encoder_reads == "sentence":

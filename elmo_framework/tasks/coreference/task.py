@@ -18,13 +18,13 @@ from elmo_framework.errors import DataError
 from elmo_framework.metrics.coreference import ConllCoref, MentionRecall, Resolution
 from elmo_framework.metrics.metric import Metric
 from elmo_framework.model.task import HeadTask, PredictionFormat
+from elmo_framework.tasks.coreference.columns import colored, conll2012
 from elmo_framework.tasks.coreference.example import (
     Cluster,
     CoreferenceBatch,
     Document,
     coreference_batch,
 )
-from elmo_framework.tasks.coreference.formats import colored, conll2012
 from elmo_framework.tasks.coreference.reader import word_lists
 
 _KEYS = ("document", "sentence", "sentences")

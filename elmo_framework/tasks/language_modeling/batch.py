@@ -150,7 +150,6 @@ class WordTables:
     targets: NDArray[np.int64]
 
     def batch(self, forward: WordWindow, backward: WordWindow) -> WindowBatch:
-        """Make a batch."""
         both = np.stack([forward.inputs, backward.inputs])
         distinct, places = np.unique(both, return_inverse=True)
         places = places.reshape(both.shape)

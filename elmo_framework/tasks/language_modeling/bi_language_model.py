@@ -189,12 +189,6 @@ class BiLanguageModel(Model[WindowBatch]):
         self._states = states_by_name(state)
 
     def load_bilm(self, location: str | Path) -> None:
-        """Load the weights of a biLM, and those of its softmax if it has one.
-
-        Raises:
-            DataError: the biLM does not exist, or a file cannot be read.
-            RunError: it has other sizes, or its softmax knows other words.
-        """
         self.load_files(resolve_bilm(location))
 
     def load_files(self, files: BiLmFiles) -> None:

@@ -68,7 +68,6 @@ class TokenIdCorpus(IndexedExamples, Iterable[LanguageModelingExample]):
 
     @classmethod
     def of(cls, part: PreparedPart) -> TokenIdCorpus:
-        """Return a part of a prepared corpus."""
         return cls(part.words, part.ids, part.offsets, part)
 
     def __iter__(self) -> Iterator[LanguageModelingExample]:
@@ -76,7 +75,6 @@ class TokenIdCorpus(IndexedExamples, Iterable[LanguageModelingExample]):
             yield self.sentence(number)
 
     def sentence(self, number: int) -> LanguageModelingExample:
-        """Return one sentence."""
         inside = np.arange(self.offsets[number] + 1, self.offsets[number + 1] - 1)
         return LanguageModelingExample(tuple(self.words[word] for word in self.ids[inside]))
 

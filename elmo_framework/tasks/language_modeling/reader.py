@@ -68,10 +68,5 @@ class PreparedCorpusReader(DatasetReader[LanguageModelingExample]):
         self.max_instances = max_instances
 
     def read(self, path: Path) -> TokenIdCorpus:
-        """Map the sentences of a part.
-
-        Raises:
-            DataError: the part does not exist, or a file of it is damaged.
-        """
         corpus = TokenIdCorpus.of(PreparedPart.load(path))
         return corpus if self.max_instances is None else corpus.sample(self.max_instances)

@@ -51,11 +51,9 @@ class SentenceStream:
         return self._ahead[:number]
 
     def skip(self, number: int) -> None:
-        """Skip `number` sentences."""
         self._ahead = self._ahead[number:]
 
     def state_dict(self) -> dict[str, Any]:
-        """Return the position."""
         num_behind = self._num_passes * self._num_sentences - len(self._ahead)
         return {
             "pass": num_behind // self._num_sentences,
@@ -63,7 +61,6 @@ class SentenceStream:
         }
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
-        """Resume from a position."""
         number, index = state["pass"], state["index"]
         self._num_passes, self._ahead = number + 1, self._order(number)[index:]
 

@@ -19,7 +19,7 @@ from elmo_framework.data.inputs import PredictionInput
 from elmo_framework.data.reader import DatasetReader, FileReader
 from elmo_framework.data.tagging import parse_tag
 from elmo_framework.metrics.srl import Proposition
-from elmo_framework.tasks.srl.brackets import propositions_of
+from elmo_framework.tasks.srl.columns import propositions_of
 from elmo_framework.tasks.srl.example import (
     SrlExample,
     examples_of,
@@ -197,7 +197,6 @@ class _Line(NamedTuple):
 
 
 def _grouped(lines: Iterable[_Line]) -> Iterator[list[_Line]]:
-    """Yield the lines of each sentence."""
     group: list[_Line] = []
     for line in lines:
         if group and not line.continues(group[-1]):

@@ -74,7 +74,6 @@ class ConllReader(FileReader[TaggedSentence]):
             yield PredictionInput(TaggedSentence(words, None), fields)
 
     def _label_names(self, width: int) -> list[str]:
-        """Return the names of the columns after the first."""
         names = list(self.columns)[: width - 1]
         if names and self.columns[self.tag_label][0] < 0:
             names[-1] = self.tag_label

@@ -127,7 +127,6 @@ class Tagger(Head[LabeledBatch], ABC):
         return {"accuracy3": near, **scores}
 
     def _logits(self, text: TextBatch) -> Float[Tensor, "batch tokens tags"]:
-        """Score the tags of each word."""
         encoded = self.dropout(self.embedder(text))
         if self.encoder is not None:
             encoded = self.dropout(self.encoder(encoded, text.mask))

@@ -1,7 +1,7 @@
 import pytest
 
 from elmo_framework.data.formats.columns import CellError
-from elmo_framework.tasks.srl.brackets import cells_of, tags_of
+from elmo_framework.tasks.srl.columns import cells_of, tags_of
 
 COLUMN = ["(ARG0*", "*", "*)", "(V*)", "*", "(C-ARG0*)", "(ARGM-TMP*", "*)"]
 TAGS = ["B-ARG0", "I-ARG0", "I-ARG0", "B-V", "O", "B-C-ARG0", "B-ARGM-TMP", "I-ARGM-TMP"]
