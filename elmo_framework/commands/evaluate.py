@@ -26,7 +26,7 @@ from elmo_framework.io.outputs import Input, Output
 
 if TYPE_CHECKING:
     from elmo_framework.experiment.assembly import Assembly
-    from elmo_framework.model.task import PredictionFormat
+    from elmo_framework.experiment.predict import Predicted
 
 
 _FOR_BILM = ("for a biLM", "a run has its own")
@@ -91,13 +91,16 @@ one sentence per line, with spaces between words, or a part of a corpus of `elmo
         import json
 
         from elmo_framework.data.formats.text_files import require_data
+        from elmo_framework.experiment.predict import prediction_format
 
         self._require_file_for_format()
         run = self._load()
         for path in self.files:
             require_data(path)
-        written = self._prediction_format(run)
-        predicted: list[tuple[Any, Any]] = []
+        written = None
+        if self.predictions_file is not None:
+            written = prediction_format(run.head().task, self.predictions_format)
+        predicted: list[Predicted] = []
         with _opened(self.predictions_file) as predictions:
             with _opened(self.output_file) as output:
                 collected = None if written is None else predicted
@@ -145,18 +148,6 @@ one sentence per line, with spaces between words, or a part of a corpus of `elmo
             self.run_or_bilm, device=self.device, packages=self.include_package, bilm=self.bilms
         )
 
-    def _prediction_format(self, run: Assembly) -> PredictionFormat | None:
-        """Return what writes predictions; None where none are written.
-
-        Raises:
-            RunError: the model predicts nothing, or has no such format.
-        """
-        from elmo_framework.experiment.predict import prediction_format
-
-        if self.predictions_file is None:
-            return None
-        return prediction_format(run.head().task, self.predictions_format)
-
     def _require_file_for_format(self) -> None:
         """Refuse a format of predictions that are not written.
 
@@ -179,11 +170,10 @@ def _opened(path: Path | None) -> AbstractContextManager[TextIO | None]:
     return nullcontext() if path is None else writing(path)
 
 
-def _sums(
-    run: Assembly, path: Path, predictions: list[tuple[Any, Any]] | None
-) -> Mapping[str, float]:
+def _sums(run: Assembly, path: Path, predictions: list[Predicted] | None) -> Mapping[str, float]:
     """Count what a run gets right on a file; add to `predictions` if there are any to keep."""
     from elmo_framework.console import ProgressBar
+    from elmo_framework.data.inputs import PredictionInput
 
     with ProgressBar(f"evaluating {path.name}", total=None, unit="batch") as progress:
 
@@ -193,7 +183,7 @@ def _sums(
         if predictions is None:
             return run.sums(path, note=note)
         scored = run.score(path, note=note)
-    predictions += scored.predictions
+    predictions += [(each, PredictionInput(example, {})) for each, example in scored.predictions]
     return scored.sums
 
 

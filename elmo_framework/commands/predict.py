@@ -137,10 +137,10 @@ prediction has a "label" itself.
 
     def _job(self, run: Assembly, piped: BinaryIO | None) -> PredictionJob:
         from elmo_framework.data.formats.text_files import STANDARD_INPUT
-        from elmo_framework.experiment.predict import PredictionJob, input_format
+        from elmo_framework.experiment.predict import PredictionJob, prediction_format
 
         task = run.head().task
-        pieces = input_format(task, self.predictions_format)
+        pieces = prediction_format(task, self.predictions_format)
         reader = run.input_reader(reader=self.reader, tokenizer=self.tokenizer)
         path = self.file if piped is None else STANDARD_INPUT
         reader = replace(reader, standard_input=None if piped is sys.stdin.buffer else piped)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from copy import copy
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
@@ -26,8 +27,8 @@ from elmo_framework.experiment.inputs import (
     InputForm,
     InputReader,
     TokenizerConfig,
+    build_tokenizer,
     dataset_reader,
-    input_reader,
 )
 from elmo_framework.experiment.run_directory import RunDirectory
 from elmo_framework.model.head import Head
@@ -268,12 +269,14 @@ class Assembly:
             reader = self.experiment.validation_dataset_reader
         elif not isinstance(reader, DatasetReader):
             reader = dataset_reader(reader, task)
-        return input_reader(
-            task,
-            reader,
-            tokenizer=tokenizer,
-            default=self.experiment.tokenizer or self.tokenizer or task.default_tokenizer,
-        )
+        if tokenizer is not None:
+            tokenizer = build_tokenizer(tokenizer)
+            if reader.tokenizer is not None:
+                reader = copy(reader)
+                reader.tokenizer = tokenizer
+        default = self.experiment.tokenizer or self.tokenizer or task.default_tokenizer
+        splitter = tokenizer or reader.tokenizer or build_tokenizer(default)
+        return InputReader(task, reader, splitter)
 
     def predictions(
         self, inputs: Iterable[PredictionInput[Any]], *, batch_size: int

@@ -7,7 +7,6 @@ import json
 import logging
 import sys
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
-from copy import copy
 from dataclasses import dataclass, field
 from glob import has_magic
 from itertools import chain, islice
@@ -279,33 +278,6 @@ def _not_blank(lines: Iterable[tuple[int, str]]) -> Iterator[tuple[int, str]]:
 
 TokenizerConfig: TypeAlias = str | dict[str, Any]
 """A tokenizer by its registered name, or with keys, as in a config."""
-
-
-def input_reader(
-    task: HeadTask[Any, Any],
-    reader: DatasetReader[Any],
-    *,
-    tokenizer: Tokenizer | TokenizerConfig | None,
-    default: Tokenizer | TokenizerConfig,
-) -> InputReader:
-    """Return a reader of inputs.
-
-    Args:
-        task: of the run.
-        reader: of data files; copied if it is given another tokenizer.
-        tokenizer: replaces the tokenizer of the reader.
-        default: splits raw text if there is neither of them.
-
-    Raises:
-        RunError: unknown tokenizer.
-        ConfigError: the keys of the tokenizer are wrong.
-    """
-    if tokenizer is not None:
-        tokenizer = build_tokenizer(tokenizer)
-        if reader.tokenizer is not None:
-            reader = copy(reader)
-            reader.tokenizer = tokenizer
-    return InputReader(task, reader, tokenizer or reader.tokenizer or build_tokenizer(default))
 
 
 def build_tokenizer(wanted: Tokenizer | TokenizerConfig) -> Tokenizer:

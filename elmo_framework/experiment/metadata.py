@@ -334,13 +334,18 @@ def word_coverage(
     counts: dict[str, Counter[str]] = {
         split: _count(experiment, model, split) for split in experiment.used_splits
     }
-    shares = {
-        name: {split: _shares(part, counted) for split, counted in counts.items()}
+    coverage = {
+        name: {split: _ratios(part, counted) for split, counted in counts.items()}
         for name, part in parts.items()
     }
-    for name, by_split in shares.items():
-        _log.info("%s has vectors for %s", name, ", ".join(map(_shown, by_split.items())))
-    return shares
+    for name, by_split in coverage.items():
+        listed = (
+            f"{100 * ratios['running_words']:.1f} % of the words of {split} "
+            f"({100 * ratios['distinct_words']:.1f} % of the distinct ones)"
+            for split, ratios in by_split.items()
+        )
+        _log.info("%s has vectors for %s", name, ", ".join(listed))
+    return coverage
 
 
 def _count(experiment: Experiment, model: Model[Any], split: Split) -> Counter[str]:
@@ -351,17 +356,9 @@ def _count(experiment: Experiment, model: Model[Any], split: Split) -> Counter[s
     return counted
 
 
-def _shares(part: Part, counted: Counter[str]) -> dict[str, float]:
+def _ratios(part: Part, counted: Counter[str]) -> dict[str, float]:
     covered = Counter({word: count for word, count in counted.items() if part.has_vector(word)})
     return {
         "running_words": covered.total() / max(counted.total(), 1),
         "distinct_words": len(covered) / max(len(counted), 1),
     }
-
-
-def _shown(item: tuple[str, Mapping[str, float]]) -> str:
-    split, shares = item
-    return (
-        f"{100 * shares['running_words']:.1f} % of the words of {split} "
-        f"({100 * shares['distinct_words']:.1f} % of the distinct ones)"
-    )

@@ -26,7 +26,7 @@ from elmo_framework.experiment.assembly import Assembly
 from elmo_framework.io.files import digest
 from elmo_framework.io.resumable_output import ResumableOutput, stoppable
 from elmo_framework.model.model import Model
-from elmo_framework.model.task import HeadTask, PredictionFormat
+from elmo_framework.model.task import HeadTask
 
 Predicted: TypeAlias = tuple[Any, PredictionInput[Any]]
 """A prediction as the task knows it, and what it is for."""
@@ -57,8 +57,12 @@ class PredictionJob:
         Raises:
             DataError: an input is wrong; known before hours of work rather than after.
         """
+        total = 0
         with _progress("reading", None) as progress:
-            return sum(_counted(self.read(), progress))
+            for _ in self.read():
+                progress.advance(1)
+                total += 1
+        return total
 
     def batches(self, inputs: Iterable[PredictionInput[Any]]) -> Iterator[list[Predicted]]:
         """Yield the predictions of inputs, a batch at a time."""
@@ -185,32 +189,10 @@ def _progress(
     return ProgressBar(description, total=total, unit="input", delay=delay)
 
 
-def _counted(inputs: Iterable[object], progress: ProgressBar) -> Iterator[int]:
-    for _ in inputs:
-        progress.advance(1)
-        yield 1
-
-
-InputFormat: TypeAlias = Callable[[Iterable[tuple[Any, PredictionInput[Any]]]], Iterator[str]]
-"""Writes predictions with their inputs."""
-
-
-def prediction_format(task: HeadTask[Any, Any], name: str) -> PredictionFormat:
+def prediction_format(
+    task: HeadTask[Any, Any], name: str
+) -> Callable[[Iterable[Predicted]], Iterator[str]]:
     """Return an output format by name: one that the task defines, or `jsonl`.
-
-    Raises:
-        RunError: the task has none of that name.
-    """
-    formats: dict[str, PredictionFormat] = {"jsonl": partial(_json_lines, task), **task.formats}
-    if name not in formats:
-        raise RunError(
-            f"unknown format {name!r} for predictions of this run; {allowed(name, formats)}"
-        )
-    return formats[name]
-
-
-def input_format(task: HeadTask[Any, Any], name: str) -> InputFormat:
-    """Return a format of a task for the predictions of inputs.
 
     In `jsonl` the fields of an input come before the predicted ones.
 
@@ -218,21 +200,17 @@ def input_format(task: HeadTask[Any, Any], name: str) -> InputFormat:
         RunError: the task has none of that name.
     """
     if name == "jsonl":
-        return partial(_json_lines_with_fields, task)
-    written = prediction_format(task, name)
-    return lambda predictions: written(
-        (prediction, each.example) for prediction, each in predictions
-    )
+        return partial(_json_lines, task)
+    if name not in task.formats:
+        raise RunError(
+            f"unknown format {name!r} for predictions of this run; "
+            f"{allowed(name, ['jsonl', *task.formats])}"
+        )
+    write = task.formats[name]
+    return lambda predictions: write((prediction, each.example) for prediction, each in predictions)
 
 
-def _json_lines_with_fields(
-    task: HeadTask[Any, Any], predictions: Iterable[tuple[Any, PredictionInput[Any]]]
-) -> Iterator[str]:
+def _json_lines(task: HeadTask[Any, Any], predictions: Iterable[Predicted]) -> Iterator[str]:
     for prediction, each in predictions:
         output = each.output(task.to_json(prediction, each.example))
         yield json.dumps(output, ensure_ascii=False) + "\n"
-
-
-def _json_lines(task: HeadTask[Any, Any], predictions: Iterable[tuple[Any, Any]]) -> Iterator[str]:
-    for prediction, example in predictions:
-        yield json.dumps(task.to_json(prediction, example), ensure_ascii=False) + "\n"

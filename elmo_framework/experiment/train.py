@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager
+from collections.abc import Mapping, Sequence
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
@@ -70,7 +70,9 @@ def train(
     written["plugins"] = sorted({*written["plugins"], *packages})
     device = choose_device(experiment.trainer.device)
     run = RunDirectory(directory)
-    with process_group(device, advice=_ADVICE) as group, _alone_in(run, group):
+    with process_group(device, advice=_ADVICE) as group, ExitStack() as stack:
+        if group.is_first:  # the others rely on its lock
+            stack.enter_context(run.locked())
         record = RunRecord(parsed, experiment, config, written, run)
         if group.is_first:
             record.write_config(force=force, recover=recover)
@@ -85,7 +87,7 @@ def _vocabularies(experiment: Experiment, run: RunDirectory, group: ProcessGroup
     """Return the vocabularies of a run; the first rank makes them once."""
     if group.is_first and not run.vocabulary.exists():
         init_from = experiment.init_from
-        initial = None if init_from is None else initial_vocabularies(init_from)
+        initial = None if init_from is None else _initial_vocabularies(init_from)
         with replacing(run.vocabulary) as aside:
             (initial or experiment.count_vocabularies()).save(aside)
     group.wait()
@@ -94,7 +96,9 @@ def _vocabularies(experiment: Experiment, run: RunDirectory, group: ProcessGroup
 
 def _train(assembly: Assembly, record: RunRecord) -> dict[str, Any]:
     experiment, model, group = assembly.experiment, assembly.model, assembly.group
-    _require_metric(experiment.trainer.validation_metric, model)
+    # The labels of the data may leave out a score; refused before any layer is computed.
+    if problem := metric_problem(experiment.trainer.validation_metric, model):
+        raise RunError(f"trainer.validation_metric: {problem}")
     if group.is_first:
         record.write_metadata(model, assembly.device)
     assembly.precompute()
@@ -106,7 +110,13 @@ def _train(assembly: Assembly, record: RunRecord) -> dict[str, Any]:
     seed_everything(experiment.random_seed + group.rank.index)
     trainer = build_trainer(assembly, evaluator=assembly.evaluator("validation"))
     if init_from is not None:
-        _load_initial_optimizer(record, init_from, optimizer_state, trainer)
+        kind = record.filled["trainer"]["optimizer"]["type"]
+        is_loaded = _load_initial_optimizer(
+            init_from, optimizer_state, trainer.optimizer, kind=kind
+        )
+        if group.is_first:
+            state = "the state of its optimizer" if is_loaded else "a new optimizer"
+            console.info(f"training starts from the weights of {init_from.path}, with {state}")
     with interrupts() as interrupt:
         callbacks = _callbacks(assembly, trainer, record.run)
         with ExitStack() as stack, repairable(record.run.path, advice=_ADVICE):
@@ -144,22 +154,6 @@ def build_trainer(assembly: Assembly, *, evaluator: Evaluator | None) -> Trainer
         group=assembly.group,
         device=assembly.device,
     )
-
-
-def _load_initial_optimizer(
-    record: RunRecord, init_from: InitFrom, state: Mapping[str, Any] | None, trainer: Trainer
-) -> None:
-    kind = record.filled["trainer"]["optimizer"]["type"]
-    is_loaded = load_initial_optimizer(init_from, state, trainer.optimizer, kind=kind)
-    if trainer.group.is_first:
-        optimizer = "the state of its optimizer" if is_loaded else "a new optimizer"
-        console.info(f"training starts from the weights of {init_from.path}, with {optimizer}")
-
-
-def _require_metric(metric: str, model: Model[Any]) -> None:
-    """Refuse a metric that the labels of the data leave out, before any layer is computed."""
-    if problem := metric_problem(metric, model):
-        raise RunError(f"trainer.validation_metric: {problem}")
 
 
 def _callbacks(assembly: Assembly, trainer: Trainer, run: RunDirectory) -> Sequence[Callback]:
@@ -218,17 +212,7 @@ def _metrics(model: Model[Any], result: TrainingResult) -> dict[str, Any]:
     }
 
 
-@contextmanager
-def _alone_in(run: RunDirectory, group: ProcessGroup) -> Iterator[None]:
-    """Let the first process lock the folder; the others rely on it."""
-    if group.is_first:
-        with run.locked():
-            yield
-    else:
-        yield
-
-
-def initial_vocabularies(init_from: InitFrom) -> Vocabularies | None:
+def _initial_vocabularies(init_from: InitFrom) -> Vocabularies | None:
     """Return the vocabularies of a run or a biLM to start from; None if it has none.
 
     Raises:
@@ -268,18 +252,18 @@ def load_initial_weights(init_from: InitFrom, model: Model[Any]) -> Mapping[str,
     return None
 
 
-def load_initial_optimizer(
+def _load_initial_optimizer(
     init_from: InitFrom,
     state: Mapping[str, Any] | None,
     optimizer: torch.optim.Optimizer,
     *,
     kind: str,
 ) -> bool:
-    """Load the state of the optimizer of a run to start from; its options stay.
+    """Load the state of `load_initial_weights` into an optimizer; its options stay.
 
     Args:
         init_from: the run or the biLM to start from.
-        state: what `load_initial_weights` returned.
+        state: of the optimizer; None to start over.
         optimizer: of the trainable parameters.
         kind: the registered name of the optimizer.
 

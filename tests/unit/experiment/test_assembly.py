@@ -8,6 +8,7 @@ from elmo_framework import components
 from elmo_framework.config.parse import parse
 from elmo_framework.corpus.prepare import PreparationJob, prepare
 from elmo_framework.data.data_loader import Rank
+from elmo_framework.errors import DataError, RunError
 from elmo_framework.experiment.assembly import Assembly
 from elmo_framework.experiment.experiment import Experiment
 from elmo_framework.tasks.tagging.line_readers import JsonTaggingReader
@@ -101,3 +102,36 @@ def test_processes_divide_the_data_among_them(tmp_path: Path) -> None:
         ]
         assert sorted(words) == sorted(f"w{i}" for i in range(12))
         assert [held.num_batches for held in sources] == [2, 2, 2]
+
+
+def test_evaluator_scores_a_split_that_the_config_names(tmp_path: Path) -> None:
+    path = tmp_path / "text.jsonl"
+    path.write_text('{"tokens": ["a", "b"], "tags": ["O", "X"]}\n')
+    experiment = tagging(
+        path, validation_data_path=str(path), trainer={"validation_metric": "-loss"}
+    )
+    assembly = Assembly.build(experiment, device=torch.device("cpu"))
+    evaluator = assembly.evaluator("validation")
+    assert evaluator is not None
+    assert evaluator.scores(assembly.model) == assembly.evaluate(path)
+    assert assembly.evaluator("test") is None
+
+
+def test_evaluator_refuses_an_unseen_label_with_its_file(tmp_path: Path) -> None:
+    path, other = tmp_path / "text.jsonl", tmp_path / "other.jsonl"
+    path.write_text('{"tokens": ["a"], "tags": ["O"]}\n')
+    other.write_text('{"tokens": ["a"], "tags": ["Y"]}\n')
+    assembly = Assembly.build(
+        tagging(path, validation_data_path=str(other)), device=torch.device("cpu")
+    )
+    with pytest.raises(DataError, match=f"^{other}.*'Y' is not among the labels of the training"):
+        assembly.evaluator("validation")
+
+
+def test_a_model_without_a_bilm_is_not_exported(tmp_path: Path) -> None:
+    path = tmp_path / "text.jsonl"
+    path.write_text('{"tokens": ["a"], "tags": ["O"]}\n')
+    assembly = Assembly.build(tagging(path), device=torch.device("cpu"))
+    with pytest.raises(RunError, match="this model: this run trained no biLM"):
+        assembly.export(tmp_path / "out")
+    assert not (tmp_path / "out").exists()
