@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from fsspec.implementations.memory import MemoryFileSystem
 
 from elmo_framework import components
 
@@ -49,3 +50,11 @@ def in_root(monkeypatch: pytest.MonkeyPatch) -> Path:
     """Run from the root of the project, which the paths of shipped configs start from."""
     monkeypatch.chdir(ROOT)
     return ROOT
+
+
+@pytest.fixture
+def memory() -> Iterator[MemoryFileSystem]:
+    """The files of `memory://`, which one process has."""
+    yield MemoryFileSystem()
+    MemoryFileSystem.store.clear()
+    MemoryFileSystem.pseudo_dirs[:] = [""]

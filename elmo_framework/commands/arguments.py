@@ -5,6 +5,7 @@ from __future__ import annotations
 from argparse import ArgumentParser, Namespace, _ActionsContainer
 from collections.abc import Callable, Sequence
 from dataclasses import MISSING, Field, dataclass, fields
+from pathlib import Path
 from types import NoneType, UnionType
 from typing import (
     Annotated,
@@ -18,6 +19,7 @@ from typing import (
 )
 
 from elmo_framework.config.docstrings import documented
+from elmo_framework.io.remote import as_path
 
 
 @final
@@ -107,7 +109,7 @@ def _settings(field: Field[Any], hint: Any, argument: Argument) -> dict[str, Any
     if get_origin(item) is Literal:
         settings["choices"] = get_args(item)
     elif item is not Any or argument.parse:
-        settings["type"] = argument.parse or item
+        settings["type"] = argument.parse or (as_path if item is Path else item)
     return {**settings, "metavar": argument.metavar, **_count(argument, is_sequence, is_required)}
 
 

@@ -10,16 +10,18 @@ from pathlib import Path
 from typing import Annotated, Any
 
 from pydantic import (
-    BeforeValidator,
     PydanticSchemaGenerationError,
     TypeAdapter,
     ValidationError,
+    ValidatorFunctionWrapHandler,
     WithJsonSchema,
+    WrapValidator,
 )
 from pydantic_core import ErrorDetails, PydanticCustomError
 
 from elmo_framework.config.signature import replaced, show
 from elmo_framework.errors import Problem, dotted, shown
+from elmo_framework.io.remote import as_path
 
 
 def adapter(hint: Any) -> TypeAdapter[Any]:
@@ -63,15 +65,16 @@ def problems(error: ValidationError, raw: object, path: str) -> list[Problem]:
     return [Problem(where, _either(details)) for where, details in reasons.items()]
 
 
-def _refuse_empty(value: object) -> object:
+def _path(value: object, as_local: ValidatorFunctionWrapHandler) -> Any:
     if value == "":
         raise PydanticCustomError("empty_path", "Input should be a path that is not empty")
-    return value
+    path = as_local(value)
+    return as_path(value) if isinstance(value, str) else path
 
 
 _NonEmptyPath = Annotated[
     Path,
-    BeforeValidator(_refuse_empty),
+    WrapValidator(_path),
     WithJsonSchema({"type": "string", "format": "path", "minLength": 1}),
 ]
 

@@ -76,12 +76,16 @@ class MustExist:
 
     Attributes:
         is_reference: whether a trained model still needs the file, as its weights are not saved.
+        may_be_remote: whether a URL is accepted; see `io.remote.RemotePath`.
     """
 
     is_reference: bool = False
+    may_be_remote: bool = False
 
 
 ExistingPath = Annotated[Path, MustExist()]
+TextPath = Annotated[Path, MustExist(may_be_remote=True)]
+"""A file, a folder or a pattern of text, which may be a URL."""
 ReferencedPath = Annotated[Path, MustExist(is_reference=True)]
 """A separate model, such as a frozen biLM, that is read whenever a run is loaded."""
 

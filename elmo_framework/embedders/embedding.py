@@ -16,7 +16,7 @@ import torch
 from jaxtyping import Float, Float32, Int64
 from torch import Tensor, nn
 
-from elmo_framework.config.types import Count, CountOrZero, Dim, ExistingPath, Injected
+from elmo_framework.config.types import Count, CountOrZero, Dim, Injected, TextPath
 from elmo_framework.console import plural
 from elmo_framework.data.formats.word_vector_files import VectorFormat, Vectors, read_vectors
 from elmo_framework.data.text import Indexer, TextBatch
@@ -105,7 +105,7 @@ class EmbeddingTokenEmbedder(TokenEmbedder):
         self,
         embedding_dim: Dim,
         vocabularies: Injected[Vocabularies],
-        pretrained_file: ExistingPath | None = None,
+        pretrained_file: TextPath | None = None,
         pretrained_format: VectorFormat | None = None,
         trainable: bool = True,
         lowercase: bool = False,

@@ -31,6 +31,7 @@ from elmo_framework.experiment.inputs import (
     dataset_reader,
 )
 from elmo_framework.experiment.run_directory import RunDirectory
+from elmo_framework.io.remote import as_path
 from elmo_framework.model.head import Head
 from elmo_framework.model.model import Model
 from elmo_framework.model.part import parts_of
@@ -173,8 +174,8 @@ class Assembly:
 
     def sums(self, path: Path | str, *, note: Note | None = None) -> Mapping[str, float]:
         """Return what the scores of `evaluate` are made of, with the same arguments."""
-        with _error_path(Path(path)):
-            examples = self.experiment.validation_dataset_reader.read(Path(path))
+        with _error_path(as_path(path)):
+            examples = self.experiment.validation_dataset_reader.read(as_path(path))
             return self._evaluator(examples).sums(self.model, note)
 
     def score(self, path: Path | str, *, note: Note | None = None) -> ScoredFile:
@@ -192,8 +193,8 @@ class Assembly:
             if note is not None:
                 note(batch, output)
 
-        with _error_path(Path(path)):
-            examples = list(self.experiment.validation_dataset_reader.read(Path(path)))
+        with _error_path(as_path(path)):
+            examples = list(self.experiment.validation_dataset_reader.read(as_path(path)))
             sums = self._evaluator(examples).sums(self.model, keep)
         return ScoredFile(sums, [(outputs[id(example)], example) for example in examples])
 
@@ -254,7 +255,9 @@ class Assembly:
             DataError: the file cannot be read, or its format is not known.
         """
         file_form: InputForm = "dataset" if reader is not None and form == "auto" else form
-        inputs = self.input_reader(reader=reader, tokenizer=tokenizer).read(Path(path), file_form)
+        inputs = self.input_reader(reader=reader, tokenizer=tokenizer).read(
+            as_path(path), file_form
+        )
         return self._outputs(inputs, batch_size)
 
     def input_reader(

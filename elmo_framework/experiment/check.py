@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import difflib
-import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from glob import has_magic
@@ -23,7 +22,7 @@ from elmo_framework.data.reader import readers_of
 from elmo_framework.errors import ConfigError, DataError, Problem, allowed, dotted
 from elmo_framework.experiment.experiment import Experiment, VocabularyOptions
 from elmo_framework.experiment.model_report import ModelReport, inspect_model, model_problems
-from elmo_framework.io.files import archive_path
+from elmo_framework.io.remote import RemotePath, archive_path
 from elmo_framework.metrics.metric import Metric
 from elmo_framework.model.head import Head
 
@@ -106,10 +105,6 @@ def _sound_model_problems(
     return model_problems(experiment.arguments["model"])
 
 
-_ADDRESS = re.compile(r"(https?|s3|gs|ftp):/+")
-"""The start of a URL that was read as a path, which merges its two slashes."""
-
-
 def preflight(experiment: Lazy[Experiment]) -> list[Problem]:
     """List what would stop a run, or would do nothing in it.
 
@@ -129,23 +124,35 @@ def preflight(experiment: Lazy[Experiment]) -> list[Problem]:
 
 def _missing_paths(experiment: Lazy[Experiment]) -> Iterator[Problem]:
     for leaf in leaves(experiment):
-        if any(
-            isinstance(mark, MustExist) for part in walk(leaf.hint) for mark in hint_metadata(part)
-        ):
-            yield from _missing(leaf.value, leaf.path, names=literals(leaf.hint))
+        marks = [mark for part in walk(leaf.hint) for mark in hint_metadata(part)]
+        if existence := [mark for mark in marks if isinstance(mark, MustExist)]:
+            for path, value in _paths(leaf.value, leaf.path):
+                yield from _missing(value, path, literals(leaf.hint), existence[0])
 
 
-def _missing(value: Any, path: str, *, names: Sequence[str] = ()) -> Iterator[Problem]:
+def _paths(value: Any, path: str) -> Iterator[tuple[str, Path]]:
     match value:
-        case Path() if not _exists(archive_path(value).file):
-            choices = f" Nor is it a name; {allowed(str(value), names)}" if names else ""
-            yield Problem(path, _absence(archive_path(value).file) + choices)
+        case Path():
+            yield path, value
         case list() | tuple():
             for index, item in enumerate(value):
-                yield from _missing(item, dotted(path, index))
+                yield from _paths(item, dotted(path, index))
         case dict():
             for key, item in value.items():
-                yield from _missing(item, dotted(path, key))
+                yield from _paths(item, dotted(path, key))
+
+
+def _missing(value: Path, path: str, names: Sequence[str], mark: MustExist) -> Iterator[Problem]:
+    file = archive_path(value).file
+    choices = f" Nor is it a name; {allowed(str(value), names)}" if names else ""
+    if isinstance(file, RemotePath):
+        if not mark.may_be_remote:
+            message = f"{str(file)!r} is an address, which is not downloaded: fetch it, and name"
+            yield Problem(path, f"{message} the file.{choices}")
+        elif reason := file.problem():
+            yield Problem(path, f"{str(file)!r} cannot be read: {reason}")
+    elif not _exists(file):
+        yield Problem(path, _absence(file) + choices)
 
 
 def _exists(path: Path) -> bool:
@@ -157,9 +164,6 @@ def _exists(path: Path) -> bool:
 
 def _absence(path: Path) -> str:
     """Describe a missing path: its first missing folder, and the nearest name that exists."""
-    if _ADDRESS.match(str(path)):
-        written = _ADDRESS.sub(r"\1://", str(path))
-        return f"{written!r} is an address, which is not downloaded: fetch it, and name the file."
     if has_magic(str(path)):
         return f"no file matches {str(path)!r} (looked for in {Path.cwd()})"
     first = next(part for part in (*reversed(path.parents), path) if not _exists(part))

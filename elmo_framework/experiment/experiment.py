@@ -14,7 +14,7 @@ from annotated_types import Ge, Gt, Le, Lt
 from elmo_framework.bilm.files.published import BiLmLocation
 from elmo_framework.config.registry import Registrable
 from elmo_framework.config.signature import component_class
-from elmo_framework.config.types import Count, Default, ExistingPath, Lazy
+from elmo_framework.config.types import Count, Default, ExistingPath, Lazy, TextPath
 from elmo_framework.corpus.vocabulary_file import as_counts, read_vocabulary_file
 from elmo_framework.data.data_loader import DataLoader
 from elmo_framework.data.reader import DatasetReader
@@ -42,7 +42,7 @@ class VocabularyOptions:
     min_count: Annotated[dict[str, Count], Default({})]
     max_vocab_size: Annotated[dict[str, Count], Default({})]
     directory: ExistingPath | None = None
-    words_file: ExistingPath | None = None
+    words_file: TextPath | None = None
 
     def limited(self, name: str, counted: Counter[str]) -> Counter[str]:
         """Return the items of a vocabulary that are kept, the most frequent first."""
@@ -100,15 +100,15 @@ class Experiment(Registrable):
     def __init__(
         self,
         dataset_reader: DatasetReader[Any],
-        train_data_path: ExistingPath,
+        train_data_path: TextPath,
         model: Lazy[Model[Any]],
         data_loader: Annotated[DataLoader, Default({})],
         trainer: Annotated[GradientDescent, Default({})],
         vocabulary: Annotated[VocabularyOptions, Default({})],
         datasets_for_vocab_creation: Annotated[list[Split], Default(["train"])],
         plugins: Annotated[list[str], Default([])],
-        validation_data_path: ExistingPath | None = None,
-        test_data_path: ExistingPath | None = None,
+        validation_data_path: TextPath | None = None,
+        test_data_path: TextPath | None = None,
         validation_dataset_reader: DatasetReader[Any] | None = None,
         validation_data_loader: DataLoader | None = None,
         init_from: InitFrom | None = None,

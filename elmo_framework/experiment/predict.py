@@ -170,7 +170,7 @@ def digest_of_files(path: Path) -> str:
     """Return the SHA-256 of the content of a file, a folder, or the files of a pattern."""
     if path.is_file():
         return digest([path])
-    paths = path.rglob("*") if path.is_dir() else matches(path)
+    paths = matches(path / "**" / "*" if path.is_dir() else path)
     return digest(sorted(file for file in paths if file.is_file()))
 
 

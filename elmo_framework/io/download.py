@@ -29,6 +29,10 @@ _CONTENT_RANGE = re.compile(r"bytes (\d+)-(\d+)/(\d+)")
 _TIMEOUT = 60.0
 """Seconds without a byte."""
 
+OFFLINE_REASON = f"--offline or {_OFFLINE} is set, and it is not in the cache"
+_NO_HEAD = (HTTPStatus.FORBIDDEN, HTTPStatus.METHOD_NOT_ALLOWED, HTTPStatus.NOT_IMPLEMENTED)
+"""Answers of servers that may still answer the request that reads the file."""
+
 
 def is_url(source: str | Path) -> bool:
     """Return whether `source` is an http(s) URL."""
@@ -61,6 +65,32 @@ def local_file(source: str | Path) -> Path:
             _download(url, path)
         _check(url, path)
     return path
+
+
+def is_offline() -> bool:
+    """Return whether downloads are forbidden."""
+    return os.environ.get(_OFFLINE, "") not in ("", "0")
+
+
+def why_unreachable(url: str) -> str:
+    """Return why a file cannot be downloaded, or the empty string if it is there, or in the cache.
+
+    Nothing is downloaded. A server that does not answer this request may still have the file.
+    """
+    if cached_path(url).exists():
+        return ""
+    reason = OFFLINE_REASON if is_offline() else ""
+    for address in () if reason else _addresses(url):
+        try:
+            _open(Request(address, method="HEAD")).close()
+        except (HTTPException, OSError) as error:
+            is_refused = isinstance(error, HTTPError) and error.code in _NO_HEAD
+            reason = _reason(error)
+            if is_refused:
+                return ""
+        else:
+            return ""
+    return reason
 
 
 @contextmanager
@@ -98,11 +128,10 @@ def _check(url: str, path: Path) -> None:
 
 
 def _download(url: str, path: Path) -> None:
-    if os.environ.get(_OFFLINE, "") not in ("", "0"):
-        raise _no_file(url, path, [f"--offline or {_OFFLINE} is set, and it is not in the cache"])
+    if is_offline():
+        raise _no_file(url, path, [OFFLINE_REASON])
     partial, failures = _sibling(path, "partial"), list[str]()
-    mirrors = os.environ.get(_MIRRORS, "").split()
-    for address in [*(mirror.rstrip("/") + urlsplit(url).path for mirror in mirrors), url]:
+    for address in _addresses(url):
         try:
             _fetch(address, partial)
         except (HTTPException, OSError) as error:
@@ -113,6 +142,12 @@ def _download(url: str, path: Path) -> None:
         remove(_sibling(partial, "version"))
         return
     raise _no_file(url, path, failures)
+
+
+def _addresses(url: str) -> list[str]:
+    """Return where a file may be: below each mirror, and at its URL."""
+    mirrors = os.environ.get(_MIRRORS, "").split()
+    return [*(mirror.rstrip("/") + urlsplit(url).path for mirror in mirrors), url]
 
 
 def _fetch(url: str, partial: Path) -> None:

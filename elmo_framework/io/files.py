@@ -5,12 +5,11 @@ from __future__ import annotations
 import errno
 import hashlib
 import os
-import re
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from shutil import rmtree
-from typing import NamedTuple, TextIO
+from typing import TextIO
 
 from elmo_framework.errors import RunError
 
@@ -203,29 +202,6 @@ def _synchronize(path: Path) -> None:
     for inner in path.rglob("*") if path.is_dir() else ():
         synchronize(inner)
     synchronize(path)
-
-
-_INNER = re.compile(r"(.*)\(([^()]+)\)#(.+)", re.DOTALL)
-
-
-class ArchivePath(NamedTuple):
-    """A file on disk, and the name of a file inside it; None for the whole file."""
-
-    file: Path
-    inner: str | None
-
-
-def archive_path(path: Path) -> ArchivePath:
-    """Parse `(ARCHIVE)#NAME`.
-
-    Text before the bracket is the folder of the archive, so that such a path can be made absolute
-    like any other.
-    """
-    match = _INNER.fullmatch(str(path))
-    if match is None:
-        return ArchivePath(path, None)
-    folder, archive, inner = match.groups()
-    return ArchivePath(Path(folder) / archive, inner)
 
 
 _VARIABLE = "ELMO_CACHE_ROOT"

@@ -12,7 +12,8 @@ from pathlib import Path
 from typing import Literal, NamedTuple, TypeAlias
 
 from elmo_framework.errors import ElmoFrameworkError, RunError
-from elmo_framework.io.files import archive_path, cache_root
+from elmo_framework.io.files import cache_root
+from elmo_framework.io.remote import RemotePath, archive_path
 
 FolderKind: TypeAlias = Literal["run", "biLM", "corpus", "folder of vectors", "cache"]
 
@@ -137,11 +138,11 @@ def check_outputs(outputs: Sequence[Output], inputs: Iterable[Input]) -> None:
     accepted.
 
     Raises:
-        RunError: an output is an input, is inside an input folder, or contains an input; it is a
-            part of a run, a biLM, a corpus, a folder of vectors or the cache; two outputs are the
-            same file; or a file exists and `force` is false.
+        RunError: an output is a URL or an input, is inside an input folder, or contains an input;
+            it is a part of a run, a biLM, a corpus, a folder of vectors or the cache; two outputs
+            are the same file; or a file exists and `force` is false.
     """
-    checked = [output for output in outputs if not is_stream(output.path)]
+    checked = list(filter(_is_file_or_folder, outputs))
     if not checked:
         return
     sources = [source for input_ in inputs for source in _matching(input_)]
@@ -176,6 +177,12 @@ def check_standard_output(inputs: Iterable[Input]) -> None:
                     f"standard output is also an input ({source.name} {source.path}); send it to "
                     "another file"
                 )
+
+
+def _is_file_or_folder(output: Output) -> bool:
+    if isinstance(output.path, RemotePath):
+        raise RunError(f"{output} is a URL; choose a local path")
+    return not is_stream(output.path)
 
 
 def _identities_read(path: Path) -> Iterator[tuple[int, int] | None]:
@@ -218,8 +225,10 @@ def _conflict(output: Output, problem: str) -> RunError:
 
 
 def _matching(source: Input) -> Iterator[Input]:
-    """Expand a path to itself, the archive around it, or the files of a pattern."""
+    """Expand a local path to itself, the archive around it, or the files of a pattern."""
     path = archive_path(source.path).file
+    if isinstance(path, RemotePath):
+        return  # its copy is a part of the cache
     if source.path == _STANDARD_INPUT or path.exists():
         yield Input(path, source.name)
     elif has_magic(str(path)):

@@ -12,7 +12,7 @@ from typing import BinaryIO, cast
 from elmo_framework.console import plural
 from elmo_framework.data.formats.compressed import SUFFIXES, decompressed, limited, reading
 from elmo_framework.errors import DataError, allowed
-from elmo_framework.io.files import archive_path
+from elmo_framework.io.remote import archive_path
 
 _TAR_ENDINGS = (".tar", ".tgz", *(f".tar{suffix}" for suffix in SUFFIXES))
 

@@ -11,6 +11,7 @@ from typing import BinaryIO, TypeVar
 
 from elmo_framework.data.formats.compressed import decompressed, reading
 from elmo_framework.errors import DataError
+from elmo_framework.io.remote import RemotePath
 
 STANDARD_INPUT = Path("-")
 """The path that means standard input."""
@@ -28,7 +29,7 @@ def data_files(path: Path) -> list[Path]:
 
     Args:
         path: a file; a folder, for its files that are not hidden; or a pattern
-            (`data/shard-*.txt`), for the files that match.
+            (`data/shard-*.txt`), for the files that match. Each may be a URL.
 
     Raises:
         DataError: there are none.
@@ -49,6 +50,8 @@ def require_data(path: Path) -> None:
 
 
 def _no_files(path: Path) -> str:
+    if isinstance(path, RemotePath):
+        return path.problem() or "this folder has no files"
     if not path.is_dir():
         return "not found, as a file, folder or pattern"
     every = path / "**" / "*"
@@ -72,6 +75,9 @@ def matches(pattern: Path) -> Iterator[Path]:
     Raises:
         DataError: a part of it contains `**` and more, which Python 3.13 would read as `*`.
     """
+    if isinstance(pattern, RemotePath):
+        yield from pattern.matches()
+        return
     if part := next((part for part in pattern.parts if "**" in part and part != "**"), None):
         message = (
             f"invalid pattern: {part!r}; '**' must be a whole part of the path, as in 'a/**/b'"

@@ -16,7 +16,7 @@ from jaxtyping import Float32
 from elmo_framework.console import plural
 from elmo_framework.data.formats.packed_files import open_packed
 from elmo_framework.errors import DataError
-from elmo_framework.io.files import archive_path
+from elmo_framework.io.remote import archive_path
 
 VectorFormat: TypeAlias = Literal["text", "word2vec_binary"]
 Vectors: TypeAlias = dict[str, Float32[np.ndarray, " dim"]]

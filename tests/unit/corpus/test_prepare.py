@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import errno
 import fcntl
+import gzip
 import io
 import json
 import os
@@ -13,6 +14,7 @@ from typing import Any
 
 import pytest
 from filelock import FileLock
+from fsspec.implementations.memory import MemoryFileSystem
 
 from elmo_framework.commands.main import main
 from elmo_framework.config import registry
@@ -25,6 +27,7 @@ from elmo_framework.corpus.tokenize import TokenizedBlock
 from elmo_framework.data.tokenizer import Tokenizer
 from elmo_framework.errors import DataError, RunError, StoppedError
 from elmo_framework.io.outputs import Output, check_outputs
+from elmo_framework.io.remote import as_path
 from elmo_framework.io.resumable_output import ResumableOutput
 from elmo_framework.tasks.language_modeling.task import LanguageModelingTask
 from tests.unit.corpus.conftest import TEXT, Make, contents, many_sentences, read, sentences
@@ -318,6 +321,29 @@ def test_other_text_does_not_resume_the_job(
             make(many_sentences(300))
     with pytest.raises(RunError, match="the text is not the one that the interrupted job read"):
         make(changed, resume=True)
+
+
+@pytest.mark.usefixtures("small_blocks")
+def test_remote_text_is_the_local_text_and_resumes_unchanged(
+    make: Make, monkeypatch: pytest.MonkeyPatch, memory: MemoryFileSystem, tmp_path: Path
+) -> None:
+    text = many_sentences(300).encode()
+    memory.pipe("/wiki/1.txt.gz", gzip.compress(text[:4000]))
+    memory.pipe("/wiki/2.txt", text[4000:])
+    remote = {"texts": [as_path("memory://wiki/*")]}
+    with monkeypatch.context() as patch:
+        Failing(patch, 3, KeyboardInterrupt())
+        with pytest.raises(StoppedError):
+            make(**remote)
+    memory.pipe("/wiki/1.txt.gz", gzip.compress(b"other " + text[:4000]))
+    with pytest.raises(RunError, match="the text is not the one that the interrupted job read"):
+        make(**remote, resume=True)
+    memory.pipe("/wiki/1.txt.gz", gzip.compress(text[:4000]))
+    make(**remote, resume=True)
+    (tmp_path / "1.txt").write_bytes(text[:4000])
+    (tmp_path / "2.txt").write_bytes(text[4000:])
+    make(texts=[tmp_path / "1.txt", tmp_path / "2.txt"], name="local")
+    assert contents(tmp_path / "corpus") == contents(tmp_path / "local")
 
 
 @pytest.mark.usefixtures("small_blocks")

@@ -4,6 +4,7 @@ from typing import Any
 
 import pytest
 import torch
+from fsspec.implementations.memory import MemoryFileSystem
 
 from elmo_framework import components
 from elmo_framework.config import parse
@@ -88,18 +89,30 @@ def test_what_is_neither_a_path_nor_a_name_is_told_both(folder: Path) -> None:
 
 
 @pytest.mark.parametrize("place", ["https://example.org/a/train.txt", "s3://bucket/a/*.txt"])
-def test_an_address_is_told_from_a_path(place: str) -> None:
-    said = f"{place!r} is an address, which is not downloaded: fetch it, and name the file."
-    assert problems(train_data_path=place) == [f"train_data_path: {said}"]
-    model = tagger(
-        {"type": "embedding", "embedding_dim": 5, "pretrained_file": f"({place})#glove.txt"}
+def test_models_are_not_downloaded_by_url(place: str) -> None:
+    (message,) = problems(model=tagger({"type": "elmo_token_embedder", "bilm": place}))
+    assert message.endswith(
+        f"{place!r} is an address, which is not downloaded: fetch it, and name the file. "
+        "Nor is it a name; choose from medium, mini, original, original-5.5b, small."
     )
-    (found,) = problems(model=model)
-    assert found == f"model.embedder.token_embedders.tokens.pretrained_file: {said}"
-    (found,) = problems(model=tagger({"type": "elmo_token_embedder", "bilm": place}))
-    assert found.endswith(
-        f"{said} Nor is it a name; choose from medium, mini, original, original-5.5b, small."
-    )
+
+
+def test_text_by_url_is_looked_for(memory: MemoryFileSystem) -> None:
+    vectors = {"type": "embedding", "embedding_dim": 5, "pretrained_file": "(memory://g.zip)#g.txt"}
+    config = {
+        "train_data_path": "memory://text/*.txt",
+        "validation_data_path": "memory://text/valid.txt",
+        "model": tagger(vectors),
+    }
+    assert problems(**config) == [
+        "train_data_path: 'memory://text/*.txt' cannot be read: no file matches",
+        "model.embedder.token_embedders.tokens.pretrained_file: 'memory://g.zip' cannot be read: "
+        "it does not exist",
+        "validation_data_path: 'memory://text/valid.txt' cannot be read: it does not exist",
+    ]
+    for name in ("/g.zip", "/text/train.txt", "/text/valid.txt"):
+        memory.pipe(name, b"")
+    assert problems(**config) == []
 
 
 def test_paths_in_options_are_looked_for() -> None:

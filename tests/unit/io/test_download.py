@@ -66,6 +66,11 @@ class Handler(BaseHTTPRequestHandler):
         self.end_headers()
         self.wfile.write(held.content[start : start + held.limit])
 
+    def do_HEAD(self) -> None:
+        code = 404 if "missing" in self.path else 405 if "no_head" in self.path else 200
+        self.send_response(code)
+        self.end_headers()
+
     def log_message(self, *_: object) -> None:
         pass
 

@@ -11,8 +11,6 @@ import pytest
 
 from elmo_framework.io import files
 from elmo_framework.io.files import (
-    ArchivePath,
-    archive_path,
     remove,
     remove_folder,
     replacing,
@@ -20,6 +18,7 @@ from elmo_framework.io.files import (
     write_text,
     writing,
 )
+from elmo_framework.io.remote import ArchivePath, archive_path
 
 
 def test_what_is_written_appears_at_the_end(tmp_path: Path) -> None:
