@@ -24,7 +24,7 @@ def three(found: dict[str, float], metric: str) -> tuple[float, float, float]:
     return tuple(found[f"{metric}_{side}"] for side in ("precision", "recall", "f1"))
 
 
-def test_the_example_of_the_paper_of_the_scorer():
+def test_scores_of_the_example_in_the_scorer_paper():
     # Pradhan et al. (2014), figure 1: key {a b c} {d e f g}, response {a b} {c d} {f g h i}.
     found = scores(([[A, B, C], [D, E, F, G]], [[A, B], [C, D], [F, G, H, J]]))
 
@@ -44,7 +44,7 @@ def test_the_example_of_the_paper_of_the_scorer():
     assert three(found, "mention_identification") == pytest.approx((6 / 8, 6 / 7, 0.8))
 
 
-def test_the_mean_is_that_of_the_three():
+def test_coref_score_is_the_mean_of_three():
     found = scores(([[A, B, C], [D, E]], [[A, B], [D, E, F]]))
 
     for side in ("precision", "recall", "f1"):
@@ -52,7 +52,7 @@ def test_the_mean_is_that_of_the_three():
         assert found[f"coref_{side}"] == pytest.approx(sum(parts) / 3)
 
 
-def test_right_clusters_have_all_scores_1_in_any_order():
+def test_correct_clusters_score_one_in_any_order():
     found = scores(([[A, B, C], [D, E]], [[E, D], [C, A, B]]))
 
     assert set(found.values()) == {1.0}
@@ -62,16 +62,16 @@ def test_right_clusters_have_all_scores_1_in_any_order():
 @pytest.mark.parametrize(
     ("key", "response"), [([], []), ([[A, B]], []), ([], [[A, B]]), ([[A, B]], [[C, D]])]
 )
-def test_nothing_in_common_scores_0(key: Any, response: Any):
+def test_disjoint_clusters_score_zero(key: Any, response: Any):
     assert set(scores((key, response)).values()) == {0.0}
 
 
-def test_nothing_counted_scores_0():
+def test_empty_sums_score_zero():
     assert set(ConllCoref().score({}).values()) == {0.0}
     assert MentionRecall().score({}) == {"mention_recall": 0.0}
 
 
-def test_all_in_one_cluster_finds_all_links():
+def test_scores_of_one_merged_cluster():
     found = scores(([[A, B], [C, D]], [[A, B, C, D]]))
 
     assert three(found, "muc") == pytest.approx((2 / 3, 1, 0.8))
@@ -79,7 +79,7 @@ def test_all_in_one_cluster_finds_all_links():
     assert three(found, "ceaf") == pytest.approx((2 / 3, 1 / 3, 4 / 9))
 
 
-def test_clusters_of_one_mention_are_kept_on_both_sides():
+def test_singletons_are_kept_on_both_sides():
     # No links for MUC; the other two count a cluster of one like any other.
     found = scores(([[A], [B]], [[A], [C]]))
 
@@ -97,14 +97,14 @@ def test_a_predicted_singleton_costs_precision_only():
     assert three(more, "ceaf") == pytest.approx((1 / 2, 1, 2 / 3))
 
 
-def test_a_right_mention_that_is_repeated_counts_where_it_stands_first():
+def test_repeated_correct_mention_counts_in_its_first_cluster():
     once = scores(([[A, B], [C, D]], [[A, B], [C, D]]))
 
     assert scores(([[A, B], [C, D]], [[A, B, B], [C, D, A]])) == once
     assert scores(([[A, B], [C, D]], [[A, B], [C, D], [A, D]])) == once
 
 
-def test_a_mention_that_is_written_twice_in_a_right_cluster_counts_twice():
+def test_mention_listed_twice_in_a_gold_cluster_counts_twice():
     # As the scorer counts: three links of the key, of which the response has two.
     found = scores(([[A, B, A], [C, D]], [[A, B], [C, D]]))
 
@@ -116,7 +116,7 @@ def test_a_mention_that_is_written_twice_in_a_right_cluster_counts_twice():
     assert three(found, "mention_identification") == (1, 1, 1)
 
 
-def test_right_clusters_that_share_a_mention_are_not_made_one():
+def test_gold_clusters_with_a_common_mention_are_not_merged():
     # As the scorer counts: it asks for the last cluster of B, and adds up the sizes of both.
     found = scores(([[A, B], [B, C]], [[A, B, C]]))
 
@@ -130,7 +130,7 @@ def test_right_clusters_that_share_a_mention_are_not_made_one():
     assert scores(([[A, B], [B, C]], [[A], [B, C]]))["muc_recall"] == 1 / 2
 
 
-def test_a_wrong_mention_that_is_repeated_counts_in_each_of_its_clusters():
+def test_repeated_wrong_mention_counts_in_each_cluster():
     # The scorer removes what it has mapped to the key before, and it maps nothing else.
     found = scores(([[A, B], [C, D]], [[A, B, J], [C, D, J]]))
 
@@ -141,7 +141,7 @@ def test_a_wrong_mention_that_is_repeated_counts_in_each_of_its_clusters():
     assert three(scores(([[A, B]], [[A, J, J]])), "ceaf") == pytest.approx((0.4, 0.4, 0.4))
 
 
-def test_mentions_with_other_borders_are_other_mentions():
+def test_mentions_with_other_boundaries_are_wrong():
     found = scores(([[(0, 1), (5, 5)]], [[(0, 2), (5, 5)]]))
 
     assert three(found, "mention_identification") == (0.5, 0.5, 0.5)
@@ -150,7 +150,7 @@ def test_mentions_with_other_borders_are_other_mentions():
     assert three(found, "ceaf") == pytest.approx((0.5, 0.5, 0.5))
 
 
-def test_documents_are_added_up_before_anything_is_divided():
+def test_documents_are_summed_before_division():
     first, second = ([[A, B, C]], [[A, B]]), ([[A, B]], [[A, B]])
 
     found = scores(first, second)
@@ -161,7 +161,7 @@ def test_documents_are_added_up_before_anything_is_divided():
     assert found != {name: (scores(first)[name] + scores(second)[name]) / 2 for name in found}
 
 
-def test_mention_recall_is_the_share_of_mentions_among_the_spans():
+def test_mention_recall_is_the_ratio_of_mentions_in_spans():
     metric = MentionRecall()
 
     sums = metric.count(Resolution((), (A, B, (3, 4))), [[A, C], [(3, 4), (3, 5)]])
@@ -198,7 +198,7 @@ def by_definition(key: Any, response: Any) -> dict[str, float]:
 
 
 @pytest.mark.parametrize("seed", range(40))
-def test_the_scores_equal_their_definitions(seed: int):
+def test_scores_equal_their_definitions(seed: int):
     random = np.random.default_rng(seed)
 
     def clusters() -> list[list[tuple[int, int]]]:

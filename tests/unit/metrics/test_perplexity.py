@@ -5,9 +5,9 @@ import pytest
 from elmo_framework.metrics.perplexity import perplexity
 
 
-def test_a_uniform_guess_has_the_size_of_the_vocabulary() -> None:
+def test_perplexity_of_uniform_guess_is_vocabulary_size() -> None:
     assert perplexity(math.log(50)) == pytest.approx(50)
 
 
-def test_a_loss_too_large_for_a_float_gives_infinity() -> None:
+def test_perplexity_overflows_to_infinity() -> None:
     assert perplexity(1e4) == math.inf

@@ -3,7 +3,7 @@ import pytest
 from elmo_framework.metrics.ratios import label_counts, label_scores
 
 
-def test_what_is_labelled_is_counted_by_label_and_is_correct_where_all_of_it_is_the_same():
+def test_equal_items_are_counted_as_correct_by_label():
     predicted = {(0, 1, "A"), (2, 3, "A"), (4, 5, "B")}
     gold = {(0, 1, "A"), (2, 4, "A"), (4, 5, "C")}
 
@@ -14,7 +14,7 @@ def test_what_is_labelled_is_counted_by_label_and_is_correct_where_all_of_it_is_
     assert label_scores(sums)["precision-overall"] == pytest.approx(1 / 3)
 
 
-def test_scores_pass_over_what_has_no_label_and_overall_what_is_excluded():
+def test_overall_scores_skip_excluded_labels():
     sums = label_counts({("A",), ("V",)}, {("A",)})
 
     scores = label_scores({**sums, "words": 9}, not_in_overall={"V"})

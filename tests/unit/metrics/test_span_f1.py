@@ -37,7 +37,7 @@ def random_sentences(seed: int) -> list[Sentence]:
     return sentences
 
 
-def test_a_span_is_right_when_its_words_and_its_label_are():
+def test_span_is_correct_if_its_words_and_label_are():
     scores = scored(
         [
             (["B-PER", "I-PER", "O", "B-LOC"], ["B-PER", "I-PER", "O", "B-PER"]),
@@ -62,7 +62,7 @@ def test_a_span_is_right_when_its_words_and_its_label_are():
 
 
 @pytest.mark.parametrize("seed", range(20))
-def test_the_scores_are_conllevals_to_the_last_digit(seed):
+def test_scores_equal_conlleval_to_the_last_digit(seed):
     sentences = random_sentences(seed)
 
     expected = conlleval(sentences)
@@ -73,7 +73,7 @@ def test_the_scores_are_conllevals_to_the_last_digit(seed):
 
 
 @pytest.mark.parametrize("seed", range(3))
-def test_the_scores_of_well_formed_tags_are_conllevals_to_the_last_digit(seed):
+def test_scores_of_valid_tags_equal_conlleval(seed):
     sentences = [
         (convert(gold, "IOB1"), convert(guess, "IOB1")) for gold, guess in random_sentences(seed)
     ]
@@ -81,7 +81,7 @@ def test_the_scores_of_well_formed_tags_are_conllevals_to_the_last_digit(seed):
     assert printed(scored(sentences), scale=100) == printed(conlleval(sentences), scale=1)
 
 
-def test_a_score_between_two_last_digits_is_rounded_as_by_conlleval():
+def test_scores_are_rounded_as_by_conlleval():
     sums = {"correct/X": 1, "predicted/X": 800, "gold/X": 1}
 
     scores = printed(SpanF1().score(sums), scale=100)
@@ -92,7 +92,7 @@ def test_a_score_between_two_last_digits_is_rounded_as_by_conlleval():
 
 
 @pytest.mark.parametrize("seed", range(3))
-def test_the_overall_scores_are_seqevals(seed):
+def test_overall_scores_equal_seqeval(seed):
     sentences = random_sentences(seed)
     golds, guesses = ([list(tags) for tags in column] for column in zip(*sentences, strict=True))
     with warnings.catch_warnings():
@@ -112,7 +112,7 @@ def test_the_overall_scores_are_seqevals(seed):
 
 
 @pytest.mark.parametrize("scheme", ["IOB1", "BIOUL"])
-def test_the_scheme_of_the_tags_does_not_matter_to_the_spans(scheme):
+def test_span_scores_do_not_depend_on_the_scheme(scheme):
     sentences = random_sentences(0)
     converted = [(convert(gold, scheme), convert(guess, scheme)) for gold, guess in sentences]
 
@@ -123,7 +123,7 @@ def test_the_scheme_of_the_tags_does_not_matter_to_the_spans(scheme):
 
 
 @pytest.mark.parametrize("sentences", [[], [(["O", "O"], ["O", "O"])]])
-def test_where_no_span_is_the_scores_are_zero(sentences):
+def test_scores_without_spans_are_zero(sentences):
     scores = scored(sentences)
 
     names = ["precision-overall", "recall-overall", "f1-measure-overall"]
@@ -131,7 +131,7 @@ def test_where_no_span_is_the_scores_are_zero(sentences):
     assert scores["accuracy"] == float(bool(sentences))
 
 
-def test_a_label_called_overall_is_not_counted_twice():
+def test_label_called_overall_is_not_counted_twice():
     scores = scored([(["B-overall", "B-X", "B-X"], ["B-overall", "O", "O"])])
 
     assert scores["recall-overall"] == pytest.approx(1 / 3)
@@ -139,7 +139,7 @@ def test_a_label_called_overall_is_not_counted_twice():
     assert "recall-X" in scores
 
 
-def test_tags_that_are_no_spans_have_an_accuracy():
+def test_tags_without_spans_have_an_accuracy():
     scores = scored([(["NN", "VBZ", "PRP$"], ["NN", "VB", "PRP$"])])
 
     assert scores["accuracy"] == 2 / 3
@@ -183,14 +183,14 @@ def test_sums_of_parts_give_the_score_of_the_whole():
         ("O O O", "X I Y-PER", 0, 0),  # what is not a span tag is outside
     ],
 )
-def test_broken_sequences_are_read_as_conlleval_reads_them(gold, prediction, correct, predicted):
+def test_invalid_tags_are_read_as_by_conlleval(gold, prediction, correct, predicted):
     scores = scored([(gold.split(), prediction.split())])
 
     expected = correct / predicted if predicted else 0.0
     assert scores["precision-overall"] == pytest.approx(expected)
 
 
-def test_a_span_does_not_go_on_in_the_next_sentence():
+def test_span_ends_with_its_sentence():
     scores = scored([(["O", "B-PER"], ["O", "I-PER"]), (["I-PER"], ["I-PER"])])
 
     assert scores["precision-overall"] == scores["recall-overall"] == 1.0

@@ -39,44 +39,44 @@ def scored(prediction: str, *gold: str) -> tuple[float, float]:
         ("", ""),
     ],
 )
-def test_answers_are_normalized_as_the_official_scorer_does(answer, expected):
+def test_answers_are_normalized_as_by_the_official_scorer(answer, expected):
     assert normalized(answer) == expected
 
 
-def test_equal_answers_match_whatever_their_case_punctuation_and_articles():
+def test_case_punctuation_and_articles_are_ignored():
     assert scored("the Denver Broncos!", "Denver broncos") == (1, 1)
 
 
-def test_the_overlap_is_that_of_words():
+def test_f1_is_the_overlap_of_words():
     # 2 of 3 predicted words, 2 of 4 gold ones: p = 2/3, r = 1/2, f1 = 4/7
     assert scored("big gold cup", "gold cup of 1990") == (0, pytest.approx(4 / 7))
 
 
-def test_a_repeated_word_counts_as_often_as_it_stands_in_both():
+def test_repeated_word_counts_as_often_as_in_both_answers():
     # common: york twice; p = 2/3, r = 2/2
     assert scored("york york york", "York York") == (0, pytest.approx(0.8))
 
 
-def test_the_order_of_words_counts_for_exact_matches_only():
+def test_word_order_matters_for_exact_match_only():
     assert scored("Broncos Denver", "Denver Broncos") == (0, 1)
 
 
-def test_the_best_gold_answer_counts_for_each_score_by_itself():
+def test_best_gold_answer_counts_for_each_score_separately():
     assert scored("in Santa Clara", "Paris", "Santa Clara", "Santa") == (0, pytest.approx(0.8))
     assert scored("Clara", "Santa Clara", "Clara") == (1, 1)
 
 
-def test_an_empty_prediction_overlaps_with_nothing():
+def test_empty_prediction_has_no_overlap():
     assert scored("", "Denver") == (0, 0)
 
 
-def test_two_answers_without_words_match_but_do_not_overlap():
+def test_two_empty_answers_match_without_overlap():
     # Version 1.1 counts words in common before anything else; 2.0 would give 1 for both.
     assert scored("the", "a") == (1, 0)
     assert scored("", "") == (1, 0)
 
 
-def test_sums_over_questions_give_means_over_all_of_them():
+def test_scores_are_means_over_all_questions():
     metric = SquadScores()
     counts = [metric.count(answer(text), ["x"]) for text in ("x", "x y", "z")]
     sums = {name: sum(count[name] for count in counts) for name in counts[0]}
@@ -84,5 +84,5 @@ def test_sums_over_questions_give_means_over_all_of_them():
     assert metric.score(sums) == {"em": 1 / 3, "f1": (1 + 2 / 3 + 0) / 3}
 
 
-def test_without_questions_the_scores_are_zero():
+def test_scores_without_questions_are_zero():
     assert SquadScores().score({}) == {"em": 0, "f1": 0}

@@ -43,7 +43,7 @@ def overall(prediction: str, gold: str) -> tuple[float, float, float]:
         (". A0 . .", "V A0 . .", (1, 1, 1)),  # V does not count
     ],
 )
-def test_an_argument_is_correct_with_its_label_and_both_ends(prediction, gold, expected):
+def test_argument_is_correct_if_label_and_span_are(prediction, gold, expected):
     assert overall(prediction, gold) == pytest.approx(expected)
 
 
@@ -65,11 +65,11 @@ def test_an_argument_is_correct_with_its_label_and_both_ends(prediction, gold, e
         ("A0 V R-A0 C-R-A0", "A0 V R-A0 C-R-A0", (1, 1, 1)),
     ],
 )
-def test_continuations_belong_to_the_last_argument_with_their_label(prediction, gold, expected):
+def test_continuations_join_the_last_argument_of_their_label(prediction, gold, expected):
     assert overall(prediction, gold) == pytest.approx(expected)
 
 
-def test_every_label_has_its_own_scores_and_the_predicate_too():
+def test_each_label_and_the_predicate_have_scores():
     found = scores("V A0 A1 C-V", "V A0 A2 C-V")
 
     assert found["f1-measure-A0"] == found["f1-measure-V"] == 1
@@ -78,7 +78,7 @@ def test_every_label_has_its_own_scores_and_the_predicate_too():
     assert "f1-measure-C-V" not in found
 
 
-def test_predicates_that_are_not_in_the_data_do_not_count():
+def test_predicates_that_are_not_in_the_data_are_ignored():
     prediction = [(0, tags("V A0 .")), (2, tags("A0 A1 V"))]
 
     found = METRIC.score(METRIC.count(prediction, [(0, tags("V A0 ."))]))
@@ -86,7 +86,7 @@ def test_predicates_that_are_not_in_the_data_do_not_count():
     assert found["precision-overall"] == 1
 
 
-def test_predicates_without_a_prediction_leave_their_arguments_missed():
+def test_arguments_of_a_missing_predicate_are_missed():
     gold = [(0, tags("V A0 .")), (2, tags("A0 . V"))]
 
     found = METRIC.score(METRIC.count([(0, tags("V A0 ."))], gold))
@@ -94,17 +94,17 @@ def test_predicates_without_a_prediction_leave_their_arguments_missed():
     assert (found["precision-overall"], found["recall-overall"]) == (1, 0.5)
 
 
-def test_a_sentence_without_predicates_does_not_count():
+def test_sentence_without_predicates_counts_nothing():
     assert METRIC.count([(None, tags("A0 . A1"))], [(None, tags(". . ."))]) == {}
 
 
-def test_a_tag_that_begins_nowhere_begins_an_argument():
+def test_inside_tag_without_beginning_starts_an_argument():
     sums = METRIC.count([(0, ["O", "I-A0", "I-A1"])], [(0, ["O", "B-A0", "B-A1"])])
 
     assert METRIC.score(sums)["f1-measure-overall"] == 1
 
 
-def test_sums_of_examples_are_those_of_all_of_them():
+def test_scores_of_summed_examples_are_exact():
     pairs = [("V A0 . A1", "V A0 A1 ."), ("V . A0 A0", "V . A0 A0"), (". . . .", "V A2 . .")]
     total: dict[str, float] = {}
     for prediction, gold in pairs:
@@ -117,7 +117,7 @@ def test_sums_of_examples_are_those_of_all_of_them():
     assert found["recall-overall"] == 0.5
 
 
-def test_joined_arguments_equal_those_of_looking_back_from_each_piece():
+def test_joined_arguments_equal_a_backward_search():
     labels = ["A0", "C-A0", "A1", "C-A1"]
     for chosen in product(labels, repeat=5):
         pieces = [(place, place + 1, label) for place, label in enumerate(chosen)]
@@ -132,7 +132,7 @@ def test_joined_arguments_equal_those_of_looking_back_from_each_piece():
         assert arguments(pieces) == expected
 
 
-def test_random_predictions_are_counted_as_by_comparing_every_pair():
+def test_counts_equal_a_comparison_of_every_pair():
     generator = random.Random(1)
     choices = [".", "A0", "A1", "C-A0", "C-A1", "R-A0", "V"]
     for _ in range(300):

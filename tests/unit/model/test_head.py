@@ -83,14 +83,14 @@ def sums(*examples: float) -> Mapping[str, float]:
     return head.sums(head(batch), batch)
 
 
-def test_sums_of_batches_add_up_whatever_their_sizes():
+def test_sums_of_batches_add_up_for_any_size():
     first, second, whole = sums(1.0), sums(2.0, 6.0), sums(1.0, 2.0, 6.0)
 
     assert whole == {name: first[name] + second[name] for name in whole}
     assert Echo().scores(whole)["loss"] == 3.0
 
 
-def test_each_metric_has_sums_of_its_own():
+def test_metrics_have_separate_sums():
     assert Echo().scores(sums(1.0, 2.0)) == {"loss": 1.5, "share-of-2": 1.0, "plain": 20.0}
 
 
@@ -105,7 +105,7 @@ def test_only_metrics_that_have_a_table_show_one():
     assert Echo().tables(sums(1.0, 1.0)) == {"count": {"right": {"all": 2}}}
 
 
-def test_a_head_that_forgets_an_example_is_a_mistake():
+def test_head_must_predict_for_each_example():
     class Forgetful(Echo):
         def predict(self, output: Any, batch: Batch) -> list[float]:
             return []

@@ -111,7 +111,7 @@ def test_dirac_passes_channels_on() -> None:
 
 
 @pytest.mark.parametrize("shape", [WIDE, TALL, (6, 5, 4)])
-def test_the_shorter_side_of_an_orthogonal_matrix_is_orthonormal(shape: tuple[int, ...]) -> None:
+def test_shorter_side_of_orthogonal_matrix_is_orthonormal(shape: tuple[int, ...]) -> None:
     matrix = filled(shape, "orthogonal", gain=3.0).reshape(shape[0], -1) / 3
 
     assert_orthonormal(matrix)

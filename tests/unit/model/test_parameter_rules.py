@@ -89,7 +89,7 @@ def test_the_gates_of_a_parameter_are_those_of_its_module() -> None:
     assert network.encoder.bias_hh_l0.tolist() == [0, 0, 1, 1, 0, 0, 0, 0]
 
 
-def test_what_was_read_from_a_file_stays() -> None:
+def test_parameters_read_from_a_file_are_kept() -> None:
     network = initialized(["embedding|characters", "zero"], [".*", {"type": "constant", "val": 3}])
 
     assert (network.table.embedding.weight == 7).all()
@@ -138,7 +138,7 @@ def test_a_malformed_rule_is_refused(pairs: Any, message: str) -> None:
     assert message in problems(initializer=pairs)[0]
 
 
-def test_the_penalty_is_of_trained_parameters_by_the_first_expression() -> None:
+def test_first_regularizer_penalizes_a_trained_parameter() -> None:
     network = Network()
     pairs = [["bias", {"alpha": 0.0}], ["projection", {"alpha": 0.5}], [".*", {"type": "l1"}]]
     found = penalties(network, rules(regularizer=pairs).regularizer)
@@ -151,7 +151,7 @@ def test_the_penalty_is_of_trained_parameters_by_the_first_expression() -> None:
     assert total.item() == pytest.approx(0.5 * 4 * 49 + 0.01 * 8 * 7)
 
 
-def test_without_rules_nothing_happens() -> None:
+def test_without_rules_parameters_are_unchanged() -> None:
     network = Network()
     initialize(network, None)
 

@@ -37,7 +37,7 @@ def test_tied_weights_are_each_written_whole(tmp_path: Path) -> None:
     assert torch.equal(found["rest"], found["first.weight"][1:])
 
 
-def test_a_type_that_cannot_hold_a_number_is_refused(tmp_path: Path) -> None:
+def test_overflow_of_the_data_type_is_refused(tmp_path: Path) -> None:
     path, infinite = tmp_path / "a.safetensors", torch.tensor([1.1, float("inf")])
     found = converted({"a": infinite}, torch.float16, path=path)
     assert torch.equal(found["a"], infinite.half())
@@ -56,7 +56,7 @@ def test_a_file_that_cannot_be_read_is_named(content: bytes | None, tmp_path: Pa
         load_tensors(path)
 
 
-def test_a_full_disk_leaves_what_was_there(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_full_disk_keeps_the_previous_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = tmp_path / "a.safetensors"
     save_tensors({"a": torch.zeros(8)}, path)
 

@@ -33,7 +33,7 @@ def test_small_settings_make_either_smaller(task: str, name: str) -> None:
 
 
 @pytest.mark.parametrize("task", TASKS)
-def test_small_settings_leave_elmo_alone_between_the_two(task: str) -> None:
+def test_small_settings_keep_the_difference_to_elmo(task: str) -> None:
     baseline, elmo = small("baseline", task), small("elmo", task)
     assert elmo != baseline
     assert without_elmo(elmo) == baseline

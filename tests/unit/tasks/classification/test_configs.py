@@ -3,7 +3,7 @@ from tests.unit.tasks.configs import shipped
 BASELINE, ELMO = (f"(import '{name}.jsonnet')" for name in ("baseline", "elmo"))
 
 
-def test_the_config_with_elmo_is_the_baseline_and_elmo_alone():
+def test_elmo_config_adds_only_elmo():
     baseline, elmo = shipped(BASELINE, "sst"), shipped(ELMO, "sst")
 
     first = elmo["model"]["embedder"]["token_embedders"].pop("elmo")
@@ -14,7 +14,7 @@ def test_the_config_with_elmo_is_the_baseline_and_elmo_alone():
     assert elmo == baseline
 
 
-def test_phrases_are_trained_on_and_sentences_alone_are_scored():
+def test_training_uses_phrases_and_evaluation_sentences():
     raw = shipped(BASELINE, "sst")
 
     assert raw["dataset_reader"]["min_phrase_length"] == 4

@@ -43,7 +43,7 @@ def test_texts_come_by_label_and_file_without_hidden_ones(folder: Path) -> None:
     ]
 
 
-def test_labels_can_be_chosen_and_texts_cut(folder: Path) -> None:
+def test_labels_and_max_length_are_configurable(folder: Path) -> None:
     (folder / "unsup").mkdir()
 
     found = list(reader(labels=["sport"], max_sequence_length=1).read(folder))
@@ -51,7 +51,7 @@ def test_labels_can_be_chosen_and_texts_cut(folder: Path) -> None:
     assert found == [ClassifiedText(("They",), "sport"), ClassifiedText(("She",), "sport")]
 
 
-def test_a_limit_takes_as_many_of_each_label(folder: Path) -> None:
+def test_limit_is_balanced_over_labels(folder: Path) -> None:
     (folder / "cooking/b").write_text("Bake it")
 
     labels = Counter(text.label for text in reader(max_instances=2).read(folder))
@@ -72,7 +72,7 @@ def test_files_may_be_compressed_and_in_another_encoding(folder: Path) -> None:
     assert found[1].words == ("Caf\xe9",)
 
 
-def test_files_next_to_the_labels_are_skipped_with_a_warning(
+def test_files_outside_label_folders_are_skipped(
     folder: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     caplog.set_level(logging.WARNING)
@@ -103,7 +103,7 @@ def test_prediction_reads_labeled_and_unlabeled_folders(folder: Path) -> None:
         ("sport/inner/c.txt", b"a", "sport", "found the folder 'inner' in the folder of a label"),
     ],
 )
-def test_what_cannot_be_read_is_refused_with_its_place(
+def test_unreadable_file_is_refused_with_its_path(
     folder: Path, name: str, content: bytes, place: str, message: str
 ) -> None:
     (folder / name).parent.mkdir(parents=True, exist_ok=True)
@@ -115,7 +115,7 @@ def test_what_cannot_be_read_is_refused_with_its_place(
     assert str(raised.value).startswith(f"{folder / place}: {message}")
 
 
-def test_missing_labels_and_folders_are_named(folder: Path) -> None:
+def test_missing_labels_and_folders_are_reported(folder: Path) -> None:
     with pytest.raises(DataError, match=r"no folder for the label 'sports'; .*mean 'sport'\?"):
         list(reader(labels=["sports"]).read(folder))
     with pytest.raises(DataError, match="found no folder; expected a folder for each label"):

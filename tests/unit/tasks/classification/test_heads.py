@@ -67,12 +67,12 @@ def test_gradients_reach_every_parameter(config):
 
 
 @EACH
-def test_it_learns_its_training_data(config):
+def test_model_fits_its_training_data(config):
     check_learning(head(config), COUNTS, EXAMPLES)
 
 
 @EACH
-def test_without_labels_there_are_predictions_and_no_loss(config):
+def test_unlabeled_batch_has_predictions_without_loss(config):
     model = head(config).eval()
     batch = batch_of(model, COUNTS, [ClassifiedText(("Fine",), None), ClassifiedText((), None)])
 
@@ -91,12 +91,12 @@ def test_training_data_without_labels_is_refused(config):
 
 
 @EACH
-def test_it_can_be_built_without_memory_for_its_weights(config):
+def test_model_can_be_built_without_memory_for_weights(config):
     with torch.device("meta"):
         assert all(parameter.is_meta for parameter in head(config).parameters())
 
 
-def test_a_bcn_computes_its_equations():
+def test_bcn_equals_its_equations():
     model = head(BCN).double().eval()
     batch = batch_of(model, COUNTS, EXAMPLES[3:4])
     words = model.pre_encode_feedforward(model.embedder(batch.text))
@@ -113,7 +113,7 @@ def test_a_bcn_computes_its_equations():
     torch.testing.assert_close(model(batch).logits, expected, rtol=0, atol=1e-12)
 
 
-def test_the_output_embedder_of_a_bcn_stands_behind_its_integrator():
+def test_output_embedder_of_bcn_follows_the_integrator():
     plain, wider = head(BCN), head(BCN, output_embedder={**WORDS, "lowercase": True})
 
     assert wider.integrator.input_dim == plain.integrator.input_dim
@@ -121,7 +121,7 @@ def test_the_output_embedder_of_a_bcn_stands_behind_its_integrator():
     assert len(wider.indexers) == 2
 
 
-def test_dropout_acts_where_a_bcn_says_so():
+def test_bcn_applies_dropout_at_the_documented_places():
     model = head(BCN, embedding_dropout=0.5, integrator_dropout=0.3)
     seen = {}
     model.pre_encode_feedforward.register_forward_hook(lambda _, x, __: seen.update(words=x[0]))
@@ -137,7 +137,7 @@ def test_dropout_acts_where_a_bcn_says_so():
     assert shares == pytest.approx({"words": 0.5, "integrated": 0.0, "pooled": 0.3}, abs=0.1)
 
 
-def test_dropout_acts_on_the_one_vector_of_a_basic_classifier():
+def test_basic_classifier_drops_the_pooled_vector():
     model = head(BASIC, dropout=0.4, feedforward={**LAYER, "hidden_dims": 40})
     seen = {}
     model.feedforward.register_forward_hook(lambda _, x, __: seen.update(pooled=x[0]))
@@ -148,7 +148,7 @@ def test_dropout_acts_on_the_one_vector_of_a_basic_classifier():
     assert float((seen["pooled"] == 0).float().mean()) == pytest.approx(0.4, abs=0.1)
 
 
-def test_the_last_maxout_layer_is_as_wide_as_there_are_labels():
+def test_last_maxout_layer_has_the_width_of_the_labels():
     layers = head(MAXOUT).output_layer.maxout.layers
 
     assert [(layer.dim, layer.pool_size, layer.dropout) for layer in layers] == [
@@ -158,14 +158,14 @@ def test_the_last_maxout_layer_is_as_wide_as_there_are_labels():
     ]
 
 
-def test_dropout_has_an_item_for_each_layer_before_the_last():
+def test_dropout_needs_one_rate_per_maxout_layer():
     output = {"type": "maxout", "output_dims": [8, 6], "dropout": [0.1]}
 
     with pytest.raises(BuildError, match="dropout has 1 item, output_dims 2"):
         head(BCN, output_layer=output)
 
 
-def test_maxout_layers_do_not_end_with_that_of_the_labels():
+def test_maxout_width_equal_to_the_labels_is_refused():
     output = {"type": "maxout", "output_dims": [8, len(COUNTS.labels())]}
 
     with pytest.raises(BuildError) as raised:
@@ -178,7 +178,7 @@ def test_maxout_layers_do_not_end_with_that_of_the_labels():
     head(BCN, output_layer={**output, "output_dims": [len(COUNTS.labels())]})
 
 
-def test_a_basic_classifier_pools_encodes_and_scores():
+def test_basic_classifier_equals_its_equations():
     model = head(ALL[-1]).eval()
     batch = batch_of(model, COUNTS, EXAMPLES)
     encoded = model.encoder(model.embedder(batch.text), batch.text.mask)
@@ -190,12 +190,12 @@ def test_a_basic_classifier_pools_encodes_and_scores():
     torch.testing.assert_close(model(batch).logits, expected)
 
 
-def test_a_label_that_was_not_seen_in_training_is_refused():
+def test_unseen_label_is_refused():
     with pytest.raises(DataError, match="'9' is not among the labels of the training data"):
         batch_of(head(BASIC), COUNTS, [ClassifiedText(("Fine",), "9")])
 
 
-def test_a_batch_is_called_by_its_first_text():
+def test_batch_title_is_its_first_text():
     batch = batch_of(head(BASIC), COUNTS, EXAMPLES)
 
     assert batch.title == '"It \'s good fun ." and 9 more'

@@ -28,7 +28,7 @@ def test_a_table_with_commas_is_read_and_split_into_words():
     assert last.label == "weather"
 
 
-def test_other_names_other_words_and_a_limit_can_be_asked_for(tmp_path: Path):
+def test_columns_tokenizer_and_limit_are_configurable(tmp_path: Path):
     path = tmp_path / "a.jsonl"
     path.write_text('{"review": "Good fun.", "stars": 5}\n{"review": "Bad", "stars": 1}\nno JSON\n')
 
@@ -38,7 +38,7 @@ def test_other_names_other_words_and_a_limit_can_be_asked_for(tmp_path: Path):
     assert found == [ClassifiedText(("Good", "fun."), "5"), ClassifiedText(("Bad",), "1")]
 
 
-def test_minus_one_is_a_label_as_any_other(tmp_path: Path):
+def test_minus_one_is_a_label(tmp_path: Path):
     path = tmp_path / "a.jsonl"
     path.write_text('{"text": "Bad", "label": -1}\n{"text": "Good", "label": 1}\n')
 

@@ -15,7 +15,7 @@ def texts(path: Path, *lines: str, **options: Any) -> list[tuple[str, str | None
     return [(" ".join(text.words), text.label) for text in SstReader(**options).read(path)]
 
 
-def test_a_tree_has_its_words_and_its_phrases_from_the_root_on():
+def test_tree_has_words_and_phrases_from_the_root():
     tree = read_tree(TREE)
 
     assert tree.words == ("It", "'s", "good", "fun", ".")
@@ -36,7 +36,7 @@ def test_only_a_space_ends_a_word():
     )
 
 
-def test_sentences_alone_are_read_unless_phrases_are_asked_for(tmp_path: Path):
+def test_only_sentences_are_read_by_default(tmp_path: Path):
     assert texts(tmp_path / "a", TREE, "", "(1 (2 Bad) (2 .))") == [
         ("It 's good fun .", "3"),
         ("Bad .", "1"),
@@ -55,7 +55,7 @@ def test_phrases_are_texts_as_well(tmp_path: Path):
     assert len(found) == 9
 
 
-def test_short_phrases_can_be_left_out_but_never_a_sentence(tmp_path: Path):
+def test_min_phrase_length_skips_phrases_only(tmp_path: Path):
     options = {"use_subtrees": True, "min_phrase_length": 4}
 
     assert texts(tmp_path / "a", TREE, "(1 (2 Bad) (2 .))", **options) == [
@@ -106,7 +106,7 @@ def test_a_limit_counts_texts(tmp_path: Path):
         ("(3 (2 ))", "a phrase has no words"),
     ],
 )
-def test_a_bad_line_is_named_with_its_file(tmp_path: Path, line: str, message: str):
+def test_malformed_line_is_reported_with_its_file(tmp_path: Path, line: str, message: str):
     with pytest.raises(DataError) as raised:
         texts(tmp_path / "a", TREE, line)
 

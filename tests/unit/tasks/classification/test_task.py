@@ -21,7 +21,7 @@ def test_a_text_is_one_sentence():
     assert TASK.num_tokens(TEXTS[0]) == 2
 
 
-def test_the_label_is_what_is_scored():
+def test_gold_is_the_label():
     assert TASK.gold(TEXTS[0]) == "yes"
     with pytest.raises(DataError, match="an example without a label cannot be scored: 'Fun'"):
         TASK.gold(TEXTS[1])
@@ -32,7 +32,7 @@ def test_an_example_is_made_of_raw_text_or_of_words(inputs: dict[str, Any]):
     assert TASK.example(inputs, WhitespaceTokenizer()) == ClassifiedText(("a", "b"), None)
 
 
-def test_a_prediction_is_shown_as_json_and_in_colour():
+def test_prediction_is_shown_as_json_and_in_color():
     prediction = Classification("yes", {"yes": 0.75, "no": 0.25})
 
     assert TASK.to_json(prediction, TEXTS[0]) == {

@@ -49,7 +49,7 @@ def test_the_loss_equals_an_enumeration(clusters: list[int], num_antecedents: in
     assert float(loss) == pytest.approx(-math.log(right / sum(weights.values())))
 
 
-def test_the_loss_has_gradients_without_antecedents_and_without_spans():
+def test_loss_has_gradients_without_spans():
     scores = torch.full((1, 3), -math.inf, requires_grad=True)
     antecedent_loss(with_dummy(scores), torch.tensor([1])).backward()
     nothing = antecedent_loss(with_dummy(torch.zeros(0, 3)), torch.zeros(0, dtype=torch.long))
@@ -77,7 +77,7 @@ def linked(chosen: tuple[int, ...]) -> set[frozenset[int]]:
 
 
 @pytest.mark.parametrize("seed", range(8))
-def test_the_clusters_are_those_of_the_best_of_all_choices(seed: int):
+def test_clusters_equal_exhaustive_search(seed: int):
     choices = random_choices(6, 4, seed)
     best = max(
         all_choices(6, 4),
@@ -91,7 +91,7 @@ def test_the_clusters_are_those_of_the_best_of_all_choices(seed: int):
     assert list(found.spans) == spans
 
 
-def test_clusters_stand_in_the_order_of_the_document():
+def test_clusters_are_in_document_order():
     spans = [(0, 0), (1, 3), (2, 2), (5, 5), (6, 7)]
 
     found = resolved(spans, [0, 0, 0, 1, 3])

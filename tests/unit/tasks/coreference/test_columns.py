@@ -12,7 +12,7 @@ from elmo_framework.tasks.coreference.reader import ConllCoreferenceReader
 FIXTURES = Path(__file__).parents[3] / "fixtures/coreference"
 
 
-def test_right_clusters_are_written_as_they_can_be_read(tmp_path: Path):
+def test_gold_clusters_are_written_and_read_back(tmp_path: Path):
     reader = ConllCoreferenceReader()
     documents = list(reader.read(FIXTURES / "train.conll"))
     path = tmp_path / "written.conll"
@@ -44,7 +44,7 @@ def test_the_lines_are_those_of_the_shared_task():
 
 
 @pytest.mark.parametrize("begin", ["(nw/a)", "(x); part 0", "(nw/a); part 000", "(nw/a); part 012"])
-def test_a_document_begins_as_it_was_read(begin: str, tmp_path: Path):
+def test_document_header_is_written_as_read(begin: str, tmp_path: Path):
     path = tmp_path / "read.conll"
     path.write_text(f"#begin document {begin}\nnw/a 0 0 She - * - - - - * (1)\n\n#end document\n")
     documents = ConllCoreferenceReader().read(path)
@@ -54,7 +54,7 @@ def test_a_document_begins_as_it_was_read(begin: str, tmp_path: Path):
     assert first == f"#begin document {begin}\n"
 
 
-def test_documents_without_a_name_are_told_apart(tmp_path: Path):
+def test_documents_without_a_name_get_distinct_ones(tmp_path: Path):
     path = tmp_path / "written.conll"
     clusters = (((0, 0), (2, 2)),)
     documents = [Document((("She", "left", "her"),), None, key=key) for key in ("", "a", "")]
@@ -69,7 +69,7 @@ def test_documents_without_a_name_are_told_apart(tmp_path: Path):
     ]
 
 
-def test_documents_that_cannot_be_told_apart_are_refused():
+def test_documents_with_equal_names_are_refused():
     parts = ("000", "001", None, "000")
     pairs = [(Resolution((), ()), Document((("Go",),), None, key="a", part=each)) for each in parts]
 
@@ -78,7 +78,7 @@ def test_documents_that_cannot_be_told_apart_are_refused():
         list(conll2012(pairs))
 
 
-def test_a_word_a_speaker_and_a_name_are_one_cell_each():
+def test_word_speaker_and_name_are_one_cell_each():
     words = ("10 000", "\n", "a\tb", "")
     speakers = ("Mr. Smith", "\t", "", "x\ny")
     document = Document((words,), None, key="my talk", speakers=(speakers,))
@@ -95,7 +95,7 @@ def test_a_word_a_speaker_and_a_name_are_one_cell_each():
     assert lines[5:] == ["", "#end document", ""]
 
 
-def test_mentions_stand_in_coloured_brackets_with_their_cluster():
+def test_mentions_are_in_colored_brackets():
     document = Document((("Ann", "met", "her", "son"), ("He", "left")), None)
 
     text = colored(Resolution((((0, 0), (2, 2)), ((2, 3), (4, 4))), ()), document)

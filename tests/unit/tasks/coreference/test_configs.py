@@ -3,7 +3,7 @@ from tests.unit.tasks.configs import shipped
 NAMES = ("baseline", "elmo")
 
 
-def test_the_config_with_elmo_is_the_baseline_and_elmo_at_its_encoder_alone():
+def test_elmo_config_adds_elmo_at_the_encoder_only():
     baseline, elmo = (shipped(f"import '{name}.jsonnet'", "coreference") for name in NAMES)
 
     added = elmo["model"].pop("context_embedder")

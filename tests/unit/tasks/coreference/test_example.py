@@ -31,13 +31,13 @@ def numbers(*clusters: list[int]) -> dict[int, int]:
         ((), {}),
     ],
 )
-def test_training_takes_clusters_that_share_a_mention_for_one(
+def test_training_merges_clusters_with_a_common_mention(
     clusters: tuple[list[int], ...], expected: dict[int, int]
 ):
     assert numbers(*clusters) == expected
 
 
-def test_merged_clusters_share_no_mention_and_stand_in_the_order_of_the_document():
+def test_merged_clusters_are_disjoint_and_in_order():
     one, two, three = (Mention(word, word) for word in range(3))
 
     assert merged([(two, three), (one,), (three,)]) == ((one,), (two, three))

@@ -37,7 +37,7 @@ def sizes() -> Iterator[_Sizes]:
         yield noted
 
 
-def test_the_vectors_of_all_spans_are_never_held():
+def test_span_vectors_are_never_materialized():
     ranker = MentionRanker(
         embedded_dim=EMBEDDED,
         encoded_dim=ENCODED,
@@ -58,7 +58,7 @@ def test_the_vectors_of_all_spans_are_never_held():
     assert noted.largest <= NUM_SPANS * WIDTH * EMBEDDED == 2000 * NUM_WORDS
 
 
-def test_the_products_of_all_pairs_are_never_held():
+def test_pair_products_are_never_materialized():
     # Fewer spans, for the time that it takes: what is held at once is of the same size.
     num_spans, span_dim = 300, 2 * ENCODED + EMBEDDED + FEATURE
     scorer = AntecedentScorer(

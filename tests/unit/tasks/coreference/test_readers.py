@@ -29,7 +29,7 @@ def lines_of(path: Path, *cells: str) -> Path:
     return path
 
 
-def test_the_columns_give_documents_by_their_parts():
+def test_columns_are_split_into_document_parts():
     documents = read(FIXTURES / "train.conll")
 
     assert [(each.key, each.part, each.genre) for each in documents] == [
@@ -42,7 +42,7 @@ def test_the_columns_give_documents_by_their_parts():
     assert texts(documents[2]) == [["My", "Ada"], ["My cat", "it"], ["The cat"]]
 
 
-def test_each_line_that_begins_a_document_begins_one(tmp_path: Path):
+def test_each_begin_line_starts_a_document(tmp_path: Path):
     block = lines_of(tmp_path / "a.conll", "(1)", "(1)").read_text()
     path = tmp_path / "b.conll"
     path.write_text(f"{block}\n{block}\n")
@@ -60,7 +60,7 @@ def test_marks_of_ontonotes_lose_their_stroke(tmp_path: Path):
     assert read(path)[0].words == (".", "?", "/", "and/or")
 
 
-def test_clusters_that_share_a_mention_stay_as_they_are_written():
+def test_overlapping_clusters_are_read_unchanged():
     # 'The daughter of the smith' is marked as 0 and as 2.
     assert texts(read(FIXTURES / "train.conll")[0]) == [
         ["Anna", "She", "The daughter of the smith"],
@@ -71,7 +71,7 @@ def test_clusters_that_share_a_mention_stay_as_they_are_written():
 
 
 @pytest.mark.parametrize("name", READERS)
-def test_a_mention_stands_there_as_often_as_it_is_written(name: str, tmp_path: Path):
+def test_repeated_mention_is_kept_as_written(name: str, tmp_path: Path):
     path = lines_of(tmp_path / "a.conll", "(1)|(2)|(1)", "(2)", "(1|1)")
     if name == "coref_jsonlines":
         clusters = [[[1, 1], [0, 0]], [[2, 2], [0, 0], [0, 0]]]
@@ -90,7 +90,7 @@ def test_json_lines_count_words_through_the_sentences():
     assert texts(documents[1]) == [["I", "You"], ["I", "You"], ["you", "me"]]
 
 
-def test_the_name_of_a_document_may_hold_its_part(tmp_path: Path):
+def test_document_name_may_include_its_part(tmp_path: Path):
     path = tmp_path / "a.jsonlines"
     path.write_text('{"doc_key": "nw/doc_0_12", "sentences": [["Go"]]}\n')
 
@@ -102,7 +102,7 @@ def test_the_name_of_a_document_may_hold_its_part(tmp_path: Path):
 
 
 @pytest.mark.parametrize("key", ["nw/doc", "nw/doc_x", "_3", ""])
-def test_a_name_without_a_part_is_refused_where_one_is_promised(key: str, tmp_path: Path):
+def test_name_without_a_part_is_refused(key: str, tmp_path: Path):
     path = tmp_path / "a.jsonlines"
     path.write_text(json.dumps({"doc_key": key, "sentences": [["Go"]]}) + "\n")
 
@@ -113,7 +113,7 @@ def test_a_name_without_a_part_is_refused_where_one_is_promised(key: str, tmp_pa
     assert str(raised.value) == f"{path}:1: 'doc_key' is {key!r}; {expected}"
 
 
-def test_clusters_need_not_be_known(tmp_path: Path):
+def test_documents_without_clusters_are_read(tmp_path: Path):
     path = tmp_path / "new.jsonlines"
     path.write_text('{"sentences": [["Go", "!"]]}\n\n')
 
@@ -138,13 +138,13 @@ def test_documents_can_be_cut(name: str):
     )
 
 
-def test_a_thing_that_is_mentioned_twice_by_the_same_words_is_mentioned_once(tmp_path: Path):
+def test_repeated_mention_in_a_cluster_counts_once(tmp_path: Path):
     path = lines_of(tmp_path / "a.conll", "(1)|(1)", "(2)", "(2)")
 
     assert read(path, remove_singletons=True)[0].clusters == (((1, 1), (2, 2)),)
 
 
-def test_cutting_comes_before_the_singletons_are_removed():
+def test_truncation_precedes_removal_of_singletons():
     (document,) = read(
         FIXTURES / "train.conll", max_sentences=1, max_instances=1, remove_singletons=True
     )
@@ -181,7 +181,7 @@ def test_a_bad_pattern_is_refused(pattern: str, message: str):
         (["-", "-", "3)"], 4, "'3' is closed but was not opened"),
     ],
 )
-def test_a_bad_bracket_is_named_with_its_line(
+def test_malformed_bracket_is_reported_with_its_line(
     cells: list[str], line: int, message: str, tmp_path: Path
 ):
     path = lines_of(tmp_path / "bad.conll", *cells)
@@ -214,7 +214,7 @@ def test_a_bad_bracket_is_named_with_its_line(
         ),
     ],
 )
-def test_a_bad_line_is_named(line: str, message: str, tmp_path: Path):
+def test_malformed_line_is_reported(line: str, message: str, tmp_path: Path):
     path = tmp_path / "bad.jsonlines"
     path.write_text(json.dumps({"sentences": [["a"]]}) + "\n" + line + "\n")
 
@@ -235,7 +235,7 @@ def test_a_file_without_documents_is_refused(tmp_path: Path):
     ("text", "speakers"),
     [('{"sentences": []}', None), ('{"sentences": [], "speakers": []}', ((),))],
 )
-def test_a_document_without_sentences_has_one_without_words(
+def test_document_without_sentences_has_an_empty_one(
     text: str, speakers: tuple[tuple[str, ...], ...] | None, tmp_path: Path
 ):
     (tmp_path / "a.jsonlines").write_text(text)
@@ -245,7 +245,7 @@ def test_a_document_without_sentences_has_one_without_words(
     assert (document.sentences, document.speakers) == (((),), speakers)
 
 
-def test_documents_of_litbank_are_read_as_they_are_published(tmp_path: Path):
+def test_litbank_documents_are_read(tmp_path: Path):
     words = {"The": "(0", "town": "0)|(1)", "grew": "", ".": ""}
     rows = ["\t".join(["1_x_brat", "0", "0", word, *"________", words[word]]) for word in words]
     path = tmp_path / "1_x_brat.conll"

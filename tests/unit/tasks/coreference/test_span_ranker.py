@@ -53,7 +53,7 @@ def batch_of(model: SpanRanker, examples: Sequence[Document] = EXAMPLES) -> Core
     return batch
 
 
-def test_it_learns_its_training_data():
+def test_model_fits_its_training_data():
     model = ranker(spans_per_word=3.0, max_span_width=2, max_antecedents=60)
     optimizer = torch.optim.Adam(model.parameters(), lr=0.015)
     batch = batch_of(model, EXAMPLES[1:])
@@ -106,7 +106,7 @@ def test_padding_changes_nothing():
     torch.testing.assert_close(padded.choices, alone.choices)
 
 
-def test_what_the_encoder_reads_as_one_sequence_can_be_the_document():
+def test_encoder_can_read_the_whole_document():
     by_sentence, whole = ranker().eval(), ranker(encoder_reads="document").eval()
     batch, one = batch_of(whole), batch_of(whole, [Document((("Rain", "fell", "."),), None)])
 
@@ -123,7 +123,7 @@ def test_gradients_reach_every_parameter():
     assert {name for name, value in model.named_parameters() if not value.grad.any()} == set()
 
 
-def test_without_clusters_there_are_predictions_and_no_loss():
+def test_unlabeled_batch_has_predictions_without_loss():
     model = ranker().eval()
     batch = batch_of(model, [Document(EXAMPLES[0].sentences, None), Document(((),), None)])
 
@@ -136,7 +136,7 @@ def test_without_clusters_there_are_predictions_and_no_loss():
 
 
 @pytest.mark.parametrize("reads", ["sentence", "document"])
-def test_a_document_of_one_word_has_one_span_and_one_of_none_has_none(reads: str):
+def test_number_of_spans_of_tiny_documents(reads: str):
     model = ranker(encoder_reads=reads).eval()
     one, none = (batch_of(model, [Document((words,), ())]) for words in (("Anna",), ()))
 
@@ -160,7 +160,7 @@ def random_words(model: SpanRanker, sentences: list[int]) -> Words:
     return Words(embedded, encoded, torch.tensor(sentences))
 
 
-def test_spans_are_scored_as_by_building_each_vector():
+def test_span_scores_equal_those_of_explicit_vectors():
     model = ranker()
     words = random_words(model, [0] * 7 + [1] * 4 + [2])
 
@@ -177,7 +177,7 @@ def test_spans_are_scored_as_by_building_each_vector():
 
 
 @pytest.mark.parametrize(("spans_per_word", "expected"), [(0.5, 6), (0.01, 1), (9.0, 17)])
-def test_so_many_spans_a_word_are_kept(spans_per_word: float, expected: int):
+def test_spans_per_word_limits_the_spans(spans_per_word: float, expected: int):
     """Of three words no more than two are a span, so that none of the 17 crosses another."""
     model = ranker(spans_per_word=spans_per_word, max_span_width=2)
     words = random_words(model, [0, 0, 1, 1, 2, 2, 3, 3, 4, 4, 5, 6])
@@ -185,7 +185,7 @@ def test_so_many_spans_a_word_are_kept(spans_per_word: float, expected: int):
     assert len(model.mentions(words).starts) == expected
 
 
-def test_span_is_at_most_as_wide_as_is_allowed():
+def test_max_span_width_limits_spans():
     model = ranker(spans_per_word=9.0, max_span_width=3)
 
     spans = model.mentions(random_words(model, [0] * 6 + [1] * 2))
@@ -197,7 +197,7 @@ def test_span_is_at_most_as_wide_as_is_allowed():
     assert model.mentions.width_embedding.weight.shape[0] == 3
 
 
-def test_ranked_spans_are_first_and_last_words_of_the_document():
+def test_ranked_spans_are_word_positions():
     model = ranker(spans_per_word=9.0, max_span_width=3).eval()
     document = Document((("Rain", "fell"), ("Wind", "blew", "hard")), None)
 
@@ -215,7 +215,7 @@ def bin_of(distance: int) -> int:
 
 
 @pytest.mark.parametrize("features", [{}, {"use_speakers": False}, {"use_genre": False}])
-def test_pairs_are_scored_as_by_building_each_vector(features: dict[str, bool]):
+def test_pair_scores_equal_those_of_explicit_vectors(features: dict[str, bool]):
     model = ranker(max_antecedents=70, **features)
     scorer = model.antecedents
     num_spans = 80
@@ -264,7 +264,7 @@ def test_training_takes_a_window_of_sentences():
     assert len(model.eval()(batch).rankings[0].spans) == int(0.8 * len(EXAMPLES[0].words))
 
 
-def test_a_window_keeps_its_mentions_and_their_places():
+def test_window_keeps_mentions_and_positions():
     batch = batch_of(ranker())
     words = [word for example in EXAMPLES for word in example.words]
     starts = [0, *torch.tensor([len(example.words) for example in EXAMPLES]).cumsum(0).tolist()]
@@ -282,20 +282,20 @@ def test_a_window_keeps_its_mentions_and_their_places():
         assert window.text.words[row][first] == words[starts[document] + place]
 
 
-def test_a_batch_that_is_short_enough_is_its_own_window():
+def test_short_batch_is_a_single_window():
     batch = batch_of(ranker())
 
     assert batch.window(4) is batch
 
 
-def test_mentions_wider_than_any_span_are_left_out_of_the_loss():
+def test_too_wide_mentions_are_not_in_the_loss():
     wide, narrow = ranker(max_span_width=10), ranker(max_span_width=1)
 
     assert wide(batch_of(wide)).loss > 0
     assert narrow(batch_of(narrow)).loss > 0
 
 
-def test_dropout_acts_on_the_words_and_on_the_encoded():
+def test_dropout_affects_words_and_encoder_output():
     model = ranker(lexical_dropout=0.5, dropout=0.25)
     seen: dict[str, Words] = {}
     model.mentions.register_forward_hook(lambda _, inputs, __: seen.update(words=inputs[0]))
@@ -319,7 +319,7 @@ def share_of_zeros(values: Tensor) -> float:
 
 
 @pytest.mark.parametrize("reads", ["sentence", "document"])
-def test_the_encoder_reads_words_of_which_values_were_dropped(reads: str):
+def test_dropout_affects_the_input_of_the_encoder(reads: str):
     model = ranker(lexical_dropout=0.5, encoder_reads=reads)
 
     read = read_by(model, model.encoder)
@@ -328,7 +328,7 @@ def test_the_encoder_reads_words_of_which_values_were_dropped(reads: str):
     assert 0.35 < share_of_zeros(words) < 0.65
 
 
-def test_dropout_acts_on_the_features_of_widths_and_of_pairs():
+def test_dropout_affects_width_and_pair_features():
     model = ranker(dropout=0.5)
     found: list[Tensor] = []
     for module in (model.mentions, model.antecedents):
@@ -343,7 +343,7 @@ def test_dropout_acts_on_the_features_of_widths_and_of_pairs():
     assert 0.3 < share_of_zeros(spans[0].vectors[:, -4:]) < 0.7
 
 
-def test_an_output_embedder_stands_beside_the_encoder():
+def test_output_embedder_is_appended_to_the_encoder():
     plain, wider = ranker(), ranker(output_embedder={**WORDS, "lowercase": True})
 
     assert wider.mentions.span_dim == plain.mentions.span_dim + 12
@@ -351,7 +351,7 @@ def test_an_output_embedder_stands_beside_the_encoder():
 
 
 @pytest.mark.parametrize("reads", ["sentence", "document"])
-def test_a_context_embedder_is_read_by_the_encoder_and_is_no_part_of_spans(reads: str):
+def test_context_embedder_reaches_only_the_encoder(reads: str):
     lowercase = {**WORDS, "lowercase": True}
     plain, wider = ranker(), ranker(context_embedder=lowercase, encoder_reads=reads).eval()
     seen: list[Words] = []
@@ -388,7 +388,7 @@ def test_defaults_are_those_of_the_paper():
     assert {name: parameters[name].default for name in expected} == expected
 
 
-def test_it_can_be_built_without_memory_for_its_weights():
+def test_model_can_be_built_without_memory_for_weights():
     with torch.device("meta"):
         model = ranker()
 
@@ -404,7 +404,7 @@ def test_genres_that_were_not_seen_share_a_vector():
     torch.testing.assert_close(losses[0], losses[1])
 
 
-def test_a_genre_that_was_not_seen_adds_nothing():
+def test_unseen_genre_has_a_zero_vector():
     model = ranker()
 
     model(batch_of(model)).loss.backward()

@@ -23,7 +23,7 @@ def test_raw_text_becomes_sentences_and_words(key: str):
     assert document.clusters is None
 
 
-def test_a_document_may_come_in_words_with_what_is_known_of_them():
+def test_input_may_be_words_with_speakers_and_genre():
     given = {"sentences": [["I", "go"], ["You"]], "speakers": [["A", "A"], ["B"]], "genre": "tc"}
 
     assert TASK.example(given, WhitespaceTokenizer()) == Document(
@@ -31,7 +31,7 @@ def test_a_document_may_come_in_words_with_what_is_known_of_them():
     )
 
 
-def test_the_lines_of_a_file_with_clusters_can_be_predicted():
+def test_labeled_json_lines_can_be_predicted():
     for line in (FIXTURES / "train.jsonlines").read_text().splitlines():
         given = json.loads(line)
 
@@ -43,7 +43,7 @@ def test_the_lines_of_a_file_with_clusters_can_be_predicted():
 @pytest.mark.parametrize(
     "given", [{"document": " "}, {"sentences": []}, {"sentences": [], "speakers": []}]
 )
-def test_a_document_without_words_has_one_sentence_without_words(given: dict[str, Any]):
+def test_empty_document_has_one_empty_sentence(given: dict[str, Any]):
     assert TASK.example(given, WhitespaceTokenizer()).sentences == ((),)
 
 
@@ -65,7 +65,7 @@ def test_a_document_without_words_has_one_sentence_without_words(given: dict[str
         ),
     ],
 )
-def test_another_input_is_refused(given: dict[str, Any], message: str):
+def test_malformed_json_input_is_refused(given: dict[str, Any], message: str):
     with pytest.raises(DataError) as raised:
         TASK.example(given, WhitespaceTokenizer())
 
@@ -79,7 +79,7 @@ def test_words_and_genres_are_counted():
     assert counts["words"]["snores"] == 2
 
 
-def test_a_document_is_as_long_as_its_sentences_and_each_of_them_has_vectors():
+def test_length_and_sentences_of_a_document():
     document = Document((("a", "b"), (), ("c",)), None)
 
     assert TASK.num_tokens(document) == 3
@@ -91,7 +91,7 @@ def test_a_document_without_clusters_cannot_be_scored():
         TASK.gold(Document((("a", "b"),), None))
 
 
-def test_a_prediction_holds_all_that_is_needed_to_read_it():
+def test_json_output_has_words_clusters_and_spans():
     document = Document((("Ann", "fed"), ("her", "cat")), None)
     resolution = Resolution((((0, 0), (2, 2)),), ((0, 0), (2, 2), (2, 3)))
 

@@ -3,7 +3,7 @@ from tests.unit.tasks.configs import shipped
 BASELINE, ELMO = (f"(import '{name}.jsonnet')" for name in ("baseline", "elmo"))
 
 
-def test_the_config_with_elmo_is_the_baseline_elmo_and_the_papers_regularization():
+def test_elmo_config_adds_elmo_and_regularization():
     baseline, elmo = shipped(BASELINE, "snli"), shipped(ELMO, "snli")
 
     first = elmo["model"]["embedder"]["token_embedders"].pop("elmo")
@@ -18,7 +18,7 @@ def test_the_config_with_elmo_is_the_baseline_elmo_and_the_papers_regularization
     assert elmo == baseline
 
 
-def test_the_sizes_are_the_papers():
+def test_sizes_are_those_of_the_paper():
     model = shipped(BASELINE, "snli")["model"]
 
     assert model["encoder"] == model["inference_encoder"]

@@ -55,11 +55,11 @@ def test_gradients_reach_every_parameter(config):
 
 
 @EACH
-def test_it_learns_its_training_data(config):
+def test_model_fits_its_training_data(config):
     check_learning(esim(config), COUNTS, EXAMPLES)
 
 
-def test_it_computes_its_equations():
+def test_model_equals_its_equations():
     model = esim().double().eval()
     pair = EXAMPLES[3]
     batch = batch_of(model, COUNTS, [pair])
@@ -83,7 +83,7 @@ def test_it_computes_its_equations():
     torch.testing.assert_close(model(batch).logits, expected, rtol=0, atol=1e-12)
 
 
-def test_premise_and_hypothesis_are_not_alike():
+def test_premise_and_hypothesis_are_not_interchangeable():
     model = esim().eval()
     pair = EXAMPLES[0]
     turned = SentencePair(pair.hypothesis, pair.premise, pair.label)
@@ -93,7 +93,7 @@ def test_premise_and_hypothesis_are_not_alike():
     assert not found[0].allclose(found[1])
 
 
-def test_without_labels_there_are_predictions_and_no_loss():
+def test_unlabeled_batch_has_predictions_without_loss():
     model = esim().eval()
     pairs = [SentencePair(("A", "man"), ("Nobody",), None), SentencePair((), ("Nobody",), None)]
     batch = batch_of(model, COUNTS, pairs)
@@ -106,7 +106,7 @@ def test_without_labels_there_are_predictions_and_no_loss():
         assert sum(found.probabilities.values()) == pytest.approx(1)
 
 
-def test_the_output_embedder_stands_beside_the_first_encoder():
+def test_output_embedder_is_appended_to_the_first_encoder():
     plain, wider = esim(), esim(AT_THE_OUTPUT)
 
     widths = [model.projection_feedforward.linear_layers[0].in_features for model in (plain, wider)]
@@ -114,7 +114,7 @@ def test_the_output_embedder_stands_beside_the_first_encoder():
     assert len(wider.indexers) == 2
 
 
-def test_dropout_drops_the_same_dimensions_of_all_words_of_a_sentence():
+def test_dropout_mask_is_shared_by_words_of_a_sentence():
     model = esim(dropout=0.5)
     seen = {}
     for name in ("encoder", "inference_encoder"):
@@ -132,7 +132,7 @@ def test_dropout_drops_the_same_dimensions_of_all_words_of_a_sentence():
         assert 0.3 < float((inputs[batch.text.mask] == 0).float().mean()) < 0.7
 
 
-def test_dropout_acts_before_the_two_last_layers_and_behind_the_attention():
+def test_dropout_rates_of_comparison_and_output_layers():
     model = esim(dropout=0.5, attention_dropout=0.3)
     seen = {}
     for name in ("projection_feedforward", "output_feedforward"):
@@ -153,17 +153,17 @@ def test_training_data_without_labels_is_refused():
         esim(counts=Vocabularies({"words": {"a": 1}}))
 
 
-def test_a_label_that_was_not_seen_in_training_is_refused():
+def test_unseen_label_is_refused():
     with pytest.raises(DataError, match="'neutrl' is not among the labels of the training data"):
         batch_of(esim(), COUNTS, [SentencePair(("a",), ("b",), "neutrl")])
 
 
-def test_it_can_be_built_without_memory_for_its_weights():
+def test_model_can_be_built_without_memory_for_weights():
     with torch.device("meta"):
         assert all(parameter.is_meta for parameter in esim().parameters())
 
 
-def test_a_batch_is_called_by_its_first_pair():
+def test_batch_title_is_its_first_pair():
     batch = batch_of(esim(), COUNTS, EXAMPLES)
 
     assert batch.title == (

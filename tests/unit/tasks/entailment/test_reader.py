@@ -35,7 +35,7 @@ def test_raw_sentences_are_split_into_words():
     )
 
 
-def test_pairs_on_which_people_did_not_agree_are_left_out_and_counted(
+def test_pairs_without_agreement_are_skipped_and_counted(
     caplog: pytest.LogCaptureFixture,
 ):
     with caplog.at_level(logging.INFO):
@@ -58,7 +58,7 @@ def test_pairs_on_which_people_did_not_agree_are_left_out_and_counted(
         ("a.csv", "sentence1,sentence2,gold_label\na,b,-1\nc,d,-\ne,f,1\n"),
     ],
 )
-def test_the_label_minus_one_stands_for_none(
+def test_label_minus_one_means_no_label(
     tmp_path: Path, caplog: pytest.LogCaptureFixture, name: str, text: str
 ):
     path = tmp_path / name
@@ -71,7 +71,7 @@ def test_the_label_minus_one_stands_for_none(
     assert f"{path}: skipped 2 pairs with the label '-' or '-1'" in caplog.text
 
 
-def test_a_file_without_any_label_is_refused_unless_another_one_has_some(tmp_path: Path):
+def test_one_labeled_file_of_a_folder_is_enough(tmp_path: Path):
     (tmp_path / "a.jsonl").write_text('{"sentence1": "a", "sentence2": "b", "gold_label": -1}\n')
     (tmp_path / "b.jsonl").write_text('{"sentence1": "c", "sentence2": "d", "gold_label": "x"}\n')
     whitespace = reader(tokenizer="whitespace")
@@ -98,7 +98,7 @@ def test_the_table_of_multinli_is_read_by_its_columns(tmp_path: Path):
     assert found == [SentencePair(("He", "said", '"no'), ("He", "spoke"), "entailment")]
 
 
-def test_the_table_of_sick_is_read_by_its_columns_and_its_split(tmp_path: Path):
+def test_sick_is_read_by_columns_and_split(tmp_path: Path):
     path = tmp_path / "SICK.txt"
     path.write_text(
         "pair_ID\tsentence_A\tsentence_B\tentailment_label\trelatedness_score\tSemEval_set\n"
@@ -111,7 +111,7 @@ def test_the_table_of_sick_is_read_by_its_columns_and_its_split(tmp_path: Path):
     assert found == [SentencePair(("Kids", "play"), ("Kids", "sleep"), "CONTRADICTION")]
 
 
-def test_a_column_that_pairs_are_chosen_by_may_have_empty_cells(tmp_path: Path):
+def test_filter_column_may_have_empty_cells(tmp_path: Path):
     path = tmp_path / "SICK.csv"
     path.write_text("sentence_A,sentence_B,entailment_label,SemEval_set\na,b,X,\nc,d,Y,TRAIN\n")
 
@@ -142,7 +142,7 @@ def test_a_column_that_pairs_are_chosen_by_may_have_empty_cells(tmp_path: Path):
         ("no JSON", "not a JSON object: Expecting value"),
     ],
 )
-def test_a_bad_line_is_named_with_its_file(tmp_path: Path, line: str, message: str):
+def test_malformed_line_is_reported_with_its_file(tmp_path: Path, line: str, message: str):
     path = tmp_path / "a.jsonl"
     path.write_text(f'{{"gold_label": "x", "sentence1": "a", "sentence2": "b"}}\n{line}\n')
 

@@ -17,12 +17,12 @@ def test_words_of_both_sentences_and_labels_are_counted():
     }
 
 
-def test_both_sentences_have_vectors_worth_keeping():
+def test_both_sentences_are_cached():
     assert list(TASK.sentences(PAIR)) == [PAIR.premise, PAIR.hypothesis]
     assert TASK.num_tokens(PAIR) == 6
 
 
-def test_the_label_is_what_is_scored():
+def test_gold_is_the_label():
     assert TASK.gold(PAIR) == "yes"
     with pytest.raises(DataError, match="an example without a label cannot be scored: 'b'"):
         TASK.gold(SentencePair(("a",), ("b",), None))
@@ -44,7 +44,7 @@ def test_both_sentences_are_needed():
 
 
 @pytest.mark.parametrize("empty", [" ", []])
-def test_a_sentence_without_words_is_refused_as_by_the_reader(empty):
+def test_sentence_without_words_is_refused(empty):
     with pytest.raises(DataError, match=r"^'hypothesis' has no words$"):
         TASK.example({"premise": "a", "hypothesis": empty}, WhitespaceTokenizer())
 
@@ -58,7 +58,7 @@ def test_a_plain_sentence_is_not_enough():
     )
 
 
-def test_a_prediction_is_shown_as_json_and_in_colour():
+def test_prediction_is_shown_as_json_and_in_color():
     prediction = Classification("yes", {"yes": 0.75, "no": 0.25})
 
     assert TASK.to_json(prediction, PAIR) == {

@@ -120,7 +120,7 @@ def unknown_word_rate(model: BiLanguageModel) -> float:
 
 
 @pytest.mark.parametrize("unroll_steps", [1, 3, 7, 100])
-def test_perplexity_equals_the_brute_force_average_over_the_whole_text(unroll_steps: int) -> None:
+def test_perplexity_equals_brute_force_over_the_text(unroll_steps: int) -> None:
     model = model_of()
     forward, backward = (negative_log_likelihoods(model, held).mean() for held in DIRECTIONS)
     assert scores_of(model, 1, unroll_steps) == pytest.approx(
@@ -135,7 +135,7 @@ def test_perplexity_equals_the_brute_force_average_over_the_whole_text(unroll_st
     )
 
 
-def test_the_loss_is_the_mean_over_positions_and_directions_times_the_steps() -> None:
+def test_loss_is_mean_over_positions_times_steps() -> None:
     model = model_of().train()
     batch = next(source_of(model, 1, 5).batches())
     output = model(batch)
@@ -194,7 +194,7 @@ def test_gradients_reach_every_parameter(num_samples: int | None) -> None:
         assert parameter.grad.abs().sum() > 0, name
 
 
-def test_parameters_are_those_of_the_bilm_and_of_one_softmax() -> None:
+def test_parameters_are_the_bilm_and_one_softmax() -> None:
     names = [name for name, _ in model_of().named_parameters()]
     assert {name.partition(".")[0] for name in names} == {"bilm", "softmax"}
     assert [name for name in names if name.startswith("softmax")] == [
@@ -203,7 +203,7 @@ def test_parameters_are_those_of_the_bilm_and_of_one_softmax() -> None:
     ]
 
 
-def test_state_is_carried_from_batch_to_batch_without_its_gradient() -> None:
+def test_state_is_carried_between_batches_without_gradient() -> None:
     model = model_of().train()
     first, second = list(endless_slice(model, 2))
     alone = model(second).sums
@@ -231,7 +231,7 @@ def test_a_resumed_model_computes_the_same_bits() -> None:
     assert torch.equal(resumed(second).sums, model(second).sums)
 
 
-def test_an_evaluation_puts_the_carried_state_aside() -> None:
+def test_evaluation_restores_the_carried_state() -> None:
     model = model_of().train()
     model(next(source_of(model, 2, 4).batches()))
     before = model.carried_state()
@@ -252,7 +252,7 @@ def test_the_sampled_loss_is_not_called_perplexity() -> None:
     assert "perplexity" in model.scores(model.sums(model(batch), batch))
 
 
-def test_a_softmax_that_is_too_small_to_be_sampled_is_told(
+def test_softmax_too_small_to_sample_is_reported(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     model_of(num_samples=15)
@@ -263,7 +263,7 @@ def test_a_softmax_that_is_too_small_to_be_sampled_is_told(
     assert "num_samples is 16, and there are 16 words: training takes the full soft" in caplog.text
 
 
-def test_dropout_is_before_the_softmax_and_in_training_only() -> None:
+def test_dropout_precedes_the_softmax_in_training_only() -> None:
     model = model_of(dropout=0.5)
     batch = next(source_of(model, 2, 4).batches())
 
@@ -278,13 +278,13 @@ def test_dropout_is_before_the_softmax_and_in_training_only() -> None:
     assert torch.equal(sums(), sums())
 
 
-def test_the_keys_of_the_vocabulary_limit_the_softmax() -> None:
+def test_vocabulary_options_limit_the_softmax() -> None:
     assert model_of().softmax.num_classes == 3 + 13
     assert model_of(min_count=2).softmax.num_classes == 3 + 5
     assert model_of(max_vocabulary_size=4).softmax.num_classes == 3 + 4
 
 
-def test_a_sentence_is_learned_by_heart_with_the_sampled_softmax() -> None:
+def test_sampled_softmax_memorizes_a_sentence() -> None:
     model = model_of(num_samples=12).train()
     optimizer = torch.optim.Adam(model.parameters(), lr=0.03)
     batches = endless(source_of(model, 2, 4, text=TEXT[-1:]))
@@ -318,7 +318,7 @@ def test_the_softmax_has_the_width_of_one_direction() -> None:
     assert model_of().softmax.weight.shape == (16, 6)
 
 
-def test_rows_start_from_zeros_again_as_often_as_asked_for() -> None:
+def test_rows_reset_at_the_configured_rate() -> None:
     never, always = (model_of(state_reset_rate=rate) for rate in (0.0, 1.0))
     always.load_state_dict(never.state_dict())
     first, second = list(source_of(never, 2, 4).batches())[:2]
@@ -329,7 +329,7 @@ def test_rows_start_from_zeros_again_as_often_as_asked_for() -> None:
     assert never(second).loss.item() != fresh
 
 
-def test_a_share_of_the_rows_starts_from_zeros() -> None:
+def test_state_reset_rate_zeroes_some_rows() -> None:
     model = model_of(state_reset_rate=0.25)
     model.load_carried_state({f"forward.{n}": torch.ones(4000, 6 + n % 2 * 2) for n in range(4)})
     state = model._start("forward")
@@ -371,7 +371,7 @@ def test_mixed_precision_changes_the_losses_a_little() -> None:
         torch.testing.assert_close(mixed.sums, exact, rtol=0.02, atol=0.0)
 
 
-def test_a_model_goes_on_from_the_files_of_another(tmp_path: Path) -> None:
+def test_model_continues_from_files_of_another(tmp_path: Path) -> None:
     model = model_of().float()
     model.save_extras(tmp_path)
     other = model_of(dropout=0.3).float()
@@ -379,7 +379,7 @@ def test_a_model_goes_on_from_the_files_of_another(tmp_path: Path) -> None:
     assert all(held.equal(model.state_dict()[name]) for name, held in other.state_dict().items())
 
 
-def test_without_a_softmax_beside_the_files_it_starts_anew(
+def test_missing_softmax_file_is_reinitialized(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     model = model_of().float()
@@ -409,7 +409,7 @@ def test_files_of_another_model_are_refused(tmp_path: Path) -> None:
     )
 
 
-def test_a_softmax_over_other_words_of_the_same_number_is_refused(tmp_path: Path) -> None:
+def test_softmax_over_other_words_is_refused(tmp_path: Path) -> None:
     model_of().float().save_extras(tmp_path)
     listed = tmp_path / "bilm/vocabulary.txt"
     lines = listed.read_text().splitlines()
@@ -418,7 +418,7 @@ def test_a_softmax_over_other_words_of_the_same_number_is_refused(tmp_path: Path
         model_of().load_files(bilm_files(tmp_path))
 
 
-def test_a_softmax_whose_words_are_not_known_is_refused(tmp_path: Path) -> None:
+def test_softmax_without_a_vocabulary_is_refused(tmp_path: Path) -> None:
     model_of().float().save_extras(tmp_path)
     (tmp_path / "bilm/vocabulary.txt").unlink()
     with pytest.raises(DataError, match=r"vocabulary\.txt"):

@@ -69,7 +69,7 @@ def test_the_published_options_are_our_original_config(tmp_path: Path) -> None:
     assert theirs["trainer"] == {**ours["trainer"], "evaluate_every": every_epoch}
 
 
-def test_what_may_be_left_out_may_be_left_out(tmp_path: Path) -> None:
+def test_optional_keys_may_be_missing(tmp_path: Path) -> None:
     lstm = {"dim": 64, "projection_dim": 16}
     characters = {**OPTIONS["char_cnn"]}
     del characters["n_highway"], characters["activation"]
@@ -84,7 +84,7 @@ def test_what_may_be_left_out_may_be_left_out(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(("last", "projection_dim"), [(32, None), (33, 512)])
-def test_filters_as_many_as_inputs_of_the_lstm_are_not_projected(
+def test_no_projection_if_filters_match_the_lstm_input(
     tmp_path: Path, last: int, projection_dim: int | None
 ) -> None:
     filters = [[1, 32], [2, 32], [3, 64], [4, 128], [5, 224], [6, last]]
@@ -100,7 +100,7 @@ def test_filters_as_many_as_inputs_of_the_lstm_are_not_projected(
         ({"share_embedding_softmax": True}, "'share_embedding_softmax' is true"),
     ],
 )
-def test_what_cannot_be_trained_is_refused(
+def test_untrainable_options_are_refused(
     tmp_path: Path, changes: dict[str, Any], message: str
 ) -> None:
     with pytest.raises(ElmoFrameworkError, match=message):

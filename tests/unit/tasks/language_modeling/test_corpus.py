@@ -18,7 +18,7 @@ def corpus_of(*sentences: str) -> TokenIdCorpus:
     return TokenIdCorpus.read(LanguageModelingExample(tuple(held.split())) for held in sentences)
 
 
-def test_sentences_stand_one_after_the_other_between_their_boundaries() -> None:
+def test_sentences_are_stored_between_boundaries() -> None:
     corpus = corpus_of("a b a", "c")
     assert corpus.words == ("<S>", "</S>", "a", "b", "c")
     assert corpus.ids.tolist() == [0, 2, 3, 2, 1, 0, 4, 1]
@@ -64,7 +64,7 @@ def test_a_sample_is_taken_at_even_distances(corpus: TokenIdCorpus) -> None:
     assert corpus.sample(5) is corpus
 
 
-def test_a_part_holds_the_sentences_that_were_asked_for(
+def test_sample_has_the_requested_sentences(
     corpus: TokenIdCorpus, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(corpora, "_SENTENCES_A_BLOCK", 2)
@@ -73,13 +73,13 @@ def test_a_part_holds_the_sentences_that_were_asked_for(
     assert (part.num_sentences, part.num_words, part.num_predictions) == (3, 8, 11)
 
 
-def test_a_part_counts_its_words_unless_it_is_of_a_prepared_corpus(corpus: TokenIdCorpus) -> None:
+def test_sample_of_prepared_corpus_counts_the_whole(corpus: TokenIdCorpus) -> None:
     counted = LanguageModelingTask().count(corpus.part(np.array([1])))["words"]
     whole = LanguageModelingTask().count(corpus)["words"]
     assert counted == (Counter("c") if corpus.prepared is None else whole)
 
 
-def test_the_words_of_a_corpus_are_counted_without_its_sentences(corpus: TokenIdCorpus) -> None:
+def test_corpus_counts_are_read_without_sentences(corpus: TokenIdCorpus) -> None:
     expected = Counter(word for line in TEXT for word in line.split())
     assert LanguageModelingTask().count(corpus) == {"words": expected}
 
@@ -94,7 +94,7 @@ def test_a_text_is_counted_in_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.parametrize("max_characters", [50, 6])
-def test_the_rows_of_the_distinct_words_are_those_of_the_indexer(
+def test_character_rows_equal_those_of_the_indexer(
     corpus: TokenIdCorpus, max_characters: int
 ) -> None:
     indexer = ElmoCharacterIndexer(max_characters)

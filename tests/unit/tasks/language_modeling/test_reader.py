@@ -79,13 +79,13 @@ def test_a_prepared_corpus_is_read_as_its_text(folder: Path) -> None:
     assert list(prepared.read(folder / "corpus/training")) == list(reader().read(folder / "[ab]*"))
 
 
-def test_max_instances_of_a_prepared_corpus_are_taken_from_all_of_it(folder: Path) -> None:
+def test_max_instances_samples_the_whole_corpus(folder: Path) -> None:
     prepare(PreparationJob([folder], folder / "corpus", held_out=0.0))
     sampled = PreparedCorpusReader(max_instances=2).read(folder / "corpus/training")
     assert [example.words[0] for example in sampled] == ["The", "second"]
 
 
-def test_a_sample_of_a_prepared_corpus_keeps_the_vocabulary_of_the_corpus(folder: Path) -> None:
+def test_sample_of_prepared_corpus_keeps_its_vocabulary(folder: Path) -> None:
     prepare(PreparationJob([folder], folder / "corpus", held_out=0.0))
     whole, sampled = (
         PreparedCorpusReader(max_instances=limit).read(folder / "corpus/training")

@@ -68,7 +68,7 @@ def windows_one_by_one(
     ("num_sentences", "longest", "num_rows", "num_steps"),
     [(1, 0, 3, 4), (4, 3, 7, 5), (50, 30, 8, 6), (300, 60, 64, 20), (30, 5, 100, 20)],
 )
-def test_rows_move_as_if_one_by_one(
+def test_rows_equal_those_advanced_one_by_one(
     direction: Direction,
     is_shuffled: bool,
     num_sentences: int,
@@ -92,7 +92,7 @@ def test_rows_move_as_if_one_by_one(
 
 
 @pytest.mark.parametrize("num_taken", [0, 3, 5, 12])
-def test_a_shuffled_stream_goes_on_from_its_position(num_taken: int) -> None:
+def test_shuffled_stream_continues_from_its_position(num_taken: int) -> None:
     stream = SentenceStream(5, ENTROPY)
     for _ in range(num_taken):
         stream.ahead(11)
@@ -104,7 +104,7 @@ def test_a_shuffled_stream_goes_on_from_its_position(num_taken: int) -> None:
     assert resumed.ahead(20).tolist() == stream.ahead(20).tolist()
 
 
-def test_the_end_of_a_pass_is_the_beginning_of_the_next() -> None:
+def test_next_pass_starts_where_the_last_ends() -> None:
     ended, begun = SentenceStream(5, ENTROPY), SentenceStream(5, ENTROPY)
     ended.load_state_dict({"pass": 0, "index": 5})
     begun.load_state_dict({"pass": 1, "index": 0})

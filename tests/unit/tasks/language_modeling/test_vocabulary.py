@@ -23,12 +23,12 @@ def vocabularies(**counts: int) -> Vocabularies:
     return Vocabularies({"words": Counter(counts)})
 
 
-def test_the_special_words_come_first_and_then_the_most_frequent() -> None:
+def test_special_words_precede_the_most_frequent() -> None:
     found = target_vocabulary(vocabularies(rare=1, often=9, b=3, a=3), min_count=1, max_size=None)
     assert found.items == ("<S>", "</S>", "<UNK>", "often", "a", "b", "rare")
 
 
-def test_special_words_of_the_text_are_not_there_twice() -> None:
+def test_special_words_of_the_text_are_not_repeated() -> None:
     counted = vocabularies(**{"<UNK>": 7, "<S>": 5, "</S>": 5, "a": 6})
     found = target_vocabulary(counted, min_count=1, max_size=None)
     assert found.items == ("<S>", "</S>", "<UNK>", "a")
@@ -58,7 +58,7 @@ def look(corpus: TokenIdCorpus, unknown: set[str], *, is_logged: bool = True) ->
     require_fit(corpus, np.array([word in unknown for word in corpus.words]), is_logged=is_logged)
 
 
-def test_many_unknown_words_are_told_with_the_most_frequent(
+def test_warning_lists_most_frequent_unknown_words(
     corpus: TokenIdCorpus, caplog: pytest.LogCaptureFixture
 ) -> None:
     look(corpus, {"cat", "dog", "sat"})
@@ -73,7 +73,7 @@ def test_many_unknown_words_are_told_with_the_most_frequent(
 @pytest.mark.parametrize(
     ("unknown", "is_logged"), [(set(), True), ({"dog"}, True), ({"cat", "dog", "sat"}, False)]
 )
-def test_a_few_unknown_words_are_usual_and_one_process_tells_of_many(
+def test_only_first_process_warns_of_unknown_words(
     corpus: TokenIdCorpus, caplog: pytest.LogCaptureFixture, unknown: set[str], is_logged: bool
 ) -> None:
     look(corpus, unknown, is_logged=is_logged)
@@ -82,7 +82,7 @@ def test_a_few_unknown_words_are_usual_and_one_process_tells_of_many(
 
 
 @pytest.mark.parametrize("is_logged", [True, False])
-def test_a_text_of_unknown_words_alone_is_refused(corpus: TokenIdCorpus, is_logged: bool) -> None:
+def test_text_of_unknown_words_only_is_refused(corpus: TokenIdCorpus, is_logged: bool) -> None:
     with pytest.raises(DataError) as raised:
         look(corpus, set(corpus.words) - {"<S>", "</S>"}, is_logged=is_logged)
 

@@ -36,7 +36,7 @@ def sentences_of(row: Sequence[str], boundary: str) -> list[str]:
     return [part.strip() for part in " ".join(row).split(boundary)[1:]]
 
 
-def test_evaluation_windows_of_three_sentences_are_those_worked_out_by_hand() -> None:
+def test_evaluation_windows_equal_hand_made_ones() -> None:
     toy = Toy(["a b c d e", "f", "g h"])
     first, second = toy.source(2, 4, is_training=False).batches()
     full, half, none = [True] * 4, [True] * 2 + [False] * 2, [False] * 4
@@ -83,7 +83,7 @@ def test_in_evaluation_every_prediction_counts_once(
 
 
 @pytest.mark.parametrize("direction", DIRECTIONS)
-def test_in_evaluation_a_row_s_words_come_before_its_padding(direction: str) -> None:
+def test_evaluation_rows_are_padded_at_the_end(direction: str) -> None:
     for batch in novel().source(5, 4, is_training=False).batches():
         mask = getattr(batch, direction).mask.long()
         assert (mask.diff(dim=1) <= 0).all()
@@ -100,7 +100,7 @@ def test_an_evaluation_always_begins_at_the_first_sentence() -> None:
 
 @pytest.mark.parametrize(("direction", "near", "far"), [("forward", BEGIN, END)])
 @pytest.mark.parametrize("turn", [1, -1])
-def test_in_training_a_row_reads_sentence_after_sentence_and_no_far_boundary(
+def test_training_rows_read_consecutive_sentences(
     direction: str, near: str, far: str, turn: int
 ) -> None:
     if turn < 0:
@@ -143,7 +143,7 @@ def test_each_pass_over_the_text_takes_every_sentence_once(direction: str) -> No
     assert orders[0] != orders[1] != orders[2]
 
 
-def test_rows_are_filled_one_after_the_other_from_one_stream() -> None:
+def test_rows_are_filled_in_order_from_one_stream() -> None:
     toy = novel()
 
     def begun(num_rows: int, num_batches: int) -> list[str]:
@@ -163,7 +163,7 @@ def test_rows_are_filled_one_after_the_other_from_one_stream() -> None:
     assert begun_by_rows == stream[: len(begun_by_rows)]
 
 
-def test_an_epoch_is_what_one_pass_fills_and_the_stream_goes_on_after_it() -> None:
+def test_epoch_is_one_pass_and_the_stream_continues() -> None:
     toy = novel()
     source = toy.source(4, 5)
     num_predictions = sum(len(sentence.split()) + 1 for sentence in toy.sentences)
@@ -174,7 +174,7 @@ def test_an_epoch_is_what_one_pass_fills_and_the_stream_goes_on_after_it() -> No
     assert set(sentences_of(row, BEGIN)[:-1]) <= set(toy.sentences)
 
 
-def test_directions_read_different_sentences_unless_they_are_aligned() -> None:
+def test_directions_read_different_sentences_by_default() -> None:
     toy = novel()
 
     def words(aligned: bool) -> list[set[str]]:
@@ -217,7 +217,7 @@ def test_processes_share_the_rows_of_one_stream(is_training: bool) -> None:
 
 @pytest.mark.parametrize("num_before", [0, 1, 5, 11, 12, 25])
 @pytest.mark.parametrize("aligned", [True, False])
-def test_a_resumed_source_goes_on_with_the_same_batches(num_before: int, aligned: bool) -> None:
+def test_resumed_source_continues_with_the_same_batches(num_before: int, aligned: bool) -> None:
     toy = novel()
     source = toy.source(4, 5, aligned=aligned)
     assert source.num_batches == 11
@@ -238,7 +238,7 @@ def _through_a_file(state: dict[str, Any]) -> Any:
     return torch.load(file, weights_only=True)
 
 
-def test_a_resumed_source_ends_its_epoch_where_the_first_would_have() -> None:
+def test_resumed_source_ends_its_epoch_at_the_same_batch() -> None:
     toy = novel()
     source = toy.source(4, 5)
     before = list(islice(source.batches(), 4))
@@ -247,7 +247,7 @@ def test_a_resumed_source_ends_its_epoch_where_the_first_would_have() -> None:
     assert len(before) + len(list(resumed.batches())) == source.num_batches
 
 
-def test_a_batch_counts_as_delivered_before_it_is_yielded() -> None:
+def test_batch_is_counted_before_it_is_yielded() -> None:
     source = novel().source(4, 5)
     next(source.batches())
     assert source.state_dict()["delivered"] == 1
@@ -290,7 +290,7 @@ def test_windows_refuse_the_model_of_another_task() -> None:
         loader.source(examples(["a"]), _context(list))
 
 
-def test_batches_of_sentences_are_refused_with_what_to_write_instead() -> None:
+def test_sentence_batches_are_refused_with_advice() -> None:
     collator = WindowCollator(Numbered(("a",), True), Numbered(("a",), False))
     context = SourceContext(
         collate=collator, num_tokens=lambda e: len(e.words), seed=0, is_training=True
@@ -306,7 +306,7 @@ def test_words_that_occur_twice_in_a_batch_are_encoded_once() -> None:
     assert batch.characters[:, 0].tolist() == [0, 1, 2, 3]
 
 
-def test_a_batch_has_a_title_and_the_collator_can_be_sent_to_a_process() -> None:
+def test_batch_has_a_title_and_collator_is_picklable() -> None:
     toy = Toy(["a b a", "b a"])
     batch = next(toy.source(2, 4, is_training=False).batches())
     assert batch.title == "7 words, the first row is '<S> a b a'"
@@ -314,7 +314,7 @@ def test_a_batch_has_a_title_and_the_collator_can_be_sent_to_a_process() -> None
     assert isinstance(pickle.loads(pickle.dumps(collator)), WindowCollator)
 
 
-def test_other_processes_go_on_with_the_same_streams_of_sentences() -> None:
+def test_one_process_continues_the_streams_of_two() -> None:
     toy = novel()
     first, second = (toy.source(2, 5, rank=Rank(rank, 2)) for rank in (0, 1))
     begun: set[str] = set()
@@ -331,9 +331,7 @@ def test_other_processes_go_on_with_the_same_streams_of_sentences() -> None:
 
 @pytest.mark.parametrize("num_before", [1, 2, 3])
 @pytest.mark.parametrize("num_now", [1, 2, 3])
-def test_an_epoch_that_other_processes_have_ended_is_not_ended_again(
-    num_before: int, num_now: int
-) -> None:
+def test_epoch_ended_by_other_processes_ends_once(num_before: int, num_now: int) -> None:
     toy = novel(41)
     before = toy.source(2, 5, rank=Rank(0, num_before))
     for _ in islice(before.batches(), before.num_batches):
@@ -348,7 +346,7 @@ def sentences_in(toy: Toy, batch: WindowBatch) -> set[str]:
     return {word.partition("w")[0] for word in words if word.startswith("s")}
 
 
-def test_an_epoch_says_how_many_words_it_has() -> None:
+def test_epoch_reports_its_number_of_words() -> None:
     source = novel().source(2, 5, rank=Rank(0, 2))
     assert source.num_tokens == 2 * 2 * 5 * source.num_batches
     assert novel().source(2, 5, is_training=False).num_tokens is None
@@ -357,7 +355,7 @@ def test_an_epoch_says_how_many_words_it_has() -> None:
 @pytest.mark.parametrize(
     ("said", "rank", "told"), [(7, 0, True), (8, 0, False), (None, 0, False), (7, 1, False)]
 )
-def test_another_number_of_words_than_was_said_is_told_once(
+def test_wrong_num_train_tokens_is_reported_once(
     caplog: pytest.LogCaptureFixture, said: int | None, rank: int, told: bool
 ) -> None:
     toy = Toy(["a b c d e", "f", "g h"])
@@ -367,7 +365,7 @@ def test_another_number_of_words_than_was_said_is_told_once(
     assert bool(caplog.text) == told
 
 
-def test_characters_are_gathered_where_the_words_are() -> None:
+def test_characters_are_gathered_on_the_device_of_words() -> None:
     table = CharacterTable(np.arange(12, dtype=np.uint16).reshape(4, 3))
     assert table.of(torch.tensor([2, 0])).tolist() == [[6, 7, 8], [0, 1, 2]]
     assert table.of(torch.tensor([1])).dtype == torch.int64

@@ -24,7 +24,7 @@ def brute_force(
 
 @pytest.mark.parametrize("max_length", [1, 2, 3, 17, None])
 @pytest.mark.parametrize("num_tokens", [1, 2, 5, 23])
-def test_the_best_span_is_the_one_of_a_search_through_all(num_tokens, max_length):
+def test_best_span_equals_exhaustive_search(num_tokens, max_length):
     generator = torch.Generator().manual_seed(num_tokens)
     start, end = torch.randn(2, 40, num_tokens, generator=generator)
 
@@ -38,7 +38,7 @@ def test_the_best_span_is_the_one_of_a_search_through_all(num_tokens, max_length
 
 
 @pytest.mark.parametrize("max_length", [1, 3, 40, None])
-def test_of_equally_good_spans_it_is_the_first_and_of_those_the_shortest(max_length):
+def test_first_and_shortest_of_equal_spans_wins(max_length):
     generator = torch.Generator().manual_seed(3)
     start, end = torch.randint(3, (2, 60, 9), generator=generator).float()
     start[:, 6:] = end[:, 6:] = float("-inf")
@@ -54,21 +54,21 @@ def test_of_equally_good_spans_it_is_the_first_and_of_those_the_shortest(max_len
     assert [tuple(span) for span in found.tolist()] == expected
 
 
-def test_spans_of_any_length_take_no_memory_for_each_pair_of_words():
+def test_span_search_needs_no_memory_per_word_pair():
     start, end = torch.zeros(2, 1, 200_000)
     start[0, 7], end[0, 150_000] = 1, 1
 
     assert best_answers(start, end).tolist() == [[7, 150_000]]
 
 
-def test_a_span_ends_where_a_word_may_end():
+def test_span_ends_at_a_word_that_is_not_padding():
     start = torch.tensor([[0.0, 1.0, float("-inf"), float("-inf")]])
     end = torch.tensor([[5.0, 0.0, float("-inf"), float("-inf")]])
 
     assert best_answers(start, end, 17).tolist() == [[0, 0]]
 
 
-def test_the_longest_span_has_as_many_words_as_are_allowed():
+def test_max_span_length_limits_the_answer():
     start, end = torch.zeros(1, 30), torch.zeros(1, 30)
     start[0, 3], end[0, 19], end[0, 20] = 9, 4, 8
 

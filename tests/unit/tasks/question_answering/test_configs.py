@@ -11,7 +11,7 @@ from tests.unit.tasks.configs import shipped
     ("baseline", "elmo", "places"),
     [("baseline", "elmo", 2), ("bidaf", "bidaf_elmo", 1)],
 )
-def test_a_config_with_elmo_is_its_baseline_and_elmo_alone(baseline, elmo, places):
+def test_elmo_config_adds_only_elmo(baseline, elmo, places):
     without, found = (shipped(f"import '{name}.jsonnet'", "squad") for name in (baseline, elmo))
 
     added = [found["model"]["embedder"]["token_embedders"].pop("elmo")]

@@ -10,7 +10,7 @@ from elmo_framework.tasks.question_answering.example import PassageQuestion, Spa
 TEXT = TokenizedText.of("  Anna won 24\u201310,  in\nOslo.", SpacyTokenizer())
 
 
-def test_words_stand_where_their_offsets_say():
+def test_words_are_at_their_offsets():
     assert TEXT.words == ("Anna", "won", "24\u201310", ",", "in", "Oslo", ".")
     assert [TEXT.text[start:end] for start, end in TEXT.offsets] == list(TEXT.words)
 
@@ -34,11 +34,11 @@ def test_a_span_is_the_words_that_a_piece_touches(piece, expected):
     assert TEXT.span(start, start + len(piece)) == expected
 
 
-def test_no_characters_touch_no_word():
+def test_empty_span_of_characters_has_no_words():
     assert TEXT.span(3, 3) is None
 
 
-def test_a_span_is_a_piece_of_the_text_as_it_was_given():
+def test_span_is_a_piece_of_the_original_text():
     start, end = TEXT.characters(Span(2, 5))
 
     assert TEXT.text[start:end] == "24\u201310,  in\nOslo"

@@ -122,7 +122,7 @@ def bidaf_self_attention(model: AnswerHead, batch: QuestionBatch) -> tuple[Array
 EQUATIONS = {"bidaf": bidaf, "bidaf_self_attention": bidaf_self_attention}
 
 
-def test_it_learns_its_training_data(kind):
+def test_model_fits_its_training_data(kind):
     model = trained(head(kind))
     batch = batch_of(model)
     with torch.no_grad():
@@ -169,7 +169,7 @@ def test_padding_changes_nothing(kind):
 
 
 @torch.no_grad()
-def test_the_loss_is_that_of_both_ends_averaged_over_questions(kind):
+def test_loss_of_both_ends_is_averaged_over_questions(kind):
     model = head(kind).eval()
 
     output = model(batch_of(model))
@@ -185,7 +185,7 @@ def test_the_loss_is_that_of_both_ends_averaged_over_questions(kind):
 
 
 @torch.no_grad()
-def test_it_computes_its_equations(kind):
+def test_model_equals_its_equations(kind):
     model = head(kind).double().eval()
     batch = batch_of(model, EXAMPLES[1:2])
 
@@ -196,7 +196,7 @@ def test_it_computes_its_equations(kind):
     np.testing.assert_allclose(output.end_logits[0].numpy(), end, rtol=0, atol=1e-12)
 
 
-def test_dropout_acts_where_it_is_said_to(kind):
+def test_dropout_is_applied_at_the_documented_places(kind):
     model = head(kind, dropout=0.5)
     passed, calls = [], []
     model.dropout.register_forward_hook(
@@ -215,7 +215,7 @@ def test_dropout_acts_where_it_is_said_to(kind):
     assert len(passed) == NUM_DROPPED[kind]
 
 
-def test_dropout_is_the_same_at_all_words_for_self_attention_alone(kind):
+def test_only_self_attention_uses_variational_dropout(kind):
     model = head(kind, dropout=0.5)
     seen = []
     model.attention.register_forward_hook(lambda _, inputs, __: seen.append(inputs[0]))
@@ -237,7 +237,7 @@ def test_gradients_reach_every_parameter(kind):
 
 
 @torch.no_grad()
-def test_without_answers_there_are_predictions_and_no_loss(kind):
+def test_unlabeled_batch_has_predictions_without_loss(kind):
     model = head(kind).eval()
     unanswered = [replace(example, answers=None, span=None) for example in EXAMPLES[2:4]]
     batch = batch_of(model, [*EXAMPLES[:2], *unanswered])
@@ -250,7 +250,7 @@ def test_without_answers_there_are_predictions_and_no_loss(kind):
 
 
 @torch.no_grad()
-def test_answers_are_as_long_as_is_allowed(kind):
+def test_max_span_length_is_configurable(kind):
     model = head(kind, max_span_length=2).eval()
     batch = batch_of(model, EXAMPLES[:1])
     output = model(batch)
@@ -263,7 +263,7 @@ def test_answers_are_as_long_as_is_allowed(kind):
 
 
 @torch.no_grad()
-def test_answers_have_17_words_by_default_after_self_attention(kind):
+def test_self_attention_limits_answers_to_17_words(kind):
     """As in the paper of Clark and Gardner; BiDAF's answers may have any length."""
     model = head(kind).eval()
     batch = batch_of(model, EXAMPLES[:1])
@@ -281,7 +281,7 @@ def test_answers_have_17_words_by_default_after_self_attention(kind):
 
 
 @torch.no_grad()
-def test_each_end_of_an_answer_is_scored_for_itself_and_both_together(kind):
+def test_start_end_and_span_have_accuracies(kind):
     model = head(kind).eval()
     batches = [batch_of(model, EXAMPLES[:2]), batch_of(model, EXAMPLES[2:4])]
     sums: Counter[str] = Counter()
@@ -311,7 +311,7 @@ def test_the_best_answer_is_found_in_half_precision(kind):
     assert [answer.text for answer in found] == ["lighthouse of Norvik"]
 
 
-def test_vectors_at_the_output_stand_behind_those_of_the_first_encoder(kind):
+def test_output_embedder_is_appended_to_the_first_encoder(kind):
     model = head(kind, output_embedder={**WORDS, "lowercase": True})
 
     assert model.attention.output_dim == head(kind).attention.output_dim + 4 * 8
@@ -319,13 +319,13 @@ def test_vectors_at_the_output_stand_behind_those_of_the_first_encoder(kind):
     assert len(head(kind, output_embedder=WORDS).indexers) == 1
 
 
-def test_words_are_scored_without_a_constant(kind):
+def test_start_and_end_have_no_bias(kind):
     """It would change no distribution over words, and learn nothing."""
     model = head(kind)
     assert model.start.bias is model.end.bias is None
 
 
-def test_dropout_acts_in_training_alone(kind):
+def test_dropout_is_applied_in_training_only(kind):
     model = head(kind, dropout=0.5)
     batch = batch_of(model)
 
@@ -334,7 +334,7 @@ def test_dropout_acts_in_training_alone(kind):
     assert torch.equal(model(batch).loss, model(batch).loss)
 
 
-def test_it_can_be_built_without_memory_for_its_weights(kind):
+def test_model_can_be_built_without_memory_for_weights(kind):
     with torch.device("meta"):
         model = head(kind)
 

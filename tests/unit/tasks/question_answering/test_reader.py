@@ -66,13 +66,13 @@ def test_questions_come_with_their_passages():
     assert examples[3].passage is not first.passage
 
 
-def test_every_answer_stands_in_its_passage():
+def test_answers_are_spans_of_their_passage():
     for example in read(FIXTURE):
         start, end = example.passage.characters(example.span)
         assert example.passage.text[start:end] in example.answers
 
 
-def test_the_answer_of_the_most_people_is_learned_and_all_are_kept(tmp_path):
+def test_most_frequent_answer_is_the_training_target(tmp_path):
     example = answering(tmp_path, "A big red bus.", (2, "big"), (6, "red"), (2, "big"), (2, "big"))
     tied = answering(tmp_path, "A big red bus.", (6, "red"), (2, "big"), (2, "big"), (6, "red"))
 
@@ -81,13 +81,13 @@ def test_the_answer_of_the_most_people_is_learned_and_all_are_kept(tmp_path):
     assert tied.span == Span(2, 2)
 
 
-def test_the_same_text_elsewhere_is_another_answer(tmp_path):
+def test_same_text_at_another_position_is_wrong(tmp_path):
     example = answering(tmp_path, "So so so.", (3, "so"), (6, "so"), (6, "so"))
 
     assert example.span == Span(2, 2)
 
 
-def test_an_answer_inside_words_is_widened_and_counted(tmp_path, caplog):
+def test_answer_inside_words_is_widened_and_counted(tmp_path, caplog):
     with caplog.at_level(logging.DEBUG, logger="elmo_framework"):
         example = answering(tmp_path, "The fourteenth season, again.", (4, "fourteen"))
 
@@ -101,7 +101,7 @@ def test_an_answer_inside_words_is_widened_and_counted(tmp_path, caplog):
     ]
 
 
-def test_spaces_around_an_answer_are_no_reason_to_widen(tmp_path, caplog):
+def test_spaces_around_an_answer_do_not_widen_it(tmp_path, caplog):
     with caplog.at_level(logging.INFO, logger="elmo_framework"):
         example = answering(tmp_path, "A big red bus.", (1, " big "))
 
@@ -109,7 +109,7 @@ def test_spaces_around_an_answer_are_no_reason_to_widen(tmp_path, caplog):
     assert "answers extended to word boundaries: 0" in caplog.text
 
 
-def test_questions_of_long_passages_are_left_out_on_demand(caplog):
+def test_questions_of_long_passages_can_be_skipped(caplog):
     with caplog.at_level(logging.INFO, logger="elmo_framework"):
         examples = read(FIXTURE, passage_length_limit=22)
 
@@ -121,7 +121,7 @@ def test_the_number_of_questions_can_be_limited():
     assert [example.id for example in read(FIXTURE, max_instances=1)] == ["norvik-built"]
 
 
-def test_the_files_of_a_folder_are_read_one_after_the_other(tmp_path):
+def test_files_of_a_folder_are_read_in_order(tmp_path):
     for name in ("a", "b"):
         (tmp_path / f"{name}.json").write_text(FIXTURE.read_text())
 
@@ -192,7 +192,7 @@ WHERE = "data[0].paragraphs[0].qas[0] (question 'q1')"
         ),
     ],
 )
-def test_what_is_wrong_is_said_with_the_question(tmp_path, held, message):
+def test_error_names_the_question(tmp_path, held, message):
     path = written(tmp_path, held)
 
     with pytest.raises(DataError) as raised:
@@ -201,7 +201,7 @@ def test_what_is_wrong_is_said_with_the_question(tmp_path, held, message):
     assert str(raised.value) == f"{path}: {message}"
 
 
-def test_a_second_question_with_the_same_id_is_refused_with_its_place(tmp_path):
+def test_repeated_question_id_is_refused_with_its_place(tmp_path):
     held = copy.deepcopy(GOOD)
     held["data"].append(copy.deepcopy(held["data"][0]))
     path = written(tmp_path, held)
@@ -223,7 +223,7 @@ class ChangingTokenizer(Tokenizer):
         return ["``"]
 
 
-def test_a_tokenizer_that_changes_words_is_refused_with_the_place(tmp_path):
+def test_tokenizer_that_changes_words_is_refused(tmp_path):
     path = written(tmp_path, GOOD)
 
     with pytest.raises(DataError) as raised:
@@ -243,7 +243,7 @@ def test_a_passage_without_words_is_refused(tmp_path):
         read(written(tmp_path, held))
 
 
-def test_what_is_no_json_is_refused_with_its_line(tmp_path):
+def test_invalid_json_is_refused_with_its_line(tmp_path):
     path = tmp_path / "squad.json"
     path.write_text('{"data":\n  [,]}')
 
@@ -251,7 +251,7 @@ def test_what_is_no_json_is_refused_with_its_line(tmp_path):
         read(path)
 
 
-def test_what_is_no_utf8_is_refused(tmp_path):
+def test_invalid_utf8_is_refused(tmp_path):
     path = tmp_path / "squad.json"
     path.write_bytes(b'{"data": "\xe9"}')
 

@@ -109,7 +109,7 @@ def test_an_example_may_have_an_id(given):
         ),
     ],
 )
-def test_json_that_is_no_question_is_refused(inputs, message):
+def test_json_without_a_question_is_refused(inputs, message):
     with pytest.raises(DataError) as raised:
         TASK.example(inputs, WhitespaceTokenizer())
 
@@ -157,7 +157,7 @@ def marked(shown: Text) -> list[str]:
     ]
 
 
-def test_the_answer_is_set_off_in_its_passage_without_colours_too():
+def test_answer_is_bracketed_without_colors():
     shown = TASK.pretty(ANNA, EXAMPLES[1])
 
     assert shown.plain.startswith("Who was the keeper?\nThe lighthouse of Norvik ")
@@ -165,7 +165,7 @@ def test_the_answer_is_set_off_in_its_passage_without_colours_too():
     assert marked(shown) == ["[Anna Lund]"]
 
 
-def test_the_answer_is_set_off_behind_characters_that_a_terminal_is_not_given():
+def test_answer_is_highlighted_after_control_characters():
     passage = "It is\r\nold.\a\v\f\b Anna\r\nLund left."
     inputs = {"question": "Who?", "passage": passage}
     example = TASK.example(inputs, WhitespaceTokenizer())

@@ -15,12 +15,12 @@ def test_tags_are_brackets():
     assert cells_of(TAGS) == COLUMN
 
 
-def test_arguments_side_by_side_stay_two():
+def test_adjacent_arguments_are_separate():
     assert tags_of(["(A0*)", "(A0*)"]) == ["B-A0", "B-A0"]
     assert cells_of(["B-A0", "B-A0"]) == ["(A0*)", "(A0*)"]
 
 
-def test_a_tag_that_begins_nowhere_begins_an_argument():
+def test_inside_tag_without_beginning_starts_an_argument():
     assert cells_of(["O", "I-A0", "I-A1"]) == ["*", "(A0*)", "(A1*)"]
 
 
@@ -38,7 +38,7 @@ def test_a_tag_that_begins_nowhere_begins_an_argument():
         (["-"], 0, "'-' is not a valid cell of arguments"),
     ],
 )
-def test_what_stands_for_no_arguments_is_refused_with_its_place(cells, position, message):
+def test_malformed_cell_is_refused_with_its_place(cells, position, message):
     with pytest.raises(CellError) as raised:
         tags_of(cells)
 

@@ -1,7 +1,7 @@
 from tests.unit.tasks.configs import shipped
 
 
-def test_the_config_with_elmo_is_the_baseline_and_elmo_alone():
+def test_elmo_config_adds_only_elmo():
     baseline, elmo = (shipped(f"import '{name}.jsonnet'", "srl") for name in ("baseline", "elmo"))
 
     added = elmo["model"]["embedder"]["token_embedders"].pop("elmo")

@@ -46,7 +46,7 @@ def test_a_sentence_without_predicates_is_all_outside(tmp_path):
     assert example.propositions == (Proposition(None, ("O",)),)
 
 
-def test_where_spans_overlap_the_predicate_and_the_shortest_come_first(tmp_path):
+def test_overlap_prefers_the_predicate_then_shorter_spans(tmp_path):
     words = [f"{place} w{place} X {{}}" for place in range(1, 7)]
     words[2] = words[2].format("see.01 _ A0:1-6|A1:5-5")
     (example,) = read(tmp_path, HEADER + rows(*(word.format("_ _ _") for word in words)))
@@ -64,9 +64,7 @@ def test_where_spans_overlap_the_predicate_and_the_shortest_come_first(tmp_path)
         (3, "V:1-1", "B-V O B-V O"),
     ],
 )
-def test_pieces_and_verbs_of_several_words_are_what_is_written(
-    tmp_path, predicate, arguments, tags
-):
+def test_continuations_and_multiword_verbs_are_read(tmp_path, predicate, arguments, tags):
     words = [f"{place} w{place} X _ _ _" for place in range(1, 5)]
     words[predicate - 1] = f"{predicate} see X see.01 _ {arguments}"
 
@@ -79,7 +77,7 @@ def test_the_older_name_of_the_column_is_known(tmp_path):
     assert len(read(tmp_path, HEADER.replace("PRED", "PREDS") + SENTENCE)) == 2
 
 
-def test_a_sentence_none_of_whose_words_is_written_is_passed_over(tmp_path):
+def test_sentence_of_empty_nodes_only_is_skipped(tmp_path):
     unwritten = rows("0.1 go VERB go.01 _ _")
 
     (example,) = read(tmp_path, f"{HEADER}{unwritten}\n{rows('1 Rain NOUN _ _ _')}")
@@ -87,7 +85,7 @@ def test_a_sentence_none_of_whose_words_is_written_is_passed_over(tmp_path):
     assert example.words == ("Rain",)
 
 
-def test_the_number_of_the_word_need_not_stand_first(tmp_path):
+def test_id_column_may_be_in_any_position(tmp_path):
     header = "# global.columns = FORM ID UP:PRED UP:ARGSPANS\n"
 
     (example,) = read(tmp_path, header + rows("a-b 1-2 _ _", "a 1 _ _", "b 2 _ _"))

@@ -22,7 +22,7 @@ COUNTS = Vocabularies(TASK.count(EXAMPLES))
 COLLATE = TASK.collator(COUNTS, [ByteIndexer(6)])
 
 
-def test_a_sentence_stands_once_however_many_predicates_it_has():
+def test_sentence_with_two_predicates_is_in_the_batch_once():
     batch = pickle.loads(pickle.dumps(COLLATE))(EXAMPLES)
 
     assert batch.text.words == (CATS, ("Rain",))
@@ -43,7 +43,7 @@ def test_tags_are_ids_and_padding_has_no_loss():
     assert batch.tags.tolist() == [ids, [outside, UNCOUNTED, UNCOUNTED, UNCOUNTED]]
 
 
-def test_a_tag_that_training_did_not_have_has_no_loss():
+def test_unseen_tag_has_no_loss():
     batch = COLLATE([SrlExample(("Rain",), (Proposition(0, ("B-AX",)),))])
 
     assert batch.tags.tolist() == [[UNCOUNTED]]
@@ -67,7 +67,7 @@ def test_an_example_can_have_several_predicates():
         (("dogs", "bark"), (), (None,)),
     ],
 )
-def test_predicates_are_those_asked_for_or_those_of_training(words, predicates, expected):
+def test_predicates_are_requested_or_from_training(words, predicates, expected):
     batch = COLLATE([SrlExample(words, None, predicates)])
 
     assert batch.predicates == (expected,)
@@ -77,7 +77,7 @@ def test_predicates_are_those_asked_for_or_those_of_training(words, predicates, 
     )
 
 
-def test_a_sentence_that_is_known_to_have_no_predicates_is_all_outside():
+def test_labeled_sentence_without_predicates_is_outside():
     batch = COLLATE([*EXAMPLES, SrlExample(("Rain",), ())])
 
     assert batch.tags is not None
@@ -86,7 +86,7 @@ def test_a_sentence_that_is_known_to_have_no_predicates_is_all_outside():
     assert batch.tags[-1].tolist() == row
 
 
-def test_an_example_without_tags_leaves_the_batch_without_them():
+def test_batch_with_an_unlabeled_example_has_no_tags():
     assert COLLATE([*EXAMPLES, SrlExample(("Rain",), None)]).tags is None
 
 

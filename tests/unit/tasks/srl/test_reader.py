@@ -37,7 +37,7 @@ def test_every_predicate_is_an_example():
     )
 
 
-def test_a_predicate_of_two_words_stands_where_it_is_stated():
+def test_predicate_of_two_words_has_its_stated_position():
     example = list(SrlReader().read(FILE))[4]
 
     assert example.propositions == (
@@ -45,7 +45,7 @@ def test_a_predicate_of_two_words_stands_where_it_is_stated():
     )
 
 
-def test_a_sentence_without_predicates_is_all_outside_or_left_out():
+def test_sentence_without_predicates_is_outside_or_skipped():
     kept = list(SrlReader().read(FILE))
     left = list(SrlReader(skip_sentences_without_predicates=True).read(FILE))
 
@@ -55,7 +55,7 @@ def test_a_sentence_without_predicates_is_all_outside_or_left_out():
     assert left == [*kept[:3], *kept[4:]]
 
 
-def test_no_more_examples_are_read_than_asked_for():
+def test_max_instances_limits_reading():
     assert list(SrlReader(max_instances=2).read(FILE)) == list(SrlReader().read(FILE))[:2]
 
 
@@ -79,7 +79,7 @@ def test_files_are_found_by_a_pattern(tmp_path):
     assert [example.words for example in examples] == [("a",), ("b",)]
 
 
-def test_a_predicate_stands_where_it_is_stated_wherever_its_v_begins(tmp_path):
+def test_stated_predicate_position_wins_over_its_v(tmp_path):
     rows = ["side NN * side 01 - - * (V*) (V*)", "- HYPH * - - - - * * *"]
     rows += ["stepping VBG * step 01 - - * * (C-V*)"]
     text = "".join(f"a 0 {number} {row} -\n" for number, row in enumerate(rows))
@@ -92,7 +92,7 @@ def test_a_predicate_stands_where_it_is_stated_wherever_its_v_begins(tmp_path):
     ]
 
 
-def test_a_column_without_v_takes_the_word_that_has_a_frame(tmp_path):
+def test_column_without_v_uses_the_word_with_a_frame(tmp_path):
     (example,) = SrlReader().read(written(tmp_path, LINE.format("rain 01", "(ARG1*)")))
 
     assert example.propositions == (Proposition(0, ("B-ARG1",)),)
@@ -146,7 +146,7 @@ def test_the_columns_of_conll_2005_are_read(tmp_path):
         ("\n", "file: this file has no sentences"),
     ],
 )
-def test_malformed_columns_of_conll_2005_are_refused_with_their_line(tmp_path, text, message):
+def test_malformed_conll_2005_is_refused_with_its_line(tmp_path, text, message):
     with pytest.raises(DataError) as raised:
         list(Conll2005Reader(target_column=3).read(written(tmp_path, text)))
 
@@ -176,7 +176,7 @@ def test_the_lines_of_deep_srl_are_read(tmp_path):
     assert list(DeepSrlReader(skip_sentences_without_predicates=True).read(file)) == examples[:2]
 
 
-def test_lines_of_the_same_words_whose_predicates_follow_each_other_are_one_sentence(tmp_path):
+def test_lines_with_increasing_predicates_are_one_sentence(tmp_path):
     lines = [(-1, "O O"), (0, "B-V O"), (1, "O B-V"), (1, "B-A0 B-V"), (-1, "O O"), (-1, "O O")]
     text = "".join(f"{place} Go on ||| {tags}\n" for place, tags in lines)
 

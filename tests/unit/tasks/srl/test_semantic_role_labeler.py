@@ -70,7 +70,7 @@ def predictions(model: SemanticRoleLabeler, examples: Sequence[SrlExample]) -> l
     return model.predict(model(batch), batch)
 
 
-def test_it_learns_its_training_data_by_heart():
+def test_model_fits_its_training_data():
     model = trained(labeler())
     batch = batch_of(model)
 
@@ -81,7 +81,7 @@ def test_it_learns_its_training_data_by_heart():
     assert predictions(model, EXAMPLES) == [example.propositions for example in EXAMPLES]
 
 
-def test_the_loss_is_the_mean_over_predicates_of_sums_over_words():
+def test_loss_is_mean_over_predicates_of_word_sums():
     model = labeler().eval()
     batch = batch_of(model)
 
@@ -99,7 +99,7 @@ def test_the_loss_is_the_mean_over_predicates_of_sums_over_words():
     assert output.loss.item() == pytest.approx(np.mean(expected), rel=1e-5)
 
 
-def test_an_example_with_several_predicates_has_the_sum_of_their_losses():
+def test_losses_of_predicates_are_summed_per_example():
     model = labeler().eval()
     pair, one, other = (SrlExample(EXAMPLES[1].words, propositions) for propositions in _pair())
 
@@ -139,7 +139,7 @@ def test_gradients_reach_every_parameter():
     assert all(parameter.grad.abs().sum() > 0 for parameter in model.parameters())
 
 
-def test_dropout_acts_on_the_vectors_of_words_and_not_on_the_marks():
+def test_dropout_affects_words_but_not_indicators():
     model = labeler(embedding_dropout=0.5)
     seen: list[Tensor] = []
     model.encoder.register_forward_hook(lambda _, inputs, __: seen.append(inputs[0]))
@@ -153,7 +153,7 @@ def test_dropout_acts_on_the_vectors_of_words_and_not_on_the_marks():
     assert marks.all()
 
 
-def test_the_last_layer_begins_orthogonal():
+def test_last_layer_is_initialized_orthogonally():
     weight = labeler().projection.weight.detach()
     rows, columns = weight.shape
     product = weight @ weight.T if rows <= columns else weight.T @ weight
@@ -193,7 +193,7 @@ def test_predicates_are_found_where_they_are_not_stated():
     assert [proposition.predicate for proposition in found] == [1, 4]
 
 
-def test_predictions_are_the_best_of_all_sequences_that_bio_allows():
+def test_prediction_is_the_best_valid_bio_sequence():
     model = labeler().eval()
     tags = COUNTS.labels().items
     words = ("a", "b", "c")

@@ -44,7 +44,7 @@ def predicate_forms(counts: Vocabularies) -> frozenset[str]:
     return frozenset(words[place] for place in places if place is not None)
 
 
-def test_words_count_once_a_sentence_and_tags_once_a_predicate():
+def test_words_count_per_sentence_and_tags_per_predicate():
     rain = SrlExample(("Rain",), (Proposition(None, ("O",)),))
 
     counts = TASK.count([SrlExample(WORDS, (HUNT,)), rain, SrlExample(WORDS, (SLEEP,))])
@@ -57,13 +57,13 @@ def test_words_count_once_a_sentence_and_tags_once_a_predicate():
     }
 
 
-def test_predicates_are_words_that_are_one_half_of_the_times_they_occur():
+def test_predicates_are_words_marked_half_of_the_time():
     go = SrlExample(("Go", "and", "go"), (Proposition(0, ("B-V", "O", "O")),))
 
     assert forms([go, WANT]) == {"go"}
 
 
-def test_how_often_words_are_predicates_is_taken_of_all_data_together():
+def test_predicate_rates_are_counted_over_all_data():
     wants = SrlExample(("Want", "want"), tuple(Proposition(at, ("B-V", "O")) for at in (0, 1)))
     unmarked = SrlExample(("to", "want", "want"), (Proposition(None, ("O", "O", "O")),))
 
@@ -73,7 +73,7 @@ def test_how_often_words_are_predicates_is_taken_of_all_data_together():
     assert forms([WANT], [wants], [unmarked]) == frozenset()
 
 
-def test_words_that_are_left_out_of_the_vocabulary_decide_nothing_about_predicates():
+def test_predicates_do_not_depend_on_limited_vocabularies():
     counts = {**TASK.count([EXAMPLE]), "words": Counter[str]()}
     pruned = {**TASK.count([WANT]), "words": Counter({"to": 2})}
 
@@ -81,12 +81,12 @@ def test_words_that_are_left_out_of_the_vocabulary_decide_nothing_about_predicat
     assert predicate_forms(Vocabularies(pruned)) == frozenset()
 
 
-def test_the_sentence_is_what_vectors_are_kept_for():
+def test_the_sentence_is_cached():
     assert list(TASK.sentences(EXAMPLE)) == [WORDS]
     assert TASK.num_tokens(EXAMPLE) == 8
 
 
-def test_the_gold_is_what_is_known():
+def test_gold_is_the_propositions_of_the_example():
     assert TASK.gold(EXAMPLE) == (HUNT, SLEEP)
     with pytest.raises(DataError, match="a sentence without arguments cannot be scored: 'Rain'"):
         TASK.gold(SrlExample(("Rain",), None))
@@ -121,7 +121,7 @@ def test_a_malformed_input_is_refused(inputs, message):
     assert message in str(raised.value)
 
 
-def test_a_prediction_as_json_names_the_arguments_of_each_predicate():
+def test_json_output_lists_arguments_by_predicate():
     found = TASK.to_json((HUNT, Proposition(None, ("O",) * 4)), EXAMPLE)
 
     assert found == {
@@ -141,7 +141,7 @@ def test_a_prediction_as_json_names_the_arguments_of_each_predicate():
     }
 
 
-def test_a_prediction_for_reading_has_a_line_for_each_predicate():
+def test_pretty_output_has_one_line_per_predicate():
     found = TASK.pretty((HUNT, SLEEP), EXAMPLE)
 
     assert found.plain == "[A0: Cats] [V: hunt] and sleep\n[A0: Cats] hunt and [V: sleep]"
@@ -149,7 +149,7 @@ def test_a_prediction_for_reading_has_a_line_for_each_predicate():
     assert TASK.pretty((), EXAMPLE).plain == "Cats hunt and sleep"
 
 
-def test_predictions_are_written_as_the_official_scorer_reads_them():
+def test_predictions_are_in_the_official_format():
     pairs = [((SLEEP, HUNT), EXAMPLE), ((), SrlExample(("Rain", "."), None))]
 
     assert "".join(TASK.formats["srl"](pairs)) == (
@@ -157,7 +157,7 @@ def test_predictions_are_written_as_the_official_scorer_reads_them():
     )
 
 
-def test_examples_of_one_sentence_make_one_block_and_equal_sentences_two():
+def test_one_block_per_sentence_even_if_equal():
     first, second = SrlExample(WORDS, (HUNT,)), SrlExample(WORDS, (SLEEP,))
     again = SrlExample((*WORDS,), (SLEEP,))
     block = "-\t(A0*)\t(A0*)\nhunt\t(V*)\t*\n-\t*\t*\nsleep\t*\t(V*)\n\n"
@@ -170,7 +170,7 @@ def test_examples_of_one_sentence_make_one_block_and_equal_sentences_two():
     assert "".join(TASK.formats["srl"]([])) == ""
 
 
-def test_the_blocks_are_the_sentences_of_a_corpus():
+def test_written_blocks_are_the_sentences_of_a_corpus():
     examples = list(SrlReader().read(FILE))
 
     written = "".join(TASK.formats["srl_gold"](((), example) for example in examples))
@@ -191,7 +191,7 @@ def written_gold(reader: PropositionReader, file: Path) -> str:
     return "".join(TASK.formats["srl_gold"](((), example) for example in reader.read(file)))
 
 
-def test_gold_of_conll_2012_is_the_columns_of_the_corpus():
+def test_gold_of_conll_2012_equals_the_corpus():
     blocks = [
         props(
             *(
@@ -207,7 +207,7 @@ def test_gold_of_conll_2012_is_the_columns_of_the_corpus():
     assert written_gold(SrlReader(), FILE) == "".join(blocks)
 
 
-def test_gold_of_conll_2005_is_the_columns_of_the_corpus(tmp_path):
+def test_gold_of_conll_2005_equals_the_corpus(tmp_path):
     rows = ["- (A0*) *", "- * *", "come (V*) *", "- * *", "go * (V*)"]
     words = ["She", "-", "came", "and", "went"]
     file = tmp_path / "file"
@@ -241,14 +241,14 @@ def test_a_predicate_without_a_lemma_is_written_as_its_word(tmp_path):
     assert written_gold(SrlReader(), file) == props("Go (V*)")
 
 
-def test_a_predicate_is_one_cell_and_never_the_mark_of_none():
+def test_predicate_is_one_cell_other_than_the_empty_mark():
     example = SrlExample(("10 000", "-"), None)
     found = (Proposition(0, ("B-V", "O")), Proposition(1, ("O", "B-V")))
 
     assert "".join(TASK.formats["srl"]([(found, example)])) == "10_000\t(V*)\t*\n_\t*\t(V*)\n\n"
 
 
-def test_a_predicate_that_was_asked_for_twice_has_one_column():
+def test_predicate_listed_twice_has_one_column():
     assert "".join(TASK.formats["srl"]([((SLEEP, SLEEP), EXAMPLE)])) == (
         "-\t(A0*)\n-\t*\n-\t*\nsleep\t(V*)\n\n"
     )
@@ -270,12 +270,12 @@ def test_a_sentence_without_words_has_no_block():
     assert "".join(found) == "-\n\n-\n\n"
 
 
-def test_what_is_not_known_is_not_written_as_the_truth():
+def test_unlabeled_sentences_cannot_be_written_as_gold():
     with pytest.raises(DataError, match="a sentence without arguments cannot be scored: 'Rain'"):
         list(TASK.formats["srl_gold"]([((), SrlExample(("Rain",), None))]))
 
 
-def test_the_truth_is_written_in_the_same_way():
+def test_gold_is_written_in_the_same_format():
     pairs = [((), EXAMPLE), ((), SrlExample(("Rain",), (Proposition(None, ("O",)),)))]
 
     assert "".join(TASK.formats["srl_gold"](pairs)) == (

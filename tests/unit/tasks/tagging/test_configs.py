@@ -28,7 +28,7 @@ def test_the_reader_of_the_baseline_is_built():
     assert reader.coding_scheme == "BIOUL"
 
 
-def test_the_config_with_elmo_is_the_baseline_and_elmo_alone():
+def test_elmo_config_adds_only_elmo():
     baseline, elmo = shipped(BASELINE, "ner"), shipped(ELMO, "ner")
 
     added = elmo["model"]["embedder"]["token_embedders"].pop("elmo")
@@ -42,7 +42,7 @@ def test_the_config_with_elmo_is_the_baseline_and_elmo_alone():
     }
 
 
-def test_elmo_stands_at_the_input_at_the_output_or_at_both():
+def test_elmo_is_at_the_input_the_output_or_both():
     elmo = {"type": "elmo_token_embedder", "bilm": "b"}
     before = {"embedder": {"token_embedders": {"elmo": elmo}}}
 

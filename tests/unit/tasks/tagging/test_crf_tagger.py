@@ -63,7 +63,7 @@ def scores(model: CrfTagger, examples: Sequence[TaggedSentence] = EXAMPLES) -> d
     return model.scores(model.sums(model(batch), batch))
 
 
-def test_it_learns_its_training_data():
+def test_model_fits_its_training_data():
     found = scores(trained(tagger(dropout=0.1)))
 
     assert found["f1-measure-overall"] == found["accuracy"] == 1.0
@@ -93,7 +93,7 @@ def test_a_batch_equals_its_sentences_one_by_one():
         assert model.predict(alone, own) == model.predict(together, batch)[row : row + 1]
 
 
-def test_without_tags_there_are_predictions_and_no_loss():
+def test_unlabeled_batch_has_predictions_without_loss():
     model = tagger().eval()
     batch = batch_of(
         model, [TaggedSentence(("Oslo", "and", "Turku"), None), TaggedSentence((), None)]
@@ -105,7 +105,7 @@ def test_without_tags_there_are_predictions_and_no_loss():
     assert [len(tags) for tags in model.predict(output, batch)] == [3, 0]
 
 
-def test_predictions_keep_to_the_scheme_of_the_tags():
+def test_predictions_follow_the_scheme_of_the_tags():
     constrained, free = tagger().eval(), tagger(constrain_transitions=False).eval()
     batch = batch_of(constrained)
     bad = torch.zeros(*batch.text.mask.shape, len(COUNTS.labels()))
@@ -149,7 +149,7 @@ def test_tags_of_iob1_may_begin_a_span_with_i(begun: list[str]):
 
 
 @pytest.mark.parametrize("mistyped", ["I-LCO", "I-LOC"])
-def test_a_mistyped_tag_makes_no_iob1_of_bio(mistyped: str):
+def test_mistyped_tag_does_not_turn_bio_into_iob1(mistyped: str):
     words = ("Anna", "saw", "New", "Oslo")
     examples = [
         TaggedSentence(words, ("B-PER", "O", "B-LOC", "I-LOC")),
@@ -161,7 +161,7 @@ def test_a_mistyped_tag_makes_no_iob1_of_bio(mistyped: str):
 
 
 @pytest.mark.parametrize("prefixes", ["SE", "UL"])
-def test_spans_of_one_word_and_last_words_keep_to_their_scheme(prefixes: str):
+def test_bioul_predictions_follow_the_scheme(prefixes: str):
     only, last = prefixes
     tags = (f"{only}-PER", "O", "B-LOC", f"{last}-LOC")
     examples = [TaggedSentence(("Anna", "in", "New", "York"), tags)]
@@ -195,7 +195,7 @@ def test_gradients_reach_every_parameter():
     assert {name for name, value in model.named_parameters() if not value.grad.any()} == set()
 
 
-def test_an_output_embedder_stands_beside_the_encoder():
+def test_output_embedder_is_appended_to_the_encoder():
     plain, wider = tagger(), tagger(output_embedder={**WORDS, "lowercase": True})
 
     assert wider.projection.in_features == plain.projection.in_features + 8
@@ -220,7 +220,7 @@ def test_dropout_acts_before_and_after_each_encoder():
 
 
 @torch.no_grad()
-def test_tags_that_stand_for_no_spans_have_no_score_of_all_spans():
+def test_tags_without_spans_have_no_overall_score():
     examples = [TaggedSentence(("It", "rains"), ("PRP", "VBZ"))]
     vocabularies = Vocabularies(TaggingTask().count(examples))
     model = tagger(vocabularies).eval()
@@ -236,7 +236,7 @@ def test_tags_that_stand_for_no_spans_have_no_score_of_all_spans():
 
 @torch.no_grad()
 @pytest.mark.parametrize("options", [{"constrain_transitions": False}, {"label_encoding": "BIO"}])
-def test_spans_count_even_where_no_scheme_allows_all_tags(options: dict[str, Any]):
+def test_spans_count_if_tags_violate_every_scheme(options: dict[str, Any]):
     tags = ("B-A", "I-A", "I-Y", "O", "B-X")
     examples = [TaggedSentence(("We", "all", "saw", "it", "rain"), tags)]
     vocabularies = Vocabularies(TaggingTask().count(examples))
@@ -251,7 +251,7 @@ def test_training_data_without_tags_is_refused():
         tagger(Vocabularies({"words": Counter(["Rain"]), "labels": Counter()}))
 
 
-def test_it_can_be_built_without_memory_for_its_weights():
+def test_model_can_be_built_without_memory_for_weights():
     with torch.device("meta"):
         model = tagger()
 
@@ -266,7 +266,7 @@ def test_a_saved_model_predicts_the_same():
     assert again.predict(again(batch), batch) == model.predict(model(batch), batch)
 
 
-def test_a_second_encoder_reads_the_first_and_the_output_embedder():
+def test_second_encoder_reads_encoder_and_output_embedder():
     lstm = {"type": "lstm", "hidden_size": 5}
     model = tagger(output_embedder=WORDS, output_encoder=lstm, dropout=0.5)
 

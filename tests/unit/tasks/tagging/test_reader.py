@@ -45,7 +45,7 @@ def test_the_sentences_of_a_file_are_read_in_order():
         ("chunk", "I-NP I-NP I-VP I-NP I-PP I-NP O"),
     ],
 )
-def test_a_column_is_chosen(label, expected):
+def test_tag_label_selects_the_column(label, expected):
     assert tags(reader(tag_label=label).read(FIXTURES / "train.txt"))[0] == expected
 
 
@@ -58,7 +58,7 @@ def test_a_column_is_chosen(label, expected):
         (None, "I-LOC B-LOC O I-LOC O O O"),
     ],
 )
-def test_tags_are_written_in_the_scheme_asked_for(scheme, expected):
+def test_tags_are_converted_to_the_configured_scheme(scheme, expected):
     assert tags(reader(coding_scheme=scheme).read(FIXTURES / "train.txt"))[2] == expected
 
 
@@ -77,7 +77,7 @@ def test_the_scheme_of_the_file_does_not_matter():
         ("Oslo NNP B-NP\n", "chunk", "B-NP"),
     ],
 )
-def test_files_may_lack_columns(tmp_path, text, label, expected):
+def test_columns_may_be_missing(tmp_path, text, label, expected):
     assert tags(reader(tag_label=label).read(written(tmp_path, text))) == [expected]
 
 
@@ -111,7 +111,7 @@ def test_an_impossible_tag_is_refused_with_its_line(tmp_path, scheme):
     )
 
 
-def test_parts_of_speech_may_look_like_anything(tmp_path):
+def test_parts_of_speech_may_have_any_form(tmp_path):
     path = written(tmp_path, "( -LRB- O O\n$ X- O O\n")
 
     assert tags(reader(tag_label="pos").read(path)) == ["-LRB- X-"]
@@ -122,7 +122,7 @@ def test_parts_of_speech_have_no_coding_scheme():
         reader(tag_label="pos", coding_scheme="BIO")
 
 
-def test_only_so_many_sentences_are_read():
+def test_max_instances_limits_the_sentences():
     assert len(list(reader(max_instances=2).read(FIXTURES / "train.txt"))) == 2
     assert len(list(reader(max_instances=99).read(FIXTURES / "train.txt"))) == 5
 

@@ -54,7 +54,7 @@ def test_sequence_tagging_reads_words_joined_to_tags(tmp_path):
     ]
 
 
-def test_only_a_space_or_a_tab_ends_a_word_of_sequence_tagging(tmp_path):
+def test_only_space_or_tab_ends_a_tagged_word(tmp_path):
     text = " 10\N{NO-BREAK SPACE}000###CD  \tEuro###NN\t\n"
 
     (sentence,) = read(tmp_path, "sequence_tagging", text)
@@ -71,7 +71,7 @@ def test_sequence_tagging_can_have_other_delimiters(tmp_path):
 
 
 @pytest.mark.parametrize("pair", ["rain", "###NN", "rain###"])
-def test_sequence_tagging_names_a_pair_that_is_none(tmp_path, pair):
+def test_invalid_word_tag_pair_is_reported(tmp_path, pair):
     assert message(tmp_path, "sequence_tagging", f"a###B\nThe###DT {pair}\n") == (
         f"2: found {pair!r}, expected a word, '###' and a tag"
     )
@@ -101,7 +101,7 @@ def test_conll2000_refuses_other_columns_and_tags(tmp_path):
         read(tmp_path, "conll2000", "", tag_label="pos", coding_scheme="BIO")
 
 
-def test_universal_dependencies_give_words_that_are_written_and_count_once(tmp_path):
+def test_universal_dependencies_give_the_syntactic_words(tmp_path):
     assert read(tmp_path, "universal_dependencies_pos", CONLLU) == [
         TaggedSentence(("Do", "n't", "10 000"), ("AUX", "PART", "NUM")),
         TaggedSentence(("Rain",), ("NOUN",)),
@@ -116,7 +116,7 @@ def test_universal_dependencies_have_tags_of_the_language(tmp_path):
     ]
 
 
-def test_universal_dependencies_need_ten_columns_and_a_sentence(tmp_path):
+def test_universal_dependencies_need_ten_columns(tmp_path):
     assert message(tmp_path, "universal_dependencies_pos", "# x\n1\tRain\tNN\n") == (
         "2: found 3 columns, expected 10 with tabs between them: '1 Rain NN'"
     )
@@ -147,7 +147,7 @@ def test_json_lines_hold_words_and_tags(tmp_path):
     assert shown(read(tmp_path, "tagging_json", text)) == ["Rain/NN fell/VBD", ""]
 
 
-def test_json_lines_can_have_other_keys_and_spans_in_another_scheme(tmp_path):
+def test_json_lines_with_other_keys_and_scheme(tmp_path):
     text = json.dumps({"w": ["New", "York"], "t": ["I-LOC", "I-LOC"]})
 
     options = {"tokens_key": "w", "tags_key": "t", "coding_scheme": "BIOUL"}
@@ -167,11 +167,11 @@ def test_json_lines_can_have_other_keys_and_spans_in_another_scheme(tmp_path):
         (r'{"tokens": ["\ud83d"], "tags": ["O"]}', "'tokens' has the lone surrogate"),
     ],
 )
-def test_json_lines_that_are_no_sentence_are_named(tmp_path, line, expected):
+def test_invalid_json_lines_are_reported(tmp_path, line, expected):
     assert message(tmp_path, "tagging_json", f"\n{line}\n").startswith(f"2: {expected}")
 
 
-def test_a_table_has_a_word_a_row_and_its_tag_in_the_last_column(tmp_path):
+def test_table_has_one_word_per_row_and_tag_last(tmp_path):
     text = 'The\tx\tDT\n"\tx\tQ\n\n\nRain\tx\tNN\n'
 
     assert shown(read(tmp_path, "tagging_table", text)) == ['The/DT "/Q', "Rain/NN"]
@@ -188,16 +188,14 @@ def test_a_table_with_commas_may_quote_and_name_its_columns(tmp_path):
     assert len(read(tmp_path, "tagging_table", text, **options)) == 1
 
 
-def test_a_table_called_csv_has_commas_and_may_hold_a_line_break(tmp_path):
+def test_csv_has_commas_and_quoted_line_breaks(tmp_path):
     (tmp_path / "a.csv").write_text('"New\nYork",LOC\n,\nrains,O\n')
     reader = parse(DatasetReader, "tagging_table", source="a.jsonnet").build()
 
     assert shown(reader.read(tmp_path)) == ["New\nYork/LOC", "rains/O"]
 
 
-def test_a_table_that_is_one_long_sentence_has_a_hint_unless_sentences_are_numbered(
-    tmp_path, caplog
-):
+def test_table_with_one_long_sentence_gives_a_hint(tmp_path, caplog):
     text = "".join(f"1\tw{number}\tO\n" for number in range(1001))
 
     read(tmp_path, "tagging_table", text, word_column=1, sentence_column=0)
@@ -210,7 +208,7 @@ def test_a_table_that_is_one_long_sentence_has_a_hint_unless_sentences_are_numbe
 
 
 @pytest.mark.parametrize("kind", ["sequence_tagging", "tagging_json"])
-def test_an_empty_file_of_a_folder_is_named(tmp_path, kind):
+def test_empty_file_of_a_folder_is_reported(tmp_path, kind):
     (tmp_path / "b.txt").write_text("\n")
     (tmp_path / "c.txt").write_text("")
     reader = parse(DatasetReader, kind, source="a.jsonnet").build()
@@ -267,11 +265,11 @@ def test_spans_of_a_table_are_written_in_a_scheme(tmp_path):
         ("a\tx\tA\n\tx\tB\n", {}, "2: a word or its tag is missing"),
     ],
 )
-def test_a_table_that_cannot_be_read_is_named(tmp_path, text, options, expected):
+def test_unreadable_table_is_reported(tmp_path, text, options, expected):
     assert message(tmp_path, "tagging_table", text, **options).startswith(expected)
 
 
-def test_blanks_around_a_tag_and_the_name_of_a_column_do_not_count(tmp_path):
+def test_spaces_around_tags_and_column_names_are_ignored(tmp_path):
     text = "word, tag\nrains, VBZ\npours,VBZ \n"
     options = {"separator": "comma", "word_column": "word", "tag_column": "tag"}
 
@@ -287,7 +285,7 @@ def test_blanks_around_a_tag_and_the_name_of_a_column_do_not_count(tmp_path):
         ("conll2003", "a B-X\nb M-X\nc E-X\n", 2),
     ],
 )
-def test_a_part_of_a_span_that_is_no_tag_of_one_is_refused(tmp_path, kind, form, line):
+def test_incomplete_span_is_refused(tmp_path, kind, form, line):
     assert message(tmp_path, kind, form) == (
         f"{line}: 'M-X' is not a span tag; allowed: O, or one of B, I, L, U, E and S with a "
         "hyphen and a label, as B-PER ('B-X' next to it is one)"
@@ -303,7 +301,7 @@ def test_a_part_of_a_span_that_is_no_tag_of_one_is_refused(tmp_path, kind, form,
         ("conll2003", "a S-X\nb B-X\nc E-X\n"),
     ],
 )
-def test_every_reader_knows_bioes(tmp_path, kind, form):
+def test_every_reader_supports_bioes(tmp_path, kind, form):
     assert shown(read(tmp_path, kind, form)) == ["a/S-X b/B-X c/E-X"]
     assert shown(read(tmp_path, kind, form, coding_scheme="BIOUL")) == ["a/U-X b/B-X c/L-X"]
     assert shown(read(tmp_path, kind, form, coding_scheme="BIO")) == ["a/B-X b/B-X c/I-X"]

@@ -51,7 +51,7 @@ def expected_loss(logits: np.ndarray, example: TaggedSentence) -> float:
     return sum(losses) / len(losses)
 
 
-def test_the_loss_is_the_mean_over_words_and_then_over_sentences():
+def test_loss_is_mean_over_words_then_sentences():
     model = tagger().double()
     batch = batch_of(model)
 
@@ -63,7 +63,7 @@ def test_the_loss_is_the_mean_over_words_and_then_over_sentences():
     assert output.loss.item() == pytest.approx(sum(losses) / 3, abs=1e-12)
 
 
-def test_sentences_without_words_count_for_nothing():
+def test_empty_sentences_have_no_loss():
     model = tagger()
     empty = TaggedSentence((), ())
 
@@ -91,7 +91,7 @@ def test_each_word_has_its_best_tag():
     assert [len(tags) for tags in found] == [4, 1, 3]
 
 
-def test_accuracy3_is_the_share_of_words_whose_tag_is_one_of_the_best_three():
+def test_accuracy3_is_the_ratio_of_tags_in_the_top_three():
     model = tagger()
     batch = batch_of(model)
     with torch.no_grad():
@@ -124,7 +124,7 @@ def test_a_batch_equals_its_sentences_one_by_one(decoder, encoder):
         assert model.predict(alone, own) == model.predict(together, batch)[row : row + 1]
 
 
-def test_without_an_encoder_values_are_dropped_once():
+def test_dropout_is_applied_once_without_an_encoder():
     model = tagger(dropout=0.5, embedder={"token_embedders": {"tokens": {**WORDS, **WIDE}}})
     seen = []
     model.projection.register_forward_hook(lambda _, inputs, __: seen.append(inputs[0]))
@@ -145,7 +145,7 @@ def test_gradients_reach_every_parameter(decoder):
     assert {name for name, value in model.named_parameters() if not value.grad.any()} == set()
 
 
-def test_a_conditional_random_field_keeps_to_the_scheme():
+def test_crf_predictions_follow_the_scheme():
     model = tagger(decoder="crf").eval()
     batch = batch_of(model)
     output = model(batch)
@@ -158,7 +158,7 @@ def test_a_conditional_random_field_keeps_to_the_scheme():
     assert {tag for tags in tagger().predict(output, batch) for tag in tags} == {"I-PER"}
 
 
-def test_with_a_conditional_random_field_the_loss_is_a_sum():
+def test_crf_decoder_sums_the_losses():
     model = tagger(decoder="crf")
 
     output = model(batch_of(model))
@@ -166,7 +166,7 @@ def test_with_a_conditional_random_field_the_loss_is_a_sum():
     torch.testing.assert_close(output.loss, output.example_losses.sum())
 
 
-def test_without_tags_there_are_predictions_and_no_loss():
+def test_unlabeled_batch_has_predictions_without_loss():
     model = tagger().eval()
     batch = batch_of(model, [TaggedSentence(("Oslo", "and", "Turku"), None)])
 
@@ -187,7 +187,7 @@ def test_training_data_without_tags_is_refused():
         lazy.build(vocabularies=Vocabularies({}))
 
 
-def test_field_of_the_decoder_scores_transitions_alone() -> None:
+def test_crf_decoder_scores_transitions_only() -> None:
     """The first and the last tag have scores of their own in `crf_tagger` only, where asked."""
     names = {name for name, _ in tagger(decoder="crf").named_parameters() if "crf" in name}
     assert names == {"crf.transitions"}

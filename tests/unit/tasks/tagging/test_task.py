@@ -49,7 +49,7 @@ def test_a_batch_with_an_untagged_sentence_has_no_tags():
     assert batch.labels is None
 
 
-def test_a_tag_not_seen_in_training_is_refused_with_its_sentence():
+def test_unseen_tag_is_refused_with_its_sentence():
     collate = pickle.loads(pickle.dumps(TASK.collator(LABELS, [])))
 
     with pytest.raises(DataError) as raised:
@@ -113,7 +113,7 @@ def test_an_example_is_made_of_json(inputs):
         ({"words": ["Rain", 3]}, "'words' is ['Rain', 3]; expected a string or a list of strings"),
     ],
 )
-def test_json_that_is_no_sentence_is_refused(inputs, message):
+def test_json_without_a_sentence_is_refused(inputs, message):
     with pytest.raises(DataError) as raised:
         TASK.example(inputs, WhitespaceTokenizer())
 
@@ -135,7 +135,7 @@ def test_a_prediction_is_written_with_its_spans():
     }
 
 
-def test_a_tag_that_was_not_seen_is_known_when_its_label_was():
+def test_unseen_tags_of_a_seen_label_are_counted_as_zero():
     seen = [TaggedSentence(("Anna", "left"), ("U-PER", "O"))]
 
     assert TASK.count(seen)["labels"] == {"O": 1, "U-PER": 1, "B-PER": 0, "I-PER": 0, "L-PER": 0}
@@ -148,7 +148,7 @@ def test_parts_of_speech_are_counted_as_they_are():
 
 
 @pytest.mark.parametrize("mistyped", ["I-LCO", "I-LOC"])
-def test_a_tag_that_begins_a_span_as_its_scheme_does_not_is_named(mistyped, caplog):
+def test_tags_that_violate_the_scheme_are_reported(mistyped, caplog):
     words = ("Anna", "saw", "New", "Oslo")
     seen = [
         TaggedSentence(words, ("B-PER", "O", "B-LOC", "I-LOC")),
@@ -164,7 +164,7 @@ def test_a_tag_that_begins_a_span_as_its_scheme_does_not_is_named(mistyped, capl
     assert f"B-{mistyped[2:]}" in counts["labels"]
 
 
-def test_tags_as_their_scheme_has_them_need_no_warning(caplog):
+def test_valid_tags_cause_no_warning(caplog):
     TASK.count(EXAMPLES)
     TASK.count([TaggedSentence(("Anna", "left"), ("NNP", "VBD"))])
 
@@ -183,7 +183,7 @@ def written(*predictions: tuple[str, str, str | None]) -> str:
     )
 
 
-def test_a_word_its_gold_tag_and_the_predicted_one_stand_on_a_line():
+def test_line_has_word_gold_tag_and_predicted_tag():
     found = written(("Oslo is wet", "B-PER O O", "B-LOC O O"), ("Rain", "O", "O"))
 
     assert found == "Oslo B-LOC B-PER\nis O O\nwet O O\n\nRain O O\n\n"
@@ -201,7 +201,7 @@ def test_bioes_is_written_in_bio():
     assert found == "Ann B-PER B-PER\nLee B-PER I-PER\nof O O\nOslo O B-LOC\n\n"
 
 
-def test_broken_tags_of_bio_stay_broken():
+def test_invalid_bio_tags_are_unchanged():
     assert written(("a b c", "I-X I-Y B-Y", "O O O")) == "a O I-X\nb O I-Y\nc O B-Y\n\n"
 
 
@@ -215,7 +215,7 @@ def test_a_word_or_a_tag_with_spaces_is_one_column():
     assert "".join(conll_columns(examples)) == "10_000 U-a_b B-a_b\n_ X X\n\n"
 
 
-def test_what_is_written_scores_as_the_predictions_do():
+def test_written_clusters_score_as_the_predictions():
     dice = random.Random(3)
     tags = ["O", *(f"{prefix}-{label}" for prefix in "BIUL" for label in ("PER", "LOC"))]
     metric, sums, predictions = TaggingTask.metrics["span_f1"], Counter[str](), []
@@ -246,7 +246,7 @@ def test_what_is_written_scores_as_the_predictions_do():
         ("NN VBZ L NN", "NN VBD L NN", 3),
     ],
 )
-def test_accuracy_compares_tags_as_conlleval_does(gold, guess, correct):
+def test_accuracy_compares_tags_as_conlleval(gold, guess, correct):
     metric = TaggingTask.metrics["span_f1"]
 
     sums = metric.count(guess.split(), gold.split())
