@@ -110,7 +110,7 @@ def decoded(*cells: str) -> list[tuple[str, int, int]]:
     return sorted(tuple(held) for held in decode(cells))
 
 
-def test_mentions_may_hold_one_another():
+def test_mentions_may_be_nested():
     assert decoded("(1|(2", "(3)", "2)", "1)") == [("1", 0, 3), ("2", 0, 2), ("3", 1, 1)]
 
 
@@ -118,7 +118,7 @@ def test_mentions_of_two_entities_may_cross():
     assert decoded("(1", "(2", "1)", "2)") == [("1", 0, 2), ("2", 1, 3)]
 
 
-def test_of_one_entity_the_bracket_opened_last_is_closed_first():
+def test_brackets_of_one_entity_nest():
     assert decoded("(1", "(1", "1)", "1)") == [("1", 0, 3), ("1", 1, 2)]
 
 
@@ -128,17 +128,17 @@ def test_all_openings_of_a_cell_come_before_its_closings():
     assert decoded("(1", "1)|(2", "2)") == [("1", 0, 1), ("2", 1, 2)]
 
 
-def test_what_is_opened_and_closed_at_one_word_is_a_mention_of_one_word():
+def test_bracket_around_one_word_is_a_mention():
     assert decoded("(1|1)") == decoded("(1)") == [("1", 0, 0)]
     assert decoded("(1", "(1|1)", "1)") == [("1", 0, 2), ("1", 1, 1)]
     assert decoded("(1|(1|1)", "1)") == [("1", 0, 0), ("1", 0, 1)]
 
 
-def test_a_mention_may_stand_there_twice():
+def test_mention_may_occur_twice():
     assert decoded("(1)|(2)|(1)") == [("1", 0, 0), ("1", 0, 0), ("2", 0, 0)]
 
 
-def test_a_hyphen_an_underscore_and_nothing_hold_no_bracket():
+def test_empty_cells_have_no_bracket():
     assert decoded("-", "(1", "_", "", "1)") == [("1", 1, 4)]
 
 
@@ -155,7 +155,7 @@ def test_a_hyphen_an_underscore_and_nothing_hold_no_bracket():
         (["(1|(1", "1)"], 0, "'(1' is not closed in its sentence"),
     ],
 )
-def test_a_bad_cell_is_named(cells: list[str], index: int, message: str):
+def test_malformed_cell_is_reported(cells: list[str], index: int, message: str):
     with pytest.raises(CellError) as raised:
         decode(cells)
 
@@ -163,7 +163,7 @@ def test_a_bad_cell_is_named(cells: list[str], index: int, message: str):
     assert raised.value.position == index
 
 
-def test_what_is_written_is_read_again():
+def test_written_brackets_are_read_back():
     mentions = [("0", 0, 4), ("0", 0, 1), ("2", 1, 3), ("0", 1, 1), ("3", 4, 4), ("12", 2, 2)]
 
     cells = encode([Bracketed(*held) for held in mentions], 6)
