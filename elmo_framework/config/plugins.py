@@ -44,9 +44,11 @@ def load_plugins(names: Iterable[str], *, asked_by: str = "plugins") -> None:
             package and a file in the current folder have the same name.
     """
     for entry in installed_entries():
-        _import(entry.module, asked_by=_installed(entry))
+        package = entry.dist.name if entry.dist else entry.name
+        _import(entry.module, asked_by=f"the installed package {package!r}")
     for name in names:
-        _require_module_name(name, asked_by)
+        if not all(part.isidentifier() for part in name.split(".")):
+            raise PluginError(f"{asked_by}: {name!r} is not a module name such as my_plugin.heads")
         append_current_folder()
         _require_one_place(name, asked_by)
         _import(name, asked_by=asked_by)
@@ -99,18 +101,11 @@ def installed_entries() -> list[EntryPoint]:
     return [*entries.values()]
 
 
-def _installed(entry: EntryPoint) -> str:
-    return f"the installed package {entry.dist.name if entry.dist else entry.name!r}"
-
-
-def _require_module_name(name: str, asked_by: str) -> None:
-    if not all(part.isidentifier() for part in name.split(".")):
-        raise PluginError(f"{asked_by}: {name!r} is not a module name such as my_plugin.heads")
-
-
 def _require_one_place(name: str, asked_by: str) -> None:
     """Raise PluginError for a name with one module in the current folder and one elsewhere."""
-    here, top = _file_here(name), name.partition(".")[0]
+    top, specs = name.partition(".")[0], _specs(name, [current_folder()])
+    # A folder without __init__.py has no file.
+    here = next((spec.origin for spec in specs if spec.origin is not None), None)
     if here is None:
         return
     imported = find_spec(top)  # the current folder comes last
@@ -120,13 +115,6 @@ def _require_one_place(name: str, asked_by: str) -> None:
             f"{asked_by}: {top!r} is two modules: {origin}, which is installed, and {here}, in the "
             "current folder; rename the latter, or run from another folder"
         )
-
-
-def _file_here(name: str) -> str | None:
-    """Return the first file that a dotted name means in the current folder, if any."""
-    specs = _specs(name, [current_folder()])
-    # A folder without __init__.py has no file.
-    return next((spec.origin for spec in specs if spec.origin is not None), None)
 
 
 def _specs(name: str, locations: Sequence[str]) -> list[ModuleSpec]:
@@ -153,15 +141,11 @@ def _import(name: str, *, asked_by: str) -> None:
     try:
         importlib.import_module(name)
     except Exception as error:
-        if isinstance(error, ModuleNotFoundError) and _is_part(error.name, name):
+        if isinstance(error, ModuleNotFoundError) and f"{name}.".startswith(f"{error.name}."):
             raise PluginError(_missing(error.name, name, asked_by)) from None
         lines = traceback.format_exception(error.with_traceback(_plugin_traceback(error)))
         message = f"{asked_by}: the plugin {name!r} fails\n{''.join(lines).rstrip()}"
         raise PluginError(message) from error
-
-
-def _is_part(missing: str | None, name: str) -> bool:
-    return missing is not None and f"{name}.".startswith(f"{missing}.")
 
 
 def _missing(missing: str | None, name: str, asked_by: str) -> str:
@@ -176,14 +160,10 @@ def _missing(missing: str | None, name: str, asked_by: str) -> str:
 
 def _plugin_traceback(error: Exception) -> TracebackType | None:
     """Return the part of a traceback that starts in the plugin."""
-    trace = error.__traceback__
-    while trace and _is_ours(trace.tb_frame.f_code.co_filename):
+    trace, ours = error.__traceback__, (__file__, importlib.__file__, "<frozen importlib")
+    while trace and trace.tb_frame.f_code.co_filename.startswith(ours):
         trace = trace.tb_next
     return trace
-
-
-def _is_ours(filename: str) -> bool:
-    return filename in (__file__, importlib.__file__) or filename.startswith("<frozen importlib")
 
 
 Packages: TypeAlias = dict[str, dict[str, Any]]
@@ -244,12 +224,9 @@ def naming_packages(recorded: Any, *, needed_by: str) -> Iterator[None]:
 def _missing_packages(recorded: Any) -> Iterator[tuple[str, str]]:
     """Yield `NAME==VERSION` and the modules of recorded packages that are not installed."""
     for name, package in recorded.items() if isinstance(recorded, Mapping) else ():
-        if not isinstance(package, Mapping) or _is_installed(name):
+        is_installed = name and any(distributions(name=name, path=installed_places()))
+        if not isinstance(package, Mapping) or is_installed:
             continue
         modules = package.get("modules")
         shown = ", ".join(map(str, modules)) if isinstance(modules, list) else "unknown"
         yield f"{name}=={package.get('version')}", shown
-
-
-def _is_installed(name: str) -> bool:
-    return bool(name) and any(distributions(name=name, path=installed_places()))

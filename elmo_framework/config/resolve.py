@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, fields, is_dataclass, replace
 from pathlib import Path
 from typing import Any, TypeVar, cast
@@ -68,7 +68,11 @@ def _options(shape: Shape, value: object) -> dict[str, Any]:
 
 def with_absolute_paths(value: ValueT) -> ValueT:
     """Return a checked configuration with absolute paths."""
-    return cast(ValueT, _absolute(value))
+
+    def absolute(item: Any) -> Any:
+        return item.absolute() if isinstance(item, Path) else _with_parts(item, absolute)
+
+    return cast(ValueT, absolute(value))
 
 
 def with_arguments(value: ValueT, changes: Mapping[str, Mapping[str, Any]]) -> ValueT:
@@ -78,35 +82,27 @@ def with_arguments(value: ValueT, changes: Mapping[str, Mapping[str, Any]]) -> V
         value: the configuration.
         changes: by the dotted path of the component, the arguments by name.
     """
-    return cast(ValueT, _changed(value, changes))
+
+    def changed(item: Any) -> Any:
+        if isinstance(item, Lazy) and item.path in changes:
+            item = replace(item, arguments={**item.arguments, **changes[item.path]})
+        return _with_parts(item, changed)
+
+    return cast(ValueT, changed(value))
 
 
-def _changed(value: Any, changes: Mapping[str, Mapping[str, Any]]) -> Any:
+def _with_parts(value: Any, change: Callable[[Any], Any]) -> Any:
+    """Return a part of a checked configuration with `change` applied to each part inside it."""
     match value:
         case Lazy():
-            arguments = {**value.arguments, **changes.get(value.path, {})}
-            return replace(value, arguments=_changed(arguments, changes))
-        case list():
-            return [_changed(item, changes) for item in value]
-        case dict():
-            return {key: _changed(item, changes) for key, item in value.items()}
-        case _:
-            return value
-
-
-def _absolute(value: Any) -> Any:
-    match value:
-        case Path():
-            return value.absolute()
-        case Lazy():
-            return replace(value, arguments=_absolute(value.arguments))
+            return replace(value, arguments=change(value.arguments))
         case list() | tuple():
-            return type(value)(_absolute(item) for item in value)
+            return type(value)(change(item) for item in value)
         case dict():
-            return {key: _absolute(item) for key, item in value.items()}
+            return {key: change(item) for key, item in value.items()}
         case _ if is_dataclass(value) and not isinstance(value, type):
-            changes = {field.name: _absolute(getattr(value, field.name)) for field in fields(value)}
-            return replace(value, **changes)
+            names = [field.name for field in fields(value)]
+            return replace(value, **{name: change(getattr(value, name)) for name in names})
         case _:
             return value
 
@@ -124,10 +120,6 @@ class Leaf:
     path: str
     hint: Any
     value: Any
-
-    def paths(self) -> Iterator[Path]:
-        """Yield the file paths in the value."""
-        yield from _paths(self.value)
 
 
 def leaves(lazy: Lazy[Any]) -> Iterator[Leaf]:
@@ -164,13 +156,14 @@ def _elements(shape: Shape, value: Any, path: str) -> Iterator[tuple[Shape, Any,
                 yield option.shape, getattr(value, option.name), dotted(path, option.name)
 
 
-def _paths(value: Any) -> Iterator[Path]:
+def paths_in(value: Any) -> Iterator[Path]:
+    """Yield the file paths in the value of a leaf."""
     match value:
         case Path():
             yield value
         case list() | tuple():
             for item in value:
-                yield from _paths(item)
+                yield from paths_in(item)
         case dict():
             for item in value.values():
-                yield from _paths(item)
+                yield from paths_in(item)

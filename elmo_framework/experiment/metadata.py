@@ -22,7 +22,7 @@ import torch
 import elmo_framework
 from elmo_framework.config.load import Config
 from elmo_framework.config.plugins import plugin_packages, plugin_paths
-from elmo_framework.config.resolve import leaves
+from elmo_framework.config.resolve import leaves, paths_in
 from elmo_framework.config.types import Lazy
 from elmo_framework.errors import RunError, dotted
 from elmo_framework.experiment.experiment import Experiment, Split
@@ -95,7 +95,11 @@ class RunRecord:
         files = () if recover else self.config.files
         inputs = [
             *(Input(file, "the config") for file in files),
-            *(Input(path, leaf.path) for leaf in leaves(self.parsed) for path in leaf.paths()),
+            *(
+                Input(path, leaf.path)
+                for leaf in leaves(self.parsed)
+                for path in paths_in(leaf.value)
+            ),
             *(
                 Input(path, "plugins")
                 for name in self.filled["plugins"]

@@ -19,6 +19,7 @@ _FUSED_ON_GPUS = "2.13"
 
 Rate = Annotated[float, Gt(0)]
 Decay = Annotated[float, Ge(0), Lt(1)]
+Betas = tuple[Decay, Decay]
 Penalty = Annotated[float, Ge(0)]
 
 
@@ -89,10 +90,7 @@ def _row_adagrad(parameters: Iterable[nn.Parameter], **hyperparameters: Any) -> 
 
 @Optimizer.register("adam")
 def adam(
-    lr: Rate = 0.001,
-    betas: tuple[Decay, Decay] = (0.9, 0.999),
-    eps: Penalty = 1e-8,
-    weight_decay: Penalty = 0.0,
+    lr: Rate = 0.001, betas: Betas = (0.9, 0.999), eps: Penalty = 1e-8, weight_decay: Penalty = 0.0
 ) -> Optimizer:
     """Adam (Kingma and Ba 2015)."""
     return OptimizerFunction(
@@ -102,10 +100,7 @@ def adam(
 
 @Optimizer.register("adamw")
 def adamw(
-    lr: Rate = 0.001,
-    betas: tuple[Decay, Decay] = (0.9, 0.999),
-    eps: Penalty = 1e-8,
-    weight_decay: Penalty = 0.01,
+    lr: Rate = 0.001, betas: Betas = (0.9, 0.999), eps: Penalty = 1e-8, weight_decay: Penalty = 0.01
 ) -> Optimizer:
     """Adam with decoupled weight decay (Loshchilov and Hutter 2019).
 

@@ -150,14 +150,14 @@ class Trainer:
             for batches in grouped(
                 self.source.batches(), self.options.num_gradient_accumulation_steps
             ):
-                rate = self._set_rate()
+                self._set_rates()
                 loss, penalty = self._accumulate_gradients(batches)
                 gradient_norm = self._update()
                 self.progress = self.progress.after_step(
                     seconds=self._seconds(), is_epoch_end=self.source.is_at_epoch_end
                 )
                 self._end_reason = self._limit_reached()
-                report = self._report(batches, loss, penalty, gradient_norm, rate)
+                report = self._report(batches, loss, penalty, gradient_norm)
                 self._update_began = self.progress.seconds
                 yield report
                 if self._is_out_of_patience():  # since the evaluation after this update
@@ -196,8 +196,8 @@ class Trainer:
         self.average.update()
         return gradient_norm
 
-    def _set_rate(self) -> float:
-        """Set the learning rates of the next update; return the first."""
+    def _set_rates(self) -> None:
+        """Set the learning rates of the next update."""
         progress, num_steps = self.progress, self.num_steps
         # A limit in updates does not depend on the number of processes.
         offset = 0 if num_steps == self.options.num_steps else progress.step_offset
@@ -210,15 +210,9 @@ class Trainer:
         multiplier = self.options.learning_rate_scheduler.multiplier(state)
         for group, rate in zip(self.optimizer.param_groups, self._rates, strict=True):
             group["lr"] = rate * multiplier
-        return self._rates[0] * multiplier
 
     def _report(
-        self,
-        batches: Sequence[Any],
-        loss: Tensor,
-        penalty: Tensor | None,
-        gradient_norm: Tensor,
-        rate: float,
+        self, batches: Sequence[Any], loss: Tensor, penalty: Tensor | None, gradient_norm: Tensor
     ) -> StepReport:
         is_epoch_end = self.source.is_at_epoch_end
         report = StepReport(
@@ -227,7 +221,7 @@ class Trainer:
             is_epoch_end=is_epoch_end,
             loss=loss,
             gradient_norm=gradient_norm,
-            learning_rate=rate,
+            learning_rate=self.optimizer.param_groups[0]["lr"],
             num_tokens=self.group.rank.world_size * sum(batch.num_tokens for batch in batches),
             seconds=self.progress.seconds,
             update_seconds=self.progress.seconds - self._update_began,

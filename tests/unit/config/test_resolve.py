@@ -1,7 +1,7 @@
 from pathlib import Path
 
 from elmo_framework.config.parse import check, parse
-from elmo_framework.config.resolve import Leaf, filled, leaves
+from elmo_framework.config.resolve import filled, leaves, paths_in
 from elmo_framework.config.types import ExistingPath
 from tests.unit.config.example import FILLED, SOURCE, Model, Study, flat, tagger
 
@@ -46,4 +46,4 @@ def test_what_was_refused_is_none() -> None:
 
 def test_the_paths_of_a_value_are_found_in_lists_and_dicts() -> None:
     value = {"a": [Path("x"), "y"], "b": (Path("z"),)}
-    assert list(Leaf("files", None, value).paths()) == [Path("x"), Path("z")]
+    assert list(paths_in(value)) == [Path("x"), Path("z")]
