@@ -60,7 +60,7 @@ def _as_text(report: WeightsReport) -> str:
         for tensor in report.tensors
     ]
     layers = [
-        (str(number), *(f"{statistic:.4f}" for statistic in asdict(layer).values()))
+        (str(number), *(f"{statistic:.4f}" for statistic in layer.values()))
         for number, layer in enumerate(report.layers)
     ]
     tables = [

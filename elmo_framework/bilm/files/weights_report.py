@@ -38,15 +38,6 @@ class StoredTensor:
 
 
 @dataclass(frozen=True)
-class LayerFigures:
-    """The numbers of one layer for `SENTENCE`, boundaries left out."""
-
-    mean: float
-    standard_deviation: float
-    largest: float
-
-
-@dataclass(frozen=True)
 class Clip:
     """A limit of the LSTM's.
 
@@ -68,7 +59,8 @@ class WeightsReport:
         num_parameters: that the biLM has.
         output_dim: the width of a layer, both directions together.
         tensors: in the weight file.
-        layers: statistics of the output of each layer.
+        layers: the `mean`, the `standard_deviation` and the `largest` magnitude of each layer for
+            `SENTENCE`, without boundaries.
         clips: of the memory and of the projected output, by these names; none for parts other
             than `elmo_lstm`.
         use_skip_connections: whether a layer's input is added to its output; None where `clips`
@@ -79,7 +71,7 @@ class WeightsReport:
     num_parameters: int
     output_dim: int
     tensors: tuple[StoredTensor, ...]
-    layers: tuple[LayerFigures, ...]
+    layers: tuple[dict[str, float], ...]
     clips: dict[str, Clip]
     use_skip_connections: bool | None
 
@@ -102,7 +94,7 @@ def inspect_weights(files: BiLmFiles) -> WeightsReport:
         num_parameters=sum(parameter.numel() for parameter in bilm.parameters()),
         output_dim=bilm.output_dim,
         tensors=tuple(_tensors(files, bilm)),
-        layers=tuple(_figures(files, output)),
+        layers=tuple(_statistics(files, output)),
         clips=clips,
         use_skip_connections=context["use_skip_connections"] if clips else None,
     )
@@ -118,12 +110,16 @@ def _tensors(files: BiLmFiles, bilm: BiLm) -> Iterator[StoredTensor]:
         yield StoredTensor(name, shape, name in names)
 
 
-def _figures(files: BiLmFiles, output: LayerOutput) -> Iterator[LayerFigures]:
+def _statistics(files: BiLmFiles, output: LayerOutput) -> Iterator[dict[str, float]]:
     for number, layer in enumerate(output.layers[:, 0, 1:-1]):
         if not layer.isfinite().all():
             message = f"layer {number} of {' '.join(SENTENCE)!r} holds numbers that are not finite"
             raise DataError(message, path=files.weights)
-        yield LayerFigures(layer.mean().item(), layer.std().item(), layer.abs().max().item())
+        yield {
+            "mean": layer.mean().item(),
+            "standard_deviation": layer.std().item(),
+            "largest": layer.abs().max().item(),
+        }
 
 
 def _clips(bilm: BiLm, characters: Tensor) -> dict[str, Clip]:

@@ -45,9 +45,9 @@ def test_the_figures_of_the_layers_are_those_of_the_reference(
 ) -> None:
     layers = numpy_bilm.layers(list(SENTENCE))[:, 1:-1]
     for found, expected in zip(inspect(numpy_bilm, tmp_path).layers, layers, strict=True):
-        assert found.mean == pytest.approx(expected.mean(), abs=1e-5)
-        assert found.standard_deviation == pytest.approx(expected.std(ddof=1), rel=1e-5)
-        assert found.largest == pytest.approx(np.abs(expected).max(), rel=1e-5)
+        assert found["mean"] == pytest.approx(expected.mean(), abs=1e-5)
+        assert found["standard_deviation"] == pytest.approx(expected.std(ddof=1), rel=1e-5)
+        assert found["largest"] == pytest.approx(np.abs(expected).max(), rel=1e-5)
 
 
 def test_the_share_of_clipped_numbers_is_that_of_the_reference(tmp_path: Path) -> None:
