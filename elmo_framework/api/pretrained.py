@@ -110,7 +110,10 @@ class PretrainedBiLm:
             TypeError: `sentences` is one string, or a word is not a string.
         """
         require_list(sentences)
-        words = [_split(each) if isinstance(each, str) else each for each in sentences]
+        words = [
+            [word for word in each.split(" ") if word] if isinstance(each, str) else each
+            for each in sentences
+        ]
         layers = self.embed(words)
         lengths = [each.shape[1] for each in layers]
         shape = self.num_layers, len(words), max(lengths, default=0), self.dim
@@ -188,10 +191,6 @@ def _device(name: str) -> torch.device:
     if name == "auto":
         return torch.device("cuda" if torch.cuda.is_available() else "cpu")
     return torch.device(name)
-
-
-def _split(sentence: str) -> list[str]:
-    return [word for word in sentence.split(" ") if word]
 
 
 def _pools(sentences: Iterable[Sequence[str]], max_tokens: int) -> Iterator[list[Sequence[str]]]:

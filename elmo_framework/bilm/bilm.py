@@ -42,7 +42,13 @@ class BiLm(nn.Module, Registrable):
         super().__init__()
         self.token_encoder = token_encoder.build()
         self.context_layers = context_layers.build(input_dim=self.token_encoder.output_dim)
-        _require_equal_widths(self.token_encoder.output_dim, self.context_layers.output_dim)
+        words, context = self.token_encoder.output_dim, self.context_layers.output_dim
+        if words != context:
+            raise ValueError(
+                f"the token encoder's vectors are {words} wide and each direction's context layers "
+                f"{context}, but the layers of a biLM are equally wide: "
+                "give both the same projection_dim"
+            )
         self.num_layers = self.context_layers.num_layers + 1
         self.output_dim = 2 * self.context_layers.output_dim
         self.description: dict[str, Any] = {
@@ -113,12 +119,3 @@ def with_boundaries(
     is_end = (steps == lengths[:, None] + 1) & (lengths > 0)[:, None]
     framed = torch.where(is_begin[:, :, None], begin, framed)
     return torch.where(is_end[:, :, None], end, framed)
-
-
-def _require_equal_widths(words: int, context: int) -> None:
-    if words != context:
-        raise ValueError(
-            f"the token encoder's vectors are {words} wide and each direction's context layers "
-            f"{context}, but the layers of a biLM are equally wide: "
-            "give both the same projection_dim"
-        )

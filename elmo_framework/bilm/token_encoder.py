@@ -69,14 +69,22 @@ class CharCnnTokenEncoder(TokenEncoder):
         max_characters_per_token: Annotated[int, Ge(3), Le(MAX_WIDTH)] = 50,
     ) -> None:
         super().__init__()
-        _require_room(filters, max_characters_per_token)
+        widest = max(width for width, _ in filters)
+        if widest > max_characters_per_token:
+            raise ValueError(
+                f"filters holds a convolution {widest} characters wide, and "
+                f"max_characters_per_token is {max_characters_per_token}; "
+                f"allowed: widths up to {max_characters_per_token}"
+            )
         self.indexer = ElmoCharacterIndexer(max_characters_per_token)
         self.char_cnn = CharCnn(NUM_CHARACTERS, embedding_dim, filters, activation)
         num_filters = self.char_cnn.output_dim
         self.highway = Highway(num_filters, num_highway)
-        self.projection = (
-            None if projection_dim is None else _projection(num_filters, projection_dim)
-        )
+        self.projection: Linear | None = None
+        if projection_dim is not None:
+            self.projection = Linear(num_filters, projection_dim)
+            nn.init.normal_(self.projection.weight, std=sqrt(1 / num_filters))
+            nn.init.zeros_(self.projection.bias)
         self.output_dim = projection_dim or num_filters
 
     def forward(
@@ -87,19 +95,3 @@ class CharCnnTokenEncoder(TokenEncoder):
         if self.projection is not None:
             vectors = self.projection(vectors)
         return vectors.view(*characters.shape[:-1], self.output_dim)
-
-
-def _require_room(filters: list[Filter], max_characters: int) -> None:
-    widest = max(width for width, _ in filters)
-    if widest > max_characters:
-        raise ValueError(
-            f"filters holds a convolution {widest} characters wide, and "
-            f"max_characters_per_token is {max_characters}; allowed: widths up to {max_characters}"
-        )
-
-
-def _projection(input_dim: int, output_dim: int) -> Linear:
-    projection = Linear(input_dim, output_dim)
-    nn.init.normal_(projection.weight, std=sqrt(1 / input_dim))
-    nn.init.zeros_(projection.bias)
-    return projection

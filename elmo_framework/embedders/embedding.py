@@ -198,7 +198,8 @@ def _read_vectors(
         file_format=file_format,
     )
     if normalize:
-        vectors = {word: _of_length_one(vector) for word, vector in vectors.items()}
+        lengths = {word: np.linalg.norm(vector) or 1.0 for word, vector in vectors.items()}
+        vectors = {word: vector / lengths[word] for word, vector in vectors.items()}
     by_id = {}
     for word in words:
         vector = vectors.get(word)
@@ -215,11 +216,6 @@ def _read_vectors(
         *(path, len(by_id), plural(len(words), "word"), share, plural(len(unseen), "unseen one")),
     )
     return by_id, unseen
-
-
-def _of_length_one(vector: Float32[np.ndarray, " dim"]) -> Float32[np.ndarray, " dim"]:
-    length = np.linalg.norm(vector)
-    return vector / length if length else vector
 
 
 @torch.no_grad()

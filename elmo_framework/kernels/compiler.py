@@ -134,7 +134,10 @@ def _run(command: Sequence[str], folder: Path, deadline: float) -> None:
     Raises:
         RunError: it fails, or it hangs or has hung before.
     """
-    note = folder / f"hangs-{_version(command[0])}.txt"
+    # The name of the note changes when the compiler is replaced.
+    status = Path(command[0]).stat()
+    version = _short([command[0], str(status.st_size), str(status.st_mtime_ns)])
+    note = folder / f"hangs-{version}.txt"
     reason = f"the C compiler {command[0]} did not end within {_LONGEST:.0f} seconds"
     if note.name in _hung or note.exists():
         raise RunError(f"{reason}; repair it, and remove {note}")
@@ -156,12 +159,6 @@ def _run(command: Sequence[str], folder: Path, deadline: float) -> None:
         reason = output.read().decode(errors="replace").strip().partition("\n")[0][:_SHOWN]
     if run.returncode:
         raise RunError(f"the C compiler {command[0]} fails ({reason}); {_INSTALL}")
-
-
-def _version(compiler: str) -> str:
-    """Return a digest that changes when the compiler is replaced."""
-    status = Path(compiler).stat()
-    return _short([compiler, str(status.st_size), str(status.st_mtime_ns)])
 
 
 def _cpu() -> str:

@@ -33,8 +33,11 @@ class CarriedState:
     def keep(self, state: LayerState) -> None:
         """Take over the state after a batch, without its history."""
         self._states = {
-            direction: tuple(map(_replaced, self._states.get(direction, new), new))
-            for direction, new in state.items()
+            direction: tuple(
+                torch.cat([new, old[len(new) :].to(new.device)]).detach()
+                for old, new in zip(self._states.get(direction, states), states, strict=True)
+            )
+            for direction, states in state.items()
         }
 
     def tensors(self) -> dict[str, Tensor]:
@@ -68,9 +71,3 @@ def states_by_name(tensors: Mapping[str, Tensor]) -> dict[Direction, State]:
 def _first(rows: Float[Tensor, "rows dim"], num_rows: int) -> Float[Tensor, "first dim"]:
     missing = max(0, num_rows - len(rows))
     return torch.cat([rows, rows.new_zeros(missing, *rows.shape[1:])])[:num_rows]
-
-
-def _replaced(
-    old: Float[Tensor, "rows dim"], new: Float[Tensor, "first dim"]
-) -> Float[Tensor, "kept dim"]:
-    return torch.cat([new, old[len(new) :].to(new.device)]).detach()

@@ -14,7 +14,6 @@ from elmo_framework.kernels.product import Precision
 from elmo_framework.layers.bilm_source import FrozenBiLm, TrainedBiLm
 from elmo_framework.layers.cache.cached_layers import CachedLayers, CacheDtype
 from elmo_framework.layers.layer_source import LayerSource
-from elmo_framework.model.part import Reference
 
 _shared: WeakValueDictionary[tuple[object, ...], LayerSource] = WeakValueDictionary()
 """The frozen and cached sources in use, by the content of their files and how they compute."""
@@ -52,7 +51,16 @@ def open_layers(
         if cache == "none":
             source = FrozenBiLm(read_bilm(files), precision, script_check(files), fingerprint)
         else:
-            source = _open_cached(files, fingerprint, cache, cache_dtype, precision)
+            with torch.device("meta"):
+                shape = FrozenBiLm(read_bilm(files))
+            source = CachedLayers(
+                shape,
+                partial(open_layers, files, precision=precision),
+                fingerprint=fingerprint,
+                cache=cache,
+                dtype=cache_dtype,
+                precision=precision,
+            )
         _shared[key] = source
     return source
 
@@ -62,18 +70,3 @@ def open_frozen(files: BiLmFiles, *, precision: Precision = "float32") -> Frozen
     source = open_layers(files, precision=precision)
     assert isinstance(source, FrozenBiLm)
     return source
-
-
-def _open_cached(
-    files: BiLmFiles,
-    fingerprint: Reference,
-    cache: Literal["disk", "memory"],
-    dtype: CacheDtype,
-    precision: Precision,
-) -> CachedLayers:
-    with torch.device("meta"):
-        shape = FrozenBiLm(read_bilm(files))
-    reopen = partial(open_layers, files, precision=precision)
-    return CachedLayers(
-        shape, reopen, fingerprint=fingerprint, cache=cache, dtype=dtype, precision=precision
-    )

@@ -41,11 +41,16 @@ class WordVectorCache:
 
     def framed(self, text: TextBatch) -> Float[Tensor, "batch steps dim"]:
         """Return the vectors of sentences between `<S>` and `</S>`; zero at padding."""
-        sentences = [_framed(words) for words in text.words]
+        sentences = [
+            (BEGIN_SENTENCE, *words, END_SENTENCE) if words else () for words in text.words
+        ]
         device, num_steps = text.mask.device, text.mask.shape[1] + 2
         self.learn(chain.from_iterable(sentences), device)
-        places = [self._places(words, num_steps) for words in sentences]
-        indices = torch.tensor(places, dtype=torch.long, device=device).view(-1, num_steps)
+        rows = [
+            [*(self._rows[word] for word in words), *[_PADDING] * (num_steps - len(words))]
+            for words in sentences
+        ]
+        indices = torch.tensor(rows, dtype=torch.long, device=device).view(-1, num_steps)
         return functional.embedding(indices, self._table)
 
     def learn(self, words: Iterable[str], device: torch.device) -> None:
@@ -81,9 +86,6 @@ class WordVectorCache:
         """Forget all words; what is computed then has the same bits whatever was read before."""
         self._rows = {}
 
-    def _places(self, words: Sequence[str], num_steps: int) -> list[int]:
-        return [self._rows[word] for word in words] + [_PADDING] * (num_steps - len(words))
-
     def _add(self, words: Sequence[str], device: torch.device) -> None:
         indexer, first = self._encoder.indexer, len(self._rows) + 1
         ordered = sorted(words, key=len)
@@ -98,7 +100,3 @@ class WordVectorCache:
     def _empty_table(self, vectors: Float[Tensor, "words dim"], *, at_least: int) -> Tensor:
         row_bytes = vectors.shape[1] * vectors.element_size()
         return vectors.new_zeros(max(self._max_bytes // row_bytes, at_least), vectors.shape[1])
-
-
-def _framed(words: Sequence[str]) -> tuple[str, ...]:
-    return (BEGIN_SENTENCE, *words, END_SENTENCE) if words else ()

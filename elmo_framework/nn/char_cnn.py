@@ -67,7 +67,9 @@ class CharCnn(nn.Module):
         self, ids: Int[Tensor, "words characters"], table: Float[Tensor, "ids dim"]
     ) -> Float[Tensor, "words filters"]:
         """Convolve words of similar length together."""
-        lengths, order = torch.sort(self._lengths(ids), stable=True)
+        ends = torch.arange(1, ids.shape[1] + 1, device=ids.device)
+        is_character = (ids != 0) & (ids != self._padding_id)
+        lengths, order = torch.where(is_character, ends, 0).amax(dim=1).sort(stable=True)
         parts = zip(*(torch.split(t, _WORDS_AT_ONCE) for t in (ids[order], lengths)), strict=True)
         maxima = [
             self._maxima(functional.embedding(part, table), int(longest[-1:].sum()))
@@ -89,10 +91,6 @@ class CharCnn(nn.Module):
             inputs = characters[:, : longest + convolution.kernel_size[0]]
             maxima.append(window_maxima(inputs, convolution.weight) + convolution.bias)
         return torch.cat(maxima, dim=1)
-
-    def _lengths(self, ids: Int[Tensor, "words characters"]) -> Int[Tensor, " words"]:
-        ends = torch.arange(1, ids.shape[1] + 1, device=ids.device)
-        return torch.where((ids != 0) & (ids != self._padding_id), ends, 0).amax(dim=1)
 
 
 def _initialize(convolution: nn.Module, activation: CharCnnActivation) -> None:

@@ -138,8 +138,10 @@ def best_sequences(
         scores, previous = (best[:, :, None] + transitions).max(dim=1)
         best = torch.where(is_word[:, None], scores + emission, best)
         pointers.append(torch.where(is_word[:, None], previous, stay))
-    last = (best + end).argmax(dim=1, keepdim=True)
-    return _followed(pointers, last).masked_fill(~mask, 0)
+    tags = [(best + end).argmax(dim=1, keepdim=True)]
+    for previous in reversed(pointers):
+        tags.append(previous.gather(1, tags[-1]))
+    return torch.cat(tags[::-1], dim=1).masked_fill(~mask, 0)
 
 
 def penalties(constraints: Constraints | None, num_tags: int) -> dict[str, Tensor]:
@@ -151,11 +153,3 @@ def penalties(constraints: Constraints | None, num_tags: int) -> dict[str, Tenso
         name: torch.zeros(allowed.shape).masked_fill(~allowed, _FORBIDDEN)
         for name, allowed in constraints._asdict().items()
     }
-
-
-def _followed(pointers: list[Tensor], last: Tensor) -> Tensor:
-    """Follow the best tags back from the last one of each row."""
-    tags = [last]
-    for previous in reversed(pointers):
-        tags.append(previous.gather(1, tags[-1]))
-    return torch.cat(tags[::-1], dim=1)

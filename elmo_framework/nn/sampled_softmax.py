@@ -124,7 +124,9 @@ class SampledSoftmax(TensorPart):
             ]
         )
         # One gather for all rows, so that the backward pass fills one gradient of W's size.
-        weight, bias = self._rows(torch.cat([targets, ids], 1))
+        rows_of_groups = torch.cat([targets, ids], 1)
+        weight = F.embedding(rows_of_groups, self.weight, sparse=self.has_sparse_gradients)
+        bias = F.embedding(rows_of_groups, self.bias[:, None]).squeeze(2)
         bias = bias - expected
         num_positions = targets.shape[1]
         true = _wide((inputs * weight[:, :num_positions]).sum(2)) + bias[:, :num_positions]
@@ -134,12 +136,6 @@ class SampledSoftmax(TensorPart):
             for group in zip(inputs, *rows, targets, ids, strict=True)
         ]
         return torch.logaddexp(true, torch.stack(others)) - true
-
-    def _rows(
-        self, ids: Int[Tensor, "groups rows"]
-    ) -> tuple[Float[Tensor, "groups rows dim"], Float[Tensor, "groups rows"]]:
-        weight = F.embedding(ids, self.weight, sparse=self.has_sparse_gradients)
-        return weight, F.embedding(ids, self.bias[:, None]).squeeze(2)
 
     def _full(
         self, inputs: Float[Tensor, "positions dim"], targets: Int[Tensor, " positions"]

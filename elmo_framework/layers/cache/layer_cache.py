@@ -7,7 +7,7 @@ import json
 import os
 import re
 from collections.abc import Collection, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass
 from hashlib import blake2b
 from pathlib import Path
@@ -102,8 +102,9 @@ class LayerCache:
 
     def shards(self) -> list[Shard]:
         """Return the shards that can be read; a message names each damaged one."""
-        if self._folder.is_dir():
-            self._note_use()
+        # The time is for `elmo cache`; there may be no folder, and a read-only one stays as it is.
+        with suppress(OSError):
+            os.utime(self._folder)
         read = [self._read(path) for path in _shard_folders(self._folder)]
         return [shard for shard in read if shard is not None]
 
@@ -167,13 +168,6 @@ class LayerCache:
     def _open(self, path: Path) -> Shard:
         key = self._key
         return open_shard(path, num_layers=key.num_layers, dim=key.dim, dtype=key.dtype)
-
-    def _note_use(self) -> None:
-        """Record the time, for `elmo cache`; a read-only folder stays as it is."""
-        try:
-            os.utime(self._folder)
-        except OSError:
-            return
 
 
 @dataclass(frozen=True)
