@@ -104,7 +104,7 @@ _NN = [
         "nn/highway.py", ("torch.lerp(inputs, transformed,", "torch.lerp(transformed, inputs,")
     ),
     *_faults("bilm/layer_mix.py", ("return gamma * mixed", "return mixed")),
-    *_faults("nn/projected_lstm.py", ("(2 * size, size)", "(size, 2 * size)")),
+    *_faults("nn/elmo_lstm.py", ("(2 * size, size)", "(size, 2 * size)")),
     *_faults(
         "nn/elmo_lstm.py",
         ("self._use_skip_connections and layer > 0", "self._use_skip_connections"),

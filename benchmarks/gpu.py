@@ -43,7 +43,7 @@ from elmo_framework.experiment.assembly import Assembly
 from elmo_framework.experiment.check import check_config
 from elmo_framework.experiment.train import build_trainer
 from elmo_framework.nn import sampled_softmax
-from elmo_framework.nn.sampled_softmax import Candidates, SampledSoftmax, draw_candidates
+from elmo_framework.nn.sampled_softmax import SampledSoftmax, draw_candidates
 from elmo_framework.training.process_group import SYNC_INTERVAL, choose_device
 from elmo_framework.training.seeds import seed_everything
 from elmo_framework.training.trainer import Trainer
@@ -117,9 +117,9 @@ def _losses(trainer: Trainer, num_steps: int) -> list[float]:
 
 def _drawn_on_the_processor(
     probabilities: Float[Tensor, " classes"], num_samples: int
-) -> Candidates:
-    drawn = draw_candidates(probabilities.cpu(), num_samples)
-    return Candidates(*(held.to(probabilities.device) for held in drawn))
+) -> tuple[Tensor, Tensor]:
+    ids, num_draws = draw_candidates(probabilities.cpu(), num_samples)
+    return ids.to(probabilities.device), num_draws.to(probabilities.device)
 
 
 def _of_softmax(trainer: Trainer) -> Mapping[str, Any]:

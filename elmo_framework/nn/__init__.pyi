@@ -4,6 +4,7 @@ from .attention import self_alignment as self_alignment
 from .char_cnn import CharCnn as CharCnn
 from .crf import ConditionalRandomField as ConditionalRandomField
 from .elmo_lstm import ElmoLstm as ElmoLstm
+from .elmo_lstm import ProjectedLstm as ProjectedLstm
 from .feedforward import Activation as Activation
 from .feedforward import FeedForward as FeedForward
 from .feedforward import activate as activate
@@ -16,5 +17,4 @@ from .masking import masked_mean as masked_mean
 from .masking import masked_min as masked_min
 from .masking import masked_sum as masked_sum
 from .part import TensorPart as TensorPart
-from .projected_lstm import ProjectedLstm as ProjectedLstm
 from .sampled_softmax import SampledSoftmax as SampledSoftmax

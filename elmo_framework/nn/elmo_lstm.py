@@ -2,17 +2,142 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import cast
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import Any, TypeAlias, cast
 
 import torch
 from jaxtyping import Bool, Float
 from torch import Tensor, nn
 from torch.nn import functional
 
-from elmo_framework.nn.lstm_layer import LstmState
+from elmo_framework.kernels.product import Precision, linear, prepared
+from elmo_framework.nn.lstm_layer import LstmState, read_layer, train_layer
 from elmo_framework.nn.packing import Packing
-from elmo_framework.nn.projected_lstm import ProjectedLstm
+from elmo_framework.nn.part import Gates, TensorPart
+
+_Reader: TypeAlias = Callable[[Tensor, Sequence[int], LstmState], tuple[Tensor, LstmState]]
+"""`read_layer` with the products and limits of a layer."""
+
+
+class ProjectedLstm(TensorPart):
+    """An LSTM layer with a projected output (LSTMP, Sak et al. 2014).
+
+    i, j, f, o = W_input x + W_recurrent h + b;
+    c' = clip(sigmoid(f + 1) c + sigmoid(i) tanh(j));
+    h' = clip(W_projection (sigmoid(o) tanh(c'))).
+
+    The gates are in TensorFlow's order, and b does not include the 1, so that the parameters are
+    those of a bilm-tf file, transposed.
+
+    Args:
+        input_dim: dimension of x.
+        cell_size: dimension of c.
+        projection_dim: dimension of h; without it h has that of c and is not clipped.
+        cell_clip: maximum absolute value of c.
+        projection_clip: maximum absolute value of h.
+    """
+
+    def __init__(
+        self,
+        input_dim: int,
+        cell_size: int,
+        *,
+        projection_dim: int | None = None,
+        cell_clip: float | None = None,
+        projection_clip: float | None = None,
+    ) -> None:
+        super().__init__()
+        self.cell_size, self.output_dim = cell_size, projection_dim or cell_size
+        self._cell_clip = cell_clip
+        self._projection_clip = None if projection_dim is None else projection_clip
+        self._frozen: _Reader | None = None
+        self.input_weight = nn.Parameter(torch.empty(4 * cell_size, input_dim))
+        self.recurrent_weight = nn.Parameter(torch.empty(4 * cell_size, self.output_dim))
+        self.bias = nn.Parameter(torch.zeros(4 * cell_size))
+        self.projection_weight = (
+            None if projection_dim is None else nn.Parameter(torch.empty(projection_dim, cell_size))
+        )
+        # TensorFlow has one matrix for both halves; Glorot's bound is that of the whole matrix.
+        fan_in = self.input_weight.shape[1] + self.output_dim
+        bound = (6 / (fan_in + 4 * self.cell_size)) ** 0.5
+        nn.init.uniform_(self.input_weight, -bound, bound)
+        nn.init.uniform_(self.recurrent_weight, -bound, bound)
+        if self.projection_weight is not None:
+            nn.init.xavier_uniform_(self.projection_weight)
+
+    def parameter_gates(self, name: str) -> Gates | None:
+        if name == "projection_weight":
+            return None
+        return Gates(4, forget=2, is_bias=name == "bias", forget_bias=1.0)
+
+    def zero_state(self, num_rows: int) -> LstmState:
+        """Return the state before the first step."""
+        zeros = self.bias.new_zeros
+        return LstmState(zeros(num_rows, self.output_dim), zeros(num_rows, self.cell_size))
+
+    def freeze(self, precision: Precision) -> None:
+        self._frozen = self._reader(precision)
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Return the state without the prepared products, which cannot be copied."""
+        return {**self.__dict__, "_frozen": None}
+
+    def forward(
+        self, words: Float[Tensor, "words input"], sizes: Sequence[int], start: LstmState
+    ) -> tuple[Float[Tensor, "words hidden"], LstmState]:
+        """Read packed rows (`Packing`).
+
+        Args:
+            words: word vectors, step by step.
+            sizes: number of unfinished rows at each step.
+            start: initial states, in the order of the packing.
+
+        Returns:
+            h for each word, and the state of each row after its last word.
+        """
+        if not torch.is_grad_enabled():
+            read = self._frozen or self._reader("float32")
+            # The precision of the products is explicit; an outer autocast does not apply.
+            with torch.autocast(words.device.type, enabled=False):
+                return read(words.to(self.bias.dtype), sizes, start)
+        gates = linear(words, self.input_weight, self._bias_of_gates())
+        # In mixed precision the products have the type of the gates, but the cell state stays
+        # float32; on the CPU so do the sums, as the compiled step supports only float32.
+        precision: Precision = "bfloat16" if gates.dtype == torch.bfloat16 else "float32"
+        if gates.device.type == "cpu":
+            gates = gates.to(self.bias.dtype)
+        recurrent, projection = self.recurrent_weight, self.projection_weight
+        with torch.autocast(gates.device.type, enabled=False):
+            return train_layer(
+                gates,
+                sizes,
+                LstmState(start.hidden.to(gates.dtype), start.memory),
+                recurrent_weight=recurrent.to(gates.dtype),
+                projection_weight=None if projection is None else projection.to(gates.dtype),
+                cell_clip=self._cell_clip,
+                projection_clip=self._projection_clip,
+                precision=precision,
+            )
+
+    def _reader(self, precision: Precision) -> _Reader:
+        """Return `read_layer` for the current weights."""
+        projection = self.projection_weight
+        return partial(
+            read_layer,
+            input_product=prepared(self.input_weight, self._bias_of_gates(), precision),
+            recurrent_product=prepared(self.recurrent_weight, None, precision),
+            projection_product=(
+                None if projection is None else prepared(projection, None, precision)
+            ),
+            cell_clip=self._cell_clip,
+            projection_clip=self._projection_clip,
+        )
+
+    def _bias_of_gates(self) -> Float[Tensor, " gates"]:
+        """Return b plus 1 at the forget gates."""
+        size = self.cell_size
+        return self.bias + functional.pad(self.bias.new_ones(size), (2 * size, size))
 
 
 class ElmoLstm(nn.Module):

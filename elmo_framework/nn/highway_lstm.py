@@ -140,21 +140,15 @@ class _Weights(NamedTuple):
     carry_bias: Tensor | None
 
 
-class _SavedForBackward(NamedTuple):
-    """Values of each word saved for the backward pass.
+_Saved: TypeAlias = tuple[Tensor, Tensor | None, Tensor, Tensor]
+"""Values of each word that the backward pass needs:
 
-    Attributes:
-        gates: "words gates": the activations of i, j, f, o and, with a highway, t.
-        carried: "words hidden": W_k x; None without a highway.
-        memory: "words hidden": c before the word.
-        hidden: "padded_words hidden": h before the word, after dropout; padded with zeros to the
-            number of rows of an efficient product (`rounded_up`).
-    """
-
-    gates: Tensor
-    carried: Tensor | None
-    memory: Tensor
-    hidden: Tensor
+* "words gates": the activations of i, j, f, o and, with a highway, t.
+* "words hidden": W_k x; None without a highway.
+* "words hidden": c before the word.
+* "padded_words hidden": h before the word, after dropout; padded with zeros to the number of rows
+  of an efficient product (`rounded_up`).
+"""
 
 
 def _steps(sizes: Sequence[int], *, is_backward: bool) -> _Steps:
@@ -166,7 +160,7 @@ def _steps(sizes: Sequence[int], *, is_backward: bool) -> _Steps:
 
 def _read(
     words: Tensor, weights: _Weights, mask: Tensor | None, steps: _Steps
-) -> tuple[Tensor, _SavedForBackward]:
+) -> tuple[Tensor, _Saved]:
     """Return h at each word, and the values for the backward pass."""
     # The recurrence has the precision of the weights, also in mixed precision.
     wide, hidden_dim = weights.bias.dtype, weights.of_hidden.shape[1]
@@ -192,7 +186,7 @@ def _read(
                 memory=memory[continuing],
                 hidden=hidden[continuing],
             )
-    return outputs, _SavedForBackward(gates, carried, memory, hidden)
+    return outputs, (gates, carried, memory, hidden)
 
 
 class _HighwayLstmFunction(torch.autograd.Function):
@@ -212,10 +206,10 @@ class _HighwayLstmFunction(torch.autograd.Function):
     @staticmethod
     @once_differentiable
     def backward(ctx: Any, of_outputs: Tensor) -> tuple[Tensor | None, ...]:
-        words, input_weight, recurrent_weight, carry, mask, *tensors = ctx.saved_tensors
-        saved = _SavedForBackward(*tensors)
+        words, input_weight, recurrent_weight, carry, mask = ctx.saved_tensors[:5]
+        saved = ctx.saved_tensors[5:]
         of_sums, of_carried = _read_back(of_outputs, saved, recurrent_weight, mask, ctx.steps)
-        of_recurrent = weight_gradient(of_sums, saved.hidden)
+        of_recurrent = weight_gradient(of_sums, saved[-1])
         of_words, of_input = _back(of_sums, words, input_weight, ctx.type)
         of_bias, of_carry, of_carry_bias = of_sums.sum(dim=0), None, None
         if of_carried is not None:
@@ -228,16 +222,17 @@ class _HighwayLstmFunction(torch.autograd.Function):
 
 def _read_back(
     of_outputs: Tensor,
-    saved: _SavedForBackward,
+    saved: _Saved,
     recurrent_weight: Tensor,
     mask: Tensor | None,
     steps: _Steps,
 ) -> tuple[Tensor, Tensor | None]:
     """Return the gradients of the sums and of W_k x, padded like `hidden`."""
+    gates, carried, memory, hidden = saved
     of_outputs = of_outputs.clone(memory_format=torch.contiguous_format)
     num_words, hidden_dim = of_outputs.shape
-    of_sums = of_outputs.new_empty(len(saved.hidden), len(recurrent_weight))
-    of_carried = None if saved.carried is None else torch.empty_like(saved.hidden)
+    of_sums = of_outputs.new_empty(len(hidden), len(recurrent_weight))
+    of_carried = None if carried is None else torch.empty_like(hidden)
     for gradient in (of_sums, of_carried):
         if gradient is not None:
             gradient[num_words:] = 0
@@ -248,10 +243,10 @@ def _read_back(
     for now, _ in reversed(steps):
         rows = now.stop - now.start
         highway_step_backward(
-            saved.gates[now],
-            None if saved.carried is None else saved.carried[now],
+            gates[now],
+            None if carried is None else carried[now],
             mask,
-            saved.memory[now],
+            memory[now],
             of_hidden[:rows],
             of_output=of_outputs[now],
             of_memory=of_memory[:rows],

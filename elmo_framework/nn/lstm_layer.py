@@ -32,26 +32,14 @@ class LstmState(NamedTuple):
     memory: Tensor
 
 
-class LayerProducts(NamedTuple):
-    """The products of a layer.
-
-    Attributes:
-        inputs: from the inputs to their part of the gates, biases included.
-        recurrent: from h to its part of the gates.
-        projection: from the cell's output to h; None without projection.
-    """
-
-    inputs: Product
-    recurrent: Product
-    projection: Product | None
-
-
 def read_layer(
     words: Tensor,
     sizes: Sequence[int],
     start: LstmState,
     *,
-    products: LayerProducts,
+    input_product: Product,
+    recurrent_product: Product,
+    projection_product: Product | None,
     cell_clip: float | None,
     projection_clip: float | None,
 ) -> tuple[Tensor, LstmState]:
@@ -61,7 +49,9 @@ def read_layer(
         words: "words input", step by step (`Packing`).
         sizes: number of unfinished rows at each step; never increasing.
         start: initial states, in the order of the packing.
-        products: the products of the layer.
+        input_product: from the inputs to their part of the gates, biases included.
+        recurrent_product: from h to its part of the gates.
+        projection_product: from the cell's output to h; None without projection.
         cell_clip: maximum absolute value of the cell state; None for no limit.
         projection_clip: maximum absolute value of a projected output; None for no limit.
 
@@ -73,17 +63,17 @@ def read_layer(
     first = 0
     for chunk in _chunks(sizes):
         num_words = sum(chunk)
-        gates = products.inputs(words[first : first + num_words])
+        gates = input_product(words[first : first + num_words])
         first += num_words
         for inputs in torch.split(gates, chunk):
             rows = len(inputs)
             ended.append(LstmState(hidden[rows:], memory[rows:]))
             hidden, memory = hidden[:rows], memory[:rows]
             memory, hidden = step(
-                products.recurrent(hidden), inputs, memory, cell_clip=cell_clip, keep=False
+                recurrent_product(hidden), inputs, memory, cell_clip=cell_clip, keep=False
             )
-            if products.projection is not None:
-                hidden = _clamped(products.projection(hidden), projection_clip)
+            if projection_product is not None:
+                hidden = _clamped(projection_product(hidden), projection_clip)
             outputs.append(hidden)
     ended.append(LstmState(hidden, memory))
     return torch.cat(outputs), _joined(ended)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from functools import partial
 from math import log
-from typing import Any, NamedTuple
+from typing import Any
 
 import torch
 import torch.nn.functional as F
@@ -20,25 +20,15 @@ _MAX_LOGITS = 1 << 26
 """Maximum number of logits of the full softmax in memory: 256 MiB of float32."""
 
 
-class Candidates(NamedTuple):
-    """Negative classes of one sampled softmax.
-
-    Attributes:
-        ids: distinct classes.
-        num_draws: number of draws with replacement until so many were distinct.
-    """
-
-    ids: Int[Tensor, " samples"]
-    num_draws: Float[Tensor, ""]
-
-
 def log_uniform(num_classes: int) -> Float[Tensor, " classes"]:
     """Return `P(k) = ln((k + 2) / (k + 1)) / ln(V + 1)`, Zipf's law for classes by frequency."""
     ranks = torch.arange(1, num_classes + 1, dtype=torch.float64)
     return (torch.log1p(1 / ranks) / log(num_classes + 1)).float()
 
 
-def draw_candidates(probabilities: Float[Tensor, " classes"], num_samples: int) -> Candidates:
+def draw_candidates(
+    probabilities: Float[Tensor, " classes"], num_samples: int
+) -> tuple[Int[Tensor, " samples"], Float[Tensor, ""]]:
     """Draw classes with replacement until `num_samples` are distinct.
 
     This needs no rejection. Let draws happen at random times, one per second on average. The
@@ -46,11 +36,14 @@ def draw_candidates(probabilities: Float[Tensor, " classes"], num_samples: int) 
     its first draw has an exponentially distributed time, and the number of repeated draws until
     the last class is complete has a Poisson distribution. So the classes and the number of draws
     have exactly the distribution of sequential draws, reading the classes once.
+
+    Returns:
+        The distinct classes, and the number of draws with replacement until so many were distinct.
     """
     moments = torch.empty_like(probabilities).exponential_() / probabilities
     first, ids = moments.topk(num_samples, largest=False)
     repeats = torch.poisson((probabilities[ids] * (first[-1] - first)).sum())
-    return Candidates(ids, num_samples + repeats)
+    return ids, num_samples + repeats
 
 
 def log_expected_count(
@@ -116,15 +109,15 @@ class SampledSoftmax(TensorPart):
         num_samples: int,
     ) -> Float[Tensor, "groups positions"]:
         drawn = [draw_candidates(self.probabilities, num_samples) for _ in range(len(targets))]
-        ids = torch.stack([candidates.ids for candidates in drawn])
+        ids = torch.stack([classes for classes, _ in drawn])
+        rows_of_groups = torch.cat([targets, ids], 1)
         expected = torch.stack(
             [
-                log_expected_count(self.probabilities[chosen], candidates.num_draws, num_samples)
-                for chosen, candidates in zip(torch.cat([targets, ids], 1), drawn, strict=True)
+                log_expected_count(self.probabilities[classes], num_draws, num_samples)
+                for classes, (_, num_draws) in zip(rows_of_groups, drawn, strict=True)
             ]
         )
         # One gather for all rows, so that the backward pass fills one gradient of W's size.
-        rows_of_groups = torch.cat([targets, ids], 1)
         weight = F.embedding(rows_of_groups, self.weight, sparse=self.has_sparse_gradients)
         bias = F.embedding(rows_of_groups, self.bias[:, None]).squeeze(2)
         bias = bias - expected

@@ -3,8 +3,8 @@ import copy
 import pytest
 import torch
 
+from elmo_framework.nn.elmo_lstm import ProjectedLstm
 from elmo_framework.nn.lstm_layer import LstmState
-from elmo_framework.nn.projected_lstm import ProjectedLstm
 
 SIZES = [4, 3, 3, 1]
 

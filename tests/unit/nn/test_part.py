@@ -5,10 +5,10 @@ import torch
 from torch import nn
 
 from elmo_framework.model.initializer import lstm_hidden_bias
+from elmo_framework.nn.elmo_lstm import ProjectedLstm
 from elmo_framework.nn.highway_lstm import HighwayLstm
 from elmo_framework.nn.lstm_layer import LstmState
 from elmo_framework.nn.part import Gates, gates_of
-from elmo_framework.nn.projected_lstm import ProjectedLstm
 
 OPEN = 1 / (1 + math.exp(-1))  # a forget gate whose bias is 1
 
