@@ -8,11 +8,13 @@ from __future__ import annotations
 import sys
 import textwrap
 import time
-from abc import ABC, abstractmethod
 from collections.abc import Iterable, Sequence
 from datetime import timedelta
 from types import TracebackType
-from typing import TextIO, final
+from typing import TYPE_CHECKING, TextIO, final
+
+if TYPE_CHECKING:
+    from rich.progress import Progress
 
 _SHORTEST, _LONGEST = 5.0, 60.0
 """Bounds of the seconds between two lines, which are a twentieth of the elapsed time."""
@@ -41,6 +43,8 @@ class ProgressBar:
         with ProgressBar("pretraining", total=num_words, unit="token") as progress:
             progress.advance(len(batch), note="loss 3.2")
 
+    The first and the last line are always written.
+
     Args:
         description: the name of the job.
         total: the number of units, if known.
@@ -58,10 +62,12 @@ class ProgressBar:
         stream: TextIO | None = None,
         delay: float = 0.0,
     ) -> None:
-        stream = stream or sys.stderr
-        self._delay, self._is_shown, self._hidden = delay, False, 0
-        kind = _Bar if stream.isatty() else _Lines
-        self._display: _ProgressDisplay = kind(description, total, unit, stream)
+        self._description, self._total, self._unit = description, total, unit
+        self._stream, self._delay = stream or sys.stderr, delay
+        self._done, self._note = 0, ""
+        self._since = self._last = time.monotonic()
+        self._is_shown = False
+        self._bar: Progress | None = None
 
     def __enter__(self) -> ProgressBar:
         self._since = time.monotonic()
@@ -75,26 +81,86 @@ class ProgressBar:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        if self._is_shown:
-            self._display.stop()
+        if self._bar is not None:
+            self._bar.stop()
+        elif self._is_shown:
+            elapsed = time.monotonic() - self._since
+            self._write_line(elapsed, f" in {timedelta(seconds=round(elapsed))}")
 
     def advance(self, count: int = 1, *, note: str = "") -> None:
         """Count completed units, and show a note such as the loss."""
+        self._done, self._note = self._done + count, note
+        now = time.monotonic()
+        elapsed = now - self._since
         if not self._is_shown:
-            self._hidden += count
-            if time.monotonic() - self._since < self._delay:
+            if elapsed < self._delay:
                 return
             self._show()
-            count = self._hidden
-        self._display.advance(count, note)
+        if self._bar is not None:
+            counted = _counted(self._done, self._total, self._unit, elapsed)
+            task = self._bar.task_ids[0]
+            self._bar.update(task, completed=self._done, count=counted, note=note)
+        elif now - self._last >= min(_LONGEST, max(_SHORTEST, elapsed / 20)):
+            self._last = now
+            self._write_line(elapsed, _remaining(self._done, self._total, elapsed))
 
     def restart_clock(self) -> None:
         """Exclude the time so far from the rate and the remaining time."""
-        self._since = self._display.since = time.monotonic()
+        self._since = time.monotonic()
 
     def _show(self) -> None:
-        self._display.start()
-        self._display.since, self._is_shown = self._since, True
+        self._is_shown, self._last = True, time.monotonic()
+        if self._stream.isatty():
+            self._bar = _bar(self._stream)
+            self._bar.add_task(self._description, total=self._total, count="", note="")
+            self._bar.start()
+        else:
+            total = "" if self._total is None else f" {plural(self._total, self._unit)}"
+            self._write(f"{self._description}:{total} ...")
+
+    def _write_line(self, elapsed: float, end: str) -> None:
+        counted = _counted(self._done, self._total, self._unit, elapsed)
+        note = f"; {self._note}" if self._note else ""
+        self._write(f"{self._description}: {counted}{end}{note}")
+
+    def _write(self, line: str) -> None:
+        self._stream.write(f"{line}\n")
+        self._stream.flush()
+
+
+def _bar(stream: TextIO) -> Progress:
+    """Return a bar with count, rate, remaining time and note."""
+    from rich.console import Console
+    from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
+    from rich.table import Column
+
+    return Progress(
+        TextColumn("{task.description}"),
+        BarColumn(bar_width=10),
+        TextColumn("{task.fields[count]}", table_column=Column(no_wrap=True)),
+        TimeRemainingColumn(table_column=Column(min_width=7, no_wrap=True)),
+        # Truncated first on a narrow terminal.
+        TextColumn("{task.fields[note]}", table_column=Column(ratio=1, no_wrap=True)),
+        expand=True,
+        console=Console(file=stream),
+        redirect_stdout=False,  # results go there and must not mix with the bar
+    )
+
+
+def _counted(done: int, total: int | None, unit: str, elapsed: float) -> str:
+    """Format the progress: `1,200/2,000 tokens (60 %), 345 tokens/s`."""
+    counted = plural(done, unit) if total is None else f"{done:,}/{plural(total, unit)}"
+    percentage = f" ({100 * done // total} %)" if total else ""
+    rate = done / elapsed if elapsed > 0 else 0.0
+    rounded = f"{rate:,.0f}" if rate >= 10 else f"{rate:.2g}"
+    return f"{counted}{percentage}, {rounded} {plural_of(unit)}/s"
+
+
+def _remaining(done: int, total: int | None, elapsed: float) -> str:
+    if not (total and done):
+        return ""
+    seconds = elapsed * max(total - done, 0) / done
+    return f", {timedelta(seconds=round(seconds))} left"
 
 
 def render_table(
@@ -145,106 +211,6 @@ def _is_number(cell: str) -> bool:
     except ValueError:
         return False
     return True
-
-
-class _ProgressDisplay(ABC):
-    since: float
-
-    def __init__(self, description: str, total: int | None, unit: str, stream: TextIO) -> None:
-        self.description, self.total, self.unit, self.stream = description, total, unit, stream
-        self.since = time.monotonic()
-
-    @abstractmethod
-    def start(self) -> None: ...
-
-    @abstractmethod
-    def advance(self, count: int, note: str) -> None: ...
-
-    @abstractmethod
-    def stop(self) -> None: ...
-
-
-@final
-class _Bar(_ProgressDisplay):
-    """A bar with rate and remaining time, drawn by rich."""
-
-    def start(self) -> None:
-        from rich.console import Console
-        from rich.progress import BarColumn, TextColumn, TimeRemainingColumn
-        from rich.progress import Progress as RichProgress
-        from rich.table import Column
-
-        self.done = 0
-        self.since = time.monotonic()
-        self.bar = RichProgress(
-            TextColumn("{task.description}"),
-            BarColumn(bar_width=10),
-            TextColumn("{task.fields[count]}", table_column=Column(no_wrap=True)),
-            TimeRemainingColumn(table_column=Column(min_width=7, no_wrap=True)),
-            # Truncated first on a narrow terminal.
-            TextColumn("{task.fields[note]}", table_column=Column(ratio=1, no_wrap=True)),
-            expand=True,
-            console=Console(file=self.stream),
-            redirect_stdout=False,  # results go there and must not mix with the bar
-        )
-        self.task = self.bar.add_task(self.description, total=self.total, count="", note="")
-        self.bar.start()
-
-    def advance(self, count: int, note: str) -> None:
-        self.done += count
-        shown = _counted(self.done, self.total, self.unit, time.monotonic() - self.since)
-        self.bar.update(self.task, advance=count, count=shown, note=note)
-
-    def stop(self) -> None:
-        self.bar.stop()
-
-
-@final
-class _Lines(_ProgressDisplay):
-    """Lines of text for a file or a pipe; the first and the last are always written."""
-
-    def start(self) -> None:
-        self.since = self.last = time.monotonic()
-        self.done, self.note = 0, ""
-        total = "" if self.total is None else f" {plural(self.total, self.unit)}"
-        self._write(f"{self.description}:{total} ...")
-
-    def advance(self, count: int, note: str) -> None:
-        self.done, self.note = self.done + count, note
-        now = time.monotonic()
-        elapsed = now - self.since
-        if now - self.last >= min(_LONGEST, max(_SHORTEST, elapsed / 20)):
-            self.last = now
-            self._write_count(elapsed, _remaining(self.done, self.total, elapsed))
-
-    def stop(self) -> None:
-        elapsed = time.monotonic() - self.since
-        self._write_count(elapsed, f" in {timedelta(seconds=round(elapsed))}")
-
-    def _write_count(self, elapsed: float, end: str) -> None:
-        note = f"; {self.note}" if self.note else ""
-        counted = _counted(self.done, self.total, self.unit, elapsed)
-        self._write(f"{self.description}: {counted}{end}{note}")
-
-    def _write(self, line: str) -> None:
-        self.stream.write(f"{line}\n")
-        self.stream.flush()
-
-
-def _counted(done: int, total: int | None, unit: str, elapsed: float) -> str:
-    """Format the progress: `1,200/2,000 tokens (60 %), 345 tokens/s`."""
-    counted = plural(done, unit) if total is None else f"{done:,}/{plural(total, unit)}"
-    percentage = f" ({100 * done // total} %)" if total else ""
-    rate = done / elapsed if elapsed > 0 else 0.0
-    rounded = f"{rate:,.0f}" if rate >= 10 else f"{rate:.2g}"
-    return f"{counted}{percentage}, {rounded} {plural_of(unit)}/s"
-
-
-def _remaining(done: int, total: int | None, elapsed: float) -> str:
-    if not (total and done):
-        return ""
-    seconds = elapsed * max(total - done, 0) / done
-    return f", {timedelta(seconds=round(seconds))} left"
 
 
 _SIBILANTS = ("s", "x", "ch", "sh")
