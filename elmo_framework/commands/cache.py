@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Literal, final
 
-from elmo_framework.commands.arguments import Argument
 from elmo_framework.commands.command import Command, ResultFormat
+from elmo_framework.config.arguments import Argument
 
 if TYPE_CHECKING:
     from elmo_framework.layers.cache.layer_cache import CacheEntry

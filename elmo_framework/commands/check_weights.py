@@ -6,13 +6,8 @@ import json
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, final
 
-from elmo_framework.commands.command import (
-    BiLm,
-    Command,
-    Plugins,
-    ResultFormat,
-    register_components,
-)
+from elmo_framework.commands.command import Command, ResultFormat, register_components
+from elmo_framework.config.arguments import BiLm, Plugins
 
 if TYPE_CHECKING:
     from elmo_framework.bilm.files.weights_report import WeightsReport
@@ -31,14 +26,14 @@ examples:
 """
 
     bilm: BiLm
-    include_package: Plugins = ()
+    packages: Plugins = ()
     format: ResultFormat = "text"
 
     def run(self) -> int:
         from elmo_framework.bilm.files.published import resolve_bilm
         from elmo_framework.bilm.files.weights_report import inspect_weights
 
-        register_components(self.include_package)
+        register_components(self.packages)
         files = resolve_bilm(self.bilm)
         report = inspect_weights(files)
         if self.format == "json":

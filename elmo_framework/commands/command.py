@@ -5,16 +5,15 @@ The module of a command imports its implementation in `run`, so that `elmo --hel
 
 from __future__ import annotations
 
-import json
 from abc import ABC, abstractmethod
 from argparse import ArgumentTypeError
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any, ClassVar, Literal, TypeAlias
+from typing import Annotated, ClassVar, Literal, TypeAlias
 
-from elmo_framework.commands.arguments import Argument
 from elmo_framework.config.allennlp import refuse_allennlp_keys
+from elmo_framework.config.arguments import Argument, Plugins
 from elmo_framework.config.docstrings import summary
 from elmo_framework.config.load import Config
 from elmo_framework.errors import PluginError, Problem
@@ -31,10 +30,11 @@ class Command(ABC):
         name: the first argument of `elmo`.
         epilog: examples, printed unchanged below the arguments.
         bilm: the folder of a biLM, or of its run, or its name: mini, or a published one.
-        bilms: the new folder of a biLM that the run was trained with; may be given several times.
+        run_bilms: the new folder of a biLM that the run was trained with; may be given several
+            times.
         device: where to compute; auto is a GPU if there is one (default: %(default)s).
         format: format of the printed result.
-        include_package: import a module that registers components; may be given several times.
+        packages: import a module that registers components; may be given several times.
         predictions_format: format of predictions (default: %(default)s); or that of the task's
             official scorer: conll, srl, conll2012 or squad.
         resume: resume an interrupted job.
@@ -66,21 +66,8 @@ class Command(ABC):
         """
 
 
-def above_zero(text: str) -> int:
-    """Parse a positive integer argument."""
-    if not (text.isdecimal() and int(text) > 0):
-        raise ArgumentTypeError(f"{text!r} is not a whole number above 0")
-    return int(text)
-
-
-def component(text: str) -> Any:
-    """Parse an argument that is a registered name or a JSON object, as in a config."""
-    if not text.startswith("{"):
-        return text
-    try:
-        return json.loads(text)
-    except ValueError as error:
-        raise ArgumentTypeError(f"{text!r} is not valid JSON: {error}") from error
+PredictionsFormat: TypeAlias = Annotated[str, Argument("NAME", excludes="format of predictions")]
+ResultFormat: TypeAlias = Literal["text", "json"]
 
 
 def _external_variable(text: str) -> tuple[str, str]:
@@ -88,17 +75,6 @@ def _external_variable(text: str) -> tuple[str, str]:
     if not (name and equals):
         raise ArgumentTypeError(f"{text!r} is not NAME=VALUE")
     return name, value
-
-
-AboveZero: TypeAlias = Annotated[int, Argument("N", parse=above_zero)]
-BiLm: TypeAlias = Annotated[str, Argument("BILM", is_positional=True)]
-ComponentConfig: TypeAlias = Annotated[Any, Argument("NAME", parse=component)]
-Device: TypeAlias = Literal["auto", "cpu", "cuda"]
-Force: TypeAlias = Annotated[bool, Argument(flags=["-f"])]
-Plugins: TypeAlias = Annotated[Sequence[str], Argument("MODULE")]
-PredictionsFormat: TypeAlias = Annotated[str, Argument("NAME", excludes="format of predictions")]
-ResultFormat: TypeAlias = Literal["text", "json"]
-RunBiLms: TypeAlias = Annotated[Sequence[str], Argument("PATH", flags=["--bilm"])]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -118,7 +94,7 @@ class ConfigCommand(Command):
     ext_var: Annotated[
         Sequence[tuple[str, str]], Argument("NAME=VALUE", parse=_external_variable)
     ] = ()
-    include_package: Plugins = ()
+    packages: Plugins = ()
 
     def read_config(self) -> Config:
         """Load the config, and register its components and plugins.
@@ -130,7 +106,7 @@ class ConfigCommand(Command):
         variables = dict(self.ext_var)
         config = Config.load(self.config, overrides=self.overrides, external_variables=variables)
         try:
-            register_components(self.include_package, config=config)
+            register_components(self.packages, config=config)
         except PluginError as error:
             missing = Problem("", str(error))
             refuse_allennlp_keys(config.raw, source=config.source, others=[missing])

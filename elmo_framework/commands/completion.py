@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 FOLDERS = ("run_folder", "output_dir", "serialization_dir")
-BILMS = ("bilm", "bilms", "run_or_bilm", "before")
+BILMS = ("bilm", "run_bilms", "run_or_bilm", "before")
 """Arguments that are the folder or the name of a biLM."""
 
 

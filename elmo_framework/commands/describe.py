@@ -7,8 +7,8 @@ import shutil
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Any, final
 
-from elmo_framework.commands.arguments import Argument
-from elmo_framework.commands.command import Command, Plugins, ResultFormat, register_components
+from elmo_framework.commands.command import Command, ResultFormat, register_components
+from elmo_framework.config.arguments import Argument, Plugins
 
 if TYPE_CHECKING:
     from elmo_framework.config.types import Component, Factory
@@ -35,11 +35,11 @@ class Describe(Command):
 
     family: Annotated[str | None, Argument("FAMILY", is_positional=True)] = None
     member: Annotated[str | None, Argument("NAME", is_positional=True)] = None
-    include_package: Plugins = ()
+    packages: Plugins = ()
     format: ResultFormat = "text"
 
     def run(self) -> int:
-        register_components(self.include_package)
+        register_components(self.packages)
         described = _described(self.family, self.member)
         if self.format == "json":
             print(json.dumps(described, indent=2, ensure_ascii=False))

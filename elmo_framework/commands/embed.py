@@ -7,19 +7,18 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Literal, final
 
-from elmo_framework.commands.arguments import Argument
-from elmo_framework.commands.command import (
+from elmo_framework.commands.command import Command, register_components
+from elmo_framework.commands.inputs import bilm_inputs, run_bilm_inputs, run_inputs
+from elmo_framework.config.arguments import (
     AboveZero,
+    Argument,
     BiLm,
-    Command,
     ComponentConfig,
     Device,
     Force,
     Plugins,
     RunBiLms,
-    register_components,
 )
-from elmo_framework.commands.inputs import bilm_inputs, run_bilm_inputs, run_inputs
 from elmo_framework.io.outputs import Input, Output
 
 _HDF5_SUFFIXES, _NPY_SUFFIX, _JSON_SUFFIXES = (".hdf5", ".h5"), ".npy", (".json", ".jsonl")
@@ -86,8 +85,8 @@ The axis of layers exists only with --layers all.
     max_tokens: AboveZero = 4096
     precision: Literal["float32", "bfloat16", "int8"] = "float32"
     device: Device = "auto"
-    bilms: RunBiLms = ()
-    include_package: Plugins = ()
+    run_bilms: RunBiLms = ()
+    packages: Plugins = ()
 
     def outputs(self) -> Sequence[Output]:
         path = self.output_file
@@ -106,11 +105,11 @@ The axis of layers exists only with --layers all.
             *bilm_inputs(self.bilm, "BILM"),
             *(Input(path, "SENTENCES") for path in self.sentences),
             *(run_inputs(mixed[0], "--layers") if mixed else ()),
-            *run_bilm_inputs(self.bilms),
+            *run_bilm_inputs(self.run_bilms),
         ]
 
     def run(self) -> int:
-        register_components(self.include_package)
+        register_components(self.packages)
 
         from elmo_framework.embedding.embed import embed
         from elmo_framework.embedding.job import STANDARD_OUTPUT, EmbeddingJob
@@ -135,8 +134,8 @@ The axis of layers exists only with --layers all.
                 device=self.device,
                 resume=self.resume,
                 force=self.force,
-                packages=self.include_package,
-                run_bilms=self.bilms,
+                packages=self.packages,
+                run_bilms=self.run_bilms,
             )
         )
         return 0

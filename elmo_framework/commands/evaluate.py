@@ -8,20 +8,17 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, TextIO, final
 
-from elmo_framework.commands.arguments import Argument
-from elmo_framework.commands.command import (
+from elmo_framework.commands.command import Command, PredictionsFormat, ResultFormat, output_files
+from elmo_framework.commands.inputs import run_bilm_inputs, run_inputs
+from elmo_framework.config.arguments import (
     AboveZero,
-    Command,
+    Argument,
     ComponentConfig,
     Device,
     Force,
     Plugins,
-    PredictionsFormat,
-    ResultFormat,
     RunBiLms,
-    output_files,
 )
-from elmo_framework.commands.inputs import run_bilm_inputs, run_inputs
 from elmo_framework.io.outputs import Input, Output
 
 if TYPE_CHECKING:
@@ -71,9 +68,9 @@ one sentence per line, with spaces between words, or a part of a corpus of `elmo
     predictions_format: PredictionsFormat = "jsonl"
     output_file: Annotated[Path | None, Argument("FILE")] = None
     force: Force = False
-    bilms: RunBiLms = ()
+    run_bilms: RunBiLms = ()
     device: Device = "auto"
-    include_package: Plugins = ()
+    packages: Plugins = ()
     format: ResultFormat = "text"
     batch_size: Annotated[AboveZero | None, Argument(group=_FOR_BILM)] = None
     tokenizer: Annotated[ComponentConfig, Argument(group=_FOR_BILM)] = None
@@ -85,7 +82,7 @@ one sentence per line, with spaces between words, or a part of a corpus of `elmo
     def inputs(self) -> Sequence[Input]:
         files = [Input(path, "FILE") for path in self.files]
         run = run_inputs(Path(self.run_or_bilm), "RUN")
-        return [*run, *run_bilm_inputs(self.bilms), *files]
+        return [*run, *run_bilm_inputs(self.run_bilms), *files]
 
     def run(self) -> int:
         import json
@@ -128,7 +125,7 @@ one sentence per line, with spaces between words, or a part of a corpus of `elmo
         from elmo_framework.experiment.load_run import load
 
         for_bilm = {"--batch-size": self.batch_size, "--tokenizer": self.tokenizer}
-        for_run = {"--predictions-file": self.predictions_file, "--bilm": self.bilms}
+        for_run = {"--predictions-file": self.predictions_file, "--bilm": self.run_bilms}
         is_for_bilm = is_bilm(self.run_or_bilm)
         for flag, value in (for_run if is_for_bilm else for_bilm).items():
             if value:
@@ -142,10 +139,10 @@ one sentence per line, with spaces between words, or a part of a corpus of `elmo
                 num_rows=self.batch_size or NUM_ROWS,
                 tokenizer=self.tokenizer or "whitespace",
                 device=self.device,
-                packages=self.include_package,
+                packages=self.packages,
             )
         return load(
-            self.run_or_bilm, device=self.device, packages=self.include_package, bilm=self.bilms
+            self.run_or_bilm, device=self.device, packages=self.packages, bilm=self.run_bilms
         )
 
     def _require_file_for_format(self) -> None:

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Literal, final
 
-from elmo_framework.commands.arguments import Argument
-from elmo_framework.commands.command import Command, Force, Plugins, RunBiLms, register_components
+from elmo_framework.commands.command import Command, register_components
 from elmo_framework.commands.inputs import bilm_inputs, run_bilm_inputs, run_inputs
+from elmo_framework.config.arguments import Argument, Force, Plugins, RunBiLms
 from elmo_framework.io.outputs import BILM_PARTS, Input, Output
 
 
@@ -41,8 +41,8 @@ the biLM further.
     output_dir: Annotated[Path, Argument("DIR")]
     dtype: Literal["float32", "float16"] = "float32"
     force: Force = False
-    bilms: RunBiLms = ()
-    include_package: Plugins = ()
+    run_bilms: RunBiLms = ()
+    packages: Plugins = ()
 
     def outputs(self) -> Sequence[Output]:
         """Return the files that are written to the folder or removed from it."""
@@ -54,21 +54,21 @@ the biLM further.
         folder = Path(self.run_or_bilm)
         is_run = (folder / "filled_config.json").is_file()
         source = run_inputs(folder, "RUN") if is_run else bilm_inputs(self.run_or_bilm, "RUN")
-        return [*source, *run_bilm_inputs(self.bilms)]
+        return [*source, *run_bilm_inputs(self.run_bilms)]
 
     def run(self) -> int:
         import torch
 
         from elmo_framework.experiment.load_run import export_bilm
 
-        register_components(self.include_package)
+        register_components(self.packages)
         files = export_bilm(
             self.run_or_bilm,
             self.output_dir,
             dtype=torch.float16 if self.dtype == "float16" else torch.float32,
             force=self.force,
-            packages=self.include_package,
-            run_bilms=self.bilms,
+            packages=self.packages,
+            run_bilms=self.run_bilms,
         )
         print(*files, sep="\n")
         return 0

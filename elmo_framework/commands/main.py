@@ -11,7 +11,6 @@ from contextlib import nullcontext
 from dataclasses import dataclass
 from typing import Annotated, Any, Literal, final
 
-from elmo_framework.commands.arguments import Argument, add_arguments, read_arguments
 from elmo_framework.commands.cache import Cache
 from elmo_framework.commands.check import Check
 from elmo_framework.commands.check_weights import CheckWeights
@@ -27,6 +26,7 @@ from elmo_framework.commands.prepare import Prepare
 from elmo_framework.commands.report import ShowReport
 from elmo_framework.commands.schema import Schema
 from elmo_framework.commands.train import Train
+from elmo_framework.config.arguments import Argument, add_arguments, read_arguments
 from elmo_framework.errors import ElmoFrameworkError, StoppedError, allowed
 from elmo_framework.io.download import offline
 from elmo_framework.io.launcher import end_with_launcher
@@ -186,7 +186,7 @@ def _check_files(command: Command) -> None:
     inputs = command.inputs()
     check_standard_output(inputs)
     if outputs := command.outputs():
-        plugins = plugin_inputs(getattr(command, "include_package", ()), "--include-package")
+        plugins = plugin_inputs(getattr(command, "packages", ()), "--include-package")
         check_outputs(outputs, [*inputs, *plugins])
 
 

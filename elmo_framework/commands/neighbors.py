@@ -8,18 +8,16 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, TypeAlias, final
 
-from elmo_framework.commands.arguments import Argument
-from elmo_framework.commands.command import (
+from elmo_framework.commands.command import Command, ResultFormat, register_components
+from elmo_framework.commands.inputs import bilm_inputs
+from elmo_framework.config.arguments import (
     AboveZero,
+    Argument,
     BiLm,
-    Command,
     ComponentConfig,
     Device,
     Plugins,
-    ResultFormat,
-    register_components,
 )
-from elmo_framework.commands.inputs import bilm_inputs
 from elmo_framework.console import plural
 from elmo_framework.io.outputs import Input
 
@@ -88,7 +86,7 @@ similarity of the vectors of a layer; with --any-word, occurrences of all words.
     corpus: Corpus
     query: Query
     word: str
-    include_package: Plugins = ()
+    packages: Plugins = ()
     format: ResultFormat = "text"
 
     def inputs(self) -> Sequence[Input]:
@@ -98,7 +96,7 @@ similarity of the vectors of a layer; with --any-word, occurrences of all words.
     def run(self) -> int:
         from elmo_framework.analysis.neighbors import find_neighbors
 
-        register_components(self.include_package)
+        register_components(self.packages)
         result = find_neighbors(self.bilm, self.search(self.query, self.word, self.corpus))
         print(_as_json(result) if self.format == "json" else _as_text(result))
         return 0

@@ -9,18 +9,17 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, BinaryIO, TextIO, final
 
-from elmo_framework.commands.arguments import Argument
-from elmo_framework.commands.command import (
+from elmo_framework.commands.command import Command, PredictionsFormat
+from elmo_framework.commands.inputs import run_bilm_inputs, run_inputs
+from elmo_framework.config.arguments import (
     AboveZero,
-    Command,
+    Argument,
     ComponentConfig,
     Device,
     Force,
     Plugins,
-    PredictionsFormat,
     RunBiLms,
 )
-from elmo_framework.commands.inputs import run_bilm_inputs, run_inputs
 from elmo_framework.io.outputs import Input, Output, is_stream
 
 if TYPE_CHECKING:
@@ -80,15 +79,15 @@ prediction has a "label" itself.
     pretty: Annotated[bool, Argument(excludes="format of predictions")] = False
     tokenizer: ComponentConfig = None
     batch_size: AboveZero = 32
-    bilms: RunBiLms = ()
+    run_bilms: RunBiLms = ()
     device: Device = "auto"
-    include_package: Plugins = ()
+    packages: Plugins = ()
 
     def outputs(self) -> Sequence[Output]:
         return [] if self.output_file is None else [Output(self.output_file, "--output-file")]
 
     def inputs(self) -> Sequence[Input]:
-        run = [*run_inputs(self.run_folder, "RUN"), *run_bilm_inputs(self.bilms)]
+        run = [*run_inputs(self.run_folder, "RUN"), *run_bilm_inputs(self.run_bilms)]
         return [*run, Input(self.file, "FILE")]
 
     def run(self) -> int:
@@ -132,7 +131,7 @@ prediction has a "label" itself.
         from elmo_framework.experiment.load_run import load
 
         return load(
-            self.run_folder, device=self.device, packages=self.include_package, bilm=self.bilms
+            self.run_folder, device=self.device, packages=self.packages, bilm=self.run_bilms
         )
 
     def _job(self, run: Assembly, piped: BinaryIO | None) -> PredictionJob:

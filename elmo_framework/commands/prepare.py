@@ -9,8 +9,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Annotated, final
 
-from elmo_framework.commands.arguments import Argument
-from elmo_framework.commands.command import AboveZero, Command, ComponentConfig, Force, Plugins
+from elmo_framework.commands.command import Command
+from elmo_framework.config.arguments import AboveZero, Argument, ComponentConfig, Force, Plugins
 from elmo_framework.io.outputs import Input, Output
 
 
@@ -81,7 +81,7 @@ to train on it:
     max_vocabulary_size: AboveZero | None = None
     force: Force = False
     resume: bool = False
-    include_package: Plugins = ()
+    packages: Plugins = ()
 
     def outputs(self) -> Sequence[Output]:
         return [Output(self.output_dir, "--output-dir", is_folder=True)]
@@ -106,7 +106,7 @@ to train on it:
                 num_processes=self.processes,
                 resume=self.resume,
                 force=self.force,
-                packages=self.include_package,
+                packages=self.packages,
             )
         )
         return 0

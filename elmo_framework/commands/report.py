@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, final
 
-from elmo_framework.commands.arguments import Argument
-from elmo_framework.commands.command import Force, Plugins, RunBiLms, register_components
+from elmo_framework.commands.command import register_components
 from elmo_framework.commands.inputs import bilm_inputs, run_bilm_inputs, run_inputs
 from elmo_framework.commands.neighbors import Corpus, Query, SearchCommand
+from elmo_framework.config.arguments import Argument, Force, Plugins, RunBiLms
 from elmo_framework.io.outputs import Input, Output
 
 if TYPE_CHECKING:
@@ -48,8 +48,8 @@ nearest neighbours of a word too, by the biLM that the run trained or reads and 
     query: Query | None = None
     word: str | None = None
     force: Force = False
-    bilms: RunBiLms = ()
-    include_package: Plugins = ()
+    run_bilms: RunBiLms = ()
+    packages: Plugins = ()
 
     def outputs(self) -> Sequence[Output]:
         return [Output(self.output_file, "--output-file", force=self.force)]
@@ -57,20 +57,20 @@ nearest neighbours of a word too, by the biLM that the run trained or reads and 
     def inputs(self) -> Sequence[Input]:
         before = bilm_inputs(self.before, "--before") if self.before else []
         corpus = [Input(path, "--corpus") for path in self.corpus or ()]
-        run = [*run_inputs(self.run_folder, "RUN"), *run_bilm_inputs(self.bilms)]
+        run = [*run_inputs(self.run_folder, "RUN"), *run_bilm_inputs(self.run_bilms)]
         return [*run, *before, *corpus]
 
     def run(self) -> int:
         from elmo_framework.analysis.report import write_report
 
-        register_components(self.include_package)
+        register_components(self.packages)
         write_report(
             self.run_folder,
             self.output_file,
             search=self._search(),
             before=self.before,
-            bilms=self.bilms,
-            packages=self.include_package,
+            bilms=self.run_bilms,
+            packages=self.packages,
         )
         print(self.output_file)
         return 0
@@ -87,6 +87,6 @@ nearest neighbours of a word too, by the biLM that the run trained or reads and 
             return self.search(self.query, self.word, self.corpus)
         needed = {"--corpus": self.corpus, "--query": self.query, "--word": self.word}
         missing = [flag for flag, value in needed.items() if value is None]
-        if len(missing) < len(needed) or self.before or self.bilms:
+        if len(missing) < len(needed) or self.before or self.run_bilms:
             raise RunError(f"neighbours need {', '.join(missing)} too")
         return None

@@ -8,14 +8,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, final
 
-from elmo_framework.commands.arguments import Argument
-from elmo_framework.commands.command import (
-    Command,
-    Force,
-    Plugins,
-    output_files,
-    register_components,
-)
+from elmo_framework.commands.command import Command, output_files, register_components
+from elmo_framework.config.arguments import Argument, Force, Plugins
 from elmo_framework.io.outputs import Output
 
 
@@ -37,13 +31,13 @@ class Schema(Command):
 
     output_file: Annotated[Path | None, Argument("FILE")] = None
     force: Force = False
-    include_package: Plugins = ()
+    packages: Plugins = ()
 
     def outputs(self) -> Sequence[Output]:
         return output_files({"--output-file": self.output_file}, force=self.force)
 
     def run(self) -> int:
-        register_components(self.include_package)
+        register_components(self.packages)
         from elmo_framework.config.introspect import schema
         from elmo_framework.experiment.experiment import Experiment
         from elmo_framework.io.files import writing

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any, final
 
-from elmo_framework.commands.arguments import Argument
 from elmo_framework.commands.command import ConfigCommand
+from elmo_framework.config.arguments import Argument
 from elmo_framework.console import plural
 from elmo_framework.io.outputs import Input, Output
 
@@ -54,7 +54,7 @@ examples:
         metrics = train(
             self.read_config(),
             self.serialization_dir,
-            packages=self.include_package,
+            packages=self.packages,
             force=self.force,
             recover=self.recover,
         )

@@ -14,8 +14,8 @@ from typing import Any
 
 import pytest
 
-from elmo_framework.commands.arguments import read_arguments
 from elmo_framework.commands.main import command_line, main
+from elmo_framework.config.arguments import read_arguments
 from tests.conftest import ROOT
 
 FIXTURE = json.loads((ROOT / "tests/fixtures/command_line.json").read_text(encoding="utf-8"))

@@ -9,9 +9,9 @@ from typing import Any
 
 import pytest
 
-from elmo_framework.commands.arguments import add_arguments
 from elmo_framework.commands.command import Command
 from elmo_framework.commands.main import COMMANDS, main
+from elmo_framework.config.arguments import add_arguments
 from elmo_framework.io.outputs import BILM_PARTS
 from tests.redirection import standard_output_to
 

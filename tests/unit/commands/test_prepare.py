@@ -3,8 +3,8 @@ from argparse import ArgumentParser
 
 import pytest
 
-from elmo_framework.commands.arguments import add_arguments
 from elmo_framework.commands.prepare import Prepare
+from elmo_framework.config.arguments import add_arguments
 
 
 def processes(*flags: str) -> object:

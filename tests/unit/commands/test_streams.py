@@ -13,9 +13,9 @@ from typing import Annotated, final
 import pytest
 
 from elmo_framework.commands import main as module
-from elmo_framework.commands.arguments import Argument
 from elmo_framework.commands.command import Command
 from elmo_framework.commands.main import main
+from elmo_framework.config.arguments import Argument
 from tests.experiment.jobs import run_python
 
 

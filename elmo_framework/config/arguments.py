@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from argparse import ArgumentParser, Namespace, _ActionsContainer
+import json
+from argparse import ArgumentParser, ArgumentTypeError, Namespace, _ActionsContainer
 from collections.abc import Callable, Sequence
 from dataclasses import MISSING, Field, dataclass, fields
 from pathlib import Path
@@ -11,6 +12,7 @@ from typing import (
     Annotated,
     Any,
     Literal,
+    TypeAlias,
     Union,
     final,
     get_args,
@@ -47,6 +49,32 @@ class Argument:
     takes_many: bool = False
     group: tuple[str, str] | None = None
     excludes: str | None = None
+
+
+def above_zero(text: str) -> int:
+    """Parse a positive integer argument."""
+    if not (text.isdecimal() and int(text) > 0):
+        raise ArgumentTypeError(f"{text!r} is not a whole number above 0")
+    return int(text)
+
+
+def component(text: str) -> Any:
+    """Parse an argument that is a registered name or a JSON object, as in a config."""
+    if not text.startswith("{"):
+        return text
+    try:
+        return json.loads(text)
+    except ValueError as error:
+        raise ArgumentTypeError(f"{text!r} is not valid JSON: {error}") from error
+
+
+AboveZero: TypeAlias = Annotated[int, Argument("N", parse=above_zero)]
+BiLm: TypeAlias = Annotated[str, Argument("BILM", is_positional=True)]
+ComponentConfig: TypeAlias = Annotated[Any, Argument("NAME", parse=component)]
+Device: TypeAlias = Literal["auto", "cpu", "cuda"]
+Force: TypeAlias = Annotated[bool, Argument(flags=["-f"])]
+Plugins: TypeAlias = Annotated[Sequence[str], Argument("MODULE", flags=["--include-package"])]
+RunBiLms: TypeAlias = Annotated[Sequence[str], Argument("PATH", flags=["--bilm"])]
 
 
 def add_arguments(parser: ArgumentParser, command: type[Any]) -> None:
