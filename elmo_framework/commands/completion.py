@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-FOLDERS = ("run_folder", "output_dir", "serialization_dir")
+FOLDERS = ("run_folder", "--output-dir", "--serialization-dir")
 BILMS = ("bilm", "run_bilms", "run_or_bilm", "before")
 """Arguments that are the folder or the name of a biLM."""
 
@@ -26,7 +26,7 @@ def completion_script(parser: ArgumentParser, shell: str) -> str:
         if action.dest in BILMS:
             action.complete = values  # type: ignore[attr-defined]
         elif action.type is Path:
-            is_folder = action.dest in FOLDERS
+            is_folder = not {action.dest, *action.option_strings}.isdisjoint(FOLDERS)
             action.complete = shtab.DIRECTORY if is_folder else shtab.FILE  # type: ignore[attr-defined]
     script: str = shtab.complete(parser, shell)
     return script

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +13,7 @@ from elmo_framework import console
 from elmo_framework.console import ProgressBar, plural
 from elmo_framework.corpus.assemble import assemble
 from elmo_framework.corpus.blocks import Block, read_blocks, size_on_disk, text_files
+from elmo_framework.corpus.job import PreparationJob
 from elmo_framework.corpus.manifest import FORMAT, MANIFEST, Manifest
 from elmo_framework.corpus.report import report
 from elmo_framework.corpus.tokenize import TextTokenizer
@@ -27,9 +28,10 @@ BLOCK_BYTES = 8 << 20
 """The text that one process tokenizes at a time, and that is lost if it is killed."""
 
 
-@dataclass(frozen=True)
-class PreparationJob:
-    """Arguments of `prepare`, whose `ResumableOutput` also has these files.
+def prepare(job: PreparationJob) -> None:
+    """Write a corpus; it does not depend on the number of processes.
+
+    The `ResumableOutput` of the job also has these files:
 
     | name | content |
     |---|---|
@@ -37,38 +39,6 @@ class PreparationJob:
     | `done.jsonl` | the finished blocks with their digests, one per line |
     | `corpus` | the folder that is renamed to `CORPUS` |
     | `corpus.json` | the manifest of the complete corpus |
-
-    Attributes:
-        texts: files, folders, patterns; `-` is standard input.
-        output: the folder of the corpus.
-        tokenizer: splits sentences into words: a registered name, or JSON as in a config.
-        sentence_splitter: the tokenizer that splits lines into sentences; by default the same.
-        held_out: a ratio of the distinct sentences if below 1, otherwise the maximum number.
-        vocabulary: a file with the vocabulary of the softmax; counted by default.
-        min_count: minimum count of a counted word.
-        max_vocabulary_size: maximum number of counted words, without the three special ones.
-        num_processes: number of tokenizing processes.
-        resume: whether to resume an interrupted job.
-        force: whether to overwrite an existing corpus.
-        packages: plugins that register a tokenizer.
-    """
-
-    texts: Sequence[Path]
-    output: Path
-    tokenizer: Any = "whitespace"
-    sentence_splitter: Any = None
-    held_out: float = 0.01
-    vocabulary: Path | None = None
-    min_count: int = 1
-    max_vocabulary_size: int | None = None
-    num_processes: int = 1
-    resume: bool = False
-    force: bool = False
-    packages: Sequence[str] = ()
-
-
-def prepare(job: PreparationJob) -> None:
-    """Write a corpus; it does not depend on the number of processes.
 
     Raises:
         ElmoFrameworkError: a file cannot be read or written, or there is nothing to train on.

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import shutil
 import subprocess
-from dataclasses import fields
+from argparse import ArgumentParser
 from pathlib import Path
 
 import pytest
 
 from elmo_framework.commands.completion import BILMS, FOLDERS
 from elmo_framework.commands.main import COMMANDS, main
+from elmo_framework.config.arguments import add_arguments
 
 SHELLS = ("bash", "zsh", "fish")
 COMPLETE_WITH = {
@@ -70,5 +71,9 @@ def test_commands_flags_files_and_names_complete(
 
 
 def test_folders_and_bilms_are_arguments() -> None:
-    names = {field.name for command in COMMANDS for field in fields(command)}  # type: ignore[arg-type]
+    names: set[str] = set()
+    for command in COMMANDS:
+        parser = ArgumentParser()
+        add_arguments(parser, command)
+        names |= {name for each in parser._actions for name in [each.dest, *each.option_strings]}
     assert {*FOLDERS, *BILMS} <= names

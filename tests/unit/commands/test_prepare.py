@@ -10,7 +10,7 @@ from elmo_framework.config.arguments import add_arguments
 def processes(*flags: str) -> object:
     parser = ArgumentParser()
     add_arguments(parser, Prepare)
-    return parser.parse_args(["news.txt", "--output-dir", "corpus", *flags]).processes
+    return parser.parse_args(["news.txt", "--output-dir", "corpus", *flags]).num_processes
 
 
 def test_processes_default_to_the_number_of_cores() -> None:

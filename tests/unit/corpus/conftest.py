@@ -8,7 +8,8 @@ from typing import Any, TypeAlias
 
 import pytest
 
-from elmo_framework.corpus.prepare import PreparationJob, prepare
+from elmo_framework.corpus.job import PreparationJob
+from elmo_framework.corpus.prepare import prepare
 from elmo_framework.tasks.language_modeling.corpus import TokenIdCorpus
 from elmo_framework.tasks.language_modeling.reader import PreparedCorpusReader
 

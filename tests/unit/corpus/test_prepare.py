@@ -21,8 +21,9 @@ from elmo_framework.config import registry
 from elmo_framework.config.registry import members
 from elmo_framework.corpus import manifest, tokenize, tokenize_blocks
 from elmo_framework.corpus import prepare as module
+from elmo_framework.corpus.job import PreparationJob
 from elmo_framework.corpus.manifest import Manifest
-from elmo_framework.corpus.prepare import PreparationJob, prepare
+from elmo_framework.corpus.prepare import prepare
 from elmo_framework.corpus.tokenize import TokenizedBlock
 from elmo_framework.data.tokenizer import Tokenizer
 from elmo_framework.errors import DataError, RunError, StoppedError

@@ -6,7 +6,8 @@ import torch
 
 from elmo_framework import components
 from elmo_framework.config.parse import parse
-from elmo_framework.corpus.prepare import PreparationJob, prepare
+from elmo_framework.corpus.job import PreparationJob
+from elmo_framework.corpus.prepare import prepare
 from elmo_framework.data.data_loader import Rank
 from elmo_framework.errors import DataError, RunError
 from elmo_framework.experiment.assembly import Assembly

@@ -6,7 +6,8 @@ from pathlib import Path
 import pytest
 
 from elmo_framework.config.parse import parse
-from elmo_framework.corpus.prepare import PreparationJob, prepare
+from elmo_framework.corpus.job import PreparationJob
+from elmo_framework.corpus.prepare import prepare
 from elmo_framework.corpus.tables import INDEXER
 from elmo_framework.data.reader import DatasetReader
 from elmo_framework.errors import DataError

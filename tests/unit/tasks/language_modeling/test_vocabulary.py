@@ -6,7 +6,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from elmo_framework.corpus.prepare import PreparationJob, prepare
+from elmo_framework.corpus.job import PreparationJob
+from elmo_framework.corpus.prepare import prepare
 from elmo_framework.data.vocabulary import Vocabularies
 from elmo_framework.errors import DataError
 from elmo_framework.tasks.language_modeling.corpus import TokenIdCorpus
