@@ -114,6 +114,33 @@ def test_the_architecture_page_shows_the_tree_as_it_is() -> None:
         assert (ROOT / name).is_dir(), f"docs/architecture.md shows {name}/, which is not there"
 
 
+def test_the_pages_about_the_code_name_files_that_exist() -> None:
+    pages = [ROOT / "docs/architecture.md", *(ROOT / "docs/decisions").glob("*.md")]
+    missing = [
+        f"{page.relative_to(ROOT)}: {name}"
+        for page in pages
+        for name in re.findall(r"`([\w/]+\.(?:py|c))`", page.read_text())
+        if "/" in name and not (PACKAGE / name).exists() and not (ROOT / name).exists()
+    ]
+    assert missing == []
+
+
+def test_each_step_of_the_walks_is_in_the_file_it_names() -> None:
+    page = (ROOT / "docs/architecture.md").read_text()
+    walks = re.search(r"^## Three walks\n(.*?)^## ", page, re.MULTILINE | re.DOTALL)
+    assert walks is not None
+    steps = re.findall(r"^(\d+)\. (.*?)\((`[^()]*`)\)\.$", walks[1], re.MULTILINE | re.DOTALL)
+    assert len(steps) == len(re.findall(r"^\d+\. ", walks[1], re.MULTILINE))
+    assert max(int(number) for number, _, _ in steps) <= 15
+    for number, sentence, places in steps:
+        files = re.findall(r"`([\w/]+\.py)`", f"{sentence} {places}")
+        code = "".join((PACKAGE / file).read_text() for file in files)
+        call = re.search(r"`([\w.]+)`", sentence)
+        for name in call[1].split(".") if call and not call[1].endswith(".py") else ():
+            defined = rf"(?:def|class) {name}\b|^from \S+ import .*\b{name}\b"
+            assert name == "plain" or re.search(defined, code, re.MULTILINE), (number, sentence)
+
+
 def test_every_decision_is_in_the_list() -> None:
     folder = ROOT / "docs/decisions"
     listed = set(re.findall(r"\((\w+\.md)\)", (folder / "README.md").read_text()))
