@@ -23,12 +23,12 @@ from elmo_framework.data.reader import DatasetReader
 from elmo_framework.experiment.check import check_config
 from elmo_framework.experiment.experiment import Experiment
 from elmo_framework.model.model import Model
-from elmo_framework.tasks.classification.example import ClassifiedText
+from elmo_framework.tasks.classification.task import ClassifiedText
 from elmo_framework.tasks.coreference.example import Document, Mention
-from elmo_framework.tasks.entailment.example import SentencePair
+from elmo_framework.tasks.entailment.task import SentencePair
 from elmo_framework.tasks.question_answering.example import PassageQuestion, Span, TokenizedText
 from elmo_framework.tasks.srl.example import Proposition, SrlExample
-from elmo_framework.tasks.tagging.example import TaggedSentence
+from elmo_framework.tasks.tagging.task import TaggedSentence
 
 _ROOT = Path(__file__).parents[1]
 _SEED = 13

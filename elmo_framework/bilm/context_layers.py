@@ -6,12 +6,12 @@ from abc import ABC, abstractmethod
 from itertools import chain
 from typing import Annotated, Literal, NamedTuple, TypeAlias, final
 
-from annotated_types import Ge, Gt, Lt
+from annotated_types import Gt
 from jaxtyping import Bool, Float
 from torch import Tensor
 
 from elmo_framework.config.registry import Registrable
-from elmo_framework.config.types import Dim, Local, NumLayers
+from elmo_framework.config.types import Dim, DropoutRate, Local, NumLayers
 from elmo_framework.model.part import Part
 from elmo_framework.nn.elmo_lstm import ElmoLstm
 from elmo_framework.nn.lstm_layer import LstmState
@@ -100,7 +100,7 @@ class ElmoLstmContextLayers(ContextLayers):
         cell_clip: Annotated[float, Gt(0)] | None = 3.0,
         projection_clip: Annotated[float, Gt(0)] | None = 3.0,
         use_skip_connections: bool = True,
-        dropout: Annotated[float, Ge(0), Lt(1)] = 0.0,
+        dropout: DropoutRate = 0.0,
     ) -> None:
         super().__init__()
         has_projection = projection_dim is not None and projection_dim < cell_size

@@ -20,7 +20,7 @@ from enum import Enum
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, Generic, TypeAlias, TypeVar
 
-from annotated_types import Ge, Gt, Le
+from annotated_types import Ge, Gt, Le, Lt
 
 from elmo_framework.errors import (
     TOP_LEVEL,
@@ -202,6 +202,8 @@ Count: TypeAlias = Annotated[int, Gt(0), Le(MAX_COUNT)]
 
 CountOrZero: TypeAlias = Annotated[int, Ge(0), Le(MAX_COUNT)]
 """Number of examples, words or updates, possibly none."""
+
+DropoutRate: TypeAlias = Annotated[float, Ge(0), Lt(1)]
 
 
 _path: ContextVar[str] = ContextVar("path of the component being built", default="")

@@ -6,12 +6,12 @@ from dataclasses import dataclass
 from typing import Annotated, final
 
 import torch
-from annotated_types import Ge, Le, Lt
+from annotated_types import Ge, Le
 from jaxtyping import Float, Int
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from elmo_framework.config.types import MAX_WIDTH, Dim, Lazy
+from elmo_framework.config.types import MAX_WIDTH, Dim, DropoutRate, Lazy
 from elmo_framework.data.characters import NUM_BYTE_IDS, ByteIndexer
 from elmo_framework.data.text import TextBatch
 from elmo_framework.embedders.text_embedder import TokenEmbedder
@@ -45,7 +45,7 @@ class CharacterEncodingTokenEmbedder(TokenEmbedder):
         self,
         embedding: CharacterEmbeddingOptions,
         encoder: Lazy[Pooler],
-        dropout: Annotated[float, Ge(0), Lt(1)] = 0.0,
+        dropout: DropoutRate = 0.0,
         max_characters_per_token: Annotated[int, Ge(3), Le(MAX_WIDTH)] = 50,
     ) -> None:
         super().__init__()

@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Annotated, Literal, final
 
 import torch
-from annotated_types import Ge, Lt
 from jaxtyping import Float
 from torch import Tensor, nn
 
@@ -15,7 +14,7 @@ from elmo_framework.bilm.files.load import BiLmFiles
 from elmo_framework.bilm.files.published import BiLmLocation, resolve_bilm
 from elmo_framework.bilm.layer_mix import LayerMix
 from elmo_framework.bilm.layer_output import LayerOutput, without_boundaries
-from elmo_framework.config.types import Default, Dim, Lazy, ReferencedPath
+from elmo_framework.config.types import Default, Dim, DropoutRate, Lazy, ReferencedPath
 from elmo_framework.data.text import TextBatch
 from elmo_framework.embedders.text_embedder import TokenEmbedder
 from elmo_framework.kernels.product import Precision
@@ -65,7 +64,7 @@ class ElmoTokenEmbedder(TokenEmbedder):
         options_file: ReferencedPath | None = None,
         weight_file: ReferencedPath | None = None,
         mix: Annotated[Lazy[LayerMix], Default("scalar_mix")],
-        dropout: Annotated[float, Ge(0), Lt(1)] = 0.5,
+        dropout: DropoutRate = 0.5,
         state: Literal["reset", "carry"] = "reset",
         requires_grad: bool = False,
         cache: Literal["disk", "memory", "none"] = "disk",

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Annotated, TypeVar, final
+from typing import TypeVar, final
 
-from annotated_types import Ge, Lt
 from torch import Tensor
 
-from elmo_framework.config.types import Dim, Local, NumLayers, require_size
+from elmo_framework.config.types import Dim, DropoutRate, Local, NumLayers, require_size
 from elmo_framework.console import plural
 from elmo_framework.encoders.encoder import Encoded, Encoder, Inputs, Mask
 from elmo_framework.nn.feedforward import Activation, FeedForward, Layer
@@ -31,7 +30,7 @@ class FeedForwardOptions:
     num_layers: NumLayers
     hidden_dims: Dim | list[Dim]
     activations: Activation | list[Activation]
-    dropout: Annotated[float, Ge(0), Lt(1)] | list[Annotated[float, Ge(0), Lt(1)]] = 0.0
+    dropout: DropoutRate | list[DropoutRate] = 0.0
     input_dim: int | None = None
 
     def __post_init__(self) -> None:

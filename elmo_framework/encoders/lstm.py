@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from typing import Annotated, final
+from typing import final
 
-from annotated_types import Ge, Lt
 from torch import nn
 
-from elmo_framework.config.types import Dim, Local, NumLayers, require_size
+from elmo_framework.config.types import Dim, DropoutRate, Local, NumLayers, require_size
 from elmo_framework.encoders.encoder import Encoded, Encoder, Inputs, Mask
 from elmo_framework.encoders.pooler import Pooled, Pooler
 from elmo_framework.nn.highway_lstm import HighwayLstm
@@ -45,7 +44,7 @@ class Recurrent(nn.Module, ABC):
         hidden_size: Dim,
         num_layers: NumLayers = 1,
         bidirectional: bool = False,
-        dropout: Annotated[float, Ge(0), Lt(1)] = 0.0,
+        dropout: DropoutRate = 0.0,
         input_size: int | None = None,
     ) -> None:
         super().__init__()
@@ -139,7 +138,7 @@ class AlternatingLstm(Encoder):
         input_dim: Local[int],
         hidden_size: Dim,
         num_layers: NumLayers,
-        recurrent_dropout_probability: Annotated[float, Ge(0), Lt(1)] = 0.0,
+        recurrent_dropout_probability: DropoutRate = 0.0,
         use_highway: bool = True,
         use_input_projection_bias: bool = True,
         input_size: int | None = None,

@@ -1,1 +1,1 @@
-"""One folder a task: example, reader, batch, head and task. Tasks do not know each other."""
+"""One folder per task: its examples, readers, batches, heads and task. No task knows another."""

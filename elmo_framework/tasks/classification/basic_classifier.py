@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from typing import Annotated, final
 
-from annotated_types import Ge, Lt
 from jaxtyping import Float
 from torch import Tensor, nn
 
-from elmo_framework.config.types import Default, Injected, Lazy
+from elmo_framework.config.types import Default, DropoutRate, Injected, Lazy
 from elmo_framework.data.labels import LabeledBatch
 from elmo_framework.data.vocabulary import Vocabularies
 from elmo_framework.embedders.text_embedder import (
@@ -53,7 +52,7 @@ class BasicClassifier(Classifier[LabeledBatch]):
         encoder: Annotated[Lazy[Encoder], Default("pass_through")],
         output_embedder: TokenEmbedder | None = None,
         feedforward: FeedForwardOptions | None = None,
-        dropout: Annotated[float, Ge(0), Lt(1)] = 0.0,
+        dropout: DropoutRate = 0.0,
     ) -> None:
         super().__init__(vocabularies)
         self.embedder = embedder

@@ -17,7 +17,7 @@ from elmo_framework.data.inputs import PredictionInput
 from elmo_framework.data.reader import DatasetReader
 from elmo_framework.data.tokenizer import Tokenizer
 from elmo_framework.errors import DataError, allowed
-from elmo_framework.tasks.classification.example import ClassifiedText
+from elmo_framework.tasks.classification.task import ClassifiedText
 
 _log = logging.getLogger(__name__)
 

@@ -3,19 +3,17 @@
 from __future__ import annotations
 
 from collections import OrderedDict
-from typing import Annotated, TypeAlias, final
+from typing import Annotated, final
 
-from annotated_types import Ge, Gt, Le, Lt
+from annotated_types import Gt, Le
 from torch import nn
 
 from elmo_framework.config.registry import Registrable
-from elmo_framework.config.types import MAX_WIDTH, Dim, Local, NumLayers
+from elmo_framework.config.types import MAX_WIDTH, Dim, DropoutRate, Local, NumLayers
 from elmo_framework.console import plural
 from elmo_framework.encoders.feedforward import FeedForwardOptions
 from elmo_framework.model.part import Part
 from elmo_framework.nn.feedforward import Activation, FeedForward, Layer
-
-Rate: TypeAlias = Annotated[float, Ge(0), Lt(1)]
 
 
 @final
@@ -35,7 +33,7 @@ def feedforward(
     num_layers: NumLayers,
     hidden_dims: Dim | list[Dim],
     activations: Activation | list[Activation],
-    dropout: Rate | list[Rate] = 0.0,
+    dropout: DropoutRate | list[DropoutRate] = 0.0,
 ) -> OutputLayer:
     """Linear layers with activations, then a projection to the labels.
 
@@ -59,7 +57,7 @@ def maxout(
     num_labels: Local[int],
     output_dims: list[Dim],
     pool_sizes: Annotated[int, Gt(1), Le(MAX_WIDTH)] = 4,
-    dropout: Rate | list[Rate] = 0.0,
+    dropout: DropoutRate | list[DropoutRate] = 0.0,
 ) -> OutputLayer:
     """Maxout layers, the last with one output per label (McCann et al. 2017, section 5.3).
 

@@ -12,8 +12,8 @@ from elmo_framework.data.formats.records import Record
 from elmo_framework.data.reader import DatasetReader, RecordReader
 from elmo_framework.data.tokenizer import Tokenizer
 from elmo_framework.errors import DataError
-from elmo_framework.tasks.classification.example import ClassifiedText
 from elmo_framework.tasks.classification.folder_reader import has_label_folders
+from elmo_framework.tasks.classification.task import ClassifiedText
 
 
 @final

@@ -14,7 +14,7 @@ from elmo_framework.data.formats.text_files import parsed_lines
 from elmo_framework.data.inputs import PredictionInput
 from elmo_framework.data.reader import DatasetReader, FileReader
 from elmo_framework.errors import DataError, shown
-from elmo_framework.tasks.classification.example import ClassifiedText
+from elmo_framework.tasks.classification.task import ClassifiedText
 
 _PIECE = re.compile(r"\(([0-4])(?=[ (])|(\))|([^ ()]+)")
 _ESCAPES = {"-LRB-": "(", "-RRB-": ")", r"\/": "/", r"\*": "*"}

@@ -3,23 +3,27 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any, ClassVar, final
 
 from rich.text import Text
 
 from elmo_framework.data.inputs import input_words, only_key
-from elmo_framework.data.labels import (
-    Classification,
-    label_in_color,
-    label_lines,
-)
+from elmo_framework.data.labels import Classification, label_in_color, label_lines
 from elmo_framework.data.tokenizer import Tokenizer
 from elmo_framework.metrics.accuracy import Accuracy, TopAccuracy
 from elmo_framework.metrics.confusion import Confusion
 from elmo_framework.metrics.metric import Metric
 from elmo_framework.model.classifier import LabelTask
 from elmo_framework.model.task import PredictionFormat
-from elmo_framework.tasks.classification.example import ClassifiedText
+
+
+@dataclass(frozen=True, slots=True)
+class ClassifiedText:
+    """The words of a text, and optionally its label."""
+
+    words: tuple[str, ...]
+    label: str | None
 
 
 @final

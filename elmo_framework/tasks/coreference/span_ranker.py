@@ -7,13 +7,13 @@ from dataclasses import dataclass
 from typing import Annotated, Literal, final
 
 import torch
-from annotated_types import Ge, Gt, Lt
+from annotated_types import Gt
 from jaxtyping import Float, Int
 from torch import Tensor, nn
 from torch.nn import functional as F
 from torch.nn.utils.rnn import pad_sequence
 
-from elmo_framework.config.types import Count, Dim, Injected, Lazy, Width
+from elmo_framework.config.types import Count, Dim, DropoutRate, Injected, Lazy, Width
 from elmo_framework.data.text import TextBatch
 from elmo_framework.data.vocabulary import Vocabularies
 from elmo_framework.embedders.text_embedder import (
@@ -113,8 +113,8 @@ class SpanRanker(Head[CoreferenceBatch]):
         use_speakers: bool = True,
         use_genre: bool = True,
         max_training_sentences: Count | None = 50,
-        lexical_dropout: Annotated[float, Ge(0), Lt(1)] = 0.5,
-        dropout: Annotated[float, Ge(0), Lt(1)] = 0.2,
+        lexical_dropout: DropoutRate = 0.5,
+        dropout: DropoutRate = 0.2,
     ) -> None:
         super().__init__()
         self._max_training_sentences = max_training_sentences

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Annotated, final
+from typing import final
 
 import torch
-from annotated_types import Ge, Lt
 from jaxtyping import Bool, Float
 from torch import Tensor, nn
 
-from elmo_framework.config.types import Injected, Lazy
+from elmo_framework.config.types import DropoutRate, Injected, Lazy
 from elmo_framework.data.labels import LabeledBatch
 from elmo_framework.data.vocabulary import Vocabularies
 from elmo_framework.embedders.text_embedder import (
@@ -63,8 +62,8 @@ class Esim(Classifier[LabeledBatch]):
         output_feedforward: FeedForwardOptions,
         vocabularies: Injected[Vocabularies],
         output_embedder: TokenEmbedder | None = None,
-        dropout: Annotated[float, Ge(0), Lt(1)] = 0.5,
-        attention_dropout: Annotated[float, Ge(0), Lt(1)] = 0.0,
+        dropout: DropoutRate = 0.5,
+        attention_dropout: DropoutRate = 0.0,
     ) -> None:
         super().__init__(vocabularies)
         self.embedder, self.output_embedder = embedder, output_embedder

@@ -14,7 +14,7 @@ from elmo_framework.data.formats.file_format import FileFormat
 from elmo_framework.data.formats.records import Record
 from elmo_framework.data.reader import DatasetReader, RecordReader
 from elmo_framework.data.tokenizer import Tokenizer
-from elmo_framework.tasks.entailment.example import SentencePair
+from elmo_framework.tasks.entailment.task import SentencePair
 
 _log = logging.getLogger(__name__)
 

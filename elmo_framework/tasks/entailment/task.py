@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any, ClassVar, final
 
 from rich.text import Text
 
 from elmo_framework.data.inputs import input_words, require_object
-from elmo_framework.data.labels import (
-    Classification,
-    label_in_color,
-    label_lines,
-)
+from elmo_framework.data.labels import Classification, label_in_color, label_lines
 from elmo_framework.data.tokenizer import Tokenizer
 from elmo_framework.errors import DataError
 from elmo_framework.metrics.accuracy import Accuracy
@@ -20,7 +17,15 @@ from elmo_framework.metrics.confusion import Confusion
 from elmo_framework.metrics.metric import Metric
 from elmo_framework.model.classifier import LabelTask
 from elmo_framework.model.task import PredictionFormat
-from elmo_framework.tasks.entailment.example import SentencePair
+
+
+@dataclass(frozen=True, slots=True)
+class SentencePair:
+    """A premise, a hypothesis, and optionally the label of their relation."""
+
+    premise: tuple[str, ...]
+    hypothesis: tuple[str, ...]
+    label: str | None
 
 
 @final

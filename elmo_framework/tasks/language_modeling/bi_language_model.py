@@ -10,7 +10,7 @@ from typing import Annotated, Any, ClassVar, final
 
 import torch
 import torch.nn.functional as F
-from annotated_types import Ge, Le, Lt
+from annotated_types import Ge, Le
 from jaxtyping import Float
 from torch import Tensor, nn
 
@@ -19,7 +19,7 @@ from elmo_framework.bilm.context_layers import ContextLayers, Direction, State
 from elmo_framework.bilm.files.load import SOFTMAX, BiLmFiles, bilm_files, read_bilm, save_bilm
 from elmo_framework.bilm.files.published import resolve_bilm
 from elmo_framework.bilm.token_encoder import TokenEncoder
-from elmo_framework.config.types import Count, Default, Injected, Lazy
+from elmo_framework.config.types import Count, Default, DropoutRate, Injected, Lazy
 from elmo_framework.console import plural
 from elmo_framework.corpus.vocabulary_file import (
     SPECIAL_WORDS,
@@ -98,7 +98,7 @@ class BiLanguageModel(Model[WindowBatch]):
         token_encoder: Annotated[Lazy[TokenEncoder], Default("char_cnn")],
         context_layers: Lazy[ContextLayers],
         vocabularies: Injected[Vocabularies],
-        dropout: Annotated[float, Ge(0), Lt(1)] = 0.1,
+        dropout: DropoutRate = 0.1,
         state_reset_rate: Annotated[float, Ge(0), Le(1)] = 0.0,
         num_samples: Count | None = 8192,
         max_vocabulary_size: Count | None = None,

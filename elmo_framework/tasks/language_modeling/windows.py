@@ -21,11 +21,7 @@ from elmo_framework.tasks.language_modeling.batch import (
     WordWindow,
 )
 from elmo_framework.tasks.language_modeling.corpus import LanguageModelingExample, TokenIdCorpus
-from elmo_framework.tasks.language_modeling.rows import (
-    Segments,
-    SentenceStream,
-    SentenceStreams,
-)
+from elmo_framework.tasks.language_modeling.rows import Segments, SentenceStream, SentenceStreams
 from elmo_framework.tasks.language_modeling.vocabulary import require_fit
 
 _LOG = logging.getLogger(__name__)

@@ -18,11 +18,7 @@ from elmo_framework.metrics.ratios import ratio
 from elmo_framework.metrics.squad import Answer
 from elmo_framework.model.head import Head, HeadOutput
 from elmo_framework.model.model import ModelOutput
-from elmo_framework.tasks.question_answering.example import (
-    PassageQuestion,
-    QuestionBatch,
-    Span,
-)
+from elmo_framework.tasks.question_answering.example import PassageQuestion, QuestionBatch, Span
 from elmo_framework.tasks.question_answering.task import QuestionAnsweringTask
 
 Pointers: TypeAlias = tuple[Float[Tensor, "batch passage"], Float[Tensor, "batch passage"]]

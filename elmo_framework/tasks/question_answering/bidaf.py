@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Annotated, final
+from typing import final
 
 import torch
-from annotated_types import Ge, Lt
 from jaxtyping import Bool, Float
 from torch import Tensor, nn
 
-from elmo_framework.config.types import Count, Lazy, NumLayersOrZero
+from elmo_framework.config.types import Count, DropoutRate, Lazy, NumLayersOrZero
 from elmo_framework.embedders.text_embedder import TextEmbedder, TokenEmbedder, joined_dim
 from elmo_framework.encoders.encoder import Encoder
 from elmo_framework.model.head import Head
@@ -44,7 +43,7 @@ class Bidaf(AnswerHead):
         span_end_encoder: Lazy[Encoder],
         num_highway_layers: NumLayersOrZero = 2,
         output_embedder: TokenEmbedder | None = None,
-        dropout: Annotated[float, Ge(0), Lt(1)] = 0.2,
+        dropout: DropoutRate = 0.2,
         max_span_length: Count | None = None,
     ) -> None:
         super().__init__(embedder, output_embedder, max_span_length)

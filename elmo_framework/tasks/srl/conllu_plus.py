@@ -21,9 +21,7 @@ from elmo_framework.data.reader import DatasetReader
 from elmo_framework.data.tagging import LabeledSpan
 from elmo_framework.errors import DataError, allowed
 from elmo_framework.metrics.srl import Proposition
-from elmo_framework.tasks.srl.example import (
-    SrlExample,
-)
+from elmo_framework.tasks.srl.example import SrlExample
 from elmo_framework.tasks.srl.reader import PropositionReader
 
 _HEADER = "# global.columns ="

@@ -20,10 +20,7 @@ from elmo_framework.data.reader import DatasetReader, FileReader
 from elmo_framework.data.tagging import parse_tag
 from elmo_framework.metrics.srl import Proposition
 from elmo_framework.tasks.srl.columns import propositions_of
-from elmo_framework.tasks.srl.example import (
-    SrlExample,
-    examples_of,
-)
+from elmo_framework.tasks.srl.example import SrlExample, examples_of
 
 _log = logging.getLogger(__name__)
 

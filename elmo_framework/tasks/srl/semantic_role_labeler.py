@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Annotated, final
+from typing import final
 
 import torch
-from annotated_types import Ge, Lt
 from jaxtyping import Float
 from torch import Tensor, nn
 from torch.nn import functional
 
-from elmo_framework.config.types import Dim, Injected, Lazy
+from elmo_framework.config.types import Dim, DropoutRate, Injected, Lazy
 from elmo_framework.data.tagging import allowed_transitions
 from elmo_framework.data.vocabulary import Vocabularies
 from elmo_framework.embedders.text_embedder import TextEmbedder, TokenEmbedder, joined_dim
@@ -19,10 +18,7 @@ from elmo_framework.encoders.encoder import Encoder
 from elmo_framework.metrics.srl import Proposition
 from elmo_framework.model.head import Head, LogitsOutput
 from elmo_framework.nn.crf import Constraints, best_sequences, penalties
-from elmo_framework.tasks.srl.example import (
-    UNCOUNTED,
-    SrlBatch,
-)
+from elmo_framework.tasks.srl.example import UNCOUNTED, SrlBatch
 from elmo_framework.tasks.srl.task import SrlTask
 
 
@@ -60,7 +56,7 @@ class SemanticRoleLabeler(Head[SrlBatch]):
         vocabularies: Injected[Vocabularies],
         output_embedder: TokenEmbedder | None = None,
         binary_feature_dim: Dim = 100,
-        embedding_dropout: Annotated[float, Ge(0), Lt(1)] = 0.0,
+        embedding_dropout: DropoutRate = 0.0,
     ) -> None:
         super().__init__()
         self._labels = vocabularies.required_labels()

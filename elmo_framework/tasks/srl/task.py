@@ -19,12 +19,7 @@ from elmo_framework.metrics.metric import Metric
 from elmo_framework.metrics.srl import Proposition, SrlEval
 from elmo_framework.model.task import HeadTask, PredictionFormat
 from elmo_framework.tasks.srl.columns import gold_props, known_propositions, predicted_props
-from elmo_framework.tasks.srl.example import (
-    SrlBatch,
-    SrlExample,
-    example_predicates,
-    srl_batch,
-)
+from elmo_framework.tasks.srl.example import SrlBatch, SrlExample, example_predicates, srl_batch
 
 _SENTENCES, _PREDICATES = ("sentence", "tokens", "words"), "predicates"
 

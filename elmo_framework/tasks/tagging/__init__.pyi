@@ -1,4 +1,3 @@
-from .example import TaggedSentence as TaggedSentence
 from .line_readers import JsonTaggingReader as JsonTaggingReader
 from .line_readers import SequenceTaggingReader as SequenceTaggingReader
 from .reader import Conll2000Reader as Conll2000Reader
@@ -9,4 +8,5 @@ from .table_reader import TableTaggingReader as TableTaggingReader
 from .tagger import CrfTagger as CrfTagger
 from .tagger import SimpleTagger as SimpleTagger
 from .tagger import Tagger as Tagger
+from .task import TaggedSentence as TaggedSentence
 from .task import TaggingTask as TaggingTask

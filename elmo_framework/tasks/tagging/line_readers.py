@@ -17,7 +17,7 @@ from elmo_framework.data.inputs import PredictionInput
 from elmo_framework.data.reader import DatasetReader, FileReader, RecordReader
 from elmo_framework.data.tagging import Scheme, tags_in_scheme
 from elmo_framework.errors import DataError
-from elmo_framework.tasks.tagging.example import TaggedSentence
+from elmo_framework.tasks.tagging.task import TaggedSentence
 
 
 @final

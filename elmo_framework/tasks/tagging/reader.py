@@ -21,7 +21,7 @@ from elmo_framework.data.inputs import PredictionInput, other_fields
 from elmo_framework.data.reader import DatasetReader, FileReader
 from elmo_framework.data.tagging import Scheme, tags_in_scheme
 from elmo_framework.errors import DataError
-from elmo_framework.tasks.tagging.example import TaggedSentence
+from elmo_framework.tasks.tagging.task import TaggedSentence
 
 _WORDS = "words"
 _COLUMNS = ("id", "form", "lemma", "upos", "xpos", "feats", "head", "deprel", "deps", "misc")

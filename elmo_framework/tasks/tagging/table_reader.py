@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Collection, Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from itertools import chain, groupby
 from operator import itemgetter
 from pathlib import Path
@@ -18,7 +19,7 @@ from elmo_framework.data.inputs import PredictionInput
 from elmo_framework.data.reader import DatasetReader, FileReader
 from elmo_framework.data.tagging import Scheme, tags_in_scheme
 from elmo_framework.errors import DataError, allowed
-from elmo_framework.tasks.tagging.example import TaggedSentence
+from elmo_framework.tasks.tagging.task import TaggedSentence
 
 _log = logging.getLogger(__name__)
 
@@ -80,23 +81,27 @@ class TableTaggingReader(FileReader[TaggedSentence]):
         table = self._table(file)
         if table is None:
             return
-        tag = table.place(self._tag)
-        if table.word == tag:
+        word, tag = table.place(self._word), table.place(self._tag)
+        if word == tag:
             problem = f"the word and the tag are both in column {tag} of {len(table.columns)}"
             hint = "is the separator right (conll2003 reads spaces)?"
             raise DataError(f"{problem}; {hint}", path=file, line=table.first.line)
         for rows in self._blocks(table):
-            yield self._sentence(rows, table, tag)
+            yield self._sentence(rows, file, word, tag)
 
     def _inputs(self, file: Path) -> Iterator[PredictionInput[TaggedSentence]]:
         table = self._table(file)
         if table is None:
             return
+        word, names = table.place(self._word), [f"column_{n}" for n in range(len(table.columns))]
+        if self._has_header:
+            names = [name or names[n] for n, name in enumerate(table.columns)]
         for rows in self._blocks(table):
-            columns = columns_of(rows, table.names)
-            words = tuple(columns.pop(table.names[table.word]))
-            if not all(map(str.strip, words)):
-                raise DataError("a word is missing", path=file, line=_line_of_blank(rows, table))
+            for row in rows:
+                if not row.columns[word].strip():
+                    raise DataError("a word is missing", path=file, line=row.line)
+            columns = columns_of(rows, names)
+            words = tuple(columns.pop(names[word]))
             yield PredictionInput(TaggedSentence(words, None), columns)
 
     def _table(self, file: Path) -> _Table | None:
@@ -107,7 +112,7 @@ class TableTaggingReader(FileReader[TaggedSentence]):
             return None
         body = rows if self._has_header else chain([first], rows)
         columns = column_names(first, file) if self._has_header else first.columns
-        return _Table(file, first, columns, body, self._word, has_header=self._has_header)
+        return _Table(file, first, columns, body)
 
     def _blocks(self, table: _Table) -> Iterator[list[Row]]:
         mark = None if self._mark is None else table.place(self._mark)
@@ -119,16 +124,17 @@ class TableTaggingReader(FileReader[TaggedSentence]):
                 _log.warning("%s: a sentence of %d words; %s", place, len(rows), hint)
             yield rows
 
-    def _sentence(self, rows: list[Row], table: _Table, tag: int) -> TaggedSentence:
+    def _sentence(self, rows: Sequence[Row], file: Path, word: int, tag: int) -> TaggedSentence:
         for row in rows:
-            if not (row.columns[table.word].strip() and row.columns[tag].strip()):
-                raise DataError("a word or its tag is missing", path=table.file, line=row.line)
-        words = tuple(row.columns[table.word] for row in rows)
+            if not (row.columns[word].strip() and row.columns[tag].strip()):
+                raise DataError("a word or its tag is missing", path=file, line=row.line)
+        words = tuple(row.columns[word] for row in rows)
         tags = [row.columns[tag].strip() for row in rows]
-        with placed_cells(table.file, [row.line for row in rows]):
+        with placed_cells(file, [row.line for row in rows]):
             return TaggedSentence(words, tags_in_scheme(tags, self._coding_scheme))
 
 
+@dataclass(frozen=True)
 class _Table:
     """An open table.
 
@@ -137,24 +143,12 @@ class _Table:
         first: its first row that is not blank.
         columns: the names of the columns, or the cells of the first row if they have no names.
         body: the rows of words.
-        word: the number of the column of words.
     """
 
-    def __init__(
-        self,
-        file: Path,
-        first: Row,
-        columns: Sequence[str],
-        body: Iterable[Row],
-        word: Column,
-        *,
-        has_header: bool,
-    ) -> None:
-        self.file, self.first, self.columns, self.body = file, first, columns, body
-        self.word = self.place(word)
-        defaults = [f"column_{number}" for number in range(len(columns))]
-        names = [name or default for name, default in zip(columns, defaults, strict=True)]
-        self.names = names if has_header else defaults
+    file: Path
+    first: Row
+    columns: Sequence[str]
+    body: Iterable[Row]
 
     def place(self, column: Column) -> int:
         """Return the number of a column, from 0; raise a `DataError` if it does not exist."""
@@ -168,10 +162,6 @@ class _Table:
                 return column % width
             problem = f"unknown column {column}; allowed: {-width} to {width - 1}"
         raise DataError(problem, path=self.file, line=self.first.line)
-
-
-def _line_of_blank(rows: Sequence[Row], table: _Table) -> int:
-    return next(row.line for row in rows if not row.columns[table.word].strip())
 
 
 def _numbered(rows: Iterable[Row], column: int | None) -> Iterator[tuple[int, Row]]:

@@ -5,15 +5,14 @@ from __future__ import annotations
 import logging
 from abc import ABC
 from collections.abc import Mapping
-from typing import Annotated, Literal, final
+from typing import Literal, final
 
 import torch
-from annotated_types import Ge, Lt
 from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 from torch.nn import functional
 
-from elmo_framework.config.types import Injected, Lazy
+from elmo_framework.config.types import DropoutRate, Injected, Lazy
 from elmo_framework.data.labels import LabeledBatch
 from elmo_framework.data.tagging import Scheme, allowed_transitions, scheme_of, spans
 from elmo_framework.data.text import TextBatch
@@ -160,7 +159,7 @@ class SimpleTagger(Tagger):
         encoder: Lazy[Encoder] | None = None,
         output_embedder: TokenEmbedder | None = None,
         output_encoder: Lazy[Encoder] | None = None,
-        dropout: Annotated[float, Ge(0), Lt(1)] = 0.0,
+        dropout: DropoutRate = 0.0,
         decoder: Literal["softmax", "crf"] = "softmax",
     ) -> None:
         super().__init__(
@@ -198,7 +197,7 @@ class CrfTagger(Tagger):
         vocabularies: Injected[Vocabularies],
         output_embedder: TokenEmbedder | None = None,
         output_encoder: Lazy[Encoder] | None = None,
-        dropout: Annotated[float, Ge(0), Lt(1)] = 0.0,
+        dropout: DropoutRate = 0.0,
         include_start_end_transitions: bool = False,
         constrain_transitions: bool = True,
         label_encoding: Scheme | None = None,

@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any, ClassVar, final
 
 import numpy as np
@@ -13,6 +14,7 @@ from jaxtyping import Int
 from rich.text import Text
 from torch import Tensor
 
+from elmo_framework.console import plural
 from elmo_framework.data.formats.columns import one_cell
 from elmo_framework.data.highlighting import colored
 from elmo_framework.data.inputs import input_words, only_key
@@ -33,9 +35,21 @@ from elmo_framework.errors import DataError
 from elmo_framework.metrics.metric import Metric
 from elmo_framework.metrics.span_f1 import SpanF1
 from elmo_framework.model.task import HeadTask, PredictionFormat
-from elmo_framework.tasks.tagging.example import TaggedSentence
 
 _log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class TaggedSentence:
+    """A sentence, and optionally a tag for each word."""
+
+    words: tuple[str, ...]
+    tags: tuple[str, ...] | None
+
+    def __post_init__(self) -> None:
+        if self.tags is not None and len(self.tags) != len(self.words):
+            words, tags = plural(len(self.words), "word"), plural(len(self.tags), "tag")
+            raise ValueError(f"{words} with {tags}")
 
 
 def conll_columns(

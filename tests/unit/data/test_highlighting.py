@@ -1,8 +1,7 @@
 from rich.text import Text
 
 from elmo_framework.data.highlighting import COLORS, bracketed, color_of, colored
-from elmo_framework.tasks.tagging.example import TaggedSentence
-from elmo_framework.tasks.tagging.task import TaggingTask
+from elmo_framework.tasks.tagging.task import TaggedSentence, TaggingTask
 
 
 def test_pieces_are_written_in_another_way_between_the_words():

@@ -31,8 +31,7 @@ from elmo_framework.tasks.coreference.task import CoreferenceTask
 from elmo_framework.tasks.entailment.task import EntailmentTask
 from elmo_framework.tasks.question_answering.task import QuestionAnsweringTask
 from elmo_framework.tasks.srl.task import SrlTask
-from elmo_framework.tasks.tagging.example import TaggedSentence
-from elmo_framework.tasks.tagging.task import TaggingTask
+from elmo_framework.tasks.tagging.task import TaggedSentence, TaggingTask
 
 LABEL = Classification("b\u2028\n", {"a": 0.1 + 0.2, "b\u2028\n": 1 / 3})
 

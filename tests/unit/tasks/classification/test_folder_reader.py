@@ -11,7 +11,7 @@ import pytest
 from elmo_framework.config.parse import parse
 from elmo_framework.data.reader import DatasetReader
 from elmo_framework.errors import BuildError, DataError
-from elmo_framework.tasks.classification.example import ClassifiedText
+from elmo_framework.tasks.classification.task import ClassifiedText
 
 TEXTS = {"sport/b.txt": "She scored", "cooking/a": "Stir it", "sport/a.txt": "They\nwon"}
 

@@ -11,9 +11,8 @@ from elmo_framework.config.parse import parse
 from elmo_framework.data.vocabulary import Vocabularies
 from elmo_framework.errors import BuildError, DataError
 from elmo_framework.model.model import Model
-from elmo_framework.tasks.classification.example import ClassifiedText
 from elmo_framework.tasks.classification.sst_reader import SstReader
-from elmo_framework.tasks.classification.task import TextClassificationTask
+from elmo_framework.tasks.classification.task import ClassifiedText, TextClassificationTask
 from tests.unit.tasks.classifiers import (
     batch_of,
     check_a_batch_equals_its_rows,

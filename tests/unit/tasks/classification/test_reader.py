@@ -7,8 +7,8 @@ from elmo_framework.config.parse import parse
 from elmo_framework.data.formats.records import Record
 from elmo_framework.data.reader import DatasetReader
 from elmo_framework.errors import DataError
-from elmo_framework.tasks.classification.example import ClassifiedText
 from elmo_framework.tasks.classification.reader import TextClassificationReader
+from elmo_framework.tasks.classification.task import ClassifiedText
 
 FIXTURE = Path(__file__).parents[3] / "fixtures/text_classification/topics.csv"
 

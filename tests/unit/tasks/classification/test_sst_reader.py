@@ -4,8 +4,8 @@ from typing import Any
 import pytest
 
 from elmo_framework.errors import DataError
-from elmo_framework.tasks.classification.example import ClassifiedText
 from elmo_framework.tasks.classification.sst_reader import Phrase, SstReader, read_tree
+from elmo_framework.tasks.classification.task import ClassifiedText
 
 TREE = "(3 (2 It) (4 (4 (2 's) (4 (3 good) (2 fun))) (2 .)))"
 

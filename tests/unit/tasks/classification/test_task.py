@@ -5,8 +5,7 @@ import pytest
 from elmo_framework.data.labels import Classification
 from elmo_framework.data.tokenizer import WhitespaceTokenizer
 from elmo_framework.errors import DataError
-from elmo_framework.tasks.classification.example import ClassifiedText
-from elmo_framework.tasks.classification.task import TextClassificationTask
+from elmo_framework.tasks.classification.task import ClassifiedText, TextClassificationTask
 
 TASK = TextClassificationTask()
 TEXTS = [ClassifiedText(("Good", "fun"), "yes"), ClassifiedText(("Fun",), None)]

@@ -10,9 +10,8 @@ from elmo_framework.data.tokenizer import WhitespaceTokenizer
 from elmo_framework.data.vocabulary import Vocabularies
 from elmo_framework.errors import BuildError, DataError
 from elmo_framework.model.model import Model
-from elmo_framework.tasks.entailment.example import SentencePair
 from elmo_framework.tasks.entailment.reader import SnliReader
-from elmo_framework.tasks.entailment.task import EntailmentTask
+from elmo_framework.tasks.entailment.task import EntailmentTask, SentencePair
 from tests.unit.tasks.classifiers import (
     batch_of,
     check_a_batch_equals_its_rows,

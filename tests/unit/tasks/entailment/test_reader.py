@@ -7,8 +7,8 @@ import pytest
 from elmo_framework.config.parse import parse
 from elmo_framework.data.reader import DatasetReader
 from elmo_framework.errors import DataError
-from elmo_framework.tasks.entailment.example import SentencePair
 from elmo_framework.tasks.entailment.reader import SnliReader
+from elmo_framework.tasks.entailment.task import SentencePair
 
 FIXTURE = Path(__file__).parents[3] / "fixtures/snli/pairs.jsonl"
 SICK = {

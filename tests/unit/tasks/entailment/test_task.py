@@ -3,8 +3,7 @@ import pytest
 from elmo_framework.data.labels import Classification
 from elmo_framework.data.tokenizer import WhitespaceTokenizer
 from elmo_framework.errors import DataError
-from elmo_framework.tasks.entailment.example import SentencePair
-from elmo_framework.tasks.entailment.task import EntailmentTask
+from elmo_framework.tasks.entailment.task import EntailmentTask, SentencePair
 
 TASK = EntailmentTask()
 PAIR = SentencePair(("A", "dog", "runs"), ("A", "dog"), "yes")

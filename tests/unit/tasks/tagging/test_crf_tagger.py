@@ -13,10 +13,9 @@ from elmo_framework.data.vocabulary import Vocabularies
 from elmo_framework.errors import BuildError, RunError
 from elmo_framework.model.head import LogitsOutput
 from elmo_framework.model.model import Model
-from elmo_framework.tasks.tagging.example import TaggedSentence
 from elmo_framework.tasks.tagging.reader import Conll2003Reader
 from elmo_framework.tasks.tagging.tagger import CrfTagger
-from elmo_framework.tasks.tagging.task import TaggingTask
+from elmo_framework.tasks.tagging.task import TaggedSentence, TaggingTask
 from elmo_framework.training.evaluator import require_score
 
 components.load()

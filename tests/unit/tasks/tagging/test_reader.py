@@ -7,8 +7,8 @@ from elmo_framework.config.parse import parse
 from elmo_framework.console import plural
 from elmo_framework.data.reader import DatasetReader
 from elmo_framework.errors import BuildError, DataError
-from elmo_framework.tasks.tagging.example import TaggedSentence
 from elmo_framework.tasks.tagging.reader import Conll2003Reader
+from elmo_framework.tasks.tagging.task import TaggedSentence
 
 FIXTURES = Path(__file__).parents[3] / "fixtures" / "ner"
 

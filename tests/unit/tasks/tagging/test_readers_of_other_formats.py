@@ -9,7 +9,7 @@ from elmo_framework import components
 from elmo_framework.config.parse import parse
 from elmo_framework.data.reader import DatasetReader
 from elmo_framework.errors import BuildError, DataError
-from elmo_framework.tasks.tagging.example import TaggedSentence
+from elmo_framework.tasks.tagging.task import TaggedSentence
 
 components.load()
 CONLLU = """\

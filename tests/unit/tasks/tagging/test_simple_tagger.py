@@ -12,9 +12,8 @@ from elmo_framework.data.labels import LabeledBatch
 from elmo_framework.data.vocabulary import Vocabularies
 from elmo_framework.errors import BuildError
 from elmo_framework.model.model import Model
-from elmo_framework.tasks.tagging.example import TaggedSentence
 from elmo_framework.tasks.tagging.tagger import SimpleTagger
-from elmo_framework.tasks.tagging.task import TaggingTask
+from elmo_framework.tasks.tagging.task import TaggedSentence, TaggingTask
 
 components.load()
 WORDS = {"type": "embedding", "embedding_dim": 8}

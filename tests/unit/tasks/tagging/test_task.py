@@ -10,8 +10,7 @@ from elmo_framework.data.tagging import scheme_of
 from elmo_framework.data.tokenizer import WhitespaceTokenizer
 from elmo_framework.data.vocabulary import Vocabularies
 from elmo_framework.errors import DataError
-from elmo_framework.tasks.tagging.example import TaggedSentence
-from elmo_framework.tasks.tagging.task import TaggingTask, conll_columns
+from elmo_framework.tasks.tagging.task import TaggedSentence, TaggingTask, conll_columns
 from tests.unit.metrics.conlleval import conlleval
 
 TASK = TaggingTask()
