@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from argparse import Action, ArgumentParser, _SubParsersAction
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
+
+from elmo_framework.io.remote import as_path
 
 FOLDERS = ("run_folder", "--output-dir", "--serialization-dir")
 BILMS = ("bilm", "run_bilms", "run_or_bilm", "before")
@@ -25,7 +26,7 @@ def completion_script(parser: ArgumentParser, shell: str) -> str:
     for action in _actions(parser):
         if action.dest in BILMS:
             action.complete = values  # type: ignore[attr-defined]
-        elif action.type is Path:
+        elif action.type is as_path:
             is_folder = not {action.dest, *action.option_strings}.isdisjoint(FOLDERS)
             action.complete = shtab.DIRECTORY if is_folder else shtab.FILE  # type: ignore[attr-defined]
     script: str = shtab.complete(parser, shell)

@@ -13,6 +13,7 @@ from elmo_framework.commands.command import Command
 from elmo_framework.commands.main import COMMANDS, main
 from elmo_framework.config.arguments import add_arguments
 from elmo_framework.io.outputs import BILM_PARTS
+from elmo_framework.io.remote import as_path
 from tests.redirection import standard_output_to
 
 WRITING = [command for command in COMMANDS if command.outputs is not Command.outputs]
@@ -26,7 +27,7 @@ def parsed(command: type[Command]) -> tuple[Command, set[Path]]:
     for action in parser._actions:
         path = Path(f"place-of-{action.dest}")
         is_list = action.nargs == "+"
-        if action.type is Path:
+        if action.type is as_path:
             paths.add(path)
             values[action.dest] = [path] if is_list else path
         elif action.dest in ("run_or_bilm", "bilm"):
@@ -34,6 +35,10 @@ def parsed(command: type[Command]) -> tuple[Command, set[Path]]:
         else:
             values[action.dest] = action.default
     return command(**values), paths
+
+
+def test_commands_have_paths() -> None:
+    assert sum(bool(parsed(command)[1]) for command in COMMANDS) > len(WRITING)
 
 
 def test_all_output_flags_are_declared_as_outputs() -> None:
