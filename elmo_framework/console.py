@@ -177,7 +177,7 @@ def render_table(
     is_number = [all(map(_is_number, column)) for column in zip(*body, strict=True)]
     last_width = _last_column_width(headers, body, width)
     lines = [line for row in [headers, *body] for line in _wrapped(row, last_width)]
-    widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
+    widths = [max(map(_width, column)) for column in zip(*lines, strict=True)]
     lines[1:1] = [["-" * column for column in widths]]
     return "\n".join(_line(cells, widths, is_number) for cells in lines)
 
@@ -187,7 +187,7 @@ def _last_column_width(
 ) -> int | None:
     if width is None:
         return None
-    others = [max(map(len, column)) for column in zip(headers, *body, strict=True)][:-1]
+    others = [max(map(_width, column)) for column in zip(headers, *body, strict=True)][:-1]
     return max(30, width - sum(others) - 2 * len(others))
 
 
@@ -199,10 +199,18 @@ def _wrapped(row: Sequence[str], last_width: int | None) -> list[list[str]]:
 
 
 def _line(cells: Sequence[str], widths: Sequence[int], is_number: Sequence[bool]) -> str:
-    columns = zip(cells, widths, is_number or [False] * len(cells), strict=True)
-    return "  ".join(
-        cell.rjust(width) if right else cell.ljust(width) for cell, width, right in columns
-    ).rstrip()
+    padded = []
+    for cell, width, right in zip(cells, widths, is_number or [False] * len(cells), strict=True):
+        spaces = " " * (width - _width(cell))
+        padded.append(spaces + cell if right else cell + spaces)
+    return "  ".join(padded).rstrip()
+
+
+def _width(text: str) -> int:
+    """Return how many columns of a terminal a text takes."""
+    from rich.cells import cell_len  # slow to import, and most commands print no table
+
+    return cell_len(text)
 
 
 def _is_number(cell: str) -> bool:

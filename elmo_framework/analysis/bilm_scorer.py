@@ -18,11 +18,11 @@ from elmo_framework.corpus.manifest import MANIFEST
 from elmo_framework.corpus.parts import PARTS
 from elmo_framework.corpus.vocabulary_file import as_counts, read_vocabulary_file
 from elmo_framework.data.reader import DatasetReader
+from elmo_framework.data.tokenizer import TokenizerConfig
 from elmo_framework.data.vocabulary import Vocabularies
 from elmo_framework.errors import DataError, RunError, allowed
 from elmo_framework.experiment.assembly import Assembly
 from elmo_framework.experiment.experiment import Experiment
-from elmo_framework.experiment.inputs import TokenizerConfig
 from elmo_framework.experiment.run_directory import RunDirectory
 from elmo_framework.training.process_group import choose_device
 

@@ -17,9 +17,9 @@ from elmo_framework.bilm.files.published import resolve_bilm
 from elmo_framework.console import ProgressBar
 from elmo_framework.data.formats.text_files import STANDARD_INPUT
 from elmo_framework.data.sentences import pools
+from elmo_framework.data.tokenizer import TokenizerConfig, build_tokenizer
 from elmo_framework.embedding.corpus import Line, SentenceFiles
 from elmo_framework.errors import DataError, RunError, allowed
-from elmo_framework.experiment.inputs import TokenizerConfig, build_tokenizer
 from elmo_framework.layers.open_layers import open_layers
 from elmo_framework.training.process_group import choose_device
 

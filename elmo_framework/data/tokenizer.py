@@ -5,10 +5,11 @@ from __future__ import annotations
 import pkgutil
 import sys
 from abc import ABC, abstractmethod
-from typing import TYPE_CHECKING, final
+from typing import TYPE_CHECKING, Any, TypeAlias, final
 
-from elmo_framework.config.registry import Registrable
-from elmo_framework.errors import DataError, allowed, shown
+from elmo_framework.config.parse import parse
+from elmo_framework.config.registry import Registrable, members
+from elmo_framework.errors import DataError, RunError, allowed, shown
 
 if TYPE_CHECKING:
     from spacy.language import Language
@@ -40,6 +41,25 @@ class Tokenizer(Registrable, ABC):
             end = start + len(word)
             offsets.append((start, end))
         return offsets
+
+
+TokenizerConfig: TypeAlias = str | dict[str, Any]
+"""A tokenizer by its registered name, or with keys, as in a config."""
+
+
+def build_tokenizer(wanted: Tokenizer | TokenizerConfig) -> Tokenizer:
+    """Return a tokenizer, built from its config if it is not built yet.
+
+    Raises:
+        RunError: unknown tokenizer.
+        ConfigError: its keys are wrong.
+    """
+    if isinstance(wanted, Tokenizer):
+        return wanted
+    tokenizers = members(Tokenizer)
+    if isinstance(wanted, str) and wanted not in tokenizers:
+        raise RunError(f"unknown tokenizer {wanted!r}; {allowed(wanted, tokenizers)}")
+    return parse(Tokenizer, wanted, source="tokenizer").build()
 
 
 @final

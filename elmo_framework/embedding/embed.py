@@ -15,6 +15,7 @@ import torch
 from elmo_framework import console
 from elmo_framework.console import ProgressBar, format_bytes, plural
 from elmo_framework.data.data_loader import Rank
+from elmo_framework.data.tokenizer import build_tokenizer
 from elmo_framework.embedding.corpus import CorpusIndex, SentenceFiles
 from elmo_framework.embedding.job import (
     STANDARD_OUTPUT,
@@ -36,7 +37,6 @@ from elmo_framework.embedding.vector_output import (
     read_places,
     vector_output,
 )
-from elmo_framework.experiment.inputs import build_tokenizer
 from elmo_framework.io.outputs import Input, Output, check_outputs
 from elmo_framework.io.resumable_output import ResumableOutput, stoppable
 from elmo_framework.training.process_group import (

@@ -15,10 +15,10 @@ from numpy.typing import NDArray
 from elmo_framework.bilm.files.published import resolve_bilm
 from elmo_framework.data.data_loader import Rank
 from elmo_framework.data.formats.text_files import STANDARD_INPUT, spooled
+from elmo_framework.data.tokenizer import TokenizerConfig
 from elmo_framework.embedding.layer_selector import layer_selector
 from elmo_framework.embedding.vector_file_format import VectorShape
 from elmo_framework.errors import RunError
-from elmo_framework.experiment.inputs import TokenizerConfig
 from elmo_framework.io.outputs import is_stream
 from elmo_framework.kernels.product import Precision
 from elmo_framework.layers.open_layers import open_layers

@@ -13,10 +13,10 @@ from numpy.typing import NDArray
 
 from elmo_framework.console import ProgressBar
 from elmo_framework.data.data_loader import Rank
+from elmo_framework.data.tokenizer import build_tokenizer
 from elmo_framework.embedding.corpus import SentenceFiles
 from elmo_framework.embedding.job import EmbeddingJob, VectorReader, standard_input
 from elmo_framework.errors import DataError, RunError
-from elmo_framework.experiment.inputs import build_tokenizer
 
 _WORDS = 8192
 """Sorted by length, and written together, are the sentences of so many words."""

@@ -19,15 +19,13 @@ from elmo_framework.data.batch import grouped, to_device
 from elmo_framework.data.data_loader import BatchSource, Rank, SourceContext
 from elmo_framework.data.inputs import PredictionInput
 from elmo_framework.data.reader import DatasetReader
-from elmo_framework.data.tokenizer import Tokenizer
+from elmo_framework.data.tokenizer import Tokenizer, TokenizerConfig, build_tokenizer
 from elmo_framework.data.vocabulary import Vocabularies
 from elmo_framework.errors import DataError, RunError, shown
 from elmo_framework.experiment.experiment import Experiment, Split
 from elmo_framework.experiment.inputs import (
     InputForm,
     InputReader,
-    TokenizerConfig,
-    build_tokenizer,
     dataset_reader,
 )
 from elmo_framework.experiment.run_directory import RunDirectory

@@ -31,7 +31,7 @@ from elmo_framework.data.formats.text_files import (
 )
 from elmo_framework.data.inputs import PredictionInput, other_fields
 from elmo_framework.data.reader import DatasetReader, RecordReader, readers_of
-from elmo_framework.data.tokenizer import Tokenizer
+from elmo_framework.data.tokenizer import Tokenizer, TokenizerConfig
 from elmo_framework.errors import DataError, RunError, allowed, shown
 from elmo_framework.model.task import HeadTask
 
@@ -274,25 +274,6 @@ def _placed_inputs(
 
 def _not_blank(lines: Iterable[tuple[int, str]]) -> Iterator[tuple[int, str]]:
     return ((number, line) for number, line in lines if line.strip())
-
-
-TokenizerConfig: TypeAlias = str | dict[str, Any]
-"""A tokenizer by its registered name, or with keys, as in a config."""
-
-
-def build_tokenizer(wanted: Tokenizer | TokenizerConfig) -> Tokenizer:
-    """Return a tokenizer, built from its config if it is not built yet.
-
-    Raises:
-        RunError: unknown tokenizer.
-        ConfigError: its keys are wrong.
-    """
-    if isinstance(wanted, Tokenizer):
-        return wanted
-    tokenizers = members(Tokenizer)
-    if isinstance(wanted, str) and wanted not in tokenizers:
-        raise RunError(f"unknown tokenizer {wanted!r}; {allowed(wanted, tokenizers)}")
-    return parse(Tokenizer, wanted, source="tokenizer").build()
 
 
 _READERS = ("validation_dataset_reader", "dataset_reader")

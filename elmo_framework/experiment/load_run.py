@@ -15,12 +15,11 @@ from elmo_framework.config.parse import parse
 from elmo_framework.config.plugins import load_plugins, named_plugins, naming_packages
 from elmo_framework.config.registry import members
 from elmo_framework.config.types import Lazy
-from elmo_framework.data.tokenizer import Tokenizer
+from elmo_framework.data.tokenizer import Tokenizer, TokenizerConfig
 from elmo_framework.data.vocabulary import Vocabularies
 from elmo_framework.errors import DataError, RunError
 from elmo_framework.experiment.assembly import Assembly
 from elmo_framework.experiment.experiment import Experiment
-from elmo_framework.experiment.inputs import TokenizerConfig
 from elmo_framework.experiment.references import (
     BiLmPaths,
     external_models,

@@ -154,6 +154,12 @@ def test_the_last_column_is_wrapped_to_the_width() -> None:
     )
 
 
+def test_wide_characters_count_as_two_columns() -> None:
+    assert render_table(("label", "n"), [("地名", "3"), ("person", "12")]) == "\n".join(
+        ["label    n", "------  --", "地名     3", "person  12"]
+    )
+
+
 def test_a_table_without_rows_has_its_headers() -> None:
     assert render_table(("a", "bc"), []) == "a  bc\n-  --"
 
