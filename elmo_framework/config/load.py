@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import logging
-import math
 import os
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -209,23 +208,13 @@ def _pairs(override: str, evaluate: Callable[[str], Any]) -> Iterator[tuple[str,
 
 
 def _value(text: str) -> Any:
+    """Read JSON; other text is a string, also NaN, Infinity and 1e400."""
     try:
-        return json.loads(text, parse_constant=_no_constant, parse_float=_finite)
+        value = json.loads(text)
+        json.dumps(value, allow_nan=False)
     except ValueError:
         return text
-
-
-def _no_constant(name: str) -> NoReturn:
-    """Make NaN and Infinity strings: they are not JSON."""
-    raise ValueError(name)
-
-
-def _finite(text: str) -> float:
-    """Make numbers beyond the largest float strings too, such as 1e400."""
-    number = float(text)
-    if math.isinf(number):
-        raise ValueError(text)
-    return number
+    return value
 
 
 def _apply(raw: dict[str, Any], key: str, value: Any) -> None:

@@ -16,7 +16,6 @@ from elmo_framework.config.signature import (
     ListType,
     OptionalType,
     OptionsType,
-    Parameter,
     PlainType,
     Shape,
     TupleType,
@@ -169,7 +168,8 @@ class _Parser:
             elif isinstance(default, Default):
                 arguments[name] = self.value(parameter.shape, default.raw, dotted(path, name))
             elif parameter.is_required:
-                self._require(factory, parameter, path)
+                message = f"is required by {factory.__qualname__} ({parameter.shape})"
+                self._note(dotted(path, name), message)
         return arguments
 
     def _check_keys(self, factory: Callable[..., Any], raw: Mapping[str, Any], path: str) -> None:
@@ -181,10 +181,6 @@ class _Parser:
             elif key not in keys:
                 message = f"unknown key of {factory.__qualname__}; {allowed(key, keys)}"
                 self._note(dotted(path, key), message)
-
-    def _require(self, factory: Callable[..., Any], parameter: Parameter, path: str) -> None:
-        message = f"is required by {factory.__qualname__} ({parameter.shape})"
-        self._note(dotted(path, parameter.name), message)
 
     def _note(self, path: str, message: str) -> None:
         self.problems.append(Problem(path, message))

@@ -110,7 +110,9 @@ def _require_one_place(name: str, asked_by: str) -> None:
         return
     imported = find_spec(top)  # the current folder comes last
     origin = None if imported is None else imported.origin
-    if origin is not None and not _is_same_file(origin, here):
+    # A module that is built into Python has the origin "built-in".
+    is_same = origin is not None and Path(origin).exists() and Path(origin).samefile(here)
+    if origin is not None and not is_same:
         raise PluginError(
             f"{asked_by}: {top!r} is two modules: {origin}, which is installed, and {here}, in the "
             "current folder; rename the latter, or run from another folder"
@@ -130,11 +132,6 @@ def _specs(name: str, locations: Sequence[str]) -> list[ModuleSpec]:
         specs.append(spec)
         locations = spec.submodule_search_locations or []
     return specs
-
-
-def _is_same_file(first: str, second: str) -> bool:
-    # A module that is built into Python has the origin "built-in".
-    return Path(first).exists() and Path(first).samefile(second)
 
 
 def _import(name: str, *, asked_by: str) -> None:

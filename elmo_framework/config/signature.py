@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 import types
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import MISSING, Field, dataclass, is_dataclass
+from dataclasses import MISSING, dataclass, fields, is_dataclass
 from functools import cache, reduce
 from operator import or_
 from typing import (
@@ -126,9 +126,10 @@ def _supplies(hint: Any) -> list[Supply]:
 
 
 def _default(factory: Callable[..., Any], parameter: inspect.Parameter) -> Any:
-    fields: dict[str, Field[Any]] = getattr(factory, "__dataclass_fields__", {})
-    made = fields[parameter.name].default_factory if parameter.name in fields else MISSING
-    return parameter.default if made is MISSING else made()
+    for each in fields(factory) if is_dataclass(factory) else ():
+        if each.name == parameter.name and each.default_factory is not MISSING:
+            return each.default_factory()
+    return parameter.default
 
 
 def _require_plain_signature(parameter: inspect.Parameter, hint: Any) -> None:
@@ -151,15 +152,11 @@ def _require_writable(parameter: Parameter) -> None:
         raise TypeError("the default of a component is None or Annotated[..., Default(JSON)]")
     if isinstance(inner, OptionsType):
         for option in parameters(inner.factory).values():
-            _require_plain(option, inner)
-
-
-def _require_plain(option: Parameter, owner: OptionsType) -> None:
-    if option.supply or isinstance(leaf(option.shape), ComponentType):
-        raise TypeError(
-            f"{owner}.{option.name}: a dataclass of options has plain values only; "
-            f"let {owner} inherit Registrable, or take {option.name} as another parameter"
-        )
+            if option.supply or isinstance(leaf(option.shape), ComponentType):
+                raise TypeError(
+                    f"{inner}.{option.name}: a dataclass of options has plain values only; "
+                    f"let {inner} inherit Registrable, or take {option.name} as another parameter"
+                )
 
 
 _BOUNDS = {
@@ -184,7 +181,9 @@ def show(hint: Any) -> str:
         return " | ".join(map(show, arguments))
     if arguments:
         return f"{show(origin)}[{', '.join(map(show, arguments))}]"
-    return "None" if hint is types.NoneType else getattr(hint, "__name__", str(hint))
+    if hint is types.NoneType:
+        return "None"
+    return hint.__name__ if isinstance(hint, type) else str(hint)
 
 
 def unwrap(hint: Any) -> tuple[Any, tuple[Any, ...]]:
@@ -210,7 +209,8 @@ def literals(hint: Any) -> tuple[Any, ...]:
 def hint_metadata(hint: Any) -> tuple[Any, ...]:
     """Return the `Annotated` metadata of a hint, or of the members of its union."""
     members = get_args(hint) if is_union(hint) else (hint,)
-    return tuple(mark for member in members for mark in getattr(member, "__metadata__", ()))
+    marked = (member for member in members if get_origin(member) is Annotated)
+    return tuple(mark for member in marked for mark in member.__metadata__)
 
 
 def replaced(hint: Any, old: Any, new: Any) -> Any:

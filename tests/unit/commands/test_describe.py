@@ -37,6 +37,12 @@ def test_the_keys_of_a_member_are_shown_with_their_meaning(
     assert "class: elmo_framework.encoders.lstm.LstmEncoder" in lines
 
 
+def test_registered_function_is_shown_as_a_function(capsys: pytest.CaptureFixture[str]) -> None:
+    lines = described("optimizer", "adam", capsys=capsys).splitlines()
+    assert "function: elmo_framework.training.optimizer.adam" in lines
+    assert any(line.split()[-2:] == ["learning", "rate."] for line in lines)
+
+
 def test_class_without_members_shows_its_keys(capsys: pytest.CaptureFixture[str]) -> None:
     written = json.loads(described("experiment", "--format", "json", capsys=capsys))
     keys = {row["key"]: row for row in written["keys"]}
