@@ -30,6 +30,7 @@ from elmo_framework.errors import (
     ElmoFrameworkError,
     Problem,
     dotted,
+    shown,
 )
 
 T = TypeVar("T")
@@ -145,8 +146,9 @@ class Lazy(Generic[T_co]):
             with building(self.path):
                 own = inspect.signature(self.factory).parameters
                 component = self.factory(**_without(arguments.keys() - own, arguments))
-                if isinstance(component, Component):
-                    component.post_init(**_without({*own}, arguments))
+                if not isinstance(component, Component):
+                    raise TypeError(f"{self.factory.__qualname__} returned {shown(component)}")
+                component.post_init(**_without({*own}, arguments))
                 return component
         except DataError as error:
             error.config_path = error.config_path or self.path  # of the innermost component

@@ -3,6 +3,7 @@ from typing import Any
 
 import pytest
 
+from elmo_framework.config import registry
 from elmo_framework.config.parse import check, parse
 from elmo_framework.config.resolve import filled
 from elmo_framework.config.types import Component, Lazy
@@ -30,6 +31,7 @@ from tests.unit.config.example import (
     PassThroughEncoder,
     ScalarMix,
     Schedule,
+    ScheduleFunction,
     Study,
     TextEmbedder,
     TrainerOptions,
@@ -298,6 +300,21 @@ def test_registered_function_is_a_schema() -> None:
     with pytest.raises(BuildError) as caught:
         lazy.build(directory=Path("runs/ner"))
     assert str(caught.value) == f"{SOURCE}: (top level): linear: end is above 1"
+
+
+def test_registered_function_that_returns_no_component_is_named(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setitem(registry._members, Schedule, dict(registry.members(Schedule)))
+
+    @Schedule.register("forgetful")
+    def forgetful() -> Schedule:
+        ScheduleFunction(float)
+
+    with pytest.raises(
+        TypeError, match=r"forgetful returned None\nwhile building .* \(top level\)"
+    ):
+        parse(Schedule, "forgetful", source=SOURCE).build()
 
 
 def test_other_exceptions_keep_their_type_with_a_note() -> None:
