@@ -122,20 +122,14 @@ class RecordReader(FileReader[ExampleT]):
     """Converts each record to an example: a JSON object, or a row of a table.
 
     Attributes:
+        input_keys: the keys that an example without labels requires.
         input_type: the type of the values of `input_keys`.
+        other_keys: the optional keys of an example without labels.
     """
 
+    input_keys: Sequence[str]
     input_type: ClassVar[type] = str
-
-    @property
-    @abstractmethod
-    def input_keys(self) -> Sequence[str]:
-        """The keys that an example without labels requires."""
-
-    @property
-    def other_keys(self) -> Sequence[str]:
-        """The optional keys of an example without labels; none by default."""
-        return ()
+    other_keys: ClassVar[Sequence[str]] = ()
 
     @abstractmethod
     def unlabeled(self, record: Record) -> ExampleT:

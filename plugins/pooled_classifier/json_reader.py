@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator
 from pathlib import Path
 from typing import Annotated, ClassVar, final
 
@@ -42,16 +42,12 @@ class JsonTextReader(RecordReader[ClassifiedText]):
     ) -> None:
         super().__init__(max_instances)
         self.tokenizer: Tokenizer = tokenizer
+        self.input_keys = (text_key,)
         self._text_key, self._label_key = text_key, label_key
 
     def examples(self, file: Path) -> Iterator[ClassifiedText]:
         """Yield the texts of a file."""
         return map(self._example, self.records(file))
-
-    @property
-    def input_keys(self) -> Sequence[str]:
-        """The key of the text."""
-        return (self._text_key,)
 
     def unlabeled(self, record: Record) -> ClassifiedText:
         """Make an example without a label for `elmo predict`; the text may be empty."""

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import codecs
 import logging
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from itertools import chain, islice, zip_longest
 from pathlib import Path
-from typing import Annotated, ClassVar, NamedTuple, final
+from typing import Annotated, ClassVar, final
 
 from elmo_framework.config.types import Count, Default
 from elmo_framework.data.formats.compressed import decompressed, reading
@@ -20,11 +20,6 @@ from elmo_framework.errors import DataError, allowed
 from elmo_framework.tasks.classification.task import ClassifiedText
 
 _log = logging.getLogger(__name__)
-
-
-class _Text(NamedTuple):
-    file: Path
-    label: str | None
 
 
 @final
@@ -66,28 +61,33 @@ class FolderTextClassificationReader(DatasetReader[ClassifiedText]):
         self._max_sequence_length, self._max_instances = max_sequence_length, max_instances
 
     def read(self, path: Path) -> Iterator[ClassifiedText]:
-        for file, label in _evenly(self._by_label(path), self._max_instances):
-            yield ClassifiedText(self._words(file), label)
+        for label, files in _evenly(self._by_label(path), self._max_instances).items():
+            for file in files:
+                yield ClassifiedText(self._words(file), label)
 
     def read_inputs(self, path: Path) -> Iterator[PredictionInput[ClassifiedText]]:
         """Yield the texts of a folder of labels, or of a folder of files, with their names."""
         if path.is_dir() and not _folders(path):
-            texts: Sequence[_Text] = [_Text(file, None) for file in data_files(path)]
-        else:
-            texts = list(chain.from_iterable(self._by_label(path)))
-        for file, label in texts:
-            fields = {"file": str(file)} | ({} if label is None else {"label": label})
-            yield PredictionInput(ClassifiedText(self._words(file), None), fields)
+            for file in data_files(path):
+                yield PredictionInput(ClassifiedText(self._words(file), None), {"file": str(file)})
+            return
+        for label, files in self._by_label(path).items():
+            for file in files:
+                fields = {"file": str(file), "label": label}
+                yield PredictionInput(ClassifiedText(self._words(file), None), fields)
 
     def files(self, path: Path) -> list[Path]:
         if path.is_dir() and not _folders(path):
             return data_files(path)
-        return [text.file for text in chain.from_iterable(self._by_label(path))]
+        return list(chain.from_iterable(self._by_label(path).values()))
 
-    def _by_label(self, path: Path) -> list[list[_Text]]:
+    def _by_label(self, path: Path) -> dict[str, list[Path]]:
+        """Return the files of each label, sorted."""
         if not path.is_dir():
-            texts = [_Text(file, file.absolute().parent.name) for file in data_files(path)]
-            return [[text for text in texts if text.label == label] for label in _labels(texts)]
+            by_label: dict[str, list[Path]] = {}
+            for file in data_files(path):
+                by_label.setdefault(file.absolute().parent.name, []).append(file)
+            return dict(sorted(by_label.items()))
         folders = {folder.name: folder for folder in _folders(path)}
         if not folders:
             expected = "expected a folder for each label, with one text per file"
@@ -99,8 +99,8 @@ class FolderTextClassificationReader(DatasetReader[ClassifiedText]):
                 )
         if files := [file for file in path.iterdir() if is_visible(file) and file.is_file()]:
             _log.warning("%s: skipped %d files outside the folders of labels", path, len(files))
-        wanted = folders if self._labels is None else self._labels
-        return [_texts(folders[label]) for label in sorted(wanted)]
+        labels = folders if self._labels is None else self._labels
+        return {label: _texts(folders[label]) for label in sorted(labels)}
 
     def _words(self, file: Path) -> tuple[str, ...]:
         with reading(file) as opened:
@@ -138,7 +138,7 @@ def _files(folder: Path) -> list[Path]:
     return sorted(entry for entry in folder.iterdir() if is_visible(entry) and entry.is_file())
 
 
-def _texts(folder: Path) -> list[_Text]:
+def _texts(folder: Path) -> list[Path]:
     if inner := _folders(folder):
         message = (
             f"found the folder {inner[0].name!r} in the folder of a label; expected only files"
@@ -147,15 +147,13 @@ def _texts(folder: Path) -> list[_Text]:
     if not (files := _files(folder)):
         message = "found no file for this label; remove the folder, or exclude it with 'labels'"
         raise DataError(message, path=folder)
-    return [_Text(file, folder.name) for file in files]
+    return files
 
 
-def _labels(texts: Sequence[_Text]) -> list[str]:
-    return sorted({text.label for text in texts if text.label is not None})
-
-
-def _evenly(by_label: Sequence[Sequence[_Text]], limit: int | None) -> list[_Text]:
-    """Return the texts in order; if there are more than `limit`, equally many of each label."""
-    in_turn = (text for row in zip_longest(*by_label) for text in row if text is not None)
+def _evenly(by_label: Mapping[str, Sequence[Path]], limit: int | None) -> dict[str, list[Path]]:
+    """Return the files in order; if there are more than `limit`, equally many of each label."""
+    in_turn = (file for row in zip_longest(*by_label.values()) for file in row if file is not None)
     selection = set(islice(in_turn, limit))
-    return [text for text in chain.from_iterable(by_label) if text in selection]
+    return {
+        label: [file for file in files if file in selection] for label, files in by_label.items()
+    }

@@ -44,6 +44,7 @@ class TextClassificationReader(RecordReader[ClassifiedText]):
     ) -> None:
         super().__init__(max_instances)
         self.tokenizer: Tokenizer = tokenizer
+        self.input_keys = (text_key,)
         self._text_key, self._label_key = text_key, label_key
         self._max_sequence_length = max_sequence_length
 
@@ -55,10 +56,6 @@ class TextClassificationReader(RecordReader[ClassifiedText]):
 
     def examples(self, file: Path) -> Iterator[ClassifiedText]:
         return map(self._example, self.records(file))
-
-    @property
-    def input_keys(self) -> Sequence[str]:
-        return (self._text_key,)
 
     def unlabeled(self, record: Record) -> ClassifiedText:
         words = record.words(self._text_key, self.tokenizer, may_be_empty=True)

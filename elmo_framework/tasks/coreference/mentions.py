@@ -58,7 +58,7 @@ class MentionRanker(nn.Module):
 
     x are the vectors of words before the encoder, x* those after it, and a is the softmax of
     `w_a . x*` over the words of the span. The first layer of the FFNN is computed per word,
-    and its products are combined for the spans: g is built only for the spans that are kept.
+    and its products are combined for the spans: g is built only for the selected spans.
 
     Args:
         embedded_dim: the dimension of the vectors before the encoder.
@@ -92,12 +92,12 @@ class MentionRanker(nn.Module):
         self.dropout = nn.Dropout(dropout)
 
     def forward(self, words: Words) -> Spans:
-        """Return the spans that are kept, of which no two cross."""
+        """Return the selected spans, of which no two cross."""
         windows = SpanWindows.of(words.sentences, self._max_width)
         attention = span_attention(self.attention(words.encoded).squeeze(1), windows)
         features = self._width_features(len(words.sentences))
         scores = self._scores(words, windows, attention, features).flatten()
-        numbers = self._kept(scores.detach(), windows)
+        numbers = self._selected(scores.detach(), windows)
         starts = numbers.div(self._max_width, rounding_mode="floor")
         widths = numbers.remainder(self._max_width)
         vectors = [
@@ -132,10 +132,10 @@ class MentionRanker(nn.Module):
         scores: Tensor = self.score(hidden)
         return scores.squeeze(2)
 
-    def _kept(
+    def _selected(
         self, scores: Float[Tensor, " all_spans"], windows: SpanWindows
     ) -> Int[Tensor, " spans"]:
-        """Return the numbers of the spans that are kept: `start * max_span_width + width`."""
+        """Return the numbers of the selected spans: `start * max_span_width + width`."""
         num_words, max_width = windows.inside.shape
         candidates = windows.inside.flatten().nonzero().squeeze(1)
         starts = candidates.div(max_width, rounding_mode="floor")

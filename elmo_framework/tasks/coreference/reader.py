@@ -150,7 +150,8 @@ class JsonCoreferenceReader(RecordReader[Document], CoreferenceReader):
     """
 
     formats: ClassVar[Collection[FileFormat]] = (FileFormat.JSON_LINES,)
-    input_type = list
+    input_keys, input_type = ("sentences",), list
+    other_keys = ("speakers", "genre")  # without `doc_key`, which is in the output too
 
     def __init__(
         self,
@@ -165,15 +166,6 @@ class JsonCoreferenceReader(RecordReader[Document], CoreferenceReader):
 
     def documents(self, file: Path) -> Iterator[Document]:
         return map(self._document, self.records(file))
-
-    @property
-    def input_keys(self) -> Sequence[str]:
-        return ("sentences",)
-
-    @property
-    def other_keys(self) -> Sequence[str]:
-        """The keys of further inputs of a model; `doc_key` is also in the output."""
-        return ("speakers", "genre")
 
     def unlabeled(self, record: Record) -> Document:
         """Make an example without clusters; the object's `genre` has precedence."""

@@ -42,7 +42,7 @@ class Ranking:
     """Antecedent scores of a document.
 
     Attributes:
-        spans: the first and the last word of each span that is kept, in the document.
+        spans: the first and the last word of each selected span, in the document.
         choices: the score 0 of no antecedent, and those of the spans before it, the nearest first.
     """
 

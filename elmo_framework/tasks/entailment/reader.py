@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, ClassVar, final
@@ -57,12 +57,8 @@ class SnliReader(RecordReader[SentencePair]):
     ) -> None:
         super().__init__(max_instances)
         self.tokenizer: Tokenizer = tokenizer
-        self._premise_key, self._hypothesis_key = premise_key, hypothesis_key
+        self.input_keys = premise_key, hypothesis_key
         self._label_key, self._only = label_key, only
-
-    @property
-    def input_keys(self) -> Sequence[str]:
-        return self._premise_key, self._hypothesis_key
 
     def unlabeled(self, record: Record) -> SentencePair:
         premise, hypothesis = (record.words(key, self.tokenizer) for key in self.input_keys)

@@ -46,15 +46,12 @@ class JsonTaggingReader(RecordReader[TaggedSentence]):
         max_instances: Count | None = None,
     ) -> None:
         super().__init__(max_instances)
+        self.input_keys = (tokens_key,)
         self._tokens_key, self._tags_key = tokens_key, tags_key
         self._coding_scheme = coding_scheme
 
     def examples(self, file: Path) -> Iterator[TaggedSentence]:
         return map(self._sentence, self.records(file))
-
-    @property
-    def input_keys(self) -> Sequence[str]:
-        return (self._tokens_key,)
 
     def unlabeled(self, record: Record) -> TaggedSentence:
         with record.located():
