@@ -80,8 +80,8 @@ class Elmo(nn.Module):
 
     * Each batch starts from zeros by default; see `state`.
     * A frozen biLM is not part of the module: it is shared by all that read the same files, and
-      `state_dict` holds the mixes `scalar_mix_{k}` alone. AllenNLP's weights can be loaded all
-      the same; what they hold under `_elmo_lstm` is skipped, as the files hold it.
+      `state_dict` has only the mixes `scalar_mix_{k}`. AllenNLP's weights can be loaded all
+      the same; what they have under `_elmo_lstm` is skipped, as the files have it.
     * A row without words is padding as a whole, its boundaries included: AllenNLP reads those,
       which shows in the layer norm and in what the row carries on.
     * `vocab_to_cache` cannot be combined with `requires_grad`.
@@ -100,7 +100,7 @@ class Elmo(nn.Module):
         vocab_to_cache: words whose vectors from the token encoder are computed now. They are
             used when `forward` is given `word_inputs`, the places of the words in this list; the
             first word of the list means padding.
-        keep_sentence_boundaries: whether what is returned holds `<S>` and `</S>` too.
+        keep_sentence_boundaries: whether the result includes `<S>` and `</S>`.
         scalar_mix_parameters: weights of the layers before the softmax; they are not trained,
             and gamma stays 1. `[-9e10, -9e10, 1]` is the top layer of three.
         module: a biLM in place of the two files. It is trained if its parameters require

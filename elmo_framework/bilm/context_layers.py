@@ -132,7 +132,7 @@ class ElmoLstmContextLayers(ContextLayers):
         direction: Direction,
         state: State | None = None,
     ) -> ContextOutput:
-        """Read rows; the state holds h and c of the first layer, then of the next."""
+        """Read rows; the state is h and c of the first layer, then of the next."""
         lstm = self.forward_lstm if direction == "forward" else self.backward_lstm
         layers, states = lstm(inputs, mask, _by_layer(state or ()))
         return ContextOutput(layers, tuple(chain.from_iterable(states)))

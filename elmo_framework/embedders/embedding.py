@@ -284,7 +284,7 @@ class OovVectors(nn.Module):
             self.vectors = self.vectors.new_zeros(len(vectors), self.vectors.shape[1])
             self.spelling = self.spelling.new_zeros(len(spelling))
             words = bytes(spelling.cpu().numpy()).decode().split("\n") if len(spelling) else []
-            self.rows.clear()  # in place, as indexers hold it
+            self.rows.clear()  # in place, as indexers refer to it
             self.rows.update(_numbered(words))
         super()._load_from_state_dict(state_dict, prefix, *arguments)
 

@@ -26,7 +26,7 @@ class CarriedState:
     def rows(self, num_rows: int, device: torch.device) -> LayerState:
         """Return the state of the first rows; nothing before the first batch."""
         return {
-            direction: tuple(_first(tensor, num_rows).to(device) for tensor in state)
+            direction: tuple(_resized(tensor, num_rows).to(device) for tensor in state)
             for direction, state in self._states.items()
         }
 
@@ -68,6 +68,6 @@ def states_by_name(tensors: Mapping[str, Tensor]) -> dict[Direction, State]:
     return states
 
 
-def _first(rows: Float[Tensor, "rows dim"], num_rows: int) -> Float[Tensor, "first dim"]:
+def _resized(rows: Float[Tensor, "rows dim"], num_rows: int) -> Float[Tensor, "first dim"]:
     missing = max(0, num_rows - len(rows))
     return torch.cat([rows, rows.new_zeros(missing, *rows.shape[1:])])[:num_rows]

@@ -20,7 +20,7 @@ class LayerSource(ABC):
     """Gives the layers of sentences: frozen, cached or trained with the task.
 
     A source is not a module, so that frozen weights are in no checkpoint and are not sent to other
-    processes. Whoever holds a trained source registers its `module`.
+    processes. The owner of a trained source registers its `module`.
 
     Args:
         num_layers: of each sentence.

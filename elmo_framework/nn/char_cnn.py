@@ -28,7 +28,7 @@ _WINDOWS_AT_ONCE = 4096
 class CharCnn(nn.Module):
     """Character embeddings and convolutions over them, each max-pooled over its positions.
 
-    x_k = f(max_t (W_k * E)_t + b_k), and x = [x_1; ...; x_K], where E holds the vectors of the
+    x_k = f(max_t (W_k * E)_t + b_k), and x = [x_1; ...; x_K], where E has the vectors of the
     word's characters and * is a convolution without padding (section 3.1 of the paper; Kim et
     al. 2015).
 

@@ -29,7 +29,9 @@ def eager(function: Callable[_Parameters, _Result]) -> Callable[_Parameters, _Re
 
     @wraps(function)
     def call(*args: _Parameters.args, **kwargs: _Parameters.kwargs) -> _Result:
-        if _is_traced():
+        # PyTorch 2.6 has no `is_exporting`.
+        exporting = hasattr(torch.compiler, "is_exporting") and torch.compiler.is_exporting()
+        if exporting or torch.jit.is_tracing():  # type: ignore[attr-defined, no-untyped-call]
             refuse_export()
         if _COMPILER not in sys.modules:
             return function(*args, **kwargs)
@@ -48,10 +50,3 @@ def refuse_export(*_: Any) -> NoReturn:
         "are compiled code that tracers cannot handle; run it in Python, where torch.compile "
         "works, and export the layers that follow it"
     )
-
-
-def _is_traced() -> bool:
-    if torch.jit.is_tracing():  # type: ignore[attr-defined, no-untyped-call]
-        return True
-    # PyTorch 2.6 has no `is_exporting`.
-    return hasattr(torch.compiler, "is_exporting") and torch.compiler.is_exporting()

@@ -57,7 +57,7 @@ class BiLmFiles:
 
 
 def save_bilm(bilm: BiLm, directory: Path, *, dtype: torch.dtype = torch.float32) -> None:
-    """Write a biLM: in bilm-tf's format if that can hold it, else as `bilm.json` and safetensors.
+    """Write a biLM in bilm-tf's format if possible, otherwise as `bilm.json` and safetensors.
 
     Each file is replaced at once, the weights first.
 
@@ -94,7 +94,7 @@ def bilm_files(path: Path) -> BiLmFiles:
 
 
 def _hint(folder: Path) -> str:
-    """Return what to do about the folder of a run that holds no biLM; nothing for others."""
+    """Return what to do about the folder of a run without a biLM; nothing for others."""
     if not (folder / "checkpoints").is_dir():
         return ""
     if (folder / "metrics.json").is_file():
@@ -118,7 +118,7 @@ def read_bilm(files: BiLmFiles, *, requires_grad: bool = False) -> BiLm:
 
 
 def reference(files: BiLmFiles) -> Reference:
-    """Return which biLM two files hold; under the device `meta`, by its options alone.
+    """Return the path and the digest of a biLM; under the device `meta`, by its options alone.
 
     Raises:
         DataError: a file cannot be read.

@@ -118,7 +118,7 @@ class BiLmTfOptions:
 
 
 def options_of(bilm: BiLm) -> dict[str, Any]:
-    """Return the content of `options.json` for a biLM that bilm-tf's files can hold."""
+    """Return the content of `options.json` for a biLM that bilm-tf's files can represent."""
     words, context = bilm.description["token_encoder"], bilm.description["context_layers"]
     return {
         "bidirectional": True,

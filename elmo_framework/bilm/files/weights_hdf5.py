@@ -77,7 +77,7 @@ def read_bilm_tf(*, options_file: Path, weight_file: Path) -> BiLm:
 
     Raises:
         DataError: a file cannot be read, or the two do not fit.
-        ConfigError: the options hold a value of the wrong kind.
+        ConfigError: the options have a value of the wrong kind.
     """
     options, device = BiLmTfOptions.read(options_file), torch.get_default_device()
     if device.type == "meta":
@@ -212,7 +212,7 @@ def _found(file: h5py.File, name: str, path: Path) -> h5py.Dataset | None:
 
 
 def _dataset(file: h5py.File, name: str, blocks: list[Tensor], path: Path) -> h5py.Dataset:
-    """Return the dataset that holds some blocks.
+    """Return the dataset of some blocks.
 
     Raises:
         DataError: it is missing, or of another shape.

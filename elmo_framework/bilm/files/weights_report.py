@@ -80,7 +80,7 @@ def inspect_weights(files: BiLmFiles) -> WeightsReport:
     """Read the files of a biLM and let it read a sentence.
 
     Raises:
-        DataError: a file cannot be read, the two do not fit, or a layer holds a number that is
+        DataError: a file cannot be read, the two do not fit, or a layer has a number that is
             not finite.
     """
     bilm = read_bilm(files)

@@ -19,11 +19,10 @@ from filelock import FileLock, Timeout
 
 from elmo_framework import console
 from elmo_framework.console import format_bytes
-from elmo_framework.errors import RunError, allowed
+from elmo_framework.errors import DataError, RunError, allowed
 from elmo_framework.io.files import cache_root, remove_folder, replacing, write_text
 from elmo_framework.layers.cache.shard_files import open_shard, read_entries, write_shard
 from elmo_framework.layers.cache.shards import Shard
-from elmo_framework.layers.cache.verified_blocks import DamagedShardError
 
 DTYPES = {"float16": torch.float16, "float32": torch.float32}
 
@@ -105,8 +104,13 @@ class LayerCache:
         # The time is for `elmo cache`; there may be no folder, and a read-only one stays as it is.
         with suppress(OSError):
             os.utime(self._folder)
-        read = [self._read(path) for path in _shard_folders(self._folder)]
-        return [shard for shard in read if shard is not None]
+        shards = []
+        for path in _shard_folders(self._folder):
+            try:
+                shards.append(self._open(path))
+            except DataError as error:
+                console.info(f"{path}: damaged: {error}; its sentences are computed again")
+        return shards
 
     def remove_damaged(self, suspects: Collection[Path]) -> None:
         """Remove the shards that cannot be read; to be called under the lock.
@@ -120,7 +124,7 @@ class LayerCache:
                 shard = self._open(path)
                 if path in suspects and shard.blocks is not None:
                     shard.blocks.verify(range(len(shard.blocks)))
-            except DamagedShardError:
+            except DataError:
                 remove_folder(path)
 
     def write(self, shard: Shard) -> Shard:
@@ -138,7 +142,7 @@ class LayerCache:
             write_shard(shard, aside)
         try:
             return self._open(path)
-        except DamagedShardError as error:
+        except DataError as error:
             raise OSError(errno.EIO, f"not as it was written: {error}", str(path)) from error
 
     def require_space(self, size: int) -> None:
@@ -157,13 +161,6 @@ class LayerCache:
                 f"{format_bytes(used)}; free space with `elmo cache clear`",
                 str(self._folder),
             )
-
-    def _read(self, path: Path) -> Shard | None:
-        try:
-            return self._open(path)
-        except DamagedShardError as error:
-            console.info(f"{path}: damaged: {error}; its sentences are computed again")
-            return None
 
     def _open(self, path: Path) -> Shard:
         key = self._key
@@ -284,5 +281,5 @@ def _lock(folder: Path) -> FileLock:
 def _num_sentences(path: Path) -> int:
     try:
         return len(read_entries(path))
-    except DamagedShardError:
+    except DataError:
         return 0

@@ -1,8 +1,8 @@
 """Shards of layers on the disk, with a checksum for each block of their vectors.
 
-A folder holds `entries.npy`, `vectors.bin` and `checksums.npy`: the CRC-32 of the first file, then
-that of each block of the second. The entries are verified when a shard is opened, a block when it
-is first read.
+A folder contains `entries.npy`, `vectors.bin` and `checksums.npy`: the CRC-32 of the first file,
+then that of each block of the second. The entries are verified when a shard is opened, a block when
+it is first read.
 """
 
 from __future__ import annotations
@@ -16,10 +16,10 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
+from elmo_framework.errors import DataError
 from elmo_framework.layers.cache.shards import ENTRY, Shard
 from elmo_framework.layers.cache.verified_blocks import (
     CHECKSUM,
-    DamagedShardError,
     VerifiedBlocks,
     checksums_of,
     num_blocks,
@@ -50,7 +50,7 @@ def open_shard(folder: Path, *, num_layers: int, dim: int, dtype: str) -> Shard:
         dtype: of the numbers, as NumPy calls it.
 
     Raises:
-        DamagedShardError: a file is missing, or the entries are not as they were written.
+        DataError: a file is missing, or the entries are not as they were written.
     """
     checksums = _read_checksums(folder)
     entries = read_entries(folder, checksum=int(checksums[0]))
@@ -58,9 +58,9 @@ def open_shard(folder: Path, *, num_layers: int, dim: int, dtype: str) -> Shard:
     num_vectors = int(entries["num_steps"].sum()) * num_layers
     num_bytes = num_vectors * dim * np.dtype(dtype).itemsize
     if not path.is_file() or path.stat().st_size != num_bytes:
-        raise DamagedShardError(f"{_VECTORS} has not the {num_bytes:,} bytes of its sentences")
+        raise DataError(f"{_VECTORS} has not the {num_bytes:,} bytes of its sentences")
     if len(checksums) - 1 != num_blocks(num_bytes):
-        raise DamagedShardError(f"{_CHECKSUMS} is that of another file")
+        raise DataError(f"{_CHECKSUMS} is that of another file")
     # Copy on write: torch wants arrays that can be written, and the file must stay as it is.
     vectors = np.memmap(path, dtype=dtype, mode="c")
     blocks = VerifiedBlocks(path, vectors.data.cast("B"), checksums[1:])
@@ -75,28 +75,28 @@ def read_entries(folder: Path, *, checksum: int | None = None) -> NDArray[Any]:
         checksum: what the entries must have; None for any.
 
     Raises:
-        DamagedShardError: they are missing, or not as they were written.
+        DataError: they are missing, or not as they were written.
     """
     try:
         content = (folder / _ENTRIES).read_bytes()
         if checksum not in (None, crc32(content)):
-            raise DamagedShardError(f"{_ENTRIES} has changed")
+            raise DataError(f"{_ENTRIES} has changed")
         entries: NDArray[Any] = np.load(io.BytesIO(content), allow_pickle=False)
     except (OSError, ValueError, EOFError) as error:
-        raise DamagedShardError(f"{_ENTRIES} cannot be read") from error
+        raise DataError(f"{_ENTRIES} cannot be read") from error
     if entries.dtype != ENTRY or not len(entries):
-        raise DamagedShardError(f"{_ENTRIES} holds no sentences")
+        raise DataError(f"{_ENTRIES} holds no sentences")
     return entries
 
 
 def _read_checksums(folder: Path) -> NDArray[np.uint32]:
     path = folder / _CHECKSUMS
     if not path.exists():
-        raise DamagedShardError("an earlier version wrote it without checksums")
+        raise DataError("an earlier version wrote it without checksums")
     try:
         checksums: NDArray[np.uint32] = np.load(path, allow_pickle=False)
     except (OSError, ValueError, EOFError) as error:
-        raise DamagedShardError(f"{_CHECKSUMS} cannot be read") from error
+        raise DataError(f"{_CHECKSUMS} cannot be read") from error
     if checksums.dtype != CHECKSUM or checksums.ndim != 1 or not len(checksums):
-        raise DamagedShardError(f"{_CHECKSUMS} holds no checksums")
+        raise DataError(f"{_CHECKSUMS} holds no checksums")
     return checksums

@@ -66,7 +66,7 @@ def distinct(sentences: Iterable[Words]) -> list[Words]:
 
 
 def num_vectors(words: Words, num_layers: int) -> int:
-    """Return how many vectors the layers of a sentence hold."""
+    """Return the number of vectors in the layers of a sentence."""
     return (len(words) + NUM_BOUNDARIES) * num_layers
 
 

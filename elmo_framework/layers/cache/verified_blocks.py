@@ -13,6 +13,7 @@ import torch
 from numpy.typing import NDArray
 
 from elmo_framework.console import ProgressBar
+from elmo_framework.errors import DataError
 
 BLOCK_BYTES = 1 << 18
 """Small enough that the first read of a sentence reads little else, large enough for the disk."""
@@ -22,10 +23,6 @@ CHECKSUM = np.dtype("<u4")
 
 
 _BLOCKS_AT_ONCE, _SECONDS_UNTIL_SHOWN = 64, 2.0
-
-
-class DamagedShardError(Exception):
-    """A shard that cannot be used; the message has the reason."""
 
 
 def num_blocks(num_bytes: int) -> int:
@@ -75,12 +72,12 @@ class VerifiedBlocks:
         """Read blocks and compare their checksums.
 
         Raises:
-            DamagedShardError: one is not as it was written.
+            DataError: one is not as it was written.
         """
         for number in blocks:
             start = number * BLOCK_BYTES
             if crc32(self._content[start : start + BLOCK_BYTES]) != self._checksums[number]:
-                raise DamagedShardError(f"block {number} of {self.path.name} has changed")
+                raise DataError(f"block {number} of {self.path.name} has changed")
             self._is_verified[number] = True
 
 
@@ -112,6 +109,6 @@ def _damage(chunk: tuple[VerifiedBlocks, Sequence[int]]) -> str | None:
     blocks, numbers = chunk
     try:
         blocks.verify(numbers)
-    except DamagedShardError as error:
+    except DataError as error:
         return str(error)
     return None

@@ -8,15 +8,34 @@ import torch
 
 from elmo_framework.bilm.bilm import BiLm
 from elmo_framework.bilm.files.published import PACKAGED
+from elmo_framework.bilm.layer_output import LayerOutput, framed_mask
 from elmo_framework.config.parse import parse
 from elmo_framework.data.text import TextBatch, collate_text
 from elmo_framework.embedders.elmo import ElmoTokenEmbedder
 from elmo_framework.embedders.text_embedder import TokenEmbedder
 from elmo_framework.errors import BuildError, DataError
+from elmo_framework.layers.layer_source import LayerSource
 from elmo_framework.model.part import Reference
 from tests.numpy_bilm import NumpyBiLm
 
 SENTENCES = [["Wörter", "are", "words"], [], ["a"], ["are", "many", "characters-and-more", "!"]]
+
+
+class WordLengths(LayerSource):
+    """Two layers without a biLM: the length of each word, and the same plus one."""
+
+    sentences = ()
+
+    def compute(self, text, state=None) -> LayerOutput:
+        mask = framed_mask(text.mask)
+        lengths = torch.zeros(mask.shape)
+        for row, words in zip(lengths, text.words, strict=True):
+            row[1 : len(words) + 1] = torch.tensor([float(len(word)) for word in words])
+        layers = torch.stack([lengths, lengths + 1])[..., None].expand(-1, -1, -1, self.dim)
+        return LayerOutput(layers * mask[:, :, None], mask, {})
+
+    def precompute(self, sentences, device) -> None:
+        self.sentences = sentences()
 
 
 @pytest.fixture
@@ -54,6 +73,19 @@ def test_words_are_the_mix_of_the_layers_of_the_numpy_reference(folder, numpy_bi
         expected = 1.5 * np.einsum("l,ltd->td", shares, layers)
         np.testing.assert_allclose(vectors[row, : len(words)], expected, atol=1e-5)
         assert (vectors[row, len(words) :] == 0).all()
+
+
+def test_any_source_of_layers_can_be_embedded(folder: Path, monkeypatch) -> None:
+    source = WordLengths(num_layers=2, dim=3)
+    monkeypatch.setattr("elmo_framework.embedders.elmo.open_layers", lambda *_, **__: source)
+    embedder = build(bilm=folder, mix="average").eval()
+    embedder.precompute(lambda: SENTENCES, torch.device("cpu"))
+    vectors = embedder(batch(embedder)).detach()
+    assert source.sentences is SENTENCES
+    assert vectors.shape == (4, 4, embedder.output_dim) == (4, 4, 3)
+    for row, words in enumerate(SENTENCES):
+        expected = [len(word) + 0.5 for word in words] + [0.0] * (4 - len(words))
+        assert vectors[row, :, 0].tolist() == expected
 
 
 def test_a_bilm_is_found_by_its_name(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -7,9 +7,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from elmo_framework.errors import DataError
 from elmo_framework.layers.cache import verified_blocks
 from elmo_framework.layers.cache.verified_blocks import (
-    DamagedShardError,
     VerifiedBlocks,
     checksums_of,
     num_blocks,
@@ -66,7 +66,7 @@ def test_pending_blocks_are_those_that_ranges_touch(
 
 def test_changed_block_is_named_and_stays_pending() -> None:
     blocks = blocks_of(changed(25))
-    with pytest.raises(DamagedShardError, match="block 2 of a has changed"):
+    with pytest.raises(DataError, match="block 2 of a has changed"):
         blocks.verify(range(10))
     assert blocks.pending(np.array([0]), np.array([95])) == list(range(2, 10))
 
