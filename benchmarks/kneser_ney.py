@@ -36,7 +36,7 @@ from numpy.typing import NDArray
 
 from elmo_framework.bilm.context_layers import Direction
 from elmo_framework.data.vocabulary import Vocabularies, Vocabulary
-from elmo_framework.metrics.perplexity import perplexity
+from elmo_framework.metrics.ratios import perplexity
 from elmo_framework.tasks.language_modeling.corpus import TokenIdCorpus
 from elmo_framework.tasks.language_modeling.reader import PreparedCorpusReader
 from elmo_framework.tasks.language_modeling.task import LanguageModelingTask

@@ -18,7 +18,7 @@ from elmo_framework.data.data_loader import Rank
 from elmo_framework.errors import RunError
 from elmo_framework.io.files import write_text
 from elmo_framework.io.resumable_output import FolderRules, ResumableOutput
-from elmo_framework.model.tensor_files import load_tensors, save_tensors
+from elmo_framework.model.weights import load_tensors, save_tensors
 from elmo_framework.training.checkpointer import Checkpointer
 from elmo_framework.training.process_group import ProcessGroup
 

@@ -17,6 +17,10 @@ Span: TypeAlias = tuple[int, int]
 
 Clusters: TypeAlias = Sequence[Collection[Span]]
 
+_PARTS = ("recall/found", "recall/total", "precision/found", "precision/total")
+_Agreement: TypeAlias = tuple[float, float, float, float]
+"""The numerator and the denominator of recall, and those of precision: `_PARTS`."""
+
 
 class Resolution(NamedTuple):
     """The prediction for a document.
@@ -28,15 +32,6 @@ class Resolution(NamedTuple):
 
     clusters: tuple[tuple[Span, ...], ...]
     spans: tuple[Span, ...]
-
-
-class _Agreement(NamedTuple):
-    """Numerators and denominators of recall and precision."""
-
-    recalled: float
-    gold: float
-    correct: float
-    predicted: float
 
 
 @final
@@ -73,14 +68,11 @@ class ConllCoref(Metric):
         response = _counted(
             prediction.clusters, {mention for cluster in key for mention in cluster}
         )
-        sums = {}
-        for name, agreement in _AGREEMENTS.items():
-            of_both = agreement(key, response)
-            sums[f"{name}_recall/found"] = of_both.recalled
-            sums[f"{name}_recall/total"] = of_both.gold
-            sums[f"{name}_precision/found"] = of_both.correct
-            sums[f"{name}_precision/total"] = of_both.predicted
-        return sums
+        return {
+            f"{name}_{part}": value
+            for name, agreement in _AGREEMENTS.items()
+            for part, value in zip(_PARTS, agreement(key, response), strict=True)
+        }
 
     def score(self, sums: Mapping[str, float]) -> dict[str, float]:
         scores: dict[str, float] = {}
@@ -140,7 +132,7 @@ def _muc(key: list[list[Span]], response: list[list[Span]]) -> _Agreement:
         owned = [owners[mention] for mention in cluster if mention in owners]
         num_parts = len(set(owned)) + len(cluster) - len(owned)
         correct += len(cluster) - num_parts
-    return _Agreement(correct, _num_links(key), correct, _num_links(response))
+    return correct, _num_links(key), correct, _num_links(response)
 
 
 def _b_cubed(key: list[list[Span]], response: list[list[Span]]) -> _Agreement:
@@ -152,7 +144,7 @@ def _b_cubed(key: list[list[Span]], response: list[list[Span]]) -> _Agreement:
             shared = num_owned * len(set(key[number]).intersection(cluster))
             recalled += shared / len(key[number])
             correct += shared / len(cluster)
-    return _Agreement(recalled, sum(map(len, key)), correct, sum(map(len, response)))
+    return recalled, sum(map(len, key)), correct, sum(map(len, response))
 
 
 def _ceaf(key: list[list[Span]], response: list[list[Span]]) -> _Agreement:
@@ -165,13 +157,13 @@ def _ceaf(key: list[list[Span]], response: list[list[Span]]) -> _Agreement:
             similarities[number, other] = 2 * size / (len(cluster) + len(response[other]))
     rows, columns = linear_sum_assignment(similarities, maximize=True)
     similarity = float(similarities[rows, columns].sum())
-    return _Agreement(similarity, len(key), similarity, len(response))
+    return similarity, len(key), similarity, len(response)
 
 
 def _mentions(key: list[list[Span]], response: list[list[Span]]) -> _Agreement:
     gold, predicted = set(_owners(key)), set(_owners(response))
     correct = len(gold & predicted)
-    return _Agreement(correct, len(gold), correct, len(predicted))
+    return correct, len(gold), correct, len(predicted)
 
 
 def _num_links(clusters: list[list[Span]]) -> int:

@@ -1,7 +1,8 @@
-"""Ratios of counts: precision, recall and their harmonic mean."""
+"""Ratios of counts: precision, recall and their harmonic mean; perplexity."""
 
 from __future__ import annotations
 
+import math
 from collections import Counter, defaultdict
 from collections.abc import Mapping, Set
 from typing import Any
@@ -15,6 +16,14 @@ def ratio(part: float, whole: float) -> float:
 def harmonic_mean(precision: float, recall: float) -> float:
     """Return F1; 0 if both are 0."""
     return ratio(2 * precision * recall, precision + recall)
+
+
+def perplexity(loss: float) -> float:
+    """Return the perplexity for a mean loss in nats; infinity if it overflows."""
+    try:
+        return math.exp(loss)
+    except OverflowError:
+        return math.inf
 
 
 def label_counts(predicted: Set[tuple[Any, ...]], gold: Set[tuple[Any, ...]]) -> Counter[str]:

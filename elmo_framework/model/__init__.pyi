@@ -2,7 +2,6 @@ from .classifier import Classifier as Classifier
 from .classifier import LabelTask as LabelTask
 from .head import ExampleBatch as ExampleBatch
 from .head import Head as Head
-from .head import HeadOutput as HeadOutput
 from .head import LogitsOutput as LogitsOutput
 from .initializer import Initializer as Initializer
 from .initializer import InitializerFunction as InitializerFunction

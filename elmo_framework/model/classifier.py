@@ -96,7 +96,7 @@ class Classifier(Head[BatchT], Generic[BatchT]):
         """Score the labels of each example; with labels, compute the loss too."""
         logits = self.logits(batch)
         if batch.labels is None:
-            return LogitsOutput(loss=None, example_losses=None, logits=logits)
+            return LogitsOutput(loss=None, logits=logits)
         losses = F.cross_entropy(logits, batch.labels, reduction="none")
         return LogitsOutput(loss=losses.mean(), example_losses=losses, logits=logits)
 

@@ -21,18 +21,7 @@ from elmo_framework.model.task import HeadTask
 
 
 @dataclass(frozen=True, slots=True)
-class HeadOutput(ModelOutput):
-    """Output of a head for a batch; members add their own fields.
-
-    Attributes:
-        example_losses: the loss of each example, "batch"; None without labels.
-    """
-
-    example_losses: Tensor | None
-
-
-@dataclass(frozen=True, slots=True)
-class LogitsOutput(HeadOutput):
+class LogitsOutput(ModelOutput):
     """Output of a head that scores labels.
 
     Attributes:
@@ -109,7 +98,7 @@ class Head(Model[BatchT], Generic[BatchT]):
         for prediction, example in zip(self.predict(output, batch), batch.examples, strict=True):
             for name, value in self.count(prediction, example).items():
                 total[name] = total.get(name, 0.0) + value
-        if isinstance(output, HeadOutput) and output.example_losses is not None:
+        if output.example_losses is not None:
             total["loss"] = float(output.example_losses.sum())
         return total
 

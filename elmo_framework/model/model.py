@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, ClassVar, Generic, TypeVar
 
@@ -30,9 +30,12 @@ class ModelOutput:
 
     Attributes:
         loss: a scalar to differentiate; None without labels. Reported scores come from `sums`.
+        example_losses: the loss of each example, "batch"; None without labels, or if it is not
+            reported.
     """
 
     loss: Tensor | None
+    example_losses: Tensor | None = field(default=None, kw_only=True)
 
 
 class Model(nn.Module, Registrable, ABC, Generic[BatchT]):

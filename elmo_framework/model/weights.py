@@ -1,14 +1,72 @@
-"""Load the weights of a model by name."""
+"""Read and write tensors as safetensors files, and load them into a model."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
 
+import torch
+from safetensors import SafetensorError
+from safetensors.torch import load_file
+from safetensors.torch import save as to_bytes
 from torch import Tensor, nn
 
-from elmo_framework.errors import RunError
+from elmo_framework.errors import DataError, RunError
+from elmo_framework.io.files import write_bytes
 
 _MOST_NAMES = 3
+
+
+def save_tensors(tensors: Mapping[str, Tensor], path: Path) -> None:
+    """Write tensors by name, from any device; the file is replaced atomically.
+
+    Tensors that share memory, such as tied weights, are each written in full.
+
+    Raises:
+        OSError: the file cannot be written, for example on a full disk.
+    """
+    written: dict[str, Tensor] = {}
+    seen = set[int]()
+    for name, tensor in tensors.items():
+        copy = tensor.detach().cpu().contiguous()
+        storage = copy.untyped_storage().data_ptr()
+        written[name] = copy.clone() if storage in seen else copy
+        seen.add(storage)
+    # Not `save_file`: its message about a full disk is unclear.
+    write_bytes(path, to_bytes(written))
+
+
+def converted(
+    tensors: Mapping[str, Tensor], dtype: torch.dtype, *, path: Path
+) -> dict[str, Tensor]:
+    """Return tensors in another data type.
+
+    Args:
+        tensors: by name.
+        dtype: the data type.
+        path: of the file that they are for, for messages.
+
+    Raises:
+        DataError: a value overflows.
+    """
+    results = {name: tensor.to(dtype) for name, tensor in tensors.items()}
+    for name, result in results.items():
+        if (result.isinf() & tensors[name].isfinite()).any():
+            message = f"tensor {name!r} holds numbers that {dtype} cannot hold"
+            raise DataError(message, path=path)
+    return results
+
+
+def load_tensors(path: Path) -> dict[str, Tensor]:
+    """Read all tensors of a file.
+
+    Raises:
+        DataError: the file is missing or damaged.
+    """
+    try:
+        return load_file(path)
+    except (OSError, SafetensorError) as error:
+        raise DataError(f"no tensors can be read: {error}", path=path) from error
 
 
 def load_weights(model: nn.Module, weights: Mapping[str, Tensor], *, source: str) -> None:

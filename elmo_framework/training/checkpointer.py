@@ -17,7 +17,7 @@ from torch import Tensor
 
 from elmo_framework.errors import DataError, RunError
 from elmo_framework.io.files import remove, remove_folder, replacing, write_text
-from elmo_framework.model.tensor_files import load_tensors, save_tensors
+from elmo_framework.model.weights import load_tensors, save_tensors
 from elmo_framework.training.process_group import ProcessGroup
 from elmo_framework.training.state import TrainingState
 

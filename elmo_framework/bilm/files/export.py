@@ -23,7 +23,7 @@ from elmo_framework.bilm.files.weights_hdf5 import has_bilm_tf_parts
 from elmo_framework.errors import DataError, RunError
 from elmo_framework.io.files import remove, write_bytes
 from elmo_framework.model.model import Model
-from elmo_framework.model.tensor_files import converted, load_tensors, save_tensors
+from elmo_framework.model.weights import converted, load_tensors, save_tensors
 
 
 def export_files(

@@ -16,7 +16,7 @@ from elmo_framework.config.registry import Registrable
 from elmo_framework.errors import DataError
 from elmo_framework.io.files import digest, remove, write_text
 from elmo_framework.model.part import Reference
-from elmo_framework.model.tensor_files import load_tensors, save_tensors
+from elmo_framework.model.weights import load_tensors, save_tensors
 
 _BILM_TF = ("options.json", "weights.hdf5")
 _GENERIC = ("bilm.json", "weights.safetensors")

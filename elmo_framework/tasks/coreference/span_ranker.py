@@ -25,7 +25,8 @@ from elmo_framework.embedders.text_embedder import (
 from elmo_framework.encoders.encoder import Encoder
 from elmo_framework.encoders.feedforward import FeedForwardOptions
 from elmo_framework.metrics.coreference import Resolution
-from elmo_framework.model.head import Head, HeadOutput
+from elmo_framework.model.head import Head
+from elmo_framework.model.model import ModelOutput
 from elmo_framework.tasks.coreference.antecedents import (
     AntecedentScorer,
     antecedent_loss,
@@ -51,7 +52,7 @@ class Ranking:
 
 
 @dataclass(frozen=True, slots=True)
-class CoreferenceOutput(HeadOutput):
+class CoreferenceOutput(ModelOutput):
     """Output of the model for a batch.
 
     Attributes:
@@ -158,7 +159,7 @@ class SpanRanker(Head[CoreferenceBatch]):
             all_spans.append(spans)
         losses = self._losses(batch, packed, rankings, all_spans)
         total = None if losses is None else losses.sum()
-        return CoreferenceOutput(total, losses, tuple(rankings))
+        return CoreferenceOutput(total, tuple(rankings), example_losses=losses)
 
     def predict(self, output: CoreferenceOutput, batch: CoreferenceBatch) -> list[Resolution]:
         return [

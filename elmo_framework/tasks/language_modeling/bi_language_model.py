@@ -33,10 +33,9 @@ from elmo_framework.data.vocabulary import Vocabularies
 from elmo_framework.errors import RunError
 from elmo_framework.io.files import write_text
 from elmo_framework.layers.carried_state import named_states, states_by_name
-from elmo_framework.metrics.perplexity import perplexity
-from elmo_framework.metrics.ratios import ratio
+from elmo_framework.metrics.ratios import perplexity, ratio
 from elmo_framework.model.model import Model, ModelOutput
-from elmo_framework.model.tensor_files import load_tensors, save_tensors
+from elmo_framework.model.weights import load_tensors, save_tensors
 from elmo_framework.nn.sampled_softmax import SampledSoftmax
 from elmo_framework.tasks.language_modeling.batch import Window, WindowBatch
 from elmo_framework.tasks.language_modeling.task import LanguageModelingTask

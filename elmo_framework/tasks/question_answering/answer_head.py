@@ -16,7 +16,7 @@ from elmo_framework.data.text import TextBatch
 from elmo_framework.embedders.text_embedder import TextEmbedder, TokenEmbedder, concatenate
 from elmo_framework.metrics.ratios import ratio
 from elmo_framework.metrics.squad import Answer
-from elmo_framework.model.head import Head, HeadOutput
+from elmo_framework.model.head import Head
 from elmo_framework.model.model import ModelOutput
 from elmo_framework.tasks.question_answering.example import PassageQuestion, QuestionBatch, Span
 from elmo_framework.tasks.question_answering.task import QuestionAnsweringTask
@@ -26,7 +26,7 @@ Pointers: TypeAlias = tuple[Float[Tensor, "batch passage"], Float[Tensor, "batch
 
 
 @dataclass(frozen=True, slots=True)
-class AnswerOutput(HeadOutput):
+class AnswerOutput(ModelOutput):
     """Output of a model for a batch of questions.
 
     Attributes:
@@ -88,7 +88,7 @@ class AnswerHead(Head[QuestionBatch]):
         pointers = self.point(passage, question, mask, batch.question.mask)
         start, end = (logits.masked_fill(~mask, float("-inf")) for logits in pointers)
         if batch.spans is None:
-            return AnswerOutput(loss=None, example_losses=None, start_logits=start, end_logits=end)
+            return AnswerOutput(loss=None, start_logits=start, end_logits=end)
         first, last = batch.spans.unbind(dim=1)
         of_start = F.cross_entropy(start, first, reduction="none")
         losses = of_start + F.cross_entropy(end, last, reduction="none")

@@ -83,7 +83,7 @@ class SemanticRoleLabeler(Head[SrlBatch]):
             encoded = torch.cat([encoded, vectors], dim=2)
         logits = self.projection(encoded)
         if batch.tags is None:
-            return LogitsOutput(loss=None, example_losses=None, logits=logits)
+            return LogitsOutput(loss=None, logits=logits)
         losses = _losses(logits, batch.tags)
         by_example = losses.new_zeros(len(batch.examples)).index_add(0, batch.example_ids, losses)
         return LogitsOutput(loss=losses.mean(), example_losses=by_example, logits=logits)

@@ -90,7 +90,7 @@ class Tagger(Head[LabeledBatch], ABC):
     def forward(self, batch: LabeledBatch) -> LogitsOutput:
         logits, mask = self._logits(batch.text), batch.text.mask
         if batch.labels is None:
-            return LogitsOutput(loss=None, example_losses=None, logits=logits)
+            return LogitsOutput(loss=None, logits=logits)
         if self.crf is None:
             losses = _mean_losses(logits, batch.labels, mask)
             loss = losses.sum() / mask.any(dim=1).sum().clamp(min=1)

@@ -1,6 +1,8 @@
+import math
+
 import pytest
 
-from elmo_framework.metrics.ratios import label_counts, label_scores
+from elmo_framework.metrics.ratios import label_counts, label_scores, perplexity
 
 
 def test_equal_items_are_counted_as_correct_by_label():
@@ -22,3 +24,11 @@ def test_overall_scores_skip_excluded_labels():
     assert scores["precision-V"] == 0
     assert scores["precision-overall"] == 1
     assert not any("words" in name for name in scores)
+
+
+def test_perplexity_of_uniform_guess_is_vocabulary_size() -> None:
+    assert perplexity(math.log(50)) == pytest.approx(50)
+
+
+def test_perplexity_overflows_to_infinity() -> None:
+    assert perplexity(1e4) == math.inf

@@ -6,7 +6,8 @@ import pytest
 import torch
 
 from elmo_framework.metrics.metric import Metric, Table
-from elmo_framework.model.head import Head, HeadOutput
+from elmo_framework.model.head import Head
+from elmo_framework.model.model import ModelOutput
 
 
 class Count(Metric):
@@ -64,9 +65,9 @@ class Echo(Head[Any]):
 
     task = Task()  # type: ignore[assignment]
 
-    def forward(self, batch: Batch) -> HeadOutput:
+    def forward(self, batch: Batch) -> ModelOutput:
         losses = torch.tensor(batch.examples)
-        return HeadOutput(loss=losses.mean(), example_losses=losses)
+        return ModelOutput(loss=losses.mean(), example_losses=losses)
 
     def predict(self, output: Any, batch: Batch) -> list[float]:
         return [1.0] * len(batch.examples)
@@ -96,7 +97,7 @@ def test_metrics_have_separate_sums():
 
 def test_without_labels_there_is_no_loss():
     batch = Batch((1.0,))
-    unlabelled = HeadOutput(loss=None, example_losses=None)
+    unlabelled = ModelOutput(loss=None)
 
     assert "loss" not in Echo().scores(Echo().sums(unlabelled, batch))
 

@@ -20,7 +20,7 @@ from elmo_framework.data.data_loader import BatchSource, SourceContext
 from elmo_framework.data.vocabulary import Vocabularies
 from elmo_framework.errors import DataError, RunError
 from elmo_framework.model.model import Model
-from elmo_framework.model.tensor_files import save_tensors
+from elmo_framework.model.weights import save_tensors
 from elmo_framework.tasks.language_modeling.batch import Window, WindowBatch
 from elmo_framework.tasks.language_modeling.bi_language_model import BiLanguageModel
 from elmo_framework.tasks.language_modeling.windows import WindowLoader

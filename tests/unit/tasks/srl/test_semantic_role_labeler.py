@@ -201,7 +201,7 @@ def test_prediction_is_the_best_valid_bio_sequence():
     for seed in range(5):
         generator = torch.Generator().manual_seed(seed)
         logits = torch.randn(1, len(words), len(tags), generator=generator) * 3
-        output = LogitsOutput(loss=None, example_losses=None, logits=logits)
+        output = LogitsOutput(loss=None, logits=logits)
 
         ((found,),) = model.predict(output, batch)
 

@@ -110,7 +110,7 @@ def test_predictions_follow_the_scheme_of_the_tags():
     bad = torch.zeros(*batch.text.mask.shape, len(COUNTS.labels()))
     bad[:, :, COUNTS.labels().id("L-PER")] = 5.0  # which may not come first
     output = constrained(batch)
-    output = type(output)(loss=None, example_losses=None, logits=bad)
+    output = type(output)(loss=None, logits=bad)
 
     for tags in constrained.predict(output, batch):
         assert tags[0][0] in "OBU"
@@ -136,7 +136,7 @@ def best_of(examples: Sequence[TaggedSentence], wanted: Sequence[str]) -> tuple[
     logits = torch.zeros(1, len(wanted), len(labels))
     logits[0, range(len(wanted)), labels.ids(wanted).tolist()] = 5.0
     model.crf.transitions.data.zero_()
-    return model.predict(LogitsOutput(None, None, logits), batch)[0]
+    return model.predict(LogitsOutput(None, logits), batch)[0]
 
 
 @pytest.mark.parametrize("begun", [["I-LOC", "B-LOC"], ["I-LOC", "O"]])

@@ -150,7 +150,7 @@ def test_crf_predictions_follow_the_scheme():
     output = model(batch)
     wrong = torch.zeros_like(output.logits)
     wrong[:, :, COUNTS.labels().id("I-PER")] = 5.0
-    output = type(output)(loss=None, example_losses=None, logits=wrong)
+    output = type(output)(loss=None, logits=wrong)
 
     for tags in model.predict(output, batch):
         assert tags[0] != "I-PER"
