@@ -14,8 +14,7 @@ from elmo_framework.bilm.files.load import BiLmFiles, bilm_files, read_bilm
 from elmo_framework.bilm.files.published import PACKAGED, PUBLISHED, resolve_bilm, script_check
 from elmo_framework.config.parse import parse
 from elmo_framework.config.plugins import load_plugins
-from elmo_framework.corpus.manifest import MANIFEST
-from elmo_framework.corpus.parts import PARTS
+from elmo_framework.corpus.manifest import MANIFEST, PARTS
 from elmo_framework.corpus.vocabulary_file import as_counts, read_vocabulary_file
 from elmo_framework.data.reader import DatasetReader
 from elmo_framework.data.tokenizer import TokenizerConfig

@@ -29,9 +29,14 @@ from elmo_framework.commands.train import Train
 from elmo_framework.config.arguments import Argument, add_arguments, read_arguments
 from elmo_framework.errors import ElmoFrameworkError, StoppedError, allowed
 from elmo_framework.io.download import offline
-from elmo_framework.io.launcher import end_with_launcher
 from elmo_framework.io.outputs import check_outputs, check_standard_output
-from elmo_framework.io.process import open_streams, terminable_command, unwritable, variable
+from elmo_framework.io.process import (
+    end_with_launcher,
+    open_streams,
+    terminable_command,
+    unwritable,
+    variable,
+)
 from elmo_framework.version import VERSION
 
 

@@ -12,8 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from elmo_framework.console import plural
-from elmo_framework.corpus.manifest import Entry
-from elmo_framework.corpus.parts import PARTS, Part, PartWriter
+from elmo_framework.corpus.manifest import PARTS, Entry, Part, PartWriter
 from elmo_framework.corpus.tables import WordTable
 from elmo_framework.corpus.tokenize import TokenizedBlock, load_hashes
 from elmo_framework.corpus.vocabulary_file import SPECIAL_WORDS

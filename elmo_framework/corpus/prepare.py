@@ -1,4 +1,14 @@
-"""Prepare a corpus: tokenize text, number its words, and split off held-out sentences."""
+"""Prepare a corpus: tokenize text, number its words, and split off held-out sentences.
+
+The `ResumableOutput` of the job also has these files:
+
+| name | content |
+|---|---|
+| `draft-NNNNN.npz` | one tokenized block of text |
+| `done.jsonl` | the finished blocks with their digests, one per line |
+| `corpus` | the folder that is renamed to the output |
+| `corpus.json` | the manifest of the complete corpus |
+"""
 
 from __future__ import annotations
 
@@ -14,10 +24,9 @@ from elmo_framework.console import ProgressBar, plural
 from elmo_framework.corpus.assemble import assemble
 from elmo_framework.corpus.blocks import Block, read_blocks, size_on_disk, text_files
 from elmo_framework.corpus.job import PreparationJob
-from elmo_framework.corpus.manifest import FORMAT, MANIFEST, Manifest
-from elmo_framework.corpus.report import report
-from elmo_framework.corpus.tokenize import TextTokenizer
-from elmo_framework.corpus.tokenize_blocks import TokenizedFile, tokenize_blocks
+from elmo_framework.corpus.manifest import FORMAT, MANIFEST, PARTS, Manifest
+from elmo_framework.corpus.tables import LONGEST_WORD
+from elmo_framework.corpus.tokenize import TextTokenizer, TokenizedFile, tokenize_blocks
 from elmo_framework.corpus.vocabulary_file import read_vocabulary_file
 from elmo_framework.data.formats.text_files import STANDARD_INPUT
 from elmo_framework.errors import RunError
@@ -26,6 +35,9 @@ from elmo_framework.io.resumable_output import ResumableOutput, stoppable
 
 BLOCK_BYTES = 8 << 20
 """The text that one process tokenizes at a time, and that is lost if it is killed."""
+
+_FEW_WORDS = 1_000_000
+_MANY_UNKNOWN = 0.1
 
 
 def prepare(job: PreparationJob) -> None:
@@ -66,7 +78,7 @@ def prepare(job: PreparationJob) -> None:
             if manifest is None:
                 manifest = _assemble(job, blocks, vocabulary, settings, output)
             output.finish()
-    report(job.output, manifest)
+    _report(job.output, manifest)
 
 
 def _require_one_vocabulary(job: PreparationJob) -> None:
@@ -199,3 +211,58 @@ def _settings(
         "min_count": job.min_count,
         "max_vocabulary_size": job.max_vocabulary_size,
     }
+
+
+def _report(output: Path, manifest: Manifest) -> None:
+    """Show the counts of a corpus, and warnings, on standard error."""
+    counts = manifest.counts
+    console.info(f"written: {output}")
+    for part in PARTS:
+        number = counts["parts"][part]
+        sentences, words = plural(number["sentences"], "sentence"), plural(number["words"], "word")
+        ratio = _unknown_ratio(number)
+        console.info(f"  {part}: {sentences}, {words}, {ratio:.2%} of them not in the vocabulary")
+    console.info(
+        f"  {counts['distinct_words']:,} distinct words, {counts['vocabulary']:,} in the vocabulary"
+    )
+    for warning in _warnings(manifest):
+        console.info(f"warning: {warning}")
+
+
+def _warnings(manifest: Manifest) -> Iterator[str]:
+    counts = manifest.counts
+    training, held_out = (counts["parts"][part] for part in PARTS)
+    if training["words"] < _FEW_WORDS:
+        yield (
+            f"{plural(training['words'], 'word')}: enough to try the commands, too few for a "
+            "useful biLM: small ones need about 10 million, the published ones had 800 million"
+        )
+    if not held_out["sentences"]:
+        yield (
+            "no held-out sentences: train without early stopping by perplexity, with "
+            "`-o validation_data_path=null`, or pass a number of sentences to --held-out"
+        )
+    if _unknown_ratio(training) > _MANY_UNKNOWN:
+        yield (
+            f"{_unknown_ratio(training):.0%} of the words are not in the vocabulary, and will be "
+            "learned as <UNK>: does it have the same language, case and tokenization?"
+        )
+    yield from _strange_words(counts)
+
+
+def _strange_words(counts: Mapping[str, Any]) -> Iterator[str]:
+    if (cut := counts["cut_words"])["distinct"]:
+        words, times = plural(cut["distinct"], "word"), plural(cut["all"], "time")
+        yield (
+            f"longer than {LONGEST_WORD} bytes: {words} ({times} "
+            "in the training part): a biLM sees only their beginning"
+        )
+    if number := counts["boundary_words"]:
+        yield (
+            f"the text contains <S> or </S> {plural(number, 'time')}: training adds these sentence "
+            "boundaries itself; remove them"
+        )
+
+
+def _unknown_ratio(part: Mapping[str, int]) -> float:
+    return part["unknown_words"] / max(1, part["words"])

@@ -13,8 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from elmo_framework.console import plural
-from elmo_framework.corpus.manifest import Manifest
-from elmo_framework.corpus.parts import BEGIN_ID, END_ID, OFFSET, OFFSETS, PARTS, TOKEN
+from elmo_framework.corpus.manifest import BEGIN_ID, END_ID, OFFSET, OFFSETS, PARTS, TOKEN, Manifest
 from elmo_framework.corpus.tables import (
     CHARACTER,
     CHARACTERS,

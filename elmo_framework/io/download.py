@@ -199,7 +199,6 @@ class _Redirects(HTTPRedirectHandler):
     def redirect_request(
         self, req: Request, fp: IO[bytes], code: int, msg: str, headers: HTTPMessage, newurl: str
     ) -> Request | None:
-        """Return the request that follows a redirect."""
         scheme = urlsplit(newurl).scheme
         if scheme not in ("https", req.type):
             fp.close()

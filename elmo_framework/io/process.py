@@ -1,4 +1,4 @@
-"""Standard streams, environment variables, memory and signals of this process."""
+"""Standard streams, environment variables, memory, signals and launcher of this process."""
 
 from __future__ import annotations
 
@@ -9,12 +9,21 @@ import os
 import signal
 import sys
 import threading
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from types import FrameType
 from typing import BinaryIO, NoReturn, TextIO, cast
 
 _STANDARD_FILES = (0, 1, 2)
+
+_FIRST_COMMAND = Path("/proc/1/cmdline")
+"""On Linux, the command line of the first process."""
+
+_POLL_INTERVAL = 1.0
+_STOP_TIMEOUT = 30.0
+"""Seconds, as long as `torchrun` itself waits for its workers before it kills them."""
 
 
 def open_streams() -> None:
@@ -53,15 +62,12 @@ class _ClosedInput(io.TextIOBase):
 
     @property
     def buffer(self) -> BinaryIO:
-        """Raise an OSError."""
         self._refuse()
 
     def read(self, size: int | None = -1) -> str:
-        """Raise an OSError."""
         self._refuse()
 
     def readline(self, size: int = -1) -> str:  # type: ignore[override]
-        """Raise an OSError."""
         self._refuse()
 
     def _refuse(self) -> NoReturn:
@@ -74,7 +80,6 @@ class _ClosedError(io.TextIOBase):
     """Standard error that is closed."""
 
     def write(self, text: str, /) -> int:
-        """Drop a text."""
         return len(text)
 
 
@@ -145,3 +150,37 @@ def terminable_command() -> Iterator[None]:
 def _interrupt(number: int, frame: FrameType | None) -> None:
     signal.signal(number, signal.SIG_IGN)
     raise KeyboardInterrupt
+
+
+def end_with_launcher() -> None:
+    """If `torchrun` started this process, send it SIGTERM when `torchrun` is gone.
+
+    A worker in training saves a checkpoint. One that cannot stop, since it waits for a process
+    that has ended, is killed.
+    """
+    if "TORCHELASTIC_RUN_ID" not in os.environ:
+        return
+    launcher = os.getppid()
+    if _is_orphan(launcher):
+        os.kill(os.getpid(), signal.SIGTERM)
+    threading.Thread(target=_watch, args=(launcher,), daemon=True).start()
+
+
+def _is_orphan(parent: int) -> bool:
+    """Return whether the launcher ended before this process asked for its parent.
+
+    Orphans are adopted by the first process. In a container, that can be the launcher itself.
+    """
+    if parent != 1:
+        return False
+    command = _FIRST_COMMAND.read_bytes() if _FIRST_COMMAND.is_file() else b""
+    return b"python" not in command and b"torch" not in command
+
+
+def _watch(launcher: int) -> None:
+    # A process whose parent has ended is adopted by another one.
+    while os.getppid() == launcher:
+        time.sleep(_POLL_INTERVAL)
+    os.kill(os.getpid(), signal.SIGTERM)
+    time.sleep(_STOP_TIMEOUT)
+    os.kill(os.getpid(), signal.SIGKILL)

@@ -19,7 +19,7 @@ from fsspec.implementations.memory import MemoryFileSystem
 from elmo_framework.commands.main import main
 from elmo_framework.config import registry
 from elmo_framework.config.registry import members
-from elmo_framework.corpus import manifest, tokenize, tokenize_blocks
+from elmo_framework.corpus import manifest, tokenize
 from elmo_framework.corpus import prepare as module
 from elmo_framework.corpus.job import PreparationJob
 from elmo_framework.corpus.manifest import Manifest
@@ -214,7 +214,7 @@ class Failing:
         error: BaseException | signal.Signals,
     ) -> None:
         self.left, self.error, self.cut = after, error, TokenizedBlock.of
-        monkeypatch.setattr(tokenize_blocks, "TokenizedBlock", SimpleNamespace(of=self.of))
+        monkeypatch.setattr(tokenize, "TokenizedBlock", SimpleNamespace(of=self.of))
 
     def of(self, *arguments: Any) -> TokenizedBlock:
         if not self.left and isinstance(self.error, BaseException):
@@ -296,7 +296,7 @@ def test_interrupt_ends_processes_within_their_blocks(
         raise KeyboardInterrupt
 
     monkeypatch.setattr(module, "BLOCK_BYTES", 10)
-    monkeypatch.setattr(tokenize_blocks, "wait", interrupted)
+    monkeypatch.setattr(tokenize, "wait", interrupted)
     with pytest.raises(StoppedError, match="interrupted; resume with --resume"):
         make(tokenizer="endless", packages=["endless_tokenizer"], num_processes=2)
 
@@ -532,7 +532,7 @@ def test_manifest_has_texts_and_options(make: Make, tmp_path: Path) -> None:
 
 def test_block_without_words_can_be_saved_and_loaded(tmp_path: Path) -> None:
     empty = TokenizedBlock.of(
-        tokenize_blocks.Block(0, (), 0), tokenize_blocks.TextTokenizer("whitespace", "whitespace")
+        tokenize.Block(0, (), 0), tokenize.TextTokenizer("whitespace", "whitespace")
     )
     empty.save(tmp_path / "draft.npz")
     assert TokenizedBlock.load(tmp_path / "draft.npz").words == []

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from elmo_framework.corpus import parts
+from elmo_framework.corpus import manifest
 from elmo_framework.corpus.prepared import ConcatenatedShards, PreparedPart
 from elmo_framework.data.characters import ElmoCharacterIndexer
 from elmo_framework.errors import DataError
@@ -18,7 +18,7 @@ from tests.unit.corpus.conftest import Make, many_sentences, read
 
 def test_tokens_in_several_files_are_one_array(make: Make, monkeypatch: pytest.MonkeyPatch) -> None:
     whole = read(make(many_sentences(300), "whole") / "training")
-    monkeypatch.setattr(parts, "SHARD_BYTES", 400)
+    monkeypatch.setattr(manifest, "SHARD_BYTES", 400)
     monkeypatch.setattr("elmo_framework.corpus.prepare.BLOCK_BYTES", 500)
     sharded = make(many_sentences(300), "sharded") / "training"
     assert len(list(sharded.glob("tokens-*.bin"))) > 3

@@ -7,10 +7,12 @@ import signal
 import subprocess
 import sys
 import threading
+from pathlib import Path
 
 import pytest
 
-from elmo_framework.io.process import terminable, terminable_command
+from elmo_framework.io import process
+from elmo_framework.io.process import end_with_launcher, terminable, terminable_command
 
 _PROGRAM = """
 import ctypes, sys
@@ -107,3 +109,85 @@ def test_a_command_in_several_processes_ends_at_once(
     before = handler()
     with terminable_command():
         assert (handler() != before) == is_changed
+
+
+LAUNCHER = """
+import os, subprocess, sys
+subprocess.Popen([sys.executable, "-c", sys.argv[1]])
+sys.stdin.read()
+"""
+WORKER = """
+import signal, sys
+from elmo_framework.io import process
+process._POLL_INTERVAL = 0.01
+process.end_with_launcher()
+"""
+STOPPING = """
+signal.signal(signal.SIGTERM, lambda number, frame: sys.exit("stopped"))
+"""
+HANGING = """
+process._STOP_TIMEOUT = 0.01
+signal.signal(signal.SIGTERM, signal.SIG_IGN)
+"""
+ORPHANED = """
+import os, pathlib
+process._FIRST_COMMAND = pathlib.Path("a missing file")
+os.getppid = lambda: 1
+process.end_with_launcher()
+"""
+WAITING = """
+print("ready", flush=True)
+while True:
+    signal.pause()
+"""
+
+
+def words_of_worker(code: str) -> str:
+    """What a worker writes that loses its launcher; returns when the worker has ended."""
+    with subprocess.Popen(
+        [sys.executable, "-c", LAUNCHER, WORKER + code + WAITING],
+        env={**os.environ, "TORCHELASTIC_RUN_ID": "a run"},
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+    ) as process:
+        assert process.stdout is not None
+        assert process.stdout.readline() == "ready\n"
+        process.kill()
+        return process.stdout.read()
+
+
+def test_a_worker_stops_as_by_sigterm() -> None:
+    assert words_of_worker(STOPPING) == "stopped\n"
+
+
+def test_a_worker_that_cannot_stop_is_killed() -> None:
+    assert words_of_worker(HANGING) == ""
+
+
+def test_worker_of_an_ended_launcher_does_not_start() -> None:
+    worker = subprocess.run(
+        [sys.executable, "-c", WORKER + ORPHANED + WAITING],
+        env={**os.environ, "TORCHELASTIC_RUN_ID": "a run"},
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        check=False,
+    )
+    assert (worker.returncode, worker.stdout) == (-signal.SIGTERM, b"")
+
+
+def test_a_launcher_can_be_the_first_process(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    command = tmp_path / "cmdline"
+    command.write_bytes(b"/usr/bin/python3\0/usr/bin/torchrun\0")
+    monkeypatch.setattr(process, "_FIRST_COMMAND", command)
+    assert not process._is_orphan(1)
+
+
+def test_other_launchers_are_not_watched(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("TORCHELASTIC_RUN_ID", raising=False)
+    num_threads = threading.active_count()
+    end_with_launcher()
+    assert threading.active_count() == num_threads
