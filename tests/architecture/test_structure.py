@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import configparser
 import inspect
 import re
 from pathlib import Path
@@ -112,6 +113,14 @@ def test_the_architecture_page_shows_the_tree_as_it_is() -> None:
     assert folders <= shown
     for name in shown - folders:
         assert (ROOT / name).is_dir(), f"docs/architecture.md shows {name}/, which is not there"
+
+
+def test_the_architecture_page_has_the_layers_of_the_contract() -> None:
+    page = (ROOT / "docs/architecture.md").read_text()
+    contract = configparser.ConfigParser(interpolation=None)
+    contract.read(ROOT / "setup.cfg")
+    layers = contract["importlinter:contract:layers"]["layers"].split("\n")
+    assert f"\n{' > '.join(filter(None, layers))}\n" in page
 
 
 def test_the_pages_about_the_code_name_files_that_exist() -> None:
