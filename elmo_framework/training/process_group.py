@@ -6,7 +6,7 @@ import os
 import platform
 import time
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass
 from datetime import timedelta
@@ -233,9 +233,9 @@ class Peer:
         return status.is_file() and status.read_text().rpartition(")")[2].split()[0] == "Z"
 
 
-def ended_peers(peers: Iterable[Peer]) -> list[Peer]:
+def ended_peers(peers: Sequence[Peer]) -> list[Peer]:
     """Return the processes that have ended; wait up to three seconds for the first."""
-    peers, deadline = list(peers), time.monotonic() + _SECONDS_TO_END
+    deadline = time.monotonic() + _SECONDS_TO_END
     while True:
         ended = [peer for peer in peers if peer.has_ended]
         if ended or time.monotonic() > deadline:
@@ -243,12 +243,11 @@ def ended_peers(peers: Iterable[Peer]) -> list[Peer]:
         time.sleep(_SECONDS_TO_END / 20)
 
 
-def _culprit(peers: Iterable[Peer], error: RuntimeError) -> str | None:
+def _culprit(peers: Sequence[Peer], error: RuntimeError) -> str | None:
     """Describe the ended process that caused an error; None if no other process did."""
     if not (isinstance(error, dist.DistError) or "gloo/" in str(error)):
         return None
     ignore_termination()
-    peers = list(peers)
     ended = ended_peers(peers)
     if ended:
         return f"{', '.join(map(str, ended))}, which has ended"

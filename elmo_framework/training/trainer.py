@@ -44,6 +44,7 @@ class TrainingResult:
     reason: str
 
 
+@dataclass(eq=False, repr=False, kw_only=True)
 class Trainer:
     """Trains a model.
 
@@ -61,26 +62,22 @@ class Trainer:
         device: the device of the model.
     """
 
-    def __init__(
-        self,
-        *,
-        options: GradientDescent,
-        model: Model[Any],
-        optimizer: torch.optim.Optimizer,
-        source: BatchSource[Any],
-        evaluator: Evaluator | None,
-        average: AveragedWeights,
-        group: ProcessGroup,
-        device: torch.device,
-    ) -> None:
-        self.options, self.model, self.optimizer = options, model, optimizer
-        self.source, self.evaluator, self.average = source, evaluator, average
-        self.group, self.device = group, device
+    options: GradientDescent
+    model: Model[Any]
+    optimizer: torch.optim.Optimizer
+    source: BatchSource[Any]
+    evaluator: Evaluator | None
+    average: AveragedWeights
+    group: ProcessGroup
+    device: torch.device
+
+    def __post_init__(self) -> None:
         self.progress = TrainingState()
-        allow_sparse_gradients(model, optimizer, device, is_alone=group.is_alone)
-        self._trainable: nn.Module = group.trainable(model)
-        self._parameters = [weights for weights in model.parameters() if weights.requires_grad]
-        self._rates = [float(group["lr"]) for group in optimizer.param_groups]
+        is_alone = self.group.is_alone
+        allow_sparse_gradients(self.model, self.optimizer, self.device, is_alone=is_alone)
+        self._trainable: nn.Module = self.group.trainable(self.model)
+        self._parameters = [each for each in self.model.parameters() if each.requires_grad]
+        self._rates = [float(group["lr"]) for group in self.optimizer.param_groups]
         self._started, self._seconds_before = time.monotonic(), 0.0
         self._evaluated_at = self._saved_at = self._update_began = 0.0
         self._end_reason: str | None = None
