@@ -107,7 +107,7 @@ class InputReader:
             return iter(self.reader.read_inputs(path))
         if form == "sentences":
             lines = self._piped_lines() if is_piped else read_lines(path)
-            return _placed_inputs(path, _not_blank(lines), self._of_sentence)
+            return _inputs_of_lines(path, lines, self._of_sentence)
         return self._read_piped() if is_piped else self._read_file(FileSample.of(path))
 
     def _piped_lines(self) -> Iterator[tuple[int, str]]:
@@ -123,7 +123,7 @@ class InputReader:
         if formats and FileFormat.JSON_LINES not in formats:
             looks = f"standard input looks like {_described(formats)}, which is read from a file"
             raise DataError(f"{looks}: {_WAYS}")
-        return self._lines(STANDARD_INPUT, chain(first, lines))
+        return _inputs_of_lines(STANDARD_INPUT, chain(first, lines), self._of_line)
 
     def _read_file(self, sample: FileSample) -> Iterator[PredictionInput[Any]]:
         path, formats = sample.path, sample.formats()
@@ -132,12 +132,13 @@ class InputReader:
             is_document = is_for_reader and FileFormat.JSON_LINES not in self.reader.formats
             if not is_document:
                 of_line = self._of_object if sample.is_json_by_name() else self._of_line
-                return _placed_inputs(path, _not_blank(read_lines(path)), of_line)
+                return _inputs_of_lines(path, read_lines(path), of_line)
         elif FileFormat.TABLE in formats and self._has_columns_of_inputs(sample, is_for_reader):
             self._check_columns(sample)
-            return self._records(path)
+            records = read_records(path, table=True)
+            return _placed_inputs(path, ((each.line, each.values) for each in records), self.of)
         elif not formats and not is_for_reader:
-            return self._lines(path, read_lines(path))
+            return _inputs_of_lines(path, read_lines(path), self._of_line)
         if not is_for_reader:
             raise self._unknown_data(path, formats)
         _log.info("%s: read by %s, the dataset reader", path, registered_name(self.reader))
@@ -151,11 +152,7 @@ class InputReader:
         return any(key in names for key in self.task.input_keys)
 
     def _check_columns(self, sample: FileSample) -> None:
-        """Refuse a table without any column that is read; maybe it is text with tabs.
-
-        Raises:
-            DataError: it is one.
-        """
+        """Refuse a table without any column that is read; maybe it is text with tabs."""
         names = sample.column_names()
         keys = list(self.task.input_keys)
         if isinstance(self.reader, RecordReader):
@@ -169,15 +166,6 @@ class InputReader:
             "--sentences if each line is a sentence",
             path=sample.path,
         )
-
-    def _records(self, path: Path) -> Iterator[PredictionInput[Any]]:
-        records = read_records(path, table=True)
-        return _placed_inputs(path, ((each.line, each.values) for each in records), self.of)
-
-    def _lines(
-        self, path: Path, lines: Iterable[tuple[int, str]]
-    ) -> Iterator[PredictionInput[Any]]:
-        return _placed_inputs(path, _not_blank(lines), self._of_line)
 
     def _of_line(self, line: str) -> PredictionInput[Any]:
         """Make an input of a line: of an object, or of a sentence."""
@@ -272,8 +260,13 @@ def _placed_inputs(
         yield made
 
 
-def _not_blank(lines: Iterable[tuple[int, str]]) -> Iterator[tuple[int, str]]:
-    return ((number, line) for number, line in lines if line.strip())
+def _inputs_of_lines(
+    path: Path,
+    lines: Iterable[tuple[int, str]],
+    make: Callable[[str], PredictionInput[Any]],
+) -> Iterator[PredictionInput[Any]]:
+    not_blank = ((number, line) for number, line in lines if line.strip())
+    return _placed_inputs(path, not_blank, make)
 
 
 _READERS = ("validation_dataset_reader", "dataset_reader")

@@ -86,12 +86,7 @@ class RunRecord:
         self.run.write_json(self.run.given, self.config.raw)
 
     def _check_directory(self, *, recover: bool) -> None:
-        """Refuse to write a run over what it reads.
-
-        Raises:
-            RunError: data, a biLM, a plugin or the config is in the run directory. A run that
-                continues may read its own config.
-        """
+        """Refuse to write a run over what it reads; one that continues may read its own config."""
         files = () if recover else self.config.files
         inputs = [
             *(Input(file, "the config") for file in files),
@@ -109,11 +104,7 @@ class RunRecord:
         check_outputs([Output(self.run.path, "--serialization-dir", is_folder=True)], inputs)
 
     def _require_same_config(self) -> None:
-        """Refuse to resume a run with another config.
-
-        Raises:
-            RunError: they differ; the message lists where.
-        """
+        """Refuse to resume a run with another config, and list where they differ."""
         if not self.run.config.exists():
             return
         changed = [

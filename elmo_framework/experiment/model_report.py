@@ -98,7 +98,8 @@ def inspect_model(experiment: Lazy[Experiment], *, reads_data: bool) -> ModelRep
         model = _attempt(partial(_on_meta, lazy, vocabularies), problems)
     if built is not None and model is not None:
         problems += _idle_patterns(built.trainer.no_grad, model)
-        problems += _metric_problems(built, model)
+        if problem := metric_problem(built.trainer.validation_metric, model):
+            problems.append(Problem("trainer.validation_metric", problem))
     if built is None or model is None or problems:
         raise ConfigError(experiment.source, problems)
     return ModelReport(
@@ -144,11 +145,6 @@ def _idle_patterns(patterns: Sequence[str], model: nn.Module) -> Iterator[Proble
     for index, pattern in enumerate(patterns):
         if not any(re.search(pattern, name) for name in names):
             yield Problem(dotted("trainer.no_grad", index), no_match(pattern, names))
-
-
-def _metric_problems(experiment: Experiment, model: Model[Any]) -> Iterator[Problem]:
-    if problem := metric_problem(experiment.trainer.validation_metric, model):
-        yield Problem("trainer.validation_metric", problem)
 
 
 def _widths(model: nn.Module) -> Iterator[Width]:

@@ -259,16 +259,9 @@ def _load_initial_optimizer(
     *,
     kind: str,
 ) -> bool:
-    """Load the state of `load_initial_weights` into an optimizer; its options stay.
+    """Load the state of `load_initial_weights`; return whether there is one to continue with.
 
-    Args:
-        init_from: the run or the biLM to start from.
-        state: of the optimizer; None to start over.
-        optimizer: of the trainable parameters.
-        kind: the registered name of the optimizer.
-
-    Returns:
-        Whether a state was loaded; otherwise the optimizer starts over.
+    The options stay those of the config, and `kind` is the registered name in it.
 
     Raises:
         RunError: the state is that of another optimizer, or of other parameters.
