@@ -20,12 +20,7 @@ from elmo_framework.console import ProgressBar, format_bytes, plural
 from elmo_framework.data.data_loader import Rank
 from elmo_framework.data.tokenizer import build_tokenizer
 from elmo_framework.embedding.corpus import CorpusIndex, SentenceFiles
-from elmo_framework.embedding.job import (
-    STANDARD_OUTPUT,
-    EmbeddingJob,
-    VectorReader,
-    standard_input,
-)
+from elmo_framework.embedding.job import STANDARD_OUTPUT, EmbeddingJob
 from elmo_framework.embedding.vector_file_format import (
     Hdf5Format,
     NpyFileFormat,
@@ -39,6 +34,7 @@ from elmo_framework.embedding.vector_output import (
     read_places,
     vector_output,
 )
+from elmo_framework.embedding.vector_reader import VectorReader, standard_input
 from elmo_framework.errors import DataError, RunError
 from elmo_framework.io.outputs import Input, Output, check_outputs
 from elmo_framework.io.resumable_output import ResumableOutput, stoppable
@@ -137,28 +133,28 @@ def _parts(job: EmbeddingJob, device: torch.device, standard_input: BinaryIO | N
     layout = _layout(job, reader.form)
     tokenizer = build_tokenizer(job.tokenizer)
     corpus = SentenceFiles(job.sentences, tokenizer=tokenizer, standard_input=standard_input)
-    keeps_all = job.format == "hdf5" and job.keeps_sentences and not job.uses_sentence_keys
+    keeps_all = job.file_format == "hdf5" and not (job.forget_sentences or job.use_sentence_keys)
     corpus_index = corpus.build_index(max_lines=MAX_KEPT_SENTENCES if keeps_all else None)
     settings = {
         "sentences": corpus_index.digest,
         "biLM": reader.digest,
         "layers": reader.layers,
         "dtype": job.dtype,
-        "format": job.format,
+        "format": job.file_format,
         "precision": job.precision,
         "max_tokens": job.max_tokens,
-        "keeps_sentences": job.keeps_sentences,
-        "uses_sentence_keys": job.uses_sentence_keys,
+        "keeps_sentences": not job.forget_sentences,
+        "uses_sentence_keys": job.use_sentence_keys,
     }
     pool_words = _BATCHES_A_POOL * job.max_tokens
     return _Parts(corpus, corpus_index, reader, layout, pool_words, settings)
 
 
 def _layout(job: EmbeddingJob, form: VectorShape) -> VectorFileFormat:
-    if job.format == "npy":
+    if job.file_format == "npy":
         return NpyFileFormat(form) if job.output.suffix == ".npy" else NpyFolderFormat(form)
     return Hdf5Format(
-        form, keeps_sentences=job.keeps_sentences, uses_sentence_keys=job.uses_sentence_keys
+        form, keeps_sentences=not job.forget_sentences, uses_sentence_keys=job.use_sentence_keys
     )
 
 

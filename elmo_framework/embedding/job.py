@@ -1,136 +1,75 @@
-"""The job of `elmo embed`: its options, and the reader that computes the vectors."""
+"""The job of `elmo embed`, whose fields are the arguments of the command."""
 
 from __future__ import annotations
 
-import sys
-from collections.abc import Iterator, Sequence
-from contextlib import AbstractContextManager, nullcontext
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, BinaryIO, Literal, final
+from typing import Annotated, Literal
 
-import torch
-from numpy.typing import NDArray
-
-from elmo_framework.bilm.files.published import resolve_bilm
-from elmo_framework.data.data_loader import Rank
-from elmo_framework.data.formats.text_files import STANDARD_INPUT, spooled
-from elmo_framework.data.tokenizer import TokenizerConfig
-from elmo_framework.embedding.layer_selector import layer_selector
-from elmo_framework.embedding.vector_file_format import VectorShape
-from elmo_framework.errors import RunError
-from elmo_framework.io.outputs import is_stream
-from elmo_framework.kernels.product import Precision
-from elmo_framework.layers.open_layers import open_layers
+from elmo_framework.config.arguments import (
+    AboveZero,
+    Argument,
+    ComponentConfig,
+    Device,
+    Force,
+    Plugins,
+    RunBiLms,
+)
 
 STANDARD_OUTPUT = Path("-")
 """The output path that means standard output, which JSON lines are written to."""
 
+_HDF5_SUFFIXES = (".hdf5", ".h5")
+
 
 @dataclass(frozen=True)
 class EmbeddingJob:
-    """The options of `elmo embed`.
+    """Sentences, the layers of a biLM, and the form of their vectors.
 
     Attributes:
-        bilm: the folder of a biLM, or of the run that trained it, or the name of a published one.
-        sentences: text files with one sentence per line, also `.gz`; `-` is standard input.
-        output: the path of the result; `-` is standard output.
-        layers: see `layer_selector.layer_selector`.
-        dtype: of the numbers in the result.
-        format: an HDF5 file as `allennlp elmo` writes it, or NumPy arrays: one file where `output`
-            ends with `.npy`, else a folder. Standard output gets JSON lines.
-        tokenizer: splits a line into words.
-        keeps_sentences: whether an HDF5 file has the number of each sentence.
-        uses_sentence_keys: whether datasets of an HDF5 file are named by their sentences.
-        precision: of the computation.
-        max_tokens: the largest number of words in a batch, boundaries and padding counted.
-        device: `auto`, `cpu` or `cuda`.
-        resume: whether to continue an interrupted job.
-        force: whether to replace a result that is there.
-        packages: plugins that the run of a mix needs besides its own.
-        run_bilms: where the biLMs are that the run of a mix was trained with, if they were moved;
-            `bilm` itself need not be named.
+        bilm: the folder of a biLM, or of its run, or its name: mini, or a published one.
+        sentences: text files with one sentence per line; .gz, .bz2, .xz and .zst are decompressed,
+            - reads standard input.
+        output: the output; JSON lines on standard output by default.
+        layers: all, top, average, the number of a layer (0 is the token encoder), or the mix that a
+            run has learned: mixed(RUN), mixed(RUN:EMBEDDER) (default: %(default)s).
+        format: hdf5: one file in the layout of `allennlp elmo`; npy: one array of all words if OUT
+            ends with .npy, otherwise a folder with a memory-mapped array and its index (default:
+            hdf5 for .hdf5 and .h5, otherwise npy).
+        forget_sentences: omit sentence_to_index from the HDF5 file; required above a million lines.
+        use_sentence_keys: name the datasets of the HDF5 file by their sentences, which must be
+            unique; a / in a sentence creates an HDF5 group.
+        force: overwrite OUT if it exists.
+        resume: resume an interrupted job.
+        tokenizer: the tokenizer: a registered name, or JSON as in a config (default: %(default)s,
+            for tokenized text).
+        max_tokens: maximum number of words in a batch, including padding (default: %(default)s).
+        precision: precision of the computation (default: %(default)s).
+        device: where to compute; auto is a GPU if there is one (default: %(default)s).
+        run_bilms: the new folder of a biLM that the run was trained with; may be given several
+            times.
+        packages: import a module that registers components; may be given several times.
     """
 
-    bilm: Path | str
-    sentences: Sequence[Path]
-    output: Path
-    layers: str = "all"
-    dtype: Literal["float16", "float32"] = "float32"
-    format: Literal["hdf5", "npy"] = "hdf5"
-    tokenizer: TokenizerConfig = "whitespace"
-    keeps_sentences: bool = True
-    uses_sentence_keys: bool = False
-    precision: Precision = "float32"
-    max_tokens: int = 4096
-    device: str = "auto"
+    bilm: Annotated[Path | str, Argument("BILM", is_positional=True, parse=str)]
+    sentences: Annotated[Sequence[Path], Argument("SENTENCES", is_positional=True)]
+    output: Annotated[Path, Argument("OUT", flags=["--output-file"])] = STANDARD_OUTPUT
+    layers: Annotated[str, Argument("LAYERS")] = "all"
+    dtype: Literal["float32", "float16"] = "float32"
+    format: Literal["hdf5", "npy"] | None = None
+    forget_sentences: Annotated[bool, Argument(excludes="keys")] = False
+    use_sentence_keys: Annotated[bool, Argument(excludes="keys")] = False
+    force: Force = False
     resume: bool = False
-    force: bool = False
-    packages: Sequence[str] = ()
-    run_bilms: Sequence[Path | str] = ()
+    tokenizer: ComponentConfig = "whitespace"
+    max_tokens: AboveZero = 4096
+    precision: Literal["float32", "bfloat16", "int8"] = "float32"
+    device: Device = "auto"
+    run_bilms: RunBiLms = ()
+    packages: Plugins = ()
 
-
-@final
-class VectorReader:
-    """Computes the vectors that a job writes.
-
-    Args:
-        job: its biLM, layers and tokenizer.
-        device: computes them.
-
-    Attributes:
-        digest: of the biLM.
-        layers: the selected layers, as the user wrote them.
-        form: of the vectors of a word.
-
-    Raises:
-        DataError: the biLM does not exist.
-        RunError: the biLM does not have these layers.
-    """
-
-    def __init__(self, job: EmbeddingJob, device: torch.device) -> None:
-        source = open_layers(resolve_bilm(job.bilm), precision=job.precision)
-        assert source.fingerprint is not None
-        self.digest = source.fingerprint.digest
-        self._source, self._max_tokens, self._device = source, job.max_tokens, device
-        num_layers, dim = source.num_layers, source.dim
-        self._selection = layer_selector(
-            job.layers,
-            num_layers=num_layers,
-            bilm=job.bilm,
-            digest=self.digest,
-            run_bilms=job.run_bilms,
-            packages=job.packages,
-        )
-        self.layers = self._selection.name
-        self.form = VectorShape(self._selection.rows, dim, job.dtype)
-
-    def read(self, sentences: Sequence[Sequence[str]]) -> Iterator[tuple[int, NDArray[Any]]]:
-        """Yield the index and the vectors of each sentence, in the order they are computed in.
-
-        Vectors are "rows words dim", or "words dim" where a word has one.
-        """
-        self._source.forget_words()
-        for index, layers in self._source.read(
-            sentences, max_tokens=self._max_tokens, device=self._device
-        ):
-            vectors = self._selection.select(layers).numpy()
-            yield index, vectors.astype(self.form.dtype)
-
-
-def standard_input(
-    job: EmbeddingJob, rank: Rank
-) -> AbstractContextManager[BinaryIO] | AbstractContextManager[None]:
-    """Return standard input as a file, if it is embedded.
-
-    Raises:
-        RunError: several processes would read it, or one of the files is a pipe.
-    """
-    for path in job.sentences:
-        if is_stream(path):
-            raise RunError(f"{path} is a pipe, which can be read once only; name a file, or -")
-    if STANDARD_INPUT not in job.sentences:
-        return nullcontext()
-    if rank.world_size > 1:
-        raise RunError("several processes cannot share standard input; name a file")
-    return spooled(sys.stdin.buffer)
+    @property
+    def file_format(self) -> Literal["hdf5", "npy"]:
+        """The format, which the suffix of the output decides by default."""
+        return self.format or ("hdf5" if self.output.suffix in _HDF5_SUFFIXES else "npy")

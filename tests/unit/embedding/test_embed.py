@@ -165,14 +165,14 @@ def test_equal_sentences_are_computed_once(job: Jobs, monkeypatch: pytest.Monkey
 def test_several_files_are_numbered_on(job: Jobs, tmp_path: Path) -> None:
     packed = tmp_path / "more.txt.gz"
     packed.write_bytes(gzip.compress(b"one more\n\n", mtime=0))
-    embed(job(sentences=[packed, tmp_path / "text.txt"], keeps_sentences=False))
+    embed(job(sentences=[packed, tmp_path / "text.txt"], forget_sentences=True))
     assert_close(hdf5(job().output), expected(job(), ["one more", "", *TEXT]))
 
 
 def test_sentences_can_be_the_keys(job: Jobs, tmp_path: Path) -> None:
     text = tmp_path / "keys.txt"
     text.write_text("a b\none more\n")
-    embed(job(sentences=[text], uses_sentence_keys=True))
+    embed(job(sentences=[text], use_sentence_keys=True))
     with h5py.File(job().output) as file:
         assert set(file) == {"a b", "one more"}
 
@@ -182,7 +182,7 @@ def test_a_repeated_sentence_is_no_key(job: Jobs, tmp_path: Path) -> None:
     text.write_text("a b\na b\n")
     message = f"{text}:2: 'a b' cannot name a dataset (an earlier line has the same words)"
     with pytest.raises(DataError) as caught:
-        embed(job(sentences=[text], uses_sentence_keys=True))
+        embed(job(sentences=[text], use_sentence_keys=True))
     assert str(caught.value).startswith(message)
 
 
@@ -296,7 +296,7 @@ def test_a_sigterm_ends_a_job_that_resumes_to_the_same_bytes(
     job: Jobs, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(embedding, "_BATCHES_A_POOL", 1)
-    embed(job(output=tmp_path / "whole", max_tokens=3))
+    embed(job(output=tmp_path / "whole", format="hdf5", max_tokens=3))
     mark_done = VectorWriter.mark_done
 
     def stopping(self: VectorWriter, pool: int) -> None:
@@ -409,7 +409,7 @@ def test_too_many_kept_sentences_are_refused(job: Jobs, monkeypatch: pytest.Monk
     monkeypatch.setattr(embedding, "MAX_KEPT_SENTENCES", 3)
     with pytest.raises(DataError, match=r"text.txt:4: .* pass --forget-sentences, or --format npy"):
         embed(job())
-    embed(job(keeps_sentences=False))
+    embed(job(forget_sentences=True))
     assert len(hdf5(job().output)) == len(TEXT)
 
 
