@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import final
 
 import torch
-from jaxtyping import Bool, Float
+from jaxtyping import Float
 from torch import Tensor, nn
 
 from elmo_framework.config.types import DropoutRate, Injected, Lazy
@@ -93,12 +93,7 @@ class BiattentiveClassifier(Classifier[LabeledBatch]):
         aligned = self_alignment(encoded, text.mask)
         compared = torch.cat([encoded, encoded - aligned, encoded * aligned], dim=2)
         integrated = concatenate(self.integrator(compared, text.mask), self.output_embedder, text)
-        pooled = self.integrator_dropout(self._pooled(integrated, text.mask))
-        logits: Tensor = self.output_layer(pooled)
-        return logits
-
-    def _pooled(
-        self, inputs: Float[Tensor, "batch tokens dim"], mask: Bool[Tensor, "batch tokens"]
-    ) -> Float[Tensor, "batch pooled"]:
         pools = masked_max, masked_mean, masked_min, self.self_attentive
-        return torch.cat([pool(inputs, mask) for pool in pools], dim=1)
+        pooled = torch.cat([pool(integrated, text.mask) for pool in pools], dim=1)
+        logits: Tensor = self.output_layer(self.integrator_dropout(pooled))
+        return logits

@@ -95,7 +95,7 @@ class MentionRanker(nn.Module):
         """Return the selected spans, of which no two cross."""
         windows = SpanWindows.of(words.sentences, self._max_width)
         attention = span_attention(self.attention(words.encoded).squeeze(1), windows)
-        features = self._width_features(len(words.sentences))
+        features = self.dropout(self.width_embedding.weight.expand(len(words.sentences), -1, -1))
         scores = self._scores(words, windows, attention, features).flatten()
         numbers = self._selected(scores.detach(), windows)
         starts = numbers.div(self._max_width, rounding_mode="floor")
@@ -111,10 +111,6 @@ class MentionRanker(nn.Module):
             features.flatten(0, 1).index_select(0, numbers),
         ]
         return Spans(starts, widths, scores.index_select(0, numbers), torch.cat(vectors, dim=1))
-
-    def _width_features(self, num_words: int) -> Float[Tensor, "words width feature"]:
-        features: Tensor = self.dropout(self.width_embedding.weight.expand(num_words, -1, -1))
-        return features
 
     def _scores(
         self,

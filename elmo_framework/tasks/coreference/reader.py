@@ -118,7 +118,10 @@ def _clusters(sentences: Sequence[Conll2012Sentence], file: Path) -> tuple[Clust
     entities: defaultdict[str, list[Mention]] = defaultdict(list)
     num_words = 0
     for sentence in sentences:
-        for entity, start, end in _decoded(sentence, file):
+        first = sentence.first_line
+        with placed_cells(file, range(first, first + len(sentence.words))):
+            mentions = decode(sentence.coreference)
+        for entity, start, end in mentions:
             entities[entity].append(Mention(num_words + start, num_words + end))
         num_words += len(sentence.words)
     return clusters_of(entities.values())
@@ -127,12 +130,6 @@ def _clusters(sentences: Sequence[Conll2012Sentence], file: Path) -> tuple[Clust
 def _unescaped(word: str) -> str:
     # OntoNotes has punctuation with a slash before it; e2e-coref and AllenNLP remove it as well.
     return word[1:] if word in ("/.", "/?") else word
-
-
-def _decoded(sentence: Conll2012Sentence, file: Path) -> Sequence[tuple[str, int, int]]:
-    first = sentence.first_line
-    with placed_cells(file, range(first, first + len(sentence.words))):
-        return decode(sentence.coreference)
 
 
 @final

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple, final
 
@@ -154,14 +154,14 @@ class WordTables:
         distinct, places = np.unique(both, return_inverse=True)
         places = places.reshape(both.shape)
         num_tokens = int(forward.mask.sum())
+        first_row = " ".join(self.words[word] for word in forward.inputs[0][forward.mask[0]])
         return WindowBatch(
             table=self.characters,
             distinct=torch.from_numpy(distinct),
             forward=self._window(forward, places[0]),
             backward=self._window(backward, places[1]),
             num_tokens=num_tokens,
-            title=f"{plural(num_tokens, 'word')}, the first row is "
-            f"{' '.join(self._first_row(forward))!r}",
+            title=f"{plural(num_tokens, 'word')}, the first row is {first_row!r}",
         )
 
     def _window(self, window: WordWindow, places: NDArray[np.int64]) -> Window:
@@ -170,6 +170,3 @@ class WordTables:
             targets=torch.from_numpy(self.targets[window.targets]),
             lengths=window.mask.sum(1),
         )
-
-    def _first_row(self, window: WordWindow) -> Iterator[str]:
-        return (self.words[word] for word in window.inputs[0][window.mask[0]])

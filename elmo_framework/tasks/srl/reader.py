@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 from abc import abstractmethod
 from collections.abc import Collection, Iterable, Iterator, Sequence
+from functools import partial
 from math import inf
 from pathlib import Path
 from typing import ClassVar, NamedTuple, final
@@ -172,7 +173,7 @@ class DeepSrlReader(PropositionReader):
 
     def inputs(self, file: Path) -> Iterator[PredictionInput[SrlExample]]:
         """Yield the sentences of a file; a line may end before `|||`."""
-        for lines in _grouped(parsed_lines(file, _of_unlabeled_line)):
+        for lines in _grouped(parsed_lines(file, partial(_of_line, is_labeled=False))):
             places = tuple(line.place for line in lines if line.place >= 0)
             tags = [list(line.tags) for line in lines if line.place >= 0]
             example = SrlExample(lines[0].words, None, places)
@@ -209,18 +210,12 @@ def _sentence(lines: Sequence[_Line]) -> SrlExample:
     return SrlExample(lines[0].words, tuple(propositions))
 
 
-def _of_line(line: str) -> _Line:
+def _of_line(text: str, *, is_labeled: bool = True) -> _Line:
     try:
-        return _checked(_parsed(line))
+        line = _parsed(text if is_labeled or "|||" in text else f"{text} |||")
+        return _checked(line) if is_labeled else line
     except ValueError as error:
-        raise ValueError(f"{error}: {line!r}") from error
-
-
-def _of_unlabeled_line(line: str) -> _Line:
-    try:
-        return _parsed(line if "|||" in line else f"{line} |||")
-    except ValueError as error:
-        raise ValueError(f"{error}: {line!r}") from error
+        raise ValueError(f"{error}: {text!r}") from error
 
 
 def _parsed(line: str) -> _Line:

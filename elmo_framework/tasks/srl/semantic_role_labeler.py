@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import final
 
 import torch
@@ -97,14 +96,11 @@ class SemanticRoleLabeler(Head[SrlBatch]):
             transitions=self.inner,
             end=self.end,
         )
-        rows = iter(best.tolist())
+        rows = ([self._labels.items[tag] for tag in row] for row in best.tolist())
         return [
-            tuple(self._proposition(place, next(rows)[: len(example.words)]) for place in asked)
+            tuple(Proposition(place, tuple(next(rows)[: len(example.words)])) for place in asked)
             for example, asked in zip(batch.examples, batch.predicates, strict=True)
         ]
-
-    def _proposition(self, predicate: int | None, tags: Sequence[int]) -> Proposition:
-        return Proposition(predicate, tuple(self._labels.items[tag] for tag in tags))
 
 
 def _losses(
