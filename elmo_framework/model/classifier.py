@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from itertools import chain
-from typing import Any, ClassVar, Generic, TypeVar
+from typing import Any, ClassVar, TypeVar
 
 from jaxtyping import Float
 from torch import Tensor
@@ -16,26 +16,32 @@ from elmo_framework.data.labels import (
     LabeledBatch,
     classifications,
     label_ids,
+    label_lines,
     required_label,
 )
 from elmo_framework.data.text import Indexer, collate_text
 from elmo_framework.data.vocabulary import Vocabularies
+from elmo_framework.metrics.accuracy import Accuracy
+from elmo_framework.metrics.confusion import Confusion
+from elmo_framework.metrics.metric import Metric
 from elmo_framework.model.head import Head, LogitsOutput
-from elmo_framework.model.task import HeadTask
+from elmo_framework.model.task import HeadTask, PredictionFormat
 
 ExampleT = TypeVar("ExampleT")
-BatchT = TypeVar("BatchT", bound=LabeledBatch)
 
 
 class LabelTask(HeadTask[ExampleT, LabeledBatch]):
     """A task whose examples have one or more sentences and one label each.
 
-    A prediction is a `Classification`. A member defines `sentences` and `label`.
+    A prediction is a `Classification`; its metrics are the accuracy and a confusion matrix. A
+    member defines `sentences` and `label`.
 
     Attributes:
         sentence_keys: the names of the sentences in the JSON of a prediction.
     """
 
+    metrics: ClassVar[Mapping[str, Metric]] = {"accuracy": Accuracy(), "confusion": Confusion()}
+    formats: ClassVar[Mapping[str, PredictionFormat]] = {"tsv": label_lines}
     sentence_keys: ClassVar[Sequence[str]] = ("words",)
 
     def collate(
@@ -70,7 +76,7 @@ class LabelTask(HeadTask[ExampleT, LabeledBatch]):
         }
 
 
-class Classifier(Head[BatchT], Generic[BatchT]):
+class Classifier(Head[LabeledBatch]):
     """Scores the labels of each example: p = softmax(logits).
 
     The loss is the mean of -log p over the examples of a batch.
@@ -89,10 +95,10 @@ class Classifier(Head[BatchT], Generic[BatchT]):
         return len(self._labels)
 
     @abstractmethod
-    def logits(self, batch: BatchT) -> Float[Tensor, "batch labels"]:
+    def logits(self, batch: LabeledBatch) -> Float[Tensor, "batch labels"]:
         """Score the labels of each example."""
 
-    def forward(self, batch: BatchT) -> LogitsOutput:
+    def forward(self, batch: LabeledBatch) -> LogitsOutput:
         """Score the labels of each example; with labels, compute the loss too."""
         logits = self.logits(batch)
         if batch.labels is None:
@@ -100,6 +106,6 @@ class Classifier(Head[BatchT], Generic[BatchT]):
         losses = F.cross_entropy(logits, batch.labels, reduction="none")
         return LogitsOutput(loss=losses.mean(), example_losses=losses, logits=logits)
 
-    def predict(self, output: LogitsOutput, batch: BatchT) -> list[Classification]:
+    def predict(self, output: LogitsOutput, batch: LabeledBatch) -> list[Classification]:
         """Return the most probable label of each example, and the probabilities of all."""
         return classifications(output.logits, self._labels)

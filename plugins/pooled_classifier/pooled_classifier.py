@@ -22,7 +22,7 @@ _LAYERS = {"num_layers": 2, "hidden_dims": [1024, 256], "activations": "relu", "
 
 @final
 @Head.register("pooled_classifier")
-class PooledClassifier(Classifier[LabeledBatch]):
+class PooledClassifier(Classifier):
     """Pools the word vectors of a text and classifies the result.
 
         p = softmax(W f(pool(dropout(x_1 ... x_n))) + b)

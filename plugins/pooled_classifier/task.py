@@ -6,7 +6,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, ClassVar, final
 
 from elmo_framework.data import Tokenizer, input_words, only_key
-from elmo_framework.metrics import Accuracy, Confusion, Metric
 from elmo_framework.model import LabelTask
 
 from .example import ClassifiedText
@@ -17,7 +16,6 @@ class TextClassificationTask(LabelTask[ClassifiedText]):
     """Predicts one class per text, scored by accuracy; a prediction is a `Classification`."""
 
     example_type = ClassifiedText
-    metrics: ClassVar[Mapping[str, Metric]] = {"accuracy": Accuracy(), "confusion": Confusion()}
     input_keys: ClassVar[Sequence[str]] = ("sentence", "text")
 
     def sentences(self, example: ClassifiedText) -> Iterable[Sequence[str]]:

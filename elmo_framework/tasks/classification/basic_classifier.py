@@ -26,7 +26,7 @@ from elmo_framework.tasks.classification.task import TextClassificationTask
 
 @final
 @Head.register("basic_classifier")
-class BasicClassifier(Classifier[LabeledBatch]):
+class BasicClassifier(Classifier):
     """Encodes a text, pools it to one vector, and scores the labels.
 
         logits = W f(dropout(pool(encode(x_1 ... x_n)))) + b

@@ -32,7 +32,7 @@ _NUM_POOLS = 4
 
 @final
 @Head.register("bcn")
-class BiattentiveClassifier(Classifier[LabeledBatch]):
+class BiattentiveClassifier(Classifier):
     """Encodes a text, aligns it with itself, and pools it in four ways (McCann et al. 2017, 5.3).
 
         X = encode(f(embed(x_1 ... x_n))),  C = softmax(X X^T) X

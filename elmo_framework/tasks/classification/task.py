@@ -9,13 +9,11 @@ from typing import Any, ClassVar, final
 from rich.text import Text
 
 from elmo_framework.data.inputs import input_words, only_key
-from elmo_framework.data.labels import Classification, label_in_color, label_lines
+from elmo_framework.data.labels import Classification, label_in_color
 from elmo_framework.data.tokenizer import Tokenizer
-from elmo_framework.metrics.accuracy import Accuracy, TopAccuracy
-from elmo_framework.metrics.confusion import Confusion
+from elmo_framework.metrics.accuracy import TopAccuracy
 from elmo_framework.metrics.metric import Metric
 from elmo_framework.model.classifier import LabelTask
-from elmo_framework.model.task import PredictionFormat
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,12 +29,7 @@ class TextClassificationTask(LabelTask[ClassifiedText]):
     """Predicts a label for each text; evaluated by accuracy and top-3 accuracy."""
 
     example_type = ClassifiedText
-    metrics: ClassVar[Mapping[str, Metric]] = {
-        "accuracy": Accuracy(),
-        "confusion": Confusion(),
-        "top": TopAccuracy(3),
-    }
-    formats: ClassVar[Mapping[str, PredictionFormat]] = {"tsv": label_lines}
+    metrics: ClassVar[Mapping[str, Metric]] = {**LabelTask.metrics, "top": TopAccuracy(3)}
     input_keys: ClassVar[Sequence[str]] = ("sentence", "text", "tokens", "words")
 
     def sentences(self, example: ClassifiedText) -> Iterable[Sequence[str]]:

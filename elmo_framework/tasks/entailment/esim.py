@@ -29,7 +29,7 @@ from elmo_framework.tasks.entailment.task import EntailmentTask
 
 @final
 @Head.register("esim")
-class Esim(Classifier[LabeledBatch]):
+class Esim(Classifier):
     """Aligns two sentences, compares them and pools the comparison (Chen et al. 2017).
 
         a = encode(premise),  b = encode(hypothesis),  e_ij = a_i b_j

@@ -9,14 +9,10 @@ from typing import Any, ClassVar, final
 from rich.text import Text
 
 from elmo_framework.data.inputs import input_words, require_object
-from elmo_framework.data.labels import Classification, label_in_color, label_lines
+from elmo_framework.data.labels import Classification, label_in_color
 from elmo_framework.data.tokenizer import Tokenizer
 from elmo_framework.errors import DataError
-from elmo_framework.metrics.accuracy import Accuracy
-from elmo_framework.metrics.confusion import Confusion
-from elmo_framework.metrics.metric import Metric
 from elmo_framework.model.classifier import LabelTask
-from elmo_framework.model.task import PredictionFormat
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,8 +29,6 @@ class EntailmentTask(LabelTask[SentencePair]):
     """Predicts a label for each pair of sentences; evaluated by accuracy."""
 
     example_type = SentencePair
-    metrics: ClassVar[Mapping[str, Metric]] = {"accuracy": Accuracy(), "confusion": Confusion()}
-    formats: ClassVar[Mapping[str, PredictionFormat]] = {"tsv": label_lines}
     input_keys: ClassVar[Sequence[str]] = ("premise", "hypothesis")
     sentence_keys = input_keys
 

@@ -11,12 +11,12 @@ from elmo_framework.data.vocabulary import Vocabularies
 from elmo_framework.model.classifier import Classifier
 
 
-def batch_of(model: Classifier[Any], counts: Vocabularies, examples: Sequence[Any]) -> Any:
+def batch_of(model: Classifier, counts: Vocabularies, examples: Sequence[Any]) -> Any:
     return model.task.collator(counts, model.indexers)(examples)
 
 
 def check_a_batch_equals_its_rows(
-    model: Classifier[Any], counts: Vocabularies, examples: Sequence[Any]
+    model: Classifier, counts: Vocabularies, examples: Sequence[Any]
 ) -> None:
     """And so padding, which the rows have less of, changes nothing."""
     model = model.double().eval()
@@ -32,14 +32,14 @@ def check_a_batch_equals_its_rows(
     torch.testing.assert_close(together.loss, together.example_losses.mean())
 
 
-def check_gradients(model: Classifier[Any], counts: Vocabularies, examples: Sequence[Any]) -> None:
+def check_gradients(model: Classifier, counts: Vocabularies, examples: Sequence[Any]) -> None:
     """They reach every parameter that is trained."""
     model(batch_of(model.train(), counts, examples)).loss.backward()
     without = {name for name, value in model.named_parameters() if not value.grad.any()}
     assert without == set()
 
 
-def check_learning(model: Classifier[Any], counts: Vocabularies, examples: Sequence[Any]) -> None:
+def check_learning(model: Classifier, counts: Vocabularies, examples: Sequence[Any]) -> None:
     """A few updates make the right label of each example the most probable one."""
     optimizer = torch.optim.Adam(model.train().parameters(), lr=0.02)
     batch = batch_of(model, counts, examples)
