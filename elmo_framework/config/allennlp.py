@@ -149,19 +149,12 @@ def _advice(block: Mapping[str, Any], key: str, parent: str) -> str | None:
         return "use `mix`: {type: 'scalar_mix', scalar_mix_parameters: [...]}"
     if key in ("options_file", "weight_file") and str(block[key]).startswith("http"):
         return "use `bilm`: 'original' or another name, or the folder of both files"
-    if key in ("initializer", "regularizer") and "regexes" in _object(block[key]):
-        return _RULES
+    if key in ("initializer", "regularizer") and isinstance(block[key], dict):
+        return _RULES if "regexes" in block[key] else None
     if key == "num_layers" and parent == "output_layer" and "output_dims" in block:
         return "remove it: `output_dims` has a number for each layer"
-    advice = _ANYWHERE.get(key) or _UNDER.get(parent, {}).get(key)
-    return None if advice is None or _has(block.get("type"), key) else advice
-
-
-def _object(value: object) -> Mapping[str, Any]:
-    return value if isinstance(value, dict) else {}
-
-
-def _has(name: object, key: str) -> bool:
-    """Return whether a class of this name, in any family, accepts a key."""
-    classes = registered(name) if isinstance(name, str) else []
-    return any(key in parameters(member) for member in classes)
+    name, advice = block.get("type"), _ANYWHERE.get(key) or _UNDER.get(parent, {}).get(key)
+    is_key_here = isinstance(name, str) and any(
+        key in parameters(each) for each in registered(name)
+    )
+    return None if is_key_here else advice
