@@ -231,7 +231,7 @@ def load_initial_weights(init_from: InitFrom, model: Model[Any]) -> Mapping[str,
     """Load the weights of a run or a biLM to start from.
 
     Returns:
-        The optimizer's state that belongs to them; None if there is no checkpoint.
+        The optimizer's state that belongs to them; None without a checkpoint.
 
     Raises:
         DataError: the run or the biLM does not exist.

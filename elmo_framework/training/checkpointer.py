@@ -107,7 +107,7 @@ class Checkpointer:
         """Read the weights of `best_weights`, and the optimizer's state at their step.
 
         Returns:
-            None if there is no checkpoint.
+            None without a checkpoint.
 
         Raises:
             RunError: the checkpoint cannot be read.
