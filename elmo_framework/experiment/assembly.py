@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from copy import copy
 from dataclasses import dataclass, field
 from functools import cache
+from itertools import chain
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -120,15 +121,20 @@ class Assembly:
 
         @cache
         def sentences() -> list[Sequence[str]]:
-            return [
-                words
-                for split in self.experiment.used_splits
-                for example in self.experiment.examples(split)
-                for words in self.model.task.sentences(example)
-            ]
+            splits = map(self.sentences, self.experiment.used_splits)
+            return list(chain.from_iterable(splits))
 
         for _, part in parts_of(self.model):
             part.precompute(sentences, self.device)
+
+    def sentences(self, split: Split) -> Iterator[Sequence[str]]:
+        """Yield the words of each sentence of a split.
+
+        Raises:
+            DataError: the data cannot be read.
+        """
+        for example in self.experiment.examples(split):
+            yield from self.model.task.sentences(example)
 
     def training_source(self) -> BatchSource[Any]:
         """Return the batches of the training data; this rank's part of them."""

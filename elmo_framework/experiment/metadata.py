@@ -14,6 +14,7 @@ from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from hashlib import sha256
 from importlib.metadata import version
+from itertools import chain
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -25,7 +26,8 @@ from elmo_framework.config.plugins import plugin_packages, plugin_paths
 from elmo_framework.config.resolve import leaves, paths_in
 from elmo_framework.config.types import Lazy
 from elmo_framework.errors import RunError, dotted
-from elmo_framework.experiment.experiment import Experiment, Split
+from elmo_framework.experiment.assembly import Assembly
+from elmo_framework.experiment.experiment import Experiment
 from elmo_framework.experiment.inputs import run_tokenizer
 from elmo_framework.experiment.references import (
     describe_references,
@@ -35,7 +37,6 @@ from elmo_framework.experiment.references import (
 from elmo_framework.experiment.run_directory import RecordedModel, RunDirectory
 from elmo_framework.io.files import digest, write_text
 from elmo_framework.io.outputs import Input, Output, check_outputs
-from elmo_framework.model.model import Model
 from elmo_framework.model.part import Part, parts_of
 from elmo_framework.version import VERSION
 
@@ -139,28 +140,29 @@ class RunRecord:
         configured = value_at(self.config.raw, path)
         return path in paths and configured == value_at(self.run.read(self.run.given), path)
 
-    def write_metadata(self, model: Model[Any], device: torch.device) -> None:
+    def write_metadata(self, assembly: Assembly) -> None:
         """Write the metadata; those of a run that continues must have the same digests.
 
         Raises:
             RunError: the digest of the data or of a biLM has changed.
         """
+        files_read = assembly.model.references()
         digests = {
             "data": digests_of_data(self.experiment.files()),
-            "bilm": {name: reference.digest for name, reference in model.references().items()},
+            "bilm": {name: reference.digest for name, reference in files_read.items()},
         }
-        references = describe_references(self.parsed, model.references(), self.run.path)
+        references = describe_references(self.parsed, files_read, self.run.path)
         if changed := self._changed_content(digests, references):
             listed = "".join(f"\n  {line}" for line in changed)
             raise RunError(f"{self.run.path}: the data or the biLM has changed since{listed}")
         self.run.write_json(
             self.run.metadata,
             {
-                **describe_environment(device, plugins=self.filled["plugins"]),
+                **describe_environment(assembly.device, plugins=self.filled["plugins"]),
                 "digests": digests,
                 "references": {path: asdict(model) for path, model in references.items()},
                 "digest_of_config": digest_of_config(self.filled),
-                "word_coverage": word_coverage(self.experiment, model),
+                "word_coverage": word_coverage(assembly),
                 "tokenizer": run_tokenizer(self.filled),
             },
         )
@@ -311,9 +313,7 @@ def digests_of_data(files: Mapping[Path, Iterable[Path]]) -> dict[str, str]:
 _log = logging.getLogger(__name__)
 
 
-def word_coverage(
-    experiment: Experiment, model: Model[Any]
-) -> dict[str, dict[str, dict[str, float]]]:
+def word_coverage(assembly: Assembly) -> dict[str, dict[str, dict[str, float]]]:
     """Measure the ratio of words with a vector, for each embedder with a file and each split.
 
     Returns:
@@ -323,11 +323,14 @@ def word_coverage(
     Raises:
         DataError: some of the data cannot be read.
     """
-    parts = {name: part for name, part in parts_of(model) if part.has_vector("") is not None}
+    parts = {
+        name: part for name, part in parts_of(assembly.model) if part.has_vector("") is not None
+    }
     if not parts:
         return {}
     counts: dict[str, Counter[str]] = {
-        split: _count(experiment, model, split) for split in experiment.used_splits
+        split: Counter(chain.from_iterable(assembly.sentences(split)))
+        for split in assembly.experiment.used_splits
     }
     coverage = {
         name: {split: _ratios(part, counted) for split, counted in counts.items()}
@@ -341,14 +344,6 @@ def word_coverage(
         )
         _log.info("%s has vectors for %s", name, ", ".join(listed))
     return coverage
-
-
-def _count(experiment: Experiment, model: Model[Any], split: Split) -> Counter[str]:
-    counted: Counter[str] = Counter()
-    for example in experiment.examples(split):
-        for words in model.task.sentences(example):
-            counted.update(words)
-    return counted
 
 
 def _ratios(part: Part, counted: Counter[str]) -> dict[str, float]:

@@ -100,7 +100,7 @@ def _train(assembly: Assembly, record: RunRecord) -> dict[str, Any]:
     if problem := metric_problem(experiment.trainer.validation_metric, model):
         raise RunError(f"trainer.validation_metric: {problem}")
     if group.is_first:
-        record.write_metadata(model, assembly.device)
+        record.write_metadata(assembly)
     assembly.precompute()
     keep = experiment.trainer.checkpointer.keep_most_recent_by_count
     checkpointer = Checkpointer(record.run.checkpoints, keep=keep, group=group)

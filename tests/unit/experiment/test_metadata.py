@@ -15,6 +15,7 @@ import torch
 from elmo_framework import components
 from elmo_framework.config.parse import parse
 from elmo_framework.experiment import metadata
+from elmo_framework.experiment.assembly import Assembly
 from elmo_framework.experiment.experiment import Experiment
 from elmo_framework.experiment.metadata import (
     describe_checkout,
@@ -120,8 +121,7 @@ def measured(folder: Path, tokens: dict[str, Any], **keys: Any) -> dict[str, Any
         **keys,
     }
     experiment = parse(Experiment, config, source="a.jsonnet").build()
-    vocabularies = experiment.count_vocabularies()
-    return word_coverage(experiment, experiment.model.build(vocabularies=vocabularies))
+    return word_coverage(Assembly.build(experiment, device=CPU))
 
 
 def test_the_words_of_each_data_set_that_have_a_vector_are_counted(tmp_path, caplog):
