@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Annotated, Literal, final
 
 from elmo_framework.commands.command import Command, ResultFormat
 from elmo_framework.config.arguments import Argument
+from elmo_framework.console import format_bytes, render_table
+from elmo_framework.errors import RunError
 
 if TYPE_CHECKING:
     from elmo_framework.layers.cache.layer_cache import CacheEntry
@@ -35,8 +37,6 @@ examples:
     format: ResultFormat = "text"
 
     def run(self) -> int:
-        from elmo_framework.errors import RunError
-
         if self.action == "clear":
             return _clear(self.keys)
         if self.keys:
@@ -45,7 +45,6 @@ examples:
 
 
 def _clear(keys: Sequence[str]) -> int:
-    from elmo_framework.console import format_bytes
     from elmo_framework.layers.cache.layer_cache import clear, reports
 
     for key in keys or [entry.key for entry in reports()]:
@@ -57,7 +56,6 @@ def _list(*, as_json: bool) -> int:
     import json
     from dataclasses import asdict
 
-    from elmo_framework.console import render_table
     from elmo_framework.layers.cache.layer_cache import caches_folder, reports
 
     entries = reports()
@@ -73,8 +71,6 @@ def _list(*, as_json: bool) -> int:
 
 def _row(entry: CacheEntry) -> list[str]:
     from datetime import datetime
-
-    from elmo_framework.console import format_bytes
 
     return [
         entry.key,

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, final
 
 from elmo_framework.commands.command import ConfigCommand, ResultFormat
+from elmo_framework.console import render_table
 from elmo_framework.errors import ConfigError, ElmoFrameworkError, Problem
 
 if TYPE_CHECKING:
@@ -71,8 +72,6 @@ words and 21 labels.
 
 
 def _as_text(report: ModelReport) -> str:
-    from elmo_framework.console import render_table
-
     widths = [
         (each.name or "(model)", each.kind, _or_dash(each.input_dim), f"{each.output_dim:,}")
         for each in report.widths

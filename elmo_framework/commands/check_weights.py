@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, final
 
 from elmo_framework.commands.command import Command, ResultFormat, register_components
 from elmo_framework.config.arguments import BiLm, Plugins
+from elmo_framework.console import render_table
 
 if TYPE_CHECKING:
     from elmo_framework.bilm.files.weights_report import WeightsReport
@@ -44,8 +45,6 @@ examples:
 
 
 def _as_text(report: WeightsReport) -> str:
-    from elmo_framework.console import render_table
-
     tensors = [
         (
             tensor.name,

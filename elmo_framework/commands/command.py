@@ -90,7 +90,7 @@ class ConfigCommand(Command):
     """
 
     config: Annotated[Path, Argument("CONFIG", is_positional=True)]
-    overrides: Annotated[Sequence[str], Argument("KEY=VALUE", flags=["-o"])] = ()
+    overrides: Annotated[Sequence[str], Argument("KEY=VALUE", flags=("-o",))] = ()
     ext_var: Annotated[
         Sequence[tuple[str, str]], Argument("NAME=VALUE", parse=_external_variable)
     ] = ()

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any, final
 
 from elmo_framework.commands.command import Command, ResultFormat, register_components
 from elmo_framework.config.arguments import Argument, Plugins
+from elmo_framework.console import render_table
 
 if TYPE_CHECKING:
     from elmo_framework.config.types import Component, Factory
@@ -109,8 +110,6 @@ def _family_as_text(family: dict[str, Any]) -> str:
 
 
 def _component_as_text(component: dict[str, Any]) -> str:
-    from elmo_framework.console import render_table
-
     kind = "class" if "class" in component else "function"
     paragraphs = [component["explanation"], f"{kind}: {component[kind]}"]
     if component["keys"]:

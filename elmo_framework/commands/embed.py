@@ -9,6 +9,7 @@ from typing import final
 from elmo_framework.commands.command import Command, register_components
 from elmo_framework.commands.inputs import bilm_inputs, run_bilm_inputs, run_inputs
 from elmo_framework.embedding.job import STANDARD_OUTPUT, EmbeddingJob
+from elmo_framework.errors import RunError
 from elmo_framework.io.outputs import Input, Output
 
 _NPY_SUFFIX, _JSON_SUFFIXES = ".npy", (".json", ".jsonl")
@@ -73,8 +74,6 @@ The axis of layers exists only with --layers all.
 
     def _check_output(self) -> None:
         """Raise RunError for file flags without a file, and for a file of JSON lines."""
-        from elmo_framework.errors import RunError
-
         if self.output.suffix in _JSON_SUFFIXES:
             raise RunError(
                 f"--output-file {self.output}: JSON lines are written to standard output; remove "

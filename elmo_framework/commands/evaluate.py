@@ -19,6 +19,8 @@ from elmo_framework.config.arguments import (
     Plugins,
     RunBiLms,
 )
+from elmo_framework.console import ProgressBar, render_table
+from elmo_framework.errors import RunError
 from elmo_framework.io.outputs import Input, Output
 
 if TYPE_CHECKING:
@@ -63,7 +65,7 @@ one sentence per line, with spaces between words, or a part of a corpus of `elmo
     run_or_bilm: Annotated[str, Argument("RUN", is_positional=True)]
     files: Annotated[Sequence[Path], Argument("FILE", is_positional=True)]
     predictions_file: Annotated[
-        Path | None, Argument("FILE", flags=["--predictions-file", "--predictions"])
+        Path | None, Argument("FILE", flags=("--predictions-file", "--predictions"))
     ] = None
     predictions_format: PredictionsFormat = "jsonl"
     output_file: Annotated[Path | None, Argument("FILE")] = None
@@ -121,7 +123,6 @@ one sentence per line, with spaces between words, or a part of a corpus of `elmo
             RunError: it cannot be loaded, or a flag is for the other of the two.
         """
         from elmo_framework.analysis.bilm_scorer import NUM_ROWS, is_bilm, load_bilm_scorer
-        from elmo_framework.errors import RunError
         from elmo_framework.experiment.load_run import load
 
         for_bilm = {"--batch-size": self.batch_size, "--tokenizer": self.tokenizer}
@@ -151,8 +152,6 @@ one sentence per line, with spaces between words, or a part of a corpus of `elmo
         Raises:
             RunError: they are not.
         """
-        from elmo_framework.errors import RunError
-
         if self.predictions_file is None and self.predictions_format != "jsonl":
             raise RunError(
                 f"--predictions-format {self.predictions_format} needs --predictions-file, which "
@@ -169,7 +168,6 @@ def _opened(path: Path | None) -> AbstractContextManager[TextIO | None]:
 
 def _sums(run: Assembly, path: Path, predictions: list[Predicted] | None) -> Mapping[str, float]:
     """Count what a run gets right on a file; add to `predictions` if there are any to keep."""
-    from elmo_framework.console import ProgressBar
     from elmo_framework.data.inputs import PredictionInput
 
     with ProgressBar(f"evaluating {path.name}", total=None, unit="batch") as progress:
@@ -186,8 +184,6 @@ def _sums(run: Assembly, path: Path, predictions: list[Predicted] | None) -> Map
 
 def _text(scores: Mapping[str, Mapping[str, Any]]) -> str:
     """Format the scores of all files as columns, and below them their tables."""
-    from elmo_framework.console import render_table
-
     columns = [
         {name: f"{value:.6g}" for name, value in metrics.items() if not _is_table(value)}
         for metrics in scores.values()
@@ -208,8 +204,6 @@ def _is_table(value: object) -> bool:
 
 
 def _grid(table: Mapping[str, Mapping[str, int]]) -> str:
-    from elmo_framework.console import render_table
-
     columns = list(next(iter(table.values())))
     rows = [[name, *(str(row[column]) for column in columns)] for name, row in table.items()]
     return render_table(["", *columns], rows)

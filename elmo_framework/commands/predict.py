@@ -20,6 +20,7 @@ from elmo_framework.config.arguments import (
     Plugins,
     RunBiLms,
 )
+from elmo_framework.errors import RunError
 from elmo_framework.io.outputs import Input, Output, is_stream
 
 if TYPE_CHECKING:
@@ -181,8 +182,6 @@ prediction has a "label" itself.
         Raises:
             RunError: there is one.
         """
-        from elmo_framework.errors import RunError
-
         for flag in ("force", "resume"):
             if getattr(self, flag):
                 raise RunError(f"--{flag} needs --output-file")

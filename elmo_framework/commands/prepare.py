@@ -39,7 +39,7 @@ to train on it:
   validation_data_path: 'corpus/held_out',
 """
 
-    num_processes: Annotated[AboveZero, Argument(flags=["--processes"])] = field(
+    num_processes: Annotated[AboveZero, Argument(flags=("--processes",))] = field(
         default_factory=_num_cores
     )
 

@@ -11,6 +11,7 @@ from elmo_framework.commands.command import register_components
 from elmo_framework.commands.inputs import bilm_inputs, run_bilm_inputs, run_inputs
 from elmo_framework.commands.neighbors import Corpus, Query, SearchCommand
 from elmo_framework.config.arguments import Argument, Force, Plugins, RunBiLms
+from elmo_framework.errors import RunError
 from elmo_framework.io.outputs import Input, Output
 
 if TYPE_CHECKING:
@@ -81,8 +82,6 @@ nearest neighbours of a word too, by the biLM that the run trained or reads and 
         Raises:
             RunError: only a part of the search is given.
         """
-        from elmo_framework.errors import RunError
-
         if self.corpus and self.query is not None and self.word is not None:
             return self.search(self.query, self.word, self.corpus)
         needed = {"--corpus": self.corpus, "--query": self.query, "--word": self.word}

@@ -34,9 +34,9 @@ examples:
   torchrun --nproc-per-node 2 -m elmo_framework train CONFIG -s runs/bilm
 """
 
-    serialization_dir: Annotated[Path, Argument("DIR", flags=["-s"])]
-    force: Annotated[bool, Argument(flags=["-f"], excludes="start")] = False
-    recover: Annotated[bool, Argument(flags=["-r"], excludes="start")] = False
+    serialization_dir: Annotated[Path, Argument("DIR", flags=("-s",))]
+    force: Annotated[bool, Argument(flags=("-f",), excludes="start")] = False
+    recover: Annotated[bool, Argument(flags=("-r",), excludes="start")] = False
 
     def outputs(self) -> Sequence[Output]:
         return [Output(self.serialization_dir, "--serialization-dir", is_folder=True)]

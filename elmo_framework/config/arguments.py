@@ -43,7 +43,7 @@ class Argument:
     """
 
     metavar: str | None = None
-    flags: Sequence[str] = ()
+    flags: tuple[str, ...] = ()
     is_positional: bool = False
     parse: Callable[[str], Any] | None = None
     takes_many: bool = False
@@ -72,9 +72,9 @@ AboveZero: TypeAlias = Annotated[int, Argument("N", parse=above_zero)]
 BiLm: TypeAlias = Annotated[str, Argument("BILM", is_positional=True)]
 ComponentConfig: TypeAlias = Annotated[Any, Argument("NAME", parse=component)]
 Device: TypeAlias = Literal["auto", "cpu", "cuda"]
-Force: TypeAlias = Annotated[bool, Argument(flags=["-f"])]
-Plugins: TypeAlias = Annotated[Sequence[str], Argument("MODULE", flags=["--include-package"])]
-RunBiLms: TypeAlias = Annotated[Sequence[str], Argument("PATH", flags=["--bilm"])]
+Force: TypeAlias = Annotated[bool, Argument(flags=("-f",))]
+Plugins: TypeAlias = Annotated[Sequence[str], Argument("MODULE", flags=("--include-package",))]
+RunBiLms: TypeAlias = Annotated[Sequence[str], Argument("PATH", flags=("--bilm",))]
 
 
 def add_arguments(parser: ArgumentParser, command: type[Any]) -> None:

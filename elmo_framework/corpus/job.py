@@ -48,10 +48,10 @@ class PreparationJob:
     """
 
     texts: Annotated[Sequence[Path], Argument("TEXT", is_positional=True)]
-    output: Annotated[Path, Argument("CORPUS", flags=["--output-dir"])]
+    output: Annotated[Path, Argument("CORPUS", flags=("--output-dir",))]
     tokenizer: ComponentConfig = "whitespace"
     sentence_splitter: ComponentConfig = None
-    num_processes: Annotated[AboveZero, Argument(flags=["--processes"])] = 1
+    num_processes: Annotated[AboveZero, Argument(flags=("--processes",))] = 1
     held_out: Annotated[float, Argument("N|RATIO", parse=_held_out)] = 0.01
     vocabulary: Annotated[Path | None, Argument("FILE")] = None
     min_count: AboveZero = 1

@@ -54,7 +54,7 @@ class EmbeddingJob:
 
     bilm: Annotated[Path | str, Argument("BILM", is_positional=True, parse=str)]
     sentences: Annotated[Sequence[Path], Argument("SENTENCES", is_positional=True)]
-    output: Annotated[Path, Argument("OUT", flags=["--output-file"])] = STANDARD_OUTPUT
+    output: Annotated[Path, Argument("OUT", flags=("--output-file",))] = STANDARD_OUTPUT
     layers: Annotated[str, Argument("LAYERS")] = "all"
     dtype: Literal["float32", "float16"] = "float32"
     format: Literal["hdf5", "npy"] | None = None

@@ -142,10 +142,12 @@ def test_every_command_has_help_with_examples(
     assert f"examples:\n  elmo {command.name}" in shown or f"| elmo {command.name}" in shown
 
 
-def test_help_imports_nothing_heavy() -> None:
+@pytest.mark.parametrize("flag", ["--help", "--version"])
+def test_help_and_version_import_nothing_heavy(flag: str) -> None:
+    heavy = {"torch", "numpy", "pydantic", "spacy", "rich", "h5py", "shtab", "fsspec"}
     script = (
-        "import sys; from elmo_framework.commands.main import main; main(['--help']); "
-        "print(sorted({'torch', 'numpy', 'pydantic', 'spacy', 'rich'} & sys.modules.keys()))"
+        f"import sys; from elmo_framework.commands.main import main; main([{flag!r}]); "
+        f"print(sorted({heavy} & sys.modules.keys()))"
     )
     ended = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True)
     assert ended.stdout.splitlines()[-1] == "[]"
