@@ -108,6 +108,10 @@ class HeadTask(Task[ExampleT, BatchT]):
     def collator(self, vocabularies: Vocabularies, indexers: Sequence[Indexer]) -> Collator:
         return partial(self.collate, vocabularies=vocabularies, indexers=tuple(indexers))
 
+    def num_tokens(self, example: ExampleT) -> int:
+        """Return the length of an example in words, for bucketing; by default of its sentences."""
+        return sum(map(len, self.sentences(example)))
+
     @abstractmethod
     def sentences(self, example: ExampleT) -> Iterable[Sequence[str]]:
         """Return the sentences of an example, to count their words and cache their layers."""

@@ -59,9 +59,6 @@ class CoreferenceTask(HeadTask[Document, CoreferenceBatch]):
     ) -> CoreferenceBatch:
         return coreference_batch(examples, vocabularies.words("genres"), indexers)
 
-    def num_tokens(self, example: Document) -> int:
-        return sum(map(len, example.sentences))
-
     def sentences(self, example: Document) -> Iterable[Sequence[str]]:
         return example.sentences
 

@@ -66,10 +66,6 @@ class TokenIdCorpus(IndexedExamples, Iterable[LanguageModelingExample]):
             offsets.append(len(ids))
         return cls(tuple(word_ids), np.frombuffer(ids, np.int32), np.frombuffer(offsets, np.int64))
 
-    @classmethod
-    def of(cls, part: PreparedPart) -> TokenIdCorpus:
-        return cls(part.words, part.ids, part.offsets, part)
-
     def __iter__(self) -> Iterator[LanguageModelingExample]:
         for number in range(self.num_sentences):
             yield self.sentence(number)

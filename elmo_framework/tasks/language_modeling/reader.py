@@ -68,5 +68,6 @@ class PreparedCorpusReader(DatasetReader[LanguageModelingExample]):
         self.max_instances = max_instances
 
     def read(self, path: Path) -> TokenIdCorpus:
-        corpus = TokenIdCorpus.of(PreparedPart.load(path))
+        part = PreparedPart.load(path)
+        corpus = TokenIdCorpus(part.words, part.ids, part.offsets, part)
         return corpus if self.max_instances is None else corpus.sample(self.max_instances)

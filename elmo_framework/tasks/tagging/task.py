@@ -105,9 +105,6 @@ class TaggingTask(HeadTask[TaggedSentence, LabeledBatch]):
         text = collate_text([example.words for example in examples], indexers)
         return LabeledBatch(text, _ids(examples, text, vocabularies.labels()), tuple(examples))
 
-    def num_tokens(self, example: TaggedSentence) -> int:
-        return len(example.words)
-
     def sentences(self, example: TaggedSentence) -> Iterable[Sequence[str]]:
         return (example.words,)
 
