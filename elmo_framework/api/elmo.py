@@ -18,7 +18,7 @@ from elmo_framework.api.arguments import (
 )
 from elmo_framework.bilm.bilm import BiLm
 from elmo_framework.bilm.files.load import BiLmFiles, read_bilm
-from elmo_framework.bilm.files.published import options_place, weights_place
+from elmo_framework.bilm.files.published import file_place
 from elmo_framework.bilm.layer_mix import ScalarMix
 from elmo_framework.bilm.layer_output import LayerOutput, framed_mask, without_boundaries
 from elmo_framework.data.characters import ElmoCharacterIndexer
@@ -289,7 +289,8 @@ def _trained_or_frozen(
     if options_file is None or weight_file is None:
         raise ValueError("pass both options_file and weight_file, or module")
     files = BiLmFiles(
-        local_file(options_place(options_file)), local_file(weights_place(weight_file))
+        local_file(file_place(options_file, "options.json")),
+        local_file(file_place(weight_file, "weights.hdf5")),
     )
     if requires_grad:
         return read_bilm(files, requires_grad=True)

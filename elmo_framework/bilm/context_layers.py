@@ -13,7 +13,7 @@ from torch import Tensor
 from elmo_framework.config.registry import Registrable
 from elmo_framework.config.types import Dim, DropoutRate, Local, NumLayers
 from elmo_framework.model.part import Part
-from elmo_framework.nn.elmo_lstm import ElmoLstm
+from elmo_framework.nn.elmo_lstm import ElmoLstm, ProjectedLstm
 from elmo_framework.nn.lstm_layer import LstmState
 
 Direction: TypeAlias = Literal["forward", "backward"]
@@ -103,22 +103,25 @@ class ElmoLstmContextLayers(ContextLayers):
         dropout: DropoutRate = 0.0,
     ) -> None:
         super().__init__()
-        has_projection = projection_dim is not None and projection_dim < cell_size
+        self.num_layers = num_layers
+        self.output_dim = min(projection_dim or cell_size, cell_size)
+        has_projection = self.output_dim < cell_size
+        dims = [input_dim, *[self.output_dim] * (num_layers - 1)]
 
         def stack() -> ElmoLstm:
-            return ElmoLstm(
-                input_dim,
-                cell_size,
-                projection_dim=projection_dim if has_projection else None,
-                num_layers=num_layers,
-                cell_clip=cell_clip,
-                projection_clip=projection_clip,
-                use_skip_connections=use_skip_connections,
-                dropout=dropout,
-            )
+            cells = [
+                ProjectedLstm(
+                    dim,
+                    cell_size,
+                    projection_dim=self.output_dim if has_projection else None,
+                    cell_clip=cell_clip,
+                    projection_clip=projection_clip,
+                )
+                for dim in dims
+            ]
+            return ElmoLstm(cells, use_skip_connections=use_skip_connections, dropout=dropout)
 
         self.forward_lstm, self.backward_lstm = stack(), stack()
-        self.num_layers, self.output_dim = num_layers, self.forward_lstm.output_dim
         self._clips = {
             "projection": projection_clip if has_projection else None,
             "cell": cell_clip,

@@ -53,11 +53,18 @@ class CharCnn(nn.Module):
         self._padding_id = num_characters - 1
         self._activation: CharCnnActivation = activation
         self.table = nn.Parameter(torch.empty(num_characters - 1, embedding_dim).uniform_(-1, 1))
-        self.convolutions = nn.ModuleList(
+        convolutions = [
             nn.Conv1d(embedding_dim, num_filters, width) for width, num_filters in filters
-        )
-        for convolution in self.convolutions:
-            _initialize(convolution, activation)
+        ]
+        for convolution in convolutions:
+            if activation == "relu":
+                nn.init.uniform_(convolution.weight, -0.05, 0.05)
+            else:
+                fan_in = embedding_dim * convolution.kernel_size[0]
+                nn.init.normal_(convolution.weight, std=sqrt(1 / fan_in))
+            assert convolution.bias is not None
+            nn.init.zeros_(convolution.bias)
+        self.convolutions = nn.ModuleList(convolutions)
 
     def forward(self, ids: Int[Tensor, "words characters"]) -> Float[Tensor, "words filters"]:
         table = functional.pad(self.table, (0, 0, 1, 0))
@@ -95,17 +102,6 @@ class CharCnn(nn.Module):
             inputs = characters[:, : longest + convolution.kernel_size[0]]
             maxima.append(window_maxima(inputs, convolution.weight) + convolution.bias)
         return torch.cat(maxima, dim=1)
-
-
-def _initialize(convolution: nn.Module, activation: CharCnnActivation) -> None:
-    assert isinstance(convolution, nn.Conv1d)
-    if activation == "relu":
-        nn.init.uniform_(convolution.weight, -0.05, 0.05)
-    else:
-        fan_in = convolution.in_channels * convolution.kernel_size[0]
-        nn.init.normal_(convolution.weight, std=sqrt(1 / fan_in))
-    assert convolution.bias is not None
-    nn.init.zeros_(convolution.bias)
 
 
 def window_maxima(

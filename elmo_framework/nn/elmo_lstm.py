@@ -148,41 +148,22 @@ class ElmoLstm(nn.Module):
     (bilm-tf, training.py).
 
     Args:
-        input_dim: dimension of x.
-        cell_size: dimension of the cell state.
-        projection_dim: dimension of the output; `cell_size` by default.
-        num_layers: number of layers.
-        cell_clip: maximum absolute value of the cell state.
-        projection_clip: maximum absolute value of a projected output, before the skip connection.
+        cells: the layers, from the first to the last.
         use_skip_connections: whether there are skip connections.
         dropout: dropout rate of the input of each layer; a new mask at each step.
     """
 
     def __init__(
         self,
-        input_dim: int,
-        cell_size: int,
+        cells: Sequence[ProjectedLstm],
         *,
-        projection_dim: int | None = None,
-        num_layers: int = 1,
-        cell_clip: float | None = None,
-        projection_clip: float | None = None,
         use_skip_connections: bool = True,
         dropout: float = 0.0,
     ) -> None:
         super().__init__()
-        self.num_layers, self.output_dim = num_layers, projection_dim or cell_size
+        self.num_layers, self.output_dim = len(cells), cells[-1].output_dim
         self._use_skip_connections, self._dropout = use_skip_connections, dropout
-        self.cells = nn.ModuleList(
-            ProjectedLstm(
-                self.output_dim if layer else input_dim,
-                cell_size,
-                projection_dim=projection_dim,
-                cell_clip=cell_clip,
-                projection_clip=projection_clip,
-            )
-            for layer in range(num_layers)
-        )
+        self.cells = nn.ModuleList(cells)
 
     def forward(
         self,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import torch
 from jaxtyping import Bool, Float, Int, Shaped
@@ -43,12 +43,8 @@ class Packing:
 
     def to(self, device: torch.device) -> Packing:
         """Copy to a device without synchronizing with it."""
-        return Packing(
-            order=self.order.to(device, non_blocking=True),
-            positions=self.positions.to(device, non_blocking=True),
-            sizes=self.sizes,
-            num_tokens=self.num_tokens,
-        )
+        order = self.order.to(device, non_blocking=True)
+        return replace(self, order=order, positions=self.positions.to(device, non_blocking=True))
 
     def pack(self, inputs: Float[Tensor, "batch tokens dim"]) -> Float[Tensor, "words dim"]:
         """Convert padded rows to packed words."""

@@ -31,14 +31,15 @@ PUBLISHED: dict[str, str] = {
 _PREFIX = "https://allennlp.s3.amazonaws.com/models/elmo"
 
 
-def options_place(place: str | Path) -> str | Path:
-    """Return the path or the URL of the options of a biLM with a name; a place as it is."""
-    return _place(place, "options.json")
-
-
-def weights_place(place: str | Path) -> str | Path:
-    """Return the path or the URL of the weights of a biLM with a name; a place as it is."""
-    return _place(place, "weights.hdf5")
+def file_place(place: str | Path, name: Literal["options.json", "weights.hdf5"]) -> str | Path:
+    """Return the path or the URL of a file of a biLM with a name; a place as it is."""
+    bilm = str(place)
+    # A file of this name goes before it, as a folder does in `resolve_bilm`.
+    if bilm not in (*PACKAGED, *PUBLISHED) or Path(place).exists():
+        return place
+    if bilm in PACKAGED:
+        return PACKAGED[bilm] / name
+    return f"{_PREFIX}/{PUBLISHED[bilm]}/elmo_{PUBLISHED[bilm]}_{name}"
 
 
 def resolve_bilm(place: str | Path) -> BiLmFiles:
@@ -58,7 +59,7 @@ def resolve_bilm(place: str | Path) -> BiLmFiles:
             f"{place!r} is neither a folder nor the name of a biLM; "
             f"{allowed(place, [*PACKAGED, *PUBLISHED])}"
         )
-    options, weights = options_place(place), weights_place(place)
+    options, weights = file_place(place, "options.json"), file_place(place, "weights.hdf5")
     # On the device `meta` no weights are read, so that sizes are known before a long download.
     is_read = torch.get_default_device().type != "meta"
     return BiLmFiles(local_file(options), local_file(weights) if is_read else local_path(weights))
@@ -70,13 +71,3 @@ def script_check(files: BiLmFiles) -> ScriptCheck:
     is_english = files.weights.name in weights
     scripts = frozenset({"Latin"}) if is_english else vocabulary_scripts(files.vocabulary)
     return ScriptCheck(scripts, str(files.weights.parent))
-
-
-def _place(place: str | Path, kind: str) -> str | Path:
-    name = str(place)
-    # A file of this name goes before it, as a folder does in `resolve_bilm`.
-    if name not in (*PACKAGED, *PUBLISHED) or Path(place).exists():
-        return place
-    if name in PACKAGED:
-        return PACKAGED[name] / kind
-    return f"{_PREFIX}/{PUBLISHED[name]}/elmo_{PUBLISHED[name]}_{kind}"

@@ -22,8 +22,11 @@ SETTINGS = [
 
 def network(**changes) -> ElmoLstm:
     torch.manual_seed(0)
-    settings = {"projection_dim": 4, "num_layers": 2, "cell_clip": 3.0, "projection_clip": 3.0}
-    module = ElmoLstm(5, 7, **{**settings, **changes}).double()
+    settings = {"projection_dim": 4, "cell_clip": 3.0, "projection_clip": 3.0, **changes}
+    stack = {k: settings.pop(k) for k in ("use_skip_connections", "dropout") if k in settings}
+    output_dim = settings["projection_dim"] or 7
+    dims = [5, *[output_dim] * (settings.pop("num_layers", 2) - 1)]
+    module = ElmoLstm([ProjectedLstm(dim, 7, **settings) for dim in dims], **stack).double()
     for parameter in module.parameters():
         torch.nn.init.normal_(parameter)
     return module

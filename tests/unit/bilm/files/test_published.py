@@ -9,9 +9,8 @@ from elmo_framework.bilm.files.published import (
     PACKAGED,
     PUBLISHED,
     BiLmName,
-    options_place,
+    file_place,
     resolve_bilm,
-    weights_place,
 )
 from elmo_framework.errors import DataError
 from elmo_framework.io.download import cached_path
@@ -24,11 +23,11 @@ def test_a_config_may_say_every_name() -> None:
 
 def test_names_stand_for_the_files_of_the_published_models() -> None:
     assert set(PUBLISHED) == {"original", "original-5.5b", "medium", "small"}
-    assert options_place("small") == (
+    assert file_place("small", "options.json") == (
         "https://allennlp.s3.amazonaws.com/models/elmo/2x1024_128_2048cnn_1xhighway/"
         "elmo_2x1024_128_2048cnn_1xhighway_options.json"
     )
-    assert weights_place("original-5.5b") == (
+    assert file_place("original-5.5b", "weights.hdf5") == (
         "https://allennlp.s3.amazonaws.com/models/elmo/2x4096_512_2048cnn_2xhighway_5.5B/"
         "elmo_2x4096_512_2048cnn_2xhighway_5.5B_weights.hdf5"
     )
@@ -36,7 +35,7 @@ def test_names_stand_for_the_files_of_the_published_models() -> None:
 
 @pytest.mark.parametrize("place", ["https://host/weights.hdf5", "weights.hdf5", Path("w.hdf5")])
 def test_other_places_are_left_alone(place: str | Path) -> None:
-    assert weights_place(place) == place
+    assert file_place(place, "weights.hdf5") == place
 
 
 def test_a_folder_goes_before_a_name(tmp_path: Path, monkeypatch) -> None:
@@ -48,13 +47,13 @@ def test_a_folder_goes_before_a_name(tmp_path: Path, monkeypatch) -> None:
 def test_a_published_model_is_read_from_the_cache(tmp_path: Path, monkeypatch) -> None:
     monkeypatch.setenv("ELMO_CACHE_ROOT", str(tmp_path))
     monkeypatch.setenv("ELMO_OFFLINE", "1")
-    for url in (options_place("small"), weights_place("small")):
+    for url in (file_place("small", "options.json"), file_place("small", "weights.hdf5")):
         path = cached_path(str(url))
         path.parent.mkdir(exist_ok=True)
         path.write_bytes(b"by hand")
     files = resolve_bilm("small")
-    assert files.options == cached_path(str(options_place("small")))
-    assert files.weights == cached_path(str(weights_place("small")))
+    assert files.options == cached_path(str(file_place("small", "options.json")))
+    assert files.weights == cached_path(str(file_place("small", "weights.hdf5")))
     assert not files.is_generic
 
 
@@ -62,7 +61,7 @@ def test_sizes_are_known_before_the_weights_are_downloaded(tmp_path: Path, monke
     monkeypatch.setenv("ELMO_CACHE_ROOT", str(tmp_path))
     monkeypatch.setenv("ELMO_OFFLINE", "1")
     held = NumpyBiLm.random().save(tmp_path / "numpy")
-    path = cached_path(str(options_place("small")))
+    path = cached_path(str(file_place("small", "options.json")))
     path.parent.mkdir(exist_ok=True)
     path.write_bytes((held / "options.json").read_bytes())
     with torch.device("meta"):
@@ -75,8 +74,12 @@ def test_the_packaged_model_needs_no_download(tmp_path: Path, monkeypatch) -> No
     monkeypatch.setenv("ELMO_OFFLINE", "1")
     monkeypatch.setitem(PACKAGED, "mini", NumpyBiLm.random().save(tmp_path / "package"))
     files = resolve_bilm("mini")
-    assert files.options == options_place("mini") == tmp_path / "package" / "options.json"
-    assert files.weights == weights_place("mini") == tmp_path / "package" / "weights.hdf5"
+    assert (
+        files.options == file_place("mini", "options.json") == tmp_path / "package" / "options.json"
+    )
+    assert (
+        files.weights == file_place("mini", "weights.hdf5") == tmp_path / "package" / "weights.hdf5"
+    )
     assert read_bilm(files).output_dim == 8
 
 
