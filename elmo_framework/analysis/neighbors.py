@@ -20,7 +20,7 @@ from elmo_framework.data.sentences import pools
 from elmo_framework.data.tokenizer import TokenizerConfig, build_tokenizer
 from elmo_framework.embedding.corpus import Line, SentenceFiles
 from elmo_framework.errors import DataError, RunError, allowed
-from elmo_framework.layers.open_layers import open_layers
+from elmo_framework.layers.bilm_source import open_layers
 from elmo_framework.training.process_group import choose_device
 
 _POOL_WORDS = 1 << 17

@@ -24,8 +24,7 @@ from elmo_framework.bilm.layer_output import LayerOutput, framed_mask, without_b
 from elmo_framework.data.characters import ElmoCharacterIndexer
 from elmo_framework.data.text import TextBatch, collate_text
 from elmo_framework.io.download import local_file
-from elmo_framework.layers.bilm_source import FrozenBiLm
-from elmo_framework.layers.open_layers import open_frozen
+from elmo_framework.layers.bilm_source import FrozenBiLm, open_frozen
 from elmo_framework.layers.word_vector_cache import WordVectorCache
 from elmo_framework.nn.eager import eager, refuse_export
 

@@ -18,9 +18,9 @@ from elmo_framework.data.sentences import padded_batches
 from elmo_framework.data.text import collate_text
 from elmo_framework.errors import allowed
 from elmo_framework.kernels.product import Precision
+from elmo_framework.layers.bilm_source import open_layers
 from elmo_framework.layers.carried_state import CarriedState
 from elmo_framework.layers.layer_source import LayerSource
-from elmo_framework.layers.open_layers import open_layers
 
 _POOL = 32
 """The number of full batches that `embed_iter` reads ahead, to sort sentences by length."""

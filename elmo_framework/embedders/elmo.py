@@ -18,9 +18,9 @@ from elmo_framework.config.types import Default, Dim, DropoutRate, Lazy, Referen
 from elmo_framework.data.text import TextBatch
 from elmo_framework.embedders.text_embedder import TokenEmbedder
 from elmo_framework.kernels.product import Precision
+from elmo_framework.layers.bilm_source import open_layers
 from elmo_framework.layers.cache.cached_layers import CacheDtype
 from elmo_framework.layers.carried_state import CarriedState
-from elmo_framework.layers.open_layers import open_layers
 from elmo_framework.model.part import Reference, Sentences
 from elmo_framework.nn.eager import eager, refuse_export
 

@@ -18,7 +18,7 @@ from elmo_framework.embedding.layer_selector import layer_selector
 from elmo_framework.embedding.vector_file_format import VectorShape
 from elmo_framework.errors import RunError
 from elmo_framework.io.outputs import is_stream
-from elmo_framework.layers.open_layers import open_layers
+from elmo_framework.layers.bilm_source import open_layers
 
 
 @final

@@ -9,7 +9,9 @@ from two on; a single row is therefore duplicated.
 from __future__ import annotations
 
 from collections.abc import Callable
+from ctypes import c_long, c_void_p
 from functools import cache
+from pathlib import Path
 from typing import Any, Literal, TypeAlias
 
 import torch
@@ -18,7 +20,7 @@ from torch import Tensor
 from torch.autograd.function import once_differentiable
 from torch.nn import functional
 
-from elmo_framework.kernels.row_product import row_product
+from elmo_framework.kernels.compiler import library, pointers
 
 Precision: TypeAlias = Literal["float32", "bfloat16", "int8"]
 """Precision of products; inputs and outputs have the type of the weights."""
@@ -35,6 +37,17 @@ _LARGEST, _OFFSET, _SMALLEST = 127, 128, 1e-30
 
 # The layout that oneDNN chooses for so many rows is valid for every number of rows.
 _NUM_ROWS_OF_LAYOUT = 64
+
+_library = library(
+    Path(__file__).with_name("row_product.c"),
+    fast_math=False,
+    functions={
+        "row_product": [c_long, c_long, c_long, *[c_void_p] * 3],
+    },
+)
+_LANES = 16
+_CHUNKS = (1024, 512)
+"""Numbers of inputs over which oneDNN may compute partial sums before adding them."""
 
 
 def has_onednn(weight: Tensor) -> bool:
@@ -85,6 +98,40 @@ def _laid_out(weight: Tensor, bias: Tensor | None) -> Product:
         return row_product(weight, bias, multiplied)
 
     return lambda rows: of_row()(rows) if len(rows) == 1 else multiplied(rows)
+
+
+def row_product(
+    weight: Tensor, bias: Tensor | None, among_others: Callable[[Tensor], Tensor]
+) -> Callable[[Tensor], Tensor]:
+    """Return the product of one row with a weight, bit-identical to that of a row among others.
+
+    It is limited only by the memory bandwidth. oneDNN is slower there, and its result for a single
+    row differs in the last bits. `row_product.c` is used only if its result has the bits of a row
+    among others.
+
+    Args:
+        weight: "outputs inputs".
+        bias: "outputs", or None.
+        among_others: oneDNN's product of a row among others.
+    """
+    functions = _library(weight)
+    num_outputs, num_inputs = weight.shape
+    if functions is None or num_outputs % _LANES or num_inputs % _LANES:
+        return among_others
+
+    def multiplied(row: Tensor, chunk: int) -> Tensor:
+        row = row.contiguous()
+        outputs = weight.new_empty(1, num_outputs)
+        functions.row_product(num_outputs, num_inputs, chunk, *pointers(weight, row, outputs))
+        return outputs if bias is None else outputs.add_(bias)
+
+    # Two orders of summation round differently somewhere in so many outputs of such numbers.
+    probe = torch.linspace(-1, 1, num_inputs).pow(3)[None]
+    expected = among_others(probe)
+    for chunk in (num_inputs, *_CHUNKS):
+        if torch.equal(multiplied(probe, chunk), expected):
+            return lambda row: multiplied(row, chunk)
+    return among_others
 
 
 def linear(

@@ -1,20 +1,28 @@
-"""A biLM as a source of layers: frozen, or trained with the task."""
+"""A biLM as a source of layers: frozen, cached, or trained with the task."""
 
 from __future__ import annotations
 
-from typing import Any, final
+from functools import partial
+from typing import Any, Literal, final
+from weakref import WeakValueDictionary
 
 import torch
 
 from elmo_framework.bilm.bilm import BiLm
+from elmo_framework.bilm.files.load import BiLmFiles, read_bilm, reference
+from elmo_framework.bilm.files.published import script_check
 from elmo_framework.bilm.layer_output import LayerOutput, LayerState, framed_mask
 from elmo_framework.data.scripts import ScriptCheck
 from elmo_framework.data.text import TextBatch
 from elmo_framework.kernels.product import Precision
+from elmo_framework.layers.cache.cached_layers import CachedLayers, CacheDtype
 from elmo_framework.layers.layer_source import LayerSource
 from elmo_framework.layers.word_vector_cache import WordVectorCache
 from elmo_framework.model.part import Reference
 from elmo_framework.nn.part import TensorPart
+
+_shared: WeakValueDictionary[tuple[object, ...], LayerSource] = WeakValueDictionary()
+"""The frozen and cached sources in use, by the content of their files and how they compute."""
 
 
 @final
@@ -96,3 +104,56 @@ class TrainedBiLm(LayerSource):
     def compute(self, text: TextBatch, state: LayerState | None = None) -> LayerOutput:
         output: LayerOutput = self._bilm(text.ids[self.indexers[0].key], state)
         return output
+
+
+def open_layers(
+    files: BiLmFiles,
+    *,
+    requires_grad: bool = False,
+    cache: Literal["disk", "memory", "none"] = "none",
+    cache_dtype: CacheDtype = "float16",
+    precision: Precision = "float32",
+) -> LayerSource:
+    """Open a biLM.
+
+    A frozen or cached one that is in use is shared by all that open files with the same content.
+
+    Args:
+        files: of the biLM.
+        requires_grad: whether it is trained with the task; the other options have no effect then.
+        cache: where layers are cached.
+        cache_dtype: the type of cached numbers.
+        precision: of the products of a frozen biLM.
+
+    Raises:
+        DataError: a file cannot be read, or the two do not fit.
+    """
+    if requires_grad:
+        return TrainedBiLm(read_bilm(files, requires_grad=True))
+    fingerprint = reference(files)
+    computed_in = precision, torch.get_default_device(), torch.get_default_dtype()
+    key = fingerprint.digest, cache, cache_dtype if cache != "none" else None, *computed_in
+    source = _shared.get(key)
+    if source is None:
+        if cache == "none":
+            source = FrozenBiLm(read_bilm(files), precision, script_check(files), fingerprint)
+        else:
+            with torch.device("meta"):
+                shape = FrozenBiLm(read_bilm(files))
+            source = CachedLayers(
+                shape,
+                partial(open_layers, files, precision=precision),
+                fingerprint=fingerprint,
+                cache=cache,
+                dtype=cache_dtype,
+                precision=precision,
+            )
+        _shared[key] = source
+    return source
+
+
+def open_frozen(files: BiLmFiles, *, precision: Precision = "float32") -> FrozenBiLm:
+    """Open a frozen biLM, for a caller that needs the model itself; see `open_layers`."""
+    source = open_layers(files, precision=precision)
+    assert isinstance(source, FrozenBiLm)
+    return source

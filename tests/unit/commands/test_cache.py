@@ -6,7 +6,7 @@ import torch
 
 from elmo_framework.bilm.files.load import bilm_files
 from elmo_framework.commands.main import main
-from elmo_framework.layers.open_layers import open_layers
+from elmo_framework.layers.bilm_source import open_layers
 from tests.numpy_bilm import NumpyBiLm
 
 
