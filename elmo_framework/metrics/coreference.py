@@ -63,7 +63,6 @@ class ConllCoref(Metric):
     """
 
     def count(self, prediction: Resolution, gold: Clusters) -> Mapping[str, float]:
-        """Count the clusters of one document."""
         key = [list(cluster) for cluster in gold if cluster]
         response = _counted(
             prediction.clusters, {mention for cluster in key for mention in cluster}
@@ -94,13 +93,11 @@ class MentionRecall(Metric):
     """The fraction of gold mentions among the considered spans; `mention_recall`."""
 
     def count(self, prediction: Resolution, gold: Clusters) -> Mapping[str, float]:
-        """Count the mentions of one document."""
         mentions = {mention for cluster in gold for mention in cluster}
         recalled = mentions.intersection(prediction.spans)
         return {"found": float(len(recalled)), "total": float(len(mentions))}
 
     def score(self, sums: Mapping[str, float]) -> dict[str, float]:
-        """Return `mention_recall`."""
         return {"mention_recall": ratio(sums.get("found", 0.0), sums.get("total", 0.0))}
 
 

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any, TypeAlias, get_args, get_type_hints
 
 from elmo_framework.config.registry import Registrable
 from elmo_framework.config.signature import is_union
+from elmo_framework.errors import BuildError
 
 Table: TypeAlias = Mapping[str, Mapping[str, int]]
 """Counts by row and column."""
@@ -35,8 +36,8 @@ class Metric(Registrable, ABC):
 
     @classmethod
     def prediction_type(cls) -> Any:
-        """Return the type of predictions that it compares; `Any` if `count` has no annotation."""
-        return get_type_hints(cls.count).get("prediction", Any)
+        """Return the type of predictions that it compares; see `type_of_prediction`."""
+        return type_of_prediction(cls.count)
 
     @classmethod
     def accepts(cls, prediction_type: Any) -> bool:
@@ -46,6 +47,19 @@ class Metric(Registrable, ABC):
         return prediction_type is Any or any(
             each in (Any, object, prediction_type) for each in types
         )
+
+
+def type_of_prediction(function: Callable[..., Any]) -> Any:
+    """Return the type of the parameter `prediction`; `Any` if it has no annotation.
+
+    Raises:
+        BuildError: the type is not imported at run time.
+    """
+    try:
+        return get_type_hints(function).get("prediction", Any)
+    except NameError as error:
+        message = f"{function.__qualname__}: {error}; types of parameters are needed at run time"
+        raise BuildError(message) from error
 
 
 def is_of_one_type(name: str, names: Iterable[str]) -> bool:

@@ -24,7 +24,6 @@ class SpanF1(Metric):
     """
 
     def count(self, prediction: Sequence[str], gold: Sequence[str]) -> Mapping[str, float]:
-        """Count the tags of one sentence."""
         sums = label_counts(set(spans(prediction)), set(spans(gold)))
         pairs = zip(conlleval_tags(prediction), conlleval_tags(gold), strict=True)
         sums["correct_words"] = sum(predicted == tag for predicted, tag in pairs)

@@ -50,7 +50,6 @@ class SrlEval(Metric):
     def count(
         self, prediction: Sequence[Proposition], gold: Sequence[Proposition]
     ) -> Mapping[str, float]:
-        """Count the arguments of all predicates of one example."""
         predicted = dict(prediction)
         sums: Counter[str] = Counter()
         for predicate, tags in gold:

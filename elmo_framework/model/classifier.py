@@ -107,5 +107,4 @@ class Classifier(Head[LabeledBatch]):
         return LogitsOutput(loss=losses.mean(), example_losses=losses, logits=logits)
 
     def predict(self, output: LogitsOutput, batch: LabeledBatch) -> list[Classification]:
-        """Return the most probable label of each example, and the probabilities of all."""
         return classifications(output.logits, self._labels)

@@ -66,7 +66,7 @@ class Head(Model[BatchT], Generic[BatchT]):
 
         Raises:
             ConfigError: as of `Model.post_init`.
-            ValueError: two metrics give the same score.
+            ValueError: two metrics give the same score, or one has no scores for empty sums.
         """
         super().post_init(initializer, regularizer)
         for index, metric in enumerate(metrics or ()):
@@ -81,9 +81,14 @@ class Head(Model[BatchT], Generic[BatchT]):
     def _add(self, metric: Metric, index: int) -> None:
         """Add a metric under its registered name; with its index if that is taken."""
         key, name = f"metrics[{index}]", registered_name(metric)
+        try:
+            scores = metric.score({}).keys()
+        except (KeyError, ZeroDivisionError) as error:
+            refuse_key(key, f"gives no scores for empty sums: {error!r} in `score`")
+            return
         if any(_is_same(metric, each) for each in self._added.values()):
             refuse_key(key, "is listed twice; remove one of the two")
-        elif repeated := sorted({"loss", *self.scores({})} & metric.score({}).keys()):
+        elif repeated := sorted({"loss", *self.scores({})} & scores):
             refuse_key(key, f"gives the score {repeated[0]!r}, which the model already has")
         name = f"{name}_{index}" if name in self.metrics else name
         self._added = {**self._added, name: metric}

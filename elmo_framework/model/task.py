@@ -7,14 +7,14 @@ from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
-from typing import Any, ClassVar, Generic, TypeAlias, TypeVar, get_type_hints
+from typing import Any, ClassVar, Generic, TypeAlias, TypeVar
 
 from rich.text import Text
 
 from elmo_framework.data.text import Indexer
 from elmo_framework.data.tokenizer import Tokenizer
 from elmo_framework.data.vocabulary import Counts, Vocabularies
-from elmo_framework.metrics.metric import Metric
+from elmo_framework.metrics.metric import Metric, type_of_prediction
 
 ExampleT = TypeVar("ExampleT")
 BatchT = TypeVar("BatchT")
@@ -148,8 +148,8 @@ class HeadTask(Task[ExampleT, BatchT]):
         """
 
     def prediction_type(self) -> Any:
-        """Return the type of `prediction` in `to_json`; `Any` if it has no annotation."""
-        return get_type_hints(type(self).to_json).get("prediction", Any)
+        """Return the type of `prediction` in `to_json`; see `type_of_prediction`."""
+        return type_of_prediction(type(self).to_json)
 
     def pretty(self, prediction: Any, example: ExampleT) -> Text:
         """Return a prediction for display in a terminal; by default as indented JSON."""

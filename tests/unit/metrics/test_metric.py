@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 
 from elmo_framework.data.labels import Classification
+from elmo_framework.errors import BuildError
 from elmo_framework.metrics.accuracy import Accuracy, TopAccuracy
 from elmo_framework.metrics.metric import Metric, is_of_one_type
 from elmo_framework.metrics.squad import Answer, SquadScores
@@ -35,6 +36,15 @@ def test_metric_refuses_other_predictions(metric: type[Metric], prediction: Any)
 def test_each_type_of_a_union_is_accepted(prediction: Any) -> None:
     assert Accuracy.accepts(prediction)
     assert not Accuracy.accepts(Answer)
+
+
+def test_type_that_is_missing_at_run_time_is_an_error() -> None:
+    class Late(Anything):
+        def count(self, prediction: Missing, gold: str) -> Mapping[str, float]:  # type: ignore[name-defined]  # noqa: F821
+            return {}
+
+    with pytest.raises(BuildError, match=r"Late\.count: name 'Missing' is not defined; types of"):
+        Late.accepts(str)
 
 
 def test_predictions_of_an_unknown_type_are_accepted() -> None:

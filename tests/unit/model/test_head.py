@@ -151,6 +151,15 @@ def test_a_metric_called_loss_is_refused():
         echo(Loss())
 
 
+def test_a_metric_without_scores_of_empty_sums_is_refused():
+    class Strict(Plain):
+        def score(self, sums: Mapping[str, float]) -> dict[str, float]:
+            return {"strict": sums["total"]}
+
+    with pytest.raises(ValueError, match=r"^metrics\[0\] gives no scores for empty sums: KeyError"):
+        echo(Strict())
+
+
 def test_a_metric_listed_twice_is_refused():
     with pytest.raises(ValueError, match=r"^metrics\[1\] is listed twice"):
         echo(Numbered(3), Numbered(3))
