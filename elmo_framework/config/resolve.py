@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, fields, is_dataclass, replace
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, TypeVar, cast
 
@@ -18,7 +18,7 @@ from elmo_framework.config.signature import (
     TupleType,
     configurable,
 )
-from elmo_framework.config.types import Default, Lazy
+from elmo_framework.config.types import Default, Lazy, with_parts
 from elmo_framework.errors import dotted
 
 ValueT = TypeVar("ValueT")
@@ -70,7 +70,7 @@ def with_absolute_paths(value: ValueT) -> ValueT:
     """Return a checked configuration with absolute paths."""
 
     def absolute(item: Any) -> Any:
-        return item.absolute() if isinstance(item, Path) else _with_parts(item, absolute)
+        return item.absolute() if isinstance(item, Path) else with_parts(item, absolute)
 
     return cast(ValueT, absolute(value))
 
@@ -86,25 +86,9 @@ def with_arguments(value: ValueT, changes: Mapping[str, Mapping[str, Any]]) -> V
     def changed(item: Any) -> Any:
         if isinstance(item, Lazy) and item.path in changes:
             item = replace(item, arguments={**item.arguments, **changes[item.path]})
-        return _with_parts(item, changed)
+        return with_parts(item, changed)
 
     return cast(ValueT, changed(value))
-
-
-def _with_parts(value: Any, change: Callable[[Any], Any]) -> Any:
-    """Return a part of a checked configuration with `change` applied to each part inside it."""
-    match value:
-        case Lazy():
-            return replace(value, arguments=change(value.arguments))
-        case list() | tuple():
-            return type(value)(change(item) for item in value)
-        case dict():
-            return {key: change(item) for key, item in value.items()}
-        case _ if is_dataclass(value) and not isinstance(value, type):
-            names = [field.name for field in fields(value)]
-            return replace(value, **{name: change(getattr(value, name)) for name in names})
-        case _:
-            return value
 
 
 @dataclass(frozen=True)

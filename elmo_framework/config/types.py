@@ -15,7 +15,7 @@ import inspect
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, is_dataclass, replace
 from enum import Enum
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, Generic, TypeAlias, TypeVar
@@ -171,16 +171,24 @@ def _without(names: set[str], values: Mapping[str, Any]) -> dict[str, Any]:
 
 def _hand_down(value: Any, tree: Mapping[str, Any]) -> Any:
     """Build the components in an argument, with the supplied values."""
+    if isinstance(value, Lazy):
+        child = replace(value, inherited=tree)
+        return child if child.is_kept else child.build()
+    return with_parts(value, lambda item: _hand_down(item, tree))
+
+
+def with_parts(value: Any, change: Callable[[Any], Any]) -> Any:
+    """Return a part of a checked configuration with `change` applied to each part inside it."""
     match value:
         case Lazy():
-            child = replace(value, inherited=tree)
-            return child if child.is_kept else child.build()
-        case list():
-            return [_hand_down(item, tree) for item in value]
-        case tuple() if any(isinstance(item, Lazy) for item in value):
-            return tuple(_hand_down(item, tree) for item in value)
+            return replace(value, arguments=change(value.arguments))
+        case list() | tuple():
+            return type(value)(change(item) for item in value)
         case dict():
-            return {key: _hand_down(item, tree) for key, item in value.items()}
+            return {key: change(item) for key, item in value.items()}
+        case _ if is_dataclass(value) and not isinstance(value, type):
+            names = [field.name for field in fields(value)]
+            return replace(value, **{name: change(getattr(value, name)) for name in names})
         case _:
             return value
 
