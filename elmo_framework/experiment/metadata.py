@@ -30,11 +30,13 @@ from elmo_framework.experiment.assembly import Assembly
 from elmo_framework.experiment.experiment import Experiment
 from elmo_framework.experiment.inputs import run_tokenizer
 from elmo_framework.experiment.references import (
+    RecordedModel,
     describe_references,
     expected_digest,
     external_models,
+    recorded_models,
 )
-from elmo_framework.experiment.run_directory import RecordedModel, RunDirectory
+from elmo_framework.experiment.run_directory import RunDirectory
 from elmo_framework.io.files import digest, write_text
 from elmo_framework.io.outputs import Input, Output, check_outputs
 from elmo_framework.model.part import Part, parts_of
@@ -178,7 +180,7 @@ class RunRecord:
         if len(data) == len(digests["data"]):
             # By their order, for `prepare` has compared the content of data that was moved.
             before["data"] = dict(zip(digests["data"], data.values(), strict=True))
-        recorded = self.run.read_references()
+        recorded = recorded_models(self.run)
         return [
             *differences(before, digests),
             *(

@@ -11,16 +11,19 @@ import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, TypeAlias, get_args
+from typing import Any, TypeAlias, cast, get_args
+
+from pydantic import ValidationError
 
 from elmo_framework.bilm.files.load import BiLmFiles, reference
 from elmo_framework.bilm.files.published import BiLmName, resolve_bilm
+from elmo_framework.config import plain
 from elmo_framework.config.resolve import Leaf, leaves, with_arguments
 from elmo_framework.config.signature import hint_metadata, walk
 from elmo_framework.config.types import Lazy, MustExist
 from elmo_framework.errors import DataError, RunError
 from elmo_framework.experiment.experiment import Experiment
-from elmo_framework.experiment.run_directory import RecordedModel, RecordedPath, RunDirectory
+from elmo_framework.experiment.run_directory import RunDirectory
 from elmo_framework.model.model import Model
 from elmo_framework.model.part import Reference
 
@@ -29,6 +32,34 @@ BiLmPaths: TypeAlias = Path | str | Sequence[Path | str]
 
 _PAIR = {"options_file", "weight_file"}
 _SHOWN_DIGITS = 12
+
+
+@dataclass(frozen=True)
+class RecordedPath:
+    """The location of a model when training started.
+
+    Attributes:
+        given: as the user wrote it: a path, or the name of a biLM.
+        absolute: its absolute path; None for a name.
+        relative: its path from the run directory; None for a name.
+    """
+
+    given: str
+    absolute: str | None = None
+    relative: str | None = None
+
+
+@dataclass(frozen=True)
+class RecordedModel:
+    """The record of a model that a run refers to and does not contain.
+
+    Attributes:
+        sha256: of the content of its files.
+        files: their locations, by the keys of the configuration.
+    """
+
+    sha256: str | None
+    files: dict[str, RecordedPath]
 
 
 @dataclass(frozen=True)
@@ -178,9 +209,25 @@ def require_recorded(run: RunDirectory, experiment: Lazy[Experiment], model: Mod
             _require_same(run, str(external), external.digest(), digest)
 
 
+def recorded_models(run: RunDirectory) -> dict[str, RecordedModel]:
+    """Read where the models were that a run refers to, by the paths of their components.
+
+    Empty where nothing was recorded, as by the first version.
+
+    Raises:
+        RunError: the metadata are damaged.
+    """
+    recorded = run.read(run.metadata).get("references", {})
+    try:
+        return cast(dict[str, RecordedModel], plain.read(dict[str, RecordedModel], recorded))
+    except ValidationError as error:
+        problem = plain.problems(error, recorded, "references")[0]
+        raise RunError(f"{run.metadata}: {problem}") from error
+
+
 def expected_digest(run: RunDirectory, model: ExternalModel) -> str | None:
     """Return the digest that a run has recorded of a model; None if it has none."""
-    record = run.read_references().get(model.path)
+    record = recorded_models(run).get(model.path)
     if record is not None and record.sha256 is not None:
         return record.sha256
     return run.read_digests().get("bilm", {}).get(model.module)
@@ -188,7 +235,7 @@ def expected_digest(run: RunDirectory, model: ExternalModel) -> str | None:
 
 def recorded_digests(run: RunDirectory) -> set[str]:
     """Return the digests of all models that a run refers to, as far as they were recorded."""
-    recorded = {record.sha256 for record in run.read_references().values()}
+    recorded = {record.sha256 for record in recorded_models(run).values()}
     return {*filter(None, recorded), *run.read_digests().get("bilm", {}).values()}
 
 
@@ -235,7 +282,7 @@ def _is_taken_on_trust(expected: Mapping[str, str | None]) -> bool:
 
 def _candidates(run: RunDirectory, model: ExternalModel) -> list[ExternalModel]:
     """Return where a model may be: relative to the run, its old path, the path in the config."""
-    record = run.read_references().get(model.path)
+    record = recorded_models(run).get(model.path)
     candidates = []
     if record is not None and record.files.keys() == model.files.keys():
         paths = record.files.items()

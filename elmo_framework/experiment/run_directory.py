@@ -6,14 +6,11 @@ import json
 import logging
 from collections.abc import Mapping
 from contextlib import AbstractContextManager
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
-from pydantic import ValidationError
 from torch import Tensor
 
-from elmo_framework.config import plain
 from elmo_framework.data.data_loader import Rank
 from elmo_framework.errors import RunError
 from elmo_framework.io.files import write_text
@@ -35,34 +32,6 @@ _RULES = FolderRules(
         "remove it, or choose another {flag}"
     ),
 )
-
-
-@dataclass(frozen=True)
-class RecordedPath:
-    """The location of a model when training started.
-
-    Attributes:
-        given: as the user wrote it: a path, or the name of a biLM.
-        absolute: its absolute path; None for a name.
-        relative: its path from the run directory; None for a name.
-    """
-
-    given: str
-    absolute: str | None = None
-    relative: str | None = None
-
-
-@dataclass(frozen=True)
-class RecordedModel:
-    """The record of a model that a run refers to and does not contain.
-
-    Attributes:
-        sha256: of the content of its files.
-        files: their locations, by the keys of the configuration.
-    """
-
-    sha256: str | None
-    files: dict[str, RecordedPath]
 
 
 class RunDirectory:
@@ -200,18 +169,3 @@ class RunDirectory:
         if not isinstance(digests, dict):
             raise RunError(f"{self.metadata}: the digests of the run are missing")
         return digests
-
-    def read_references(self) -> dict[str, RecordedModel]:
-        """Read where the models were that the run refers to, by the paths of their components.
-
-        Empty where nothing was recorded, as by the first version.
-
-        Raises:
-            RunError: the file is damaged.
-        """
-        recorded = self.read(self.metadata).get("references", {})
-        try:
-            return cast(dict[str, RecordedModel], plain.read(dict[str, RecordedModel], recorded))
-        except ValidationError as error:
-            problem = plain.problems(error, recorded, "references")[0]
-            raise RunError(f"{self.metadata}: {problem}") from error
