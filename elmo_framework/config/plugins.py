@@ -59,10 +59,6 @@ def named_plugins(modules: object, *, source: Path) -> list[str]:
 
     Such a folder may come from someone else, so modules inside it are not trusted.
 
-    Args:
-        modules: the value of `plugins` in the file.
-        source: the file.
-
     Raises:
         PluginError: it is not a list of names, or a module is in the folder of the file and has
             not been imported yet.

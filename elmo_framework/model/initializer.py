@@ -53,11 +53,7 @@ Initializers: TypeAlias = list[tuple[Regex, Lazy[Initializer]]]
 
 @final
 class InitializerFunction(Initializer):
-    """Fills a parameter with a function.
-
-    Args:
-        function: takes the parameter and its gates, as `fill` does.
-    """
+    """Fills a parameter with a function, which takes the arguments of `fill`."""
 
     def __init__(self, function: Callable[[Tensor, Gates | None], object]) -> None:
         self._function = function

@@ -41,9 +41,6 @@ class RunLog(Callback):
     """Writes JSON lines in every run, without being configured.
 
     `metrics.jsonl` gets a line per evaluation, `steps.jsonl` one for every twentieth update.
-
-    Args:
-        directory: the run directory.
     """
 
     def __init__(self, directory: Path) -> None:

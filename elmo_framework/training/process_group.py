@@ -52,11 +52,7 @@ _SECONDS_TO_END = 3.0
 
 
 class ProcessGroup:
-    """Collective operations of this process with the others; local if it is the only one.
-
-    Args:
-        rank: the index of this process and the number of processes.
-    """
+    """Collective operations of this process with the others; local if it is the only one."""
 
     def __init__(self, rank: Rank) -> None:
         self.rank = rank
@@ -280,12 +276,7 @@ def choose_device(name: str) -> torch.device:
 
 
 def report_slow_path(device: torch.device, group: ProcessGroup) -> None:
-    """Report on the first rank that PyTorch replaces the compiled functions, and why.
-
-    Args:
-        device: of the computation; the compiled functions run on the CPU.
-        group: the processes.
-    """
+    """Report on the first rank that PyTorch replaces the compiled functions of the CPU, and why."""
     if device.type == "cpu" and group.is_first:
         reason = slow_path_reason()
         if reason is not None:

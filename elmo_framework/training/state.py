@@ -58,13 +58,7 @@ class TrainingState:
     def after_evaluation(
         self, scores: Mapping[str, float], *, metric: str, seconds: float
     ) -> TrainingState:
-        """Return the state after an evaluation.
-
-        Args:
-            scores: all scores, by name.
-            metric: the validation metric, with its sign.
-            seconds: training time so far.
-        """
+        """Return the state after an evaluation; `metric` is the validation metric with its sign."""
         score = scores[metric[1:]] if metric[0] == "+" else -scores[metric[1:]]
         after = replace(
             self,
