@@ -6,7 +6,9 @@ from typing import Any
 
 import pytest
 
+from elmo_framework.commands.check import Check
 from elmo_framework.commands.main import main
+from elmo_framework.experiment.model_report import ASSUMED_LABELS, ASSUMED_WORDS
 
 
 @pytest.fixture(autouse=True)
@@ -68,6 +70,10 @@ def test_json_names_the_assumed_vocabularies(capsys: pytest.CaptureFixture[str])
     assert written["vocabularies"] == {}
     assert written["assumed_vocabularies"] == {"beginnings": 21, "labels": 21, "words": 10_000}
     assert written["parts"][0]["parameters"] == 500_100
+
+
+def test_help_names_the_assumed_sizes() -> None:
+    assert f"a vocabulary of {ASSUMED_WORDS:,}\nwords and {ASSUMED_LABELS} labels" in Check.epilog
 
 
 def test_all_problems_are_reported_at_once(capsys: pytest.CaptureFixture[str]) -> None:
