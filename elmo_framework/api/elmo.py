@@ -188,7 +188,6 @@ class Elmo(nn.Module):
         }
 
     def get_output_dim(self) -> int:
-        """Return the width of a vector."""
         return self._bilm.output_dim
 
     def reset_states(self) -> None:

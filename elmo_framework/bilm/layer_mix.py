@@ -89,7 +89,6 @@ class ScalarMix(LayerMix):
         return self._l2 * sum((w.square().sum() for w in trained), self.gamma.new_zeros(()))
 
     def monitored_values(self) -> dict[str, float]:
-        """Return the weights s_0, s_1, ... and gamma."""
         shares = torch.cat(list(self.scalar_parameters)).softmax(dim=0).tolist()
         return {f"s_{layer}": share for layer, share in enumerate(shares)} | {
             "gamma": self.gamma.item()

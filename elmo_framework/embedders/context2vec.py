@@ -148,7 +148,6 @@ class _Network:
     def contexts(
         self, ids: Int[Tensor, "batch tokens"], mask: Bool[Tensor, "batch tokens"]
     ) -> Float[Tensor, "batch tokens dim"]:
-        """Return a vector for the context of each word."""
         self._modules.to(mask.device)
         forward = self._read("l2r", _shifted(ids, _BEGIN), mask)
         turned = _shifted(reversed_rows(ids, mask.to(ids.device)), _END)

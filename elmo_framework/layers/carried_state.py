@@ -41,7 +41,6 @@ class CarriedState:
         }
 
     def tensors(self) -> dict[str, Tensor]:
-        """Return each tensor by its name, see `named_states`."""
         return named_states(self._states)
 
     def load(self, tensors: Mapping[str, Tensor]) -> None:

@@ -72,7 +72,6 @@ class ProjectedLstm(TensorPart):
         return Gates(4, forget=2, is_bias=name == "bias", forget_bias=1.0)
 
     def zero_state(self, num_rows: int) -> LstmState:
-        """Return the state before the first step."""
         zeros = self.bias.new_zeros
         return LstmState(zeros(num_rows, self.output_dim), zeros(num_rows, self.cell_size))
 

@@ -47,7 +47,6 @@ class Packing:
         return replace(self, order=order, positions=self.positions.to(device, non_blocking=True))
 
     def pack(self, inputs: Float[Tensor, "batch tokens dim"]) -> Float[Tensor, "words dim"]:
-        """Convert padded rows to packed words."""
         return inputs.flatten(0, 1).index_select(0, self.positions)
 
     def unpack(self, packed: Float[Tensor, "words dim"]) -> Float[Tensor, "batch tokens dim"]:

@@ -89,13 +89,15 @@ def _read_layers(network: nn.LSTM | nn.GRU, inputs: Tensor, mask: Tensor) -> tup
     starts = torch.arange(batch, device=mask.device) * num_tokens
     rows, ends = inputs, starts + (mask.sum(dim=1) - 1).clamp(min=0)
     lasts: list[Tensor] = []
+    num_directions = 2 if network.bidirectional else 1
     for layer in range(network.num_layers):
+        weights = network.all_weights[layer * num_directions :]
         if layer and network.training:
             rows = functional.dropout(rows, network.dropout)
-        outputs = [_read_direction(network, f"l{layer}", rows)]
+        outputs = [_read_direction(network, weights[0], rows)]
         lasts = [outputs[0].flatten(0, 1).index_select(0, ends)]
         if network.bidirectional:
-            backward = _read_direction(network, f"l{layer}_reverse", reversed_rows(rows, mask))
+            backward = _read_direction(network, weights[1], reversed_rows(rows, mask))
             outputs.append(reversed_rows(backward, mask))
             lasts.append(outputs[1][:, 0])
         rows = torch.cat(outputs, dim=2)
@@ -103,13 +105,11 @@ def _read_layers(network: nn.LSTM | nn.GRU, inputs: Tensor, mask: Tensor) -> tup
     return rows * mask[:, :, None], last * mask.any(dim=1, keepdim=True)
 
 
-def _read_direction(network: nn.LSTM | nn.GRU, layer: str, rows: Tensor) -> Tensor:
+def _read_direction(network: nn.LSTM | nn.GRU, weights: list[nn.Parameter], rows: Tensor) -> Tensor:
     """Return "batch tokens hidden" of one direction of a layer, read from left to right."""
-    kinds = ["weight_ih", "weight_hh", *(["bias_ih", "bias_hh"] if network.bias else [])]
-    parameters = [getattr(network, f"{kind}_{layer}") for kind in kinds]
     start = rows.new_zeros(1, len(rows), network.hidden_size)
     # has_biases, num_layers, dropout, train, bidirectional, batch_first
     options = network.bias, 1, 0.0, False, False, True
     if isinstance(network, nn.LSTM):
-        return torch.lstm(rows, (start, start), parameters, *options)[0]
-    return torch.gru(rows, start, parameters, *options)[0]
+        return torch.lstm(rows, (start, start), tuple(weights), *options)[0]
+    return torch.gru(rows, start, tuple(weights), *options)[0]

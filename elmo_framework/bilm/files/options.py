@@ -46,7 +46,12 @@ class BiLmTfOptions:
                 f"not the options of a biLM: {shown(content)} is not an object", path=path
             )
         options = cls(path, content)
-        options._check()
+        if not options._get("bidirectional", True):
+            raise DataError("'bidirectional' is false; a biLM reads both ways", path=path)
+        num_ids = options._get("char_cnn.n_characters", NUM_CHARACTERS)
+        # Files for training leave id 0 out.
+        if num_ids not in (NUM_CHARACTERS - 1, NUM_CHARACTERS):
+            _LOG.warning("%s: n_characters is %r; read as %d", path, num_ids, NUM_CHARACTERS)
         return options
 
     @property
@@ -107,14 +112,6 @@ class BiLmTfOptions:
                 raise DataError(message, path=self.path)
             value = value[key]
         return value
-
-    def _check(self) -> None:
-        if not self._get("bidirectional", True):
-            raise DataError("'bidirectional' is false; a biLM reads both ways", path=self.path)
-        num_ids = self._get("char_cnn.n_characters", NUM_CHARACTERS)
-        # Files for training leave id 0 out.
-        if num_ids not in (NUM_CHARACTERS - 1, NUM_CHARACTERS):
-            _LOG.warning("%s: n_characters is %r; read as %d", self.path, num_ids, NUM_CHARACTERS)
 
 
 def options_of(bilm: BiLm) -> dict[str, Any]:

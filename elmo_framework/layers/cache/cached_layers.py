@@ -80,11 +80,9 @@ class CachedLayers(LayerSource):
         self._layer_cache = LayerCache(self._key, source=fingerprint.path)
 
     def __deepcopy__(self, memo: dict[int, Any]) -> CachedLayers:
-        """Return the same source, with the same cache."""
         return self
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """Return the content of a pickle."""
         options = {"cache": self._cache, "cache_dtype": self._key.dtype}
         return _reopened, (self._reopen, self._key.digest, options)
 

@@ -61,7 +61,6 @@ class CacheKey:
 
     @property
     def vector_bytes(self) -> int:
-        """The size of one vector."""
         return self.dim * DTYPES[self.dtype].itemsize
 
 

@@ -122,16 +122,13 @@ class Shards:
         self._arrange()
 
     def __len__(self) -> int:
-        """Return the number of sentences."""
         return len(self._entries)
 
     def add(self, shard: Shard) -> None:
-        """Take one more."""
         self._shards.append(shard)
         self._arrange()
 
     def missing(self, sentences: Sequence[Words]) -> list[Words]:
-        """Return the sentences that are in no shard."""
         is_there, _ = self._find(sentences)
         return [
             words for words, is_cached in zip(sentences, is_there, strict=True) if not is_cached

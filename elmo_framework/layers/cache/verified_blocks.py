@@ -51,7 +51,6 @@ class VerifiedBlocks:
         self._is_verified = np.zeros(len(checksums), dtype=bool)
 
     def __len__(self) -> int:
-        """Return the number of blocks."""
         return len(self._checksums)
 
     def pending(self, begins: NDArray[np.int64], ends: NDArray[np.int64]) -> list[int]:

@@ -124,9 +124,9 @@ def test_mostly_padded_batch_is_read_in_groups(monkeypatch):
     read = []
     one_direction = recurrent_module._read_direction
 
-    def counting(lstm: nn.LSTM, layer: str, rows: torch.Tensor) -> torch.Tensor:
+    def counting(lstm: nn.LSTM, weights: list[nn.Parameter], rows: torch.Tensor) -> torch.Tensor:
         read.append(rows.shape[0] * rows.shape[1])
-        return one_direction(lstm, layer, rows)
+        return one_direction(lstm, weights, rows)
 
     monkeypatch.setattr(recurrent_module, "_read_direction", counting)
     mask = torch.arange(12) < torch.tensor([12, *([2] * 63)])[:, None]
