@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
+import re
 from collections.abc import Iterator
+from importlib import import_module
 from pathlib import Path
 
 import pytest
@@ -38,6 +41,14 @@ def _in_folder(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
 
 def test_the_page_writes_every_module() -> None:
     assert {path.stem for path in Path().glob("*.py")} == set(MODULES)
+
+
+def test_the_examples_have_the_fields_of_the_page() -> None:
+    rows = re.findall(r"^\| `(\w+)` \| `([\w.]+)` \| (.*) \|$", PAGE.read_text(), re.MULTILINE)
+    assert len(rows) == 7
+    for name, package, cell in rows:
+        fields = [field.name for field in dataclasses.fields(getattr(import_module(package), name))]
+        assert cell == "see its docstring" or fields == re.findall(r"`(\w+)`", cell), name
 
 
 def test_the_layer_mix_is_trained_and_its_weights_are_logged() -> None:
