@@ -13,7 +13,7 @@ The `ResumableOutput` of the job also has these files:
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import asdict
 from pathlib import Path
@@ -144,42 +144,53 @@ def _tokenizer_settings(tokenizer: TextTokenizer) -> dict[str, Any]:
 def _tokenize(
     job: PreparationJob, files: Sequence[Path], tokenizer: TextTokenizer, output: ResumableOutput
 ) -> list[Path]:
-    """Tokenize all blocks that are not done, and return the files of all.
-
-    Raises:
-        RunError: the text is not the one that the interrupted job read.
-    """
+    """Tokenize all blocks that are not done, and return the files of all."""
     total = None if STANDARD_INPUT in files else sum(map(size_on_disk, files))
     num_processes = 1 if total is not None and total <= BLOCK_BYTES else job.num_processes
-    done, paths, num_words = _done(output), list[Path](), 0
+    paths, num_words = list[Path](), 0
 
     def count(file: TokenizedFile) -> None:
         nonlocal num_words
         num_words += file.num_words
         progress.advance(file.num_bytes, note=plural(num_words, "word"))
 
-    def remaining() -> Iterator[tuple[Block, Path]]:
-        for block in read_blocks(files, BLOCK_BYTES):
-            paths.append(_block_path(output, block.number))
-            file = done.pop(block.number, None)
-            if file is None:
-                yield block, paths[-1]
-            elif file.digest == block.digest:
-                count(file)
-            else:
-                raise _changed(output)
-        if done:
-            raise _changed(output)
-
+    remaining = _remaining(read_blocks(files, BLOCK_BYTES), output, paths, count)
     with (
         ProgressBar("tokenizing", total=total, unit="byte") as progress,
         output.journal("done.jsonl") as journal,
-        closing(tokenize_blocks(remaining(), tokenizer, num_processes)) as tokenized,
+        closing(tokenize_blocks(remaining, tokenizer, num_processes)) as tokenized,
     ):
         for file in tokenized:
             journal.mark_done(json.dumps(asdict(file)))
             count(file)
     return paths
+
+
+def _remaining(
+    blocks: Iterable[Block],
+    output: ResumableOutput,
+    paths: list[Path],
+    count: Callable[[TokenizedFile], None],
+) -> Iterator[tuple[Block, Path]]:
+    """Yield the blocks that are not done with the paths of their files; count the others.
+
+    The paths of all blocks are added to `paths`.
+
+    Raises:
+        RunError: the text is not the one that the interrupted job read.
+    """
+    done = _done(output)
+    for block in blocks:
+        paths.append(_block_path(output, block.number))
+        file = done.pop(block.number, None)
+        if file is None:
+            yield block, paths[-1]
+        elif file.digest == block.digest:
+            count(file)
+        else:
+            raise _changed(output)
+    if done:
+        raise _changed(output)
 
 
 def _block_path(output: ResumableOutput, number: int) -> Path:
