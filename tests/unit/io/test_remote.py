@@ -143,8 +143,12 @@ def test_vectors_are_read_from_a_remote_archive(memory: MemoryFileSystem, tmp_pa
     assert read_vectors(path, dim=3, wanted=["the"])["the"].tolist() == [1, 2, 3]
 
 
-def test_outputs_are_local(memory: MemoryFileSystem, tmp_path: Path) -> None:
-    remote = as_path("memory://a.txt")
-    with pytest.raises(RunError, match=r"^--output-file memory://a.txt is a URL; choose a local"):
+def test_outputs_are_local_and_inputs_not_copied(memory: MemoryFileSystem, tmp_path: Path) -> None:
+    remote = as_path("memory://input.txt")
+    with pytest.raises(
+        RunError, match=r"^--output-file memory://input.txt is a URL; choose a local"
+    ):
         check_outputs([Output(remote, "--output-file")], [])
+    memory.pipe("/input.txt", b"")
     check_outputs([Output(tmp_path / "a.txt", "--output-file")], [Input(remote, "FILE")])
+    assert not cached_path("memory://input.txt").exists()

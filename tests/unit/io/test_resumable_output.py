@@ -10,7 +10,13 @@ from pathlib import Path
 import pytest
 
 from elmo_framework.errors import RunError, StoppedError
-from elmo_framework.io.resumable_output import Journal, ResumableOutput, stoppable
+from elmo_framework.io import resumable_output
+from elmo_framework.io.resumable_output import (
+    FolderRules,
+    Journal,
+    ResumableOutput,
+    stoppable,
+)
 
 SETTINGS = {"input": "a", "layers": [1, 2]}
 
@@ -140,6 +146,46 @@ def test_what_exists_needs_force_and_a_folder_is_never_replaced(
     (tmp_path / "out").mkdir()
     with pytest.raises(RunError, match="out is not an ordinary file"):
         output.check_overwritable(resume=False, force=True)
+
+
+@pytest.fixture
+def in_place(tmp_path: Path) -> ResumableOutput:
+    """A folder that is itself the output, with progress."""
+    for name in (".lock", ".hidden", "a.txt", "job.json", "steps/1", "z.txt"):
+        (tmp_path / "out" / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / "out" / name).write_text("")
+    rules = FolderRules(marker="job.json", progress=("steps",))
+    return ResumableOutput(tmp_path / "out", flag="--output-dir", in_place=rules)
+
+
+def test_a_folder_in_place_is_cleared_with_its_marker_last(
+    in_place: ResumableOutput, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with pytest.raises(RunError, match="belongs to an interrupted job"):
+        in_place.check_overwritable(resume=False, force=False)
+    in_place.check_overwritable(resume=True, force=False)
+    in_place.check_overwritable(resume=False, force=True)
+    removed = list[str]()
+    monkeypatch.setattr(resumable_output, "remove", lambda path: removed.append(path.name))
+    in_place.clear()
+    assert set(removed) == {"a.txt", "steps", "z.txt", "job.json"}
+    assert removed[-1] == "job.json"
+    monkeypatch.undo()
+    in_place.clear()
+    assert {path.name for path in in_place.path.iterdir()} == {".lock", ".hidden"}
+
+
+@pytest.mark.parametrize("is_begun", [True, False])
+def test_a_folder_in_place_keeps_its_lock_once_it_has_its_marker(
+    in_place: ResumableOutput, is_begun: bool
+) -> None:
+    if not is_begun:
+        (in_place.path / "job.json").unlink()
+    with in_place.locked():
+        assert (in_place.path / ".lock").exists()
+        with pytest.raises(RunError, match="another job is writing here"), in_place.locked():
+            pass
+    assert (in_place.path / ".lock").exists() == is_begun
 
 
 def interrupted(done: list[str], *numbers: signal.Signals) -> None:
