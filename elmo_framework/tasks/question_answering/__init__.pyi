@@ -1,5 +1,6 @@
 from .answer_head import AnswerHead as AnswerHead
 from .answer_head import AnswerOutput as AnswerOutput
+from .answer_head import Pointers as Pointers
 from .bidaf import Bidaf as Bidaf
 from .bidaf_self_attention import BidafSelfAttention as BidafSelfAttention
 from .example import PassageQuestion as PassageQuestion
