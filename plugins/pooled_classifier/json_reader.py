@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Annotated, ClassVar, final
+from typing import Annotated, final
 
 from annotated_types import Gt
 
@@ -31,7 +31,7 @@ class JsonTextReader(RecordReader[ClassifiedText]):
     """
 
     example_type = ClassifiedText
-    formats: ClassVar[Collection[FileFormat]] = (FileFormat.TABLE, FileFormat.JSON_LINES)
+    formats = (FileFormat.TABLE, FileFormat.JSON_LINES)
 
     def __init__(
         self,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, ClassVar, final
+from typing import Any, final
 
 from elmo_framework.data import Tokenizer, input_words, only_key
 from elmo_framework.model import LabelTask
@@ -16,7 +16,7 @@ class TextClassificationTask(LabelTask[ClassifiedText]):
     """Predicts one class per text, scored by accuracy; a prediction is a `Classification`."""
 
     example_type = ClassifiedText
-    input_keys: ClassVar[Sequence[str]] = ("sentence", "text")
+    input_keys = ("sentence", "text")
 
     def sentences(self, example: ClassifiedText) -> Iterable[Sequence[str]]:
         """Return the text, as a tuple of one."""

@@ -50,19 +50,19 @@ def read_vectors(
         DataError: the vectors have another dimension, that of a wanted word cannot be read, or the
             file has none of the words.
     """
-    choice = _Choice(wanted, max_unseen, lowercase=lowercase)
+    selection = _WordSelection(wanted, max_unseen, lowercase=lowercase)
     with open_packed(path) as (name, file):
         is_binary = file_format == "word2vec_binary" or (not file_format and name.endswith(".bin"))
         read = _read_binary if is_binary else _read_text
-        read(file, dim, archive_path(path).file, choice)
-    if not any(word in choice.vectors for word in wanted):
+        read(file, dim, archive_path(path).file, selection)
+    if not any(word in selection.vectors for word in wanted):
         words = plural(len(wanted), "word")
         message = f"none of the {words} of the training data has a vector in this file"
         raise DataError(message, path=path)
-    return choice.vectors
+    return selection.vectors
 
 
-class _Choice:
+class _WordSelection:
     """Selects the words of a file; see `read_vectors`.
 
     Attributes:
@@ -80,7 +80,7 @@ class _Choice:
         """Return quickly whether a line may be needed, by the text before the first space."""
         return self._num_free > 0 or line.partition(b" ")[0] in self._beginnings
 
-    def sparing(self, encoded: bytes) -> AbstractContextManager[None]:
+    def lenient(self, encoded: bytes) -> AbstractContextManager[None]:
         """Ignore errors of the vector of a word that is not wanted."""
         return nullcontext() if encoded in self._wanted else suppress(DataError)
 
@@ -100,22 +100,22 @@ class _Choice:
         self._num_free -= encoded not in self._wanted
 
 
-def _read_text(file: BinaryIO, dim: int, path: Path, choice: _Choice) -> None:
+def _read_text(file: BinaryIO, dim: int, path: Path, selection: _WordSelection) -> None:
     """Read one word and its numbers per line.
 
     Words may contain spaces, as some in GloVe do, so lines are split from the end. A header of one
     or two integers, as in word2vec and fastText, and a byte order mark are skipped.
     """
     for number, line in _vector_lines(file, dim, path):
-        if not choice.can_begin(line):
+        if not selection.can_begin(line):
             continue
         encoded, *values = line.rstrip(b" \r\n").rsplit(b" ", dim)
-        word = choice.word(encoded)
+        word = selection.word(encoded)
         if word is None:
             continue
         numbers = [value.decode(errors="replace") for value in values]
-        with choice.sparing(encoded):
-            choice.keep(encoded, word, parse_vector(numbers, dim, path, number))
+        with selection.lenient(encoded):
+            selection.keep(encoded, word, parse_vector(numbers, dim, path, number))
 
 
 def _vector_lines(file: BinaryIO, dim: int, path: Path) -> Iterator[tuple[int, bytes]]:
@@ -189,7 +189,7 @@ def _require_finite(
         raise DataError(f"a number of {name} is not finite", path=path, line=line)
 
 
-def _read_binary(file: BinaryIO, dim: int, path: Path, choice: _Choice) -> None:
+def _read_binary(file: BinaryIO, dim: int, path: Path, selection: _WordSelection) -> None:
     """Read a header and then, for each word: the word, a space, and 4 bytes per number.
 
     The original program writes a line feed after each vector, which is not part of the next word;
@@ -198,12 +198,12 @@ def _read_binary(file: BinaryIO, dim: int, path: Path, choice: _Choice) -> None:
     num_words, width = _binary_header(file, path)
     _require_width(width, dim, path)
     for encoded, values in _records(file, num_words, 4 * dim, path):
-        word = choice.word(encoded)
+        word = selection.word(encoded)
         if word is not None:
             vector = np.frombuffer(values, dtype="<f4").astype(np.float32)
-            with choice.sparing(encoded):
+            with selection.lenient(encoded):
                 _require_finite(vector, f"the vector of {word!r}", path)
-                choice.keep(encoded, word, vector)
+                selection.keep(encoded, word, vector)
 
 
 def _binary_header(file: BinaryIO, path: Path) -> tuple[int, int]:

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import codecs
 import logging
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import chain, islice, zip_longest
 from pathlib import Path
-from typing import Annotated, ClassVar, final
+from typing import Annotated, final
 
 from elmo_framework.config.types import Count, Default
 from elmo_framework.data.formats.compressed import decompressed, reading
-from elmo_framework.data.formats.file_format import FileFormat
 from elmo_framework.data.formats.text_files import data_files, is_visible
 from elmo_framework.data.inputs import PredictionInput
 from elmo_framework.data.reader import DatasetReader
@@ -40,7 +39,7 @@ class FolderTextClassificationReader(DatasetReader[ClassifiedText]):
     """
 
     example_type = ClassifiedText
-    formats: ClassVar[Collection[FileFormat]] = ()
+    formats = ()
 
     def __init__(
         self,

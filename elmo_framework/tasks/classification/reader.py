@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Annotated, ClassVar, final
+from typing import Annotated, final
 
 from elmo_framework.config.types import Count, Default
 from elmo_framework.data.formats.file_format import FileFormat
@@ -32,7 +32,7 @@ class TextClassificationReader(RecordReader[ClassifiedText]):
     """
 
     example_type = ClassifiedText
-    formats: ClassVar[Collection[FileFormat]] = (FileFormat.TABLE, FileFormat.JSON_LINES)
+    formats = (FileFormat.TABLE, FileFormat.JSON_LINES)
 
     def __init__(
         self,

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterator
+from collections.abc import Iterator
 from pathlib import Path
-from typing import ClassVar, Literal, NamedTuple, final
+from typing import Literal, NamedTuple, final
 
 from elmo_framework.config.types import Count
 from elmo_framework.console import plural
@@ -57,7 +57,7 @@ class SstReader(FileReader[ClassifiedText]):
     """
 
     example_type = ClassifiedText
-    formats: ClassVar[Collection[FileFormat]] = (FileFormat.TREES,)
+    formats = (FileFormat.TREES,)
 
     def __init__(
         self,

@@ -30,7 +30,7 @@ class TextClassificationTask(LabelTask[ClassifiedText]):
 
     example_type = ClassifiedText
     metrics: ClassVar[Mapping[str, Metric]] = {**LabelTask.metrics, "top": TopAccuracy(3)}
-    input_keys: ClassVar[Sequence[str]] = ("sentence", "text", "tokens", "words")
+    input_keys = ("sentence", "text", "tokens", "words")
 
     def sentences(self, example: ClassifiedText) -> Iterable[Sequence[str]]:
         return (example.words,)

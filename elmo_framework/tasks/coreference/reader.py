@@ -5,11 +5,11 @@ from __future__ import annotations
 import re
 from abc import abstractmethod
 from collections import defaultdict
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import groupby
 from pathlib import Path
-from typing import Any, ClassVar, final
+from typing import Any, final
 
 from elmo_framework.config.types import Count
 from elmo_framework.console import plural
@@ -85,7 +85,7 @@ def _check_genre_pattern(pattern: str) -> None:
 class ConllCoreferenceReader(CoreferenceReader):
     """Reads the columns of the CoNLL-2012 shared task; each part of a document is an example."""
 
-    formats: ClassVar[Collection[FileFormat]] = (FileFormat.CONLL2012,)
+    formats = (FileFormat.CONLL2012,)
 
     def documents(self, file: Path) -> Iterator[Document]:
         for sentences in _by_document(file):
@@ -146,7 +146,7 @@ class JsonCoreferenceReader(RecordReader[Document], CoreferenceReader):
             predictions in columns name the document and its part like the gold columns.
     """
 
-    formats: ClassVar[Collection[FileFormat]] = (FileFormat.JSON_LINES,)
+    formats = (FileFormat.JSON_LINES,)
     input_keys, input_type = ("sentences",), list
     other_keys = ("speakers", "genre")  # without `doc_key`, which is in the output too
 

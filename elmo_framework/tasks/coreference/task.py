@@ -44,7 +44,7 @@ class CoreferenceTask(HeadTask[Document, CoreferenceBatch]):
     }
     formats: ClassVar[Mapping[str, PredictionFormat]] = {"conll2012": conll2012}
     # Without `doc_key`, which is an input too, as the output includes it.
-    input_keys: ClassVar[Sequence[str]] = (*_KEYS, "speakers", "genre")
+    input_keys = (*_KEYS, "speakers", "genre")
 
     def count(self, examples: Iterable[Document]) -> Counts:
         words: Counter[str] = Counter()

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Collection, Iterator
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
-from typing import Annotated, ClassVar, final
+from typing import Annotated, final
 
 from elmo_framework.config.types import Count, Default
 from elmo_framework.console import plural
@@ -43,7 +43,7 @@ class SnliReader(RecordReader[SentencePair]):
     """
 
     example_type = SentencePair
-    formats: ClassVar[Collection[FileFormat]] = (FileFormat.TABLE, FileFormat.JSON_LINES)
+    formats = (FileFormat.TABLE, FileFormat.JSON_LINES)
     all_left_out = "no pair has both a label (not '-' or '-1') and the values of `only`"
 
     def __init__(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar, final
+from typing import Any, final
 
 from rich.text import Text
 
@@ -29,7 +29,7 @@ class EntailmentTask(LabelTask[SentencePair]):
     """Predicts a label for each pair of sentences; evaluated by accuracy."""
 
     example_type = SentencePair
-    input_keys: ClassVar[Sequence[str]] = ("premise", "hypothesis")
+    input_keys = ("premise", "hypothesis")
     sentence_keys = input_keys
 
     def sentences(self, example: SentencePair) -> Iterable[Sequence[str]]:

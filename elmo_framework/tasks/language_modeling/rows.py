@@ -29,7 +29,7 @@ class Segments(NamedTuple):
 
 
 @final
-class SentenceStream:
+class SentenceOrder:
     """Sentences in the order in which they are read.
 
     Args:
@@ -88,7 +88,7 @@ class SentenceStreams:
     def __init__(
         self,
         corpus: TokenIdCorpus,
-        sentences: SentenceStream,
+        sentences: SentenceOrder,
         *,
         num_rows: int,
         num_steps: int,

@@ -21,7 +21,7 @@ from elmo_framework.tasks.language_modeling.batch import (
     WordWindow,
 )
 from elmo_framework.tasks.language_modeling.corpus import LanguageModelingExample, TokenIdCorpus
-from elmo_framework.tasks.language_modeling.rows import Segments, SentenceStream, SentenceStreams
+from elmo_framework.tasks.language_modeling.rows import Segments, SentenceOrder, SentenceStreams
 from elmo_framework.tasks.language_modeling.vocabulary import require_fit
 
 _LOG = logging.getLogger(__name__)
@@ -113,7 +113,7 @@ class WindowSampler:
         """The number of rows over all processes."""
         return self.num_rows * self.rank.world_size
 
-    def rows(self, sentences: SentenceStream, direction: Direction) -> SentenceStreams:
+    def rows(self, sentences: SentenceOrder, direction: Direction) -> SentenceStreams:
         """Return the rows of all processes, at their beginning."""
         return SentenceStreams(
             self.corpus,
@@ -186,7 +186,7 @@ class EvaluationWindows(BatchSource[WindowBatch]):
         """Take back nothing."""
 
     def _windows(self, direction: Direction) -> Iterator[Segments]:
-        sentences = SentenceStream(self._sampler.corpus.num_sentences)
+        sentences = SentenceOrder(self._sampler.corpus.num_sentences)
         rows = self._sampler.rows(sentences, direction)
         while len((segments := rows.window()).places):
             yield segments
@@ -214,7 +214,7 @@ class TrainingWindows(BatchSource[WindowBatch]):
             raise DataError(_too_short(sampler))
         directions: tuple[Direction, Direction] = ("forward", "backward")
         self._sentences = {
-            direction: SentenceStream(corpus.num_sentences, [seed, 0 if aligned else number])
+            direction: SentenceOrder(corpus.num_sentences, [seed, 0 if aligned else number])
             for number, direction in enumerate(directions)
         }
         self._rows = {each: sampler.rows(self._sentences[each], each) for each in directions}

@@ -5,10 +5,10 @@ from __future__ import annotations
 import json
 import logging
 from collections import Counter
-from collections.abc import Collection, Iterator
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
-from typing import Annotated, ClassVar, final
+from typing import Annotated, final
 
 from elmo_framework.config.types import Count, Default
 from elmo_framework.console import plural
@@ -42,7 +42,7 @@ class SquadReader(FileReader[PassageQuestion]):
     """
 
     example_type = PassageQuestion
-    formats: ClassVar[Collection[FileFormat]] = (FileFormat.JSON,)
+    formats = (FileFormat.JSON,)
 
     def __init__(
         self,

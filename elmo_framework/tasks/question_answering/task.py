@@ -54,7 +54,7 @@ class QuestionAnsweringTask(HeadTask[PassageQuestion, QuestionBatch]):
     example_type = PassageQuestion
     metrics: ClassVar[Mapping[str, Metric]] = {"squad": SquadScores()}
     formats: ClassVar[Mapping[str, PredictionFormat]] = {"squad": squad_format}
-    input_keys: ClassVar[Sequence[str]] = (*_KEYS, "id")
+    input_keys = (*_KEYS, "id")
 
     def count(self, examples: Iterable[PassageQuestion]) -> Counts:
         """Count `words`; those of a passage once for all its consecutive questions."""

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from itertools import combinations
 from pathlib import Path
-from typing import ClassVar, final
+from typing import final
 
 from elmo_framework.data.formats.columns import (
     ColumnBlock,
@@ -42,7 +42,7 @@ class ConlluPlusSrlReader(PropositionReader):
     words), or else to the shortest of them; the rest of a divided argument becomes `C-A1`.
     """
 
-    formats: ClassVar[Collection[FileFormat]] = (FileFormat.CONLLU,)
+    formats = (FileFormat.CONLLU,)
 
     def sentences(self, file: Path) -> Iterator[SrlExample]:
         names = _columns(file, _REQUIRED)

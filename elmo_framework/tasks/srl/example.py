@@ -20,7 +20,7 @@ from elmo_framework.metrics.srl import Proposition
 
 @dataclass(frozen=True, slots=True)
 class SrlExample:
-    """A sentence, and what is asked about it.
+    """A sentence and its predicates, with or without their arguments.
 
     Attributes:
         words: of the sentence.
@@ -103,7 +103,7 @@ class SrlBatch:
     def num_tokens(self) -> int:
         """The number of words, those of a sentence once for each of its predicates."""
         pairs = zip(self.examples, self.predicates, strict=True)
-        return sum(len(example.words) * len(asked) for example, asked in pairs)
+        return sum(len(example.words) * len(places) for example, places in pairs)
 
     @property
     def title(self) -> str:

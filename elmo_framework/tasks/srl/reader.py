@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import logging
 from abc import abstractmethod
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from functools import partial
 from math import inf
 from pathlib import Path
-from typing import ClassVar, NamedTuple, final
+from typing import NamedTuple, final
 
 from elmo_framework.config.types import Count
 from elmo_framework.console import plural
@@ -82,7 +82,7 @@ class SrlReader(PropositionReader):
             without a marked predicate, in which every tag is O, as in AllenNLP.
     """
 
-    formats: ClassVar[Collection[FileFormat]] = (FileFormat.CONLL2012,)
+    formats = (FileFormat.CONLL2012,)
 
     def sentences(self, file: Path) -> Iterator[SrlExample]:
         for sentence in read_conll2012(file):
@@ -121,7 +121,7 @@ class Conll2005Reader(PropositionReader):
             parse, senses, predicates.
     """
 
-    formats: ClassVar[Collection[FileFormat]] = (FileFormat.COLUMNS,)
+    formats = (FileFormat.COLUMNS,)
 
     def __init__(
         self,
@@ -166,7 +166,7 @@ class DeepSrlReader(PropositionReader):
             each is one example without a marked predicate, in which every tag is O.
     """
 
-    formats: ClassVar[Collection[FileFormat]] = (FileFormat.PROPOSITIONS,)
+    formats = (FileFormat.PROPOSITIONS,)
 
     def sentences(self, file: Path) -> Iterator[SrlExample]:
         return map(_sentence, _grouped(parsed_lines(file, _of_line)))

@@ -98,8 +98,8 @@ class SemanticRoleLabeler(Head[SrlBatch]):
         )
         rows = ([self._labels.items[tag] for tag in row] for row in best.tolist())
         return [
-            tuple(Proposition(place, tuple(next(rows)[: len(example.words)])) for place in asked)
-            for example, asked in zip(batch.examples, batch.predicates, strict=True)
+            tuple(Proposition(place, tuple(next(rows)[: len(example.words)])) for place in places)
+            for example, places in zip(batch.examples, batch.predicates, strict=True)
         ]
 
 

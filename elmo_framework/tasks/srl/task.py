@@ -37,7 +37,7 @@ class SrlTask(HeadTask[SrlExample, SrlBatch]):
         "srl": predicted_props,
         "srl_gold": gold_props,
     }
-    input_keys: ClassVar[Sequence[str]] = (*_SENTENCES, _PREDICATES)
+    input_keys = (*_SENTENCES, _PREDICATES)
 
     def count(self, examples: Iterable[SrlExample]) -> Counts:
         """Count `words`, `labels`, `forms` and `predicates`.
@@ -47,13 +47,13 @@ class SrlTask(HeadTask[SrlExample, SrlBatch]):
         lowercased words, and `predicates` those of them that are predicates.
         """
         words, labels, forms, predicates = (Counter[str]() for _ in range(4))
-        asked: dict[tuple[str, ...], set[int]] = {}
+        predicates_of: dict[tuple[str, ...], set[int]] = {}
         for example in examples:
-            places = asked.setdefault(example.words, set())
+            places = predicates_of.setdefault(example.words, set())
             for predicate, tags in example.propositions or ():
                 labels.update(tags)
                 places.update(() if predicate is None else (predicate,))
-        for sentence, places in asked.items():
+        for sentence, places in predicates_of.items():
             words.update(sentence)
             forms.update(map(str.lower, sentence))
             predicates.update(sentence[place].lower() for place in places)

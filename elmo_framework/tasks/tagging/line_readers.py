@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Annotated, ClassVar, final
+from typing import Annotated, final
 
 from annotated_types import MinLen
 
@@ -35,7 +35,7 @@ class JsonTaggingReader(RecordReader[TaggedSentence]):
     """
 
     example_type = TaggedSentence
-    formats: ClassVar[Collection[FileFormat]] = (FileFormat.JSON_LINES,)
+    formats = (FileFormat.JSON_LINES,)
     input_type = list
 
     def __init__(
@@ -77,7 +77,7 @@ class SequenceTaggingReader(FileReader[TaggedSentence]):
     """
 
     example_type = TaggedSentence
-    formats: ClassVar[Collection[FileFormat]] = (FileFormat.TAGGED_WORDS,)
+    formats = (FileFormat.TAGGED_WORDS,)
 
     def __init__(
         self,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import ClassVar, Literal, final
 
@@ -42,7 +42,7 @@ class ConllReader(FileReader[TaggedSentence]):
     """
 
     example_type = TaggedSentence
-    formats: ClassVar[Collection[FileFormat]] = (FileFormat.COLUMNS,)
+    formats = (FileFormat.COLUMNS,)
     columns: ClassVar[Mapping[str, tuple[int, int]]]
     max_columns: ClassVar[int]
 
@@ -158,7 +158,7 @@ class UniversalDependenciesPosReader(FileReader[TaggedSentence]):
     """
 
     example_type = TaggedSentence
-    formats: ClassVar[Collection[FileFormat]] = (FileFormat.CONLLU,)
+    formats = (FileFormat.CONLLU,)
 
     def __init__(
         self,

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import chain, groupby
 from operator import itemgetter
 from pathlib import Path
-from typing import ClassVar, TypeAlias, final
+from typing import TypeAlias, final
 
 from elmo_framework.config.types import Count
 from elmo_framework.data.formats.columns import Row, columns_of, placed_cells
@@ -50,7 +50,7 @@ class TableTaggingReader(FileReader[TaggedSentence]):
     """
 
     example_type = TaggedSentence
-    formats: ClassVar[Collection[FileFormat]] = (FileFormat.TABLE, FileFormat.COLUMNS)
+    formats = (FileFormat.TABLE, FileFormat.COLUMNS)
 
     def __init__(
         self,

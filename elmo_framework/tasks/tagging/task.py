@@ -76,7 +76,7 @@ class TaggingTask(HeadTask[TaggedSentence, LabeledBatch]):
     example_type = TaggedSentence
     metrics: ClassVar[Mapping[str, Metric]] = {"span_f1": SpanF1()}
     formats: ClassVar[Mapping[str, PredictionFormat]] = {"conll": conll_columns}
-    input_keys: ClassVar[Sequence[str]] = ("sentence", "tokens", "words")
+    input_keys = ("sentence", "tokens", "words")
 
     def count(self, examples: Iterable[TaggedSentence]) -> Counts:
         """Count `words`, `labels`, and as `beginnings` the tags from which the scheme follows.

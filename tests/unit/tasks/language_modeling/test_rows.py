@@ -11,7 +11,7 @@ import pytest
 from elmo_framework.bilm.context_layers import Direction
 from elmo_framework.tasks.language_modeling.corpus import TokenIdCorpus
 from elmo_framework.tasks.language_modeling.rows import (
-    SentenceStream,
+    SentenceOrder,
     SentenceStreams,
 )
 
@@ -77,10 +77,10 @@ def test_rows_equal_those_advanced_one_by_one(
     num_steps: int,
 ) -> None:
     corpus = corpus_of(num_sentences, longest)
-    stream = SentenceStream(num_sentences)
+    stream = SentenceOrder(num_sentences)
     sentences = iter(range(num_sentences))
     if is_shuffled:
-        stream, sentences = SentenceStream(num_sentences, ENTROPY), shuffled(num_sentences)
+        stream, sentences = SentenceOrder(num_sentences, ENTROPY), shuffled(num_sentences)
     rows = SentenceStreams(
         corpus, stream, num_rows=num_rows, num_steps=num_steps, direction=direction
     )
@@ -93,19 +93,19 @@ def test_rows_equal_those_advanced_one_by_one(
 
 @pytest.mark.parametrize("num_taken", [0, 3, 5, 12])
 def test_shuffled_stream_continues_from_its_position(num_taken: int) -> None:
-    stream = SentenceStream(5, ENTROPY)
+    stream = SentenceOrder(5, ENTROPY)
     for _ in range(num_taken):
         stream.ahead(11)
         stream.skip(1)
     state: dict[str, Any] = stream.state_dict()
     assert state == {"pass": num_taken // 5, "index": num_taken % 5}
-    resumed = SentenceStream(5, ENTROPY)
+    resumed = SentenceOrder(5, ENTROPY)
     resumed.load_state_dict(state)
     assert resumed.ahead(20).tolist() == stream.ahead(20).tolist()
 
 
 def test_next_pass_starts_where_the_last_ends() -> None:
-    ended, begun = SentenceStream(5, ENTROPY), SentenceStream(5, ENTROPY)
+    ended, begun = SentenceOrder(5, ENTROPY), SentenceOrder(5, ENTROPY)
     ended.load_state_dict({"pass": 0, "index": 5})
     begun.load_state_dict({"pass": 1, "index": 0})
     assert ended.ahead(9).tolist() == begun.ahead(9).tolist()
