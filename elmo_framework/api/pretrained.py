@@ -184,13 +184,9 @@ def load_bilm(
     if precision not in get_args(Precision):
         raise ValueError(f"precision is {precision!r}; {allowed(precision, get_args(Precision))}")
     source = open_layers(resolve_bilm(bilm), precision=precision)
-    return PretrainedBiLm(source, device=_device(device), carried=carried)
-
-
-def _device(name: str) -> torch.device:
-    if name == "auto":
-        return torch.device("cuda" if torch.cuda.is_available() else "cpu")
-    return torch.device(name)
+    if device == "auto":
+        device = "cuda" if torch.cuda.is_available() else "cpu"
+    return PretrainedBiLm(source, device=torch.device(device), carried=carried)
 
 
 def _pools(sentences: Iterable[Sequence[str]], max_tokens: int) -> Iterator[list[Sequence[str]]]:

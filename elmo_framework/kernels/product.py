@@ -41,9 +41,7 @@ _NUM_ROWS_OF_LAYOUT = 64
 _library = library(
     Path(__file__).with_name("row_product.c"),
     fast_math=False,
-    functions={
-        "row_product": [c_long, c_long, c_long, *[c_void_p] * 3],
-    },
+    functions={"row_product": [c_long, c_long, c_long, *[c_void_p] * 3]},
 )
 _LANES = 16
 _CHUNKS = (1024, 512)

@@ -62,7 +62,12 @@ def export_files(
             "pass --force to replace them, or choose another folder"
         )
     bilm = read_bilm(files)
-    _require_bilm_tf_parts(bilm, source)
+    if not has_bilm_tf_parts(bilm):
+        words, context = (bilm.description[part] for part in ("token_encoder", "context_layers"))
+        raise RunError(
+            f"{source}: this biLM has a token_encoder {words['type']!r} and context_layers "
+            f"{context['type']!r}; bilm-tf's files hold 'char_cnn' with 'elmo_lstm' alone"
+        )
     # Whole before the biLM is written, so that no half of an export is left.
     softmax = _read_softmax(files, dtype, directory / SOFTMAX)
     save_bilm(bilm, directory, dtype=dtype)
@@ -72,9 +77,9 @@ def export_files(
         remove(written.softmax)
         remove(written.vocabulary)
         return [written.options, written.weights]
-    weights, words = softmax
+    weights, vocabulary = softmax
     save_tensors(weights, written.softmax)
-    write_bytes(written.vocabulary, words)
+    write_bytes(written.vocabulary, vocabulary)
     return [written.options, written.weights, written.softmax, written.vocabulary]
 
 
@@ -86,15 +91,6 @@ def _read_softmax(
         return None
     weights = converted(load_tensors(files.softmax), dtype, path=written)
     return weights, files.vocabulary.read_bytes()
-
-
-def _require_bilm_tf_parts(bilm: BiLm, source: Path | str) -> None:
-    if not has_bilm_tf_parts(bilm):
-        words, context = (bilm.description[part] for part in ("token_encoder", "context_layers"))
-        raise RunError(
-            f"{source}: this biLM has a token_encoder {words['type']!r} and context_layers "
-            f"{context['type']!r}; bilm-tf's files hold 'char_cnn' with 'elmo_lstm' alone"
-        )
 
 
 def save_bilm_of(model: Model[Any], folder: Path, *, source: Path | str) -> BiLmFiles:
