@@ -109,16 +109,20 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _parse(argv: Sequence[str]) -> Namespace:
-    parser = command_line()
     name = next((argument for argument in argv if not argument.startswith("-")), None)
+    parser = command_line(only=name or "")
     names = [command.name for command in COMMANDS]
     if name is not None and name not in names:
         parser.error(f"unknown command {name!r}; {allowed(name, names)}")
     return parser.parse_args(argv)
 
 
-def command_line() -> ArgumentParser:
-    """Return the parser of `elmo`, which stores the class of the command as `command`."""
+def command_line(*, only: str | None = None) -> ArgumentParser:
+    """Return the parser of `elmo`, which stores the class of the command as `command`.
+
+    Args:
+        only: the command whose arguments are needed; those of all commands take some time.
+    """
     description = "Pretrain biLMs, and train and use task models on them."
     form: dict[str, Any] = {
         "formatter_class": RawDescriptionHelpFormatter,
@@ -136,7 +140,8 @@ def command_line() -> ArgumentParser:
             epilog=command.epilog,
             **form,
         )
-        add_arguments(inner, command)
+        if only in (None, command.name):
+            add_arguments(inner, command)
         _add_common(inner, default=SUPPRESS)
         inner.set_defaults(command=command)
     return parser
