@@ -188,4 +188,26 @@ _EMBEDDERS = _faults(
     ("            carried.keep(output.state)", "            pass"),
 )
 
-FAULTS: Sequence[Fault] = (*_TRAINING, *_NN, *_BILM, *_DATA, *_METRICS, *_TASKS, *_EMBEDDERS)
+_CONFIG = [
+    *_faults(
+        "config/arguments.py",
+        ('else {"action": "append"}', 'else {"nargs": "+"}'),
+        ("field.default_factory()", "None"),
+        ("argument.group or argument.excludes", "argument.group"),
+    ),
+    *_faults(
+        "config/docstrings.py",
+        ("(*reversed(component_class(component).__mro__), component)", "(component,)"),
+    ),
+]
+
+FAULTS: Sequence[Fault] = (
+    *_TRAINING,
+    *_NN,
+    *_BILM,
+    *_DATA,
+    *_METRICS,
+    *_TASKS,
+    *_EMBEDDERS,
+    *_CONFIG,
+)

@@ -1,4 +1,5 @@
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -12,6 +13,7 @@ from elmo_framework.commands.command import Command
 from elmo_framework.commands.main import COMMANDS, main
 from elmo_framework.errors import DataError
 from elmo_framework.version import VERSION
+from tests.conftest import ROOT
 
 
 @final
@@ -140,6 +142,11 @@ def test_every_command_has_help_with_examples(
     shown = capsys.readouterr().out
     assert command.help() in " ".join(shown.split())
     assert f"examples:\n  elmo {command.name}" in shown or f"| elmo {command.name}" in shown
+
+
+def test_readme_lists_all_commands() -> None:
+    listed = re.findall(r"^\| `elmo ([a-z-]+)", (ROOT / "README.md").read_text(), re.MULTILINE)
+    assert sorted(listed) == sorted(command.name for command in COMMANDS)
 
 
 @pytest.mark.parametrize("flag", ["--help", "--version"])
