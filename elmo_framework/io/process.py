@@ -35,7 +35,7 @@ def open_streams() -> None:
     for number in _STANDARD_FILES:
         _occupy(number)
     sys.stdin = sys.stdin or cast(TextIO, _ClosedInput())
-    sys.stderr = sys.stderr or cast(TextIO, _ClosedError())
+    sys.stderr = sys.stderr or os.fdopen(2, "w", errors="backslashreplace", closefd=False)
     if isinstance(sys.stdout, io.TextIOWrapper):
         sys.stdout.reconfigure(errors="surrogateescape")
 
@@ -74,13 +74,6 @@ class _ClosedInput(io.TextIOBase):
         raise OSError(
             errno.EBADF, "it is closed; redirect it from a file or a pipe", "standard input"
         )
-
-
-class _ClosedError(io.TextIOBase):
-    """Standard error that is closed."""
-
-    def write(self, text: str, /) -> int:
-        return len(text)
 
 
 @contextmanager

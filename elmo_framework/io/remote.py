@@ -59,7 +59,8 @@ class RemotePath(PosixPath):
     """A URL in place of a path; `os.fspath` makes a local copy, so that every library can open it.
 
     A file of `http` or `https` is downloaded once. Of another protocol, the copy is renewed when
-    the file has changed, as far as its metadata show.
+    the file has changed, as far as its metadata show. `http` has neither folders nor patterns. All
+    questions about the file raise a DataError if the server cannot be asked.
 
     Args:
         url: as the user wrote it; `str` returns it unchanged.
@@ -104,7 +105,6 @@ class RemotePath(PosixPath):
         return RemotePath(self.url.rstrip("/").rpartition("/")[0])
 
     def absolute(self) -> RemotePath:
-        """Return the URL itself."""
         return self
 
     def problem(self) -> str:
@@ -121,31 +121,15 @@ class RemotePath(PosixPath):
         return "no file matches" if has_magic(self.url) else "it does not exist"
 
     def exists(self, *, follow_symlinks: bool = True) -> bool:
-        """Return whether a file or a folder is there.
-
-        Raises:
-            DataError: the server of a protocol other than `http` cannot be asked.
-        """
         return not self.problem() if self.url.startswith(_WEB) else self._ask("exists")
 
     def is_file(self, *, follow_symlinks: bool = True) -> bool:
-        """Return whether the URL names a file.
-
-        Raises:
-            DataError: the server of a protocol other than `http` cannot be asked.
-        """
         return self.exists() if self.url.startswith(_WEB) else self._ask("isfile")
 
     def is_dir(self, *, follow_symlinks: bool = True) -> bool:
-        """Return whether the URL names a folder; `http` has none.
-
-        Raises:
-            DataError: the server cannot be asked.
-        """
         return not self.url.startswith(_WEB) and self._ask("isdir")
 
     def iterdir(self) -> Generator[RemotePath, None, None]:
-        """Yield the content of a folder."""
         yield from self._listed("ls", detail=False)
 
     def matches(self) -> Iterator[RemotePath]:
