@@ -170,7 +170,7 @@ _TASKS = [
         "tasks/coreference/span_ranker.py",
         ("ends = places[spans.starts + spans.widths]", "ends = places[spans.starts]"),
     ),
-    *_faults("tasks/question_answering/bidaf_self_attention.py", ("| None = 17", "| None = 18")),
+    *_faults("tasks/question_answering/bidaf.py", ("| None = 17", "| None = 18")),
     *_faults(
         "tasks/question_answering/answer_head.py", ("first + max_length", "first + max_length + 1")
     ),

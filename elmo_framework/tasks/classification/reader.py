@@ -1,18 +1,23 @@
-"""Read labeled texts from JSON lines and tables."""
+"""Read labeled texts from JSON lines, tables, and folders with one file per text."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import codecs
+import logging
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import chain, islice, zip_longest
 from pathlib import Path
 from typing import Annotated, final
 
 from elmo_framework.config.types import Count, Default
+from elmo_framework.data.formats.compressed import decompressed, reading
 from elmo_framework.data.formats.file_format import FileFormat
 from elmo_framework.data.formats.records import Record
+from elmo_framework.data.formats.text_files import data_files, is_visible
+from elmo_framework.data.inputs import PredictionInput
 from elmo_framework.data.reader import DatasetReader, RecordReader
 from elmo_framework.data.tokenizer import Tokenizer
-from elmo_framework.errors import DataError
-from elmo_framework.tasks.classification.folder_reader import has_label_folders
+from elmo_framework.errors import DataError, allowed
 from elmo_framework.tasks.classification.task import ClassifiedText
 
 
@@ -65,3 +70,143 @@ class TextClassificationReader(RecordReader[ClassifiedText]):
         words = record.words(self._text_key, self.tokenizer)
         label = record.label(self._label_key)
         return ClassifiedText(words[: self._max_sequence_length], label)
+
+
+_log = logging.getLogger(__name__)
+
+
+@final
+@DatasetReader.register("text_classification_folder")
+class FolderTextClassificationReader(DatasetReader[ClassifiedText]):
+    """Reads `folder/LABEL/*.txt`: one text per file, in a folder that is named after its label.
+
+    Files need no suffix, and may end with `.gz`, `.bz2`, `.xz` or `.zst`. Hidden files and folders
+    are skipped. Texts are ordered by label, then by file name. For a file or a pattern such as
+    `folder/*/a*.txt` the label is the name of the folder that contains the file.
+
+    Args:
+        tokenizer: tokenizer of the texts.
+        labels: the folders to read; null for all.
+        encoding: the encoding of the files, such as `utf-8` or `latin-1`.
+        max_sequence_length: truncate texts to this number of words; null for no limit.
+        max_instances: maximum number of texts to read, evenly over the labels; null for all.
+    """
+
+    example_type = ClassifiedText
+    formats = ()
+
+    def __init__(
+        self,
+        tokenizer: Annotated[Tokenizer, Default("spacy")],
+        labels: list[str] | None = None,
+        encoding: str = "utf-8",
+        max_sequence_length: Count | None = None,
+        max_instances: Count | None = None,
+    ) -> None:
+        try:
+            codecs.lookup(encoding)
+        except LookupError as error:
+            raise ValueError(
+                f"encoding is {encoding!r}, which is not an encoding of Python"
+            ) from error
+        self.tokenizer: Tokenizer = tokenizer
+        self._labels, self._encoding = labels, encoding
+        self._max_sequence_length, self._max_instances = max_sequence_length, max_instances
+
+    def read(self, path: Path) -> Iterator[ClassifiedText]:
+        for label, files in _evenly(self._by_label(path), self._max_instances).items():
+            for file in files:
+                yield ClassifiedText(self._words(file), label)
+
+    def read_inputs(self, path: Path) -> Iterator[PredictionInput[ClassifiedText]]:
+        """Yield the texts of a folder of labels, or of a folder of files, with their names."""
+        if path.is_dir() and not _folders(path):
+            for file in data_files(path):
+                yield PredictionInput(ClassifiedText(self._words(file), None), {"file": str(file)})
+            return
+        for label, files in self._by_label(path).items():
+            for file in files:
+                fields = {"file": str(file), "label": label}
+                yield PredictionInput(ClassifiedText(self._words(file), None), fields)
+
+    def files(self, path: Path) -> list[Path]:
+        if path.is_dir() and not _folders(path):
+            return data_files(path)
+        return list(chain.from_iterable(self._by_label(path).values()))
+
+    def _by_label(self, path: Path) -> dict[str, list[Path]]:
+        """Return the files of each label, sorted."""
+        if not path.is_dir():
+            by_label: dict[str, list[Path]] = {}
+            for file in data_files(path):
+                by_label.setdefault(file.absolute().parent.name, []).append(file)
+            return dict(sorted(by_label.items()))
+        folders = {folder.name: folder for folder in _folders(path)}
+        if not folders:
+            expected = "expected a folder for each label, with one text per file"
+            raise DataError(f"found no folder; {expected}", path=path)
+        for label in self._labels or ():
+            if label not in folders:
+                raise DataError(
+                    f"no folder for the label {label!r}; {allowed(label, folders)}", path=path
+                )
+        if files := [file for file in path.iterdir() if is_visible(file) and file.is_file()]:
+            _log.warning("%s: skipped %d files outside the folders of labels", path, len(files))
+        labels = folders if self._labels is None else self._labels
+        return {label: _texts(folders[label]) for label in sorted(labels)}
+
+    def _words(self, file: Path) -> tuple[str, ...]:
+        with reading(file) as opened:
+            content = decompressed(opened, file).read()
+        try:
+            text = content.removeprefix(codecs.BOM_UTF8).decode(self._encoding)
+            words = tuple(self.tokenizer.words(text))
+        except UnicodeDecodeError as error:
+            position = f"{content[error.start : error.start + 1]!r} at byte {error.start}"
+            message = f"not valid {self._encoding} text ({position}); set the reader's encoding"
+            raise DataError(message, path=file) from error
+        except DataError as error:
+            raise DataError(str(error), path=file) from error
+        if not words:
+            raise DataError("this file has no words; remove it", path=file)
+        return words[: self._max_sequence_length]
+
+
+def has_label_folders(path: Path) -> bool:
+    """Return whether a folder contains only folders of text files, the input of this reader."""
+    if not path.is_dir():
+        return False
+    entries = list(filter(is_visible, path.iterdir()))
+    return bool(entries) and all(
+        entry.is_dir() and any(file.suffix in (".txt", "") for file in _files(entry))
+        for entry in entries
+    )
+
+
+def _folders(path: Path) -> list[Path]:
+    return sorted(entry for entry in path.iterdir() if is_visible(entry) and entry.is_dir())
+
+
+def _files(folder: Path) -> list[Path]:
+    return sorted(entry for entry in folder.iterdir() if is_visible(entry) and entry.is_file())
+
+
+def _texts(folder: Path) -> list[Path]:
+    if inner := _folders(folder):
+        message = (
+            f"found the folder {inner[0].name!r} in the folder of a label; expected only files"
+        )
+        raise DataError(message, path=folder)
+    if not (files := _files(folder)):
+        message = "found no file for this label; remove the folder, or exclude it with 'labels'"
+        raise DataError(message, path=folder)
+    return files
+
+
+def _evenly(by_label: Mapping[str, Sequence[Path]], limit: int | None) -> dict[str, list[Path]]:
+    """Return the files in order; if there are more than `limit`, equally many of each label."""
+    in_turn = (file for row in zip_longest(*by_label.values()) for file in row if file is not None)
+    selection = set(islice(in_turn, limit))
+    return {
+        label: [file for file in files if file in selection] for label, files in by_label.items()
+    }

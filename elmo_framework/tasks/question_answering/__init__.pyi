@@ -2,7 +2,7 @@ from .answer_head import AnswerHead as AnswerHead
 from .answer_head import AnswerOutput as AnswerOutput
 from .answer_head import Pointers as Pointers
 from .bidaf import Bidaf as Bidaf
-from .bidaf_self_attention import BidafSelfAttention as BidafSelfAttention
+from .bidaf import BidafSelfAttention as BidafSelfAttention
 from .example import PassageQuestion as PassageQuestion
 from .example import Span as Span
 from .example import TokenizedText as TokenizedText

@@ -1,4 +1,4 @@
-"""Bi-directional attention flow."""
+"""Bi-directional attention flow, and with self-attention: the paper's model for SQuAD."""
 
 from __future__ import annotations
 
@@ -8,12 +8,13 @@ import torch
 from jaxtyping import Bool, Float
 from torch import Tensor, nn
 
-from elmo_framework.config.types import Count, DropoutRate, Lazy, NumLayersOrZero
+from elmo_framework.config.types import Count, Dim, DropoutRate, Lazy, NumLayersOrZero
 from elmo_framework.embedders.text_embedder import TextEmbedder, TokenEmbedder, joined_dim
 from elmo_framework.encoders.encoder import Encoder
 from elmo_framework.model.head import Head
-from elmo_framework.nn.attention import BiAttention, masked_softmax
+from elmo_framework.nn.attention import BiAttention, TrilinearSelfAttention, masked_softmax
 from elmo_framework.nn.highway import Highway
+from elmo_framework.nn.masking import VariationalDropout
 from elmo_framework.tasks.question_answering.answer_head import AnswerHead, Pointers
 
 
@@ -81,3 +82,74 @@ class Bidaf(AnswerHead):
         ended = self.dropout(self.span_end_encoder(flowing, passage_mask))
         end = self.end(self.dropout(torch.cat([attended, ended], dim=2))).squeeze(2)
         return start, end
+
+
+@final
+@Head.register("bidaf_self_attention")
+class BidafSelfAttention(AnswerHead):
+    """Bi-attention, then self-attention (Clark and Gardner 2018; section 4 of the paper).
+
+    With G = relu(W_g bi_attention(passage, question)):
+    X = G + relu(W_x self_attention(residual_encoder(G)));
+    H = span_start_encoder(X), start = W_1 H; end = W_2 span_end_encoder([X; H]).
+
+    Args:
+        encoder: encoder of passage and question, each separately.
+        residual_encoder: encoder of the passage before self-attention.
+        span_start_encoder: encoder of the passage for the start of the answer.
+        span_end_encoder: encoder for its end, which also reads the output of the one before.
+        projection_dim: the dimension of G and X.
+        dropout: variational dropout rate (the same dimensions at all words of a text) before and
+            after `encoder` and `residual_encoder`, and of X.
+    """
+
+    def __init__(
+        self,
+        embedder: TextEmbedder,
+        encoder: Lazy[Encoder],
+        residual_encoder: Lazy[Encoder],
+        span_start_encoder: Lazy[Encoder],
+        span_end_encoder: Lazy[Encoder],
+        projection_dim: Dim,
+        output_embedder: TokenEmbedder | None = None,
+        dropout: DropoutRate = 0.2,
+        max_span_length: Count | None = 17,
+    ) -> None:
+        super().__init__(embedder, output_embedder, max_span_length)
+        self.dropout = VariationalDropout(dropout)
+        self.encoder = encoder.build(input_dim=embedder.output_dim)
+        self.attention = BiAttention(joined_dim(self.encoder.output_dim, output_embedder))
+        self.attention_projection = nn.Linear(self.attention.output_dim, projection_dim)
+        self.residual_encoder = residual_encoder.build(input_dim=projection_dim)
+        self.self_attention = TrilinearSelfAttention(self.residual_encoder.output_dim)
+        self.residual_projection = nn.Linear(self.self_attention.output_dim, projection_dim)
+        self.span_start_encoder = span_start_encoder.build(input_dim=projection_dim)
+        begun_dim = self.span_start_encoder.output_dim
+        # A bias would not change the softmax over words.
+        self.start = nn.Linear(begun_dim, 1, bias=False)
+        self.span_end_encoder = span_end_encoder.build(input_dim=projection_dim + begun_dim)
+        self.end = nn.Linear(self.span_end_encoder.output_dim, 1, bias=False)
+
+    def encode(
+        self, vectors: Float[Tensor, "batch tokens dim"], mask: Bool[Tensor, "batch tokens"]
+    ) -> Float[Tensor, "batch tokens encoded"]:
+        encoded: Tensor = self.dropout(self.encoder(self.dropout(vectors), mask))
+        return encoded
+
+    def point(
+        self,
+        passage: Float[Tensor, "batch passage dim"],
+        question: Float[Tensor, "batch question dim"],
+        passage_mask: Bool[Tensor, "batch passage"],
+        question_mask: Bool[Tensor, "batch question"],
+    ) -> Pointers:
+        attended = self.attention(passage, question, passage_mask, question_mask)
+        flowing = torch.relu(self.attention_projection(attended))
+        flowing = self.dropout(flowing + self._residual(flowing, passage_mask))
+        begun = self.span_start_encoder(flowing, passage_mask)
+        ended = self.span_end_encoder(torch.cat([flowing, begun], dim=2), passage_mask)
+        return self.start(begun).squeeze(2), self.end(ended).squeeze(2)
+
+    def _residual(self, flowing: Tensor, mask: Tensor) -> Tensor:
+        read = self.dropout(self.residual_encoder(self.dropout(flowing), mask))
+        return torch.relu(self.residual_projection(self.self_attention(read, mask)))
