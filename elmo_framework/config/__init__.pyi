@@ -12,5 +12,6 @@ from .types import Local as Local
 from .types import NumLayers as NumLayers
 from .types import NumLayersOrZero as NumLayersOrZero
 from .types import ReferencedPath as ReferencedPath
+from .types import TextPath as TextPath
 from .types import Width as Width
 from .types import require_size as require_size

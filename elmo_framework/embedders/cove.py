@@ -11,7 +11,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 
-from elmo_framework.config.types import CountOrZero, Dim, ExistingPath, Injected
+from elmo_framework.config.types import CountOrZero, Dim, ExistingPath, Injected, TextPath
 from elmo_framework.data.formats.word_vector_files import VectorFormat
 from elmo_framework.data.text import TextBatch
 from elmo_framework.data.vocabulary import Vocabularies
@@ -51,7 +51,7 @@ class CoveTokenEmbedder(TokenEmbedder):
     def __init__(
         self,
         model_file: ExistingPath,
-        pretrained_file: ExistingPath,
+        pretrained_file: TextPath,
         vocabularies: Injected[Vocabularies],
         pretrained_format: VectorFormat | None = None,
         max_unseen_words: CountOrZero | None = 100_000,

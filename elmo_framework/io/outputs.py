@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import os
 import stat
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from glob import has_magic
 from pathlib import Path
-from typing import Literal, NamedTuple, TypeAlias
+from typing import Literal, TypeAlias
 
 from elmo_framework.errors import ElmoFrameworkError, RunError
 from elmo_framework.io.files import cache_root
@@ -55,20 +55,6 @@ class Output:
         return f"{self.flag} {self.path}"
 
 
-class _Kind(NamedTuple):
-    """A kind of folder that a command makes.
-
-    Attributes:
-        name: for messages.
-        markers: sets of files; a folder with all files of one set is of this kind.
-        parts: the files and folders that belong to it; others are the user's.
-    """
-
-    name: FolderKind
-    markers: tuple[tuple[str, ...], ...]
-    parts: frozenset[str]
-
-
 BILM_PARTS = (
     "options.json",
     "weights.hdf5",
@@ -79,55 +65,45 @@ BILM_PARTS = (
 )
 """The files of a biLM of either format, with those of its softmax."""
 
-_KINDS = (
-    _Kind(
-        "run",
-        (("filled_config.json",),),
-        frozenset(
-            [
-                "config.jsonnet",
-                "config.json",
-                "filled_config.json",
-                "metadata.json",
-                "metrics.json",
-                "metrics.jsonl",
-                "steps.jsonl",
-                "weights.safetensors",
-                "vocabulary",
-                "checkpoints",
-                "log",
-                "bilm",
-                ".lock",
-            ]
-        ),
+_VECTOR_PARTS = ("header.json", "vectors.npy", "index.npy")
+_MARKERS: Mapping[FolderKind, Sequence[Sequence[str]]] = {
+    "run": [["filled_config.json"]],
+    "biLM": [["options.json", "weights.hdf5"], ["bilm.json", "weights.safetensors"]],
+    "corpus": [["corpus.json", "words.txt"]],
+    "folder of vectors": [_VECTOR_PARTS],
+}
+"""Sets of files; a folder with all files of one set is of this kind. The cache has its own path."""
+
+_PARTS: Mapping[FolderKind, Sequence[str]] = {
+    "run": (
+        "config.jsonnet",
+        "config.json",
+        "filled_config.json",
+        "metadata.json",
+        "metrics.json",
+        "metrics.jsonl",
+        "steps.jsonl",
+        "weights.safetensors",
+        "vocabulary",
+        "checkpoints",
+        "log",
+        "bilm",
+        ".lock",
     ),
-    _Kind(
-        "biLM",
-        (("options.json", "weights.hdf5"), ("bilm.json", "weights.safetensors")),
-        frozenset(BILM_PARTS),
+    "biLM": BILM_PARTS,
+    "corpus": (
+        "corpus.json",
+        "words.txt",
+        "vocabulary.txt",
+        "counts.bin",
+        "characters.bin",
+        "training",
+        "held_out",
     ),
-    _Kind(
-        "corpus",
-        (("corpus.json", "words.txt"),),
-        frozenset(
-            [
-                "corpus.json",
-                "words.txt",
-                "vocabulary.txt",
-                "counts.bin",
-                "characters.bin",
-                "training",
-                "held_out",
-            ]
-        ),
-    ),
-    _Kind(
-        "folder of vectors",
-        (("header.json", "vectors.npy", "index.npy"),),
-        frozenset(("header.json", "vectors.npy", "index.npy")),
-    ),
-)
-_CACHE = _Kind("cache", (), frozenset(("downloads", "layers", "compiled")))
+    "folder of vectors": _VECTOR_PARTS,
+    "cache": ("downloads", "layers", "compiled"),
+}
+"""The files and folders that belong to each kind of folder; others are the user's."""
 
 
 def check_outputs(outputs: Sequence[Output], inputs: Iterable[Input]) -> None:
@@ -215,9 +191,9 @@ def _check_owner(output: Output) -> None:
     for path in dict.fromkeys((output.path.absolute(), _resolved(output.path))):
         for folder in path.parents:
             for kind in _kinds(folder):
-                is_update = kind.name == output.updates and folder == path.parent
+                is_update = kind == output.updates and folder == path.parent
                 if _is_part(path, folder, kind) and not is_update:
-                    raise _conflict(output, f"is a part of the {kind.name} {folder}")
+                    raise _conflict(output, f"is a part of the {kind} {folder}")
 
 
 def _conflict(output: Output, problem: str) -> RunError:
@@ -238,12 +214,13 @@ def _matching(source: Input) -> Iterator[Input]:
                 yield Input(match, source.name)
 
 
-def _kinds(folder: Path) -> Iterator[_Kind]:
-    for kind in _KINDS:
-        if any(all((folder / name).is_file() for name in names) for names in kind.markers):
+def _kinds(folder: Path) -> Iterator[FolderKind]:
+    """Yield the kinds of folders made by commands that a folder is."""
+    for kind, markers in _MARKERS.items():
+        if any(all((folder / name).is_file() for name in names) for names in markers):
             yield kind
     if _is_same(folder, _cache()):
-        yield _CACHE
+        yield "cache"
 
 
 def _cache() -> Path:
@@ -253,9 +230,9 @@ def _cache() -> Path:
         return Path(os.devnull)
 
 
-def _is_part(path: Path, folder: Path, kind: _Kind) -> bool:
+def _is_part(path: Path, folder: Path, kind: FolderKind) -> bool:
     """Return whether a path below a folder is a part of this kind, or inside one."""
-    return path.relative_to(folder).parts[0].casefold() in kind.parts
+    return path.relative_to(folder).parts[0].casefold() in _PARTS[kind]
 
 
 def _is_file_of(path: Path, folder: Path) -> bool:
@@ -269,7 +246,7 @@ def _is_file_of(path: Path, folder: Path) -> bool:
     identity = _identity(path)
     if identity is None:
         return False
-    parts = [folder / name for kind in kinds for name in kind.parts] if kinds else [folder]
+    parts = [folder / name for kind in kinds for name in _PARTS[kind]] if kinds else [folder]
     return any(identity == _identity(file) for part in parts for file in _files(part))
 
 
