@@ -164,14 +164,10 @@ class _Layer(torch.autograd.Function):
         of_hidden, of_memory = of_hidden.clone(), of_memory.clone()
         of_sums = of_outputs.new_empty(len(of_outputs), len(recurrent_weight))
         of_projected = torch.empty_like(of_outputs)
-        slices = zip(
-            *(torch.split(t, list(ctx.sizes)) for t in (of_outputs, of_sums, of_projected)),
-            strict=True,
-        )
-        for tensors, (of_output, sums, projected) in reversed(
-            list(zip(ctx.steps, slices, strict=True))
-        ):
+        slices = [torch.split(t, list(ctx.sizes)) for t in (of_outputs, of_sums, of_projected)]
+        for tensors, *of_step in reversed(list(zip(ctx.steps, *slices, strict=True))):
             _, before, activations, after, _, hidden = tensors
+            of_output, sums, projected = of_step
             rows = len(of_output)
             torch.add(of_output, of_hidden[:rows], out=projected)
             if projection_weight is not None and projection_clip is not None:
