@@ -44,7 +44,9 @@ def test_the_page_writes_every_module() -> None:
 
 
 def test_the_examples_have_the_fields_of_the_page() -> None:
-    rows = re.findall(r"^\| `(\w+)` \| `([\w.]+)` \| (.*) \|$", PAGE.read_text(), re.MULTILINE)
+    rows = re.findall(
+        r"^\| `(\w+)` \| `(elmo_framework[\w.]+)` \| (.*) \|$", PAGE.read_text(), re.MULTILINE
+    )
     assert len(rows) == 7
     for name, package, cell in rows:
         fields = [field.name for field in dataclasses.fields(getattr(import_module(package), name))]
