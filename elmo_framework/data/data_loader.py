@@ -21,12 +21,7 @@ BatchT = TypeVar("BatchT")
 
 @dataclass(frozen=True)
 class Rank:
-    """One process of several; it takes a part of the batches.
-
-    Attributes:
-        index: the number of the process, from 0.
-        world_size: the number of processes.
-    """
+    """One process of several, numbered from 0; it takes a part of the batches."""
 
     index: int = 0
     world_size: int = 1
@@ -58,7 +53,6 @@ class BatchSource(ABC, Generic[BatchT]):
 
     @property
     def is_at_epoch_end(self) -> bool:
-        """Whether the last batch of the current epoch has been delivered."""
         return self.num_left == 0
 
     @abstractmethod
@@ -155,13 +149,7 @@ class BucketDataLoader(DataLoader):
 
 @final
 class ExampleSource(BatchSource[Any]):
-    """Batches of examples in memory.
-
-    Args:
-        examples: all of them.
-        loader: with the sizes of batches and their order.
-        context: of the loader.
-    """
+    """Batches of examples in memory."""
 
     def __init__(
         self, examples: Sequence[Any], *, loader: BucketDataLoader, context: SourceContext
@@ -240,7 +228,6 @@ class ExampleSource(BatchSource[Any]):
         return [index for part in pools for index in longest_first(part, self._lengths)]
 
     def _cut(self, order: Iterable[int]) -> Iterator[list[int]]:
-        """Cut an order of examples into batches."""
         return padded_batches(
             order,
             lambda index: max(1, int(self._lengths[index])),

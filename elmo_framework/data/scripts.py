@@ -24,12 +24,7 @@ _NUM_WORDS = 50_000
 
 @final
 class ScriptCheck:
-    """Warns once if most letters of the input of a biLM are in scripts unknown to it.
-
-    Args:
-        trained_scripts: the scripts that the biLM was trained on.
-        name: of the biLM, for the message.
-    """
+    """Warns once if most letters of the input of a biLM are in scripts unknown to it."""
 
     def __init__(self, trained_scripts: frozenset[str], name: str) -> None:
         self._trained_scripts, self._name = trained_scripts, name

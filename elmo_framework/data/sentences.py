@@ -56,13 +56,7 @@ def padded_batches(
 def pools(
     items: Iterable[ItemT], size: Callable[[ItemT], int], *, max_size: int
 ) -> Iterator[list[ItemT]]:
-    """Divide items into pools of at most a total size; one that is larger is alone.
-
-    Args:
-        items: in the order of the pools.
-        size: of an item.
-        max_size: of the items of a pool together.
-    """
+    """Divide items, in order, into pools of at most a total size; one that is larger is alone."""
     pool: list[ItemT] = []
     total = 0
     for item in items:

@@ -30,7 +30,6 @@ class TextBatch:
 
     @property
     def num_words(self) -> int:
-        """The number of words, without padding."""
         return sum(map(len, self.words))
 
 

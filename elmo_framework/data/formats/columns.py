@@ -53,12 +53,7 @@ class CellError(ValueError):
 
 @contextmanager
 def placed_cells(path: Path, lines: Sequence[int]) -> Iterator[None]:
-    """Turn a `CellError` into a DataError with file and line.
-
-    Args:
-        path: of the file.
-        lines: the line of each cell of the column.
-    """
+    """Turn a `CellError` into a DataError with file and line; `lines` has the line of each cell."""
     try:
         yield
     except CellError as error:
@@ -155,11 +150,6 @@ def read_conllu(path: Path, *, width: int, number_column: int = 0) -> Iterator[C
     """Yield the words of each sentence of CoNLL-U or CoNLL-U Plus, and the comments before it.
 
     Multiword tokens (`1-2`), empty nodes (`1.1`) and sentences without other words are skipped.
-
-    Args:
-        path: of the file.
-        width: the number of columns.
-        number_column: the column with the number of the word.
 
     Raises:
         DataError: see `read_blocks`, or words are not numbered 1, 2, 3 and so on.

@@ -62,12 +62,7 @@ _UNFINISHED = re.compile(r".*[{\[,:]\s*")
 
 @dataclass(frozen=True)
 class FileSample:
-    """The beginning of a file.
-
-    Attributes:
-        path: of the file.
-        lines: the first lines, blank ones included.
-    """
+    """The first lines of a file, blank ones included."""
 
     path: Path
     lines: Sequence[str]
@@ -83,7 +78,6 @@ class FileSample:
 
     @property
     def filled_lines(self) -> list[str]:
-        """The lines that are not blank."""
         return [line for line in self.lines if line.strip()]
 
     def object(self) -> Mapping[str, Any] | None:

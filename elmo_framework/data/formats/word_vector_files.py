@@ -63,11 +63,7 @@ def read_vectors(
 
 
 class _WordSelection:
-    """Selects the words of a file; see `read_vectors`.
-
-    Attributes:
-        vectors: of the selected words, so far.
-    """
+    """Selects the words of a file; see `read_vectors`."""
 
     def __init__(self, wanted: Collection[str], max_unseen: int | None, *, lowercase: bool) -> None:
         self.vectors: Vectors = {}
@@ -95,7 +91,6 @@ class _WordSelection:
         return None if word in self.vectors else word
 
     def keep(self, encoded: bytes, word: str, vector: Float32[np.ndarray, " dim"]) -> None:
-        """Add the vector of a selected word."""
         self.vectors[word] = vector
         self._num_free -= encoded not in self._wanted
 
