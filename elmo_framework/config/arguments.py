@@ -142,7 +142,6 @@ def _settings(field: Field[Any], hint: Any, argument: Argument) -> dict[str, Any
 
 
 def _count(argument: Argument, is_sequence: bool, is_required: bool) -> dict[str, str]:
-    """Return how many values an argument takes."""
     if argument.is_positional and not is_required:
         return {"nargs": "*" if is_sequence else "?"}
     if is_sequence:

@@ -74,7 +74,6 @@ def configurable(factory: Callable[..., Any]) -> list[Parameter]:
 
 
 def _signature(function: Callable[..., Any]) -> list[tuple[inspect.Parameter, Any]]:
-    """Return the parameters of a class or a function, with their type hints."""
     hints = _hints(function)
     signature = inspect.signature(function).parameters.values()
     return [(parameter, hints.get(parameter.name)) for parameter in signature]

@@ -256,10 +256,6 @@ def refuse(problems: Sequence[Problem], *, source: str) -> None:
     """Raise ConfigError for problems that only the built components could show, if any.
 
     Inside `collecting_size_problems` the problems are recorded, and building continues.
-
-    Args:
-        problems: each at its dotted path.
-        source: the file of the configuration.
     """
     collected = _collected.get()
     if collected is not None:

@@ -106,8 +106,7 @@ class Checkpointer:
     def best(self) -> tuple[dict[str, Tensor], dict[str, Any]] | None:
         """Read the weights of `best_weights`, and the optimizer's state at their step.
 
-        Returns:
-            None without a checkpoint.
+        Return None without a checkpoint.
 
         Raises:
             RunError: the checkpoint cannot be read.

@@ -109,7 +109,6 @@ class Estimate(Callback):
             self._log_rate(report)
 
     def _amount(self) -> str:
-        """Describe the amount of data, if known."""
         tokens = self._trainer.source.num_tokens
         if self._num_steps is None or tokens is None:
             return ""

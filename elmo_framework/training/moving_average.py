@@ -26,7 +26,6 @@ class AveragedWeights:
         self._averages = self._copies()
 
     def update(self) -> None:
-        """Add the current parameters to the average."""
         if self._decay is not None:
             with torch.no_grad():
                 for name, average in self._averages.items():
@@ -43,7 +42,6 @@ class AveragedWeights:
             self._load(current)
 
     def state_dict(self) -> dict[str, Tensor]:
-        """Return the averages by parameter name."""
         return dict(self._averages)
 
     def load_state_dict(self, state: Mapping[str, Tensor]) -> None:

@@ -43,12 +43,7 @@ class Optimizer(Registrable, ABC):
 
 @final
 class OptimizerFunction(Optimizer):
-    """Creates one of PyTorch's optimizers.
-
-    Args:
-        function: its class, or a function of the parameters and the hyperparameters.
-        hyperparameters: further arguments of the function.
-    """
+    """Creates an optimizer by a function of the parameters, such as a class of `torch.optim`."""
 
     def __init__(
         self, function: Callable[..., torch.optim.Optimizer], **hyperparameters: Any

@@ -196,13 +196,7 @@ def _join(backend: str, rank: Rank) -> None:
 
 @dataclass(frozen=True)
 class Peer:
-    """One of the processes, as identified by the others.
-
-    Attributes:
-        rank: its index.
-        host: the name of its machine.
-        pid: its process id there.
-    """
+    """One of the processes, as identified by the others."""
 
     rank: int
     host: str
@@ -284,7 +278,6 @@ def report_slow_path(device: torch.device, group: ProcessGroup) -> None:
 
 
 def _environment(name: str, default: int) -> int:
-    """Read a number that `torchrun` sets."""
     text = os.environ.get(name, str(default))
     if not text.isdigit():
         raise RunError(f"the environment variable {name} must be a number, not {text!r}")

@@ -67,11 +67,7 @@ def allow_sparse_gradients(
 
 
 def clip_norm(parameters: Iterable[nn.Parameter], largest: float) -> Tensor:
-    """Scale all gradients so that their norm, taken together, is at most `largest`.
-
-    Returns:
-        The norm before scaling.
-    """
+    """Scale all gradients to a total norm of at most `largest`; return the norm before that."""
     gradients = []
     for parameter in parameters:
         if parameter.grad is not None:

@@ -47,11 +47,9 @@ class TrainingState:
 
     @property
     def evaluations_without_improvement(self) -> int:
-        """Number of evaluations after the best one."""
         return len(self.scores) - 1 - self.scores.index(max(self.scores)) if self.scores else 0
 
     def after_step(self, *, seconds: float, is_epoch_end: bool) -> TrainingState:
-        """Return the state after one more update."""
         epochs = self.epochs + is_epoch_end
         return replace(self, step=self.step + 1, epochs=epochs, seconds=seconds)
 
@@ -122,11 +120,7 @@ def tokens_per_second(reports: Sequence[StepReport]) -> float:
 
 
 class StepMetrics:
-    """Metrics of every `interval`-th update; reading them at each would synchronize with the GPU.
-
-    Args:
-        interval: number of updates from one entry to the next.
-    """
+    """Metrics of every `interval`-th update; reading each would synchronize with the GPU."""
 
     def __init__(self, interval: int) -> None:
         self._interval = interval

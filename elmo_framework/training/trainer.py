@@ -194,7 +194,6 @@ class Trainer:
         return gradient_norm
 
     def _set_rates(self) -> None:
-        """Set the learning rates of the next update."""
         progress, num_steps = self.progress, self.num_steps
         # A limit in updates does not depend on the number of processes.
         offset = 0 if num_steps == self.options.num_steps else progress.step_offset
@@ -331,7 +330,6 @@ class Trainer:
             raise self._stopped(signal_name)
 
     def _stopped(self, signal_name: str) -> StoppedError:
-        """Return the error of a training that was stopped and saved."""
         repeated = "; the evaluation is repeated then" if self.progress.is_evaluation_due else ""
         return StoppedError(
             f"Stopped by {signal_name} after step {self.progress.step}; checkpoint saved. "
