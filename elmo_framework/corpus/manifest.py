@@ -55,12 +55,7 @@ def _entry(written: object, path: Path) -> Entry:
 
 @final
 class EntryWriter:
-    """Writes one file of a corpus, and computes its entry.
-
-    Args:
-        root: the folder of the corpus.
-        name: the path in it.
-    """
+    """Writes one file of the corpus in `root`, and computes its entry."""
 
     def __init__(self, root: Path, name: str) -> None:
         self._name, self._num_bytes, self._digest = name, 0, hashlib.sha256()
@@ -73,18 +68,15 @@ class EntryWriter:
         self._file.close()
 
     def write(self, content: bytes | memoryview) -> None:
-        """Append bytes."""
         self._file.write(content)
         self._digest.update(content)
         self._num_bytes += len(content)
 
     @property
     def num_bytes(self) -> int:
-        """The size so far."""
         return self._num_bytes
 
     def entry(self) -> Entry:
-        """Return the entry of the content so far."""
         return Entry(self._name, self._num_bytes, self._digest.hexdigest())
 
 
@@ -104,7 +96,6 @@ class Manifest:
     files: tuple[Entry, ...]
 
     def text(self) -> str:
-        """Return the content of the file."""
         written = {
             "format": FORMAT,
             "settings": self.settings,
@@ -135,7 +126,6 @@ class Manifest:
         raise DataError("settings, counts or files are damaged; prepare the text again", path=path)
 
     def entries(self, prefix: str) -> list[Entry]:
-        """Return the files whose names start with `prefix`."""
         return [entry for entry in self.files if entry.name.startswith(prefix)]
 
     def verify(self, root: Path, entries: Iterable[Entry]) -> None:
@@ -158,12 +148,7 @@ class Manifest:
 
 @final
 class PartWriter:
-    """Writes the sentences of a part, each with its boundaries.
-
-    Args:
-        root: the folder of the corpus.
-        part: the name of the part.
-    """
+    """Writes the sentences of a part of the corpus in `root`, each with its boundaries."""
 
     def __init__(self, root: Path, part: Part) -> None:
         self._root, self._part = root, part

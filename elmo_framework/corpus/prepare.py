@@ -198,7 +198,6 @@ def _block_path(output: ResumableOutput, number: int) -> Path:
 
 
 def _done(output: ResumableOutput) -> dict[int, TokenizedFile]:
-    """Return the finished blocks by number."""
     files = output.done(lambda line: TokenizedFile(**json.loads(line)))
     return {file.number: file for file in files if _block_path(output, file.number).exists()}
 
@@ -225,7 +224,6 @@ def _settings(
 
 
 def _report(output: Path, manifest: Manifest) -> None:
-    """Show the counts of a corpus, and warnings, on standard error."""
     counts = manifest.counts
     console.info(f"written: {output}")
     for part in PARTS:

@@ -42,7 +42,6 @@ class WordTable:
 
     @classmethod
     def of(cls, counts: Mapping[str, int]) -> WordTable:
-        """Sort words by their counts."""
         others = [pair for pair in counts.items() if pair[0] not in _BOUNDARIES]
         others.sort(key=lambda pair: (-pair[1], pair[0]))
         words = [*_BOUNDARIES, *(word for word, _ in others)]
@@ -63,7 +62,6 @@ class WordTable:
         }
 
     def write(self, root: Path, vocabulary: Sequence[str]) -> list[Entry]:
-        """Write the files of the words and the vocabulary."""
         return [
             _written(root, WORDS, "".join(f"{word}\n" for word in self.words).encode()),
             _written(root, COUNTS, self.counts.tobytes()),

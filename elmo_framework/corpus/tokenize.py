@@ -128,7 +128,6 @@ class TokenizedBlock:
 
     @classmethod
     def load(cls, path: Path) -> TokenizedBlock:
-        """Read a file of `save`."""
         with np.load(path) as file:
             words = file["words"].tobytes().decode()
             return cls(

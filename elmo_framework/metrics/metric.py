@@ -41,7 +41,6 @@ class Metric(Registrable, ABC):
 
     @classmethod
     def accepts(cls, prediction_type: Any) -> bool:
-        """Return whether it compares predictions of a type."""
         own = cls.prediction_type()
         types = get_args(own) if is_union(own) else (own,)
         return prediction_type is Any or any(

@@ -91,7 +91,6 @@ class Classifier(Head[LabeledBatch]):
 
     @property
     def num_labels(self) -> int:
-        """The number of labels."""
         return len(self._labels)
 
     @abstractmethod
@@ -99,7 +98,6 @@ class Classifier(Head[LabeledBatch]):
         """Score the labels of each example."""
 
     def forward(self, batch: LabeledBatch) -> LogitsOutput:
-        """Score the labels of each example; with labels, compute the loss too."""
         logits = self.logits(batch)
         if batch.labels is None:
             return LogitsOutput(loss=None, logits=logits)

@@ -98,7 +98,6 @@ class Head(Model[BatchT], Generic[BatchT]):
         """Return one prediction per example, without tensors."""
 
     def sums(self, output: ModelOutput, batch: BatchT) -> Mapping[str, float]:
-        """Return the sums of the metrics over a batch."""
         total: dict[str, float] = {}
         for prediction, example in zip(self.predict(output, batch), batch.examples, strict=True):
             for name, value in self.count(prediction, example).items():
@@ -117,7 +116,6 @@ class Head(Model[BatchT], Generic[BatchT]):
         }
 
     def scores(self, sums: Mapping[str, float]) -> dict[str, float]:
-        """Compute the loss and the scores of all metrics."""
         scores = {}
         if "loss" in sums:
             scores["loss"] = sums["loss"] / max(sums["num_examples"], 1)

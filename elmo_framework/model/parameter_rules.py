@@ -24,7 +24,6 @@ _log = logging.getLogger(__name__)
 
 
 Penalties: TypeAlias = Sequence[tuple[nn.Parameter, Regularizer]]
-"""Parameters with their regularizers."""
 
 
 def initialize(model: nn.Module, rules: Initializers | None) -> None:

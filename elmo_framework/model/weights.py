@@ -72,11 +72,6 @@ def load_tensors(path: Path) -> dict[str, Tensor]:
 def load_weights(model: nn.Module, weights: Mapping[str, Tensor], *, source: str) -> None:
     """Load the parameters and buffers of a model.
 
-    Args:
-        model: built from its config and vocabulary.
-        weights: by name.
-        source: the origin of the weights, for messages.
-
     Raises:
         RunError: they belong to another model; names the first differences of each kind.
     """
