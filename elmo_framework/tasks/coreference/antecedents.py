@@ -67,12 +67,7 @@ class AntecedentScorer(nn.Module):
     def forward(
         self, spans: Spans, speakers: Int[Tensor, " spans"], genre: Int[Tensor, ""]
     ) -> Float[Tensor, "spans antecedents"]:
-        """Return the scores of the candidates of each span, the nearest first.
-
-        Args:
-            spans: the spans of one document.
-            speakers: the number of the speaker of each.
-            genre: the genre of the document.
+        """Return the scores of the candidates of each span of a document, the nearest first.
 
         Returns:
             in column k the score of the span k + 1 positions before; -inf if there is none.
@@ -185,7 +180,6 @@ def resolved(spans: Sequence[Sequence[int]], antecedents: Sequence[int]) -> Reso
 
 
 def _gold(clusters: Int[Tensor, " spans"], num_antecedents: int) -> Bool[Tensor, "spans choices"]:
-    """Return which choices are correct."""
     back = torch.arange(1, num_antecedents + 1, device=clusters.device)
     antecedents = torch.arange(len(clusters), device=clusters.device)[:, None] - back
     is_same = clusters[antecedents.clamp(min=0)] == clusters[:, None]

@@ -104,12 +104,7 @@ class Document:
 def clusters_of(
     groups: Iterable[Iterable[Mention]], *, remove_singletons: bool = False
 ) -> tuple[Cluster, ...]:
-    """Make clusters of groups of mentions, in the order of the document.
-
-    Args:
-        groups: the mentions of one entity each.
-        remove_singletons: whether to remove clusters of one mention.
-    """
+    """Make clusters of groups of mentions, in the order of the document."""
     smallest = 2 if remove_singletons else 1
     clusters = (tuple(sorted(group)) for group in groups)
     return tuple(sorted(cluster for cluster in clusters if len(set(cluster)) >= smallest))

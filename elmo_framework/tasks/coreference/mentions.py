@@ -21,13 +21,7 @@ from elmo_framework.nn.spans import (
 
 
 class Words(NamedTuple):
-    """The words of a document.
-
-    Attributes:
-        embedded: their vectors before the encoder.
-        encoded: their vectors after it.
-        sentences: the number of the sentence of each.
-    """
+    """The words of a document."""
 
     embedded: Float[Tensor, "words embedded_dim"]
     encoded: Float[Tensor, "words encoded_dim"]

@@ -53,11 +53,7 @@ class Ranking:
 
 @dataclass(frozen=True, slots=True)
 class CoreferenceOutput(ModelOutput):
-    """Output of the model for a batch.
-
-    Attributes:
-        rankings: one for each document.
-    """
+    """Output of the model for a batch: one ranking for each document."""
 
     rankings: tuple[Ranking, ...]
 

@@ -82,7 +82,6 @@ class WindowBatch:
 
     @property
     def characters(self) -> Int[Tensor, "distinct characters"]:
-        """The rows of the distinct words of both windows."""
         return self.table.of(self.distinct)
 
 
@@ -137,13 +136,7 @@ class WindowCollator:
 @final
 @dataclass(frozen=True)
 class WordTables:
-    """The distinct words of a corpus as input of a biLM and of its softmax.
-
-    Attributes:
-        words: the words.
-        characters: the characters of each.
-        targets: the id of each in the softmax.
-    """
+    """The distinct words of a corpus as input of a biLM and of its softmax."""
 
     words: Sequence[str]
     characters: CharacterTable

@@ -25,11 +25,7 @@ _SENTENCES_A_BLOCK = 1 << 16
 
 @dataclass(frozen=True, slots=True)
 class LanguageModelingExample:
-    """One sentence.
-
-    Attributes:
-        words: at least one.
-    """
+    """One sentence of at least one word."""
 
     words: tuple[str, ...]
 

@@ -114,7 +114,6 @@ class SentenceStreams:
         }
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
-        """Resume with unfinished sentences."""
         self._cursors = state["cursors"].numpy().copy()
         self._remaining = state["remaining"].numpy().copy()
 
@@ -143,9 +142,6 @@ class SentenceStreams:
 
     def _take(self, wanted: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         """Take what rows need off the stream.
-
-        Args:
-            wanted: how many words each row wants.
 
         Returns:
             the sentences, and where those of each row begin among them, and the last ones end.

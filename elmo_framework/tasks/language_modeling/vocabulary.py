@@ -41,11 +41,7 @@ def target_vocabulary(
 @final
 @dataclass(frozen=True)
 class TargetIndexer(Indexer):
-    """Gives each word its id in the softmax; windows have a mask, so 0 is a normal id.
-
-    Attributes:
-        vocabulary: the words of the softmax.
-    """
+    """Gives each word its id in the softmax; windows have a mask, so 0 is a normal id."""
 
     vocabulary: Vocabulary
 

@@ -124,7 +124,6 @@ class WindowSampler:
         )
 
     def batch(self, forward: Segments, backward: Segments) -> WindowBatch:
-        """Make this process's part of a batch."""
         return self.tables.batch(self._window(forward, step=1), self._window(backward, step=-1))
 
     def _window(self, segments: Segments, *, step: int) -> WordWindow:
@@ -148,9 +147,6 @@ class WindowSampler:
 @final
 class EvaluationWindows(BatchSource[WindowBatch]):
     """Each sentence once, in order; always from the first one.
-
-    Args:
-        sampler: the corpus and the size of the windows.
 
     Raises:
         DataError: the text is empty.

@@ -190,7 +190,6 @@ class _Line(NamedTuple):
     tags: tuple[str, ...]
 
     def continues(self, before: _Line) -> bool:
-        """Return whether this line belongs to the sentence of the line before it."""
         return self.words == before.words and 0 <= before.place < self.place
 
 
