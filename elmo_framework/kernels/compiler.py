@@ -98,7 +98,6 @@ def _own_folder() -> Path:
 
 
 def _require_own(path: Path) -> None:
-    """Reject a file or folder that belongs to another user or that others may write to."""
     status = path.stat() if path.is_dir() else path.lstat()
     is_plain = stat.S_ISREG(status.st_mode) or stat.S_ISDIR(status.st_mode)
     if status.st_uid != os.geteuid() or status.st_mode & _OTHERS_CAN_WRITE or not is_plain:

@@ -49,9 +49,6 @@ class TrilinearScore(nn.Module):
     """s_ij = w_1 x_i + w_2 y_j + w_3 (x_i * y_j).
 
     It has no bias, because the softmax over the scores would cancel it.
-
-    Args:
-        dim: dimension of the vectors.
     """
 
     def __init__(self, dim: int) -> None:
@@ -76,9 +73,6 @@ class BiAttention(nn.Module):
     With scores s_ij of passage words p_i and question words q_j:
     a_i = sum_j softmax_j(s_ij) q_j;  m = sum_i softmax_i(max_j s_ij) p_i;
     y_i = [p_i; a_i; p_i * a_i; p_i * m].
-
-    Args:
-        dim: dimension of the vectors.
     """
 
     def __init__(self, dim: int) -> None:
@@ -106,9 +100,6 @@ class TrilinearSelfAttention(nn.Module):
 
     a_i = sum_j exp(s_ij) x_j / (exp(b) + sum_j exp(s_ij)) over j != i;
     y_i = [x_i; a_i; x_i * a_i]. The learned b is what a word may attend to instead of others.
-
-    Args:
-        dim: dimension of the vectors.
     """
 
     def __init__(self, dim: int) -> None:

@@ -77,7 +77,6 @@ class CharCnn(nn.Module):
     def _maxima_by_length(
         self, ids: Int[Tensor, "words characters"], table: Float[Tensor, "ids dim"]
     ) -> Float[Tensor, "words filters"]:
-        """Convolve words of similar length together."""
         ends = torch.arange(1, ids.shape[1] + 1, device=ids.device)
         is_character = (ids != 0) & (ids != self._padding_id)
         lengths, order = torch.where(is_character, ends, 0).amax(dim=1).sort(stable=True)

@@ -120,7 +120,6 @@ class ProjectedLstm(TensorPart):
             )
 
     def _reader(self, precision: Precision) -> _Reader:
-        """Return `read_layer` for the current weights."""
         projection = self.projection_weight
         return partial(
             read_layer,

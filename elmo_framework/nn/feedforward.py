@@ -44,12 +44,7 @@ class Layer(NamedTuple):
 
 
 class FeedForward(nn.Module):
-    """For each layer: x <- dropout(activation(max_k (W_k x + b_k))).
-
-    Args:
-        input_dim: dimension of the inputs.
-        layers: from the first to the last.
-    """
+    """For each layer: x <- dropout(activation(max_k (W_k x + b_k)))."""
 
     def __init__(self, input_dim: int, layers: Sequence[Layer]) -> None:
         super().__init__()

@@ -40,10 +40,6 @@ class Highway(nn.Module):
     g = sigmoid(W_carry x + b_carry); t = relu(W_transform x + b_transform);
     y = g t + (1 - g) x. The names are bilm-tf's: its carry gate is that of the *transformed*
     vector.
-
-    Args:
-        dim: dimension of the vectors.
-        num_layers: number of layers.
     """
 
     def __init__(self, dim: int, num_layers: int) -> None:
