@@ -15,11 +15,7 @@ _STATES = ("reset", "carry")
 
 
 def require_words(sentence: Sequence[str], *, name: str = "a sentence") -> Sequence[str]:
-    """Return a sentence that is a list of words.
-
-    Args:
-        sentence: the argument of the caller.
-        name: of the argument in the message.
+    """Return a sentence that is a list of words; messages call it `name`.
 
     Raises:
         TypeError: it is a string, or one of its words is not.

@@ -278,7 +278,6 @@ def _trained_or_frozen(
     requires_grad: bool,
     module: BiLm | None,
 ) -> BiLm | FrozenBiLm:
-    """Return the biLM that is trained, or one that is only read."""
     if module is not None:
         if options_file is not None or weight_file is not None:
             raise ValueError("module replaces options_file and weight_file; pass one or the other")

@@ -84,7 +84,6 @@ class ScalarMix(LayerMix):
         return mix_layers(layers, torch.cat(list(self.scalar_parameters)), self.gamma)
 
     def penalty(self) -> Tensor:
-        """Return `l2` times the sum of the squared weights that are trained."""
         trained = [weight for weight in self.scalar_parameters if weight.requires_grad]
         return self._l2 * sum((w.square().sum() for w in trained), self.gamma.new_zeros(()))
 

@@ -229,7 +229,6 @@ def _read_arrays(files: _Files, num_words: int) -> dict[str, Tensor]:
 
 
 def _shapes(files: _Files, num_words: int) -> Iterator[tuple[str, tuple[int, ...]]]:
-    """Yield the arrays that are needed, and their shapes."""
     unit, hidden = files.unit, 2 * files.unit
     for name in ("l2r", "r2l"):
         yield f"{name}_embed/W", (num_words, unit)

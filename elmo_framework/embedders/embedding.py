@@ -229,7 +229,6 @@ def _fill_evenly(weight: Tensor) -> None:
 def _fill(
     weight: Tensor, vectors: Mapping[int, Float32[np.ndarray, " dim"]], missing: MissingVectors
 ) -> None:
-    """Copy the vectors of a file into the weights, and fill the rows that it does not have."""
     rows = torch.from_numpy(np.stack(list(vectors.values())))
     match missing:
         case "normal":

@@ -86,11 +86,7 @@ class FrozenBiLm(LayerSource):
 
 @final
 class TrainedBiLm(LayerSource):
-    """Gives the layers of batches with gradients, from the ids of characters.
-
-    Args:
-        bilm: the biLM; its parameters change in training.
-    """
+    """Gives the layers of batches with gradients, from the ids of characters."""
 
     def __init__(self, bilm: BiLm) -> None:
         super().__init__(

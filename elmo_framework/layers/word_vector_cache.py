@@ -75,7 +75,6 @@ class WordVectorCache:
         return {**self.__dict__, "_table": self._table[: len(self._rows) + 1].clone()}
 
     def __setstate__(self, state: Mapping[str, Any]) -> None:
-        """Take the rows in use back into a table of full size."""
         self.__dict__.update(state)
         used = self._table
         if self._rows:

@@ -47,9 +47,6 @@ def export_files(
             which takes half the space; the biases of the LSTMs stay float32.
         force: whether files of these names that are there may be replaced or removed.
 
-    Returns:
-        The files that were written.
-
     Raises:
         DataError: the biLM is damaged, or a weight is too large for the type.
         RunError: bilm-tf's format cannot hold it, or files are in the way.
@@ -112,7 +109,6 @@ def save_bilm_of(model: Model[Any], folder: Path, *, source: Path | str) -> BiLm
 
 
 def _tuned(model: Model[Any], source: Path | str) -> BiLm:
-    """Return the biLM in a task model."""
     bilms = {name: part for name, part in model.named_modules() if isinstance(part, BiLm)}
     if len(bilms) == 1:
         return next(iter(bilms.values()))

@@ -69,9 +69,6 @@ class BiLmTfOptions:
     def bilm(self, *, has_projection: bool) -> Lazy[BiLm]:
         """Return the biLM, not built yet.
 
-        Args:
-            has_projection: whether the filters are projected.
-
         Raises:
             DataError: an option is missing.
             ConfigError: an option is of the wrong kind.

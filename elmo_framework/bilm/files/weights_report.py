@@ -24,13 +24,7 @@ SENTENCE = ("The", "dog", "'s", "bark", "woke", "everyone", "in", "Zürich", "."
 
 @dataclass(frozen=True)
 class StoredTensor:
-    """A tensor in the weight file.
-
-    Attributes:
-        name: of the dataset.
-        shape: of it.
-        is_read: whether the biLM has a place for it; the rest is ignored.
-    """
+    """A tensor in the weight file; `is_read` is false where the biLM ignores it."""
 
     name: str
     shape: tuple[int, ...]

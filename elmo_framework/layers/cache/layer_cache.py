@@ -35,16 +35,7 @@ _SIZE = re.compile(r"(\d+(?:\.\d+)?) *([KMGT]B|)", re.IGNORECASE)
 
 @dataclass(frozen=True)
 class CacheKey:
-    """The properties that cached layers depend on.
-
-    Attributes:
-        digest: of the files of the biLM.
-        num_layers: of the biLM.
-        dim: the width of a layer.
-        dtype: of the cached numbers.
-        precision: of the products that computed them.
-        state: the initial state of the rows of a batch.
-    """
+    """The properties that cached layers depend on; `digest` is that of the biLM's files."""
 
     digest: str
     num_layers: int

@@ -107,10 +107,6 @@ class Shards:
 
     A shard whose content has changed is left out, and a message names it.
 
-    Args:
-        num_layers: of each sentence.
-        shards: to begin with.
-
     Attributes:
         damaged: the folders of the shards that were left out.
     """
@@ -135,7 +131,6 @@ class Shards:
         ]
 
     def verify(self, sentences: Sequence[Words]) -> None:
-        """Verify now what will be read of some sentences."""
         self._locate(sentences)
 
     def read(self, text: TextBatch) -> LayerOutput | None:
