@@ -88,7 +88,6 @@ class ProgressBar:
             self._write_line(elapsed, f" in {timedelta(seconds=round(elapsed))}")
 
     def advance(self, count: int = 1, *, note: str = "") -> None:
-        """Count completed units, and show a note such as the loss."""
         self._done, self._note = self._done + count, note
         now = time.monotonic()
         elapsed = now - self._since
@@ -129,7 +128,6 @@ class ProgressBar:
 
 
 def _bar(stream: TextIO) -> Progress:
-    """Return a bar with count, rate, remaining time and note."""
     from rich.console import Console
     from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
     from rich.table import Column

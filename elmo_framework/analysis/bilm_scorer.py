@@ -34,18 +34,12 @@ _NUM_CHECKED = 1_000
 
 @final
 class _TextReader(DatasetReader[Any]):
-    """Reads plain text or a part of a prepared corpus; warns of text in an unexpected script.
-
-    Args:
-        reader: of plain text.
-        files: of the biLM.
-    """
+    """Reads plain text or a part of a prepared corpus; warns of text in an unexpected script."""
 
     def __init__(self, reader: DatasetReader[Any], files: BiLmFiles) -> None:
         self.reader, self.files_of_bilm = reader, files
 
     def read(self, path: Path) -> Iterable[Any]:
-        """Return the sentences of a file, or of a part of a corpus of `elmo prepare`."""
         if (path / MANIFEST).is_file():
             parts = " or ".join(str(path / part) for part in PARTS)
             raise DataError(f"this is a whole corpus; evaluate {parts}", path=path)

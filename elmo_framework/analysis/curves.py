@@ -82,7 +82,6 @@ def read_panels(run: Path) -> list[Panel]:
 
 
 def _read(path: Path) -> list[_Line]:
-    """Read a log, if there is one."""
     return [] if not path.exists() else [line for _, line in read_log(path)]
 
 
@@ -100,7 +99,6 @@ def _names(lines: Sequence[_Line]) -> list[str]:
 
 
 def _title(name: str) -> str:
-    """Return the title of the panel that shows a metric of evaluations."""
     part, _, metric = name.rpartition(".")
     if part == "clip_rate":
         return _CLIP_RATES

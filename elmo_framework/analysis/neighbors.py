@@ -55,12 +55,7 @@ class NeighborSearch:
 
 @dataclass(frozen=True)
 class Occurrence:
-    """A word in its sentence.
-
-    Attributes:
-        words: of the sentence.
-        position: of the word among them, from 0.
-    """
+    """A word in its sentence; `position` counts from 0."""
 
     words: tuple[str, ...]
     position: int
@@ -208,7 +203,6 @@ def _layers(search: NeighborSearch, num_layers: int) -> Sequence[int]:
 def _candidates(
     search: NeighborSearch, query: Occurrence, corpus: SentenceFiles
 ) -> Iterator[_Candidate]:
-    """Yield the sentences that have words to compare."""
     for number, line in enumerate(corpus.lines()):
         words = tuple(corpus.words(line))
         positions = [i for i, word in enumerate(words) if search.any_word or word == search.word]

@@ -9,12 +9,7 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 
 
 def render(template: str, **values: Any) -> str:
-    """Fill in a template of `analysis/templates`; text is escaped.
-
-    Args:
-        template: the name of its file.
-        values: its variables.
-    """
+    """Fill in a template of `analysis/templates`; text is escaped."""
     return _templates().get_template(template).render(values)
 
 

@@ -16,9 +16,7 @@ BILMS = ("bilm", "run_bilms", "run_or_bilm", "before")
 def completion_script(parser: ArgumentParser, shell: str) -> str:
     """Return a script that completes commands, flags, choices, files and names of biLMs.
 
-    Args:
-        parser: of `elmo`.
-        shell: bash, zsh or fish.
+    `shell` is bash, zsh or fish.
     """
     import shtab
 
@@ -34,7 +32,6 @@ def completion_script(parser: ArgumentParser, shell: str) -> str:
 
 
 def _actions(parser: ArgumentParser) -> Iterator[Action]:
-    """Yield the arguments of all commands."""
     for action in parser._actions:
         yield action
         if isinstance(action, _SubParsersAction):

@@ -50,7 +50,6 @@ The axis of layers exists only with --layers all.
         return [Output(self.output, "--output-file", is_folder=is_folder)]
 
     def inputs(self) -> Sequence[Input]:
-        """Return the biLM, the sentences, and the run of a mix."""
         from elmo_framework.embedding.layer_selector import mixed_target
 
         mixed = mixed_target(self.layers)

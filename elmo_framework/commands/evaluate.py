@@ -147,11 +147,7 @@ one sentence per line, with spaces between words, or a part of a corpus of `elmo
         )
 
     def _require_file_for_format(self) -> None:
-        """Refuse a format of predictions that are not written.
-
-        Raises:
-            RunError: they are not.
-        """
+        """Raise RunError for a format of predictions where none are written."""
         if self.predictions_file is None and self.predictions_format != "jsonl":
             raise RunError(
                 f"--predictions-format {self.predictions_format} needs --predictions-file, which "

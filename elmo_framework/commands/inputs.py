@@ -66,7 +66,6 @@ def paths_in(value: Any) -> Iterator[tuple[str, Path]]:
 
 
 def _strings(value: Any, key: str = "") -> Iterator[tuple[str, str]]:
-    """Yield dotted keys and strings in JSON."""
     if isinstance(value, dict):
         for name, inner in value.items():
             yield from _strings(inner, f"{key}.{name}" if key else str(name))

@@ -51,7 +51,6 @@ class SearchCommand(Command):
     device: Device = "auto"
 
     def search(self, query: str, word: str, corpus: Sequence[Path]) -> NeighborSearch:
-        """Return the search for the neighbours of a word of a sentence."""
         from elmo_framework.analysis.neighbors import NeighborSearch
 
         return NeighborSearch(

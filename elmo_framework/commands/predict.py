@@ -177,11 +177,7 @@ prediction has a "label" itself.
         return "dataset" if is_dataset else "auto"
 
     def _check_no_file_flags(self) -> None:
-        """Refuse the flags of an output file where none is written.
-
-        Raises:
-            RunError: there is one.
-        """
+        """Raise RunError for the flags of an output file where none is written."""
         for flag in ("force", "resume"):
             if getattr(self, flag):
                 raise RunError(f"--{flag} needs --output-file")

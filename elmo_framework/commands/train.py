@@ -64,7 +64,6 @@ examples:
 
 
 def _summary(metrics: Mapping[str, Any], directory: Path) -> str:
-    """Describe the end of training, and where the results are."""
     tested = [f"  {name} {metrics[name]:.4g}" for name in metrics if name.startswith("test_")]
     steps = plural(metrics["training_steps"], "step")
     seconds = plural(round(metrics["training_duration"]), "second")

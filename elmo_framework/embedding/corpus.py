@@ -66,17 +66,13 @@ class SentenceFiles:
                 yield Line(path, number, text.strip())
 
     def words(self, line: Line) -> list[str]:
-        """Return the words of a line."""
         return self._tokenizer.words(line.text)
 
     def build_index(self, *, max_lines: int | None = None) -> CorpusIndex:
         """Read everything once and return what is to be known before vectors are computed.
 
-        Args:
-            max_lines: the maximum number of lines.
-
         Raises:
-            DataError: see `lines`, or there are more lines, or none.
+            DataError: see `lines`, or there are more than `max_lines`, or none.
         """
         lengths, digests = array("i"), bytearray()
         for line in self.lines():

@@ -118,7 +118,6 @@ class _Parts(NamedTuple):
         return range(-(-self.corpus_index.num_words // self.pool_words))
 
     def num_words(self, pools: Sequence[int]) -> int:
-        """Return the number of words in some pools."""
         corpus_index = self.corpus_index
         is_inside = corpus_index.is_first & np.isin(corpus_index.offsets // self.pool_words, pools)
         return int(corpus_index.lengths[is_inside].sum(dtype=np.int64))

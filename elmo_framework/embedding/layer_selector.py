@@ -118,7 +118,6 @@ def mixed_target(text: str) -> tuple[Path, str] | None:
 
 
 def _learned_mix(run: Assembly, path: Path, name: str, digest: str) -> LayerMix:
-    """Return the mix of a run."""
     target = f"{path}:{name}" if name else str(path)
     embedders = {
         key.rpartition(".")[2]: module

@@ -56,11 +56,7 @@ class VectorShape:
 
 
 class VectorFileFormat(ABC):
-    """One form of a file of vectors.
-
-    Args:
-        form: the shape and type of what is written for each word.
-    """
+    """One form of a file of vectors."""
 
     def __init__(self, form: VectorShape) -> None:
         self.form = form

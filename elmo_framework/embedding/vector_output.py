@@ -68,13 +68,7 @@ def read_places(output: ResumableOutput) -> NDArray[np.int64]:
 
 @final
 class VectorWriter:
-    """Writes what one process computes.
-
-    Args:
-        resumable: the output.
-        file: of the vectors.
-        rank: of the process.
-    """
+    """Writes the vectors that one process computes."""
 
     def __init__(self, resumable: ResumableOutput, file: Path, rank: int) -> None:
         self._resumable, self._path = resumable, file

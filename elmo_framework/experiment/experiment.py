@@ -142,7 +142,6 @@ class Experiment(Registrable):
         self.random_seed, self.tokenizer = random_seed, tokenizer
 
     def reader(self, split: Split) -> DatasetReader[Any]:
-        """Return what reads one of the three data sets."""
         return self.dataset_reader if split == "train" else self.validation_dataset_reader
 
     def files(self) -> dict[Path, Sequence[Path]]:

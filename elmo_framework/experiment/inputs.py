@@ -168,12 +168,10 @@ class InputReader:
         )
 
     def _of_line(self, line: str) -> PredictionInput[Any]:
-        """Make an input of a line: of an object, or of a sentence."""
         text = line.strip()
         return self.of(json_object(line) if text.startswith("{") else text)
 
     def _of_object(self, line: str) -> PredictionInput[Any]:
-        """Make an input of a line of a file that should hold JSON objects alone."""
         if not line.lstrip().startswith("{"):
             raise DataError(
                 f"expected a JSON object, found {shown(line.strip())}; pass --sentences if each "
@@ -185,7 +183,6 @@ class InputReader:
         return PredictionInput(self.task.example({"sentence": line.strip()}, self.tokenizer), {})
 
     def _unknown_data(self, path: Path, formats: Collection[FileFormat]) -> DataError:
-        """Return the error for data that the reader does not read, with the ways to read it."""
         name = registered_name(self.reader)
         fitting = [
             name
@@ -274,14 +271,11 @@ _WHITESPACE = "whitespace"
 
 
 def run_tokenizer(filled: Mapping[str, Any]) -> TokenizerConfig | None:
-    """Return the tokenizer that new raw text should be split with; None if it is unknown.
+    """Return the tokenizer for new raw text, by the filled config of a run; None if it is unknown.
 
     The first of: the key `tokenizer`, that of a dataset reader, that of the corpus that a biLM is
     trained on, that of the run of the model's biLM. Of text that was tokenized already, with spaces
     between words, it is not known.
-
-    Args:
-        filled: the filled config of the run.
     """
     readers = [reader for key in _READERS if isinstance(reader := filled.get(key), dict)]
     candidates = [
@@ -318,7 +312,6 @@ def _of_bilm(folder: Path) -> TokenizerConfig | None:
 
 
 def _bilms(value: object) -> Iterator[str]:
-    """Yield the values of the keys `bilm` of a config."""
     if isinstance(value, dict):
         for key, inner in value.items():
             if key == "bilm" and isinstance(inner, str):

@@ -69,11 +69,7 @@ class RunRecord:
     run: RunDirectory
 
     def write_config(self, *, force: bool, recover: bool) -> None:
-        """Prepare the run directory and write the config to it.
-
-        Args:
-            force: remove the run in the directory.
-            recover: continue the run in the directory.
+        """Write the config to the run directory, after `RunDirectory.prepare` with these options.
 
         Raises:
             RunError: the directory is in use or has inputs of the training; or the run to continue
@@ -107,7 +103,6 @@ class RunRecord:
         check_outputs([Output(self.run.path, "--serialization-dir", is_folder=True)], inputs)
 
     def _require_same_config(self) -> None:
-        """Refuse to resume a run with another config, and list where they differ."""
         if not self.run.config.exists():
             return
         changed = [
@@ -172,7 +167,6 @@ class RunRecord:
     def _changed_content(
         self, digests: Mapping[str, Any], references: Mapping[str, RecordedModel]
     ) -> list[str]:
-        """List the digests that differ from those of the run to resume."""
         before = dict(self.run.read_digests())
         if not before:
             return []
@@ -225,12 +219,7 @@ def value_at(raw: Any, path: str) -> Any:
 
 
 def describe_environment(device: torch.device, *, plugins: Iterable[str] = ()) -> dict[str, Any]:
-    """Return versions and the machine.
-
-    Args:
-        device: that trains.
-        plugins: the modules that the configuration names.
-    """
+    """Return versions, also of the packages of plugins, the machine, the command and the commit."""
     is_gpu = device.type == "cuda"
     return {
         "elmo_framework": VERSION,
@@ -270,9 +259,6 @@ def _name(variable: str) -> str:
 
 def describe_checkout(package: Path) -> dict[str, Any]:
     """Return the Git commit that a package was imported from, and whether it was changed since.
-
-    Args:
-        package: its folder.
 
     Returns:
         `git_commit`, and `git_changed`: whether a file of the package differs from the commit;

@@ -43,13 +43,7 @@ class Width(NamedTuple):
 
 
 class PartSize(NamedTuple):
-    """The parameters of one part of a model.
-
-    Attributes:
-        name: of the attribute that holds it.
-        total: how many there are.
-        trainable: how many of them are trained.
-    """
+    """The number of parameters of a part of a model, which has the name of its attribute."""
 
     name: str
     total: int
@@ -113,11 +107,7 @@ def inspect_model(experiment: Lazy[Experiment], *, reads_data: bool) -> ModelRep
 
 
 def model_problems(model: Lazy[Model[Any]]) -> list[Problem]:
-    """List the wrong sizes of a model, independently of the rest of its experiment.
-
-    Args:
-        model: checked.
-    """
+    """List the wrong sizes of a checked model, independently of the rest of its experiment."""
     with collecting_size_problems() as problems:
         _attempt(partial(_on_meta, model, AssumedVocabularies()), problems)
     return problems

@@ -65,7 +65,6 @@ class PredictionJob:
         return total
 
     def batches(self, inputs: Iterable[PredictionInput[Any]]) -> Iterator[list[Predicted]]:
-        """Yield the predictions of inputs, a batch at a time."""
         predictions = self.run.predictions(inputs, batch_size=self.batch_size)
         return grouped(predictions, self.batch_size)
 

@@ -109,7 +109,6 @@ class ExternalModel:
         return reference(resolve_bilm(place)).digest
 
     def with_bilm(self, place: Path | str) -> ExternalModel:
-        """Return the same for the biLM at another place."""
         if self.files.keys() != _PAIR:
             location = place if place in get_args(BiLmName) else Path(place)
             return replace(self, files=dict.fromkeys(self.files, location))

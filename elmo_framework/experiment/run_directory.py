@@ -51,9 +51,6 @@ class RunDirectory:
     | `metrics.json` | the metrics of the finished run |
     | `log/` | TensorBoard events |
     | `bilm/` | after pretraining: the biLM in the form that embedders read |
-
-    Args:
-        path: the folder.
     """
 
     def __init__(self, path: Path) -> None:
@@ -114,7 +111,6 @@ class RunDirectory:
         return ResumableOutput(self.path, flag="--serialization-dir", in_place=_RULES)
 
     def save_weights(self, weights: Mapping[str, Tensor]) -> None:
-        """Write the best weights."""
         save_tensors(weights, self.weights)
 
     def load_weights(self) -> Mapping[str, Tensor]:
@@ -139,7 +135,6 @@ class RunDirectory:
         return Checkpointer(self.checkpoints, keep=1, group=ProcessGroup(Rank())).best()
 
     def write_json(self, path: Path, content: Any) -> None:
-        """Replace one of the folder's JSON files."""
         write_text(path, json.dumps(content, indent=2, ensure_ascii=False) + "\n")
 
     def read(self, path: Path) -> dict[str, Any]:

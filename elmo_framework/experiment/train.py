@@ -187,7 +187,6 @@ def _test_scores(
 
 
 def _finish(assembly: Assembly, run: RunDirectory, metrics: dict[str, Any]) -> None:
-    """Save the best weights and the metrics of the run."""
     if assembly.group.is_first:
         assembly.model.save_extras(run.path)
         run.write_json(run.metrics, metrics)

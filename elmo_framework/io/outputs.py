@@ -162,7 +162,6 @@ def _is_file_or_folder(output: Output) -> bool:
 
 
 def _identities_read(path: Path) -> Iterator[tuple[int, int] | None]:
-    """Yield the identities of the files that are read from an input path."""
     if path == _STANDARD_INPUT:
         yield _stream_identity(0)
     elif not path.is_dir():
@@ -258,7 +257,6 @@ def _files(path: Path) -> Iterator[Path]:
 
 
 def _is_inside(path: Path, folder: Path) -> bool:
-    """Return whether a path is in a folder, at any depth."""
     within, outer = _resolved(path), _resolved(folder)
     if within.is_relative_to(outer):
         return True

@@ -101,7 +101,6 @@ class RemotePath(PosixPath):
 
     @property
     def parent(self) -> RemotePath:
-        """The URL of the folder."""
         return RemotePath(self.url.rstrip("/").rpartition("/")[0])
 
     def absolute(self) -> RemotePath:

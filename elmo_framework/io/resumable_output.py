@@ -64,11 +64,6 @@ class ResumableOutput:
         flag: the command-line flag that sets `output`, for messages.
         check_replaceable: refuses what `--force` must not remove; by default all but files.
         in_place: the rules of a folder that is itself the output.
-
-    Attributes:
-        output: as above.
-        path: the folder.
-        result: the file or folder in it that is renamed.
     """
 
     def __init__(
@@ -159,7 +154,6 @@ class ResumableOutput:
             remove(path)
 
     def has_progress(self) -> bool:
-        """Return whether a part is done."""
         paths = (path for pattern in self._rules.progress for path in self.path.glob(pattern))
         return any(path.is_dir() or path.stat().st_size for path in paths)
 
@@ -254,7 +248,6 @@ class Journal:
         self.close()
 
     def close(self) -> None:
-        """Close the file."""
         self._file.close()
 
     def mark_done(self, *lines: str) -> None:
