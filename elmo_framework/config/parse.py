@@ -50,15 +50,10 @@ class ParseResult(Generic[ComponentT]):
 
 
 def parse(family: type[ComponentT], raw: object, *, source: str) -> Lazy[ComponentT]:
-    """Check a whole configuration against the constructors of its components.
-
-    Args:
-        family: the type of the top-level component.
-        raw: the configuration, as JSON types.
-        source: the file of the configuration, for messages.
+    """Check a whole configuration, as JSON types, against the constructors of its components.
 
     Raises:
-        ConfigError: with every problem, each at its dotted path.
+        ConfigError: with every problem in the file `source`, each at its dotted path.
     """
     return check(family, raw, source=source).unwrap()
 

@@ -15,13 +15,7 @@ from elmo_framework.data.formats.text_files import STANDARD_INPUT, data_files
 
 @dataclass(frozen=True)
 class LineRange:
-    """Consecutive lines of one file.
-
-    Attributes:
-        path: of the file.
-        first_line: the number of the first line, from 1.
-        content: whole lines.
-    """
+    """Consecutive whole lines of one file; `first_line` counts from 1."""
 
     path: Path
     first_line: int

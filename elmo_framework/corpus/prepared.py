@@ -30,11 +30,7 @@ from elmo_framework.errors import DataError, allowed
 
 @final
 class ConcatenatedShards:
-    """Tokens of several files as one array.
-
-    Args:
-        files: of the tokens, in order; none is empty.
-    """
+    """Tokens of several files as one array; none of the files is empty."""
 
     def __init__(self, files: Sequence[Path]) -> None:
         self._shards = [_mapped(file, TOKEN) for file in files]
@@ -79,10 +75,7 @@ class PreparedPart:
 
     @classmethod
     def load(cls, path: Path) -> PreparedPart:
-        """Verify and map the files of a part.
-
-        Args:
-            path: the folder of the part, inside that of the corpus.
+        """Verify and map the files of a part; `path` is its folder, inside that of the corpus.
 
         Raises:
             DataError: it is missing, or a file is damaged.
