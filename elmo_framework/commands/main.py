@@ -192,7 +192,6 @@ def _run(arguments: Namespace) -> int:
 
 
 def _check_files(command: Command) -> None:
-    """Refuse outputs that would replace inputs or parts of other work."""
     inputs = command.inputs()
     check_standard_output(inputs)
     if outputs := command.outputs():

@@ -14,7 +14,6 @@ from elmo_framework.io.outputs import Input, Output
 
 
 def _num_cores() -> int:
-    """Return the number of cores that this process may use."""
     if hasattr(os, "sched_getaffinity"):
         return len(os.sched_getaffinity(0))
     return os.cpu_count() or 1

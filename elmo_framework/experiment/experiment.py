@@ -203,7 +203,6 @@ class Experiment(Registrable):
 
 
 def _require_no_validation(trainer: GradientDescent) -> None:
-    """Refuse what needs scores where there will be none."""
     needing = [
         key
         for key, needs in (

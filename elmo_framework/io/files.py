@@ -172,7 +172,6 @@ def _settle(replaced: Path, path: Path) -> None:
 
 
 def _remove_as(doomed: Path, folder: Path) -> None:
-    """Rename a folder, or a link to one, and remove it."""
     if folder.is_dir():
         _delete(doomed)
         _delete(folder.replace(doomed))

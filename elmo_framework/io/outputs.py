@@ -230,7 +230,6 @@ def _cache() -> Path:
 
 
 def _is_part(path: Path, folder: Path, kind: FolderKind) -> bool:
-    """Return whether a path below a folder is a part of this kind, or inside one."""
     return path.relative_to(folder).parts[0].casefold() in _PARTS[kind]
 
 

@@ -182,7 +182,6 @@ class ResumableOutput:
                 raise _damaged(path, error) from error
 
     def finish(self) -> None:
-        """Rename the result to the output, and remove the folder."""
         if self.result.exists():
             if self.result.is_dir() or self.output.is_dir():
                 remove(self.output)
