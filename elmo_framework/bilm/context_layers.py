@@ -37,6 +37,8 @@ class ContextOutput(NamedTuple):
 class ContextLayers(Part, Registrable, ABC):
     """Reads word vectors in one direction; the two directions share nothing.
 
+    A member takes `input_dim: Local[int]`.
+
     Attributes:
         num_layers: the number of layers of each direction.
         output_dim: the width of one direction's layer.
