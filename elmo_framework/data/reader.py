@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from itertools import chain, islice
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from itertools import islice
 from pathlib import Path
 from typing import Any, ClassVar, Generic, TypeVar
 
@@ -12,7 +12,13 @@ from elmo_framework.config.registry import Registrable, member_classes
 from elmo_framework.config.types import Count
 from elmo_framework.data.formats.file_format import FileFormat, FileSample
 from elmo_framework.data.formats.records import Record, read_objects, read_records
-from elmo_framework.data.formats.text_files import NO_EXAMPLE, data_files, require_nonempty
+from elmo_framework.data.formats.text_files import (
+    NO_EXAMPLE,
+    ItemT,
+    data_files,
+    error_context,
+    require_nonempty,
+)
 from elmo_framework.data.inputs import PredictionInput, other_fields
 from elmo_framework.data.tokenizer import Tokenizer
 
@@ -92,14 +98,17 @@ class FileReader(DatasetReader[ExampleT]):
         Raises:
             DataError: a file is not in this format or empty, or all examples are skipped.
         """
-        files = (self.examples(file) for file in self.files(path))
-        examples = islice(chain.from_iterable(files), self.max_instances)
+        examples = islice(self._of_files(self.examples, path), self.max_instances)
         return require_nonempty(examples, self.all_left_out, path)
 
     def read_inputs(self, path: Path) -> Iterator[PredictionInput[ExampleT]]:
         """Yield the prediction inputs of all files, with examples that `read` skips."""
-        inputs = chain.from_iterable(self.inputs(file) for file in self.files(path))
-        return require_nonempty(inputs, NO_EXAMPLE, path)
+        return require_nonempty(self._of_files(self.inputs, path), NO_EXAMPLE, path)
+
+    def _of_files(self, parse: Callable[[Path], Iterator[ItemT]], path: Path) -> Iterator[ItemT]:
+        for file in self.files(path):
+            with error_context(file, None):
+                yield from parse(file)
 
     def inputs(self, file: Path) -> Iterator[PredictionInput[ExampleT]]:
         """Yield the prediction inputs of one file; by default its examples.
@@ -115,6 +124,7 @@ class FileReader(DatasetReader[ExampleT]):
 
         Raises:
             DataError: the file is not in this format, or empty.
+            ValueError, SyntaxError: the same; `read` adds the file.
         """
 
 

@@ -143,10 +143,15 @@ def spooled(stream: BinaryIO) -> Iterator[BinaryIO]:
 
 @contextmanager
 def error_context(path: Path | None, line: int | None) -> Iterator[None]:
-    """Turn a ValueError or DataError inside into a DataError with file and line."""
+    """Turn a ValueError, DataError or SyntaxError (of `xml.etree`) into a DataError with a place.
+
+    A DataError that already names a file is unchanged.
+    """
     try:
         yield
-    except (DataError, ValueError) as error:
+    except (DataError, ValueError, SyntaxError) as error:
+        if isinstance(error, DataError) and error.path is not None:
+            raise
         raise DataError(str(error), path=path, line=line) from error
 
 

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import xml.etree.ElementTree as ET
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
+from elmo_framework.data.formats.text_files import error_context
 from elmo_framework.data.reader import FileReader
 from elmo_framework.errors import DataError
 
@@ -46,3 +48,31 @@ def test_data_without_an_example_is_refused(tmp_path: Path) -> None:
         list(Lines().read(path))
     with pytest.raises(DataError, match="this file has no examples"):
         list(Lines().read_inputs(path))
+
+
+@pytest.mark.parametrize(
+    ("content", "expected"),
+    [
+        ("<a><b/></a>", "a.xml: no sentence"),
+        ("<a></b>", "a.xml: mismatched tag: line 1, column 5"),
+        ("<a>x</a>", "a.xml:1: found 'x'"),
+    ],
+)
+def test_error_of_a_reader_names_its_file_once(tmp_path: Path, content: str, expected: str) -> None:
+    class XmlReader(FileReader[str]):
+        example_type = str
+
+        def examples(self, file: Path) -> Iterator[str]:
+            root = ET.fromstring(file.read_text())
+            with error_context(file, 1):
+                if root.text:
+                    raise ValueError(f"found {root.text!r}")
+            raise ValueError("no sentence")
+            yield
+
+    file = tmp_path / "a.xml"
+    file.write_text(content)
+    for read in (XmlReader().read, XmlReader().read_inputs):
+        with pytest.raises(DataError) as caught:
+            list(read(file))
+        assert str(caught.value) == str(tmp_path / expected)
