@@ -30,6 +30,7 @@ class FileFormat(Enum):
     TREES = "bracketed trees"
     PROPOSITIONS = "predicates with their tags"
     TAGGED_WORDS = "words joined to their tags"
+    XML = "XML"
 
 
 _SUFFIXES: dict[str, frozenset[FileFormat]] = {
@@ -45,10 +46,12 @@ _SUFFIXES: dict[str, frozenset[FileFormat]] = {
     ".iob": frozenset({FileFormat.COLUMNS}),
     ".iob2": frozenset({FileFormat.COLUMNS}),
     ".bio": frozenset({FileFormat.COLUMNS}),
+    ".xml": frozenset({FileFormat.XML}),
 }
 _JSON = frozenset({FileFormat.JSON_LINES, FileFormat.JSON})
 _COLUMNS_SUFFIX = re.compile(r"\.\w*_conll")  # `.gold_conll` of OntoNotes
 
+_XML = re.compile(r"\s*<(\?xml\b|!--|!DOCTYPE\b|[A-Za-z_][^<>]*>(<|\s*$))")
 _TREE = re.compile(r"\([0-4] .*\)\s*")
 _PROPOSITION = re.compile(r"\s*-?\d+ .* \|\|\| .*")
 _WORD_NUMBER = re.compile(r"\d+([-.]\d+)?")
@@ -112,6 +115,8 @@ def formats_of_lines(lines: Sequence[str]) -> frozenset[FileFormat]:
         return frozenset()
     if filled[0].lstrip().startswith("{"):
         return _formats_of_json(filled)
+    if _XML.match(filled[0]):
+        return frozenset({FileFormat.XML})
     recognizers: dict[FileFormat, Callable[[Sequence[str]], bool]] = {
         FileFormat.CONLLU: _is_conllu,
         FileFormat.CONLL2012: _is_conll2012,

@@ -241,6 +241,7 @@ def test_a_folder_and_a_pattern_are_read_by_the_reader(tmp_path):
             "--sentences if each line is a sentence",
         ),
         ("conll2003", "a.conllu", "Ann\n", "{path}: this looks like CoNLL-U, which the run's"),
+        ("conll2003", "a.txt", "<corpus>\n", "{path}: this looks like XML, which the run's"),
         ("conll2003", "a.json", '{\n"data": []}\n', "{path}: this looks like a JSON document, "),
         ("sst_tokens", "a.csv", "a,b\n", "{path}: this looks like a table, which the run's"),
         ("text_classification_json", "a.conll", "Ann O\n", "{path}: this looks like columns with"),

@@ -32,6 +32,7 @@ def formats(tmp_path: Path, name: str, content: str) -> set[str]:
         ("a.conllu", "Rain fell.\n", {"CONLLU"}),
         ("a.txt", "text\tlabel\nRain fell.\tweather\n", {"TABLE"}),
         ("a.csv", "", {"TABLE"}),
+        ("a.xml", "<s>Rain fell.</s>\n", {"XML"}),
     ],
 )
 def test_suffix_and_first_lines_show_the_format(tmp_path, name, content, expected):
@@ -53,6 +54,11 @@ def test_suffix_and_first_lines_show_the_format(tmp_path, name, content, expecte
         ("1 Ann fed cats ||| B-A0 B-V B-A1\n", FileFormat.PROPOSITIONS),
         ('{"text": "a"}\n{"text": \n', FileFormat.JSON_LINES),
         ('{\n  "data": []\n}\n', FileFormat.JSON),
+        ("\n<?xml version='1.0'?><a>\n", FileFormat.XML),
+        ("<!DOCTYPE corpus>\n<corpus>\n", FileFormat.XML),
+        ("<!-- ours -->\n<corpus>\n", FileFormat.XML),
+        ('<corpus lang="en">\n<s>Rain fell.</s>\n', FileFormat.XML),
+        ('<corpus lang="en"><s>Rain fell.</s>\n', FileFormat.XML),
     ],
 )
 def test_first_lines_alone_show_the_format(content, expected):
@@ -74,6 +80,10 @@ def test_first_lines_alone_show_the_format(content, expected):
         "Rain\nfell\n",
         "YES OK\nno ok\n",
         "1 Ann fed cats\n",
+        "<unk> fell .\n",
+        "<unk> <unk> fell .\n",
+        "<s> Rain fell . </s>\n",
+        "<3\n",
     ],
 )
 def test_plain_text_has_no_format(content):
