@@ -19,8 +19,16 @@ class Metric(Registrable, ABC):
 
     Sums are added over batches and processes in any order, so that a score over several of
     them is exact. The type of `prediction` in `count` determines which tasks the metric is for:
-    those that predict this type, or one of its union.
+    those that predict this type, or one of its union; `Any` is for all.
     """
+
+    def __init_subclass__(cls, **options: Any) -> None:
+        super().__init_subclass__(**options)
+        if "prediction" not in cls.count.__annotations__:
+            raise TypeError(
+                f"{cls.count.__qualname__}: annotate its parameter `prediction` with the type in "
+                "`to_json` of the task, such as `prediction: Sequence[str]`, or with Any"
+            )
 
     @abstractmethod
     def count(self, prediction: Any, gold: Any) -> Mapping[str, float]:

@@ -15,7 +15,7 @@ from elmo_framework.metrics.squad import Answer, SquadScores
 class Anything(Metric):
     """Counts predictions of every task."""
 
-    def count(self, prediction, gold) -> Mapping[str, float]:  # type: ignore[no-untyped-def]
+    def count(self, prediction: Any, gold: Any) -> Mapping[str, float]:
         return {"total": 1.0}
 
     def score(self, sums: Mapping[str, float]) -> dict[str, float]:
@@ -45,6 +45,14 @@ def test_type_that_is_missing_at_run_time_is_an_error() -> None:
 
     with pytest.raises(BuildError, match=r"Late\.count: name 'Missing' is not defined; types of"):
         Late.accepts(str)
+
+
+def test_metric_must_annotate_the_predictions_that_it_compares() -> None:
+    with pytest.raises(TypeError, match=r"Bare\.count: annotate its parameter `prediction` with"):
+
+        class Bare(Anything):
+            def count(self, prediction, gold: str) -> Mapping[str, float]:  # type: ignore[no-untyped-def]
+                return {}
 
 
 def test_predictions_of_an_unknown_type_are_accepted() -> None:
