@@ -33,6 +33,7 @@ from elmo_framework.training.sparse_gradients import (
 )
 from elmo_framework.training.state import StepReport, TrainingState
 
+_ADVICE = "try a smaller learning rate or grad_norm"
 _OUT_OF_PATIENCE = "early stopping: patience exhausted"
 
 
@@ -239,7 +240,7 @@ class Trainer:
             if not math.isfinite(value):
                 raise RunError(
                     f"the {name} is {float(value)} at step {report.step} (epoch {report.epoch + 1})"
-                    f" on this batch: {report.title}; try a smaller learning rate or grad_norm"
+                    f" on this batch: {report.title}; {_ADVICE}"
                 )
 
     def _evaluate(
@@ -264,10 +265,13 @@ class Trainer:
             raise self._stopped(stop.signal_name) from None
         metric = self.options.validation_metric
         require_score(metric, scores)
-        if not math.isfinite(scores[metric[1:]]):
+        score = scores[metric[1:]]
+        if not math.isfinite(score):
+            is_of_metric = math.isnan(score) and math.isfinite(scores.get("loss", score))
+            cause = "`score` of the metric returned it, as the loss is finite"
             raise RunError(
-                f"{metric[1:]} on the validation data is {scores[metric[1:]]} at step "
-                f"{self.progress.step}; try a smaller learning rate or grad_norm"
+                f"{metric[1:]} on the validation data is {score} at step {self.progress.step}; "
+                + (cause if is_of_metric else _ADVICE)
             )
         self._evaluated_at = self._seconds()
         self.progress = self.progress.after_evaluation(

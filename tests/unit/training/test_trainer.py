@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import json
+import math
 import signal
 from collections.abc import Callable, Sequence
 from dataclasses import replace
@@ -320,9 +321,19 @@ def test_early_stopped_run_is_not_resumed(tmp_path: Path) -> None:
 def test_non_finite_score_is_an_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     toy = Toy(tmp_path)
     monkeypatch.setattr(toy.model, "scores", lambda sums: {"loss": float("nan")})
-    with pytest.raises(RunError, match="loss on the validation data is nan at step 6"):
+    with pytest.raises(RunError, match="loss on the validation data is nan at step 6; try"):
         toy.run()
     assert toy.checkpointer.folders() == {}
+
+
+@pytest.mark.parametrize(("loss", "cause"), [(1.0, "`score` of the metric"), (math.nan, "try a")])
+def test_a_score_that_is_nan_is_blamed_on_its_metric_if_the_loss_is_finite(
+    loss: float, cause: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    toy = Toy(tmp_path, validation_metric="+ece")
+    monkeypatch.setattr(toy.model, "scores", lambda sums: {"loss": loss, "ece": math.nan})
+    with pytest.raises(RunError, match=f"ece on the validation data is nan at step 6; {cause}"):
+        toy.run()
 
 
 def test_non_finite_gradient_is_not_saved(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
