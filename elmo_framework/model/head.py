@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, Generic, Protocol, TypeVar
 
@@ -39,6 +39,7 @@ class ExampleBatch(Batch, Protocol):
         """The examples, in order."""
 
 
+T = TypeVar("T")
 BatchT = TypeVar("BatchT", bound=ExampleBatch)
 
 
@@ -82,14 +83,14 @@ class Head(Model[BatchT], Generic[BatchT]):
         """Add a metric under its registered name; with its index if that is taken."""
         key, name = f"metrics[{index}]", registered_name(metric)
         try:
-            scores = metric.score({}).keys()
+            scores = _call(name, metric.score, {}).keys()
         except (KeyError, ZeroDivisionError) as error:
             refuse_key(key, f"gives no scores for empty sums: {error!r} in `score`")
             return
-        if any(_is_same(metric, each) for each in self._added.values()):
-            refuse_key(key, "is listed twice; remove one of the two")
-        elif repeated := sorted({"loss", *self.scores({})} & scores):
-            refuse_key(key, f"gives the score {repeated[0]!r}, which the model already has")
+        if repeated := sorted({"loss", *self.scores({})} & scores):
+            message = f"gives the score {repeated[0]!r}, which the model already has"
+            advice = "or let `score` name it after the parameters of the metric"
+            refuse_key(key, f"{message}; remove one of the two, {advice}")
         name = f"{name}_{index}" if name in self.metrics else name
         self._added = {**self._added, name: metric}
 
@@ -112,7 +113,7 @@ class Head(Model[BatchT], Generic[BatchT]):
         return {"num_examples": 1.0} | {
             f"{name}/{key}": value
             for name, metric in self.metrics.items()
-            for key, value in metric.count(prediction, gold).items()
+            for key, value in _call(name, metric.count, prediction, gold).items()
         }
 
     def scores(self, sums: Mapping[str, float]) -> dict[str, float]:
@@ -120,18 +121,30 @@ class Head(Model[BatchT], Generic[BatchT]):
         if "loss" in sums:
             scores["loss"] = sums["loss"] / max(sums["num_examples"], 1)
         for name, metric in self.metrics.items():
-            scores |= metric.score(_own(name, sums))
+            scores |= _call(name, metric.score, _own(name, sums))
         return scores
 
     def tables(self, sums: Mapping[str, float]) -> dict[str, Table]:
         """Return the tables of the metrics that have one, by the name of the metric."""
-        tables = {name: metric.table(_own(name, sums)) for name, metric in self.metrics.items()}
+        tables = {
+            name: _call(name, metric.table, _own(name, sums))
+            for name, metric in self.metrics.items()
+        }
         return {name: table for name, table in tables.items() if table}
 
 
 def _is_same(one: Metric, other: Metric) -> bool:
-    """Return whether two metrics are of one class and give the same scores."""
-    return type(one) is type(other) and one.score({}).keys() == other.score({}).keys()
+    """Return whether two metrics are of one class and have the same parameters."""
+    return type(one) is type(other) and vars(one) == vars(other)
+
+
+def _call(name: str, method: Callable[..., T], *arguments: Any) -> T:
+    """Call a method of a metric; an error in it names the metric."""
+    try:
+        return method(*arguments)
+    except Exception as error:
+        error.add_note(f"while computing the metric {name!r} in {method.__qualname__}")
+        raise
 
 
 def _own(name: str, sums: Mapping[str, float]) -> dict[str, float]:

@@ -46,6 +46,13 @@ class Numbered(Metric):
         return {f"numbered{self.number}": self.number * sums.get("total", 0.0)}
 
 
+class Fixed(Numbered):
+    """Gives one name to its score for all its parameters."""
+
+    def score(self, sums: Mapping[str, float]) -> dict[str, float]:
+        return {"fixed": self.number * sums.get("total", 0.0)}
+
+
 class Task:
     metrics = {"count": Count(), "count_too": Plain()}  # noqa: RUF012
 
@@ -161,5 +168,33 @@ def test_a_metric_without_scores_of_empty_sums_is_refused():
 
 
 def test_a_metric_listed_twice_is_refused():
-    with pytest.raises(ValueError, match=r"^metrics\[1\] is listed twice"):
+    with pytest.raises(
+        ValueError, match=r"^metrics\[1\] gives the score 'numbered3', which.*remove"
+    ):
         echo(Numbered(3), Numbered(3))
+
+
+def test_a_metric_with_other_parameters_needs_another_score():
+    class Task:
+        metrics = {"fixed": Fixed(3)}  # noqa: RUF012
+
+    class Own(Echo):
+        task = Task()  # type: ignore[assignment]
+
+    Own().post_init(metrics=[Fixed(3)])
+    with pytest.raises(ValueError, match=r"^metrics\[0\] gives the score 'fixed'.* name it after"):
+        Own().post_init(metrics=[Fixed(4)])
+
+
+@pytest.mark.parametrize("method", ["count", "score", "table"])
+def test_an_error_in_a_metric_names_it(method: str, monkeypatch: pytest.MonkeyPatch):
+    head = echo(Fixed(3))
+
+    def fail(*arguments: Any) -> None:
+        raise AttributeError("broken")
+
+    monkeypatch.setattr(Fixed, method, fail)
+    compute = {"score": head.scores, "table": head.tables}.get(method, head.sums)
+    arguments = [head(Batch((1.0,))), Batch((1.0,))] if method == "count" else [{}]
+    with pytest.raises(AttributeError, match=r"^broken\nwhile computing the metric 'Fixed' in "):
+        compute(*arguments)
