@@ -74,7 +74,8 @@ class DataError(ElmoFrameworkError):
 
     def __init__(self, message: str, *, path: Path | None = None, line: int | None = None) -> None:
         self.path, self.line, self.config_path = path, line, ""
-        where = [str(part) for part in (path, line) if part is not None]
+        name = "standard input" if path == Path("-") else path
+        where = [str(part) for part in (name, line) if part is not None]
         message = _LONG_QUOTATION.sub(lambda match: f"{match[0][:_QUOTED]}...", message)
         super().__init__(": ".join([":".join(where), message]) if where else message)
 

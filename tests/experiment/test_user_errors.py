@@ -237,7 +237,7 @@ def test_standard_input_that_is_not_utf_8_is_refused_with_its_line(
 ) -> None:
     monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(b"caf\xe9 .\n")))
     assert main(["predict", str(tagger), "-"]) == 2
-    assert message_of(capsys).startswith("-:1: not valid UTF-8 text")
+    assert message_of(capsys).startswith("standard input:1: not valid UTF-8 text")
 
 
 @pytest.mark.parametrize("size", ["0", "-1", "many"])

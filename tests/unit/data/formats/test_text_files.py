@@ -104,4 +104,4 @@ def test_the_lines_of_an_open_file_are_named_as_it_is_called() -> None:
     assert next(lines) == (1, "good")
     with pytest.raises(DataError) as caught:
         next(lines)
-    assert str(caught.value).startswith("-:2: not valid UTF-8 text")
+    assert str(caught.value).startswith("standard input:2: not valid UTF-8 text")
