@@ -88,7 +88,18 @@ def _component(component: Factory, name: str | None) -> dict[str, Any]:
         "explanation": explanation(component),
         "keys": [asdict(row) for row in describe(component)],
         "supplied": supplied(component),
+        **_examples(component),
     }
+
+
+def _examples(component: Factory) -> dict[str, str]:
+    """Return the class of the examples of a reader or a head, under the name to import."""
+    task = getattr(component, "task", component)
+    if not isinstance(cls := getattr(task, "example_type", None), type):
+        return {}
+    is_ours = cls.__module__.startswith("elmo_framework.")
+    package = cls.__module__.rpartition(".")[0] if is_ours else cls.__module__
+    return {"examples": f"{package}.{cls.__qualname__}"}
 
 
 def _as_text(described: dict[str, Any]) -> str:
@@ -112,6 +123,9 @@ def _family_as_text(family: dict[str, Any]) -> str:
 def _component_as_text(component: dict[str, Any]) -> str:
     kind = "class" if "class" in component else "function"
     paragraphs = [component["explanation"], f"{kind}: {component[kind]}"]
+    if "examples" in component:
+        package, _, name = component["examples"].rpartition(".")
+        paragraphs.append(f"examples: {name} ({package})")
     if component["keys"]:
         rows = [(row["key"], row["type"], row["default"], row["text"]) for row in component["keys"]]
         headers = ("key", "type", "default", "meaning")

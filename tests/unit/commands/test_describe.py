@@ -1,8 +1,11 @@
 import json
+from importlib import import_module
 
 import pytest
 
 from elmo_framework.commands.main import main
+from elmo_framework.config.registry import members
+from elmo_framework.data import DatasetReader
 
 
 def described(*arguments: str, capsys: pytest.CaptureFixture[str]) -> str:
@@ -41,6 +44,18 @@ def test_registered_function_is_shown_as_a_function(capsys: pytest.CaptureFixtur
     lines = described("optimizer", "adam", capsys=capsys).splitlines()
     assert "function: elmo_framework.training.optimizer.adam" in lines
     assert any(line.split()[-2:] == ["learning", "rate."] for line in lines)
+
+
+def test_examples_of_readers_and_models_are_shown(capsys: pytest.CaptureFixture[str]) -> None:
+    lines = described("dataset_reader", "conll2003", capsys=capsys).splitlines()
+    assert "examples: TaggedSentence (elmo_framework.tasks.tagging)" in lines
+    written = json.loads(described("model", "esim", "--format", "json", capsys=capsys))
+    assert written["examples"] == "elmo_framework.tasks.entailment.SentencePair"
+    assert "examples" not in described("encoder", "lstm", "--format", "json", capsys=capsys)
+    for name in members(DatasetReader):
+        written = json.loads(described("dataset_reader", name, "--format", "json", capsys=capsys))
+        package, _, cls = written["examples"].rpartition(".")
+        assert cls in dir(import_module(package))
 
 
 def test_class_without_members_shows_its_keys(capsys: pytest.CaptureFixture[str]) -> None:
