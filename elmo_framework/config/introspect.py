@@ -28,6 +28,7 @@ from elmo_framework.config.signature import (
 from elmo_framework.config.types import Component, Factory
 from elmo_framework.errors import ElmoFrameworkError, allowed
 
+_PLUGIN_HINT = "For a plugin, pass --include-package"
 _FORMER_NAMES = {"observer": "callback"}
 """Families by the names that they had in earlier versions."""
 
@@ -51,7 +52,8 @@ def find_family(name: str) -> type[Component]:
     by_name, key = families(), snake_case(name)
     key = _FORMER_NAMES.get(key, key) if key not in by_name else key
     if key not in by_name:
-        raise ElmoFrameworkError(f"unknown component family {name!r}; {allowed(key, by_name)}")
+        message = f"unknown component family {name!r}; {allowed(key, by_name)} {_PLUGIN_HINT}"
+        raise ElmoFrameworkError(message)
     return by_name[key]
 
 
@@ -64,7 +66,7 @@ def find_member(family: type[Component], name: str) -> Factory:
     by_name = members(family)
     if name not in by_name:
         message = f"unknown {snake_case(family.__name__)} {name!r}; {allowed(name, by_name)}"
-        raise ElmoFrameworkError(message)
+        raise ElmoFrameworkError(f"{message} {_PLUGIN_HINT}")
     return by_name[name]
 
 

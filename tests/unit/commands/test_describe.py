@@ -80,6 +80,7 @@ def test_an_unknown_name_is_answered_with_the_nearest(
     found = capsys.readouterr().err
     assert found.startswith(said)
     assert "Did you mean '" in found
+    assert "For a plugin, pass --include-package\n" in found
 
 
 def test_family_is_found_by_its_former_name(capsys: pytest.CaptureFixture[str]) -> None:

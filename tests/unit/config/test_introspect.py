@@ -84,7 +84,7 @@ def test_an_unknown_family_is_an_error_with_the_nearest_name() -> None:
 def test_a_member_is_found_by_its_name() -> None:
     assert find_member(Encoder, "lstm") is LstmEncoder
     with pytest.raises(
-        ElmoFrameworkError, match=r"^unknown encoder 'lstn'; .* Did you mean 'lstm'\?$"
+        ElmoFrameworkError, match=r"^unknown encoder 'lstn'; .* Did you mean 'lstm'\? For a plugin"
     ):
         find_member(Encoder, "lstn")
 
