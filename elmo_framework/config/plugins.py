@@ -147,7 +147,8 @@ def _missing(missing: str | None, name: str, asked_by: str) -> str:
     hint = f" Did you mean {near[0]!r}?" if near else ""
     return (
         f"{asked_by}: no module named {missing!r} for the plugin {name!r}, neither installed "
-        f"nor in {Path.cwd()}.{hint}"
+        f"nor in {Path.cwd()}.{hint} Install it, or run the command in its folder or with that "
+        "folder in PYTHONPATH"
     )
 
 

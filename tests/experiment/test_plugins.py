@@ -170,7 +170,8 @@ def test_a_run_whose_plugin_is_gone_names_it(capsys: pytest.CaptureFixture[str])
         Path("elsewhere").rename("replacement_parts.py")
     assert capsys.readouterr().err == (
         "error: the run tagger: no module named 'replacement_parts' for the plugin "
-        f"'replacement_parts', neither installed nor in {here}.\n"
+        f"'replacement_parts', neither installed nor in {here}. "
+        "Install it, or run the command in its folder or with that folder in PYTHONPATH\n"
     )
 
 

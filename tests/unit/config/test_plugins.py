@@ -135,7 +135,8 @@ def test_missing_module_error_names_origin_and_nearest(here: Path) -> None:
     (here / "my_plugin.py").write_text("")
     assert refusal("my_plugins") == (
         "--include-package: no module named 'my_plugins' for the plugin 'my_plugins', neither "
-        f"installed nor in {here}. Did you mean 'my_plugin'?"
+        f"installed nor in {here}. Did you mean 'my_plugin'? Install it, or run the command in "
+        "its folder or with that folder in PYTHONPATH"
     )
 
 
