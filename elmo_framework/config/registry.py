@@ -7,6 +7,7 @@ import re
 from collections.abc import Callable
 from typing import TypeVar
 
+from elmo_framework.config.docstrings import documented
 from elmo_framework.config.signature import component_class, parameters
 from elmo_framework.config.types import Component, Factory
 
@@ -61,7 +62,11 @@ def _require_member(member: Factory, base: type[Component]) -> None:
         raise TypeError(f"{member.__qualname__} does not {verb} {base.__name__}")
     for name in made.class_attributes:
         if not hasattr(made, name):
-            raise TypeError(f"{member.__qualname__}: {made.__name__} has no attribute {name!r}")
+            function = "" if made is member else f"{member.__qualname__}: "
+            raise TypeError(
+                f"{function}{made.__name__} has no attribute {name!r}; set `{name} = ...` in the "
+                f"class: {documented(made).get(name)}"
+            )
 
 
 def members(base: type[Component]) -> dict[str, Factory]:

@@ -178,6 +178,12 @@ def test_function_must_be_annotated_to_return_its_family(function: Any, message:
 
 def test_attributes_that_are_read_from_the_class_are_required() -> None:
     class Reader(Registrable, ABC):
+        """Reads examples.
+
+        Attributes:
+            example_type: their class.
+        """
+
         class_attributes = ("example_type",)
         example_type: ClassVar[type]
 
@@ -193,10 +199,15 @@ def test_attributes_that_are_read_from_the_class_are_required() -> None:
         return TextReader()
 
     assert Reader.register("text")(text_reader) is text_reader
-    with pytest.raises(TypeError, match=r"any_reader: Reader has no attribute 'example_type'$"):
+    with pytest.raises(TypeError, match=r"any_reader: Reader has no attribute 'example_type'"):
         Reader.register("any")(any_reader)
-    with pytest.raises(TypeError, match=r"OpenReader has no attribute 'example_type'$"):
+    with pytest.raises(TypeError) as error:
         Reader.register("open")(OpenReader)
+    assert str(error.value).endswith(
+        "OpenReader has no attribute 'example_type'; "
+        "set `example_type = ...` in the class: their class."
+    )
+    assert str(error.value).count("OpenReader") == 1
 
 
 def test_the_register_of_abstract_classes_does_not_win() -> None:
