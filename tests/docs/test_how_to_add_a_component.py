@@ -12,9 +12,11 @@ from pathlib import Path
 import pytest
 import torch
 
-from elmo_framework import load, load_bilm
+from elmo_framework import data, load, load_bilm
 from elmo_framework.bilm import ContextLayers
+from elmo_framework.config.parse import parse
 from elmo_framework.config.registry import members
+from elmo_framework.data import DatasetReader, formats
 from tests.docs.page import run_page
 from tests.plugin_scope import without_plugins
 
@@ -23,6 +25,7 @@ MODULES = (
     "linear_mix",
     "brier",
     "fasttext_reader",
+    "block_reader",
     "two_pool_classifier",
     "character_average",
     "gru_layers",
@@ -35,7 +38,7 @@ def _in_folder(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
     """The folder after the page was worked through."""
     with without_plugins(*MODULES), pytest.MonkeyPatch.context() as patch:
         patch.chdir(tmp_path_factory.mktemp("page"))
-        assert run_page(PAGE) == 11
+        assert run_page(PAGE) == 13
         yield
 
 
@@ -50,7 +53,22 @@ def test_the_examples_have_the_fields_of_the_page() -> None:
     assert len(rows) == 7
     for name, package, cell in rows:
         fields = [field.name for field in dataclasses.fields(getattr(import_module(package), name))]
-        assert cell == "see its docstring" or fields == re.findall(r"`(\w+)`", cell), name
+        assert fields == re.findall(r"`(\w+)`", cell), name
+
+
+def test_tools_for_readers_are_public() -> None:
+    tools = re.findall(r"^\* `(\w+)|and `(read_\w+)` reads", PAGE.read_text(), re.MULTILINE)
+    names = {first or second for first, second in tools}
+    assert len(names) == 5
+    assert {"FileFormat", "FileSample", *names} <= set(formats.__all__)
+    assert "tags_in_scheme" in data.__all__
+
+
+def test_readers_of_the_page_stop_at_max_instances() -> None:
+    for name, file in (("fasttext", "fast.txt"), ("blocks", "train.blocks")):
+        Path("fast.txt").write_text("__label__a b\n" * 2)
+        reader = parse(DatasetReader, {"type": name, "max_instances": 1}, source="").build()
+        assert len(list(reader.read(Path(file)))) == 1
 
 
 def test_the_layer_mix_is_trained_and_its_weights_are_logged() -> None:

@@ -2,6 +2,7 @@ from .columns import read_conllu as read_conllu
 from .columns import read_sentences as read_sentences
 from .conll2012 import read_conll2012 as read_conll2012
 from .file_format import FileFormat as FileFormat
+from .file_format import FileSample as FileSample
 from .records import Record as Record
 from .records import read_records as read_records
 from .text_files import error_context as error_context
