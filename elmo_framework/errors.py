@@ -104,7 +104,8 @@ def found(name: str, names: Iterable[str]) -> str:
 
 def _listed(name: str, names: Iterable[str]) -> str:
     choices = sorted(names)
-    nearest = difflib.get_close_matches(name, choices, n=1)
+    spellings = (name, name.lower())
+    nearest = [near for each in spellings for near in difflib.get_close_matches(each, choices, n=1)]
     hint = f" Did you mean {nearest[0]!r}?" if nearest else ""
     return f"{', '.join(map(_truncate, choices)) or '(none)'}.{hint}"
 

@@ -20,5 +20,10 @@ def test_a_long_message_is_not_cut() -> None:
     assert str(DataError(message)) == message
 
 
+def test_the_nearest_name_is_found_in_lower_case() -> None:
+    assert found("EC", ["ece", "mcc"]) == "found: ece, mcc. Did you mean 'ece'?"
+    assert found("LSTM", ["LSTM_2", "lstm"]) == "found: LSTM_2, lstm. Did you mean 'LSTM_2'?"
+
+
 def test_long_names_are_truncated_in_lists() -> None:
     assert found("label", ["text", "x" * 5000]) == f"found: text, {'x' * 100}...."
