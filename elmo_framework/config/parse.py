@@ -9,7 +9,7 @@ from typing import Any, Generic, TypeVar, get_origin
 from pydantic import ValidationError
 
 from elmo_framework.config import plain
-from elmo_framework.config.registry import default_member, members
+from elmo_framework.config.registry import default_member, family_of, members
 from elmo_framework.config.signature import (
     ComponentType,
     DictType,
@@ -19,10 +19,11 @@ from elmo_framework.config.signature import (
     PlainType,
     Shape,
     TupleType,
+    component_class,
     configurable,
     parameters,
 )
-from elmo_framework.config.types import Component, Default, Factory, Lazy
+from elmo_framework.config.types import Component, Default, Factory, Lazy, Supply
 from elmo_framework.errors import ConfigError, Problem, allowed, dotted, shown
 
 ComponentT = TypeVar("ComponentT", bound=Component)
@@ -164,7 +165,7 @@ class _Parser:
                 arguments[name] = self.value(parameter.shape, default.raw, dotted(path, name))
             elif parameter.is_required:
                 message = f"is required by {factory.__qualname__} ({parameter.shape})"
-                self._note(dotted(path, name), message)
+                self._note(dotted(path, name), message + _mark_of_others(factory, name))
         return arguments
 
     def _check_keys(self, factory: Callable[..., Any], raw: Mapping[str, Any], path: str) -> None:
@@ -179,6 +180,16 @@ class _Parser:
 
     def _note(self, path: str, message: str) -> None:
         self.problems.append(Problem(path, message))
+
+
+def _mark_of_others(factory: Callable[..., Any], name: str) -> str:
+    """Advise to mark a parameter that the framework supplies to other members of the family."""
+    for member in members(family_of(component_class(factory))).values():
+        parameter = parameters(member).get(name)
+        if parameter is not None and parameter.supply is not None:
+            mark = "Injected" if parameter.supply is Supply.TREE else "Local"
+            return f"; the framework supplies it if its type is marked {mark}[...]"
+    return ""
 
 
 def _unknown_type(

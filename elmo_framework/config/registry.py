@@ -41,7 +41,7 @@ class Registrable(Component):
                 return it, or the parameters are not a schema.
             ValueError: the name is taken.
         """
-        family = _members.setdefault(_family(cls), {})
+        family = _members.setdefault(family_of(cls), {})
 
         def add(member: FactoryT) -> FactoryT:
             _require_member(member, cls)
@@ -71,7 +71,7 @@ def _require_member(member: Factory, base: type[Component]) -> None:
 
 def members(base: type[Component]) -> dict[str, Factory]:
     """Return the registered subclasses of `base`, and the functions that return one, by name."""
-    family = _members.get(_family(base), {})
+    family = _members.get(family_of(base), {})
     return {
         name: member for name, member in family.items() if issubclass(component_class(member), base)
     }
@@ -117,5 +117,6 @@ def snake_case(name: str) -> str:
     return re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", name).lower()
 
 
-def _family(cls: type[Component]) -> type[Component]:
+def family_of(cls: type[Component]) -> type[Component]:
+    """Return the direct subclass of `Registrable` that a class inherits; else the class."""
     return next((base for base in cls.__mro__ if Registrable in base.__bases__), cls)

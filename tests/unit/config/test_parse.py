@@ -288,6 +288,24 @@ def test_registered_function_builds_a_component() -> None:
     assert filled(lazy) == {"type": "linear", "num_steps": 4, "end": 0.0}
 
 
+def test_a_required_parameter_that_others_are_supplied_with_needs_a_mark(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setitem(registry._members, Encoder, dict(registry.members(Encoder)))
+
+    @Encoder.register("unmarked")
+    class Unmarked(Encoder):
+        def __init__(self, input_dim: int, device: str, width: int) -> None: ...
+
+    advice = "; the framework supplies it if its type is marked"
+    name = Unmarked.__qualname__
+    assert problems({"type": "unmarked"}, Encoder) == [
+        f"input_dim: is required by {name} (int){advice} Local[...]",
+        f"device: is required by {name} (str){advice} Injected[...]",
+        f"width: is required by {name} (int)",
+    ]
+
+
 def test_registered_function_is_a_schema() -> None:
     raw = {"type": "linear", "num_stesp": 4, "end": "x", "directory": "runs/ner"}
     assert problems(raw, Schedule) == [
