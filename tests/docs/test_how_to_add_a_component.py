@@ -13,10 +13,12 @@ import pytest
 import torch
 
 from elmo_framework import data, load, load_bilm
-from elmo_framework.bilm import ContextLayers
+from elmo_framework.bilm import ContextLayers, LayerMix
+from elmo_framework.commands.main import main
 from elmo_framework.config.parse import parse
 from elmo_framework.config.registry import members
 from elmo_framework.data import DatasetReader, formats
+from elmo_framework.metrics import Metric
 from tests.docs.page import run_page
 from tests.plugin_scope import without_plugins
 
@@ -81,10 +83,43 @@ def test_the_layer_mix_is_trained_and_its_weights_are_logged() -> None:
     assert "w_2" in json.dumps(logged)
 
 
+def test_cached_layers_are_rounded_to_float16(monkeypatch: pytest.MonkeyPatch) -> None:
+    layers_read = []
+
+    def forward(_: object, layers: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
+        layers_read.append(layers)
+        return layers.mean(dim=0)
+
+    monkeypatch.setattr(members(LayerMix)["linear_mix"], "forward", forward)
+    assert main(["evaluate", "runs/linear_mix", "valid.jsonl"]) == 0
+    (layers,) = layers_read
+    assert layers.dtype == torch.float32
+    assert torch.equal(layers, layers.half().float())
+
+
+def test_check_runs_no_forward_and_no_count(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def fail(*_: object) -> None:
+        raise AssertionError
+
+    monkeypatch.setattr(members(LayerMix)["linear_mix"], "forward", fail)
+    monkeypatch.setattr(members(Metric)["brier"], "count", fail)
+    options = ["--data", "-o", 'plugins=["linear_mix", "brier"]', "-o", 'model.metrics=["brier"]']
+    assert main(["check", "linear_mix.jsonnet", *options]) == 0
+    capsys.readouterr()
+    assert main(["check", "linear_mix.jsonnet", "-o", "train_data_path=missing"]) == 2
+    assert "parameters" in capsys.readouterr().out
+
+
 def test_the_metric_selects_the_best_weights() -> None:
     metrics = json.loads(Path("runs/brier/metrics.json").read_text())
     assert 0 < metrics["best_validation_brier"] < 0.5
     assert metrics["best_validation_mcc"] == 1
+    evaluations = Path("runs/brier/metrics.jsonl").read_text().splitlines()
+    scores = [json.loads(line)["brier"] for line in evaluations]
+    assert metrics["best_validation_brier"] == min(scores)
+    assert metrics["validation_brier"] == scores[-1]
 
 
 def test_the_head_learns_the_texts() -> None:
