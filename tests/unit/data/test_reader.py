@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from elmo_framework.data.formats.file_format import FileSample
 from elmo_framework.data.formats.text_files import error_context
 from elmo_framework.data.reader import FileReader
 from elmo_framework.errors import DataError
@@ -76,3 +77,8 @@ def test_error_of_a_reader_names_its_file_once(tmp_path: Path, content: str, exp
         with pytest.raises(DataError) as caught:
             list(read(file))
         assert str(caught.value) == str(tmp_path / expected)
+
+
+def test_reader_without_formats_recognizes_xml_and_no_plain_text(tmp_path: Path) -> None:
+    lines = {"<corpus>": True, "Rain fell .": False}
+    assert {line: Lines().recognizes(FileSample(tmp_path, [line])) for line in lines} == lines
