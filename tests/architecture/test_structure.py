@@ -79,7 +79,7 @@ def test_a_registered_class_is_final() -> None:
     assert open_classes == []
 
 
-def test_a_registered_function_returns_an_abstract_or_final_class() -> None:
+def test_registered_functions_return_abstract_or_final_classes() -> None:
     functions = [member for member in registered() if not isinstance(member, type)]
     assert len(functions) >= 30
     for function in functions:

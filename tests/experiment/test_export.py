@@ -37,7 +37,7 @@ def test_the_bilm_of_a_pretraining_run_is_exported_as_it_is(
     assert contents(out) == contents(bilm / "bilm")
 
 
-def test_a_run_that_is_not_finished_gives_its_best_weights_so_far(
+def test_an_unfinished_run_exports_its_best_weights(
     bilm: Path, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     run = tmp_path / "run"
@@ -59,7 +59,7 @@ def test_a_bilm_that_was_trained_with_its_task_is_exported(
     assert any(not torch.equal(exported[name], before[name]) for name in before)
 
 
-def test_half_precision_takes_half_the_room_and_is_read_again(bilm: Path, tmp_path: Path) -> None:
+def test_half_precision_export_can_be_read(bilm: Path, tmp_path: Path) -> None:
     for dtype in ("float32", "float16"):
         flags = ["--output-dir", str(tmp_path / dtype), "--dtype", dtype]
         assert main(["export", str(bilm), *flags]) == 0
@@ -90,9 +90,7 @@ def test_a_weight_that_half_precision_cannot_hold_is_refused(bilm: Path, tmp_pat
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_softmax_that_half_precision_cannot_hold_leaves_no_export(
-    bilm: Path, tmp_path: Path
-) -> None:
+def test_float16_overflow_of_the_softmax_leaves_no_export(bilm: Path, tmp_path: Path) -> None:
     source, out = shutil.copytree(bilm / "bilm", tmp_path / "source"), tmp_path / "out"
     weights = load_file(source / "softmax.safetensors")
     weights["bias"][0] = 1e6

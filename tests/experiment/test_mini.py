@@ -81,7 +81,7 @@ def test_allennlp_reads_the_same_vectors() -> None:
     np.testing.assert_allclose(load_bilm("mini").embed([words])[0], expected, rtol=0, atol=1e-5)
 
 
-def test_it_goes_on_with_its_softmax_and_knows_english(
+def test_fine_tuning_starts_from_the_softmax_at_low_perplexity(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     text = str(DATA / "lm_valid.txt")

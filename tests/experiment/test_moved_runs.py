@@ -114,7 +114,7 @@ def test_another_bilm_is_refused(move: Move, name: str, original: Path) -> None:
         load(root / name, bilm=original / "other")
 
 
-def test_several_bilms_are_told_apart_by_digest(original: Path, move: Move) -> None:
+def test_several_bilms_are_distinguished_by_digest(original: Path, move: Move) -> None:
     run = move("two") / "two"
     places = [original / "other", original / "bilm"]
     assert predictions(run, bilm=places) == predictions(original / "two")
@@ -219,7 +219,7 @@ def test_a_report_of_a_head_shows_neighbours_by_its_bilm(
     assert "has tuned its biLM with its task" in capsys.readouterr().err
 
 
-def test_recovery_goes_on_after_a_move(
+def test_recover_works_after_a_move(
     original: Path, move: Move, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     root = move("tags", "tuned", "bilm", "other")

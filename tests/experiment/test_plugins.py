@@ -95,7 +95,7 @@ def test_parts_of_a_plugin_learn_to_predict_words() -> None:
     assert scores[1]["perplexity"] < scores[0]["perplexity"]
 
 
-def test_a_bilm_of_a_plugins_parts_is_kept_with_their_configuration() -> None:
+def test_a_bilm_with_plugin_parts_is_saved_with_their_config() -> None:
     assert sorted(path.name for path in Path("bilm/bilm").iterdir()) == [
         "bilm.json",
         "softmax.safetensors",
@@ -124,7 +124,7 @@ def test_the_plugins_mix_is_trained_with_the_head() -> None:
 
 
 @pytest.mark.parametrize("run", ["bilm", "tagger"])
-def test_a_run_keeps_the_plugins_of_its_config_and_of_the_command_line(run: str) -> None:
+def test_a_run_records_plugins_of_config_and_command_line(run: str) -> None:
     assert _read(f"{run}/filled_config.json")["plugins"] == ["replacement_parts"]
 
 
@@ -175,7 +175,7 @@ def test_a_run_whose_plugin_is_gone_names_it(capsys: pytest.CaptureFixture[str])
     )
 
 
-def test_a_name_that_only_a_plugin_registers_is_unknown_without_it(
+def test_a_plugin_component_is_unknown_without_the_plugin(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     with without_plugins("replacement_parts"):
@@ -188,7 +188,9 @@ def test_a_name_that_only_a_plugin_registers_is_unknown_without_it(
     )
 
 
-def test_include_package_makes_a_plugins_names_known(capsys: pytest.CaptureFixture[str]) -> None:
+def test_include_package_registers_the_components_of_a_plugin(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
     with without_plugins("replacement_parts"):
         assert main(["describe", "layer_mix", "--include-package", "replacement_parts"]) == 0
     assert "maximum" in capsys.readouterr().out

@@ -96,7 +96,7 @@ def test_a_loaded_run_scores_as_the_run_did_when_it_was_trained(
     assert scores["loss"] == pytest.approx(metrics["best_validation_loss"])
 
 
-def test_plain_text_both_keys_of_a_text_and_its_words_give_one_prediction(
+def test_every_input_form_gives_the_same_prediction(
     loaded: Assembly,
 ) -> None:
     text, words = "Stir the soup.", ["Stir", "the", "soup", "."]
@@ -109,7 +109,7 @@ def test_plain_text_both_keys_of_a_text_and_its_words_give_one_prediction(
     assert sum(first["probabilities"].values()) == pytest.approx(1)
 
 
-def test_an_empty_text_gets_the_prediction_of_no_words_in_any_batch(loaded: Assembly) -> None:
+def test_an_empty_text_has_the_same_prediction_in_any_batch(loaded: Assembly) -> None:
     (alone,) = loaded.predict([{"text": ""}])
     _, together = loaded.predict(["Stir the soup slowly.", {"text": " "}])
     assert alone["words"] == together["words"] == []
@@ -155,7 +155,7 @@ def test_a_label_that_was_not_seen_in_training_is_refused(
     )
 
 
-def test_elmo_stands_beside_the_words_own_vectors(run: Path, tmp_path: Path) -> None:
+def test_elmo_is_concatenated_with_word_vectors(run: Path, tmp_path: Path) -> None:
     save_bilm(parse(BiLm, TINY_BILM, source="test").build(), tmp_path / "bilm")
     place = f"model.embedder.token_embedders.elmo.bilm={tmp_path / 'bilm'}"
     directory = tmp_path / "run"
@@ -294,7 +294,7 @@ def test_installed_it_needs_no_key_and_is_named_when_it_is_gone(
     )
 
 
-def test_its_project_file_names_what_it_imports() -> None:
+def test_pyproject_lists_the_imported_packages() -> None:
     project = tomllib.loads((CONFIGS / "pyproject.toml").read_text())["project"]
     modules = [ast.parse(path.read_text()) for path in CONFIGS.glob("*.py")]
     nodes = [node for module in modules for node in ast.walk(module)]

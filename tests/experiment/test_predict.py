@@ -63,7 +63,7 @@ def test_a_table_is_predicted_by_rows_with_its_other_columns(
     assert alone == {**first, "probabilities": probabilities}
 
 
-def test_columns_are_predicted_by_sentences_whatever_their_labels(
+def test_column_files_are_predicted_with_any_labels_or_none(
     tagger: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     labeled, words = tmp_path / "a.txt", tmp_path / "b.conll"
@@ -332,7 +332,7 @@ def test_a_wrong_last_line_is_found_before_the_work(
     assert [path.name for path in tmp_path.iterdir()] == ["long.txt"]
 
 
-def test_predictions_that_a_format_refuses_are_kept(
+def test_predictions_are_preserved_when_their_format_fails(
     tagger: Path,
     long_text: Path,
     tmp_path: Path,

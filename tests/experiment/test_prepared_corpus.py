@@ -51,9 +51,7 @@ def test_training_on_a_prepared_corpus_is_training_on_its_text(text: Path, tmp_p
         assert one == pytest.approx(other, rel=1e-4)
 
 
-def test_plain_text_is_trained_on_with_the_vocabulary_file_of_bilm_tf(
-    text: Path, tmp_path: Path
-) -> None:
+def test_plain_text_trains_with_a_bilm_tf_vocabulary_file(text: Path, tmp_path: Path) -> None:
     listed = tmp_path / "vocab.txt"
     listed.write_text("<S>\n</S>\n<UNK>\nzebra\n.\nthe\n!!!MAXTERMID\n")
     changes = {"vocabulary": {"words_file": str(listed)}, "datasets_for_vocab_creation": []}
@@ -72,7 +70,7 @@ def test_plain_text_is_trained_on_with_the_vocabulary_file_of_bilm_tf(
         ("<S>\n</S>\nthe\n.\n", "'the' in place of <UNK>"),
     ],
 )
-def test_a_vocabulary_that_does_not_fit_the_text_is_refused_before_training(
+def test_an_unsuitable_vocabulary_is_refused_before_training(
     text: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], words: str, message: str
 ) -> None:
     listed = tmp_path / "vocab.txt"
@@ -82,7 +80,7 @@ def test_a_vocabulary_that_does_not_fit_the_text_is_refused_before_training(
     assert message in capsys.readouterr().err
 
 
-def test_a_corpus_that_is_too_short_says_so(
+def test_a_corpus_smaller_than_one_batch_is_reported(
     text: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     text.write_text("one\nline\nor\nfour\n")
@@ -94,7 +92,7 @@ def test_a_corpus_that_is_too_short_says_so(
 
 
 @pytest.mark.slow
-def test_a_killed_preparation_goes_on_and_leaves_no_process(
+def test_a_killed_preparation_resumes_and_leaves_no_process(
     text: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     lines = text.read_text().splitlines(keepends=True)

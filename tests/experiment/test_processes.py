@@ -182,7 +182,7 @@ def test_a_scheduler_stops_all_processes_with_a_checkpoint(tmp_path: Path) -> No
     assert "SIGKILL" not in done.stderr, "torchrun has waited for 30 seconds"
 
 
-def test_as_many_processes_go_on_exactly(
+def test_resume_with_as_many_processes_is_exact(
     killed: tuple[Path, str], bilm_of_two: Path, tmp_path: Path
 ) -> None:
     directory = copied(killed[0], tmp_path)
@@ -193,7 +193,7 @@ def test_as_many_processes_go_on_exactly(
     assert all(held.equal(expected[name]) for name, held in weights(directory).items())
 
 
-def test_another_number_of_processes_goes_on_and_says_that_it_is_not_exact(
+def test_resume_with_another_number_of_processes_warns(
     killed: tuple[Path, str], bilm_of_two: Path, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     directory = copied(killed[0], tmp_path)

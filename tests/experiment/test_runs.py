@@ -57,7 +57,7 @@ def test_the_filled_config_has_defaults_and_absolute_paths(tagger: Path) -> None
     assert Path(filled["train_data_path"]).is_absolute()
 
 
-def test_metadata_says_where_the_run_comes_from(tagger: Path, bilm: Path) -> None:
+def test_metadata_records_data_and_bilm_digests_and_libraries(tagger: Path, bilm: Path) -> None:
     metadata = json.loads((tagger / "metadata.json").read_text())
     train_path = DATA / "train.txt"
     assert metadata["digests"]["data"][str(train_path)] == digest([train_path])
@@ -107,9 +107,7 @@ def test_a_loaded_run_scores_as_it_did_in_training(tagger: Path) -> None:
     assert scores["loss"] == pytest.approx(metrics["best_validation_loss"], rel=1e-5)
 
 
-def test_a_run_that_is_not_finished_scores_with_its_best_weights_so_far(
-    tagger: Path, tmp_path: Path
-) -> None:
+def test_an_unfinished_run_evaluates_with_its_best_weights(tagger: Path, tmp_path: Path) -> None:
     run = tmp_path / "run"
     shutil.copytree(tagger, run, ignore=shutil.ignore_patterns("weights.safetensors"))
     assert load(run).evaluate(DATA / "valid.txt") == load(tagger).evaluate(DATA / "valid.txt")
@@ -184,7 +182,7 @@ def test_a_format_of_predictions_needs_their_file(
     )
 
 
-def test_predictions_stand_in_the_order_of_the_file(tagger: Path) -> None:
+def test_predictions_are_in_the_order_of_the_file(tagger: Path) -> None:
     run = load(tagger)
     run.experiment.validation_data_loader = BucketDataLoader(batch_size=7, bucketing=True)
     examples = list(run.experiment.validation_dataset_reader.read(DATA / "valid.txt"))
@@ -314,7 +312,7 @@ def test_two_places_have_two_mixes_from_one_pass(
 
 
 @pytest.mark.parametrize("layer_norm", [False, True])
-def test_a_mix_can_stand_alone(bilm: Path, tmp_path: Path, layer_norm: bool) -> None:
+def test_an_elmo_mix_can_be_the_only_embedder(bilm: Path, tmp_path: Path, layer_norm: bool) -> None:
     mix = {"type": "scalar_mix", "layer_norm": layer_norm}
     changes = tagging_with(
         bilm,
@@ -345,7 +343,7 @@ def test_torch_is_left_as_it_was(tagger: Path) -> None:
     assert before == (torch.get_default_dtype(), torch.is_grad_enabled(), torch.get_num_threads())
 
 
-def test_half_a_character_is_refused_with_its_line_and_tagged_from_python(
+def test_lone_surrogate_is_refused_in_files_but_not_in_python(
     tagger: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     source = tmp_path / "in.jsonl"

@@ -63,6 +63,6 @@ def test_a_config_trains_saves_loads_and_predicts(name, tmp_path, vectors, bilm)
     assert found["answer"] == INPUTS[0]["passage"][found["start"] : found["end"]]
 
 
-def test_averaged_weights_go_on_after_a_stop(tmp_path, vectors):
+def test_resume_restores_averaged_weights(tmp_path, vectors):
     changes = {**SELF_ATTENTION, f"{WORDS}.tokens.pretrained_file": str(vectors)}
     check_recovery("experiments/squad/baseline.jsonnet", tmp_path, changes)

@@ -50,13 +50,13 @@ def baseline(bilm: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     return directory
 
 
-def test_elmo_can_stand_at_both_places(tmp_path: Path, bilm: Path) -> None:
+def test_elmo_can_be_the_input_and_output_embedder(tmp_path: Path, bilm: Path) -> None:
     elmo = {"type": "elmo_token_embedder", "bilm": str(bilm)}
     changes = {**LABELING, "model.output_embedder": elmo}
     check_task("experiments/srl/elmo.jsonnet", tmp_path / "run", changes, inputs=INPUTS, bilm=bilm)
 
 
-def test_srl_goes_on_where_it_was_interrupted(tmp_path: Path) -> None:
+def test_srl_training_resumes_after_an_interruption(tmp_path: Path) -> None:
     check_recovery("experiments/srl/baseline.jsonnet", tmp_path, LABELING)
 
 

@@ -98,7 +98,7 @@ def test_sentiment_trains_saves_loads_and_predicts(
 @pytest.mark.parametrize(
     ("task", "changes"), [("snli", ENTAILMENT), ("sst", SENTIMENT)], ids=["snli", "sst"]
 )
-def test_going_on_after_a_stop_gives_the_same_weights(
+def test_resume_after_a_stop_gives_the_same_weights(
     task: str, changes: dict[str, Any], tmp_path: Path, bilm: Path
 ) -> None:
     few = {**changes, "trainer.num_epochs": 2}

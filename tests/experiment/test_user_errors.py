@@ -107,7 +107,7 @@ def test_a_reader_of_another_task_is_refused(
     )
 
 
-def test_stated_sizes_that_are_wrong_come_at_once_and_before_data_is_read(
+def test_all_wrong_sizes_are_reported_before_data_is_read(
     bilm: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     wrong = {"type": "lstm", "hidden_size": 8, "input_size": 5}
@@ -144,7 +144,7 @@ def test_a_label_that_training_did_not_show_is_named(
         (["describe", "encodr"], "Did you mean 'encoder'?"),
     ],
 )
-def test_what_is_not_there_is_named(
+def test_unknown_runs_files_and_families_are_named(
     words: list[str], expected: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert main(words) == 2
@@ -213,7 +213,7 @@ def test_a_bilm_writes_no_predictions(
 
 
 @pytest.mark.parametrize("option", ["--predictions", "--output-file"])
-def test_a_place_that_holds_no_file_is_refused_before_the_evaluation(
+def test_an_absent_output_folder_is_refused_before_evaluation(
     option: str, tagger: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     folder = tmp_path / "absent"
@@ -232,7 +232,7 @@ def test_predictions_and_scores_need_two_files(
     assert "are the same file; choose two paths" in message_of(capsys)
 
 
-def test_standard_input_that_is_not_utf_8_is_refused_with_its_line(
+def test_invalid_utf_8_on_standard_input_names_the_line(
     tagger: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(b"caf\xe9 .\n")))
@@ -248,7 +248,7 @@ def test_a_batch_size_is_a_number_above_0(
     assert f"{size!r} is not a whole number above 0" in message_of(capsys)
 
 
-def test_what_is_no_list_of_sentences_is_refused(tagger: Path) -> None:
+def test_predict_refuses_invalid_arguments(tagger: Path) -> None:
     run = load(tagger)
     with pytest.raises(TypeError, match=r"pass a list, \['Hi\.'\], not 'Hi\.' alone"):
         run.predict("Hi.")
@@ -272,7 +272,7 @@ def test_a_device_that_is_not_here_is_refused(
     assert "'cuda'" in message_of(capsys)
 
 
-def test_a_run_whose_bilm_is_gone_says_where_it_was(
+def test_a_missing_bilm_is_reported_with_its_path(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], bilm: Path
 ) -> None:
     own, run = tmp_path / "bilm", tmp_path / "run"
@@ -314,7 +314,7 @@ def test_a_metric_that_does_not_exist_is_named(
     assert "Did you mean 'f1-measure-overall'?" in message_of(capsys)
 
 
-def test_a_metric_that_the_tags_leave_out_is_named_before_layers_are_computed(
+def test_an_unavailable_metric_is_reported_before_precompute(
     bilm: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     def compute(*arguments: Any) -> None:
@@ -378,7 +378,7 @@ def test_a_damaged_run_is_refused_with_the_file(
     assert message_of(capsys).startswith(str(run / file))
 
 
-def test_a_run_without_a_checkpoint_says_how_to_go_on(
+def test_a_run_without_a_checkpoint_advises_recover(
     tagger: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     run = tmp_path / "run"
@@ -406,7 +406,7 @@ def test_an_allennlp_config_gets_one_message(
         assert key in message
 
 
-def test_a_validation_label_that_training_lacks_is_named_before_training(
+def test_an_unseen_validation_label_is_named_before_training(
     bilm: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     path = tmp_path / "valid.txt"
@@ -427,7 +427,7 @@ def test_a_run_is_not_written_over_the_bilm_that_it_reads(
     assert (bilm / "weights.safetensors").exists()
 
 
-def test_what_makes_training_slow_is_said_once(
+def test_a_slow_path_warning_is_shown_once(
     tmp_path: Path,
     bilm: Path,
     monkeypatch: pytest.MonkeyPatch,
@@ -439,7 +439,7 @@ def test_what_makes_training_slow_is_said_once(
     assert capsys.readouterr().err.count("which is slower: install a compiler\n") == 1
 
 
-def test_a_run_that_never_began_is_no_obstacle(
+def test_training_can_restart_after_an_early_data_error(
     bilm: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     path = tmp_path / "train.txt"
@@ -458,7 +458,7 @@ def test_patience_needs_validation_data(
     assert "trainer.patience needs a validation_data_path" in message_of(capsys)
 
 
-def test_a_test_label_that_training_lacks_is_named_before_training(
+def test_an_unseen_test_label_is_named_before_training(
     bilm: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     path = tmp_path / "test.txt"
@@ -471,9 +471,7 @@ def test_a_test_label_that_training_lacks_is_named_before_training(
 
 
 @pytest.mark.parametrize("left", [".filled_config.json.writing", ".lock"])
-def test_what_a_process_left_that_was_killed_at_its_start_is_no_obstacle(
-    left: str, bilm: Path, tmp_path: Path
-) -> None:
+def test_recover_after_a_kill_at_startup(left: str, bilm: Path, tmp_path: Path) -> None:
     (tmp_path / "run").mkdir()
     (tmp_path / "run" / left).touch()
     changes = tagging_with(bilm, **{"trainer.num_epochs": 1})

@@ -40,7 +40,7 @@ def test_stores_are_listed_with_the_bilm_that_they_come_from(keys, tmp_path, cap
     assert all(key in shown for key in keys)
 
 
-def test_one_store_is_cleared_and_then_all(keys, cache: Path, capsys) -> None:
+def test_clear_removes_one_layer_cache_or_all(keys, cache: Path, capsys) -> None:
     assert main(["cache", "clear", keys[0]]) == 0
     assert capsys.readouterr().out.startswith(f"{keys[0]}: removed, ")
     assert [path.name for path in cache.glob("[!.]*")] == keys[1:]
@@ -60,7 +60,7 @@ def test_empty_cache_is_reported(cache: Path, capsys) -> None:
         (["clear", "key"], "error: unknown layer cache 'key' in {cache}; choose from (none).\n"),
     ],
 )
-def test_what_makes_no_sense_is_refused(cache: Path, capsys, arguments, message) -> None:
+def test_invalid_arguments_are_refused(cache: Path, capsys, arguments, message) -> None:
     assert main(["cache", *arguments]) == 2
     assert capsys.readouterr().err == message.format(cache=cache)
 

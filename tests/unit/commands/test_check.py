@@ -188,7 +188,7 @@ def test_an_error_that_ends_the_check_is_a_problem_in_json(
         (["ner.jsonnet", "-o", "{ model: "], "ner.jsonnet with --overrides", "--overrides:1:10: "),
     ],
 )
-def test_what_cannot_be_read_is_a_problem_in_json(
+def test_an_unreadable_config_is_a_problem_in_json(
     arguments: list[str], source: str, said: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert main(["check", *arguments, "--ext-var", "SIZE=20", "--format", "json"]) == 2

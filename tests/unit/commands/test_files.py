@@ -118,7 +118,7 @@ def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         "train config.json -s run/checkpoints/next",
     ],
 )
-def test_no_command_replaces_what_it_reads(
+def test_no_command_replaces_its_input(
     line: str, place: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     before = {path: path.read_bytes() for path in place.rglob("*") if path.is_file()}
@@ -138,7 +138,7 @@ def test_no_command_replaces_what_it_reads(
         "neighbors bilm --corpus s.txt --query a --word a",
     ],
 )
-def test_no_command_appends_to_what_it_reads(
+def test_no_command_appends_to_its_input(
     line: str, place: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     with standard_output_to(place / "s.txt"):

@@ -68,7 +68,7 @@ def test_with_closed_errors_the_work_is_done(
 
 
 @pytest.mark.parametrize(("encoding", "text"), [("ascii", "Zürich"), ("latin-1", "Łódź")])
-def test_what_the_output_cannot_hold_is_an_error(
+def test_unencodable_output_is_an_error(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], encoding: str, text: str
 ) -> None:
     stream = io.TextIOWrapper(io.BytesIO(), encoding=encoding)

@@ -15,7 +15,7 @@ METRICS = {
 
 
 @pytest.mark.parametrize(("rank", "speaks"), [(None, True), ("0", True), ("1", False)])
-def test_the_first_process_says_how_training_ended(
+def test_only_the_first_process_reports_the_result(
     rank: str | None,
     speaks: bool,
     tmp_path: Path,

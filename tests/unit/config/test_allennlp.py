@@ -48,7 +48,7 @@ class CyclicSchedule(PluginPart):
         self.mode, self.num_epochs = mode, num_epochs
 
 
-def test_each_key_is_named_with_what_replaces_it() -> None:
+def test_each_allennlp_key_is_named_with_its_replacement() -> None:
     with pytest.raises(ConfigError) as caught:
         refuse_allennlp_keys(WRITTEN_FOR_ALLENNLP, source="ner.jsonnet")
     lines = str(caught.value).splitlines()

@@ -127,7 +127,7 @@ INVALID: list[tuple[type[Component], Any]] = [
 
 
 @pytest.mark.parametrize(("family", "raw"), VALID + INVALID)
-def test_the_schema_accepts_what_parse_accepts(family: type[Component], raw: Any) -> None:
+def test_schema_and_parse_accept_the_same_configs(family: type[Component], raw: Any) -> None:
     written = schema(family)
     Draft202012Validator.check_schema(written)
     is_invalid = not Draft202012Validator(written).is_valid(raw)

@@ -207,13 +207,13 @@ def test_the_keys_of_an_object_may_be_dotted() -> None:
     assert (made["model"]["dropout"], made["trainer"]["callbacks"][1]) == (0, "x")
 
 
-def test_the_given_configuration_stays_as_it_was() -> None:
+def test_overrides_do_not_modify_the_original_config() -> None:
     before = json.dumps(RAW)
     changed("trainer.callbacks[0].type=other")
     assert json.dumps(RAW) == before
 
 
-def test_an_object_replaces_the_whole_and_warns_of_what_is_lost(
+def test_an_object_override_replaces_all_and_warns_of_lost_keys(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     with caplog.at_level(logging.WARNING):

@@ -84,7 +84,7 @@ def test_supplied_values_reach_all_declaring_descendants() -> None:
     assert (model.encoder.input_dim, model.encoder.output_dim) == (1074, 400)
 
 
-def test_a_lazy_inherits_what_its_owner_was_supplied_with() -> None:
+def test_a_lazy_inherits_the_injected_values_of_its_owner() -> None:
     model = built(encoder="pass_through", output_embedder={"type": "embedding", "embedding_dim": 3})
     assert isinstance(model.output_embedder, Embedding)
     assert model.output_embedder.vocabularies is VOCABULARIES
@@ -103,7 +103,7 @@ def test_supplied_values_pass_through_other_owners() -> None:
     assert last.device == "cuda:0"
 
 
-def test_what_is_supplied_last_wins_over_what_is_inherited() -> None:
+def test_later_injected_values_override_inherited_ones() -> None:
     experiment = parse(Study, flat(), source=SOURCE).build(device="cpu")
     model = experiment.model.build(vocabularies=VOCABULARIES, device="cuda:1")
     assert isinstance(model, CrfTagger)
@@ -288,7 +288,7 @@ def test_registered_function_builds_a_component() -> None:
     assert filled(lazy) == {"type": "linear", "num_steps": 4, "end": 0.0}
 
 
-def test_a_required_parameter_that_others_are_supplied_with_needs_a_mark(
+def test_unmarked_injectable_parameters_are_explained(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setitem(registry._members, Encoder, dict(registry.members(Encoder)))
@@ -360,7 +360,7 @@ def test_embedders_are_built_in_the_order_of_the_config() -> None:
     assert list(built().embedder.token_embedders) == ["elmo", "tokens"]
 
 
-def test_what_could_be_read_is_returned_with_the_problems() -> None:
+def test_check_returns_a_partial_component_with_the_problems() -> None:
     raw = flat(model=tagger(dropout="x", encoder={"type": "lstm"}), sed=1)
     checked = check(Study, raw, source=SOURCE)
     assert [problem.path for problem in checked.problems] == [

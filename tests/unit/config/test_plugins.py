@@ -101,7 +101,7 @@ def test_folder_without_python_is_not_a_second_module(here: Path) -> None:
     load_plugins(["numpy"])
 
 
-def test_what_lies_in_the_current_folder_is_not_installed(here: Path) -> None:
+def test_packages_in_the_current_folder_are_not_entry_points(here: Path) -> None:
     (here / "wanted_plugin.py").write_text("")
     (here / "unwanted_plugin.py").write_text("")
     about = here / "unwanted-1.0.dist-info"

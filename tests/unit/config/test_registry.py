@@ -128,7 +128,7 @@ def test_a_constructor_may_name_its_own_class() -> None:
     assert str(parameters(Nested)["inner"].shape) == "Nested | None"
 
 
-def test_a_name_is_given_once() -> None:
+def test_a_name_cannot_be_registered_twice() -> None:
     with pytest.raises(
         ValueError, match=r"^Encoder 'lstm' is already tests\.unit\.config\.example\.Ls"
     ):

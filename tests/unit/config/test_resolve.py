@@ -35,7 +35,7 @@ def test_values_are_found_in_lists_dicts_options_and_lazy_parts() -> None:
     assert (bilm.value, bilm.hint) == (Path("runs/bilm"), ExistingPath)
 
 
-def test_what_was_refused_is_none() -> None:
+def test_refused_values_are_none_or_absent() -> None:
     raw = flat(train_data_path=3, data_loader=[], trainer={"warmup": {}})
     component = check(Study, raw, source=SOURCE).component
     assert component is not None

@@ -76,13 +76,13 @@ def test_vocabulary_has_special_then_frequent_words(make: Make) -> None:
     assert words_of(make(name="c", max_vocabulary_size=2)) == frequent[:5]
 
 
-def test_what_is_not_in_the_vocabulary_is_counted(make: Make) -> None:
+def test_unknown_words_are_counted(make: Make) -> None:
     corpus = make(min_count=2)
     assert counts(corpus)["parts"]["training"] == {"sentences": 4, "words": 15, "unknown_words": 2}
     assert counts(corpus)["distinct_words"] == 8  # with the boundaries of sentences
 
 
-def test_a_given_vocabulary_keeps_its_order_and_its_words(make: Make, tmp_path: Path) -> None:
+def test_a_vocabulary_file_keeps_its_order_and_words(make: Make, tmp_path: Path) -> None:
     given = tmp_path / "vocab.txt"
     given.write_text("<S>\n</S>\n<UNK>\nsat\nnever\nthe\n")
     corpus = make(vocabulary=given)
@@ -398,7 +398,7 @@ def finished(make: Make, monkeypatch: pytest.MonkeyPatch) -> Path:
     return make(name="whole").with_name("corpus")
 
 
-def test_a_finished_corpus_is_not_made_again_for_what_was_left(
+def test_resume_of_a_finished_corpus_only_removes_leftovers(
     finished: Path, make: Make, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     partial = finished.with_name("corpus.partial")
@@ -471,7 +471,7 @@ def test_two_jobs_do_not_write_one_corpus(make: Make, tmp_path: Path) -> None:
         make()
 
 
-def test_the_file_of_the_lock_goes_while_the_lock_is_held(make: Make, tmp_path: Path) -> None:
+def test_the_lock_file_is_removed_before_the_lock_is_released(make: Make, tmp_path: Path) -> None:
     lock = tmp_path / ".corpus.partial.lock"
     workplace = ResumableOutput(tmp_path / "corpus", flag="--output-dir")
     unlink, held = Path.unlink, list[bool]()
@@ -498,7 +498,7 @@ def test_existing_special_folder_is_refused_as_corpus(make: Make, output: str) -
 
 
 @pytest.mark.parametrize("limit", [{"min_count": 2}, {"max_vocabulary_size": 9}])
-def test_a_given_vocabulary_is_not_limited(
+def test_a_vocabulary_file_cannot_be_limited(
     make: Make, tmp_path: Path, limit: dict[str, int]
 ) -> None:
     (tmp_path / "vocab.txt").write_text("<S>\n</S>\n<UNK>\nthe\n")

@@ -21,7 +21,7 @@ def path(tmp_path: Path) -> Path:
     return tmp_path / "vocab.txt"
 
 
-def test_what_is_written_is_read(path: Path) -> None:
+def test_a_vocabulary_file_round_trips(path: Path) -> None:
     path.write_text(vocabulary_text(["the", "Ä"]))
     assert read_vocabulary_file(path) == ["the", "Ä"]
 

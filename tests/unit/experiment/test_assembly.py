@@ -31,7 +31,7 @@ def tagging(path: Path, **options: Any) -> Experiment:
     return parse(Experiment, config, source="test").build()
 
 
-def test_a_share_of_a_prepared_corpus_keeps_the_vocabulary_of_the_corpus(tmp_path: Path) -> None:
+def test_train_fraction_keeps_the_prepared_vocabulary(tmp_path: Path) -> None:
     (tmp_path / "text.txt").write_text("".join(f"common word{i} .\n" for i in range(40)))
     (tmp_path / "vocab.txt").write_text("<S>\n</S>\n<UNK>\nzebra\ncommon\nword7\n")
     text, vocabulary = tmp_path / "text.txt", tmp_path / "vocab.txt"
@@ -59,7 +59,7 @@ def test_a_share_of_a_prepared_corpus_keeps_the_vocabulary_of_the_corpus(tmp_pat
     assert list(counted) == ["zebra", "common", "word7"]
 
 
-def test_a_share_is_read_no_more_often_than_it_takes_to_choose_it(
+def test_train_fraction_reads_the_data_only_twice(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     path = tmp_path / "text.jsonl"

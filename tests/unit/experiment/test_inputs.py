@@ -165,7 +165,7 @@ def as_object(config: str | dict[str, Any]) -> dict[str, Any]:
     return {"type": config} if isinstance(config, str) else config
 
 
-def test_sentences_without_a_column_of_predicates_ask_for_those_of_training(tmp_path):
+def test_conllu_plus_without_predicate_column_has_no_predicates(tmp_path):
     content = "# global.columns = ID FORM\n1\tAnn\n"
 
     ((example, _),) = read(tmp_path, "conllu_plus_srl", "a.conllup", content)
@@ -198,7 +198,7 @@ def test_questions_need_no_answers(tmp_path, indent):
     assert fields == {"title": "A", "hard": True}
 
 
-def test_objects_of_the_task_are_no_file_of_squad(tmp_path):
+def test_squad_reader_accepts_single_json_objects(tmp_path):
     content = '{"question": "Who?", "passage": "Ann fed cats", "id": 7, "level": 2}\n'
 
     ((example, fields),) = read(tmp_path, "squad", "a.json", content)

@@ -71,7 +71,7 @@ def test_an_installed_package_has_no_commit(package: Path) -> None:
     assert describe_checkout(installed) == NO_COMMIT
 
 
-def test_no_repository_and_no_git_are_no_commit(
+def test_commit_is_none_without_a_repository_or_git(
     package: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     assert describe_checkout(tmp_path) == NO_COMMIT
@@ -124,7 +124,7 @@ def measured(folder: Path, tokens: dict[str, Any], **keys: Any) -> dict[str, Any
     return word_coverage(Assembly.build(experiment, device=CPU))
 
 
-def test_the_words_of_each_data_set_that_have_a_vector_are_counted(tmp_path, caplog):
+def test_vector_coverage_is_measured_per_data_set(tmp_path, caplog):
     with caplog.at_level(logging.INFO, logger="elmo_framework.experiment.metadata"):
         found = measured(
             tmp_path,

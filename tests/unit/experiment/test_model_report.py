@@ -87,7 +87,7 @@ def test_the_widths_of_components_are_those_inferred(data: Path) -> None:
     assert report.widths[0].name == "embedder"
 
 
-def test_what_trainer_freezes_is_not_counted_as_trainable(data: Path) -> None:
+def test_no_grad_parameters_are_not_counted_as_trainable(data: Path) -> None:
     report = inspect_model(experiment(data, no_grad=["^encoder"]), reads_data=False)
     (encoder,) = (each for each in report.parts if each.name == "encoder")
     assert (encoder.trainable, encoder.total > 0) == (0, True)
@@ -131,7 +131,7 @@ def test_a_metric_that_cannot_choose_weights_is_a_problem(
     assert problem.message.startswith(message)
 
 
-def test_a_metric_that_the_labels_leave_out_is_a_problem_of_the_data(data: Path) -> None:
+def test_an_unavailable_metric_is_found_by_reading_the_data(data: Path) -> None:
     data.write_text("Anna NNP B-NP O\nleft VBD B-VP O\n")
     reader = {"type": "conll2003", "tag_label": "pos", "coding_scheme": None}
     of_spans = experiment(data, reader=reader, validation_metric="+f1-measure-overall")
@@ -168,7 +168,7 @@ def test_the_rules_of_a_shipped_config_fit_its_parameters(path: Path) -> None:
     ]
 
 
-def test_an_initializer_that_cannot_fill_is_reported_with_wrong_sizes(data: Path) -> None:
+def test_initializer_and_size_errors_are_reported_together(data: Path) -> None:
     job = experiment(data, encoder={"input_size": 7})
     model = {**filled(job)["model"], "initializer": [["bias_hh", "orthogonal"]]}
     raw = {**filled(job), "model": model}
@@ -182,7 +182,7 @@ def test_an_initializer_that_cannot_fill_is_reported_with_wrong_sizes(data: Path
     ]
 
 
-def test_an_expression_of_frozen_parameters_is_checked_where_it_is_read(data: Path) -> None:
+def test_no_grad_patterns_are_validated(data: Path) -> None:
     with pytest.raises(ConfigError, match=r"trainer\.no_grad\[1\]: Input should be a regular exp"):
         experiment(data, no_grad=["encoder", "(embedder"])
     with pytest.raises(ConfigError, match=r"matches no .* the nearest are 'encoder\.lstm\.weigh"):
@@ -210,11 +210,11 @@ def test_a_shared_parameter_counts_once() -> None:
     ]
 
 
-def test_what_a_pattern_freezes_is_not_trainable() -> None:
+def test_parameters_matching_a_frozen_pattern_are_not_trainable() -> None:
     assert PartSize("first", 500, 0) in count_parameters(Tied(), frozen=["^fir"])
 
 
-def test_what_a_model_reads_and_does_not_hold_is_found() -> None:
+def test_frozen_parameters_outside_the_module_are_found() -> None:
     assert frozen_parameters(nn.Sequential(nn.Linear(2, 2), Reading())) == {"1": 7}
 
 

@@ -122,7 +122,7 @@ def test_every_task_has_json_lines():
     assert all(line.endswith("}\n") for line in lines)
 
 
-def test_a_task_has_formats_of_its_own():
+def test_a_task_can_define_prediction_formats():
     pieces = prediction_format(TaggingTask(), "conll")(PREDICTIONS[:1])
 
     assert "".join(pieces) == "Tromsø O B-LOC\n\n"
@@ -146,7 +146,7 @@ def test_another_name_is_refused_with_those_that_the_task_has():
     )
 
 
-def test_a_task_without_a_way_to_show_predictions_shows_them_as_json():
+def test_pretty_output_is_json_by_default():
     def nothing(*_: object) -> Iterable[Any]:
         return ()
 

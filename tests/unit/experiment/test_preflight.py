@@ -66,7 +66,7 @@ def test_the_first_folder_that_is_missing_is_named(folder: Path) -> None:
     ]
 
 
-def test_paths_deep_in_the_model_are_looked_for() -> None:
+def test_missing_paths_deep_in_the_model_are_reported() -> None:
     model = tagger({"type": "elmo_token_embedder", "bilm": "runs/bilm"})
     model["output_embedder"] = {"type": "embedding", "embedding_dim": 2, "pretrained_file": "x.txt"}
     assert [each.partition(":")[0] for each in problems(model=model)] == [
@@ -79,7 +79,7 @@ def test_the_name_of_a_bilm_is_taken_for_a_path() -> None:
     assert problems(model=tagger({"type": "elmo_token_embedder", "bilm": "original"})) == []
 
 
-def test_what_is_neither_a_path_nor_a_name_is_told_both(folder: Path) -> None:
+def test_an_unknown_bilm_is_reported_as_a_path_and_as_a_name(folder: Path) -> None:
     model = tagger({"type": "elmo_token_embedder", "bilm": "orginal"})
     assert problems(model=model) == [
         "model.embedder.token_embedders.tokens.bilm: 'orginal' does not exist (looked for in "
@@ -97,7 +97,7 @@ def test_models_are_not_downloaded_by_url(place: str) -> None:
     )
 
 
-def test_text_by_url_is_looked_for(memory: MemoryFileSystem) -> None:
+def test_missing_urls_are_reported(memory: MemoryFileSystem) -> None:
     vectors = {"type": "embedding", "embedding_dim": 5, "pretrained_file": "(memory://g.zip)#g.txt"}
     config = {
         "train_data_path": "memory://text/*.txt",
@@ -115,7 +115,7 @@ def test_text_by_url_is_looked_for(memory: MemoryFileSystem) -> None:
     assert problems(**config) == []
 
 
-def test_paths_in_options_are_looked_for() -> None:
+def test_missing_paths_in_options_are_reported() -> None:
     (found,) = problems(vocabulary={"directory": "runs/vocabulary"})
     assert found.startswith("vocabulary.directory: 'runs/vocabulary' does not exist")
 
@@ -152,7 +152,7 @@ def test_the_validation_reader_must_fit_too() -> None:
 
 
 @pytest.mark.parametrize("key", ["min_count", "max_vocab_size"])
-def test_a_limit_of_a_vocabulary_that_the_task_does_not_count_is_a_problem(key: str) -> None:
+def test_limits_of_unknown_vocabularies_are_problems(key: str) -> None:
     assert problems(vocabulary={key: {"tokens": 3, "label": 2, "words": 2, "labels": 9}}) == [
         f"vocabulary.{key}.tokens: the model 'crf_tagger' counts no 'tokens'; "
         "choose from beginnings, labels, words.",
@@ -170,7 +170,7 @@ def test_a_device_that_is_absent_is_a_problem(monkeypatch: pytest.MonkeyPatch) -
     assert problems(trainer={"device": "auto"}) == []
 
 
-def test_a_device_that_is_there_is_no_problem(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_available_device_is_accepted(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
     assert problems(trainer={"device": "cuda"}) == []
 
@@ -180,7 +180,7 @@ def test_nothing_is_written_and_the_folder_stays(folder: Path) -> None:
     assert os.listdir(folder) == ["data"]  # noqa: PTH208
 
 
-def test_of_a_file_in_an_archive_the_archive_is_looked_for(folder: Path) -> None:
+def test_a_missing_archive_of_a_file_is_reported(folder: Path) -> None:
     path = "data/(glove.zip)#glove.txt"
     words = {"type": "embedding", "embedding_dim": 2, "pretrained_file": path}
     (found,) = problems(model=tagger(words))

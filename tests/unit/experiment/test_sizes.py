@@ -103,7 +103,7 @@ def test_each_size_of_a_registered_component_has_bounds() -> None:
     assert {place for place in unbounded if place[1] not in NO_SIZES} <= INFERRED
 
 
-def test_sizes_that_are_too_large_together_are_refused_with_their_path() -> None:
+def test_too_many_parameters_are_refused_with_their_path() -> None:
     raw = json.loads((GOLDEN / "pretrain-tiny.json").read_text())
     layers = raw["model"]["context_layers"]
     layers.update(num_layers=100, cell_size=65_536, projection_dim=65_536)

@@ -196,7 +196,7 @@ def test_no_server_is_an_error_that_names_the_url(server: Server) -> None:
     assert str(caught.value).startswith(f"{url}: not downloaded: connection failed (")
 
 
-def test_offline_only_what_is_cached_is_used(server: Server, monkeypatch) -> None:
+def test_offline_uses_only_cached_files(server: Server, monkeypatch) -> None:
     path = local_file(server.url)
     monkeypatch.setenv("ELMO_OFFLINE", "1")
     assert local_file(server.url) == path

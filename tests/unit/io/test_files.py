@@ -21,7 +21,7 @@ from elmo_framework.io.files import (
 from elmo_framework.io.remote import ArchivePath, archive_path
 
 
-def test_what_is_written_appears_at_the_end(tmp_path: Path) -> None:
+def test_a_file_is_replaced_only_when_complete(tmp_path: Path) -> None:
     path = tmp_path / "scores.json"
     path.write_text("old")
     with writing(path) as file:
@@ -39,7 +39,7 @@ def test_a_failure_leaves_the_old_file_alone(tmp_path: Path) -> None:
     assert [held.read_text() for held in tmp_path.iterdir()] == ["old"]
 
 
-def test_a_folder_in_place_of_a_file_is_refused_and_kept(tmp_path: Path) -> None:
+def test_writing_refuses_to_replace_a_folder(tmp_path: Path) -> None:
     folder = tmp_path / "scores"
     (folder / "inner").mkdir(parents=True)
     with pytest.raises(IsADirectoryError) as caught, writing(folder):
@@ -82,7 +82,7 @@ def test_the_file_behind_a_link_is_replaced(tmp_path: Path, is_there: bool) -> N
 @pytest.mark.parametrize(
     ("parent", "error"), [("absent", FileNotFoundError), ("file", NotADirectoryError)]
 )
-def test_what_holds_no_file_is_named_as_it_was_given(
+def test_an_invalid_parent_is_named_as_the_caller_wrote_it(
     parent: str, error: type[OSError], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)

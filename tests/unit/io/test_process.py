@@ -41,7 +41,7 @@ def keeps(choice: str) -> str:
     return subprocess.run(command, capture_output=True, text=True, check=True).stdout.strip()
 
 
-def test_what_is_freed_stays_with_the_process_when_asked_for() -> None:
+def test_freed_memory_is_retained_on_request() -> None:
     assert keeps("keep") == "True"
     assert keeps("not") == "False"
 

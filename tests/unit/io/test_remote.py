@@ -33,7 +33,7 @@ def lines(url: str) -> list[str]:
 @pytest.mark.parametrize(
     "url", ["https://host/a//b/./c.txt?x=1//2", "s3://bucket/a/*.txt", "(gs://a//b.zip)#c.txt"]
 )
-def test_url_is_kept_as_it_is_written(url: str) -> None:
+def test_a_url_is_preserved_as_written(url: str) -> None:
     path = as_path(url)
     assert str(path) == str(pickle.loads(pickle.dumps(path))) == str(path.absolute()) == url
     assert as_path(path) is path
@@ -125,7 +125,7 @@ def test_a_missing_file_on_a_server_is_reported(server: Server) -> None:
         ("gs://bucket/a.txt", "the driver of gs:// is not installed: .*gcsfs"),
     ],
 )
-def test_what_cannot_be_read_says_why(
+def test_an_unreadable_url_reports_the_reason(
     url: str, message: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for driver in ("s3fs", "gcsfs"):

@@ -135,7 +135,7 @@ def test_folder_without_settings_does_not_block_a_job(output: ResumableOutput) -
     assert json.loads((output.path / "settings.json").read_text()) == SETTINGS
 
 
-def test_what_exists_needs_force_and_a_folder_is_never_replaced(
+def test_overwriting_needs_force_and_never_replaces_a_folder(
     output: ResumableOutput, tmp_path: Path
 ) -> None:
     (tmp_path / "out").write_text("mine")
@@ -176,7 +176,7 @@ def test_a_folder_in_place_is_cleared_with_its_marker_last(
 
 
 @pytest.mark.parametrize("is_begun", [True, False])
-def test_a_folder_in_place_keeps_its_lock_once_it_has_its_marker(
+def test_an_in_place_lock_file_remains_only_with_progress(
     in_place: ResumableOutput, is_begun: bool
 ) -> None:
     if not is_begun:

@@ -123,7 +123,7 @@ def test_a_library_that_others_can_write_to_is_not_used(source: Path) -> None:
         compile_(source)
 
 
-def test_a_link_is_no_library(source: Path) -> None:
+def test_a_symbolic_link_is_not_accepted_as_a_library(source: Path) -> None:
     path = compile_(source)
     path.rename(source.with_suffix(".so"))
     path.symlink_to(source.with_suffix(".so"))
@@ -190,7 +190,7 @@ def test_failing_compiler_is_reported_with_its_message(source: Path) -> None:
     assert "\n" not in message
 
 
-def test_missing_compiler_is_reported_with_what_to_install(
+def test_a_missing_compiler_is_reported_with_install_advice(
     source: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("CC", "no-such-compiler -O2")

@@ -105,7 +105,7 @@ def test_saturated_gates_have_finite_gradients(size: float) -> None:
     torch.testing.assert_close(output, gate * expected.tanh(), rtol=1e-6, atol=1e-30)
 
 
-def test_a_sum_that_is_no_number_stays_none() -> None:
+def test_nan_sums_give_nan_outputs() -> None:
     sums = torch.full((2, 4 * 33), float("nan"))
     zeros = torch.zeros(2, 33)
     _, output = lstm_step.step(sums.clone(), sums, zeros, cell_clip=3.0, keep=False)

@@ -142,14 +142,14 @@ def test_sums_in_input_order_use_the_compiled_product(num_inputs: int, chunk: in
     assert torch.equal(product(row), in_order(row))
 
 
-def test_other_orders_of_sums_use_the_given_product() -> None:
+def test_other_summation_orders_use_the_fallback_product() -> None:
     def backwards(row: Tensor) -> Tensor:
         return (row.double() @ torch.ones(64, 16).double()).float() + 1
 
     assert row_product(torch.ones(16, 64), None, backwards) is backwards
 
 
-def test_without_a_compiler_the_given_product_is_used(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_a_compiler_the_fallback_product_is_used(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "_library", lambda *_: None)
     other: Callable[[Tensor], Tensor] = refused
     assert row_product(torch.ones(16, 64), None, other) is other

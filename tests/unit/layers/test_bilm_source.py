@@ -57,7 +57,7 @@ def test_one_without_weights_is_never_taken_for_one_with_them(
     assert loaded(files) is frozen
 
 
-def test_what_nobody_uses_is_let_go(tmp_path: Path) -> None:
+def test_unused_bilms_are_freed(tmp_path: Path) -> None:
     files = bilm_files(NumpyBiLm.random(seed=2).save(tmp_path))
     held = loaded(files)
     held.bilm.marked = True
@@ -78,7 +78,7 @@ def test_an_equal_batch_is_another_batch(frozen: FrozenBiLm, num_passes) -> None
     assert torch.equal(first.layers, second.layers)
 
 
-def test_a_batch_that_goes_on_from_a_state_is_not_remembered(frozen, num_passes) -> None:
+def test_a_batch_with_an_initial_state_is_not_cached(frozen, num_passes) -> None:
     text = batch(frozen)
     plain = frozen.layers(text)
     carried = frozen.layers(text, plain.state)

@@ -18,7 +18,7 @@ def test_nothing_is_carried_into_the_first_batch() -> None:
     assert CarriedState().rows(3, CPU) == {}
 
 
-def test_row_i_goes_on_from_row_i_in_every_tensor() -> None:
+def test_each_row_continues_from_the_same_row() -> None:
     carried = CarriedState()
     carried.keep(state(1, 2))
     torch.testing.assert_close(carried.rows(2, CPU), state(1, 2))
@@ -30,7 +30,7 @@ def test_a_larger_batch_adds_rows_of_zeros() -> None:
     assert column(carried, 4) == [1, 2, 0, 0]
 
 
-def test_a_smaller_batch_uses_the_first_rows_and_the_others_keep_theirs() -> None:
+def test_a_smaller_batch_updates_only_the_first_rows() -> None:
     carried = CarriedState()
     carried.keep(state(1, 2, 3))
     assert column(carried, 1) == [1]
@@ -38,7 +38,7 @@ def test_a_smaller_batch_uses_the_first_rows_and_the_others_keep_theirs() -> Non
     assert column(carried, 3) == [9, 2, 3]
 
 
-def test_what_is_kept_has_no_history() -> None:
+def test_carried_state_is_detached() -> None:
     carried = CarriedState()
     carried.keep({"forward": (torch.ones(2, 1, requires_grad=True) * 2,)})
     assert not carried.rows(2, CPU)["forward"][0].requires_grad

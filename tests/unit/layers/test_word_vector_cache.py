@@ -38,7 +38,7 @@ def text(*sentences: str) -> TextBatch:
     return collate_text([sentence.split() for sentence in sentences])
 
 
-def test_sentences_stand_between_boundaries_and_padding_is_zero(
+def test_sentences_have_boundaries_and_padding_is_zero(
     numpy_bilm: NumpyBiLm, words: WordVectorCache
 ) -> None:
     vectors = words.framed(collate_text(SENTENCES))
@@ -99,7 +99,7 @@ def test_a_word_has_the_same_vector_in_any_company(bilm: BiLm) -> None:
         torch.testing.assert_close(alone, vector, atol=1e-6, rtol=0)
 
 
-def test_what_is_learned_in_inference_mode_can_be_added_to_later(words: WordVectorCache) -> None:
+def test_a_cache_filled_in_inference_mode_can_grow_later(words: WordVectorCache) -> None:
     with torch.inference_mode():
         inside = words.framed(text("a b"))
     outside = words.framed(text("a b c"))

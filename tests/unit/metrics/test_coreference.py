@@ -79,7 +79,7 @@ def test_scores_of_one_merged_cluster():
     assert three(found, "ceaf") == pytest.approx((2 / 3, 1 / 3, 4 / 9))
 
 
-def test_singletons_are_kept_on_both_sides():
+def test_singletons_count_on_both_sides():
     # No links for MUC; the other two count a cluster of one like any other.
     found = scores(([[A], [B]], [[A], [C]]))
 

@@ -68,7 +68,7 @@ def test_a_title_has_the_first_example(
     assert batch_of(Example(sentences), Example(sentences)).title == expected
 
 
-def test_labels_are_ids_if_all_are_known() -> None:
+def test_labels_are_ids_if_every_example_has_one() -> None:
     yes, no = Example((("a",),), "yes"), Example((("b",),), "no")
     batch = batch_of(no, yes)
 

@@ -89,7 +89,7 @@ def test_the_gates_of_a_parameter_are_those_of_its_module() -> None:
     assert network.encoder.bias_hh_l0.tolist() == [0, 0, 1, 1, 0, 0, 0, 0]
 
 
-def test_parameters_read_from_a_file_are_kept() -> None:
+def test_parameters_read_from_a_file_are_not_initialized() -> None:
     network = initialized(["embedding|characters", "zero"], [".*", {"type": "constant", "val": 3}])
 
     assert (network.table.embedding.weight == 7).all()

@@ -130,7 +130,7 @@ def test_gradient_equals_that_of_a_float32_convolution(width: int) -> None:
     torch.testing.assert_close(found, expected, atol=1e-4, rtol=1e-5)
 
 
-def test_only_what_needs_a_gradient_gets_one() -> None:
+def test_only_tensors_that_require_a_gradient_get_one() -> None:
     inputs, weight = tensors(2)
     window_maxima(inputs.detach(), weight).sum().backward()
     assert inputs.grad is None

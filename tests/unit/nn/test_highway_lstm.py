@@ -177,7 +177,7 @@ def test_initial_weights_are_orthonormal_and_forget_bias_is_one():
     assert not module.highway_bias.any()
 
 
-def test_no_words_are_no_outputs():
+def test_empty_input_gives_empty_output():
     assert HighwayLstm(3, 5)(torch.zeros(0, 3), []).shape == (0, 5)
 
 

@@ -27,7 +27,7 @@ Pool = Callable[[Tensor, Tensor], Tensor]
 
 
 @EACH
-def test_only_what_is_not_padding_counts(pool: Pool, reference: Callable[[Tensor], Tensor]):
+def test_padding_is_ignored(pool: Pool, reference: Callable[[Tensor], Tensor]):
     inputs = torch.randn(3, 4, 2, dtype=torch.float64, generator=torch.Generator().manual_seed(1))
     inputs[~MASK] = 1000.0
 
@@ -73,7 +73,7 @@ def test_no_dropout_in_evaluation_or_with_rate_zero(p: float, is_training: bool)
     assert torch.equal(VariationalDropout(p).train(is_training)(inputs), inputs)
 
 
-def test_gradients_reach_what_is_kept() -> None:
+def test_gradients_reach_only_undropped_values() -> None:
     inputs = torch.ones(2, 3, 16, requires_grad=True)
     dropped = VariationalDropout(0.5)(inputs)
     dropped.sum().backward()

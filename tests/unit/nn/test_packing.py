@@ -49,7 +49,7 @@ def test_gradients_reach_the_packed_words() -> None:
     assert torch.equal(rows.grad, packing.unpack(weights))
 
 
-def test_a_packing_can_be_given_to_a_device() -> None:
+def test_a_packing_can_be_moved_to_a_device() -> None:
     packing = Packing.of(MASK).to(torch.device("meta"))
     assert packing.order.is_meta
     assert packing.positions.is_meta

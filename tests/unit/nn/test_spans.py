@@ -106,7 +106,7 @@ def test_of_equal_scores_the_first_is_better():
     assert kept.tolist() == [0, 2]
 
 
-def test_of_no_spans_none_are_kept():
+def test_without_spans_none_are_selected():
     nothing = torch.zeros(0, dtype=torch.long)
 
     assert non_crossing_spans(torch.zeros(0), nothing, nothing, 3).tolist() == []

@@ -150,7 +150,7 @@ def test_intervals_in_minutes_are_respected(tmp_path: Path) -> None:
     assert [line["step"] for line in read_metrics(tmp_path / "saved")] == [3]
 
 
-def test_without_validation_data_the_last_weights_are_kept(tmp_path: Path) -> None:
+def test_without_validation_data_the_last_weights_are_best(tmp_path: Path) -> None:
     toy = Toy(tmp_path, num_epochs=1, evaluate_at_start=True)
     toy.trainer.evaluator = None
     progress = toy.run().progress
@@ -327,7 +327,7 @@ def test_non_finite_score_is_an_error(tmp_path: Path, monkeypatch: pytest.Monkey
 
 
 @pytest.mark.parametrize(("loss", "cause"), [(1.0, "`score` of the metric"), (math.nan, "try a")])
-def test_a_score_that_is_nan_is_blamed_on_its_metric_if_the_loss_is_finite(
+def test_a_nan_score_with_a_finite_loss_blames_the_metric(
     loss: float, cause: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     toy = Toy(tmp_path, validation_metric="+ece")
@@ -359,7 +359,7 @@ def test_epochs_are_counted_by_the_data_where_they_differ(tmp_path: Path) -> Non
     assert [r.step for r in recorder.reports if r.is_epoch_end] == [3, 8, 10]
 
 
-def test_the_checkpoint_of_the_best_score_is_kept(tmp_path: Path) -> None:
+def test_the_checkpoint_of_the_best_score_is_not_deleted(tmp_path: Path) -> None:
     toy = Toy(tmp_path, num_epochs=6, validation_metric="+loss")
     progress = toy.run().progress
     assert progress.best_step == 6

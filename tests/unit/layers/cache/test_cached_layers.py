@@ -72,7 +72,7 @@ def shard_of(cache: Path) -> Path:
 
 @pytest.mark.parametrize("in_memory", [False, True])
 @pytest.mark.parametrize(("dtype", "tolerance"), [("float32", 1e-5), ("float16", 2e-3)])
-def test_stored_layers_are_the_computed_ones(folder: Path, in_memory, dtype, tolerance) -> None:
+def test_cached_layers_equal_computed_ones(folder: Path, in_memory, dtype, tolerance) -> None:
     expected = plain(folder)
     found = prepared(folder, in_memory=in_memory, dtype=dtype).layers(collate_text(SENTENCES))
     assert found.layers.dtype == torch.float32
@@ -81,7 +81,7 @@ def test_stored_layers_are_the_computed_ones(folder: Path, in_memory, dtype, tol
     torch.testing.assert_close(found.layers, expected.layers, rtol=0, atol=tolerance * scale)
 
 
-def test_a_warm_store_never_calls_the_bilm_nor_loads_it(folder, computed, monkeypatch) -> None:
+def test_a_warm_layer_cache_neither_loads_nor_calls_the_bilm(folder, computed, monkeypatch) -> None:
     prepared(folder)
     computed.clear()
     monkeypatch.setattr(CachedLayers, "_load", lambda self: pytest.fail("loaded"))
@@ -91,7 +91,7 @@ def test_a_warm_store_never_calls_the_bilm_nor_loads_it(folder, computed, monkey
     assert computed == []
 
 
-def test_each_distinct_sentence_is_computed_and_kept_once(folder: Path, cache, computed) -> None:
+def test_each_distinct_sentence_is_computed_and_cached_once(folder: Path, cache, computed) -> None:
     prepared(folder, [["a", "b"], ["a", "b"], ["ab"], ["c"]])
     prepared(folder, [["c"], ["d"], ["ab"]])
     sentences = [words for batch in computed for words in batch]
@@ -100,14 +100,14 @@ def test_each_distinct_sentence_is_computed_and_kept_once(folder: Path, cache, c
     assert report.num_sentences == 4
 
 
-def test_sentences_with_the_same_letters_are_told_apart(folder: Path) -> None:
+def test_sentences_with_the_same_letters_are_distinguished(folder: Path) -> None:
     alike = [["1:a", "b"], ["1", ":ab"], ["a b"], ["a", "b"], ["\ud800"]]
     stored = prepared(folder, alike)
     found, expected = stored.layers(collate_text(alike)), plain(folder, alike)
     torch.testing.assert_close(found.layers, expected.layers, rtol=0, atol=1e-5)
 
 
-def test_a_batch_with_an_unknown_sentence_is_computed_and_not_kept(folder, computed) -> None:
+def test_a_batch_with_an_uncached_sentence_is_not_cached(folder, computed) -> None:
     stored = prepared(folder)
     computed.clear()
     sentences = [["a"], ["un", "known"]]
@@ -118,7 +118,7 @@ def test_a_batch_with_an_unknown_sentence_is_computed_and_not_kept(folder, compu
     assert opened(folder).layers(collate_text([["a"]])) is not None
 
 
-def test_what_is_computed_is_rounded_as_what_is_kept(folder: Path) -> None:
+def test_computed_layers_are_rounded_like_cached_ones(folder: Path) -> None:
     stored = prepared(folder, dtype="float16")
     text = collate_text([["un", "known"], ["words"]])
     assert torch.equal(stored.layers(text).layers, plain(folder, text.words).layers.half().float())
@@ -128,7 +128,7 @@ def test_what_is_computed_is_rounded_as_what_is_kept(folder: Path) -> None:
     assert nearly_all > 0.99  # numbers between two roundings may fall to either side
 
 
-def test_reading_alone_makes_no_store(folder: Path, cache: Path) -> None:
+def test_reading_alone_creates_no_layer_cache(folder: Path, cache: Path) -> None:
     opened(folder).layers(collate_text(SENTENCES))
     assert not cache.exists()
 
@@ -156,7 +156,7 @@ def test_stores_differ_by_weights_and_by_numbers(folder: Path, tmp_path: Path) -
     assert len({report.key for report in layer_cache.reports()}) == 3
 
 
-def test_large_builds_are_kept_in_several_shards(folder, cache, monkeypatch) -> None:
+def test_large_builds_are_split_into_several_shards(folder, cache, monkeypatch) -> None:
     monkeypatch.setattr(cached_layers, "_SHARD_BYTES", 1)
     stored = prepared(folder)
     assert len(list(cache.glob("*/0*"))) == 3
@@ -164,7 +164,7 @@ def test_large_builds_are_kept_in_several_shards(folder, cache, monkeypatch) -> 
     torch.testing.assert_close(found, plain(folder).layers, rtol=0, atol=1e-5)
 
 
-def test_the_size_is_said_before_the_layers_are_computed(folder, capsys) -> None:
+def test_the_size_is_shown_before_the_layers_are_computed(folder, capsys) -> None:
     prepared(folder, [["a", "b"], ["c"]], dtype="float16")
     dim = NumpyBiLm.random().layers(["a"]).shape[-1]
     said = capsys.readouterr().err.splitlines()[0]
@@ -227,7 +227,9 @@ def test_a_shard_without_checksums_is_built_again(folder, cache, capsys, compute
     assert len(computed) == 1
 
 
-def test_reading_alone_computes_what_a_damaged_shard_held(folder, cache, capsys, computed) -> None:
+def test_reading_recomputes_the_sentences_of_a_damaged_shard(
+    folder, cache, capsys, computed
+) -> None:
     prepared(folder)
     damaged = changed(shard_of(cache) / "vectors.bin")
     computed.clear()
@@ -278,7 +280,7 @@ def test_a_sound_shard_in_the_place_of_a_damaged_one_stays(folder, cache, comput
     assert shard.exists()
 
 
-def test_what_a_killed_builder_leaves_is_removed_by_the_next(folder, cache, computed) -> None:
+def test_leftovers_of_a_killed_builder_are_removed(folder, cache, computed) -> None:
     key = opened(folder)._key.key
     aside = cache / key / ".00000.writing"
     aside.mkdir(parents=True)
@@ -318,7 +320,7 @@ def test_a_full_disk_falls_back_to_computing(folder, cache, capsys, monkeypatch)
     assert not list(cache.glob("*/*0*"))
 
 
-def test_a_cache_that_cannot_be_a_folder_falls_back_to_computing(
+def test_an_unusable_cache_folder_falls_back_to_computing(
     folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (tmp_path / "file").touch()
@@ -327,7 +329,9 @@ def test_a_cache_that_cannot_be_a_folder_falls_back_to_computing(
     assert torch.equal(stored.layers(collate_text(SENTENCES)).layers, plain(folder).layers)
 
 
-def test_what_would_exceed_the_limit_is_not_built(folder, capsys, monkeypatch, computed) -> None:
+def test_a_cache_that_would_exceed_the_limit_is_not_built(
+    folder, capsys, monkeypatch, computed
+) -> None:
     monkeypatch.setenv("ELMO_CACHE_LIMIT", "1KB")
     prepared(folder)
     said = capsys.readouterr().err
@@ -338,7 +342,7 @@ def test_what_would_exceed_the_limit_is_not_built(folder, capsys, monkeypatch, c
     assert computed != []
 
 
-def test_a_limit_that_is_no_size_is_an_error(folder, monkeypatch) -> None:
+def test_an_invalid_size_limit_is_an_error(folder, monkeypatch) -> None:
     monkeypatch.setenv("ELMO_CACHE_LIMIT", "much")
     with pytest.raises(RunError, match=r"ELMO_CACHE_LIMIT is 'much'; allowed: as 500MB or 20GB"):
         prepared(folder)
@@ -352,7 +356,7 @@ def test_limits_are_bytes_or_have_a_unit(monkeypatch, text: str, size: int) -> N
     assert layer_cache.size_limit() == size
 
 
-def test_a_store_in_memory_writes_nothing(folder: Path, cache: Path, computed) -> None:
+def test_an_in_memory_layer_cache_writes_nothing(folder: Path, cache: Path, computed) -> None:
     stored = prepared(folder, in_memory=True)
     computed.clear()
     stored.layers(collate_text(SENTENCES))
@@ -396,7 +400,7 @@ def test_of_two_processes_that_build_at_once_one_computes(folder: Path, cache: P
     assert len(opened(folder)._shards) == 3
 
 
-def test_a_builder_that_waits_says_so(folder: Path, cache: Path, capsys, monkeypatch) -> None:
+def test_a_waiting_builder_reports_it(folder: Path, cache: Path, capsys, monkeypatch) -> None:
     store = opened(folder)._layer_cache
     acquire, attempts = FileLock.acquire, []
 
@@ -424,7 +428,7 @@ def test_stores_are_cleared_one_by_one(folder: Path, cache: Path) -> None:
         layer_cache.clear(report.key)
 
 
-def test_a_store_that_is_written_to_is_not_cleared(folder: Path, cache: Path) -> None:
+def test_a_layer_cache_in_use_is_not_cleared(folder: Path, cache: Path) -> None:
     prepared(folder)
     (report,) = layer_cache.reports()
     with (

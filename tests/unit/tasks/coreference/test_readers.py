@@ -71,7 +71,7 @@ def test_overlapping_clusters_are_read_unchanged():
 
 
 @pytest.mark.parametrize("name", READERS)
-def test_repeated_mention_is_kept_as_written(name: str, tmp_path: Path):
+def test_repeated_mentions_are_preserved(name: str, tmp_path: Path):
     path = lines_of(tmp_path / "a.conll", "(1)|(2)|(1)", "(2)", "(1|1)")
     if name == "coref_jsonlines":
         clusters = [[[1, 1], [0, 0]], [[2, 2], [0, 0], [0, 0]]]
@@ -152,7 +152,7 @@ def test_truncation_precedes_removal_of_singletons():
     assert document.clusters == ()
 
 
-def test_the_genre_is_what_the_pattern_finds():
+def test_the_genre_is_the_match_of_the_pattern():
     path = FIXTURES / "train.conll"
 
     assert {each.genre for each in read(path, genre_pattern="/([a-z]+)/")} == {"harbour", "talk"}

@@ -73,7 +73,7 @@ def test_continuations_and_multiword_verbs_are_read(tmp_path, predicate, argumen
     assert example.propositions == (Proposition(predicate - 1, tuple(tags.split())),)
 
 
-def test_the_older_name_of_the_column_is_known(tmp_path):
+def test_the_older_name_of_the_column_is_accepted(tmp_path):
     assert len(read(tmp_path, HEADER.replace("PRED", "PREDS") + SENTENCE)) == 2
 
 

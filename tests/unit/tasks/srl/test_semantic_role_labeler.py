@@ -177,7 +177,7 @@ def test_a_sentence_is_embedded_once(monkeypatch):
     assert len(seen[0]) == len(set(seen[0])) == 6
 
 
-def test_the_predicate_decides_what_is_tagged():
+def test_predictions_depend_on_the_predicate():
     model = trained(labeler())
     words = EXAMPLES[1].words
     hunt, like = predictions(model, [SrlExample(words, None, (1,)), SrlExample(words, None, (4,))])

@@ -48,7 +48,7 @@ def metrics_of(run: Path, folder: Path, **keys) -> list[dict[str, float]]:
     return evaluations(run)
 
 
-def test_a_changed_store_changes_no_training(
+def test_a_damaged_layer_cache_does_not_affect_training(
     folder: Path, tmp_path: Path, cache: Path, passes, capsys: pytest.CaptureFixture[str]
 ) -> None:
     first = metrics_of(tmp_path / "first", folder)
@@ -76,7 +76,7 @@ def test_a_second_run_makes_no_call_of_the_bilm(folder: Path, tmp_path: Path, pa
     assert passes == []
 
 
-def test_a_run_learns_the_same_with_and_without_a_store(folder: Path, tmp_path: Path) -> None:
+def test_a_run_learns_the_same_with_and_without_a_layer_cache(folder: Path, tmp_path: Path) -> None:
     plain = metrics_of(tmp_path / "plain", folder, cache="none")
     for keys in ({"cache": "memory"}, {"cache": "disk"}):
         name = keys["cache"]
@@ -101,7 +101,7 @@ sys.exit(main(sys.argv[2:]))
 
 
 @pytest.mark.slow
-def test_a_killed_builder_goes_on_and_the_run_ends_as_an_uninterrupted_one(
+def test_resume_completes_a_partial_layer_cache(
     folder: Path, tmp_path: Path, cache: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(cached_layers, "_SHARD_BYTES", 4000)
@@ -131,7 +131,7 @@ def contents(folder: Path) -> dict[str, bytes]:
     return {str(path.relative_to(folder)): path.read_bytes() for path in files}
 
 
-def test_a_loaded_run_that_predicts_builds_no_store(folder, tmp_path, cache: Path) -> None:
+def test_prediction_with_a_loaded_run_builds_no_layer_cache(folder, tmp_path, cache: Path) -> None:
     metrics_of(tmp_path / "run", folder, cache="memory")
     load(tmp_path / "run").predict([{"tokens": ["a", "sentence"]}])
     assert not cache.exists()

@@ -43,7 +43,7 @@ def best(directory: Path, name: str) -> float:
     return found
 
 
-def test_a_run_goes_on_from_the_best_of_another(
+def test_init_from_continues_from_the_best_weights_of_a_run(
     bilm: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert train(PRETRAIN, tmp_path / "run", going_on(bilm)) == 0
@@ -59,7 +59,7 @@ def test_a_run_goes_on_from_the_best_of_another(
     assert evaluations(tmp_path / "run")[-1] == end
 
 
-def test_an_optimizer_can_start_anew(bilm: Path, tmp_path: Path) -> None:
+def test_init_from_can_reset_the_optimizer(bilm: Path, tmp_path: Path) -> None:
     assert train(PRETRAIN, tmp_path / "run", going_on(bilm, reset=True)) == 0
     assert optimizer_steps(tmp_path / "run") == {evaluations(tmp_path / "run")[-1]["step"]}
 
@@ -99,7 +99,7 @@ def test_a_bilm_alone_takes_the_words_of_the_text(bilm: Path, tmp_path: Path) ->
         ({"trainer.no_grad": ["token_encoder"]}, "trained other parameters; set init_from.reset"),
     ],
 )
-def test_what_does_not_fit_is_refused(
+def test_init_from_refuses_an_incompatible_run(
     bilm: Path,
     tmp_path: Path,
     capsys: pytest.CaptureFixture[str],
@@ -112,12 +112,12 @@ def test_what_does_not_fit_is_refused(
     assert message in error
 
 
-def test_a_model_of_another_kind_goes_on_from_runs_only(bilm: Path) -> None:
+def test_models_other_than_bilms_are_initialized_from_runs_only(bilm: Path) -> None:
     with pytest.raises(RunError, match="a ToyModel can be initialized from a run only"):
         load_initial_weights(InitFrom(bilm / "bilm"), ToyModel())
 
 
-def test_a_run_without_weights_is_nothing_to_go_on_from(bilm: Path, tmp_path: Path) -> None:
+def test_init_from_refuses_a_run_without_weights(bilm: Path, tmp_path: Path) -> None:
     run = tmp_path / "run"
     run.mkdir()
     shutil.copy(bilm / "filled_config.json", run)
