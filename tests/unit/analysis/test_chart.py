@@ -34,7 +34,7 @@ def labels(chart: Element, anchor: str) -> dict[str, float]:
     return {text.text or "": float(text.get("y" if anchor == "end" else "x", "")) for text in held}
 
 
-def test_values_stand_where_the_ticks_say() -> None:
+def test_points_align_with_tick_labels() -> None:
     chart = drawn(curve(0.0, 1.0, 4.0))
     up, across = labels(chart, "end"), labels(chart, "middle")
     points = corners(chart)
@@ -47,7 +47,7 @@ def test_values_stand_where_the_ticks_say() -> None:
     )
 
 
-def test_larger_values_stand_higher_and_all_inside() -> None:
+def test_larger_values_are_higher_and_inside_the_chart() -> None:
     chart = drawn(curve(0.31, 0.33, 0.36), curve(0.34, 0.2, 0.3, name="other"))
     first, second = corners(chart), corners(chart, 1)
     assert first[0, 1] > first[1, 1] > first[2, 1]
@@ -103,7 +103,7 @@ def test_a_single_point_is_seen() -> None:
     assert dot.findtext(f"{SVG}title") == "loss: 2 at step 10"
 
 
-def test_a_run_that_was_scored_before_its_first_update_has_an_axis() -> None:
+def test_chart_of_only_step_zero_has_an_axis() -> None:
     chart = drawn(Curve("loss", ((0.0, 2.0),)))
     assert next(iter(labels(chart, "middle"))) == "0"
     (dot,) = chart.findall(f"{SVG}circle")

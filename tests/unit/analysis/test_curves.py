@@ -19,7 +19,7 @@ def test_a_run_without_logs_has_no_curves(tmp_path: Path) -> None:
     assert read_panels(tmp_path) == []
 
 
-def test_figures_stand_together_by_what_they_show(tmp_path: Path) -> None:
+def test_metrics_are_grouped_into_panels(tmp_path: Path) -> None:
     first = {
         "mix.s_0": 0.25,
         "mix.s_1": 0.75,
@@ -69,7 +69,7 @@ def test_many_scores_take_several_panels(tmp_path: Path) -> None:
     assert [len(panel.curves) for panel in read_panels(tmp_path)] == [6, 2]
 
 
-def test_a_line_that_is_being_written_and_numbers_without_end_are_passed_over(
+def test_incomplete_lines_and_infinite_values_are_skipped(
     tmp_path: Path,
 ) -> None:
     (tmp_path / "metrics.jsonl").write_text(

@@ -73,7 +73,7 @@ def test_neighbors_are_those_of_the_numpy_reference(
             assert similarity == pytest.approx(same, abs=1e-5)
 
 
-def test_only_the_nearest_are_kept_whatever_is_read_at_a_time(
+def test_nearest_neighbors_do_not_depend_on_pool_size(
     bilm: Path, search: NeighborSearch, numpy_bilm: NumpyBiLm, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     wanted = [held[1:] for held in expected(numpy_bilm, 2)[:2]]
@@ -83,7 +83,7 @@ def test_only_the_nearest_are_kept_whatever_is_read_at_a_time(
         assert [held[1:] for held in told(found.by_layer[2])] == wanted
 
 
-def test_each_occurrence_says_where_it_is(bilm: Path, search: NeighborSearch) -> None:
+def test_each_occurrence_reports_its_file_and_line(bilm: Path, search: NeighborSearch) -> None:
     found = find_neighbors(bilm, search)
     places = {str(each.occurrence): each.place for each in found.by_layer[1]}
     assert places == {
@@ -117,7 +117,7 @@ def test_standard_input_is_refused(bilm: Path, search: NeighborSearch) -> None:
         find_neighbors(bilm, replace(search, corpus=[Path("-")]))
 
 
-def test_a_word_that_is_not_in_the_corpus_is_told(bilm: Path, search: NeighborSearch) -> None:
+def test_word_missing_from_the_corpus_is_reported(bilm: Path, search: NeighborSearch) -> None:
     with pytest.raises(DataError) as caught:
         find_neighbors(bilm, replace(search, query="one more", word="more"))
     assert (

@@ -98,16 +98,14 @@ def test_the_page_of_a_finished_run_shows_its_figures(run: Path) -> None:
     assert "0.8013" not in text
 
 
-def test_a_run_that_has_just_begun_says_so(run: Path) -> None:
+def test_report_of_a_new_run_shows_nothing_logged(run: Path) -> None:
     for name in ("metrics.jsonl", "steps.jsonl", "metadata.json"):
         (run / name).unlink()
     assert report(run) == 0
     assert "Nothing has been logged yet." in checked(run.parent / "page.html")
 
 
-def test_neighbors_of_two_bilms_stand_beside_each_other(
-    run: Path, bilm: Path, corpus: Path
-) -> None:
+def test_report_shows_neighbors_of_both_bilms(run: Path, bilm: Path, corpus: Path) -> None:
     (run / "bilm").symlink_to(bilm)
     flags = ["--corpus", str(corpus), "--query", "he sat on the <bank>", "--word", "<bank>"]
     corpus.write_text("the <bank> & the river\n")
@@ -134,7 +132,7 @@ def test_a_folder_without_a_run_is_refused(
     assert capsys.readouterr().err.startswith(f"error: {tmp_path}: not a run directory: ")
 
 
-def test_a_page_that_cannot_be_written_is_refused_before_neighbors_are_looked_for(
+def test_unwritable_page_is_refused_before_neighbor_search(
     run: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setattr("elmo_framework.analysis.report.find_neighbors", None)
@@ -148,7 +146,7 @@ def test_a_page_that_cannot_be_written_is_refused_before_neighbors_are_looked_fo
 HOSTILE = "<script>alert(1)</script><img src=x onerror='alert(1)'>\"><b>"
 
 
-def test_what_a_run_holds_is_text_and_no_html(
+def test_run_contents_are_escaped_in_the_report(
     tmp_path: Path, run: Path, bilm: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     hostile = tmp_path / HOSTILE.replace("/", "|")

@@ -65,7 +65,7 @@ def test_elmo_refuses_letters(folder: Path) -> None:
         make(folder, vocab_to_cache="a b")
 
 
-def test_elmo_refuses_what_is_no_batch_of_ids(folder: Path) -> None:
+def test_elmo_refuses_invalid_batches_of_ids(folder: Path) -> None:
     elmo, ids = make(folder, vocab_to_cache=["", "a"]), batch_to_ids([["a", "b"]])
     with pytest.raises(TypeError, match="inputs is of type list; expected the integers of"):
         elmo([["a", "b"]])

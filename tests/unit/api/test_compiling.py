@@ -34,7 +34,7 @@ def test_compiled_elmo_gives_the_same_vectors(folder: Path) -> None:
 
 
 @pytest.mark.filterwarnings("ignore:.*torch.jit:DeprecationWarning")
-def test_what_cannot_be_exported_says_so(folder: Path) -> None:
+def test_unsupported_export_raises_an_error(folder: Path) -> None:
     elmo = Elmo(folder / "options.json", folder / "weights.hdf5", 1).eval()
     ids = batch_to_ids([["a", "word"]])
     with pytest.raises(RuntimeError, match=REFUSED):

@@ -44,7 +44,7 @@ def test_ids_are_fifty_a_word_and_zero_at_padding() -> None:
     assert ids[1, 1].tolist() == [0] * 50
 
 
-def test_vectors_are_the_mixes_of_the_layers_of_the_numpy_reference(folder, numpy_bilm) -> None:
+def test_vectors_match_layer_mixes_of_the_numpy_reference(folder, numpy_bilm) -> None:
     elmo = make(folder, 2)
     names = [f"scalar_mix_{k}.scalar_parameters.{j}" for k in range(2) for j in range(3)]
     assert set(elmo.state_dict()) == {*names, "scalar_mix_0.gamma", "scalar_mix_1.gamma"}
@@ -61,14 +61,14 @@ def test_vectors_are_the_mixes_of_the_layers_of_the_numpy_reference(folder, nump
     assert elmo.get_output_dim() == first.shape[2] == 8
 
 
-def test_boundaries_are_kept_when_asked_for(folder: Path, numpy_bilm: NumpyBiLm) -> None:
+def test_sentence_boundaries_are_returned_on_request(folder: Path, numpy_bilm: NumpyBiLm) -> None:
     output = make(folder, keep_sentence_boundaries=True)(batch_to_ids(SENTENCES))
     expected = [mixed(numpy_bilm.layers(words)) for words in SENTENCES]
     require_rows(output["elmo_representations"][0], expected)
     assert output["mask"].sum(dim=1).tolist() == [5, 3, 6]
 
 
-def test_given_weights_of_the_layers_are_not_trained(folder: Path, numpy_bilm: NumpyBiLm) -> None:
+def test_fixed_layer_weights_are_not_trained(folder: Path, numpy_bilm: NumpyBiLm) -> None:
     elmo = make(folder, scalar_mix_parameters=[-9e10, 1.0, -9e10])
     vectors = elmo(batch_to_ids(SENTENCES))["elmo_representations"][0]
     require_rows(vectors, [numpy_bilm.layers(words)[1, 1:-1] for words in SENTENCES])
@@ -94,7 +94,7 @@ def test_leading_dimensions_are_flattened_and_restored(folder: Path) -> None:
 
 
 @pytest.mark.parametrize("keys", [{}, {"vocab_to_cache": WORDS}])
-def test_carried_rows_go_on_as_in_the_numpy_reference(folder, numpy_bilm, keys) -> None:
+def test_carried_state_matches_the_numpy_reference(folder, numpy_bilm, keys) -> None:
     elmo, states = make(folder, 2, state="carry", **keys), [None] * 4
     for batch in BATCHES:
         expected = []
@@ -105,7 +105,7 @@ def test_carried_rows_go_on_as_in_the_numpy_reference(folder, numpy_bilm, keys) 
         require_rows(elmo(batch_to_ids(batch), words)["elmo_representations"][1], expected)
 
 
-def test_a_carried_row_without_words_keeps_what_it_had(folder: Path) -> None:
+def test_empty_row_keeps_its_carried_state(folder: Path) -> None:
     elmo, other = make(folder, state="carry"), make(folder, state="carry")
     for each in (elmo, other):
         each(batch_to_ids(SENTENCES))
@@ -147,7 +147,7 @@ def test_cached_words_have_the_vectors_of_their_characters(folder: Path) -> None
     torch.testing.assert_close(nested[0], plain["elmo_representations"][0])
 
 
-def test_a_word_that_is_not_cached_sends_the_batch_to_its_characters(folder: Path) -> None:
+def test_uncached_word_falls_back_to_characters(folder: Path) -> None:
     elmo, ids = make(folder, vocab_to_cache=WORDS), batch_to_ids(SENTENCES)
     unknown = word_ids(SENTENCES)
     unknown[0, 0] = len(WORDS)
@@ -155,7 +155,7 @@ def test_a_word_that_is_not_cached_sends_the_batch_to_its_characters(folder: Pat
     torch.testing.assert_close(elmo(ids, unknown)["elmo_representations"][0], expected)
 
 
-def test_weights_of_allennlp_are_loaded_alone_and_inside_a_model(folder: Path) -> None:
+def test_allennlp_weights_load_alone_and_inside_a_model(folder: Path) -> None:
     elmo = make(folder)
     weights = {name: value + 1 for name, value in elmo.state_dict().items()}
     foreign = {"_elmo_lstm._token_embedder._projection.weight": torch.zeros(2)}
@@ -187,7 +187,7 @@ def test_a_bilm_that_is_trained_is_part_of_the_module(folder: Path) -> None:
 
 
 @pytest.mark.parametrize("requires_grad", [False, True])
-def test_a_module_stands_in_place_of_the_files(folder: Path, requires_grad: bool) -> None:
+def test_module_replaces_the_files(folder: Path, requires_grad: bool) -> None:
     bilm = read_bilm(bilm_files(folder), requires_grad=requires_grad)
     elmo = Elmo(None, None, 1, module=bilm).eval()
     assert (elmo.bilm is bilm) is requires_grad

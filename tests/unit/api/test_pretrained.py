@@ -21,7 +21,7 @@ def references(bilm: NumpyBiLm, sentences) -> list[np.ndarray]:
 
 
 @pytest.mark.parametrize("max_tokens", [1, 12, 4096])
-def test_the_layers_of_each_sentence_come_in_the_order_given(folder, numpy_bilm, max_tokens):
+def test_layers_are_returned_in_input_order(folder, numpy_bilm, max_tokens):
     bilm = load_bilm(folder)
     assert (bilm.num_layers, bilm.dim) == (3, 8)
     expected = references(numpy_bilm, SENTENCES)

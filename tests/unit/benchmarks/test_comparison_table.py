@@ -20,7 +20,7 @@ THEIRS = [
 SINGLE = Key("1u", "tokens_per_s")
 
 
-def test_the_rounds_of_a_figure_are_collected_and_what_is_no_figure_is_left_out() -> None:
+def test_rounds_are_collected_and_non_metrics_ignored() -> None:
     assert figures_of(OURS) == {
         Key("-", "load_s"): [2.0, 1.0, 4.0],
         SINGLE: [10.0, 30.0, 20.0],
@@ -35,7 +35,7 @@ def test_medians_of_the_same_configuration_are_compared() -> None:
     assert ratio(SINGLE, figures_of(OURS), figures_of(THEIRS)) == pytest.approx(4.0)
 
 
-def test_what_the_other_has_not_is_compared_with_its_best() -> None:
+def test_missing_metric_is_compared_with_the_best_of_the_other() -> None:
     ours = {Key("best", "tokens_per_s"): [24.0]}
     assert ratio(Key("best", "tokens_per_s"), ours, figures_of(THEIRS)) == pytest.approx(3.0)
 
@@ -49,7 +49,7 @@ def test_a_figure_that_the_other_lacks_has_no_ratio() -> None:
     assert ratio(Key("-", "import_s"), ours, figures_of(THEIRS)) is None
 
 
-def test_the_table_has_a_ratio_beside_our_figures_alone() -> None:
+def test_table_shows_ratios_only_for_our_metrics() -> None:
     lines = table({"ours": figures_of(OURS), "another": figures_of(THEIRS)}).splitlines()
     assert lines[0].endswith("| times better than another |")
     assert "| ours | 1u | tokens_per_s | 20 [10..30] | 4.00 |" in lines

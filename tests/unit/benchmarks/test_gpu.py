@@ -35,7 +35,7 @@ def test_losses_that_differ_fail(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.parametrize(("words", "minutes"), [([], (0.1, 0.1)), (["--minutes", "3"], (3, 0.1))])
-def test_the_demo_is_trained_for_seconds_unless_told(
+def test_demo_trains_for_seconds_by_default(
     monkeypatch: pytest.MonkeyPatch, words: list[str], minutes: tuple[float, float]
 ) -> None:
     monkeypatch.setattr(sys, "argv", ["gpu.py", *DEMO, *words])
@@ -57,7 +57,7 @@ def test_the_demo_is_trained_for_seconds_unless_told(
         ),
     ],
 )
-def test_what_cannot_be_measured_is_refused(
+def test_invalid_measurements_are_refused(
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
     words: list[str],

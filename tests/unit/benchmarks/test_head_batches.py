@@ -11,7 +11,7 @@ from elmo_framework import components
 
 
 @pytest.mark.parametrize("name", HEADS)
-def test_where_there_is_no_data_the_batches_are_of_random_words(name: str, tmp_path: Path) -> None:
+def test_batches_are_random_words_without_data(name: str, tmp_path: Path) -> None:
     components.load()
     path, head = tmp_path / "batches.json", replace(HEADS[name], data="no such file")
     write_batches(head, path)

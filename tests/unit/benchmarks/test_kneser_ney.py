@@ -117,7 +117,7 @@ def test_the_discounts_of_the_test_are_of_both_kinds(training: list[Sentence]) -
     assert len(set(discounts)) >= 4
 
 
-def test_all_words_together_have_the_probability_1_in_any_context(model: KneserNey) -> None:
+def test_probabilities_sum_to_one_in_any_context(model: KneserNey) -> None:
     contexts = [sentence[:-1] for sentence in random_sentences(30, seed=4)]
     contexts += [(BEGIN,), (BEGIN, 8, 8, 8, 8, 8, 8)]
     text = text_of([(*context, word) for context in contexts for word in range(NUM_WORDS)])

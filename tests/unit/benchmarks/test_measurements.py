@@ -16,7 +16,7 @@ def test_without_the_others_ours_run_alone(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_ours_come_first_and_allennlp_beside_them(name: str) -> None:
+def test_our_command_comes_before_that_of_allennlp(name: str) -> None:
     chosen = commands(name, TOGETHER, is_quick=False)
     assert next(iter(chosen)) == "ours"
     assert chosen["allennlp"].words[0] == "/peers/an/bin/python"

@@ -9,7 +9,7 @@ from measuring import chosen_sentences, count_words, in_batches, report
 SENTENCES = [["a"], ["b", "c", "d"], ["e", "f"]]
 
 
-def test_the_same_sentences_are_chosen_each_time_and_blank_lines_left_out(tmp_path: Path) -> None:
+def test_sentence_choice_is_repeatable_and_skips_blank_lines(tmp_path: Path) -> None:
     text = tmp_path / "text.txt"
     text.write_text("\n\n".join(f"sentence {number}" for number in range(50)))
     chosen = chosen_sentences(text, 10)
@@ -30,7 +30,7 @@ def test_words_are_counted_over_all_sentences() -> None:
     assert count_words(SENTENCES) == 6
 
 
-def test_a_report_is_one_line_with_the_peak_of_memory_unless_told(
+def test_report_is_one_line_with_peak_memory_by_default(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     report(bench="one")

@@ -136,7 +136,7 @@ def test_tests_are_those_of_the_mirrored_folder(path: str, folder: str) -> None:
     assert (ROOT / folder).is_dir()
 
 
-def test_tests_of_a_mutant_are_those_of_its_file_and_of_its_function(tmp_path: Path) -> None:
+def test_mutant_runs_tests_of_its_file_and_function(tmp_path: Path) -> None:
     path, folder = "elmo_framework/nn/a.py", "tests/unit/nn"
     source = b"def first(x=1):\n    return x\n\n\ndef second():\n    return 2\n"
     for file in (path, f"{folder}/test_a.py"):

@@ -57,24 +57,24 @@ def test_a_word_is_its_letters_and_digits_in_lower_case(word: str, expected: str
     assert normalised(word) == expected
 
 
-def test_short_sentences_are_left_out_and_equal_ones_counted_once() -> None:
+def test_short_and_duplicate_sentences_are_left_out() -> None:
     sentences = ["a b . !", "a b c", "A b -- c !", "d e f"]
     distinct = distinct_sentences((sentence.split() for sentence in sentences), 3)
     assert distinct == {"abc": "a b c", "def": "d e f"}
 
 
-def test_a_sentence_is_found_in_a_line_over_lines_and_whatever_its_words_are() -> None:
+def test_sentences_match_across_lines_and_tokenizations() -> None:
     lines = ["one cannot say", "two three", "four five six ."]
     sentences = ["One can not say !", "say two-three four", "five six"]
     assert searched(sentences, lines) == set(sentences)
 
 
-def test_a_sentence_is_not_found_in_a_part_of_a_word_nor_without_a_word() -> None:
+def test_sentences_match_only_whole_consecutive_words() -> None:
     lines = ["the cat sat here", "no he cat"]
     assert searched(["he cat sat", "cat sat he", "the cat here", "the sat"], lines) == set()
 
 
-def test_sentences_with_the_same_beginning_are_told_apart() -> None:
+def test_sentences_with_a_common_prefix_are_distinguished() -> None:
     sentences = ["in the house", "in the house he", "in the houses"]
     assert searched(sentences, ["in the house she"]) == {"in the house"}
 

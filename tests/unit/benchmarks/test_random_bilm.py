@@ -30,9 +30,7 @@ def trained(tmp_path: Path) -> Path:
     return NumpyBiLm.random().save(tmp_path / "trained")
 
 
-def test_it_has_the_shape_of_its_model_and_the_weights_of_its_seed(
-    trained: Path, tmp_path: Path
-) -> None:
+def test_random_bilm_has_model_shapes_and_seeded_weights(trained: Path, tmp_path: Path) -> None:
     for name, seed in (("first", 1), ("again", 1), ("other", 2)):
         write_random_bilm(trained, tmp_path / name, seed=seed)
     first, again, other, model = (

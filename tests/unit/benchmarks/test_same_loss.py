@@ -48,7 +48,7 @@ def test_the_type_of_a_cpu_is_its_maker_family_and_model(tmp_path: Path) -> None
     assert circumstances.processor(tmp_path / "none")
 
 
-def test_the_record_says_on_which_type_of_cpu_it_was_made() -> None:
+def test_record_includes_the_circumstances() -> None:
     path = Path(same_loss.__file__).with_suffix(".json")
     recorded = json.loads(path.read_text(encoding="utf-8"))
     assert set(recorded["circumstances"]) == set(circumstances.circumstances())

@@ -48,7 +48,7 @@ def configuration(folder: Path, run: Run, bilm: str) -> dict[str, Any]:
     ],
 )
 @pytest.mark.parametrize("flags", [[], ["--table-only"]])
-def test_a_finished_run_counts_for_the_whole_configuration_that_it_was_trained_by(
+def test_finished_run_counts_only_for_its_configuration(
     options: list[str],
     earlier: dict[str, Any],
     message: str | None,
@@ -72,7 +72,7 @@ def test_a_finished_run_counts_for_the_whole_configuration_that_it_was_trained_b
 
 
 @pytest.mark.parametrize("name", task_scores.TASKS)
-def test_every_run_has_a_configuration_without_errors_but_missing_data(
+def test_run_configs_are_valid_except_for_pretrained_files(
     name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     commands: list[list[str]] = []

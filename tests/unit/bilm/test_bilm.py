@@ -53,7 +53,7 @@ def test_a_batch_equals_the_numpy_reference(changes: dict, tmp_path) -> None:
         np.testing.assert_allclose(sentence(output, row), expected, atol=1e-10)
 
 
-def test_each_row_goes_on_from_its_own_state(numpy_bilm: NumpyBiLm, bilm: BiLm) -> None:
+def test_each_row_continues_from_its_own_state(numpy_bilm: NumpyBiLm, bilm: BiLm) -> None:
     first = read(bilm, SENTENCES)
     second = read(bilm, SENTENCES[::-1], first.state)
     _, state = numpy_bilm.read(SENTENCES[0])
@@ -105,7 +105,7 @@ def test_a_sentence_has_the_same_bits_in_batches_of_one_shape(bilm: BiLm) -> Non
     assert torch.equal(read(bilm, SENTENCES).layers, again.layers)
 
 
-def test_a_sentence_has_the_same_vectors_whatever_stands_beside_it(bilm: BiLm) -> None:
+def test_vectors_do_not_depend_on_other_sentences(bilm: BiLm) -> None:
     bilm.float()
     expected = sentence(read(bilm, [SENTENCES[0]]), 0)
     for order in itertools.permutations(range(4)):
@@ -119,7 +119,7 @@ def test_gradients_reach_every_parameter(bilm: BiLm) -> None:
     assert all(parameter.grad.abs().sum() > 0 for parameter in bilm.parameters())
 
 
-def test_encoding_equal_words_once_gives_the_gradients_of_encoding_each(bilm: BiLm) -> None:
+def test_deduplicated_words_have_the_same_gradients(bilm: BiLm) -> None:
     ids = characters(bilm, [["a", "b", "a"], ["b", "a"]])
     weights = torch.randn(2, 5, bilm.output_dim, dtype=torch.double)
     (bilm(ids).layers[0] * weights).sum().backward()
@@ -133,7 +133,7 @@ def test_encoding_equal_words_once_gives_the_gradients_of_encoding_each(bilm: Bi
 
 
 @pytest.mark.parametrize(("sizes", "expected"), PUBLISHED_SIZES.items())
-def test_published_models_have_their_published_number_of_parameters(sizes, expected: int) -> None:
+def test_published_models_have_the_published_size(sizes, expected: int) -> None:
     cell_size, projection_dim, num_highway = sizes
     raw = {
         "token_encoder": {"num_highway": num_highway, "projection_dim": projection_dim},

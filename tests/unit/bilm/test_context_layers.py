@@ -28,7 +28,7 @@ def test_directions_share_nothing(bilm: BiLm) -> None:
 
 
 @pytest.mark.parametrize("direction", ["forward", "backward"])
-def test_reading_goes_on_from_the_state_that_it_gave(bilm: BiLm, direction) -> None:
+def test_reading_continues_from_the_returned_state(bilm: BiLm, direction) -> None:
     layers, full = bilm.context_layers, torch.ones(3, 3, dtype=torch.bool)
     whole = layers.read(vectors(), full, direction=direction)
     first = layers.read(vectors()[:, :1], full[:, :1], direction=direction)
@@ -44,7 +44,7 @@ def test_the_state_is_a_row_of_each_tensor_for_each_row(bilm: BiLm) -> None:
 
 
 @pytest.mark.parametrize("projection_dim", [None, 6, 9])
-def test_a_projection_that_is_no_smaller_than_the_memory_is_none(projection_dim) -> None:
+def test_projection_not_smaller_than_the_cell_is_left_out(projection_dim) -> None:
     layers = build(projection_dim=projection_dim)
     assert layers.output_dim == 6
     assert not any("projection" in name for name, _ in layers.named_parameters())
@@ -90,6 +90,6 @@ def test_clip_rates_are_the_shares_of_a_state_at_the_limits() -> None:
     }
 
 
-def test_where_nothing_is_clipped_there_is_no_clip_rate() -> None:
+def test_clip_rates_are_empty_without_clipping() -> None:
     layers = build(cell_clip=None, projection_dim=None, num_layers=1)
     assert layers.clip_rates((torch.zeros(2, 6), torch.zeros(2, 6))) == {}

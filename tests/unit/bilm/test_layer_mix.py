@@ -18,7 +18,7 @@ def test_a_fresh_scalar_mix_is_the_average() -> None:
     torch.testing.assert_close(build("scalar_mix")(LAYERS, MASK), LAYERS.mean(dim=0))
 
 
-def test_a_scalar_mix_weighs_layers_by_the_softmax_of_its_parameters() -> None:
+def test_scalar_mix_weighs_layers_by_softmax() -> None:
     mix = build("scalar_mix")
     for parameter, value in zip(mix.scalar_parameters, (0.5, -1.0, 2.0), strict=True):
         torch.nn.init.constant_(parameter, value)
@@ -61,7 +61,7 @@ def test_weights_that_are_not_trained_cost_no_penalty() -> None:
     assert mix.penalty().item() == 0
 
 
-def test_given_weights_are_fixed_and_so_is_gamma() -> None:
+def test_configured_weights_and_gamma_are_fixed() -> None:
     mix = build({"type": "scalar_mix", "scalar_mix_parameters": [-9e10, 1, -9e10]})
     assert torch.equal(mix(LAYERS, MASK), LAYERS[1])
     assert not any(parameter.requires_grad for parameter in mix.parameters())
@@ -70,7 +70,7 @@ def test_given_weights_are_fixed_and_so_is_gamma() -> None:
 @pytest.mark.parametrize(
     ("given", "shown"), [([1, 2], r"\[1.0, 2.0\]"), ([], r"\[\]")], ids=["two", "none"]
 )
-def test_given_weights_are_one_for_each_layer(given: list[float], shown: str) -> None:
+def test_configured_weights_need_one_per_layer(given: list[float], shown: str) -> None:
     with pytest.raises(BuildError, match=rf"is {shown} (for|of) 3 layers"):
         build({"type": "scalar_mix", "scalar_mix_parameters": given})
 

@@ -23,7 +23,7 @@ def test_words_equal_the_numpy_reference(numpy_bilm: NumpyBiLm, bilm: BiLm) -> N
         np.testing.assert_allclose(vector, expected, atol=1e-12)
 
 
-def test_words_keep_their_places_whatever_the_shape(bilm: BiLm) -> None:
+def test_word_positions_do_not_depend_on_shape(bilm: BiLm) -> None:
     rows = ids(bilm, WORDS[:4])
     flat, square = bilm.token_encoder(rows), bilm.token_encoder(rows.view(2, 2, -1))
     assert torch.equal(square, flat.view(2, 2, -1))

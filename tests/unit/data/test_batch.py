@@ -21,7 +21,7 @@ class Held:
     words: tuple[str, ...]
 
 
-def test_every_tensor_is_moved_and_all_else_is_kept():
+def test_only_tensors_are_moved_to_the_device():
     one = torch.ones(2)
     held = Held(one, {"a": one}, Pair(one, "b"), (one, one), ("c",))
 

@@ -66,7 +66,7 @@ def test_padding_words_are_rows_of_zeros() -> None:
     assert ids[2].tolist() == [[0] * 6, [0] * 6]
 
 
-def test_what_is_returned_can_be_changed_without_harm() -> None:
+def test_changing_returned_ids_does_not_affect_later_calls() -> None:
     character_row("again")[:] = 0
     ElmoCharacterIndexer().ids(["again"])[:] = 0
     assert character_row("again")[0] == 259

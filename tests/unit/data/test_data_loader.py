@@ -68,7 +68,7 @@ def test_buckets_hold_examples_of_similar_length() -> None:
     assert sum(spread) <= 9
 
 
-def test_a_batch_stays_within_its_tokens_unless_one_example_is_longer() -> None:
+def test_only_single_examples_exceed_max_tokens() -> None:
     for batch in source(max_tokens=8).batches():
         padded = len(batch) * max(length for _, length in batch)
         assert padded <= 8 or len(batch) == 1
@@ -92,7 +92,7 @@ def test_a_position_is_gone_on_from(options: dict[str, Any], delivered: int) -> 
     assert seen == expected
 
 
-def test_processes_get_as_many_batches_as_each_other_and_all_examples() -> None:
+def test_processes_get_equally_many_batches_and_all_examples() -> None:
     shares = [source(batch_size=4, rank=Rank(rank, 2)) for rank in range(2)]
     parts = [epoch(held) for held in shares]
     assert len(parts[0]) == len(parts[1]) == 3
@@ -123,7 +123,7 @@ def test_no_example_is_an_error() -> None:
         BucketDataLoader().source([], context)
 
 
-def test_other_processes_leave_out_what_was_delivered_together() -> None:
+def test_resume_with_other_processes_skips_delivered_examples() -> None:
     first = source(batch_size=2, rank=Rank(0, 2))
     second = source(batch_size=2, rank=Rank(1, 2))
     done = [next(held.batches()) for held in (first, second)]
@@ -134,9 +134,7 @@ def test_other_processes_leave_out_what_was_delivered_together() -> None:
 
 @pytest.mark.parametrize("num_before", [1, 2, 3, 4])
 @pytest.mark.parametrize("num_now", [1, 2, 3, 4])
-def test_an_epoch_that_other_processes_have_ended_is_not_ended_again(
-    num_before: int, num_now: int
-) -> None:
+def test_resume_with_other_processes_keeps_the_epoch_end(num_before: int, num_now: int) -> None:
     before = source(batch_size=2, rank=Rank(0, num_before))
     batches = before.batches()
     for _ in range(before.num_batches):

@@ -19,7 +19,7 @@ def test_a_label_has_one_colour():
     assert {color_of(str(number)) for number in range(50)} == set(COLORS)
 
 
-def test_spans_stand_in_brackets():
+def test_spans_are_in_brackets():
     text = colored(
         ["Maria", "Lund", "left", "Oslo", "today"], ["B-PER", "I-PER", "O", "B-LOC", "O"]
     )
@@ -40,7 +40,7 @@ def test_a_label_has_one_colour_and_words_outside_have_none():
     assert not any(start < 11 < end for start, end, _ in spans)
 
 
-def test_tags_of_no_scheme_stand_behind_their_words():
+def test_tags_without_a_scheme_follow_their_words():
     assert colored(["Rain", "fell"], ["NN", "VBD"]).plain == "Rain/NN fell/VBD"
 
 

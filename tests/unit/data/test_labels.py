@@ -15,7 +15,7 @@ from elmo_framework.errors import DataError
 LABELS = Vocabulary(["no", "yes"], name="labels")
 
 
-def test_the_most_probable_label_is_predicted_with_all_probabilities():
+def test_most_probable_label_is_predicted():
     first, second = classifications(torch.tensor([[0.0, 1.0], [2.0, 2.0]]), LABELS)
 
     assert first.label == "yes"
@@ -23,7 +23,7 @@ def test_the_most_probable_label_is_predicted_with_all_probabilities():
     assert second == Classification("no", {"no": 0.5, "yes": 0.5})
 
 
-def test_labels_become_ids_if_all_are_known():
+def test_labels_become_ids_if_none_is_missing():
     known = label_ids([("yes", ["a"]), ("no", ["b"])], LABELS)
 
     assert known is not None
@@ -31,7 +31,7 @@ def test_labels_become_ids_if_all_are_known():
     assert label_ids([("yes", ["a"]), (None, ["b"])], LABELS) is None
 
 
-def test_a_label_that_was_not_seen_in_training_is_refused_with_its_text():
+def test_label_unseen_in_training_is_refused_with_its_text():
     with pytest.raises(DataError) as raised:
         label_ids([("yess", ["Of", "course"])], LABELS)
 

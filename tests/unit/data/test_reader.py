@@ -37,7 +37,7 @@ def test_files_are_read_one_after_the_other_up_to_a_limit(
     assert list(Lines(limit).read(folder)) == ["first", "second", "third"][:number]
 
 
-def test_no_limit_leaves_out_what_is_predicted_for(folder: Path) -> None:
+def test_limit_does_not_apply_to_prediction_inputs(folder: Path) -> None:
     inputs = list(Lines(1).read_inputs(folder))
     assert [each.example for each in inputs] == ["first", "second", "third"]
 
@@ -79,6 +79,6 @@ def test_error_of_a_reader_names_its_file_once(tmp_path: Path, content: str, exp
         assert str(caught.value) == str(tmp_path / expected)
 
 
-def test_reader_without_formats_recognizes_xml_and_no_plain_text(tmp_path: Path) -> None:
+def test_reader_without_formats_recognizes_only_xml(tmp_path: Path) -> None:
     lines = {"<corpus>": True, "Rain fell .": False}
     assert {line: Lines().recognizes(FileSample(tmp_path, [line])) for line in lines} == lines

@@ -32,5 +32,5 @@ def test_digest_is_that_of_existing_files(separator, num_bytes, text) -> None:
     assert found == blake2b(text.encode(), digest_size=num_bytes).digest()
 
 
-def test_digest_takes_words_that_are_no_unicode() -> None:
+def test_digest_accepts_words_with_invalid_unicode() -> None:
     assert sentence_digest(["\ud800"]) != sentence_digest(["\ud801"])

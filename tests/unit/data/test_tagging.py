@@ -115,7 +115,7 @@ def test_all_schemes_begin_spans_as_they_should(scheme):
     assert strays(Counter(beginnings(SCHEMES[scheme])), scheme) == []
 
 
-def test_what_a_scheme_does_not_have_there_is_a_stray():
+def test_tags_not_allowed_by_the_scheme_are_strays():
     begun = {"B-X": 3, "I-X": 1, "U-X": 2, "E-Y": 1}
 
     assert strays(begun, "BIO") == ["E-Y", "I-X", "U-X"]

@@ -7,7 +7,7 @@ from elmo_framework.data.vocabulary import Vocabularies
 from elmo_framework.errors import DataError
 
 
-def test_what_is_saved_is_loaded(tmp_path: Path):
+def test_saved_vocabularies_are_loaded(tmp_path: Path):
     counts = {"words": Counter({"Zoë": 3, "a\u2028b": 3, '"': 1}), "labels": Counter({"O": 0})}
 
     Vocabularies(counts).save(tmp_path)

@@ -26,7 +26,7 @@ def embedded(built: CharacterEncodingTokenEmbedder, sentences: list[list[str]]) 
     return built(collate_text(sentences, built.indexers))
 
 
-def test_a_word_is_what_the_pooler_makes_of_its_bytes_and_marks():
+def test_word_vector_pools_its_bytes_and_boundary_marks():
     built = embedder("bag_of_embeddings")
 
     table = built.embedding.weight

@@ -123,7 +123,7 @@ def test_a_sentence_without_words_is_zero(params):
     assert not found[1].any()
 
 
-def test_it_has_no_weights_of_its_own_and_says_what_it_reads(params):
+def test_context2vec_has_no_weights_but_a_file_reference(params):
     built = embedder(params)
     embed(built)
 
@@ -160,7 +160,7 @@ def test_parameters_that_make_no_sense_are_refused(params, old, new, expected):
     assert problem(params).startswith(f"{params}: {expected}")
 
 
-def test_a_file_that_is_not_beside_the_parameters_is_named(params):
+def test_file_missing_next_to_the_parameters_is_named(params):
     (params.parent / "words.targets").unlink()
 
     words = params.parent / "words.targets"

@@ -151,7 +151,7 @@ def test_a_file_of_another_size_is_refused(files):
         embedder(files, hidden_size=HIDDEN + 1)
 
 
-def test_a_file_that_is_no_state_is_refused(files):
+def test_file_without_a_state_dict_is_refused(files):
     Path(files["model_file"]).write_bytes(b"no state")
 
     with pytest.raises(DataError, match=r"wmtlstm\.pth: not a PyTorch state_dict: "):

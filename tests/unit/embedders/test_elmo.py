@@ -143,7 +143,7 @@ def test_dropout_and_projection_follow_the_mix(folder: Path) -> None:
     torch.testing.assert_close(trained, embedder.projection(dropped) * text.mask[:, :, None])
 
 
-def test_a_frozen_bilm_is_no_part_of_the_module(folder: Path) -> None:
+def test_frozen_bilm_is_not_a_submodule(folder: Path) -> None:
     embedder = build(bilm=folder)
     embedder(batch(embedder)).sum().backward()
     names = ["mix.gamma", *(f"mix.scalar_parameters.{layer}" for layer in range(3))]
@@ -153,7 +153,7 @@ def test_a_frozen_bilm_is_no_part_of_the_module(folder: Path) -> None:
     assert not any(isinstance(module, BiLm) for module in embedder.modules())
 
 
-def test_a_frozen_bilm_is_known_by_its_files_and_its_size(folder: Path) -> None:
+def test_frozen_bilm_reports_its_files_and_size(folder: Path) -> None:
     embedder, weights = build(bilm=folder), NumpyBiLm.random().weights
     assert embedder.reference == Reference(folder / "weights.hdf5", embedder.reference.digest)
     assert embedder.num_frozen_parameters == sum(values.size for values in weights.values())
@@ -190,7 +190,7 @@ def test_several_frozen_embedders_cost_one_pass(folder: Path, monkeypatch) -> No
     assert len(passes) == 1
 
 
-def test_a_trained_bilm_is_a_part_of_the_module_and_of_its_weights(folder: Path) -> None:
+def test_trained_bilm_is_a_submodule_with_gradients(folder: Path) -> None:
     embedder = build(bilm=folder, requires_grad=True)
     embedder(batch(embedder)).square().sum().backward()
     assert all(parameter.grad.abs().sum() > 0 for parameter in embedder.parameters())
@@ -218,7 +218,7 @@ def test_each_embedder_names_its_own_files(folder: Path, numpy_bilm, tmp_path: P
     assert second.reference == Reference(copy_of_files / "weights.hdf5", first.reference.digest)
 
 
-def test_the_weights_of_a_trained_bilm_count_as_read_from_a_file(folder: Path) -> None:
+def test_trained_bilm_weights_count_as_read_from_a_file(folder: Path) -> None:
     tuned, frozen = build(bilm=str(folder), requires_grad=True), build(bilm=str(folder))
     assert tuned.bilm is not None
     found = {id(parameter) for parameter in tuned.parameters_from_file()}
@@ -226,7 +226,7 @@ def test_the_weights_of_a_trained_bilm_count_as_read_from_a_file(folder: Path) -
     assert list(frozen.parameters_from_file()) == []
 
 
-def test_a_trained_bilm_gives_what_a_frozen_one_gives(folder: Path) -> None:
+def test_trained_and_frozen_bilms_have_equal_outputs(folder: Path) -> None:
     trained = build(bilm=folder, requires_grad=True).eval()
     frozen = build(bilm=folder, cache_dtype="float32").eval()
     torch.testing.assert_close(trained(batch(trained)), frozen(batch(frozen)))
@@ -250,7 +250,7 @@ def test_state_is_reset_by_default(folder: Path) -> None:
 
 
 @pytest.mark.parametrize("requires_grad", [False, True])
-def test_carried_rows_go_on_from_their_own_last_words(
+def test_carried_rows_continue_from_their_last_words(
     folder: Path, numpy_bilm: NumpyBiLm, requires_grad: bool
 ) -> None:
     """A larger batch, one with an empty row, a smaller one and a larger one again."""

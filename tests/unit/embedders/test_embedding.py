@@ -66,7 +66,7 @@ def test_the_vectors_have_length_one_on_average():
     assert float(weight.detach().abs().max()) <= (3 / 30) ** 0.5
 
 
-def test_in_lower_case_counts_are_added_before_rare_words_are_left_out():
+def test_lowercase_merges_counts_before_min_count():
     built = embedder(lowercase=True, min_count=3)
 
     assert built.indexer.vocabulary.items[2:] == ("the",)
@@ -74,7 +74,7 @@ def test_in_lower_case_counts_are_added_before_rare_words_are_left_out():
     assert upper == lower != dog == unknown
 
 
-def test_case_counts_unless_told_otherwise():
+def test_case_is_distinguished_by_default():
     [[upper, lower]] = vectors(embedder(), "The the")
 
     assert upper != lower
@@ -164,7 +164,7 @@ def test_the_exact_form_comes_before_the_lower_case(tmp_path):
     assert vectors(built, "The the") == [[[7.0, 8.0], [1.0, 2.0]]]
 
 
-def test_the_exact_form_comes_before_the_lower_case_among_all_words(tmp_path):
+def test_exact_form_takes_precedence_over_lower_case(tmp_path):
     path = tmp_path / "vectors.txt"
     path.write_text("dog 1 2\nDog 7 8\n")
 
@@ -189,7 +189,7 @@ def test_vectors_can_be_brought_to_the_length_one(tmp_path):
 
 
 @pytest.mark.parametrize("missing", ["normal", "zeros", "mean", "random"])
-def test_padding_is_zero_whatever_stands_for_missing_words(file, missing):
+def test_padding_is_zero_for_every_kind_of_missing_word(file, missing):
     built = embedder(pretrained_file=file, missing=missing)
 
     assert not built.embedding.weight[0].any()
@@ -202,7 +202,7 @@ def test_words_that_training_lacks_have_the_vectors_of_the_file(file):
     assert built.indexer.key != embedder().indexer.key
 
 
-def test_only_so_many_words_that_training_lacks_are_kept(tmp_path):
+def test_max_unseen_words_limits_unseen_words(tmp_path):
     path = tmp_path / "vectors.txt"
     path.write_text("the 1 2\ncat 3 4\nmouse 5 6\nowl 7 8\n")
     built = embedder(pretrained_file=str(path), max_unseen_words=2, missing="zeros")
@@ -225,7 +225,7 @@ def test_in_lower_case_other_words_in_upper_case_do_not_count(tmp_path):
 
 
 @pytest.mark.parametrize(("room", "kept"), [(0, []), (1, ["cat"]), (2, ["cat", "ran"])])
-def test_lower_case_forms_of_words_of_training_are_among_the_other_words(tmp_path, room, kept):
+def test_unseen_words_include_lower_case_training_words(tmp_path, room, kept):
     path = tmp_path / "vectors.txt"
     path.write_text("cat 1 2\nran 3 4\nowl 5 6\n")
     ran = Vocabularies({"words": Counter({"RAN": 1})})
@@ -236,7 +236,7 @@ def test_lower_case_forms_of_words_of_training_are_among_the_other_words(tmp_pat
     assert vectors(built, "RAN") == [[[3.0, 4.0]]]
 
 
-def test_words_that_training_has_too_rarely_have_the_vectors_of_the_file(file):
+def test_rare_training_words_have_pretrained_vectors(file):
     built = embedder(pretrained_file=file, min_count=2, missing="zeros")
 
     assert built.indexer.vocabulary.items[2:] == ("The", "dog")
@@ -254,7 +254,7 @@ def test_vectors_of_words_that_training_lacks_are_not_trained(file):
     assert vectors(built, "the cat") == [[[0.0, 1.0], [100.0, 100.0]]]
 
 
-def test_words_that_training_lacks_are_kept_with_the_weights(file):
+def test_unseen_words_are_saved_with_the_weights(file):
     built = embedder(pretrained_file=file, lowercase=True)
     bare = {"type": "embedding", "embedding_dim": 2, "pretrained_file": file, "lowercase": True}
     again = parse(TokenEmbedder, bare, source="run").build(vocabularies=WORDS, weights_follow=True)
@@ -268,7 +268,7 @@ def test_words_that_training_lacks_are_kept_with_the_weights(file):
     )
 
 
-def test_words_of_a_binary_file_that_cannot_be_kept_are_left_out(tmp_path):
+def test_invalid_words_of_a_binary_file_are_left_out(tmp_path):
     path = tmp_path / "vectors.bin"
     words = ["the", "line\nfeed", "", "cat", "owl"]
     records = (
@@ -295,7 +295,7 @@ def test_it_tells_which_words_the_file_has(file):
     assert embedder().has_vector("the") is None
 
 
-def test_the_file_is_not_needed_when_the_weights_follow_from_a_run(tmp_path):
+def test_file_is_not_needed_if_weights_follow(tmp_path):
     config = {"type": "embedding", "embedding_dim": 2, "pretrained_file": str(tmp_path / "gone")}
     lazy = parse(TokenEmbedder, config, source="a.jsonnet")
 

@@ -24,7 +24,7 @@ def embedder(**dims: int) -> TextEmbedder:
     return lazy.build(vocabularies=WORDS)
 
 
-def test_vectors_stand_in_the_alphabetical_order_of_the_names():
+def test_vectors_are_in_alphabetical_order_of_names():
     built = embedder(tokens=2, elmo=3, more=1)
     text = collate_text([["the", "dog"], ["the"]], built.indexers)
 

@@ -177,7 +177,7 @@ def test_sentences_can_be_the_keys(job: Jobs, tmp_path: Path) -> None:
         assert set(file) == {"a b", "one more"}
 
 
-def test_a_repeated_sentence_is_no_key(job: Jobs, tmp_path: Path) -> None:
+def test_repeated_sentence_is_not_a_valid_key(job: Jobs, tmp_path: Path) -> None:
     text = tmp_path / "keys.txt"
     text.write_text("a b\na b\n")
     message = f"{text}:2: 'a b' cannot name a dataset (an earlier line has the same words)"
@@ -241,7 +241,7 @@ def interrupted(job: EmbeddingJob, monkeypatch: pytest.MonkeyPatch) -> None:
     killed_at(ResumableOutput, "finish", job, monkeypatch)
 
 
-def test_another_job_does_not_go_on(job: Jobs, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_different_job_does_not_resume(job: Jobs, monkeypatch: pytest.MonkeyPatch) -> None:
     interrupted(job(), monkeypatch)
     with pytest.raises(
         RunError, match="layers was 'all' and is 'average', dtype was 'float32' and is"
@@ -261,7 +261,7 @@ def test_a_job_that_has_computed_nothing_is_not_gone_on_with(
 
 @pytest.mark.parametrize("force", [False, True])
 @pytest.mark.parametrize("form", ["hdf5", "npy"])
-def test_a_finished_result_is_not_computed_again_for_what_was_left(
+def test_resume_does_not_recompute_a_finished_result(
     job: Jobs, monkeypatch: pytest.MonkeyPatch, form: str, force: bool
 ) -> None:
     def killing(folder: Path) -> None:
@@ -284,7 +284,7 @@ def test_a_finished_result_is_not_computed_again_for_what_was_left(
     assert not job().output.with_name("out.hdf5.partial").exists()
 
 
-def test_what_makes_the_work_slow_is_said_once(
+def test_slow_path_reason_is_reported_once(
     job: Jobs, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setattr(process_group, "slow_path_reason", lambda: "install a compiler")
@@ -318,7 +318,7 @@ def test_a_pipe_is_refused_as_it_is_read_twice(job: Jobs, tmp_path: Path) -> Non
         embed(job(sentences=[tmp_path / "pipe"]))
 
 
-def test_a_running_job_is_told_of_first(job: Jobs, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_running_job_is_reported_first(job: Jobs, monkeypatch: pytest.MonkeyPatch) -> None:
     interrupted(job(), monkeypatch)
     with (
         ResumableOutput(job().output, flag="--output-file").locked(),
@@ -359,7 +359,7 @@ def test_a_full_disk_is_seen_before_the_work(job: Jobs, monkeypatch: pytest.Monk
 
 
 @pytest.mark.parametrize("name", ["vectors.npy", "done-0.txt"])
-def test_a_disk_that_fills_late_names_the_file_and_how_to_go_on(
+def test_full_disk_names_the_file_and_how_to_resume(
     job: Jobs, monkeypatch: pytest.MonkeyPatch, name: str
 ) -> None:
     def full(descriptor: int) -> None:
@@ -375,7 +375,7 @@ def test_a_disk_that_fills_late_names_the_file_and_how_to_go_on(
     assert contents(job().output) == contents(job().output.with_name("whole"))
 
 
-def test_a_note_that_cannot_be_written_is_told_of_once(tmp_path: Path) -> None:
+def test_unwritable_progress_is_reported(tmp_path: Path) -> None:
     (tmp_path / "vectors").touch()
     (tmp_path / "out.partial").mkdir()
     output = ResumableOutput(tmp_path / "out", flag="--output-file")
@@ -405,7 +405,9 @@ def full_disk() -> OSError:
     return OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
 
-def test_too_many_kept_sentences_are_refused(job: Jobs, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_too_many_sentences_in_memory_are_refused(
+    job: Jobs, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(embedding, "MAX_KEPT_SENTENCES", 3)
     with pytest.raises(DataError, match=r"text.txt:4: .* pass --forget-sentences, or --format npy"):
         embed(job())
@@ -435,7 +437,7 @@ def test_unknown_layers_are_refused(job: Jobs) -> None:
         embed(job(layers="tops"))
 
 
-def test_a_result_above_the_limit_of_files_is_refused_before_the_work(job: Jobs) -> None:
+def test_result_above_the_file_size_limit_is_refused_early(job: Jobs) -> None:
     before = getrlimit(RLIMIT_FSIZE)
     setrlimit(RLIMIT_FSIZE, (4096, before[1]))
     try:

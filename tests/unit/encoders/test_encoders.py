@@ -106,7 +106,7 @@ def test_composing_nothing_is_refused():
         sequences.encoder({"type": "compose", "encoders": []})
 
 
-def test_one_value_stands_for_all_layers():
+def test_single_value_applies_to_all_layers():
     config = {"num_layers": 2, "hidden_dims": 4, "activations": "relu", "dropout": 0.5}
 
     encoder = sequences.encoder({"type": "feedforward", "feedforward": config})

@@ -37,7 +37,7 @@ def test_gradients_reach_every_parameter(config):
 
 
 @EACH
-def test_an_empty_sequence_gives_zeros_and_the_width_is_as_stated(config):
+def test_empty_sequence_is_zeros_of_the_output_dim(config):
     pooler = sequences.pooler(config)
 
     pooled = pooler(sequences.inputs(), MASK)
@@ -83,7 +83,7 @@ def test_a_bag_adds_or_averages():
     torch.testing.assert_close(averaged[0], added[0] / 2)
 
 
-def test_the_state_of_an_lstm_is_that_after_the_last_word_of_each_direction():
+def test_lstm_state_is_that_after_the_last_word():
     pooler = sequences.pooler(ALL[6])
     outputs, _ = pooler.lstm(sequences.inputs()[:1, :2])
 

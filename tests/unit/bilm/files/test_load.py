@@ -61,7 +61,7 @@ def assert_equal(one: BiLm, other: BiLm) -> None:
         assert torch.equal(values, other.state_dict()[name]), name
 
 
-def test_a_saved_bilm_is_loaded_from_its_folder_and_from_its_run(bilm, tmp_path: Path) -> None:
+def test_saved_bilm_loads_from_its_folder_and_its_run(bilm, tmp_path: Path) -> None:
     save_bilm(bilm.float(), tmp_path / "run" / "bilm")
     assert_equal(load(tmp_path / "run" / "bilm"), bilm)
     assert_equal(load(tmp_path / "run"), bilm)
@@ -76,7 +76,7 @@ def test_a_bilm_with_other_parts_is_saved_and_loaded(generic: BiLm, tmp_path: Pa
     assert names == {"bilm.json", "weights.safetensors"}
 
 
-def test_the_plugins_of_other_parts_are_kept_and_imported(generic: BiLm, tmp_path: Path) -> None:
+def test_plugins_of_custom_parts_are_saved_and_imported(generic: BiLm, tmp_path: Path) -> None:
     save_bilm(generic, tmp_path / "saved")
     module = type(generic.token_encoder).__module__
     path = tmp_path / "saved" / "bilm.json"
@@ -111,9 +111,7 @@ def test_a_loaded_bilm_is_not_trained_unless_asked(numpy_bilm, tmp_path: Path) -
     assert not trained.training
 
 
-def test_the_digest_tells_what_is_in_the_files_and_not_where_they_are(
-    numpy_bilm, tmp_path: Path
-) -> None:
+def test_digest_depends_on_contents_and_not_on_location(numpy_bilm, tmp_path: Path) -> None:
     first, second = numpy_bilm.save(tmp_path / "a"), numpy_bilm.save(tmp_path / "b")
     found = reference(bilm_files(first))
     assert found.path == (first / "weights.hdf5").absolute()

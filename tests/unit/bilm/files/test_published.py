@@ -21,7 +21,7 @@ def test_a_config_may_say_every_name() -> None:
     assert {*get_args(BiLmName)} == {*PACKAGED, *PUBLISHED}
 
 
-def test_names_stand_for_the_files_of_the_published_models() -> None:
+def test_names_resolve_to_published_model_files() -> None:
     assert set(PUBLISHED) == {"original", "original-5.5b", "medium", "small"}
     assert file_place("small", "options.json") == (
         "https://allennlp.s3.amazonaws.com/models/elmo/2x1024_128_2048cnn_1xhighway/"
@@ -57,7 +57,7 @@ def test_a_published_model_is_read_from_the_cache(tmp_path: Path, monkeypatch) -
     assert not files.is_generic
 
 
-def test_sizes_are_known_before_the_weights_are_downloaded(tmp_path: Path, monkeypatch) -> None:
+def test_sizes_are_read_without_downloading_weights(tmp_path: Path, monkeypatch) -> None:
     monkeypatch.setenv("ELMO_CACHE_ROOT", str(tmp_path))
     monkeypatch.setenv("ELMO_OFFLINE", "1")
     held = NumpyBiLm.random().save(tmp_path / "numpy")

@@ -89,7 +89,7 @@ def test_a_bilm_that_is_written_and_read_keeps_every_bit(bilm, tmp_path: Path) -
         assert torch.equal(again.state_dict()[name], values), name
 
 
-def test_a_projection_between_equal_widths_is_read_where_the_file_has_one(tmp_path: Path) -> None:
+def test_projection_of_equal_widths_is_read_if_present(tmp_path: Path) -> None:
     numpy_bilm = NumpyBiLm.random(filters=[[1, 4]], projection_dim=4)
     without = read(numpy_bilm.save(tmp_path))
     numpy_bilm.weights["CNN_proj/W_proj"] = np.ones((4, 4), np.float32)
@@ -118,7 +118,7 @@ def test_compressed_datasets_are_read(folder: Path) -> None:
         assert torch.equal(one, other)
 
 
-def test_a_single_layer_is_found_under_the_shorter_name_that_bilm_tf_gives_it(
+def test_single_layer_is_read_under_its_short_bilm_tf_name(
     tmp_path: Path,
 ) -> None:
     numpy_bilm = NumpyBiLm.random(n_layers=1)
@@ -148,7 +148,7 @@ def test_reading_draws_no_random_numbers(folder: Path) -> None:
     assert torch.equal(torch.get_rng_state(), before)
 
 
-def test_options_that_may_be_missing_have_the_defaults_of_bilm_tf(tmp_path: Path) -> None:
+def test_missing_options_have_the_defaults_of_bilm_tf(tmp_path: Path) -> None:
     options = small_options(n_layers=1, n_highway=0, use_skip_connections=False)
     for key in ("n_layers", "cell_clip", "proj_clip", "use_skip_connections"):
         del options["lstm"][key]
@@ -256,7 +256,7 @@ def test_a_missing_weight_file_is_refused(folder: Path) -> None:
 
 
 @pytest.mark.parametrize("content", [b"{", b"\xff", b"", b"[1]", b"Infinity"])
-def test_options_that_are_no_json_are_refused(folder: Path, content: bytes) -> None:
+def test_options_that_are_not_json_are_refused(folder: Path, content: bytes) -> None:
     (folder / "options.json").write_bytes(content)
     assert message(folder).startswith("options.json: not the options of a biLM: ")
 
@@ -282,7 +282,7 @@ def test_an_option_of_the_wrong_kind_is_refused(folder: Path) -> None:
     assert "context_layers.cell_clip" in message(folder, ConfigError)
 
 
-def test_a_section_that_is_no_object_is_refused(folder: Path) -> None:
+def test_section_that_is_not_an_object_is_refused(folder: Path) -> None:
     change_options(folder, lstm=3)
     expected = "options.json: cannot read 'lstm.projection_dim': expected an object, found 3"
     assert message(folder) == expected

@@ -77,9 +77,7 @@ def test_without_a_projection_nothing_of_it_is_clipped(tmp_path: Path) -> None:
     assert clips["cell_clip"].share > 0
 
 
-def test_the_tensors_of_the_file_are_listed_with_those_that_are_ignored(
-    numpy_bilm: NumpyBiLm, tmp_path: Path
-) -> None:
+def test_report_lists_read_and_ignored_tensors(numpy_bilm: NumpyBiLm, tmp_path: Path) -> None:
     numpy_bilm.weights["softmax/W"] = np.zeros((2, 5), np.float32)
     report = inspect(numpy_bilm, tmp_path)
     assert {held.name for held in report.tensors} == numpy_bilm.weights.keys()

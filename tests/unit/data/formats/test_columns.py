@@ -94,7 +94,7 @@ def test_cells_between_tabs_may_be_empty_or_have_spaces(between, tabbed, spaced)
         ({"min_width": 3}, "expected at least 3 with blanks between them"),
     ],
 )
-def test_where_the_width_is_known_a_first_row_is_refused_itself(tmp_path, widths, expected):
+def test_first_row_of_wrong_width_is_refused(tmp_path, widths, expected):
     path = written(tmp_path, "Anna O\nsleeps VB O\n")
 
     with pytest.raises(DataError) as raised:
@@ -111,7 +111,7 @@ def test_rows_may_be_wider_than_the_minimum(tmp_path):
         list(read_blocks(path, width=2))
 
 
-def test_words_of_conllu_are_what_is_written_and_counts_once(tmp_path):
+def test_conllu_skips_multiword_tokens_and_empty_nodes(tmp_path):
     path = written(tmp_path, "# a\n1-2\twanna\n1\twant\n2\tto\n2.1\tgo\n\n0.1\tgo\n\n1\tRain\n")
 
     assert [block.rows for block in read_conllu(path, width=2)] == [

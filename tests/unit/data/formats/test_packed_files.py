@@ -92,7 +92,7 @@ def test_inner_name_of_a_plain_file_is_refused(tmp_path):
 @pytest.mark.parametrize(
     "name", ["a.gz", "a.bz2", "a.xz", "a.zip", "a.tar", "a.tar.gz", "absent.txt"]
 )
-def test_what_cannot_be_read_is_named(tmp_path, name):
+def test_unreadable_file_is_named(tmp_path, name):
     if name.startswith("a."):
         (tmp_path / name).write_bytes(b"no such thing")
 
@@ -141,7 +141,7 @@ def test_truncated_file_is_named(tmp_path):
         ("(one.zip)#GoogleNews.bin.gz", "GoogleNews.bin"),
     ],
 )
-def test_the_name_is_that_of_what_is_inside(tmp_path, path, name):
+def test_name_is_that_of_the_packed_file(tmp_path, path, name):
     (tmp_path / "v.bin").write_bytes(CONTENT)
     (tmp_path / "v.bin.gz").write_bytes(gzip.compress(CONTENT))
     for archive in ("one.zip", "one.tar"):
@@ -189,7 +189,7 @@ def test_an_archive_of_more_than_a_text_is_not_unpacked(tmp_path, name):
 
 
 @pytest.mark.usefixtures("small_limit")
-def test_a_member_behind_a_bomb_is_not_looked_for(tmp_path):
+def test_member_after_a_bomb_is_not_read(tmp_path):
     path = packed(tmp_path, "bomb.tar.gz", {"bomb": BOMB, "vectors.txt": CONTENT})
     assert "bytes are packed in this file" in message(tmp_path / f"({path.name})#vectors.txt")
 

@@ -186,7 +186,7 @@ def test_first_unseen_words_of_a_binary_file_are_read(tmp_path):
     assert [*read(path, "the", dim=1)] == ["the"]
 
 
-def test_a_binary_file_larger_than_what_is_read_at_once_is_read(tmp_path):
+def test_binary_file_larger_than_the_buffer_is_read(tmp_path):
     path = tmp_path / "v.bin"
     words = [f"w{number}" for number in range(6000)]
     path.write_bytes(binary(words, 60))
