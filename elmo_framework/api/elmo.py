@@ -155,7 +155,7 @@ class Elmo(nn.Module):
             )
         self._dropout = nn.Dropout(dropout)
         self._keep_sentence_boundaries = keep_sentence_boundaries
-        hook = _pass_over_frozen_weights
+        hook = _skip_frozen_weights
         self.register_load_state_dict_pre_hook(hook)  # type: ignore[no-untyped-call]
 
     def forward(
@@ -294,7 +294,7 @@ def _trained_or_frozen(
     return open_frozen(files)
 
 
-def _pass_over_frozen_weights(
+def _skip_frozen_weights(
     elmo: nn.Module, state_dict: dict[str, Any], prefix: str, *_: object
 ) -> None:
     if isinstance(elmo, Elmo) and elmo.bilm is None:

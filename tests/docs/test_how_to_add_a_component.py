@@ -1,4 +1,4 @@
-"""The components of the page work as it says."""
+"""The components of the page work as the page describes."""
 
 from __future__ import annotations
 

@@ -96,7 +96,7 @@ def test_help_is_the_nearest_docstring_of_the_field() -> None:
 
 
 @pytest.mark.parametrize(
-    ("line", "said"),
+    ("line", "message"),
     [
         ("", "the following arguments are required: FILE"),
         ("a --size 0", "argument --size: '0' is not a whole number above 0"),
@@ -106,7 +106,9 @@ def test_help_is_the_nearest_docstring_of_the_field() -> None:
         ("a --nam x", "unrecognized arguments: --nam x"),
     ],
 )
-def test_wrong_values_are_errors(line: str, said: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_wrong_values_are_errors(
+    line: str, message: str, capsys: pytest.CaptureFixture[str]
+) -> None:
     with pytest.raises(SystemExit, match="2"):
         read(line)
-    assert said in capsys.readouterr().err
+    assert message in capsys.readouterr().err

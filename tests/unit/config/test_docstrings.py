@@ -3,7 +3,7 @@ from elmo_framework.config.docstrings import documented, explanation, summary
 
 class Documented:
     """What it is, in a line
-    that goes on.
+    that continues.
 
     More of it.
 
@@ -13,8 +13,8 @@ class Documented:
 
 
 def test_the_explanation_leaves_out_the_parameters() -> None:
-    assert summary(Documented) == "What it is, in a line that goes on."
-    assert explanation(Documented) == "What it is, in a line\nthat goes on.\n\nMore of it."
+    assert summary(Documented) == "What it is, in a line that continues."
+    assert explanation(Documented) == "What it is, in a line\nthat continues.\n\nMore of it."
 
 
 def test_a_class_does_not_inherit_the_docstring_of_its_family() -> None:

@@ -224,15 +224,15 @@ def test_in_lower_case_other_words_in_upper_case_do_not_count(tmp_path):
     ]
 
 
-@pytest.mark.parametrize(("room", "kept"), [(0, []), (1, ["cat"]), (2, ["cat", "ran"])])
-def test_unseen_words_include_lower_case_training_words(tmp_path, room, kept):
+@pytest.mark.parametrize(("max_words", "expected"), [(0, []), (1, ["cat"]), (2, ["cat", "ran"])])
+def test_unseen_words_include_lower_case_training_words(tmp_path, max_words, expected):
     path = tmp_path / "vectors.txt"
     path.write_text("cat 1 2\nran 3 4\nowl 5 6\n")
     ran = Vocabularies({"words": Counter({"RAN": 1})})
 
-    built = embedder(ran, pretrained_file=str(path), case_fallback=True, max_unseen_words=room)
+    built = embedder(ran, pretrained_file=str(path), case_fallback=True, max_unseen_words=max_words)
 
-    assert [*built.unseen.rows] == kept
+    assert [*built.unseen.rows] == expected
     assert vectors(built, "RAN") == [[[3.0, 4.0]]]
 
 

@@ -167,9 +167,9 @@ def test_large_builds_are_split_into_several_shards(folder, cache, monkeypatch) 
 def test_the_size_is_shown_before_the_layers_are_computed(folder, capsys) -> None:
     prepared(folder, [["a", "b"], ["c"]], dtype="float16")
     dim = NumpyBiLm.random().layers(["a"]).shape[-1]
-    said = capsys.readouterr().err.splitlines()[0]
+    log = capsys.readouterr().err.splitlines()[0]
     size = layer_cache.format_bytes((4 + 3) * 3 * dim * 2)
-    assert said == f"layers of 2 sentences (3 words) are computed once and cached: {size}"
+    assert log == f"layers of 2 sentences (3 words) are computed once and cached: {size}"
 
 
 @pytest.mark.parametrize("name", ["vectors.bin", "entries.npy"])
@@ -182,8 +182,8 @@ def test_a_truncated_shard_is_built_again(folder: Path, cache, capsys, computed,
     stored = prepared(folder)
     found = stored.layers(collate_text(SENTENCES)).layers
     assert len(computed) == 1
-    said = capsys.readouterr().err
-    assert re.search(f"{damaged}: damaged: {name} .*; its sentences are computed again", said)
+    log = capsys.readouterr().err
+    assert re.search(f"{damaged}: damaged: {name} .*; its sentences are computed again", log)
     torch.testing.assert_close(found, plain(folder).layers, rtol=0, atol=1e-5)
     computed.clear()
     prepared(folder)
@@ -208,8 +208,8 @@ def test_a_shard_with_a_changed_byte_is_built_again(
     computed.clear()
     assert torch.equal(prepared(folder).layers(collate_text(SENTENCES)).layers, before)
     assert len(computed) == 1
-    said = capsys.readouterr().err
-    assert re.search(f"{damaged}: damaged: .* has changed; its sentences are computed again", said)
+    log = capsys.readouterr().err
+    assert re.search(f"{damaged}: damaged: .* has changed; its sentences are computed again", log)
     computed.clear()
     prepared(folder)
     assert computed == []
@@ -314,8 +314,8 @@ def test_a_full_disk_falls_back_to_computing(folder, cache, capsys, monkeypatch)
 
     monkeypatch.setattr(np, "save", full)
     stored = prepared(folder)
-    said = capsys.readouterr().err
-    assert "No space left on device: 'vectors.bin'; layers that are not cached are" in said
+    log = capsys.readouterr().err
+    assert "No space left on device: 'vectors.bin'; layers that are not cached are" in log
     assert torch.equal(stored.layers(collate_text(SENTENCES)).layers, plain(folder).layers)
     assert not list(cache.glob("*/*0*"))
 
@@ -334,9 +334,9 @@ def test_a_cache_that_would_exceed_the_limit_is_not_built(
 ) -> None:
     monkeypatch.setenv("ELMO_CACHE_LIMIT", "1KB")
     prepared(folder)
-    said = capsys.readouterr().err
-    assert "layer caches may take 1.0 kB ($ELMO_CACHE_LIMIT) and use " in said
-    assert "layers that are not cached are computed for each batch" in said
+    log = capsys.readouterr().err
+    assert "layer caches may take 1.0 kB ($ELMO_CACHE_LIMIT) and use " in log
+    assert "layers that are not cached are computed for each batch" in log
     assert computed == []
     prepared(folder, in_memory=True)
     assert computed != []
@@ -365,10 +365,10 @@ def test_an_in_memory_layer_cache_writes_nothing(folder: Path, cache: Path, comp
 
 
 def _build(
-    folder: Path, said: "multiprocessing.Queue[str]", counts: "multiprocessing.Queue[int]"
+    folder: Path, log: "multiprocessing.Queue[str]", counts: "multiprocessing.Queue[int]"
 ) -> None:
     torch.set_num_threads(1)  # the others did not come along into this process
-    layer_cache.console.info = said.put
+    layer_cache.console.info = log.put
     calls, compute = [], FrozenBiLm.compute
 
     def slow(self: FrozenBiLm, text: TextBatch, *arguments):
@@ -382,9 +382,9 @@ def _build(
 
 def test_of_two_processes_that_build_at_once_one_computes(folder: Path, cache: Path) -> None:
     context = multiprocessing.get_context("fork")
-    said, counts = context.Queue(), context.Queue()
+    log, counts = context.Queue(), context.Queue()
     builders = [
-        context.Process(target=_build, args=(folder, said, counts), daemon=True) for _ in range(2)
+        context.Process(target=_build, args=(folder, log, counts), daemon=True) for _ in range(2)
     ]
     cache.mkdir(parents=True)
     lock = FileLock(cache / f".{opened(folder)._key.key}.lock")
@@ -392,7 +392,7 @@ def test_of_two_processes_that_build_at_once_one_computes(folder: Path, cache: P
         for builder in builders:
             builder.start()
         for _ in builders:
-            assert "waiting for it" in said.get(timeout=60)
+            assert "waiting for it" in log.get(timeout=60)
     found = sorted(counts.get(timeout=60) for _ in builders)
     for builder in builders:
         builder.join()
