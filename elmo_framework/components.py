@@ -25,6 +25,8 @@ MODULES = (
     "elmo_framework.metrics.srl",
     "elmo_framework.model.initializer",
     "elmo_framework.model.regularizer",
+    "elmo_framework.study.executor",
+    "elmo_framework.study.search",
     "elmo_framework.tasks.classification.basic_classifier",
     "elmo_framework.tasks.classification.bcn",
     "elmo_framework.tasks.classification.reader",

@@ -1,0 +1,11 @@
+from .executor import Executor as Executor
+from .executor import Workers as Workers
+from .job import JobEnd as JobEnd
+from .job import RunJob as RunJob
+from .job import execute as execute
+from .record import Record as Record
+from .record import read_record as read_record
+from .record import read_records as read_records
+from .search import Search as Search
+from .search import Trial as Trial
+from .study import Study as Study

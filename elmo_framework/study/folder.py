@@ -1,0 +1,44 @@
+"""The folder of a study: where runs, logs, locks and records are."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from filelock import FileLock
+
+from elmo_framework.experiment.run_directory import RunDirectory
+
+
+class StudyFolder:
+    """The folder of a study; NAME is `CONFIG/VARIANT/RUN`, such as `ner/mini/seed-1`.
+
+    | path | what |
+    |---|---|
+    | `results/NAME.json` | the record of a finished run |
+    | `results/NAME.npz` | what each of its examples adds to its scores |
+    | `runs/NAME/` | the run directory; not needed once the record exists |
+    | `runs/NAME.log` | the messages of the training |
+    | `search/CELL/` | files of a search |
+    """
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.results, self.runs = path / "results", path / "runs"
+
+    def run(self, name: str) -> RunDirectory:
+        return RunDirectory(self.runs / name)
+
+    def record(self, name: str) -> Path:
+        return self.results / f"{name}.json"
+
+    def log(self, name: str) -> Path:
+        return self.runs / f"{name}.log"
+
+    def search(self, cell: str) -> Path:
+        return self.path / "search" / cell
+
+    def lock(self, name: str) -> FileLock:
+        """Return the lock of a run, which its process holds until the record is written."""
+        path = self.runs / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        return FileLock(path.with_name(f".{path.name}.lock"))

@@ -1,0 +1,115 @@
+"""Records of finished runs; tables and pictures are made from them alone."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field, fields
+from pathlib import Path
+from typing import Any
+
+from elmo_framework.errors import RunError
+from elmo_framework.io.files import write_text
+
+
+@dataclass(frozen=True, kw_only=True)
+class Record:
+    """What remains of a finished run: `results/NAME.json`.
+
+    Attributes:
+        config: the name of the config in the study.
+        variant: the name of the variant.
+        seed: the `random_seed`.
+        fraction: the `train_fraction`.
+        trial: the name of a trial of the search; None without a search.
+        overrides: of the trial, by dotted key.
+        metric: the score that the study compares, with its sign: `+` when larger is better.
+        validation: the scores of the best weights on the validation data, by name.
+        test: the same on the test data; None before `elmo study --final`.
+        training: steps, the best step, seconds, the reason of the end, numbers of parameters.
+        minutes: wall-clock time of the training.
+        experiment: the config of the run with all defaults, without its test data.
+        digests: SHA-256 of the data (`data`) and of the frozen biLMs (`bilm`).
+        versions: of the framework and its libraries, machine, commit.
+    """
+
+    config: str
+    variant: str
+    seed: int
+    fraction: float
+    metric: str
+    validation: Mapping[str, float]
+    training: Mapping[str, Any]
+    minutes: float
+    experiment: Mapping[str, Any]
+    digests: Mapping[str, Any]
+    versions: Mapping[str, Any]
+    trial: str | None = None
+    overrides: Mapping[str, Any] = field(default_factory=dict)
+    test: Mapping[str, float] | None = None
+
+    @property
+    def cell(self) -> tuple[str, str, float]:
+        """Config, variant and fraction: what the runs of several seeds have in common."""
+        return self.config, self.variant, self.fraction
+
+    @property
+    def name(self) -> str:
+        return run_name(
+            self.config, self.variant, fraction=self.fraction, trial=self.trial, seed=self.seed
+        )
+
+    def score(self, metric: str | None = None) -> float:
+        """Return a validation score, negated where smaller is better.
+
+        Args:
+            metric: with its sign; by default that of the study.
+
+        Raises:
+            RunError: the run has no such score.
+        """
+        metric = metric or self.metric
+        if metric[1:] not in self.validation:
+            raise RunError(f"{self.name}: no score {metric[1:]!r} in its record")
+        value = self.validation[metric[1:]]
+        return value if metric[0] == "+" else -value
+
+
+def run_name(config: str, variant: str, *, fraction: float, trial: str | None, seed: int) -> str:
+    """Return the name of a run, which is its path below `runs/` and `results/`."""
+    parts = [
+        *([] if fraction == 1 else [f"fraction-{fraction:g}"]),
+        *([] if trial is None else [f"trial-{trial}"]),
+        f"seed-{seed}",
+    ]
+    return f"{config}/{variant}/{'-'.join(parts)}"
+
+
+def write_record(path: Path, record: Record) -> None:
+    """Write a record atomically; create its folder."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    write_text(path, json.dumps(vars(record), indent=2, ensure_ascii=False) + "\n")
+
+
+def read_record(path: Path) -> Record:
+    """Read a record.
+
+    Raises:
+        RunError: it is damaged.
+        FileNotFoundError: it does not exist.
+    """
+    try:
+        content = json.loads(path.read_text(encoding="utf-8"))
+        known = {field.name for field in fields(Record)}
+        return Record(**{key: value for key, value in content.items() if key in known})
+    except (ValueError, TypeError, AttributeError) as error:
+        raise RunError(f"{path}: this record is damaged ({error}); remove it") from error
+
+
+def read_records(results: Path) -> list[Record]:
+    """Read all records in a folder, in the order of their names.
+
+    Raises:
+        RunError: one is damaged.
+    """
+    return [read_record(path) for path in sorted(results.rglob("*.json"))]

@@ -1,0 +1,62 @@
+"""Family Search: which settings of a space are tried, one after another or all at once."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from elmo_framework.config.registry import Registrable
+from elmo_framework.training.callback import Callback
+
+
+@dataclass(frozen=True)
+class Trial:
+    """Settings that a search tries.
+
+    Attributes:
+        name: unique within its search and the same after a restart; a part of file names, so only
+            letters, digits, `.`, `-` and `_`.
+        overrides: changes to the config, JSON values by dotted key.
+    """
+
+    name: str
+    overrides: Mapping[str, Any]
+
+
+class Search(Registrable, ABC):
+    """A search for the best settings of each config, variant and fraction (a cell) of a study.
+
+    Each trial is trained with the first seed of the study; the one with the best validation score
+    is then trained with the other seeds too. A search is pickled, since jobs get a copy.
+    """
+
+    @abstractmethod
+    def trials(
+        self, scores: Mapping[str, float | None], *, folder: Path, num_open: int
+    ) -> Sequence[Trial]:
+        """Return all trials so far, earlier ones unchanged, with new ones if any are wanted.
+
+        Called under a lock of the cell at the start and after each finished trial, in one process
+        or in several, and after restarts. The result follows from the arguments and from what the
+        search keeps in `folder`, never from earlier calls. The search is over when every trial that
+        it returns has a score.
+
+        Args:
+            scores: the scores of finished trials by name, the larger the better; None for a trial
+                that failed.
+            folder: of this search's own files for this cell; it need not exist.
+            num_open: how many trials without a score can be trained at the same time. A search that
+                learns nothing from scores ignores it and returns all of its trials.
+        """
+
+    def callback(self, trial: str, *, folder: Path) -> Callback | None:
+        """Return a callback for the training of a trial, for example one that can end it early.
+
+        Args:
+            trial: its name.
+            folder: as of `trials`.
+        """
+        return None
