@@ -3,13 +3,21 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from elmo_framework.config.registry import Registrable
+from elmo_framework.errors import ElmoFrameworkError
 from elmo_framework.training.callback import Callback
+
+
+class PrunedError(ElmoFrameworkError):
+    """The callback of a search ended a run early: its scores are worse than those of other trials.
+
+    The run counts as finished, without a score for the search.
+    """
 
 
 @dataclass(frozen=True)
@@ -46,14 +54,22 @@ class Search(Registrable, ABC):
 
         Args:
             scores: the scores of finished trials by name, the larger the better; None for a trial
-                that failed.
+                that failed or was pruned.
             folder: of this search's own files for this cell; it need not exist.
             num_open: how many trials without a score can be trained at the same time. A search that
                 learns nothing from scores ignores it and returns all of its trials.
         """
 
+    @abstractmethod
+    def examples(self) -> Iterator[tuple[str, Mapping[str, Any]]]:
+        """Yield overrides to check against each config before anything runs.
+
+        A config that accepts them accepts all trials. Each has its path inside the search, such as
+        `space.model.dropout`.
+        """
+
     def callback(self, trial: str, *, folder: Path) -> Callback | None:
-        """Return a callback for the training of a trial, for example one that can end it early.
+        """Return a callback for the training of a trial; its `scores` may raise PrunedError.
 
         Args:
             trial: its name.
