@@ -137,7 +137,7 @@ class OptunaSearch(Search):
                     n_warmup_steps=self._num_warmup_evaluations,
                 )
             case "successive_halving":
-                return pruners.SuccessiveHalvingPruner()
+                return pruners.SuccessiveHalvingPruner(min_resource=1)
             case "none":
                 return pruners.NopPruner()
 
