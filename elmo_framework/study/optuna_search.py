@@ -22,7 +22,7 @@ from elmo_framework.study.search import PrunedError, Search, Trial
 from elmo_framework.training.callback import Callback
 from elmo_framework.training.state import TrainingState
 
-Sampler: TypeAlias = Literal["tpe", "gp", "qmc", "random"]
+Sampler: TypeAlias = Literal["tpe", "gp", "random"]
 Pruner: TypeAlias = Literal["median", "successive_halving", "none"]
 
 _JOURNAL = "optuna.journal"
@@ -41,7 +41,7 @@ class OptunaSearch(Search):
         space: the distribution of each dotted key of the config.
         num_trials: the number of combinations.
         sampler: suggests values: a tree-structured Parzen estimator (`tpe`), a Gaussian process
-            (`gp`), a quasi-random sequence (`qmc`) or independent draws (`random`).
+            (`gp`) or independent draws (`random`).
         pruner: stops a run whose validation score is below the `median` of other trials at the
             same evaluation, or by `successive_halving`; `none` stops none.
         num_startup_trials: the number of trials before `tpe` and `gp` use scores, and before
@@ -123,8 +123,6 @@ class OptunaSearch(Search):
                 return samplers.TPESampler(n_startup_trials=num_startup_trials, seed=seed)
             case "gp":
                 return samplers.GPSampler(n_startup_trials=num_startup_trials, seed=seed)
-            case "qmc":
-                return samplers.QMCSampler(seed=self._seed)  # the storage counts its points
             case "random":
                 return samplers.RandomSampler(seed=seed)
 

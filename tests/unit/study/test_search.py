@@ -303,7 +303,7 @@ def test_without_a_pruner_there_is_no_callback(tmp_path: Path) -> None:
     assert searcher.callback(trials(searcher, tmp_path)[0].name, folder=tmp_path) is None
 
 
-@pytest.mark.parametrize("sampler", ["gp", "qmc", "random"])
+@pytest.mark.parametrize("sampler", ["gp", "random"])
 def test_other_samplers_suggest_different_values(sampler: str, tmp_path: Path) -> None:
     searcher = search(
         type="optuna", space=SPACE, num_trials=4, sampler=sampler, num_startup_trials=4
