@@ -30,8 +30,9 @@ from elmo_framework.experiment.inputs import (
     dataset_reader,
 )
 from elmo_framework.experiment.run_directory import RunDirectory
+from elmo_framework.experiment.terms import ExampleTerms
 from elmo_framework.io.remote import as_path
-from elmo_framework.model.head import Head
+from elmo_framework.model.head import Head, total
 from elmo_framework.model.model import Model
 from elmo_framework.model.part import parts_of
 from elmo_framework.training.evaluator import Evaluator, autocast, inference
@@ -48,10 +49,12 @@ class ScoredFile:
     Attributes:
         sums: summed over all batches; `Model.scores` turns them into scores.
         predictions: as the task knows them, each with its example, in the order of the file.
+        terms: what each example adds to the sums, in the same order.
     """
 
     sums: Mapping[str, float]
     predictions: Sequence[tuple[Any, Any]]
+    terms: ExampleTerms
 
 
 @dataclass(frozen=True)
@@ -189,18 +192,22 @@ class Assembly:
             RunError: the model predicts nothing.
         """
         head = self.head()
-        outputs: dict[int, Any] = {}
+        outputs: dict[int, tuple[Any, dict[str, float]]] = {}
 
-        def keep(batch: Any, output: Any) -> None:
+        def count(output: Any, batch: Any) -> Mapping[str, float]:
+            predictions = head.predict(output, batch)
+            terms = head.terms(predictions, output, batch)
             # By their examples, as a data loader may bring those of similar length together.
-            outputs.update(zip(map(id, batch.examples), head.predict(output, batch), strict=True))
-            if note is not None:
-                note(batch, output)
+            pairs = zip(predictions, terms, strict=True)
+            outputs.update(zip(map(id, batch.examples), pairs, strict=True))
+            return total(terms, output)
 
         with _error_path(as_path(path)):
             examples = list(self.experiment.validation_dataset_reader.read(as_path(path)))
-            sums = self._evaluator(examples).sums(self.model, keep)
-        return ScoredFile(sums, [(outputs[id(example)], example) for example in examples])
+            sums = self._evaluator(examples).sums(self.model, note, count=count)
+        predictions = [(outputs[id(example)][0], example) for example in examples]
+        terms = [outputs[id(example)][1] for example in examples]
+        return ScoredFile(sums, predictions, ExampleTerms.of(terms, examples, head.task))
 
     def predict(
         self,

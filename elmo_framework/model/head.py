@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, Generic, Protocol, TypeVar
 
@@ -14,6 +14,7 @@ from elmo_framework.config.registry import registered_name
 from elmo_framework.config.types import refuse_key
 from elmo_framework.data.batch import Batch
 from elmo_framework.metrics.metric import Metric, Table
+from elmo_framework.metrics.ratios import ratio
 from elmo_framework.model.initializer import Initializers
 from elmo_framework.model.model import Model, ModelOutput
 from elmo_framework.model.regularizer import Regularizers
@@ -53,7 +54,7 @@ class Head(Model[BatchT], Generic[BatchT]):
     """
 
     task: ClassVar[HeadTask[Any, Any]]
-    _added: Mapping[str, Metric] = {}
+    _metrics: Mapping[str, Metric] | None = None
 
     def post_init(
         self,
@@ -70,17 +71,32 @@ class Head(Model[BatchT], Generic[BatchT]):
             ValueError: two metrics give the same score, or one has no scores for empty sums.
         """
         super().post_init(initializer, regularizer)
-        for index, metric in enumerate(metrics or ()):
-            if not any(_is_same(metric, each) for each in self.task.metrics.values()):
-                self._add(metric, index)
+        own = metrics or []
+        for index, metric in enumerate(own):
+            if not _is_metric_of(self.task, metric):
+                self._check_added(metric, index)
+            self._metrics = self.all_metrics(own[: index + 1])
+
+    @classmethod
+    def all_metrics(cls, added: Sequence[Metric]) -> dict[str, Metric]:
+        """Return the metrics of the task and those that a config adds, by name.
+
+        The name is the prefix of their sums: the registered one, with an index if that is taken.
+        """
+        metrics = dict(cls.task.metrics)
+        for index, metric in enumerate(added):
+            if not _is_metric_of(cls.task, metric):
+                name = registered_name(metric)
+                metrics[f"{name}_{index}" if name in metrics else name] = metric
+        return metrics
 
     @property
-    def metrics(self) -> dict[str, Metric]:
+    def metrics(self) -> Mapping[str, Metric]:
         """The metrics of the task and of the config by name, which is the prefix of their sums."""
-        return {**self.task.metrics, **self._added}
+        return self.task.metrics if self._metrics is None else self._metrics
 
-    def _add(self, metric: Metric, index: int) -> None:
-        """Add a metric under its registered name; with its index if that is taken."""
+    def _check_added(self, metric: Metric, index: int) -> None:
+        """Check a metric of the config against those before it."""
         key, name = f"metrics[{index}]", registered_name(metric)
         try:
             scores = _call(name, metric.score, {}).keys()
@@ -91,21 +107,30 @@ class Head(Model[BatchT], Generic[BatchT]):
             message = f"gives the score {repeated[0]!r}, which the model already has"
             advice = "or let `score` name it after the parameters of the metric"
             refuse_key(key, f"{message}; remove one of the two, {advice}")
-        name = f"{name}_{index}" if name in self.metrics else name
-        self._added = {**self._added, name: metric}
 
     @abstractmethod
     def predict(self, output: Any, batch: BatchT) -> list[Any]:
         """Return one prediction per example, without tensors."""
 
     def sums(self, output: ModelOutput, batch: BatchT) -> Mapping[str, float]:
-        total: dict[str, float] = {}
-        for prediction, example in zip(self.predict(output, batch), batch.examples, strict=True):
-            for name, value in self.count(prediction, example).items():
-                total[name] = total.get(name, 0.0) + value
+        return total(self.terms(self.predict(output, batch), output, batch), output)
+
+    def terms(
+        self, predictions: Sequence[Any], output: ModelOutput, batch: BatchT
+    ) -> list[dict[str, float]]:
+        """Return what each example adds to the sums: `count`, and what the output shows.
+
+        Args:
+            predictions: what `predict` returned for this output.
+            output: of the batch.
+            batch: with labels.
+        """
+        pairs = zip(predictions, batch.examples, strict=True)
+        terms = [self.count(prediction, example) for prediction, example in pairs]
         if output.example_losses is not None:
-            total["loss"] = float(output.example_losses.sum())
-        return total
+            for each, loss in zip(terms, output.example_losses.tolist(), strict=True):
+                each["loss"] = loss
+        return terms
 
     def count(self, prediction: Any, example: Any) -> dict[str, float]:
         """Return what one prediction adds to the sums, as `metric/name`."""
@@ -117,10 +142,22 @@ class Head(Model[BatchT], Generic[BatchT]):
         }
 
     def scores(self, sums: Mapping[str, float]) -> dict[str, float]:
+        return self.scores_of(sums, self.metrics)
+
+    @classmethod
+    def scores_of(
+        cls, sums: Mapping[str, float], metrics: Mapping[str, Metric]
+    ) -> dict[str, float]:
+        """Compute the scores from sums without a model, for results that were saved.
+
+        Args:
+            sums: of `terms`; numbers, or arrays for as many results at the same time.
+            metrics: those of `all_metrics`.
+        """
         scores = {}
         if "loss" in sums:
-            scores["loss"] = sums["loss"] / max(sums["num_examples"], 1)
-        for name, metric in self.metrics.items():
+            scores["loss"] = ratio(sums["loss"], sums["num_examples"])
+        for name, metric in metrics.items():
             scores |= _call(name, metric.score, _own(name, sums))
         return scores
 
@@ -131,6 +168,25 @@ class Head(Model[BatchT], Generic[BatchT]):
             for name, metric in self.metrics.items()
         }
         return {name: table for name, table in tables.items() if table}
+
+
+def total(terms: Iterable[Mapping[str, float]], output: ModelOutput) -> dict[str, float]:
+    """Return the sums of a batch: of the terms of its examples, by name.
+
+    The loss is added up in the precision of the model, as in earlier versions; it differs from the
+    sum of the terms by rounding.
+    """
+    sums: dict[str, float] = {}
+    for each in terms:
+        for name, value in each.items():
+            sums[name] = sums.get(name, 0.0) + value
+    if output.example_losses is not None:
+        sums["loss"] = float(output.example_losses.sum())
+    return sums
+
+
+def _is_metric_of(task: HeadTask[Any, Any], metric: Metric) -> bool:
+    return any(_is_same(metric, each) for each in task.metrics.values())
 
 
 def _is_same(one: Metric, other: Metric) -> bool:

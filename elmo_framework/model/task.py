@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from abc import ABC, abstractmethod
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from typing import Any, ClassVar, Generic, TypeAlias, TypeVar
 
@@ -111,6 +111,14 @@ class HeadTask(Task[ExampleT, BatchT]):
     def num_tokens(self, example: ExampleT) -> int:
         """Return the length of an example in words, for bucketing; by default of its sentences."""
         return sum(map(len, self.sentences(example)))
+
+    def sampling_unit(self, example: ExampleT) -> Hashable:
+        """Return the text that makes examples depend on each other, such as their passage.
+
+        Statistics resample whole units: examples of one text are no independent observations. By
+        default it is the first of `sentences`: the sentence, the premise, the passage.
+        """
+        return tuple(next(iter(self.sentences(example)), ()))
 
     @abstractmethod
     def sentences(self, example: ExampleT) -> Iterable[Sequence[str]]:

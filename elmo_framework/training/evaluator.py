@@ -56,6 +56,7 @@ class Evaluator:
         model: Model[Any],
         note: Callable[[Any, Any], None] | None = None,
         interrupt: Interrupt | None = None,
+        count: Callable[[Any, Any], Mapping[str, float]] | None = None,
     ) -> Mapping[str, float]:
         """Return the sums, from which scores are computed, over all batches of all processes.
 
@@ -63,6 +64,7 @@ class Evaluator:
             model: called without gradients and dropout; its carried state is saved and restored.
             note: called with each batch and its output, on the process that computes them.
             interrupt: requests of the user to stop.
+            count: returns the sums of an output and its batch; by default `Model.sums`.
 
         Raises:
             StopRequestedError: a process was asked to stop; all raise it, between two batches.
@@ -70,7 +72,10 @@ class Evaluator:
         sums: Counter[str] = Counter()
         with inference(model), model.fresh_state():
             for batch in self._batches(interrupt or Interrupt()):
-                sums.update(self._sums(model, batch, note))
+                batch, output = self._output(model, batch)
+                if note is not None:
+                    note(batch, output)
+                sums.update((count or model.sums)(output, batch))
         return self._group.sum(sums)
 
     def _batches(self, interrupt: Interrupt) -> Iterator[Any]:
@@ -109,17 +114,14 @@ class Evaluator:
         for _ in batches:  # not stored: together they may not fit into memory
             pass
         with inference(model), model.fresh_state():
-            model.scores(self._sums(model, first, None))
+            batch, output = self._output(model, first)
+            model.scores(model.sums(output, batch))
 
-    def _sums(
-        self, model: Model[Any], batch: Any, note: Callable[[Any, Any], None] | None
-    ) -> Mapping[str, float]:
+    def _output(self, model: Model[Any], batch: Any) -> tuple[Any, Any]:
+        """Return the batch on the device, and the output of the model."""
         batch = to_device(batch, self._device)
         with autocast(self._device, self._precision):
-            output = model(batch)
-        if note is not None:
-            note(batch, output)
-        return model.sums(output, batch)
+            return batch, model(batch)
 
 
 def require_score(metric: str, scores: Mapping[str, float]) -> None:

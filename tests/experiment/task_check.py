@@ -18,6 +18,7 @@ from elmo_framework.config.load import Config
 from elmo_framework.errors import dotted
 from elmo_framework.experiment.assembly import Assembly
 from elmo_framework.experiment.load_run import load
+from elmo_framework.experiment.terms import ExampleTerms, score_function
 from tests.experiment.jobs import ROOT, evaluations, train
 
 _ONE_PROCESS = {"trainer.device": "cpu", "trainer.callbacks": []}
@@ -50,6 +51,7 @@ def check_task(
     assert losses[-1] < losses[0]
     run = load(directory, device="cpu")
     _check_scores(run, directory)
+    _check_terms(run, directory)
     _check_formats(run, directory)
     _check_file(run, directory)
     together = run.predict(inputs)
@@ -81,6 +83,20 @@ def _check_scores(run: Assembly, directory: Path) -> None:
     scores = run.evaluate(run.experiment.paths["validation"])
     best = {name: recorded[f"best_validation_{name}"] for name in scores}
     assert scores == pytest.approx(best, rel=1e-5, abs=1e-7)
+
+
+def _check_terms(run: Assembly, directory: Path) -> None:
+    """The terms of examples, saved, give all scores without the model."""
+    data = run.experiment.paths["validation"]
+    scores, path = run.evaluate(data), directory.with_name(f"{directory.name}-terms.npz")
+    run.score(data).terms.save(path)
+    config = json.loads((directory / "filled_config.json").read_text())
+    score = score_function(config, source="test")
+    terms = ExampleTerms.load(path)
+    of_groups = dict(zip(terms.names, terms.by_group().sum(axis=0), strict=True))
+    exact = {name: pytest.approx(value, rel=1e-12) for name, value in scores.items()}
+    for sums in (terms.sums(), of_groups):
+        assert score(sums) == {**exact, "loss": pytest.approx(scores["loss"], rel=1e-6)}
 
 
 def _check_formats(run: Assembly, directory: Path) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from typing import Any, ClassVar, final
 
 from rich.text import Text
@@ -60,6 +60,10 @@ class CoreferenceTask(HeadTask[Document, CoreferenceBatch]):
         return coreference_batch(examples, vocabularies.words("genres"), indexers)
 
     def sentences(self, example: Document) -> Iterable[Sequence[str]]:
+        return example.sentences
+
+    def sampling_unit(self, example: Document) -> Hashable:
+        """Return the whole document."""
         return example.sentences
 
     def gold(self, example: Document) -> tuple[Cluster, ...]:

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 import torch
 from jaxtyping import Bool, Float, Int
@@ -14,6 +14,7 @@ from torch.nn import functional as F
 
 from elmo_framework.data.text import TextBatch
 from elmo_framework.embedders.text_embedder import TextEmbedder, TokenEmbedder, concatenate
+from elmo_framework.metrics.metric import Metric
 from elmo_framework.metrics.ratios import ratio
 from elmo_framework.metrics.squad import Answer
 from elmo_framework.model.head import Head
@@ -106,17 +107,18 @@ class AnswerHead(Head[QuestionBatch]):
             answers.append(Answer(example.passage.text[start:end], start, end))
         return answers
 
-    def sums(self, output: ModelOutput, batch: QuestionBatch) -> Mapping[str, float]:
-        sums = super().sums(output, batch)
-        assert isinstance(output, AnswerOutput), output
-        if batch.spans is None:
-            return sums
+    def terms(
+        self, predictions: Sequence[Any], output: ModelOutput, batch: QuestionBatch
+    ) -> list[dict[str, float]]:
+        terms = super().terms(predictions, output, batch)
+        if batch.spans is None or not isinstance(output, AnswerOutput):
+            return terms
         first, last = batch.spans.unbind(dim=1)
-        are_right = {
-            "start_acc": output.start_logits.argmax(dim=1) == first,
-            "end_acc": output.end_logits.argmax(dim=1) == last,
-        }
-        return {**sums, **{name: float(rows.sum()) for name, rows in are_right.items()}}
+        starts = (output.start_logits.argmax(dim=1) == first).tolist()
+        ends = (output.end_logits.argmax(dim=1) == last).tolist()
+        for each, is_start, is_end in zip(terms, starts, ends, strict=True):
+            each |= {"start_acc": float(is_start), "end_acc": float(is_end)}
+        return terms
 
     def count(self, prediction: Answer, example: PassageQuestion) -> dict[str, float]:
         counts = super().count(prediction, example)
@@ -125,12 +127,15 @@ class AnswerHead(Head[QuestionBatch]):
         place = example.passage.characters(example.span)
         return {**counts, "span_acc": float((prediction.start, prediction.end) == place)}
 
-    def scores(self, sums: Mapping[str, float]) -> dict[str, float]:
+    @classmethod
+    def scores_of(
+        cls, sums: Mapping[str, float], metrics: Mapping[str, Metric]
+    ) -> dict[str, float]:
         accuracies = {
             name: ratio(sums.get(name, 0.0), sums.get("num_examples", 0.0))
             for name in ("start_acc", "end_acc", "span_acc")
         }
-        return {**super().scores(sums), **accuracies}
+        return {**super().scores_of(sums, metrics), **accuracies}
 
     def _read(self, text: TextBatch) -> Tensor:
         encoded = self.encode(self.embedder(text), text.mask)

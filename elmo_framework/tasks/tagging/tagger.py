@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import logging
 from abc import ABC
-from collections.abc import Mapping
-from typing import Literal, final
+from collections.abc import Mapping, Sequence
+from typing import Any, Literal, final
 
 import torch
 from jaxtyping import Bool, Float, Int
@@ -24,15 +24,17 @@ from elmo_framework.embedders.text_embedder import (
     joined_dim,
 )
 from elmo_framework.encoders.encoder import Encoder
+from elmo_framework.metrics.metric import Metric
 from elmo_framework.metrics.ratios import ratio
 from elmo_framework.model.head import Head, LogitsOutput
 from elmo_framework.model.model import ModelOutput
 from elmo_framework.nn.crf import ConditionalRandomField, Constraints
-from elmo_framework.tasks.tagging.task import TaggingTask
+from elmo_framework.tasks.tagging.task import TaggedSentence, TaggingTask
 
 _log = logging.getLogger(__name__)
 
 _NUM_NEAR = 3
+_WITHOUT_SPANS = "without_spans"
 
 
 class Tagger(Head[LabeledBatch], ABC):
@@ -109,21 +111,37 @@ class Tagger(Head[LabeledBatch], ABC):
             for tags, words in zip(best.tolist(), batch.text.words, strict=True)
         ]
 
-    def sums(self, output: ModelOutput, batch: LabeledBatch) -> Mapping[str, float]:
-        sums = super().sums(output, batch)
-        assert isinstance(output, LogitsOutput), output
-        if batch.labels is None:
-            return sums
-        near = output.logits.topk(min(_NUM_NEAR, len(self._labels)), dim=2).indices
-        is_near = (near == batch.labels[:, :, None]).any(dim=2) & batch.text.mask
-        return {**sums, "near_words": float(is_near.sum())}
+    def terms(
+        self, predictions: Sequence[Any], output: ModelOutput, batch: LabeledBatch
+    ) -> list[dict[str, float]]:
+        terms = super().terms(predictions, output, batch)
+        if batch.labels is not None and isinstance(output, LogitsOutput):
+            near = output.logits.topk(min(_NUM_NEAR, len(self._labels)), dim=2).indices
+            is_near = (near == batch.labels[:, :, None]).any(dim=2) & batch.text.mask
+            for each, num_near in zip(terms, is_near.sum(dim=1).tolist(), strict=True):
+                each["near_words"] = float(num_near)
+        return terms
+
+    def count(self, prediction: Sequence[str], example: TaggedSentence) -> dict[str, float]:
+        return super().count(prediction, example) | self._marks
 
     def scores(self, sums: Mapping[str, float]) -> dict[str, float]:
-        scores = super().scores(sums)
-        if not self._has_spans:
+        return super().scores({**self._marks, **sums})
+
+    @classmethod
+    def scores_of(
+        cls, sums: Mapping[str, float], metrics: Mapping[str, Metric]
+    ) -> dict[str, float]:
+        scores = super().scores_of(sums, metrics)
+        if _WITHOUT_SPANS in sums:
             scores = {name: score for name, score in scores.items() if "-overall" not in name}
         near = ratio(sums.get("near_words", 0.0), sums.get("span_f1/words", 0.0))
         return {"accuracy3": near, **scores}
+
+    @property
+    def _marks(self) -> dict[str, float]:
+        """The term that marks tags without spans, such as parts of speech."""
+        return {} if self._has_spans else {_WITHOUT_SPANS: 1.0}
 
     def _logits(self, text: TextBatch) -> Float[Tensor, "batch tokens tags"]:
         encoded = self.dropout(self.embedder(text))
