@@ -39,6 +39,8 @@ class Evaluate(Command):
     Attributes:
         run_or_bilm: the folder of a finished run, or the folder or name of a biLM with a softmax.
         files: data to score on.
+        test: score on the test data of the run's config instead: its test_data_path, or the part
+            of the training data that its test_fraction holds out.
         predictions_file: write the prediction for each example of all files, in order.
         output_file: write the scores there as JSON too.
         force: overwrite the files that are written.
@@ -54,6 +56,7 @@ examples:
   elmo evaluate runs/bilm news.txt letters.txt --format json
   elmo evaluate runs/ner valid.txt --predictions-file tags.jsonl --output-file scores.json
   elmo evaluate runs/ner valid.txt --predictions-file tags.txt --predictions-format conll
+  elmo evaluate runs/ner --test
   elmo evaluate mini news.txt
   elmo evaluate exported data/corpus/held_out --batch-size 64
 
@@ -63,7 +66,8 @@ one sentence per line, with spaces between words, or a part of a corpus of `elmo
 """
 
     run_or_bilm: Annotated[str, Argument("RUN", is_positional=True)]
-    files: Annotated[Sequence[Path], Argument("FILE", is_positional=True)]
+    files: Annotated[Sequence[Path], Argument("FILE", is_positional=True)] = ()
+    test: bool = False
     predictions_file: Annotated[
         Path | None, Argument("FILE", flags=("--predictions-file", "--predictions"))
     ] = None
@@ -92,6 +96,7 @@ one sentence per line, with spaces between words, or a part of a corpus of `elmo
         from elmo_framework.data.formats.text_files import require_data
         from elmo_framework.experiment.predict import prediction_format
 
+        self._require_data()
         self._require_file_for_format()
         run = self._load()
         for path in self.files:
@@ -103,7 +108,8 @@ one sentence per line, with spaces between words, or a part of a corpus of `elmo
         with _opened(self.predictions_file) as predictions:
             with _opened(self.output_file) as output:
                 collected = None if written is None else predicted
-                sums = {str(path): _sums(run, path, collected) for path in self.files}
+                paths = [None] if self.test else self.files
+                sums = {str(path or "test"): _sums(run, path, collected) for path in paths}
                 scores = {
                     path: {**run.model.scores(each), **run.model.tables(each)}
                     for path, each in sums.items()
@@ -126,7 +132,11 @@ one sentence per line, with spaces between words, or a part of a corpus of `elmo
         from elmo_framework.experiment.load_run import load
 
         for_bilm = {"--batch-size": self.batch_size, "--tokenizer": self.tokenizer}
-        for_run = {"--predictions-file": self.predictions_file, "--bilm": self.run_bilms}
+        for_run = {
+            "--predictions-file": self.predictions_file,
+            "--bilm": self.run_bilms,
+            "--test": self.test,
+        }
         is_for_bilm = is_bilm(self.run_or_bilm)
         for flag, value in (for_run if is_for_bilm else for_bilm).items():
             if value:
@@ -146,6 +156,12 @@ one sentence per line, with spaces between words, or a part of a corpus of `elmo
             self.run_or_bilm, device=self.device, packages=self.packages, bilm=self.run_bilms
         )
 
+    def _require_data(self) -> None:
+        """Raise RunError unless there is either a file or `--test`."""
+        if bool(self.files) is self.test:
+            wrong = "both FILE and --test are given" if self.test else "no data to score on"
+            raise RunError(f"{wrong}; pass FILE, or --test for the test data of the run's config")
+
     def _require_file_for_format(self) -> None:
         """Raise RunError for a format of predictions where none are written."""
         if self.predictions_file is None and self.predictions_format != "jsonl":
@@ -162,11 +178,14 @@ def _opened(path: Path | None) -> AbstractContextManager[TextIO | None]:
     return nullcontext() if path is None else writing(path)
 
 
-def _sums(run: Assembly, path: Path, predictions: list[Predicted] | None) -> Mapping[str, float]:
+def _sums(
+    run: Assembly, path: Path | None, predictions: list[Predicted] | None
+) -> Mapping[str, float]:
     """Count what a run gets right on a file; add to `predictions` if there are any to keep."""
     from elmo_framework.data.inputs import PredictionInput
 
-    with ProgressBar(f"evaluating {path.name}", total=None, unit="batch") as progress:
+    name = "the test data" if path is None else path.name
+    with ProgressBar(f"evaluating {name}", total=None, unit="batch") as progress:
 
         def note(batch: Any, result: Any) -> None:
             progress.advance(1)

@@ -1,14 +1,17 @@
-"""Draw a seeded fraction of the examples."""
+"""Draw a seeded fraction of the examples, and hold a fixed part of them out."""
 
 from __future__ import annotations
 
+import hashlib
 import random
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
+
+ExampleT = TypeVar("ExampleT")
 
 
 class IndexedExamples(ABC):
@@ -47,6 +50,31 @@ def subsample(
     num_groups = 1 + max((number for number, _ in _numbered(examples, group)), default=0)
     drawn = _drawn(num_groups, fraction, seed)
     return [example for number, example in _numbered(read(), group) if number in drawn]
+
+
+def split_by_content(
+    examples: Iterable[ExampleT],
+    content: Callable[[ExampleT], str],
+    *,
+    fraction: float,
+    is_held_out: bool,
+) -> Iterator[ExampleT]:
+    """Yield the examples that are held out, or the others.
+
+    An example is held out if the SHA-256 of its content, read as a number from 0 to 1, is below the
+    fraction. So the parts do not depend on a seed, the machine, or the other examples, and a
+    smaller fraction is a subset of a larger one.
+
+    Args:
+        examples: read once.
+        content: the same text for all examples of a group (`HeadTask.content`).
+        fraction: the expected ratio of groups that are held out.
+        is_held_out: which of the two parts.
+    """
+    for example in examples:
+        digest = hashlib.sha256(content(example).encode("utf-8", "surrogatepass")).digest()
+        if (int.from_bytes(digest[:8], "big") < fraction * 2**64) is is_held_out:
+            yield example
 
 
 def _drawn(num_groups: int, fraction: float, seed: int) -> set[int]:

@@ -167,25 +167,25 @@ class Assembly:
             evaluator.sanity_check(self.model)
         return evaluator
 
-    def evaluate(self, path: Path | str, *, note: Note | None = None) -> dict[str, float]:
+    def evaluate(self, path: Path | str | None, *, note: Note | None = None) -> dict[str, float]:
         """Score the model on a file in the format of the run's evaluation reader.
 
         Args:
-            path: the file.
+            path: the file; None for the test data of the config.
             note: called with each batch and its output.
 
         Raises:
             DataError: the file cannot be read, or has a label that was not seen in training.
+            RunError: the config has no test data.
         """
         return self.model.scores(self.sums(path, note=note))
 
-    def sums(self, path: Path | str, *, note: Note | None = None) -> Mapping[str, float]:
+    def sums(self, path: Path | str | None, *, note: Note | None = None) -> Mapping[str, float]:
         """Return what the scores of `evaluate` are made of, with the same arguments."""
-        with _error_path(as_path(path)):
-            examples = self.experiment.validation_dataset_reader.read(as_path(path))
+        with self._examples(path) as examples:
             return self._evaluator(examples).sums(self.model, note)
 
-    def score(self, path: Path | str, *, note: Note | None = None) -> ScoredFile:
+    def score(self, path: Path | str | None, *, note: Note | None = None) -> ScoredFile:
         """Count as `sums` does, and return the predictions too.
 
         Raises:
@@ -202,8 +202,8 @@ class Assembly:
             outputs.update(zip(map(id, batch.examples), pairs, strict=True))
             return total(terms, output)
 
-        with _error_path(as_path(path)):
-            examples = list(self.experiment.validation_dataset_reader.read(as_path(path)))
+        with self._examples(path) as lazy_examples:
+            examples = list(lazy_examples)
             sums = self._evaluator(examples).sums(self.model, note, count=count)
         predictions = [(outputs[id(example)][0], example) for example in examples]
         terms = [outputs[id(example)][1] for example in examples]
@@ -326,6 +326,21 @@ class Assembly:
         with TemporaryDirectory() as folder:
             files = save_bilm_of(self.model, Path(folder), source=source)
             return export_files(files, directory, source=source, dtype=dtype, force=force)
+
+    @contextmanager
+    def _examples(self, path: Path | str | None) -> Iterator[Iterable[Any]]:
+        """Yield the examples of a file, or the test data; errors in the block name the path."""
+        experiment = self.experiment
+        if path is not None:
+            with _error_path(as_path(path)):
+                yield experiment.validation_dataset_reader.read(as_path(path))
+        elif experiment.paths["test"] is None:
+            raise RunError(
+                "this run has no test data: its config has neither test_data_path nor test_fraction"
+            )
+        else:
+            with _error_path(experiment.paths["test"]):
+                yield experiment.examples("test")
 
     def _evaluator(self, examples: Iterable[Any]) -> Evaluator:
         return Evaluator(

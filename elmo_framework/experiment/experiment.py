@@ -17,11 +17,13 @@ from elmo_framework.config.signature import component_class
 from elmo_framework.config.types import Count, Default, ExistingPath, Lazy, TextPath
 from elmo_framework.corpus.vocabulary_file import as_counts, read_vocabulary_file
 from elmo_framework.data.data_loader import DataLoader
+from elmo_framework.data.formats.text_files import require_nonempty
 from elmo_framework.data.reader import DatasetReader
-from elmo_framework.data.subsample import subsample
+from elmo_framework.data.subsample import split_by_content, subsample
 from elmo_framework.data.tokenizer import Tokenizer
 from elmo_framework.data.vocabulary import Vocabularies
 from elmo_framework.model.model import Model
+from elmo_framework.model.task import HeadTask, Task
 from elmo_framework.training.options import GradientDescent
 
 Split: TypeAlias = Literal["train", "validation", "test"]
@@ -79,6 +81,10 @@ class Experiment(Registrable):
         model: the model to train.
         validation_data_path: the data that selects the best weights.
         test_data_path: the data that `evaluate_on_test` scores at the end.
+        test_fraction: in place of a test_data_path, the fraction of the training data that is test
+            data: it is not trained on, nor counted for vocabularies. The sentences, premises,
+            passages or documents are selected by a hash of their text, so they are the same for
+            all seeds; `train_fraction` is drawn from the others.
         validation_dataset_reader: reads the validation and the test data; else `dataset_reader`.
         data_loader: how examples become batches.
         validation_data_loader: the same for the validation and the test data.
@@ -109,6 +115,7 @@ class Experiment(Registrable):
         plugins: Annotated[list[str], Default([])],
         validation_data_path: TextPath | None = None,
         test_data_path: TextPath | None = None,
+        test_fraction: Annotated[float, Gt(0), Lt(1)] | None = None,
         validation_dataset_reader: DatasetReader[Any] | None = None,
         validation_data_loader: DataLoader | None = None,
         init_from: InitFrom | None = None,
@@ -117,8 +124,12 @@ class Experiment(Registrable):
         random_seed: Annotated[int, Ge(0), Lt(2**62)] = 13370,
         tokenizer: Tokenizer | None = None,
     ) -> None:
+        task = component_class(model.factory).task
+        if test_fraction:
+            _check_test_fraction(task, test_data_path, datasets_for_vocab_creation)
+            test_data_path = train_data_path
         if evaluate_on_test and test_data_path is None:
-            raise ValueError("evaluate_on_test needs a test_data_path")
+            raise ValueError("evaluate_on_test needs a test_data_path or a test_fraction")
         if validation_data_path is None:
             _require_no_validation(trainer)
         self.paths: dict[Split, Any] = {
@@ -139,7 +150,8 @@ class Experiment(Registrable):
         self.init_from = init_from
         self.datasets_for_vocab_creation = datasets_for_vocab_creation
         self.evaluate_on_test, self.train_fraction = evaluate_on_test, train_fraction
-        self.random_seed, self.tokenizer = random_seed, tokenizer
+        self.test_fraction = test_fraction
+        self.random_seed, self.tokenizer, self._task = random_seed, tokenizer, task
 
     def reader(self, split: Split) -> DatasetReader[Any]:
         return self.dataset_reader if split == "train" else self.validation_dataset_reader
@@ -157,11 +169,11 @@ class Experiment(Registrable):
         """Return the examples of one of the data sets; of training, those of `train_fraction`.
 
         Raises:
-            DataError: the data is not in the reader's format.
+            DataError: the data is not in the reader's format, or `test_fraction` leaves nothing.
         """
         if split == "train" and self.train_fraction < 1:
             return self._training_share
-        return self.reader(split).read(self.paths[split])
+        return self._all_examples(split)
 
     def count_vocabularies(self) -> Vocabularies:
         """Count the words and labels of `datasets_for_vocab_creation`.
@@ -169,7 +181,7 @@ class Experiment(Registrable):
         Raises:
             DataError: some of the data cannot be read.
         """
-        task, options = component_class(self.model.factory).task, self.vocabulary
+        task, options = self._task, self.vocabulary
         counts: dict[str, Counter[str]] = {}
         for split in self.datasets_for_vocab_creation:
             for name, counted in task.count(self.examples(split)).items():
@@ -184,12 +196,28 @@ class Experiment(Registrable):
             {name: options.limited(name, counted) for name, counted in counts.items()}
         )
 
+    def _all_examples(self, split: Split) -> Iterable[Any]:
+        """Return the examples of a data set, with `test_fraction` but without `train_fraction`."""
+        examples = self.reader(split).read(self.paths[split])
+        if not self.test_fraction or split == "validation":
+            return examples
+        assert isinstance(self._task, HeadTask), self._task
+        part = split_by_content(
+            examples,
+            self._task.content,
+            fraction=self.test_fraction,
+            is_held_out=split == "test",
+        )
+        name = "test" if split == "test" else "training"
+        message = f"test_fraction {self.test_fraction:g} of this data leaves no {name} data"
+        return require_nonempty(part, message, self.paths[split])
+
     @cached_property
     def _training_share(self) -> Iterable[Any]:
         """The examples of `train_fraction`; in memory, since choosing them reads all data."""
         return subsample(
-            lambda: self.dataset_reader.read(self.paths["train"]),
-            component_class(self.model.factory).task.group,
+            lambda: self._all_examples("train"),
+            self._task.group,
             fraction=self.train_fraction,
             seed=self.random_seed,
         )
@@ -200,6 +228,22 @@ class Experiment(Registrable):
         splits: list[Split] = ["train", "validation"]
         splits += ["test"] if self.evaluate_on_test else []
         return [split for split in splits if self.paths[split] is not None]
+
+
+def _check_test_fraction(
+    task: Task[Any, Any], test_data_path: Path | str | None, counted: Sequence[Split]
+) -> None:
+    """Raise ValueError if a test_fraction contradicts the rest of the config."""
+    if not isinstance(task, HeadTask):
+        raise ValueError(
+            "test_fraction is not for pretraining; hold text out with `elmo prepare --held-out`"
+        )
+    if test_data_path is not None:
+        raise ValueError("test_fraction and test_data_path are two kinds of test data; remove one")
+    if "test" in counted:
+        raise ValueError(
+            "datasets_for_vocab_creation names 'test', which test_fraction holds out; remove it"
+        )
 
 
 def _require_no_validation(trainer: GradientDescent) -> None:

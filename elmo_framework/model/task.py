@@ -124,6 +124,14 @@ class HeadTask(Task[ExampleT, BatchT]):
     def sentences(self, example: ExampleT) -> Iterable[Sequence[str]]:
         """Return the sentences of an example, to count their words and cache their layers."""
 
+    def content(self, example: ExampleT) -> str:
+        """Return the text whose examples are all in the test data of `test_fraction`, or none.
+
+        It does not depend on options that training and validation readers may set differently. By
+        default it is the words of `sentences`.
+        """
+        return "\n".join(map(" ".join, self.sentences(example)))
+
     def label(self, example: ExampleT) -> str | None:
         """Return the label of an example for `count`; None if it has none or several."""
         return None

@@ -7,6 +7,7 @@
 // PyTorch's modules.
 local feedforward = { hidden_dims: 100 };
 {
+  test_fraction: 0.1,  // `elmo evaluate RUN --test` scores it
   dataset_reader+: { genre_pattern: '^GUM_([a-z]+)_' },
   train_data_path: 'data/gum/conll2012_ontogum/train.conll',
   validation_data_path: 'data/gum/conll2012_ontogum/dev.conll',

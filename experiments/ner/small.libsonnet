@@ -4,6 +4,7 @@
 //
 // Half of the encoder's size, a seventh of the epochs, and GloVe's smallest vectors.
 {
+  test_fraction: 0.1,  // `elmo evaluate RUN --test` scores it
   model+: {
     embedder+: {
       token_embedders+: {

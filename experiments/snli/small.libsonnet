@@ -7,6 +7,7 @@
 // after three epochs with it, and 63 % with this one. The other changes of the paper with ELMo are
 // left out, so that the two runs differ only in ELMo.
 {
+  test_fraction: 0.1,  // `elmo evaluate RUN --test` scores it
   train_data_path: 'data/snli/snli_1.0_train_subset.jsonl',
   model+: {
     embedder+: {

@@ -2,6 +2,7 @@
 //
 //   (import 'elmo.jsonnet') + (import 'small.libsonnet')
 {
+  test_fraction: 0.1,  // `elmo evaluate RUN --test` scores it
   local encoder = { hidden_size: 48 },
   model+: {
     embedder+: {

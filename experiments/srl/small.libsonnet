@@ -6,6 +6,7 @@
 // fraction of Adadelta's epochs. With so few updates, the small initial weights of He et al. cost
 // four points. So the projection is orthogonal here, as in AllenNLP.
 {
+  test_fraction: 0.1,  // `elmo evaluate RUN --test` scores it
   model+: {
     initializer: null,
     embedder+: {

@@ -4,6 +4,7 @@
 //
 // Training reads whole sentences only, with GloVe's smallest vectors.
 {
+  test_fraction: 0.1,  // `elmo evaluate RUN --test` scores it
   dataset_reader+: { use_subtrees: false },
   model+: {
     embedder+: {

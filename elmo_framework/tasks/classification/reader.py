@@ -64,12 +64,12 @@ class TextClassificationReader(RecordReader[ClassifiedText]):
 
     def unlabeled(self, record: Record) -> ClassifiedText:
         words = record.words(self._text_key, self.tokenizer, may_be_empty=True)
-        return ClassifiedText(words[: self._max_sequence_length], None)
+        return ClassifiedText(words[: self._max_sequence_length], None, whole=words)
 
     def _example(self, record: Record) -> ClassifiedText:
         words = record.words(self._text_key, self.tokenizer)
         label = record.label(self._label_key)
-        return ClassifiedText(words[: self._max_sequence_length], label)
+        return ClassifiedText(words[: self._max_sequence_length], label, whole=words)
 
 
 _log = logging.getLogger(__name__)
@@ -116,18 +116,18 @@ class FolderTextClassificationReader(DatasetReader[ClassifiedText]):
     def read(self, path: Path) -> Iterator[ClassifiedText]:
         for label, files in _evenly(self._by_label(path), self._max_instances).items():
             for file in files:
-                yield ClassifiedText(self._words(file), label)
+                yield self._text(file, label)
 
     def read_inputs(self, path: Path) -> Iterator[PredictionInput[ClassifiedText]]:
         """Yield the texts of a folder of labels, or of a folder of files, with their names."""
         if path.is_dir() and not _folders(path):
             for file in data_files(path):
-                yield PredictionInput(ClassifiedText(self._words(file), None), {"file": str(file)})
+                yield PredictionInput(self._text(file, None), {"file": str(file)})
             return
         for label, files in self._by_label(path).items():
             for file in files:
                 fields = {"file": str(file), "label": label}
-                yield PredictionInput(ClassifiedText(self._words(file), None), fields)
+                yield PredictionInput(self._text(file, None), fields)
 
     def files(self, path: Path) -> list[Path]:
         if path.is_dir() and not _folders(path):
@@ -155,7 +155,7 @@ class FolderTextClassificationReader(DatasetReader[ClassifiedText]):
         labels = folders if self._labels is None else self._labels
         return {label: _texts(folders[label]) for label in sorted(labels)}
 
-    def _words(self, file: Path) -> tuple[str, ...]:
+    def _text(self, file: Path, label: str | None) -> ClassifiedText:
         with reading(file) as opened:
             content = decompressed(opened, file).read()
         try:
@@ -169,7 +169,7 @@ class FolderTextClassificationReader(DatasetReader[ClassifiedText]):
             raise DataError(str(error), path=file) from error
         if not words:
             raise DataError("this file has no words; remove it", path=file)
-        return words[: self._max_sequence_length]
+        return ClassifiedText(words[: self._max_sequence_length], label, whole=words)
 
 
 def has_label_folders(path: Path) -> bool:

@@ -87,7 +87,7 @@ class SstReader(FileReader[ClassifiedText]):
         for sentiment, start, end in (root, *(long if self._use_subtrees else ())):
             label = self._labels[sentiment]
             if label is not None:
-                yield ClassifiedText(tree.words[start:end], label)
+                yield ClassifiedText(tree.words[start:end], label, whole=tree.words)
 
 
 def read_tree(text: str) -> Tree:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, ClassVar, final
 
 from rich.text import Text
@@ -18,10 +18,17 @@ from elmo_framework.model.classifier import LabelTask
 
 @dataclass(frozen=True, slots=True)
 class ClassifiedText:
-    """The words of a text, and optionally its label."""
+    """A text or a part of one, and optionally its label.
+
+    Attributes:
+        words: of the text.
+        label: of the text; None if unknown.
+        whole: the words of the text that a phrase or a truncated text is a part of.
+    """
 
     words: tuple[str, ...]
     label: str | None
+    whole: tuple[str, ...] | None = field(default=None, repr=False, compare=False)
 
 
 @final
@@ -34,6 +41,10 @@ class TextClassificationTask(LabelTask[ClassifiedText]):
 
     def sentences(self, example: ClassifiedText) -> Iterable[Sequence[str]]:
         return (example.words,)
+
+    def content(self, example: ClassifiedText) -> str:
+        """Return the whole text, so that no phrase of a sentence of the test data is trained on."""
+        return " ".join(example.whole or example.words)
 
     def label(self, example: ClassifiedText) -> str | None:
         return example.label

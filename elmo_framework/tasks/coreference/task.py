@@ -66,6 +66,10 @@ class CoreferenceTask(HeadTask[Document, CoreferenceBatch]):
         """Return the whole document."""
         return example.sentences
 
+    def content(self, example: Document) -> str:
+        """Return the name of the document, or its first sentence: readers may cut the others."""
+        return example.key or " ".join(example.sentences[0])
+
     def gold(self, example: Document) -> tuple[Cluster, ...]:
         if example.clusters is None:
             name = repr(example.key) if example.key else excerpt(example.words)

@@ -88,6 +88,10 @@ class QuestionAnsweringTask(HeadTask[PassageQuestion, QuestionBatch]):
         """Return the passage, which is read as one sentence, and the question."""
         return (example.passage.words, example.question.words)
 
+    def content(self, example: PassageQuestion) -> str:
+        """Return the passage, which several questions have in common."""
+        return example.passage.text
+
     def gold(self, example: PassageQuestion) -> tuple[str, ...]:
         if example.answers is None:
             raise DataError(f"a question without answers cannot be scored: {example.id!r}")

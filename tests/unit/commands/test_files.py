@@ -26,7 +26,7 @@ def parsed(command: type[Command]) -> tuple[Command, set[Path]]:
     paths, values = set[Path](), dict[str, Any]()
     for action in parser._actions:
         path = Path(f"place-of-{action.dest}")
-        is_list = action.nargs == "+"
+        is_list = action.nargs in ("+", "*")
         if action.type is as_path:
             paths.add(path)
             values[action.dest] = [path] if is_list else path

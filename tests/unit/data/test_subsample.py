@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
+from hashlib import sha256
 from typing import Any
 
 import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from elmo_framework.data.subsample import IndexedExamples, subsample
+from elmo_framework.data.subsample import IndexedExamples, split_by_content, subsample
 from elmo_framework.metrics.srl import Proposition
 from elmo_framework.tasks.srl.example import (
     SrlExample,
@@ -102,3 +103,23 @@ def test_another_seed_chooses_others(read: Any) -> None:
 @BOTH
 def test_a_tiny_share_holds_one_group(read: Any) -> None:
     assert len(list(subsample(read, ToyTask().group, fraction=1e-6, seed=1))) == 1
+
+
+WORDS = [f"word{number}" for number in range(2000)]
+
+
+def held_out(fraction: float) -> list[str]:
+    return list(split_by_content(WORDS, str, fraction=fraction, is_held_out=True))
+
+
+def test_held_out_part_is_fixed_by_sha256() -> None:
+    expected = [word for word in WORDS if int(sha256(word.encode()).hexdigest(), 16) / 2**256 < 0.1]
+    assert held_out(0.1) == expected
+    assert expected[:3] == ["word21", "word77", "word79"]
+    assert 150 < len(expected) < 250
+
+
+def test_held_out_part_and_the_rest_are_all_examples() -> None:
+    rest = split_by_content(WORDS, str, fraction=0.1, is_held_out=False)
+    assert sorted([*rest, *held_out(0.1)]) == sorted(WORDS)
+    assert set(held_out(0.1)) < set(held_out(0.2))
