@@ -12,7 +12,7 @@ TEST_ENVIRONMENT := $(ONE_THREAD) CUDA_VISIBLE_DEVICES=
 TWO_AT_ONCE := -n 2 --dist loadfile
 
 .DEFAULT_GOAL := help
-.PHONY: help install demo test lint types layers tests coverage format golden same-loss mutants crash-campaign random-bilm fuzz bench clean
+.PHONY: help install demo test lint types layers tests test-extras coverage format golden same-loss mutants crash-campaign random-bilm fuzz bench clean
 
 help:  ## list the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | sort | expand -t 18
@@ -46,6 +46,9 @@ layers: install
 
 tests: install
 	$(TEST_ENVIRONMENT) $(RUN) pytest $(TWO_AT_ONCE) --cov --cov-fail-under=90
+
+test-extras: install  ## tests that need zsh, fish, a browser or other interpreters; those without are skipped
+	$(TEST_ENVIRONMENT) $(RUN) pytest -o python_files='extra_*.py' tests/extras
 
 coverage: install  ## list the lines that no test runs
 	$(TEST_ENVIRONMENT) $(RUN) pytest $(TWO_AT_ONCE) --cov --cov-report=term-missing:skip-covered
