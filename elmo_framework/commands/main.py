@@ -25,6 +25,7 @@ from elmo_framework.commands.predict import Predict
 from elmo_framework.commands.prepare import Prepare
 from elmo_framework.commands.report import ShowReport
 from elmo_framework.commands.schema import Schema
+from elmo_framework.commands.study import RunStudy
 from elmo_framework.commands.train import Train
 from elmo_framework.config.arguments import Argument, add_arguments, read_arguments
 from elmo_framework.errors import ElmoFrameworkError, StoppedError, allowed
@@ -70,6 +71,7 @@ then start a new shell.
 COMMANDS: tuple[type[Command], ...] = (
     Prepare,
     Train,
+    RunStudy,
     Evaluate,
     Predict,
     Embed,

@@ -197,6 +197,41 @@ def with_overrides(
     return changed
 
 
+def with_merged(raw: Mapping[str, Any], changes: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a configuration with changes in the form of an object.
+
+    A key with dots or brackets replaces a value, as in `with_overrides`. Any other key is merged:
+    an object changes the keys that it has, unless it has another `type` than the object before it.
+
+    Raises:
+        ConfigError: with every dotted key that matches nothing.
+    """
+    changed = deepcopy(dict(raw))
+    problems: list[Problem] = []
+    for key, value in changes.items():
+        if not re.search(r"[.\[]", key):
+            changed[key] = _merged(changed.get(key), value)
+            continue
+        try:
+            _apply(changed, key, deepcopy(value))
+        except ConfigError as error:
+            problems += error.problems
+    if problems:
+        raise ConfigError("overrides", problems)
+    return changed
+
+
+def _merged(before: Any, change: Any) -> Any:
+    if isinstance(before, str) and isinstance(change, dict) and "type" not in change:
+        before = {"type": before}  # the short form of a component
+    if not (isinstance(before, dict) and isinstance(change, dict)):
+        return deepcopy(change)
+    if change.get("type", before.get("type")) != before.get("type"):
+        return deepcopy(change)
+    merged = {key: _merged(before.get(key), value) for key, value in change.items()}
+    return {**before, **merged}
+
+
 def _pairs(override: str, evaluate: Callable[[str], Any]) -> Iterator[tuple[str, Any]]:
     if override.lstrip().startswith("{"):
         yield from evaluate(override).items()

@@ -106,7 +106,7 @@ class RunRecord:
         if not self.run.config.exists():
             return
         changed = [
-            _shown_change(change)
+            shown_change(change)
             for change in changes(self.run.read(self.run.config), self.filled)
             if not self._is_moved(change)
         ]
@@ -201,10 +201,11 @@ def changes(before: Any, now: Any, path: str = "") -> Iterator[Change]:
 
 def differences(before: Any, now: Any, path: str = "") -> list[str]:
     """List where two configurations differ: `path: value before -> value now`."""
-    return [_shown_change(change) for change in changes(before, now, path)]
+    return [shown_change(change) for change in changes(before, now, path)]
 
 
-def _shown_change(change: Change) -> str:
+def shown_change(change: Change) -> str:
+    """Format a difference: `path: value before -> value now`."""
     path, before, now = change
     return f"{path}: {before!r} -> {now!r}"
 

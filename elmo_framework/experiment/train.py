@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -43,6 +44,14 @@ from elmo_framework.training.trainer import Trainer, TrainingResult
 _ADVICE = "resume with --recover"
 
 
+@dataclass(frozen=True)
+class TrainedRun:
+    """A finished training: the model with its best weights, and the metrics of the run."""
+
+    assembly: Assembly
+    metrics: dict[str, Any]
+
+
 def train(
     config: Config,
     directory: Path,
@@ -53,12 +62,31 @@ def train(
 ) -> dict[str, Any]:
     """Check a config, train its model and save a run; return the metrics of the run.
 
+    The arguments and errors are those of `train_assembly`.
+    """
+    return train_assembly(
+        config, directory, packages=packages, force=force, recover=recover
+    ).metrics
+
+
+def train_assembly(
+    config: Config,
+    directory: Path,
+    *,
+    packages: Sequence[str] = (),
+    force: bool = False,
+    recover: bool = False,
+    callbacks: Sequence[Callback] = (),
+) -> TrainedRun:
+    """Train as `train` does, and return the trained model too.
+
     Args:
         config: evaluated, with its overrides.
         directory: of the run.
         packages: plugins named on the command line, which the run records.
         force: remove the run in the directory.
         recover: continue the run in the directory.
+        callbacks: called in addition to those of the config.
 
     Raises:
         ConfigError: the config has problems.
@@ -80,7 +108,7 @@ def train(
         report_slow_path(device, group)
         vocabularies = _vocabularies(experiment, run, group)
         assembly = Assembly.build(experiment, device=device, vocabularies=vocabularies, group=group)
-        return _train(assembly, record)
+        return TrainedRun(assembly, _train(assembly, record, callbacks))
 
 
 def _vocabularies(experiment: Experiment, run: RunDirectory, group: ProcessGroup) -> Vocabularies:
@@ -94,7 +122,9 @@ def _vocabularies(experiment: Experiment, run: RunDirectory, group: ProcessGroup
     return Vocabularies.load(run.vocabulary)
 
 
-def _train(assembly: Assembly, record: RunRecord) -> dict[str, Any]:
+def _train(
+    assembly: Assembly, record: RunRecord, further_callbacks: Sequence[Callback]
+) -> dict[str, Any]:
     experiment, model, group = assembly.experiment, assembly.model, assembly.group
     # The labels of the data may leave out a score; refused before any layer is computed.
     if problem := metric_problem(experiment.trainer.validation_metric, model):
@@ -118,7 +148,7 @@ def _train(assembly: Assembly, record: RunRecord) -> dict[str, Any]:
             state = "the state of its optimizer" if is_loaded else "a new optimizer"
             console.info(f"training starts from the weights of {init_from.path}, with {state}")
     with interrupts() as interrupt:
-        callbacks = _callbacks(assembly, trainer, record.run)
+        callbacks = _callbacks(assembly, trainer, record.run, further_callbacks)
         with ExitStack() as stack, repairable(record.run.path, advice=_ADVICE):
             for callback in reversed(callbacks):
                 stack.callback(callback.close)
@@ -156,14 +186,16 @@ def build_trainer(assembly: Assembly, *, evaluator: Evaluator | None) -> Trainer
     )
 
 
-def _callbacks(assembly: Assembly, trainer: Trainer, run: RunDirectory) -> Sequence[Callback]:
+def _callbacks(
+    assembly: Assembly, trainer: Trainer, run: RunDirectory, further: Sequence[Callback]
+) -> Sequence[Callback]:
     """Return the callbacks of the first rank; the other ranks report nothing."""
     if not assembly.group.is_first:
         return []
     options = assembly.experiment.trainer
     configured = [callback.build(directory=run.path) for callback in options.callbacks]
     own: list[Callback] = [RunLog(run.path), Console(trainer), Estimate(trainer)]
-    return [*own, *configured]
+    return [*own, *configured, *further]
 
 
 def _test_scores(

@@ -1,7 +1,7 @@
 from .executor import Executor as Executor
+from .executor import JobEnd as JobEnd
+from .executor import RunJob as RunJob
 from .executor import Workers as Workers
-from .job import JobEnd as JobEnd
-from .job import RunJob as RunJob
 from .job import execute as execute
 from .record import Record as Record
 from .record import read_record as read_record

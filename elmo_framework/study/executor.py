@@ -5,9 +5,50 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from contextlib import AbstractContextManager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal, TypeAlias
 
 from elmo_framework.config.registry import Registrable
-from elmo_framework.study.job import JobEnd, RunJob
+from elmo_framework.study.run_plan import RunPlan
+from elmo_framework.study.search import Search
+
+Outcome: TypeAlias = Literal["done", "failed", "stopped", "busy"]
+"""`stopped`: by a signal, with a checkpoint. `busy`: another process trains this run."""
+
+
+@dataclass(frozen=True)
+class RunJob:
+    """What a process needs to do a run; it can be pickled.
+
+    Attributes:
+        plan: of the run.
+        folder: of the study.
+        packages: plugins named on the command line.
+        is_final: whether the best weights are scored on the test data, too.
+        search: of a study with a search.
+    """
+
+    plan: RunPlan
+    folder: Path
+    packages: tuple[str, ...] = ()
+    is_final: bool = False
+    search: Search | None = None
+
+
+@dataclass(frozen=True)
+class JobEnd:
+    """The end of a job.
+
+    Attributes:
+        name: of the run.
+        outcome: how it ended.
+        message: why it failed.
+    """
+
+    name: str
+    outcome: Outcome
+    message: str = ""
 
 
 class Workers(ABC):
@@ -20,7 +61,7 @@ class Workers(ABC):
 
     @abstractmethod
     def submit(self, job: RunJob) -> None:
-        """Begin `job.execute(job)` in another process, and return at once."""
+        """Begin `execute(job)` of `study/job.py` in another process, and return at once."""
 
     @abstractmethod
     def wait(self, timeout: float) -> Sequence[JobEnd]:

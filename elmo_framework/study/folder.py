@@ -7,6 +7,7 @@ from pathlib import Path
 from filelock import FileLock
 
 from elmo_framework.experiment.run_directory import RunDirectory
+from elmo_framework.study.record import CellKey
 
 
 class StudyFolder:
@@ -31,11 +32,17 @@ class StudyFolder:
     def record(self, name: str) -> Path:
         return self.results / f"{name}.json"
 
+    def files_of_record(self, name: str) -> list[Path]:
+        """Return the files of a record; the one without which there is none is first."""
+        path = self.record(name)
+        return [path, path.with_suffix(".npz")]
+
     def log(self, name: str) -> Path:
         return self.runs / f"{name}.log"
 
-    def search(self, cell: str) -> Path:
-        return self.path / "search" / cell
+    def search(self, cell: CellKey) -> Path:
+        config, variant, fraction = cell
+        return self.path / "search" / config / variant / f"fraction-{fraction:g}"
 
     def lock(self, name: str) -> FileLock:
         """Return the lock of a run, which its process holds until the record is written."""

@@ -2,49 +2,35 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import traceback
+from collections.abc import Iterator
+from contextlib import contextmanager, redirect_stderr, redirect_stdout
+from dataclasses import replace
 from pathlib import Path
-from typing import Literal, TypeAlias
 
-from elmo_framework.study.plan import RunPlan
-from elmo_framework.study.search import Search
+from filelock import Timeout
 
-Outcome: TypeAlias = Literal["done", "failed", "stopped", "busy"]
-"""`stopped`: by a signal, with a checkpoint. `busy`: another process trains this run."""
+from elmo_framework import components, console
+from elmo_framework.config.plugins import load_plugins
+from elmo_framework.errors import ElmoFrameworkError, RunError, StoppedError
+from elmo_framework.experiment.assembly import Assembly
+from elmo_framework.experiment.load_run import load
+from elmo_framework.experiment.train import train_assembly
+from elmo_framework.study.executor import JobEnd, RunJob
+from elmo_framework.study.folder import StudyFolder
+from elmo_framework.study.plan import Cell
+from elmo_framework.study.record import Record, read_record, write_record
+from elmo_framework.study.run_plan import RunPlan
 
-
-@dataclass(frozen=True)
-class RunJob:
-    """What a process needs to do a run; it can be pickled.
-
-    Attributes:
-        plan: of the run.
-        folder: of the study.
-        packages: plugins named on the command line.
-        is_final: whether the best weights are scored on the test data, too.
-        search: of a study with a search.
-    """
-
-    plan: RunPlan
-    folder: Path
-    packages: tuple[str, ...] = ()
-    is_final: bool = False
-    search: Search | None = None
-
-
-@dataclass(frozen=True)
-class JobEnd:
-    """The end of a job.
-
-    Attributes:
-        name: of the run.
-        outcome: how it ended.
-        message: why it failed.
-    """
-
-    name: str
-    outcome: Outcome
-    message: str = ""
+_SHOWN_LINES = 3
+_BEST = "best_validation_"
+_TRAINING = (
+    "best_step",
+    "training_steps",
+    "training_end",
+    "num_parameters",
+    "num_trainable_parameters",
+)
 
 
 def execute(job: RunJob) -> JobEnd:
@@ -52,4 +38,118 @@ def execute(job: RunJob) -> JobEnd:
 
     Never raises: an error is written to the log, and is the message of the result.
     """
-    raise NotImplementedError
+    folder, name = StudyFolder(job.folder), job.plan.name
+    try:
+        with folder.lock(name).acquire(timeout=0), _messages_to(folder.log(name)):
+            return _execute(job, folder)
+    except Timeout:
+        return JobEnd(name, "busy")
+
+
+def log_tail(log: Path) -> str:
+    """Return the last lines of a log that have text; empty without any."""
+    text = log.read_text(encoding="utf-8", errors="replace") if log.is_file() else ""
+    return "\n".join([line for line in text.splitlines() if line.strip()][-_SHOWN_LINES:])
+
+
+def _execute(job: RunJob, folder: StudyFolder) -> JobEnd:
+    name = job.plan.name
+    try:
+        components.load()
+        load_plugins(job.packages, asked_by="--include-package")
+        load_plugins(job.plan.experiment_config().plugins, asked_by=f"{job.plan.source}: plugins")
+        _do(job, folder)
+    except (StoppedError, KeyboardInterrupt) as stop:
+        console.info(str(stop) or "interrupted")
+        return JobEnd(name, "stopped")
+    except (ElmoFrameworkError, OSError) as error:
+        console.info(f"error: {error}")
+    except Exception:  # noqa: BLE001  (reported like any other end of a run)
+        console.info(traceback.format_exc())
+    else:
+        return JobEnd(name, "done")
+    return JobEnd(name, "failed", log_tail(folder.log(name)))
+
+
+def _do(job: RunJob, folder: StudyFolder) -> None:
+    """Bring a run to the end that is asked for, from wherever an earlier process left it."""
+    name = job.plan.name
+    path, assembly = folder.record(name), None
+    if not path.exists():
+        record, assembly = _train(job, folder)
+        write_record(path, record)
+    record = read_record(path)
+    if job.is_final and record.test is None:
+        if assembly is None:
+            assembly = _load(job, folder)
+        write_record(path, replace(record, test=_test_scores(assembly, job.plan)))
+
+
+def _train(job: RunJob, folder: StudyFolder) -> tuple[Record, Assembly]:
+    plan, run = job.plan, folder.run(job.plan.name)
+    callback = None
+    if job.search is not None and plan.trial is not None:
+        callback = job.search.callback(plan.trial, folder=folder.search(plan.cell))
+    trained = train_assembly(
+        plan.experiment_config(),
+        run.path,
+        packages=job.packages,
+        recover=True,
+        callbacks=[] if callback is None else [callback],
+    )
+    metrics, metadata = trained.metrics, run.read(run.metadata)
+    digests = metadata.pop("digests")
+    record = Record(
+        config=plan.config,
+        variant=plan.variant,
+        seed=plan.seed,
+        fraction=plan.fraction,
+        trial=plan.trial,
+        overrides=plan.overrides,
+        metric=plan.metric,
+        validation={
+            key.removeprefix(_BEST): value
+            for key, value in metrics.items()
+            if key.startswith(_BEST)
+        },
+        training={key: metrics[key] for key in _TRAINING},
+        minutes=round(metrics["training_duration"] / 60, 3),
+        experiment=Cell(plan, (plan.seed,)).experiment,
+        digests=digests,
+        versions=metadata,
+    )
+    return record, trained.assembly
+
+
+def _load(job: RunJob, folder: StudyFolder) -> Assembly:
+    """Load a finished run.
+
+    Raises:
+        RunError: only its record is left.
+    """
+    run, record = folder.run(job.plan.name), folder.record(job.plan.name)
+    if not run.config.is_file():
+        raise RunError(
+            f"{run.path}: these weights are gone, and --final needs them; remove {record} to train "
+            "them again"
+        )
+    return load(run.path, packages=job.packages)
+
+
+def _test_scores(assembly: Assembly, plan: RunPlan) -> dict[str, float]:
+    """Score the best weights on the test data.
+
+    Raises:
+        RunError: the config has none.
+    """
+    if plan.test_data_path is None:
+        raise RunError(f"{plan.name}: --final needs test data; set test_data_path in the config")
+    return assembly.evaluate(plan.test_data_path)
+
+
+@contextmanager
+def _messages_to(log: Path) -> Iterator[None]:
+    """Append what is written to the standard streams to a file."""
+    log.parent.mkdir(parents=True, exist_ok=True)
+    with log.open("a", encoding="utf-8") as file, redirect_stdout(file), redirect_stderr(file):
+        yield

@@ -1,53 +1,154 @@
-"""The runs of a study: their names, and the config of each."""
+"""The cells of a study: its configs in each variant."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from functools import cached_property
+from pathlib import Path
 from typing import Any
 
-from elmo_framework.config.load import Config
-from elmo_framework.study.record import run_name
+from elmo_framework.config.load import Config, with_merged
+from elmo_framework.config.parse import parse
+from elmo_framework.config.resolve import filled
+from elmo_framework.config.types import Lazy
+from elmo_framework.errors import ConfigError, Problem, dotted
+from elmo_framework.experiment.experiment import Experiment
+from elmo_framework.experiment.references import external_models
+from elmo_framework.study.run_plan import RunPlan
+from elmo_framework.study.search import Trial
+from elmo_framework.study.study import Study
+
+_METRIC = "-loss"
+"""The default of `trainer.validation_metric`."""
 
 
 @dataclass(frozen=True)
-class RunPlan:
-    """One run of a study; it can be pickled.
+class Cell:
+    """A config of a study in one variant, with one fraction of the training data.
 
     Attributes:
-        config: the name of the config in the study.
-        variant: the name of the variant.
-        seed: the `random_seed`.
-        fraction: the `train_fraction`.
-        metric: the score that is compared, with its sign.
-        raw: the config of the run, without its test data.
-        test_data_path: the test data of the config, which only `--final` reads.
-        source: the file of the study, for messages.
-        trial: the name of a trial of the search.
-        overrides: of the trial, by dotted key.
+        plan: of its run with the first seed.
+        seeds: of the study.
     """
 
-    config: str
-    variant: str
-    seed: int
-    fraction: float
-    metric: str
-    raw: Mapping[str, Any] = field(repr=False)
-    test_data_path: str | None
-    source: str
-    trial: str | None = None
-    overrides: Mapping[str, Any] = field(default_factory=dict)
+    plan: RunPlan
+    seeds: tuple[int, ...]
 
-    @property
-    def name(self) -> str:
-        return run_name(
-            self.config, self.variant, fraction=self.fraction, trial=self.trial, seed=self.seed
+    @cached_property
+    def parsed(self) -> Lazy[Experiment]:
+        """The checked config.
+
+        Raises:
+            ConfigError: the config does not describe an experiment.
+        """
+        return parse(Experiment, dict(self.plan.raw), source=self.plan.source)
+
+    @cached_property
+    def experiment(self) -> dict[str, Any]:
+        """The config with all defaults."""
+        return filled(self.parsed)
+
+    @cached_property
+    def bilms(self) -> frozenset[str]:
+        """The biLMs that the model reads, whose layers may have to be computed first."""
+        return frozenset(str(each.bilm_place) for each in external_models(self.parsed))
+
+    def of_trial(self, trial: Trial) -> Cell:
+        """Return this cell with the settings of a trial.
+
+        Raises:
+            ConfigError: the config has no such keys.
+        """
+        raw = with_merged(self.plan.raw, trial.overrides)
+        plan = replace(self.plan, raw=raw, trial=trial.name, overrides=dict(trial.overrides))
+        return replace(self, plan=plan)
+
+    def run(self, seed: int) -> RunPlan:
+        return replace(self.plan, seed=seed, raw={**self.plan.raw, "random_seed": seed})
+
+    def experiment_of(self, plan: RunPlan) -> dict[str, Any]:
+        """Return the config of a run of this cell with all defaults."""
+        return {**self.experiment, "random_seed": plan.seed}
+
+
+def load_configs(
+    study: Study, *, external_variables: Mapping[str, str] | None = None
+) -> dict[str, dict[str, Any]]:
+    """Return the configs of a study by name; those that are files are read.
+
+    Raises:
+        ConfigError: with the problem of each file that cannot be read.
+    """
+    configs, problems = {}, []
+    for name, each in study.configs.items():
+        if not isinstance(each.config, Path):
+            configs[name] = each.config
+            continue
+        try:
+            configs[name] = Config.load(each.config, external_variables=external_variables).raw
+        except ConfigError as error:
+            problems.append(Problem(dotted("configs", name, "config"), str(error)))
+    if problems:
+        raise ConfigError("configs of the study", problems)
+    return configs
+
+
+def cells_of(study: Study, configs: Mapping[str, Mapping[str, Any]], *, source: str) -> list[Cell]:
+    """Return the cells of a study.
+
+    Args:
+        study: checked by `study_problems`.
+        configs: of `load_configs`.
+        source: the file of the study.
+
+    Raises:
+        ConfigError: with every override that changes nothing.
+    """
+    cells: list[Cell] = []
+    problems: list[Problem] = []
+    for name, base in configs.items():
+        for variant in study.variants_of(name):
+            try:
+                raw = _with_variant(study, name, variant, base)
+            except ConfigError as error:
+                place = f"variant {variant!r} of config {name!r}"
+                problems += [
+                    Problem(f"{place}: {each.path}", each.message) for each in error.problems
+                ]
+                continue
+            cells += _cells(study, name, variant, raw, source)
+    if problems:
+        raise ConfigError(source, problems)
+    return cells
+
+
+def _with_variant(
+    study: Study, config: str, variant: str, base: Mapping[str, Any]
+) -> dict[str, Any]:
+    for variants in (study.variants, study.configs[config].variants):
+        base = with_merged(base, variants.get(variant, {}))
+    return dict(base)
+
+
+def _cells(
+    study: Study, config: str, variant: str, raw: dict[str, Any], source: str
+) -> Iterator[Cell]:
+    trainer = raw.get("trainer")
+    trainer = trainer if isinstance(trainer, dict) else {}
+    metric = study.configs[config].metric or trainer.get("validation_metric", _METRIC)
+    test_data_path = raw.get("test_data_path")
+    # Without its test data a run cannot read them, for vocabularies, layers or digests either.
+    raw = {**raw, "test_data_path": None, "evaluate_on_test": False}
+    for fraction in study.fractions or [raw.get("train_fraction", 1.0)]:
+        plan = RunPlan(
+            config=config,
+            variant=variant,
+            seed=study.seeds[0],
+            fraction=fraction,
+            metric=str(metric),
+            raw={**raw, "train_fraction": fraction, "random_seed": study.seeds[0]},
+            test_data_path=test_data_path,
+            source=source,
         )
-
-    @property
-    def cell(self) -> tuple[str, str, float]:
-        """Config, variant and fraction: what the runs of several seeds have in common."""
-        return self.config, self.variant, self.fraction
-
-    def experiment_config(self) -> Config:
-        raise NotImplementedError
+        yield Cell(plan, tuple(study.seeds))

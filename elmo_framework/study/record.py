@@ -6,10 +6,13 @@ import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 from elmo_framework.errors import RunError
 from elmo_framework.io.files import write_text
+
+CellKey: TypeAlias = tuple[str, str, float]
+"""Config, variant and fraction: what the runs of several seeds have in common."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -49,8 +52,7 @@ class Record:
     test: Mapping[str, float] | None = None
 
     @property
-    def cell(self) -> tuple[str, str, float]:
-        """Config, variant and fraction: what the runs of several seeds have in common."""
+    def cell(self) -> CellKey:
         return self.config, self.variant, self.fraction
 
     @property

@@ -1,0 +1,97 @@
+"""`elmo study`: many runs as one experiment."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import timedelta
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, final
+
+from elmo_framework.commands.command import ConfigCommand
+from elmo_framework.config.arguments import AboveZero, Argument, Force
+from elmo_framework.console import plural, render_table
+from elmo_framework.io.outputs import Input, Output
+
+if TYPE_CHECKING:
+    from elmo_framework.study.state import StudyState
+
+_FAILED = 1
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class RunStudy(ConfigCommand):
+    """Train the runs of a study that are missing: configs, variants, seeds and fractions.
+
+    Attributes:
+        serialization_dir: the folder of the study.
+        jobs: how many runs are trained at a time; by default as many as the CPU has threads for.
+        is_final: score the finished runs on their test data, too.
+        dry_run: list the runs and their states, with an estimate of the time that is left.
+        force: remove runs and records of another config first.
+    """
+
+    name = "study"
+    epilog = """\
+examples:
+  elmo study experiments/demo/study.jsonnet -s runs/study
+  elmo study experiments/demo/study.jsonnet -s runs/study --dry-run
+  elmo study experiments/demo/study.jsonnet -s runs/study --final
+
+start it again to resume it. Several processes may work on one study at the same time. A run that
+fails is reported, and does not stop the others; the exit code is then 1.
+"""
+
+    serialization_dir: Annotated[Path, Argument("DIR", flags=("-s",))]
+    jobs: Annotated[AboveZero | None, Argument(flags=("-j",))] = None
+    is_final: Annotated[bool, Argument(flags=("--final",))] = False
+    dry_run: bool = False
+    force: Force = False
+
+    def outputs(self) -> Sequence[Output]:
+        return [Output(self.serialization_dir, "--serialization-dir", is_folder=True)]
+
+    def inputs(self) -> Sequence[Input]:
+        return [Input(self.config, "CONFIG")]
+
+    def run(self) -> int:
+        from elmo_framework import console
+        from elmo_framework.study.check import load_study, require_sound
+        from elmo_framework.study.folder import StudyFolder
+        from elmo_framework.study.run import remove_changed, run_study
+        from elmo_framework.study.state import StudyState
+
+        loaded = load_study(self.read_config(), external_variables=dict(self.ext_var))
+        folder = StudyFolder(self.serialization_dir)
+        state = StudyState(
+            loaded.study,
+            loaded.cells,
+            folder,
+            is_final=self.is_final,
+            num_jobs=0 if self.dry_run else self.jobs or 1,
+        )
+        require_sound(loaded, state.unfinished_cells())
+        if self.dry_run:
+            print(_listed(state))
+            return 0
+        if self.force:
+            remove_changed(state)
+        result = run_study(state, num_jobs=self.jobs, packages=self.packages)
+        failed = f", {plural(len(result.failures), 'failure')}" if result.failures else ""
+        console.info(f"{plural(result.num_done, 'run')} done{failed}; records: {folder.results}")
+        return _FAILED if result.failures else 0
+
+
+def _listed(state: StudyState) -> str:
+    from elmo_framework.study.estimate import minutes_left
+
+    rows = [(run.plan.name, state.state(run)) for run in state.runs()]
+    minutes = minutes_left(state)
+    left = (
+        "no estimate: no run of this study is finished"
+        if minutes is None
+        else f"{timedelta(minutes=round(minutes))} of training left"
+    )
+    num_done = sum(row[1] == "done" for row in rows)
+    return f"{render_table(('run', 'state'), rows)}\n\n{num_done}/{len(rows)} done; {left}"

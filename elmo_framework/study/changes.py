@@ -1,0 +1,45 @@
+"""Whether a record is of the config that a study has now."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from pathlib import Path
+from typing import Any
+
+from elmo_framework.experiment.metadata import Change, changes, shown_change
+from elmo_framework.io.files import digest
+
+_IGNORED = "plugins"
+"""Also has the modules of --include-package."""
+
+
+def changed_keys(
+    before: Mapping[str, Any], now: Mapping[str, Any], digests: Collection[str]
+) -> list[str]:
+    """List where a config differs from that of a record: `path: value before -> value now`.
+
+    A file that was moved is no difference. It is recognized by its name, and, if it is there, by
+    the digest of its content.
+
+    Args:
+        before: the config of the record or of the run, with all defaults.
+        now: the same of the study.
+        digests: SHA-256 of the data of the record.
+    """
+    return [
+        shown_change(change)
+        for change in changes(before, now)
+        if change[0].split(".")[0].split("[")[0] != _IGNORED and not _is_moved(change, digests)
+    ]
+
+
+def _is_moved(change: Change, digests: Collection[str]) -> bool:
+    _, before, now = change
+    if not (isinstance(before, str) and isinstance(now, str)):
+        return False
+    if Path(before).absolute() == Path(now).absolute():
+        return True
+    if "/" not in before + now or Path(before).name != Path(now).name:
+        return False
+    path = Path(now)
+    return not path.exists() or (path.is_file() and digest([path]) in digests)

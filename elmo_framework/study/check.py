@@ -1,0 +1,154 @@
+"""Check a study: its own keys, and the config of each variant."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from elmo_framework.config import parse
+from elmo_framework.config.load import Config
+from elmo_framework.config.plugins import load_plugins
+from elmo_framework.errors import ConfigError, DataError, Problem, allowed, dotted, shown
+from elmo_framework.experiment.check import check_config
+from elmo_framework.study.plan import Cell, cells_of, load_configs
+from elmo_framework.study.study import Study
+
+_NAME = re.compile(r"[A-Za-z0-9][\w.+-]*")
+_SHOWN_PLACES = 3
+
+
+@dataclass(frozen=True)
+class LoadedStudy:
+    """A study whose own keys have no problems.
+
+    Attributes:
+        study: built.
+        cells: of the study, whose configs are not checked.
+        source: the file.
+    """
+
+    study: Study
+    cells: Sequence[Cell]
+    source: str
+
+
+def is_study(raw: Mapping[str, Any]) -> bool:
+    """Return whether a config is that of a study, and not of one experiment."""
+    return "configs" in raw and "model" not in raw
+
+
+def load_study(
+    config: Config, *, external_variables: Mapping[str, str] | None = None
+) -> LoadedStudy:
+    """Check the keys of a study and read its configs, whose plugins are imported.
+
+    Args:
+        config: of the study.
+        external_variables: for `std.extVar` in configs that are files.
+
+    Raises:
+        ConfigError: with every problem of the study, but for those inside its configs.
+    """
+    study = parse.parse(Study, config.raw, source=config.source).build()
+    if problems := list(_study_problems(study)):
+        raise ConfigError(config.source, problems)
+    configs = load_configs(study, external_variables=external_variables)
+    for name, raw in configs.items():
+        source = f"{config.source}: configs.{name}"
+        load_plugins(Config(raw, source, "").plugins, asked_by=f"{source}.plugins")
+    return LoadedStudy(study, cells_of(study, configs, source=config.source), config.source)
+
+
+def cell_problems(cells: Sequence[Cell]) -> list[Problem]:
+    """Return the problems of the configs of some cells, each once with the cells that have it."""
+    places: dict[Problem, list[str]] = {}
+    for cell in cells:
+        for problem in _problems_of(cell):
+            names = places.setdefault(problem, [])
+            name = _place(cell)
+            if name not in names:
+                names.append(name)
+    return [
+        Problem(
+            f"{_listed(names)}: {problem.path}" if problem.path else _listed(names), problem.message
+        )
+        for problem, names in places.items()
+    ]
+
+
+def require_sound(study: LoadedStudy, cells: Sequence[Cell]) -> None:
+    """Raise ConfigError with the problems of the configs of some cells, if there are any."""
+    if problems := cell_problems(cells):
+        raise ConfigError(study.source, problems)
+
+
+def _study_problems(study: Study) -> Iterator[Problem]:
+    if not study.configs:
+        yield Problem("configs", "a study needs at least one config")
+    yield from _name_problems("configs", study.configs)
+    yield from _name_problems("variants", study.variants)
+    for name, each in study.configs.items():
+        yield from _name_problems(dotted("configs", name, "variants"), each.variants)
+        if each.metric is not None and each.metric[:1] not in ("+", "-"):
+            advice = "write '+' before the name when larger is better, '-' when smaller is"
+            yield Problem(dotted("configs", name, "metric"), f"is {each.metric!r}; {advice}")
+    for key, values in (("seeds", study.seeds), ("fractions", study.fractions or [])):
+        if len(set(values)) < len(values):
+            yield Problem(key, f"has a value twice: {shown(values)}")
+    yield from _comparison_problems(study)
+
+
+def _comparison_problems(study: Study) -> Iterator[Problem]:
+    known = {variant for config in study.configs for variant in study.variants_of(config)}
+    for index, pair in enumerate(study.comparisons):
+        for variant in set(pair) - known:
+            message = f"unknown variant {variant!r}; {allowed(variant, known)}"
+            yield Problem(dotted("comparisons", index), message)
+
+
+def _name_problems(path: str, names: Mapping[str, Any]) -> Iterator[Problem]:
+    for name in names:
+        if not _NAME.fullmatch(name):
+            message = "is a part of file names: use letters, digits, '.', '_', '+' and '-'"
+            yield Problem(dotted(path, name), message)
+
+
+def _problems_of(cell: Cell) -> Iterator[Problem]:
+    raw = {**cell.plan.raw, "test_data_path": cell.plan.test_data_path}
+    counted = raw.get("datasets_for_vocab_creation")
+    if isinstance(counted, list) and "test" in counted:
+        message = "names the test data, which a study reads for `--final` only"
+        yield Problem("datasets_for_vocab_creation", message)
+        return
+    if raw.get("validation_data_path") is None:
+        yield Problem("validation_data_path", "is required in a study: it selects and compares")
+    try:
+        yield from check_config(Config(raw, cell.plan.source, "")).problems
+        yield from _metric_problems(cell, raw)
+    except ConfigError as error:
+        yield from error.problems
+    except DataError as error:
+        yield Problem("", str(error))
+
+
+def _metric_problems(cell: Cell, raw: Mapping[str, Any]) -> Iterator[Problem]:
+    """Yield what is wrong with the metric of the study, if it is not that of the trainer."""
+    trainer = raw.get("trainer", {})
+    if not isinstance(trainer, dict) or cell.plan.metric == trainer.get("validation_metric"):
+        return
+    changed = {**raw, "trainer": {**trainer, "validation_metric": cell.plan.metric}}
+    for problem in check_config(Config(changed, cell.plan.source, "")).problems:
+        if problem.path == "trainer.validation_metric":
+            yield Problem("metric", problem.message)
+
+
+def _place(cell: Cell) -> str:
+    trial = "" if cell.plan.trial is None else f", trial {cell.plan.trial}"
+    return f"{cell.plan.config}/{cell.plan.variant}{trial}"
+
+
+def _listed(names: Sequence[str]) -> str:
+    more = f" and {len(names) - _SHOWN_PLACES} more" if len(names) > _SHOWN_PLACES else ""
+    return ", ".join(names[:_SHOWN_PLACES]) + more

@@ -1,0 +1,34 @@
+"""Estimate of the time that the missing runs of a study take."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from statistics import mean
+
+from elmo_framework.study.record import Record
+from elmo_framework.study.state import PlannedRun, StudyState
+
+
+def minutes_left(state: StudyState) -> float | None:
+    """Estimate the minutes of training that are left, by records of similar runs.
+
+    Returns:
+        The sum over the runs without a record; None if there is nothing to compare with.
+    """
+    runs = state.runs()
+    records = [record for run in runs if (record := state.record(run.plan)) is not None]
+    missing = [run for run in runs if state.record(run.plan) is None]
+    minutes = [estimate for run in missing if (estimate := _minutes(run, records)) is not None]
+    if missing and not minutes:
+        return None
+    # A run without any similar one is taken for an average one.
+    return sum(minutes) + (len(missing) - len(minutes)) * (mean(minutes) if minutes else 0.0)
+
+
+def _minutes(run: PlannedRun, records: Sequence[Record]) -> float | None:
+    same_config = [each for each in records if each.config == run.plan.config]
+    same_cell = [each for each in same_config if each.cell == run.plan.cell]
+    similar = same_cell or same_config
+    if not similar:
+        return None
+    return mean(each.minutes * run.plan.fraction / each.fraction for each in similar)

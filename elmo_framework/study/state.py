@@ -1,0 +1,152 @@
+"""The state of a study: which of its runs are done, begun or missing."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Literal, TypeAlias
+
+from filelock import FileLock
+
+from elmo_framework.study.changes import changed_keys
+from elmo_framework.study.folder import StudyFolder
+from elmo_framework.study.plan import Cell
+from elmo_framework.study.record import CellKey, Record, read_record
+from elmo_framework.study.run_plan import RunPlan
+from elmo_framework.study.study import Study
+
+RunState: TypeAlias = Literal["done", "unscored", "unfinished", "missing", "changed"]
+"""`unscored`: not on the test data yet. `changed`: what is there is of another config."""
+
+
+@dataclass(frozen=True)
+class PlannedRun:
+    """A run of a study, the cell that it belongs to, and whether its settings are the best.
+
+    Attributes:
+        plan: of the run.
+        cell: of the run; with a search, of its trial.
+        is_chosen: whether `--final` scores it: all runs but trials that are not the best.
+    """
+
+    plan: RunPlan
+    cell: Cell
+    is_chosen: bool
+
+
+@dataclass(frozen=True)
+class StudyState:
+    """A study in its folder.
+
+    Attributes:
+        study: built.
+        cells: of the study.
+        folder: of the study.
+        is_final: whether the chosen runs are scored on the test data.
+        num_jobs: how many runs are trained at a time; 0 to propose no further trials.
+        failed: names of the runs that failed since the start.
+    """
+
+    study: Study
+    cells: Sequence[Cell]
+    folder: StudyFolder
+    is_final: bool = False
+    num_jobs: int = 0
+    failed: set[str] = field(default_factory=set)
+    _records: dict[str, Record] = field(default_factory=dict)
+    _trials: dict[tuple[CellKey, str], Cell] = field(default_factory=dict)
+
+    def runs(self) -> list[PlannedRun]:
+        """Return the runs that are known now, those of the first seed first.
+
+        With a search, further runs follow from the scores of these.
+        """
+        runs = [run for cell in self.cells for run in self._runs_of(cell)]
+        order = {seed: index for index, seed in enumerate(self.study.seeds)}
+        return sorted(runs, key=lambda run: order[run.plan.seed])
+
+    def state(self, run: PlannedRun) -> RunState:
+        name, record = run.plan.name, self.record(run.plan)
+        if record is None:
+            folder = self.folder.run(name)
+            if not folder.config.is_file():
+                return "missing"
+            return "changed" if self.changes(run) else "unfinished"
+        if self.changes(run):
+            return "changed"
+        is_scored = record.test is not None or not (self.is_final and run.is_chosen)
+        return "done" if is_scored else "unscored"
+
+    def changes(self, run: PlannedRun) -> list[str]:
+        """List how the config differs from that of the record, or else of the unfinished run."""
+        record, folder = self.record(run.plan), self.folder.run(run.plan.name)
+        before = folder.read(folder.config) if record is None else record.experiment
+        data = {} if record is None else record.digests.get("data", {})
+        return changed_keys(before, run.cell.experiment_of(run.plan), data.values())
+
+    def unfinished_cells(self) -> list[Cell]:
+        """Return the cells, and with a search those of trials, of which a run has no record."""
+        cells = {id(run.cell): run.cell for run in self.runs() if self.record(run.plan) is None}
+        return list(cells.values())
+
+    def record(self, plan: RunPlan) -> Record | None:
+        """Return the record of a run; None if it is not finished.
+
+        Raises:
+            RunError: the record is damaged.
+        """
+        known = self._records.get(plan.name)
+        if known is None or (self.is_final and known.test is None):
+            path = self.folder.record(plan.name)
+            if not path.is_file():
+                return None
+            self._records[plan.name] = read_record(path)
+        return self._records[plan.name]
+
+    def forget(self, plan: RunPlan) -> None:
+        """Read the record of a run again when it is needed."""
+        self._records.pop(plan.name, None)
+
+    def _runs_of(self, cell: Cell) -> Iterator[PlannedRun]:
+        if self.study.search is None:
+            for seed in cell.seeds:
+                yield PlannedRun(cell.run(seed), cell, is_chosen=True)
+            return
+        trials = self._cells_of_trials(cell)
+        scores = self._scores(trials)
+        scored = [
+            (score, each)
+            for each in trials
+            if (score := scores.get(each.plan.trial or "")) is not None
+        ]
+        is_over = len(scores) == len(trials)
+        best = max(scored, key=lambda each: each[0])[1] if is_over and scored else None
+        for trial in trials:
+            for seed in cell.seeds if trial is best else cell.seeds[:1]:
+                yield PlannedRun(trial.run(seed), trial, is_chosen=trial is best)
+
+    def _scores(self, trials: Sequence[Cell]) -> dict[str, float | None]:
+        """Return the scores of the trials that have ended."""
+        scores: dict[str, float | None] = {}
+        for trial in trials:
+            record, name = self.record(trial.plan), trial.plan.trial or ""
+            if record is not None:
+                scores[name] = record.score(trial.plan.metric)
+            elif trial.plan.name in self.failed:
+                scores[name] = None
+        return scores
+
+    def _cells_of_trials(self, cell: Cell) -> list[Cell]:
+        assert self.study.search is not None
+        known = [each for (key, _), each in self._trials.items() if key == cell.plan.cell]
+        folder = self.folder.search(cell.plan.cell)
+        folder.parent.mkdir(parents=True, exist_ok=True)
+        with FileLock(folder.with_name(f".{folder.name}.lock")):
+            trials = self.study.search.trials(
+                self._scores(known), folder=folder, num_open=self.num_jobs
+            )
+        for trial in trials:
+            key = cell.plan.cell, trial.name
+            if key not in self._trials:
+                self._trials[key] = cell.of_trial(trial)
+        return [self._trials[cell.plan.cell, trial.name] for trial in trials]
