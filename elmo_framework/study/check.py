@@ -13,6 +13,7 @@ from elmo_framework.config.plugins import load_plugins
 from elmo_framework.errors import ConfigError, DataError, Problem, allowed, dotted, shown
 from elmo_framework.experiment.check import check_config
 from elmo_framework.study.plan import Cell, cells_of, load_configs
+from elmo_framework.study.search import Trial
 from elmo_framework.study.study import Study
 
 _NAME = re.compile(r"[A-Za-z0-9][\w.+-]*")
@@ -80,7 +81,8 @@ def cell_problems(cells: Sequence[Cell]) -> list[Problem]:
 
 def require_sound(study: LoadedStudy, cells: Sequence[Cell]) -> None:
     """Raise ConfigError with the problems of the configs of some cells, if there are any."""
-    if problems := cell_problems(cells):
+    problems = cell_problems(cells) or list(search_problems(study.study, cells))
+    if problems:
         raise ConfigError(study.source, problems)
 
 
@@ -113,6 +115,21 @@ def _name_problems(path: str, names: Mapping[str, Any]) -> Iterator[Problem]:
         if not _NAME.fullmatch(name):
             message = "is a part of file names: use letters, digits, '.', '_', '+' and '-'"
             yield Problem(dotted(path, name), message)
+
+
+def search_problems(study: Study, cells: Sequence[Cell]) -> Iterator[Problem]:
+    """Yield what is wrong with the values of a search, for the configs that lack other problems."""
+    for path, overrides in [] if study.search is None else study.search.examples():
+        places: dict[str, list[str]] = {}
+        for cell in cells:
+            try:
+                problems = list(_problems_of(cell.of_trial(Trial("example", overrides))))
+            except ConfigError as error:
+                problems = list(error.problems)
+            for problem in problems:
+                places.setdefault(str(problem), []).append(_place(cell))
+        for message, names in places.items():
+            yield Problem(dotted("search", path), f"{_listed(names)}: {message}")
 
 
 def _problems_of(cell: Cell) -> Iterator[Problem]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Literal
 
 from filelock import FileLock
 
@@ -16,7 +17,8 @@ class StudyFolder:
     | path | what |
     |---|---|
     | `results/NAME.json` | the record of a finished run |
-    | `results/NAME.npz` | what each of its examples adds to its scores |
+    | `results/NAME.validation.npz` | what each example adds to its scores (`ExampleTerms`) |
+    | `results/NAME.test.npz` | the same of the test data, after `--final` |
     | `runs/NAME/` | the run directory; not needed once the record exists |
     | `runs/NAME.log` | the messages of the training |
     | `search/CELL/` | files of a search |
@@ -34,8 +36,10 @@ class StudyFolder:
 
     def files_of_record(self, name: str) -> list[Path]:
         """Return the files of a record; the one without which there is none is first."""
-        path = self.record(name)
-        return [path, path.with_suffix(".npz")]
+        return [self.record(name), self.terms(name, "validation"), self.terms(name, "test")]
+
+    def terms(self, name: str, split: Literal["validation", "test"]) -> Path:
+        return self.results / f"{name}.{split}.npz"
 
     def log(self, name: str) -> Path:
         return self.runs / f"{name}.log"

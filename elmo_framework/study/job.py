@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import traceback
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, redirect_stderr, redirect_stdout
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 from filelock import Timeout
 
@@ -15,12 +16,16 @@ from elmo_framework.config.plugins import load_plugins
 from elmo_framework.errors import ElmoFrameworkError, RunError, StoppedError
 from elmo_framework.experiment.assembly import Assembly
 from elmo_framework.experiment.load_run import load
+from elmo_framework.experiment.run_directory import RunDirectory
 from elmo_framework.experiment.train import train_assembly
+from elmo_framework.model.head import Head
 from elmo_framework.study.executor import JobEnd, RunJob
 from elmo_framework.study.folder import StudyFolder
 from elmo_framework.study.plan import Cell
 from elmo_framework.study.record import Record, read_record, write_record
 from elmo_framework.study.run_plan import RunPlan
+from elmo_framework.study.search import PrunedError
+from elmo_framework.training.callback import METRICS_LOG, read_log
 
 _SHOWN_LINES = 3
 _BEST = "best_validation_"
@@ -73,33 +78,54 @@ def _execute(job: RunJob, folder: StudyFolder) -> JobEnd:
 
 def _do(job: RunJob, folder: StudyFolder) -> None:
     """Bring a run to the end that is asked for, from wherever an earlier process left it."""
-    name = job.plan.name
-    path, assembly = folder.record(name), None
+    path, assembly = folder.record(job.plan.name), None
     if not path.exists():
-        record, assembly = _train(job, folder)
-        write_record(path, record)
+        assembly = _train(job, folder)
     record = read_record(path)
     if job.is_final and record.test is None:
-        if assembly is None:
-            assembly = _load(job, folder)
-        write_record(path, replace(record, test=_test_scores(assembly, job.plan)))
+        if job.plan.test_data_path is None:
+            raise RunError("--final needs test data; set test_data_path in the config")
+        assembly = assembly or _load(job, folder)
+        scores = _score(assembly, job.plan.test_data_path, folder.terms(job.plan.name, "test"))
+        write_record(path, replace(record, test=scores))
 
 
-def _train(job: RunJob, folder: StudyFolder) -> tuple[Record, Assembly]:
+def _train(job: RunJob, folder: StudyFolder) -> Assembly | None:
+    """Train a run and write its record; return None if the search has ended it early."""
     plan, run = job.plan, folder.run(job.plan.name)
     callback = None
     if job.search is not None and plan.trial is not None:
         callback = job.search.callback(plan.trial, folder=folder.search(plan.cell))
-    trained = train_assembly(
-        plan.experiment_config(),
-        run.path,
-        packages=job.packages,
-        recover=True,
-        callbacks=[] if callback is None else [callback],
-    )
-    metrics, metadata = trained.metrics, run.read(run.metadata)
+    try:
+        trained = train_assembly(
+            plan.experiment_config(),
+            run.path,
+            packages=job.packages,
+            recover=True,
+            callbacks=[] if callback is None else [callback],
+        )
+    except PrunedError as error:
+        console.info(str(error))
+        write_record(folder.record(plan.name), _record_of_pruned(plan, run, str(error)))
+        return None
+    assembly, metrics = trained.assembly, trained.metrics
+    path = assembly.experiment.paths["validation"]
+    scores = _score(assembly, path, folder.terms(plan.name, "validation"))
+    record = _record(plan, run, validation=scores or _best_scores(metrics), training=metrics)
+    write_record(folder.record(plan.name), record)
+    return assembly
+
+
+def _record(
+    plan: RunPlan,
+    run: RunDirectory,
+    *,
+    validation: Mapping[str, float],
+    training: Mapping[str, Any],
+) -> Record:
+    metadata = run.read(run.metadata)
     digests = metadata.pop("digests")
-    record = Record(
+    return Record(
         config=plan.config,
         variant=plan.variant,
         seed=plan.seed,
@@ -107,18 +133,46 @@ def _train(job: RunJob, folder: StudyFolder) -> tuple[Record, Assembly]:
         trial=plan.trial,
         overrides=plan.overrides,
         metric=plan.metric,
-        validation={
-            key.removeprefix(_BEST): value
-            for key, value in metrics.items()
-            if key.startswith(_BEST)
-        },
-        training={key: metrics[key] for key in _TRAINING},
-        minutes=round(metrics["training_duration"] / 60, 3),
+        validation=validation,
+        training={key: training[key] for key in _TRAINING if key in training},
+        minutes=round(training["training_duration"] / 60, 3),
         experiment=Cell(plan, (plan.seed,)).experiment,
         digests=digests,
         versions=metadata,
     )
-    return record, trained.assembly
+
+
+def _record_of_pruned(plan: RunPlan, run: RunDirectory, reason: str) -> Record:
+    """Return the record of a trial that the search has ended: the scores so far."""
+    *_, (_, last) = read_log(run.path / METRICS_LOG)
+    scores = {key: value for key, value in last.items() if key not in ("step", "seconds")}
+    training = {
+        "training_steps": last["step"],
+        "training_end": reason,
+        "training_duration": last["seconds"],
+    }
+    record = _record(plan, run, validation=scores, training=training)
+    return replace(record, is_pruned=True)
+
+
+def _best_scores(metrics: Mapping[str, Any]) -> dict[str, float]:
+    return {
+        key.removeprefix(_BEST): value for key, value in metrics.items() if key.startswith(_BEST)
+    }
+
+
+def _score(assembly: Assembly, path: Path | str, terms: Path) -> dict[str, float]:
+    """Score the best weights, and write what each example adds to the scores.
+
+    Returns:
+        No scores if the model has no predictions.
+    """
+    if not isinstance(assembly.model, Head):
+        return {}
+    scored = assembly.score(path)
+    terms.parent.mkdir(parents=True, exist_ok=True)
+    scored.terms.save(terms)
+    return assembly.model.scores(scored.sums)
 
 
 def _load(job: RunJob, folder: StudyFolder) -> Assembly:
@@ -134,17 +188,6 @@ def _load(job: RunJob, folder: StudyFolder) -> Assembly:
             "them again"
         )
     return load(run.path, packages=job.packages)
-
-
-def _test_scores(assembly: Assembly, plan: RunPlan) -> dict[str, float]:
-    """Score the best weights on the test data.
-
-    Raises:
-        RunError: the config has none.
-    """
-    if plan.test_data_path is None:
-        raise RunError(f"{plan.name}: --final needs test data; set test_data_path in the config")
-    return assembly.evaluate(plan.test_data_path)
 
 
 @contextmanager

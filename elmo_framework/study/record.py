@@ -29,6 +29,7 @@ class Record:
         metric: the score that the study compares, with its sign: `+` when larger is better.
         validation: the scores of the best weights on the validation data, by name.
         test: the same on the test data; None before `elmo study --final`.
+        is_pruned: whether the search ended the training early; the scores are then its last.
         training: steps, the best step, seconds, the reason of the end, numbers of parameters.
         minutes: wall-clock time of the training.
         experiment: the config of the run with all defaults, without its test data.
@@ -50,6 +51,7 @@ class Record:
     trial: str | None = None
     overrides: Mapping[str, Any] = field(default_factory=dict)
     test: Mapping[str, float] | None = None
+    is_pruned: bool = False
 
     @property
     def cell(self) -> CellKey:

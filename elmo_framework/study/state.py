@@ -131,7 +131,7 @@ class StudyState:
         for trial in trials:
             record, name = self.record(trial.plan), trial.plan.trial or ""
             if record is not None:
-                scores[name] = record.score(trial.plan.metric)
+                scores[name] = None if record.is_pruned else record.score(trial.plan.metric)
             elif trial.plan.name in self.failed:
                 scores[name] = None
         return scores
