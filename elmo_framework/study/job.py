@@ -28,7 +28,6 @@ from elmo_framework.study.search import PrunedError
 from elmo_framework.training.callback import METRICS_LOG, read_log
 
 _SHOWN_LINES = 3
-_BEST = "best_validation_"
 _TRAINING = (
     "best_step",
     "training_steps",
@@ -83,8 +82,6 @@ def _do(job: RunJob, folder: StudyFolder) -> None:
         assembly = _train(job, folder)
     record = read_record(path)
     if job.is_final and record.test is None:
-        if job.plan.test_data_path is None:
-            raise RunError("--final needs test data; set test_data_path in the config")
         assembly = assembly or _load(job, folder)
         scores = _score(assembly, job.plan.test_data_path, folder.terms(job.plan.name, "test"))
         write_record(path, replace(record, test=scores))
@@ -111,7 +108,7 @@ def _train(job: RunJob, folder: StudyFolder) -> Assembly | None:
     assembly, metrics = trained.assembly, trained.metrics
     path = assembly.experiment.paths["validation"]
     scores = _score(assembly, path, folder.terms(plan.name, "validation"))
-    record = _record(plan, run, validation=scores or _best_scores(metrics), training=metrics)
+    record = _record(plan, run, validation=scores, training=metrics)
     write_record(folder.record(plan.name), record)
     return assembly
 
@@ -155,20 +152,14 @@ def _record_of_pruned(plan: RunPlan, run: RunDirectory, reason: str) -> Record:
     return replace(record, is_pruned=True)
 
 
-def _best_scores(metrics: Mapping[str, Any]) -> dict[str, float]:
-    return {
-        key.removeprefix(_BEST): value for key, value in metrics.items() if key.startswith(_BEST)
-    }
+def _score(assembly: Assembly, path: Path | str | None, terms: Path) -> dict[str, float]:
+    """Score the best weights, and write what each example adds to the scores, if it predicts.
 
-
-def _score(assembly: Assembly, path: Path | str, terms: Path) -> dict[str, float]:
-    """Score the best weights, and write what each example adds to the scores.
-
-    Returns:
-        No scores if the model has no predictions.
+    Raises:
+        RunError: `path` is None, and the config has no test data.
     """
     if not isinstance(assembly.model, Head):
-        return {}
+        return assembly.evaluate(path)
     scored = assembly.score(path)
     terms.parent.mkdir(parents=True, exist_ok=True)
     scored.terms.save(terms)

@@ -56,6 +56,8 @@ def run_study(
         StoppedError: the user asked for a stop; the runs have saved checkpoints.
     """
     require_unchanged(state)
+    if state.is_final:
+        require_test_data(state)
     with interrupts() as interrupt, ExitStack() as stack:
         workers = None
         if any(state.state(run) != "done" for run in state.runs()):
@@ -81,6 +83,19 @@ def require_unchanged(state: StudyState) -> None:
             "rename the variant, choose another --serialization-dir, or remove these runs and "
             "their records with --force"
         )
+
+
+def require_test_data(state: StudyState) -> None:
+    """Raise RunError if `--final` has nothing to score on for some config."""
+    plans = [cell.plan for cell in state.cells]
+    lacking = {
+        plan.config
+        for plan in plans
+        if plan.test_data_path is None and not plan.raw.get("test_fraction")
+    }
+    if lacking:
+        names = ", ".join(sorted(lacking))
+        raise RunError(f"--final needs a test_data_path or a test_fraction; not set in: {names}")
 
 
 def remove_changed(state: StudyState) -> None:
