@@ -13,6 +13,7 @@ from pathlib import Path
 
 import h5py
 import numpy as np
+from safetensors.numpy import save_file
 
 
 def small_options(**changes) -> dict:
@@ -178,3 +179,46 @@ def sigmoid(values: np.ndarray) -> np.ndarray:
 
 def clip(values: np.ndarray, limit: float | None) -> np.ndarray:
     return values if limit is None else np.clip(values, -limit, limit)
+
+
+@dataclass
+class NumpySoftmax:
+    """The bits of the words of one sentence at a time, from the top layer of a `NumpyBiLm`."""
+
+    words: list[str]
+    weight: np.ndarray
+    bias: np.ndarray
+
+    @classmethod
+    def random(cls, bilm: NumpyBiLm, words: list[str], *, seed: int = 1) -> NumpySoftmax:
+        random = np.random.default_rng(seed)
+        shape = len(words) + 3, min(bilm.options["lstm"][key] for key in ("dim", "projection_dim"))
+        weight = random.standard_normal(shape).astype(np.float32)
+        return cls(words, weight, random.standard_normal(shape[0]).astype(np.float32))
+
+    def save(self, directory: Path) -> Path:
+        lines = [*_SPECIAL, *self.words]
+        (directory / "vocabulary.txt").write_text("".join(f"{line}\n" for line in lines))
+        save_file({"weight": self.weight, "bias": self.bias}, directory / "softmax.safetensors")
+        return directory
+
+    def score(self, bilm: NumpyBiLm, words: list[str], state=None) -> tuple[list, list, list]:
+        """Return the bits of the words and `</S>`, of `<S>` and the words, and the last state."""
+        layers, state = bilm.read(words, state)
+        half = layers.shape[2] // 2
+        ids = [self.id(word) for word in ["<S>", *words, "</S>"]]
+        ahead = [self.bits(layers[-1, at - 1, :half], ids[at]) for at in range(1, len(ids))]
+        back = [self.bits(layers[-1, at + 1, half:], ids[at]) for at in range(len(ids) - 1)]
+        return ahead, back, state
+
+    def id(self, word: str) -> int:
+        lines = [*_SPECIAL, *self.words]
+        return lines.index(word) if word in lines else 2
+
+    def bits(self, vector: np.ndarray, target: int) -> float:
+        logits = self.weight.astype(np.float64) @ vector + self.bias
+        exponentials = np.exp(logits - logits.max())
+        return -np.log2(exponentials[target] / exponentials.sum())
+
+
+_SPECIAL = ("<S>", "</S>", "<UNK>")

@@ -12,10 +12,11 @@ import torch
 from elmo_framework import components
 from elmo_framework.bilm.files.load import BiLmFiles, bilm_files, read_bilm
 from elmo_framework.bilm.files.published import PACKAGED, PUBLISHED, resolve_bilm, script_check
+from elmo_framework.bilm.files.softmax import check_softmax_published, read_softmax_words
 from elmo_framework.config.parse import parse
 from elmo_framework.config.plugins import load_plugins
 from elmo_framework.corpus.manifest import MANIFEST, PARTS
-from elmo_framework.corpus.vocabulary_file import as_counts, read_vocabulary_file
+from elmo_framework.corpus.vocabulary_file import as_counts
 from elmo_framework.data.reader import DatasetReader
 from elmo_framework.data.tokenizer import TokenizerConfig
 from elmo_framework.data.vocabulary import Vocabularies
@@ -103,10 +104,9 @@ def load_bilm_scorer(
     torch_device = choose_device(device)
     components.load()
     load_plugins(packages, asked_by="--include-package")
-    if place in PUBLISHED and not Path(place).is_dir():
-        raise DataError(f"the softmax of {place!r} was not published, and a perplexity needs it")
+    check_softmax_published(place)
     files = resolve_bilm(place)
-    vocabularies = _softmax_words(files)
+    vocabularies = Vocabularies({"words": as_counts(read_softmax_words(files))})
     with torch.device("meta"):
         description = read_bilm(files).description
     config = {
@@ -120,15 +120,3 @@ def load_bilm_scorer(
     model = experiment.model.build(vocabularies=vocabularies, weights_follow=True)
     model.load_bilm(place)
     return Assembly(experiment, model.to(torch_device).eval(), vocabularies, torch_device)
-
-
-def _softmax_words(files: BiLmFiles) -> Vocabularies:
-    missing = [path.name for path in (files.softmax, files.vocabulary) if not path.is_file()]
-    if missing:
-        raise DataError(
-            f"this biLM has no {' and no '.join(missing)}, and a perplexity needs its softmax and "
-            "the words of it; pretraining writes both next to the biLM, and `elmo export` copies "
-            "them",
-            path=files.weights.parent,
-        )
-    return Vocabularies({"words": as_counts(read_vocabulary_file(files.vocabulary))})

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from functools import cached_property
+from itertools import accumulate
 from pathlib import Path
 from typing import Literal, final, get_args
 
@@ -11,16 +13,19 @@ import torch
 from numpy.typing import NDArray
 
 from elmo_framework.api.arguments import carried_for, require_carried, require_list, require_words
+from elmo_framework.bilm.files.load import BiLmFiles
 from elmo_framework.bilm.files.published import resolve_bilm
+from elmo_framework.bilm.files.softmax import BiLmSoftmax, read_softmax
 from elmo_framework.bilm.layer_output import NUM_BOUNDARIES
 from elmo_framework.data.batch import to_device
-from elmo_framework.data.sentences import padded_batches
+from elmo_framework.data.sentences import longest_first, padded_batches
 from elmo_framework.data.text import collate_text
 from elmo_framework.errors import allowed
 from elmo_framework.kernels.product import Precision
 from elmo_framework.layers.bilm_source import open_layers
 from elmo_framework.layers.carried_state import CarriedState
 from elmo_framework.layers.layer_source import LayerSource
+from elmo_framework.layers.surprisal import ReadSentence, SentenceScore, surprisals
 
 _POOL = 32
 """The number of full batches that `embed_iter` reads ahead, to sort sentences by length."""
@@ -28,10 +33,11 @@ _POOL = 32
 
 @final
 class PretrainedBiLm:
-    """Gives the layers of sentences as arrays; `load_bilm` makes it.
+    """Gives the layers of sentences as arrays, and their surprisals; `load_bilm` makes it.
 
     Args:
         source: of the layers.
+        files: of the biLM; the softmax next to them is read when sentences are scored.
         device: computes the layers.
         carried: keeps the states of rows; None if each sentence starts from zeros.
 
@@ -41,9 +47,15 @@ class PretrainedBiLm:
     """
 
     def __init__(
-        self, source: LayerSource, *, device: torch.device, carried: CarriedState | None
+        self,
+        source: LayerSource,
+        *,
+        files: BiLmFiles,
+        device: torch.device,
+        carried: CarriedState | None,
     ) -> None:
         self._source, self._device, self._carried = source, device, carried
+        self._files = files
         self.num_layers, self.dim = source.num_layers, source.dim
 
     def embed(
@@ -61,17 +73,12 @@ class PretrainedBiLm:
         """
         require_list(sentences)
         if self._carried is not None:
-            return list(self._carry(sentences, self._carried, max_tokens))
-        places: dict[tuple[str, ...], list[int]] = {}
-        for place, words in enumerate(sentences):
-            places.setdefault(tuple(require_words(words)), []).append(place)
+            return list(self._carry_vectors(sentences, self._carried, max_tokens))
+        places = _places(sentences)
         vectors: list[NDArray[np.float32]] = [np.empty(0, np.float32)] * len(sentences)
-        distinct = list(places)
-        for index, layers in self._source.read(
-            distinct, max_tokens=max_tokens, device=self._device
-        ):
+        for _, words, layers in self._read(list(places), max_tokens):
             of_words = layers[:, 1:-1].float().numpy()
-            for place in places[distinct[index]]:
+            for place in places[tuple(words)]:
                 vectors[place] = of_words.copy()
         return vectors
 
@@ -90,10 +97,63 @@ class PretrainedBiLm:
         """
         require_list(sentences)
         if self._carried is not None:
-            yield from self._carry(sentences, self._carried, max_tokens)
+            yield from self._carry_vectors(sentences, self._carried, max_tokens)
             return
         for pool in _pools(sentences, _POOL * max_tokens):
             yield from self.embed(pool, max_tokens=max_tokens)
+
+    def score(
+        self, sentences: Sequence[Sequence[str]], *, max_tokens: int = 4096
+    ) -> list[SentenceScore]:
+        """Return the surprisals of each sentence in bits, in the order given.
+
+            score = load_bilm("mini").score([["A", "sentence", "."]])[0]
+            score.forward                 # 3 numbers, of "A", "sentence" and "."
+            score.total.forward           # their sum, and the bits of </S>
+
+        With `state="carry"`, rows continue as in `embed`.
+
+        Args:
+            sentences: the words of each.
+            max_tokens: see `embed`.
+
+        Raises:
+            TypeError: see `embed`.
+            DataError: the biLM has no softmax, or its files are damaged.
+        """
+        require_list(sentences)
+        softmax = self._softmax
+        if self._carried is not None:
+            read = self._carry(sentences, self._carried, max_tokens)
+            return [score for _, score in surprisals(read, softmax, device=self._device)]
+        numbers = {words: number for number, words in enumerate(_places(sentences))}
+        read = self._read(list(numbers), max_tokens)
+        scores = dict(surprisals(read, softmax, device=self._device))
+        return [scores[numbers[tuple(words)]] for words in sentences]
+
+    def score_documents(
+        self, documents: Sequence[Sequence[Sequence[str]]], *, max_tokens: int = 4096
+    ) -> list[list[SentenceScore]]:
+        """Return the surprisals of each sentence of documents, reading each through.
+
+        A document starts from zeros. Each direction then continues from its state after the
+        sentence before, as in pretraining; so the backward direction, too, has read the
+        sentences before, not those after. The states of `state="carry"` are not used.
+
+        Args:
+            documents: the sentences of each, in order.
+            max_tokens: see `embed`; as many documents as fit are read side by side.
+
+        Raises:
+            TypeError: see `embed`.
+            DataError: see `score`.
+        """
+        for sentences in documents:
+            require_list(sentences)
+        read = self._read_documents(documents, max_tokens)
+        scores = dict(surprisals(read, self._softmax, device=self._device))
+        numbers = iter(range(len(scores)))
+        return [[scores[next(numbers)] for _ in sentences] for sentences in documents]
 
     def hub(self, sentences: Sequence[str | Sequence[str]]) -> dict[str, NDArray[np.float32]]:
         """Return the outputs of ELMo's module on TensorFlow Hub, zero at padding.
@@ -143,16 +203,61 @@ class PretrainedBiLm:
         if self._carried is not None:
             self._carried.load({})
 
+    def load_softmax(self) -> None:
+        """Read the softmax, which `score` needs.
+
+        Raises:
+            DataError: see `score`.
+        """
+        _ = self._softmax
+
+    @cached_property
+    def _softmax(self) -> BiLmSoftmax:
+        return read_softmax(self._files, dim=self.dim // 2)
+
+    def _read(
+        self, sentences: Sequence[tuple[str, ...]], max_tokens: int
+    ) -> Iterator[ReadSentence]:
+        """Read sentences from zeros."""
+        read = self._source.read(sentences, max_tokens=max_tokens, device=self._device)
+        return ((number, sentences[number], layers) for number, layers in read)
+
     def _carry(
         self, sentences: Iterable[Sequence[str]], carried: CarriedState, max_tokens: int
-    ) -> Iterator[NDArray[np.float32]]:
+    ) -> Iterator[ReadSentence]:
+        """Read consecutive sentences as rows that continue; the number is that of the row."""
         for batch in _pools(sentences, max_tokens):
             text = to_device(collate_text(batch), self._device)
             output = self._source.compute(text, carried.rows(len(batch), self._device))
             carried.keep(output.state)
-            layers = output.layers.float().cpu().numpy()
+            layers = output.layers.cpu()
             for row, words in enumerate(batch):
-                yield layers[:, row, 1 : len(words) + 1].copy()
+                yield row, words, layers[:, row, : len(words) + NUM_BOUNDARIES]
+
+    def _carry_vectors(
+        self, sentences: Iterable[Sequence[str]], carried: CarriedState, max_tokens: int
+    ) -> Iterator[NDArray[np.float32]]:
+        for _, words, layers in self._carry(sentences, carried, max_tokens):
+            yield layers[:, 1 : len(words) + 1].float().numpy().copy()
+
+    def _read_documents(
+        self, documents: Sequence[Sequence[Sequence[str]]], max_tokens: int
+    ) -> Iterator[ReadSentence]:
+        """Read documents side by side; sentences are numbered through all documents."""
+        lengths = [len(sentences) for sentences in documents]
+        first = [0, *accumulate(lengths)]
+        order = longest_first(range(len(lengths)), lengths)
+        longest = [max(map(len, each), default=0) + NUM_BOUNDARIES for each in documents]
+        for group in padded_batches(order, longest.__getitem__, max_tokens=max_tokens):
+            carried = CarriedState()
+            for place in range(lengths[group[0]]):
+                # Documents with fewer sentences have ended; they are the last rows.
+                rows = [number for number in group if lengths[number] > place]
+                sentences = [documents[number][place] for number in rows]
+                read = self._carry(sentences, carried, max_tokens)
+                yield from (
+                    (first[rows[row]] + place, words, layers) for row, words, layers in read
+                )
 
 
 def load_bilm(
@@ -183,10 +288,19 @@ def load_bilm(
     carried = carried_for(state)
     if precision not in get_args(Precision):
         raise ValueError(f"precision is {precision!r}; {allowed(precision, get_args(Precision))}")
-    source = open_layers(resolve_bilm(bilm), precision=precision)
+    files = resolve_bilm(bilm)
+    source = open_layers(files, precision=precision)
     if device == "auto":
         device = "cuda" if torch.cuda.is_available() else "cpu"
-    return PretrainedBiLm(source, device=torch.device(device), carried=carried)
+    return PretrainedBiLm(source, files=files, device=torch.device(device), carried=carried)
+
+
+def _places(sentences: Sequence[Sequence[str]]) -> dict[tuple[str, ...], list[int]]:
+    """Return the distinct sentences, and where each is."""
+    places: dict[tuple[str, ...], list[int]] = {}
+    for place, words in enumerate(sentences):
+        places.setdefault(tuple(require_words(words)), []).append(place)
+    return places
 
 
 def _pools(sentences: Iterable[Sequence[str]], max_tokens: int) -> Iterator[list[Sequence[str]]]:

@@ -25,6 +25,7 @@ from elmo_framework.commands.predict import Predict
 from elmo_framework.commands.prepare import Prepare
 from elmo_framework.commands.report import ShowReport
 from elmo_framework.commands.schema import Schema
+from elmo_framework.commands.score import Score
 from elmo_framework.commands.study import RunStudy
 from elmo_framework.commands.train import Train
 from elmo_framework.config.arguments import Argument, add_arguments, read_arguments
@@ -75,6 +76,7 @@ COMMANDS: tuple[type[Command], ...] = (
     Evaluate,
     Predict,
     Embed,
+    Score,
     Check,
     Export,
     CheckWeights,

@@ -84,7 +84,7 @@ def test_scores_are_printed_as_a_table(folder: Path, capsys) -> None:
 def test_a_bilm_without_softmax_or_words_is_refused(folder: Path, name: str, capsys) -> None:
     (folder / name).unlink()
     assert error(capsys, str(folder), str(TEXT)) == (
-        f"{folder}: this biLM has no {name}, and a perplexity needs its softmax and the words of "
+        f"{folder}: this biLM has no {name}, and probabilities need its softmax and the words of "
         "it; pretraining writes both next to the biLM, and `elmo export` copies them"
     )
 
@@ -123,7 +123,7 @@ def test_whole_corpus_is_refused_with_its_parts(folder: Path, tmp_path: Path, ca
 def test_published_bilm_is_refused_before_its_download(capsys, monkeypatch) -> None:
     monkeypatch.setenv("ELMO_MIRROR", "http://127.0.0.1:9")  # nothing listens there
     assert error(capsys, "original", str(TEXT)) == (
-        "the softmax of 'original' was not published, and a perplexity needs it"
+        "the softmax of 'original' was not published, and probabilities need it"
     )
 
 
