@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from hashlib import sha256
 from pathlib import Path
 from typing import Any, TypeAlias, final
 from zipfile import BadZipFile
@@ -39,12 +40,14 @@ class ExampleTerms:
             the sentence of a predicate, the premise of a pair, the passage of a question, or the
             document.
         lengths: the number of words of each example.
+        digest: SHA-256 of the texts and gold labels of the examples, in order.
     """
 
     names: tuple[str, ...]
     values: Float[np.ndarray, "examples terms"]
     groups: Int[np.ndarray, " examples"]
     lengths: Int[np.ndarray, " examples"]
+    digest: str
 
     @classmethod
     def of(
@@ -67,8 +70,15 @@ class ExampleTerms:
             row[[columns[name] for name in each]] = list(each.values())
         numbers: dict[Any, int] = {}
         groups = [numbers.setdefault(task.sampling_unit(each), len(numbers)) for each in examples]
-        lengths = [sum(map(len, task.sentences(each))) for each in examples]
-        return cls(names, values, np.array(groups, dtype=np.int64), np.array(lengths))
+        sentences = [[*map(tuple, task.sentences(each))] for each in examples]
+        gold = [task.comparable_gold(each) for each in examples]
+        return cls(
+            names,
+            values,
+            np.array(groups, dtype=np.int64),
+            np.array([sum(map(len, each)) for each in sentences], dtype=np.int64),
+            sha256(repr([*zip(sentences, gold, strict=True)]).encode()).hexdigest(),
+        )
 
     @property
     def num_groups(self) -> int:
@@ -94,6 +104,7 @@ class ExampleTerms:
                 values=np.ascontiguousarray(self.values.T),
                 groups=self.groups,
                 lengths=self.lengths,
+                digest=np.array(self.digest),
             )
 
     @classmethod
@@ -105,8 +116,13 @@ class ExampleTerms:
         """
         try:
             with np.load(path, allow_pickle=False) as arrays:
-                names = tuple(arrays["names"].tolist())
-                return cls(names, arrays["values"].T.copy(), arrays["groups"], arrays["lengths"])
+                return cls(
+                    tuple(arrays["names"].tolist()),
+                    arrays["values"].T.copy(),
+                    arrays["groups"],
+                    arrays["lengths"],
+                    str(arrays["digest"]),
+                )
         except (OSError, EOFError, KeyError, ValueError, BadZipFile) as error:
             raise DataError(f"cannot read terms of examples: {error}", path=path) from error
 

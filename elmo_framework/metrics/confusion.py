@@ -62,4 +62,4 @@ class MatthewsCorrelation(Metric):
         variances = [
             total**2 - sum(each[side] ** 2 for each in by_label) for side in ("gold", "predicted")
         ]
-        return {"mcc": ratio(covariance, math.sqrt(math.prod(variances)))}
+        return {"mcc": ratio(covariance, math.prod(variances) ** 0.5)}

@@ -36,7 +36,11 @@ class Metric(Registrable, ABC):
 
     @abstractmethod
     def score(self, sums: Mapping[str, float]) -> dict[str, float]:
-        """Return the scores by name; 0 if nothing was counted."""
+        """Return the scores by name; 0 if nothing was counted.
+
+        Statistics pass arrays, of the sums of many resamples, and fall back to one call for each
+        if that fails: `ratio` and `harmonic_mean` take both numbers and arrays.
+        """
 
     def table(self, sums: Mapping[str, float]) -> Table:
         """Return counts by row and column that complement the scores; empty by default."""

@@ -5,16 +5,23 @@ from __future__ import annotations
 import math
 from collections import Counter, defaultdict
 from collections.abc import Mapping, Set
-from typing import Any
+from typing import Any, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+NumberT = TypeVar("NumberT", float, NDArray[np.float64])
 
 
-def ratio(part: float, whole: float) -> float:
-    """Return `part / whole`; 0 if `whole` is 0."""
+def ratio(part: NumberT, whole: NumberT) -> NumberT:
+    """Return `part / whole`; 0 if `whole` is 0. Of arrays, elementwise."""
+    if isinstance(whole, np.ndarray):
+        return np.divide(part, whole, out=np.zeros_like(whole), where=whole != 0)
     return part / whole if whole else 0.0
 
 
-def harmonic_mean(precision: float, recall: float) -> float:
-    """Return F1; 0 if both are 0."""
+def harmonic_mean(precision: NumberT, recall: NumberT) -> NumberT:
+    """Return F1; 0 if both are 0. Of arrays, elementwise."""
     return ratio(2 * precision * recall, precision + recall)
 
 
@@ -69,7 +76,7 @@ def label_scores(
             overall[kind] += value
     # The name "overall" is taken, so that a label of this name has no scores.
     by_label.pop("overall", None)
-    by_support = sorted(by_label.items(), key=lambda pair: (-pair[1]["gold"], pair[0]))
+    by_support = sorted(by_label.items(), key=lambda pair: (-np.sum(pair[1]["gold"]), pair[0]))
     return {
         f"{name}-{label}": value
         for label, counts in (("overall", overall), *by_support)

@@ -26,6 +26,7 @@ from elmo_framework.data.tagging import (
     conlleval_tags,
     scheme_of,
     span_objects,
+    spans,
     strays,
 )
 from elmo_framework.data.text import Indexer, TextBatch, collate_text
@@ -112,6 +113,11 @@ class TaggingTask(HeadTask[TaggedSentence, LabeledBatch]):
         if example.tags is None:
             raise DataError(f"a sentence without tags cannot be scored: {excerpt(example.words)}")
         return example.tags
+
+    def comparable_gold(self, example: TaggedSentence) -> object:
+        """Return the spans of the tags, whatever their scheme; the tags if there are none."""
+        tags = self.gold(example)
+        return tuple(map(tuple, spans(tags))) or tags
 
     def example(self, inputs: Mapping[str, Any], tokenizer: Tokenizer) -> TaggedSentence:
         """Make an example of `{"sentence": "..."}` or of `{"tokens": [...]}` (or `words`)."""

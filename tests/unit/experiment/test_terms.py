@@ -18,8 +18,9 @@ from elmo_framework.tasks.srl.task import SrlTask
 from elmo_framework.tasks.tagging.task import TaggedSentence, TaggingTask
 
 
-def tagged(*sentences: str) -> list[TaggedSentence]:
-    return [TaggedSentence(tuple(words.split()), None) for words in sentences]
+def tagged(*sentences: str, tags: str = "") -> list[TaggedSentence]:
+    split = [tuple(words.split()) for words in sentences]
+    return [TaggedSentence(w, tuple(tags.split()) or ("O",) * len(w)) for w in split]
 
 
 def terms_of(*counts: Mapping[str, float]) -> ExampleTerms:
@@ -45,20 +46,35 @@ def test_equal_sentences_are_one_group():
 
 def test_each_task_groups_examples_of_one_text():
     proposition = Proposition(0, ("B-V", "O"))
-    roles = SrlExample(("a", "b"), (proposition,)), SrlExample(("a", "b"), None, (1,))
+    other_proposition = Proposition(1, ("O", "B-V"))
+    roles = [SrlExample(("a", "b"), (each,)) for each in (proposition, other_proposition)]
     pair, other = (SentencePair(("a",), (word,), "x") for word in "bc")
     passage, question = (TokenizedText("a", ("a",), ((0, 1),)) for _ in range(2))
-    asked = [PassageQuestion(id_, passage, question, None, None) for id_ in "12"]
-    documents = [Document((("a",), (word,)), None, key="k") for word in "bc"]
+    asked = [PassageQuestion(id_, passage, question, ("a",), None) for id_ in "12"]
+    documents = [Document((("a",), (word,)), (), key="k") for word in "bc"]
     grouped: list[tuple[Any, Any]] = [
         (SrlTask(), roles),
-        (EntailmentTask(), (pair, other)),
+        (EntailmentTask(), [pair, other]),
         (QuestionAnsweringTask(), asked),
     ]
     for task, examples in grouped:
         assert ExampleTerms.of([{}, {}], examples, task).groups.tolist() == [0, 0], task
     of_documents = ExampleTerms.of([{}, {}], documents, CoreferenceTask())
     assert of_documents.groups.tolist() == [0, 1]
+
+
+def digest(examples: list[TaggedSentence]) -> str:
+    return ExampleTerms.of([{}] * len(examples), examples, TaggingTask()).digest
+
+
+def test_digest_is_of_text_and_labels_in_any_scheme():
+    same = digest(tagged("a b c", tags="B-X I-X O"))
+
+    assert digest(tagged("a b c", tags="B-X L-X O")) == same
+    assert digest(tagged("a b c", tags="B-X B-X O")) != same
+    assert digest(tagged("a b d", tags="B-X I-X O")) != same
+    assert digest(tagged("a b", "c")) != digest(tagged("c", "a b"))
+    assert digest(tagged("a b", tags="NN VB")) != digest(tagged("a b", tags="NN NN"))
 
 
 def test_saved_terms_are_equal_and_small(tmp_path: Path):
@@ -69,7 +85,7 @@ def test_saved_terms_are_equal_and_small(tmp_path: Path):
 
     assert (tmp_path / "first.npz").read_bytes() == (tmp_path / "second.npz").read_bytes()
     assert (tmp_path / "first.npz").stat().st_size < 4_000
-    assert loaded.names == terms.names
+    assert (loaded.names, loaded.digest) == (terms.names, terms.digest)
     for one, other in zip(
         (loaded.values, loaded.groups, loaded.lengths),
         (terms.values, terms.groups, terms.lengths),
