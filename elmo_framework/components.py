@@ -29,6 +29,7 @@ MODULES = (
     "elmo_framework.study.fixed_search",
     "elmo_framework.study.local_executor",
     "elmo_framework.study.optuna_search",
+    "elmo_framework.study.slurm_executor",
     "elmo_framework.tasks.classification.basic_classifier",
     "elmo_framework.tasks.classification.bcn",
     "elmo_framework.tasks.classification.reader",

@@ -13,6 +13,7 @@ from contextlib import contextmanager
 from multiprocessing import forkserver
 from multiprocessing.connection import wait
 from multiprocessing.context import ForkServerProcess
+from multiprocessing.process import BaseProcess
 from typing import Annotated, final
 
 from annotated_types import Ge
@@ -74,7 +75,7 @@ class _LocalWorkers(Workers):
         return self._num_jobs - len(self._running)
 
     def submit(self, job: RunJob) -> None:
-        process = self._context.Process(target=_work, args=(job, self._num_threads))
+        process = self._context.Process(target=run_in_worker, args=(job, self._num_threads))
         process.start()
         self._running[job.plan.name] = job, process
 
@@ -85,7 +86,7 @@ class _LocalWorkers(Workers):
         ended = [
             sentinels[each] for each in wait(list(sentinels), timeout) if isinstance(each, int)
         ]
-        return [_end(*self._running.pop(name)) for name in ended]
+        return [worker_end(*self._running.pop(name)) for name in ended]
 
     def stop(self) -> None:
         for _, process in self._running.values():
@@ -103,7 +104,8 @@ class _LocalWorkers(Workers):
         self._running.clear()
 
 
-def _end(job: RunJob, process: ForkServerProcess) -> JobEnd:
+def worker_end(job: RunJob, process: BaseProcess) -> JobEnd:
+    """Wait for a process of `run_in_worker`; return how the job ended."""
     process.join()
     code, name = process.exitcode or 0, job.plan.name
     outcomes = {value: outcome for outcome, value in _EXIT_CODES.items()}
@@ -114,8 +116,8 @@ def _end(job: RunJob, process: ForkServerProcess) -> JobEnd:
     return JobEnd(name, outcome, killed + log_tail(StudyFolder(job.folder).log(name)))
 
 
-def _work(job: RunJob, num_threads: int) -> None:
-    """Do a job in a new process, and give its outcome as the exit code."""
+def run_in_worker(job: RunJob, num_threads: int) -> None:
+    """Do a job in a new process, and exit with the code of its outcome."""
     import torch
 
     threading.Thread(target=_end_with_parent, daemon=True).start()
