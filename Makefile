@@ -69,9 +69,10 @@ mutants: install  ## put N small faults into copies of the package; list those t
 crash-campaign: install  ## kill jobs at N random moments and stop them at 10 (N=50); resume and compare the results
 	$(VENV)/bin/python benchmarks/crash_campaign.py --kills $(or $(N),50)
 
-random-bilm: install  ## write a randomly initialized biLM (BILM=mini OUT=runs/mini-random SEED=13370)
+random-bilm: install  ## write a randomly initialized biLM (BILM=mini OUT=runs/mini-random SEED=13370 TEXT=...)
 	$(VENV)/bin/python benchmarks/random_bilm.py $(or $(BILM),mini) \
-		--output-dir $(or $(OUT),runs/$(notdir $(or $(BILM),mini))-random) --seed $(or $(SEED),13370)
+		--output-dir $(or $(OUT),runs/$(notdir $(or $(BILM),mini))-random) \
+		--seed $(or $(SEED),13370) $(if $(TEXT),--text $(TEXT))
 
 fuzz: install  ## run N mutated configs, data, weights, runs and corpora each (N=1000, TARGETS=...)
 	$(TEST_ENVIRONMENT) $(RUN) tests.fuzz $(TARGETS) --number $(or $(N),1000)
