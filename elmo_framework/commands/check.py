@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, final
 
 from elmo_framework.commands.command import ConfigCommand, ResultFormat
-from elmo_framework.console import render_table
+from elmo_framework.config.load import Config
+from elmo_framework.console import plural, render_table
 from elmo_framework.errors import ConfigError, ElmoFrameworkError, Problem
 
 if TYPE_CHECKING:
@@ -19,6 +21,8 @@ if TYPE_CHECKING:
 @dataclass(frozen=True, kw_only=True)
 class Check(ConfigCommand):
     """List all problems of a config, and the sizes of its model if it can be built.
+
+    Of a study, the config of each variant is checked.
 
     Attributes:
         data: read the data too, to count words and labels.
@@ -42,7 +46,15 @@ words and 21 labels.
             written = self._as_json()
             print(json.dumps(written, indent=2, ensure_ascii=False))
             return 2 if written["problems"] else 0
-        result = self._check()
+        config = self.read_config()
+        if is_study(config.raw):
+            counts = self._check_study(config)
+            listed = ", ".join(
+                plural(number, noun.removesuffix("s")) for noun, number in counts.items()
+            )
+            print(f"{self.config}: no problems\n\n{listed}")
+            return 0
+        result = self._check(config)
         if not result.problems:
             print(f"{self.config}: no problems\n")
         if result.report is not None:
@@ -50,8 +62,19 @@ words and 21 labels.
         result.unwrap()
         return 0
 
-    def _check(self) -> CheckResult:
-        config = self.read_config()
+    def _check_study(self, config: Config) -> dict[str, int]:
+        """Check a study; return the numbers of its runs and of what they are made of.
+
+        Raises:
+            ConfigError: with the problems of all variants.
+        """
+        from elmo_framework.study.check import load_study, require_sound
+
+        loaded = load_study(config, external_variables=dict(self.ext_var))
+        require_sound(loaded, loaded.cells, reads_data=self.data)
+        return loaded.counts
+
+    def _check(self, config: Config) -> CheckResult:
         from elmo_framework.experiment.check import check_config
 
         return check_config(config, reads_data=self.data)
@@ -61,7 +84,10 @@ words and 21 labels.
         source, report = str(self.config), {}
         problems: tuple[Problem, ...]
         try:
-            result = self._check()
+            config = self.read_config()
+            if is_study(config.raw):
+                return {"source": source, "problems": [], **self._check_study(config)}
+            result = self._check(config)
             problems = result.problems
             report = {} if result.report is None else _as_json(result.report)
         except ConfigError as error:
@@ -69,6 +95,11 @@ words and 21 labels.
         except ElmoFrameworkError as error:
             problems = (Problem("", str(error)),)
         return {"source": source, "problems": [vars(problem) for problem in problems], **report}
+
+
+def is_study(raw: Mapping[str, Any]) -> bool:
+    """Return whether a config is that of a study, and not of one experiment."""
+    return "configs" in raw and "model" not in raw
 
 
 def _as_text(report: ModelReport) -> str:

@@ -69,7 +69,6 @@ fails is reported, and does not stop the others; the exit code is then 1.
             loaded.cells,
             folder,
             is_final=self.is_final,
-            num_jobs=0 if self.dry_run else self.jobs or 1,
         )
         require_sound(loaded, state.unfinished_cells())
         if self.dry_run:
@@ -86,8 +85,9 @@ fails is reported, and does not stop the others; the exit code is then 1.
 def _listed(state: StudyState) -> str:
     from elmo_framework.study.estimate import minutes_left
 
-    rows = [(run.plan.name, state.state(run)) for run in state.runs()]
-    minutes = minutes_left(state)
+    runs = state.runs()
+    rows = [(run.plan.name, state.state(run)) for run in runs]
+    minutes = minutes_left(state, runs)
     left = (
         "no estimate: no run of this study is finished"
         if minutes is None

@@ -34,10 +34,17 @@ class LoadedStudy:
     cells: Sequence[Cell]
     source: str
 
-
-def is_study(raw: Mapping[str, Any]) -> bool:
-    """Return whether a config is that of a study, and not of one experiment."""
-    return "configs" in raw and "model" not in raw
+    @property
+    def counts(self) -> dict[str, int]:
+        """The numbers of runs, without those of a search, and of what they are made of."""
+        plans = [cell.plan for cell in self.cells]
+        return {
+            "runs": sum(len(cell.seeds) for cell in self.cells),
+            "configs": len({plan.config for plan in plans}),
+            "variants": len({plan.variant for plan in plans}),
+            "fractions": len({plan.fraction for plan in plans}),
+            "seeds": len(self.study.seeds),
+        }
 
 
 def load_study(
@@ -62,11 +69,11 @@ def load_study(
     return LoadedStudy(study, cells_of(study, configs, source=config.source), config.source)
 
 
-def cell_problems(cells: Sequence[Cell]) -> list[Problem]:
+def cell_problems(cells: Sequence[Cell], *, reads_data: bool = False) -> list[Problem]:
     """Return the problems of the configs of some cells, each once with the cells that have it."""
     places: dict[Problem, list[str]] = {}
     for cell in cells:
-        for problem in _problems_of(cell):
+        for problem in _problems_of(cell, reads_data=reads_data):
             names = places.setdefault(problem, [])
             name = _place(cell)
             if name not in names:
@@ -79,9 +86,19 @@ def cell_problems(cells: Sequence[Cell]) -> list[Problem]:
     ]
 
 
-def require_sound(study: LoadedStudy, cells: Sequence[Cell]) -> None:
-    """Raise ConfigError with the problems of the configs of some cells, if there are any."""
-    problems = cell_problems(cells) or list(search_problems(study.study, cells))
+def require_sound(study: LoadedStudy, cells: Sequence[Cell], *, reads_data: bool = False) -> None:
+    """Check the configs of some cells, with the values of the search.
+
+    Args:
+        study: that the cells are of.
+        cells: to check.
+        reads_data: whether their data are read, to count vocabularies.
+
+    Raises:
+        ConfigError: with all problems.
+    """
+    problems = cell_problems(cells, reads_data=reads_data)
+    problems = problems or list(search_problems(study.study, cells))
     if problems:
         raise ConfigError(study.source, problems)
 
@@ -132,7 +149,7 @@ def search_problems(study: Study, cells: Sequence[Cell]) -> Iterator[Problem]:
             yield Problem(dotted("search", path), f"{_listed(names)}: {message}")
 
 
-def _problems_of(cell: Cell) -> Iterator[Problem]:
+def _problems_of(cell: Cell, *, reads_data: bool = False) -> Iterator[Problem]:
     raw = {**cell.plan.raw, "test_data_path": cell.plan.test_data_path}
     counted = raw.get("datasets_for_vocab_creation")
     if isinstance(counted, list) and "test" in counted:
@@ -142,7 +159,8 @@ def _problems_of(cell: Cell) -> Iterator[Problem]:
     if raw.get("validation_data_path") is None:
         yield Problem("validation_data_path", "is required in a study: it selects and compares")
     try:
-        yield from check_config(Config(raw, cell.plan.source, "")).problems
+        config = Config(raw, cell.plan.source, "")
+        yield from check_config(config, reads_data=reads_data).problems
         yield from _metric_problems(cell, raw)
     except ConfigError as error:
         yield from error.problems

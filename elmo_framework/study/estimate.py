@@ -9,15 +9,17 @@ from elmo_framework.study.record import Record
 from elmo_framework.study.state import PlannedRun, StudyState
 
 
-def minutes_left(state: StudyState) -> float | None:
-    """Estimate the minutes of training that are left, by records of similar runs.
+def minutes_left(state: StudyState, runs: Sequence[PlannedRun]) -> float | None:
+    """Estimate the minutes of training that runs take, by records of similar runs.
+
+    Args:
+        state: of the study.
+        runs: that are not trained yet.
 
     Returns:
         The sum over the runs without a record; None if there is nothing to compare with.
     """
-    runs = state.runs()
-    records = [record for run in runs if (record := state.record(run.plan)) is not None]
-    missing = [run for run in runs if state.record(run.plan) is None]
+    records, missing = state.records(), [run for run in runs if state.record(run.plan) is None]
     minutes = [estimate for run in missing if (estimate := _minutes(run, records)) is not None]
     if missing and not minutes:
         return None

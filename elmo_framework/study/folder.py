@@ -46,7 +46,7 @@ class StudyFolder:
 
     def search(self, cell: CellKey) -> Path:
         config, variant, fraction = cell
-        return self.path / "search" / config / variant / f"fraction-{fraction:g}"
+        return self.path / "search" / config / variant / f"fraction-{fraction}"
 
     def lock(self, name: str) -> FileLock:
         """Return the lock of a run, which its process holds until the record is written."""

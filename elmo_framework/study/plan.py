@@ -60,7 +60,12 @@ class Cell:
         Raises:
             ConfigError: the config has no such keys.
         """
-        raw = with_merged(self.plan.raw, trial.overrides)
+        try:
+            raw = with_merged(self.plan.raw, trial.overrides)
+        except ConfigError as error:
+            place = f"trial {trial.name} of {self.plan.config}/{self.plan.variant}"
+            problems = [Problem(f"{place}: {each.path}", each.message) for each in error.problems]
+            raise ConfigError(self.plan.source, problems) from None
         plan = replace(self.plan, raw=raw, trial=trial.name, overrides=dict(trial.overrides))
         return replace(self, plan=plan)
 

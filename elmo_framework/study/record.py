@@ -82,7 +82,7 @@ class Record:
 def run_name(config: str, variant: str, *, fraction: float, trial: str | None, seed: int) -> str:
     """Return the name of a run, which is its path below `runs/` and `results/`."""
     parts = [
-        *([] if fraction == 1 else [f"fraction-{fraction:g}"]),
+        *([] if fraction == 1 else [f"fraction-{fraction}"]),
         *([] if trial is None else [f"trial-{trial}"]),
         f"seed-{seed}",
     ]

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator, Sequence
-from contextlib import ExitStack
-from dataclasses import dataclass, field
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
 from datetime import timedelta
-from math import nan
+from math import inf, nan
 
 from filelock import Timeout
 
@@ -21,7 +21,7 @@ from elmo_framework.study.state import PlannedRun, StudyState
 from elmo_framework.training.callback import METRICS_LOG
 from elmo_framework.training.interrupt import Interrupt, interrupts
 
-_POLL_SECONDS = 0.5
+_POLL_SECONDS, _REFRESH_SECONDS = 0.5, 5.0
 _SHOWN_CHANGES = 5
 
 
@@ -58,12 +58,10 @@ def run_study(
     require_unchanged(state)
     if state.is_final:
         require_test_data(state)
-    with interrupts() as interrupt, ExitStack() as stack:
-        workers = None
-        if any(state.state(run) != "done" for run in state.runs()):
-            workers = stack.enter_context(state.study.executor.start(num_jobs))
-        if workers is None:
-            return StudyResult(0, ())
+    if all(state.state(run) == "done" for run in state.runs()):
+        return StudyResult(0, ())
+    with interrupts() as interrupt, state.study.executor.start(num_jobs) as workers:
+        state = replace(state, num_jobs=workers.num_free)
         return _Loop(state, workers, tuple(packages)).run(interrupt)
 
 
@@ -103,11 +101,20 @@ def remove_changed(state: StudyState) -> None:
     for run in state.runs():
         if _is_changed(state, run):
             name = run.plan.name
-            with state.folder.lock(name):
+            with _locked(state, name):
                 remove_folder(state.folder.run(name).path)
                 for path in state.folder.files_of_record(name):
                     remove(path)
             state.forget(run.plan)
+
+
+@contextmanager
+def _locked(state: StudyState, name: str) -> Iterator[None]:
+    try:
+        with state.folder.lock(name).acquire(timeout=0):
+            yield
+    except Timeout as error:
+        raise RunError(f"{name}: another process is training this run; stop it first") from error
 
 
 def _is_changed(state: StudyState, run: PlannedRun) -> bool:
@@ -122,6 +129,7 @@ class _Loop:
         state: of the study.
         workers: train the runs.
         packages: plugins named on the command line.
+        open_runs: neither done nor running here.
         running: by name.
         ends: of the jobs that have ended.
     """
@@ -129,29 +137,40 @@ class _Loop:
     state: StudyState
     workers: Workers
     packages: tuple[str, ...]
+    open_runs: list[PlannedRun] = field(default_factory=list)
     running: dict[str, PlannedRun] = field(default_factory=dict)
     ends: list[JobEnd] = field(default_factory=list)
+    _num_runs: int = 0
+    _refreshed_at: float = -inf
 
     def run(self, interrupt: Interrupt) -> StudyResult:
-        while self._submit() or self.running:
-            for end in self.workers.wait(_POLL_SECONDS):
+        self._refresh()
+        while self.open_runs or self.running:
+            self._submit()
+            ends = self.workers.wait(_POLL_SECONDS)
+            for end in ends:
                 self._note(end)
             if not self.running:
-                time.sleep(_POLL_SECONDS)  # the rest is trained by other processes
+                time.sleep(_POLL_SECONDS)  # other processes train the rest
             if interrupt.signal_name is not None:
                 self._stop(interrupt.signal_name)
+            is_old = time.monotonic() - self._refreshed_at > _REFRESH_SECONDS
+            if ends or (is_old and self.workers.num_free > 0):
+                self._refresh()
         failures = [end for end in self.ends if end.outcome == "failed"]
-        num_done = sum(end.outcome == "done" for end in self.ends)
-        return StudyResult(num_done, failures)
+        return StudyResult(sum(end.outcome == "done" for end in self.ends), failures)
 
-    def _submit(self) -> bool:
-        """Submit runs while workers are free; return whether any run is still to be done."""
-        open_runs = list(self._open_runs())
-        while self.workers.num_free > 0:
-            run = next(self._candidates(open_runs), None)
-            if run is None:
-                break
-            open_runs.remove(run)
+    def _refresh(self) -> None:
+        """Find the runs that are still to be done; a search or other processes change them."""
+        runs, known = self.state.runs(), {*self.running, *self.state.failed}
+        self._num_runs, self._refreshed_at = len(runs), time.monotonic()
+        self.open_runs = [
+            run for run in runs if run.plan.name not in known and self.state.state(run) != "done"
+        ]
+
+    def _submit(self) -> None:
+        while self.workers.num_free > 0 and (run := next(self._candidates(), None)) is not None:
+            self.open_runs.remove(run)
             self.running[run.plan.name] = run
             self.workers.submit(
                 RunJob(
@@ -162,19 +181,11 @@ class _Loop:
                     search=self.state.study.search,
                 )
             )
-        return bool(open_runs)
 
-    def _open_runs(self) -> Iterator[PlannedRun]:
-        for run in self.state.runs():
-            name = run.plan.name
-            is_ours = name in self.running or name in self.state.failed
-            if not is_ours and self.state.state(run) != "done":
-                yield run
+    def _candidates(self) -> Iterator[PlannedRun]:
+        """Yield the open runs that no other process trains.
 
-    def _candidates(self, open_runs: Sequence[PlannedRun]) -> Iterator[PlannedRun]:
-        """Yield runs that no other process trains.
-
-        First those that need not wait for layers that a running job computes: all sources of
+        Last come those that would wait for layers that a running job computes: all that compute
         layers of one biLM share a lock.
         """
         computing = {
@@ -183,10 +194,8 @@ class _Loop:
             if not self._has_layers(run)
             for bilm in run.cell.bilms
         }
-        waiting = [run for run in open_runs if computing & run.cell.bilms]
-        for run in [*(run for run in open_runs if run not in waiting), *waiting]:
-            if self._is_free(run):
-                yield run
+        ordered = sorted(self.open_runs, key=lambda run: bool(computing & run.cell.bilms))
+        return (run for run in ordered if self._is_free(run))
 
     def _has_layers(self, run: PlannedRun) -> bool:
         """Return whether a run has computed its layers: then it trains."""
@@ -222,9 +231,8 @@ class _Loop:
         )
 
     def _counted(self) -> str:
-        runs = self.state.runs()
-        num_done = sum(self.state.state(run) == "done" for run in runs)
-        return f"[{num_done}/{len(runs)}]"
+        num_open = len(self.open_runs) + len(self.running) + len(self.state.failed)
+        return f"[{self._num_runs - num_open}/{self._num_runs}]"
 
     def _summary(self, run: PlannedRun) -> str:
         record = self.state.record(run.plan)
@@ -236,8 +244,8 @@ class _Loop:
         return f"{metric} {score:.4g}{tested} in {record.minutes:.1f} minutes"
 
     def _left(self) -> str:
-        minutes = minutes_left(self.state)
+        minutes = minutes_left(self.state, [*self.open_runs, *self.running.values()])
         if not minutes:
             return ""
-        num_jobs = max(1, len(self.running) + self.workers.num_free)
+        num_jobs = len(self.running) + self.workers.num_free
         return f"; {timedelta(seconds=round(60 * minutes / num_jobs))} left"

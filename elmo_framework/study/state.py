@@ -54,6 +54,7 @@ class StudyState:
     num_jobs: int = 0
     failed: set[str] = field(default_factory=set)
     _records: dict[str, Record] = field(default_factory=dict)
+    _done: set[tuple[str, bool]] = field(default_factory=set)
     _trials: dict[tuple[CellKey, str], Cell] = field(default_factory=dict)
 
     def runs(self) -> list[PlannedRun]:
@@ -65,7 +66,18 @@ class StudyState:
         order = {seed: index for index, seed in enumerate(self.study.seeds)}
         return sorted(runs, key=lambda run: order[run.plan.seed])
 
+    def records(self) -> list[Record]:
+        """Return the records of the runs that are known now, and of no others in the folder."""
+        return [record for run in self.runs() if (record := self.record(run.plan)) is not None]
+
     def state(self, run: PlannedRun) -> RunState:
+        key = run.plan.name, run.is_chosen
+        if key not in self._done and (state := self._state(run)) != "done":
+            return state
+        self._done.add(key)
+        return "done"
+
+    def _state(self, run: PlannedRun) -> RunState:
         name, record = run.plan.name, self.record(run.plan)
         if record is None:
             folder = self.folder.run(name)
