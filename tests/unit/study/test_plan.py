@@ -1,0 +1,152 @@
+"""From a study to the configs of its runs."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from elmo_framework.config.load import Config, with_merged
+from elmo_framework.errors import ConfigError
+from elmo_framework.study.check import LoadedStudy, cell_problems, load_study
+from tests.experiment.studies import state_of, study, tagger
+
+
+def loaded(**changes: Any) -> LoadedStudy:
+    return load_study(Config(study(**changes), "s.json", ""))
+
+
+def problems(**changes: Any) -> list[str]:
+    with pytest.raises(ConfigError) as error:
+        loaded(**changes)
+    return [str(problem) for problem in error.value.problems]
+
+
+def test_runs_are_all_combinations_first_seed_first(tmp_path: Path) -> None:
+    state = state_of(study(seeds=[3, 1], fractions=[0.5, 1.0]), tmp_path)
+    assert [run.plan.name for run in state.runs()] == [
+        "ner/none/fraction-0.5-seed-3",
+        "ner/none/seed-3",
+        "ner/wide/fraction-0.5-seed-3",
+        "ner/wide/seed-3",
+        "ner/none/fraction-0.5-seed-1",
+        "ner/none/seed-1",
+        "ner/wide/fraction-0.5-seed-1",
+        "ner/wide/seed-1",
+    ]
+    plan = state.runs()[-2].plan
+    assert (plan.raw["random_seed"], plan.raw["train_fraction"]) == (1, 0.5)
+
+
+def test_fractions_are_by_default_those_of_the_configs() -> None:
+    configs = {"ner": {"config": tagger(train_fraction=0.3)}}
+    (cell,) = loaded(configs=configs).cells
+    assert (cell.plan.fraction, cell.plan.variant) == (0.3, "default")
+
+
+def test_overrides_merge_and_those_of_the_config_come_last() -> None:
+    base = {"model": {"encoder": {"type": "lstm", "size": 3, "bias": True}}, "seed": 1}
+    assert with_merged(base, {"model": {"encoder": {"size": 4}}}) == {
+        "model": {"encoder": {"type": "lstm", "size": 4, "bias": True}},
+        "seed": 1,
+    }
+    both = loaded(
+        configs={
+            "ner": {"config": tagger(), "variants": {"a": {"model.encoder.hidden_size": 7}}},
+            "other": {"config": tagger()},
+        },
+        variants={"a": {"model": {"encoder": {"hidden_size": 5, "num_layers": 1}}}},
+    )
+    sizes = {
+        cell.plan.config: cell.experiment["model"]["encoder"]["hidden_size"] for cell in both.cells
+    }
+    assert sizes == {"ner": 7, "other": 5}
+    assert all(cell.experiment["model"]["encoder"]["num_layers"] == 1 for cell in both.cells)
+
+
+def test_object_of_another_type_and_dotted_key_replace() -> None:
+    base = {"encoder": {"type": "lstm", "size": 3}, "optimizer": "adam"}
+    assert with_merged(base, {"encoder": {"type": "gru"}}) == {
+        "encoder": {"type": "gru"},
+        "optimizer": "adam",
+    }
+    merged = with_merged(base, {"optimizer": {"lr": 0.1}})
+    assert merged["optimizer"] == {"type": "adam", "lr": 0.1}
+    assert with_merged({"a": {"b": {"c": 1}}}, {"a.b": {"d": 2}}) == {"a": {"b": {"d": 2}}}
+    assert base == {"encoder": {"type": "lstm", "size": 3}, "optimizer": "adam"}
+
+
+def test_test_data_are_no_part_of_a_run() -> None:
+    configs = {"ner": {"config": tagger(test_data_path="test.txt", evaluate_on_test=True)}}
+    (cell,) = loaded(configs=configs).cells
+    assert cell.plan.test_data_path == "test.txt"
+    assert cell.plan.raw["test_data_path"] is None
+    assert not cell.plan.raw["evaluate_on_test"]
+
+
+def test_counting_words_of_test_data_is_a_problem() -> None:
+    configs = {"ner": {"config": tagger(datasets_for_vocab_creation=["train", "test"])}}
+    (problem,) = cell_problems(loaded(configs=configs).cells)
+    assert problem.path == "ner/default: datasets_for_vocab_creation"
+
+
+def test_metric_is_by_default_that_of_the_trainer() -> None:
+    metrics = {
+        cell.plan.config: cell.plan.metric
+        for cell in loaded(
+            configs={
+                "ner": {"config": tagger()},
+                "other": {"config": tagger(), "metric": "-loss"},
+            }
+        ).cells
+    }
+    assert metrics == {"ner": "+f1-measure-overall", "other": "-loss"}
+
+
+def test_unknown_metric_is_a_problem_with_its_config() -> None:
+    configs = {"ner": {"config": tagger(), "metric": "+f1-measure"}}
+    (problem,) = cell_problems(loaded(configs=configs).cells)
+    assert problem.path == "ner/default: metric"
+    assert "not a score of this model" in problem.message
+
+
+def test_config_may_be_a_file(tmp_path: Path) -> None:
+    path = tmp_path / "config.jsonnet"
+    path.write_text("{ dataset_reader: std.extVar('READER') }")
+    raw = study(configs={"ner": {"config": str(path)}})
+    study_ = load_study(Config(raw, "s.json", ""), external_variables={"READER": "conll2003"})
+    assert study_.cells[0].plan.raw["dataset_reader"] == "conll2003"
+
+
+def test_all_problems_of_a_study_are_reported_at_once() -> None:
+    assert problems(
+        configs={"n/r": {"config": tagger(), "metric": "f1"}},
+        variants={"a b": {}},
+        seeds=[1, 1],
+        comparisons=[["a b", "c"]],
+    ) == [
+        "configs.n/r: is a part of file names: use letters, digits, '.', '_', '+' and '-'",
+        "variants.a b: is a part of file names: use letters, digits, '.', '_', '+' and '-'",
+        "configs.n/r.metric: is 'f1'; write '+' before the name when larger is better, '-' when "
+        "smaller is",
+        "seeds: has a value twice: [1, 1]",
+        "comparisons[0]: unknown variant 'c'; choose from a b.",
+    ]
+
+
+def test_override_of_nothing_names_config_and_variant() -> None:
+    configs = {"ner": {"config": tagger(), "variants": {"bad": {"model.encodr.x": 1}}}}
+    (problem,) = problems(configs=configs)
+    assert problem.startswith("variant 'bad' of config 'ner': model.encodr.x: model has no key")
+    assert "Did you mean 'encoder'?" in problem
+
+
+def test_same_problem_of_several_variants_is_reported_once() -> None:
+    variants = {"a": {}, "b": {}, "c": {"model.encoder.hidden_size": -1}}
+    configs = {"ner": {"config": tagger(train_data_path="gone.txt"), "variants": variants}}
+    found = cell_problems(loaded(configs=configs).cells)
+    assert [problem.path for problem in found] == [
+        "ner/a, ner/b, ner/c: train_data_path",
+        "ner/c: model.encoder.hidden_size",
+    ]

@@ -1,0 +1,178 @@
+"""Which run of a study comes next, and what remains to be done."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from elmo_framework.errors import RunError
+from elmo_framework.study import run as run_module
+from elmo_framework.study.estimate import minutes_left
+from elmo_framework.study.executor import JobEnd, RunJob
+from elmo_framework.study.record import read_record
+from elmo_framework.study.run import run_study
+from elmo_framework.study.state import StudyState
+from tests.experiment.studies import (
+    SCORE,
+    InlineExecutor,
+    names,
+    record_of,
+    state_of,
+    study,
+    tagger,
+    with_test_data,
+)
+
+
+@pytest.fixture(autouse=True)
+def _no_waiting(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(run_module, "_POLL_SECONDS", 0.0)
+    monkeypatch.setattr(run_module, "_REFRESH_SECONDS", 0.0)
+
+
+def trained(
+    state: StudyState,
+    monkeypatch: pytest.MonkeyPatch,
+    scores: Mapping[str, float] = {},
+    **options: Any,
+) -> list[str]:
+    """Run a study whose jobs only write records; return the jobs in their order."""
+    order = []
+
+    def job(job: RunJob) -> JobEnd:
+        order.append(job.plan.name)
+        score = scores.get(job.plan.name, 0.5)
+        record_of(job.plan, state, score=score, test={SCORE: 0.4} if job.is_final else None)
+        return JobEnd(job.plan.name, "done")
+
+    monkeypatch.setattr(InlineExecutor, "job", staticmethod(job))
+    run_study(state, **options)
+    return order
+
+
+def test_finished_runs_are_not_trained_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    state = state_of(study(), tmp_path)
+    record_of(state.runs()[0].plan, state)
+    assert trained(state, monkeypatch) == ["ner/wide/seed-1"]
+    assert trained(state, monkeypatch) == []
+
+
+def test_final_scores_all_runs_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    first = state_of(with_test_data(), tmp_path)
+    assert trained(first, monkeypatch) == ["ner/default/seed-1"]
+    final = state_of(with_test_data(), tmp_path, is_final=True)
+    assert names(final) == {"ner/default/seed-1": "unscored"}
+    assert trained(final, monkeypatch) == ["ner/default/seed-1"]
+    assert read_record(final.folder.record("ner/default/seed-1")).test == {SCORE: 0.4}
+    assert trained(final, monkeypatch) == []
+
+
+def test_final_needs_test_data(tmp_path: Path) -> None:
+    with pytest.raises(RunError, match=r"--final needs a test_data_path or a test_fraction.*: ner"):
+        run_study(state_of(study(), tmp_path, is_final=True))
+
+
+def test_best_trial_is_trained_with_the_other_seeds(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    search = {"type": "grid", "space": {"model.encoder.hidden_size": [4, 5, 6]}}
+    raw = study(seeds=[1, 2], search=search, configs={"ner": {"config": tagger(test_fraction=0.1)}})
+    scores = {"ner/default/trial-001-seed-1": 0.9}
+    order = trained(state_of(raw, tmp_path), monkeypatch, scores)
+    assert order == [
+        *(f"ner/default/trial-00{number}-seed-1" for number in range(3)),
+        "ner/default/trial-001-seed-2",
+    ]
+    final = trained(state_of(raw, tmp_path, is_final=True), monkeypatch, scores)
+    assert final == ["ner/default/trial-001-seed-1", "ner/default/trial-001-seed-2"]
+
+
+def test_trial_is_best_if_its_score_is_the_smallest_loss(tmp_path: Path) -> None:
+    search = {"type": "list", "trials": [{"model.encoder.hidden_size": 4}, {"model.dropout": 0.1}]}
+    configs = {"ner": {"config": tagger(), "metric": "-loss"}}
+    state = state_of(study(search=search, configs=configs), tmp_path)
+    for run, loss in zip(state.runs(), (2.0, 1.0), strict=True):
+        record_of(run.plan, state, validation={"loss": loss})
+    assert [run.is_chosen for run in state.runs()] == [False, True]
+
+
+def test_pruned_and_failed_trials_are_never_the_best(tmp_path: Path) -> None:
+    search = {"type": "grid", "space": {"model.encoder.hidden_size": [4, 5, 6]}}
+    state = state_of(study(search=search, configs={"ner": {"config": tagger()}}), tmp_path)
+    first, second, third = state.runs()
+    record_of(first.plan, state, score=0.9, is_pruned=True)
+    record_of(second.plan, state, score=0.1)
+    state.failed.add(third.plan.name)
+    assert [run.is_chosen for run in state.runs()] == [False, True, False]
+
+
+def test_runs_do_not_wait_for_layers_while_others_can_train(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    elmo = {"type": "elmo_token_embedder", "bilm": "mini"}
+    embedders = {"model": {"embedder": {"token_embedders": {"elmo": elmo}}}}
+    variants = {"a-elmo": embedders, "b-elmo": embedders, "c": {}}
+    raw = study(configs={"ner": {"config": tagger()}}, variants=variants)
+    state = state_of(raw, tmp_path, num_jobs=2)
+    # Two at a time: the second run would wait for the first, which computes the layers of both.
+    submitted = []
+    monkeypatch.setattr(
+        "tests.experiment.studies.InlineWorkers.submit",
+        lambda workers, job: (submitted.append(job.plan.variant), workers._jobs.append(job)),
+    )
+    trained(state, monkeypatch, num_jobs=2)
+    assert submitted[:2] == ["a-elmo", "c"]
+
+
+def test_run_that_another_process_trains_is_left_to_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    state = state_of(study(), tmp_path)
+    first, second = state.runs()
+    other = state_of(study(), tmp_path)
+    lock = state.folder.lock(first.plan.name)
+    lock.acquire()
+    waited = []
+
+    def sleep(seconds: float) -> None:
+        waited.append(seconds)
+        record_of(first.plan, other)  # by the other process
+        lock.release()
+
+    monkeypatch.setattr(run_module.time, "sleep", sleep)
+    assert trained(state, monkeypatch) == [second.plan.name]
+    assert waited
+
+
+def test_moved_data_are_no_other_config(tmp_path: Path) -> None:
+    state = state_of(study(), tmp_path)
+    record_of(state.runs()[0].plan, state)
+    moved = study()
+    moved["configs"]["ner"]["config"]["train_data_path"] = "elsewhere/train.txt"
+    assert names(state_of(moved, tmp_path))["ner/none/seed-1"] == "done"
+    (tmp_path / "train.txt").write_text("other O\n")
+    moved["configs"]["ner"]["config"]["train_data_path"] = str(tmp_path / "train.txt")
+    assert names(state_of(moved, tmp_path))["ner/none/seed-1"] == "changed"
+
+
+def test_damaged_record_is_refused_with_its_path(tmp_path: Path) -> None:
+    state = state_of(study(), tmp_path)
+    path = state.folder.record("ner/none/seed-1")
+    path.parent.mkdir(parents=True)
+    path.write_text('{"config": "ner"')
+    with pytest.raises(RunError, match=r"seed-1\.json: this record is damaged"):
+        names(state)
+
+
+def test_estimate_uses_similar_runs_and_their_fraction(tmp_path: Path) -> None:
+    state = state_of(study(fractions=[0.5, 1.0]), tmp_path)
+    assert minutes_left(state, state.runs()) is None
+    half = next(run for run in state.runs() if run.plan.fraction == 0.5)
+    record_of(half.plan, state, minutes=3.0)
+    # The other variant with half of the data takes 3 minutes, both with all data 6.
+    assert minutes_left(state, state.runs()) == pytest.approx(3 + 6 + 6)
