@@ -6,7 +6,7 @@ from abc import ABC, abstractmethod
 from typing import Annotated, final
 
 import torch
-from annotated_types import Ge
+from annotated_types import Ge, Le
 from jaxtyping import Bool, Float
 from torch import Tensor, nn
 
@@ -127,7 +127,9 @@ class SingleLayerMix(LayerMix):
         index: j; 0 is the token encoder's layer, -1 the top one.
     """
 
-    def __init__(self, *, num_layers: Local[int], index: int = -1) -> None:
+    def __init__(
+        self, *, num_layers: Local[int], index: Annotated[int, Ge(-100), Le(100)] = -1
+    ) -> None:
         super().__init__()
         if not -num_layers <= index < num_layers:
             raise ValueError(

@@ -92,6 +92,10 @@ def inspect_model(experiment: Lazy[Experiment], *, reads_data: bool) -> ModelRep
         model = _attempt(partial(_on_meta, lazy, vocabularies), problems)
     if built is not None and model is not None:
         problems += _idle_patterns(built.trainer.no_grad, model)
+        if model.learns_without_gradients and built.trainer.num_epochs != 1:
+            name = type(model).__name__
+            message = f"a {name} reads the training data once; set it to 1"
+            problems.append(Problem("trainer.num_epochs", message))
         if problem := metric_problem(built.trainer.validation_metric, model):
             problems.append(Problem("trainer.validation_metric", problem))
     if built is None or model is None or problems:

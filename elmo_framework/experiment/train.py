@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
 from elmo_framework import console
 from elmo_framework.bilm.files.published import resolve_bilm
@@ -167,11 +167,16 @@ def build_trainer(assembly: Assembly, *, evaluator: Evaluator | None) -> Trainer
         evaluator: of the validation data; None without any.
 
     Raises:
-        RunError: `trainer.no_grad` leaves nothing to train.
+        RunError: `trainer.no_grad` leaves nothing to train, or a model that learns without
+            gradients is trained by several processes.
         DataError: the training data cannot be read.
     """
     model, options = assembly.model, assembly.experiment.trainer
     trained = [parameter for parameter in model.parameters() if parameter.requires_grad]
+    if model.learns_without_gradients:
+        if not assembly.group.is_alone:
+            raise RunError("this model counts its training data; train it in one process")
+        trained = [nn.Parameter(torch.empty(0))]  # an optimizer needs at least one
     if not trained:
         raise RunError("no parameter is left to train; see trainer.no_grad")
     return Trainer(

@@ -16,3 +16,5 @@ from .squad import Answer as Answer
 from .squad import SquadScores as SquadScores
 from .srl import Proposition as Proposition
 from .srl import SrlEval as SrlEval
+from .word_senses import GoldSense as GoldSense
+from .word_senses import WordSenseScores as WordSenseScores

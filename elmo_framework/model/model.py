@@ -49,11 +49,15 @@ class Model(nn.Module, Registrable, ABC, Generic[BatchT]):
 
     Attributes:
         task: the task that the model solves.
+        learns_without_gradients: whether the model learns by changing its buffers in `forward`, in
+            training mode, instead of by gradients. Such a model has nothing to optimize, and reads
+            the training data once, in one process.
     """
 
     class_attributes = ("task",)
 
     task: ClassVar[Task[Any, Any]]
+    learns_without_gradients: ClassVar[bool] = False
     _penalties: Penalties = ()
 
     def post_init(

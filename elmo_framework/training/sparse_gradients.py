@@ -76,7 +76,8 @@ def clip_norm(parameters: Iterable[nn.Parameter], largest: float) -> Tensor:
             gradients.append(_values(parameter.grad))
     norm = nn.utils.get_total_norm(gradients)
     scale = (largest / (norm + _SMALLEST)).clamp(max=1.0)
-    torch._foreach_mul_(gradients, scale)
+    if gradients:
+        torch._foreach_mul_(gradients, scale)
     return norm
 
 

@@ -172,7 +172,8 @@ class Trainer:
                 loss = self._loss(to_device(batch, self.device))
                 penalty = self.model.penalty()
                 total = loss if penalty is None else loss + penalty
-                torch.autograd.backward(total / len(batches))
+                if not self.model.learns_without_gradients:
+                    torch.autograd.backward(total / len(batches))
             losses.append(loss.detach())
         return torch.stack(losses).mean(), None if penalty is None else penalty.detach()
 

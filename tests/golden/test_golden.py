@@ -14,7 +14,10 @@ from elmo_framework.config.resolve import filled
 from elmo_framework.experiment.experiment import Experiment
 
 ROOT = Path(__file__).parents[2]
-CONFIGS = sorted((ROOT / "experiments").rglob("*.jsonnet"))
+STUDIES = ROOT / "experiments/paper"
+CONFIGS = sorted(
+    path for path in (ROOT / "experiments").rglob("*.jsonnet") if STUDIES not in path.parents
+)
 
 
 def filled_form(path: Path) -> dict[str, Any]:

@@ -1,0 +1,107 @@
+"""The task of word sense disambiguation."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any, ClassVar, final
+
+from elmo_framework.data.formats.records import Record, string_of
+from elmo_framework.data.inputs import input_words, only_key
+from elmo_framework.data.labels import excerpt
+from elmo_framework.data.text import Indexer
+from elmo_framework.data.tokenizer import Tokenizer
+from elmo_framework.data.vocabulary import Counts, Vocabularies
+from elmo_framework.errors import DataError, shown
+from elmo_framework.metrics.metric import Metric
+from elmo_framework.metrics.word_senses import GoldSense, WordSenseScores
+from elmo_framework.model.task import HeadTask, PredictionFormat
+from elmo_framework.tasks.word_senses.example import (
+    SenseBatch,
+    SenseSentence,
+    SenseTarget,
+    sense_batch,
+)
+
+_WORDS = ("sentence", "tokens", "words")
+
+
+def key_lines(
+    predictions: Iterable[tuple[Sequence[str | None], SenseSentence]],
+) -> Iterator[str]:
+    """Write lines of the id of a word and its sense, as the scorer of the framework reads them."""
+    for senses, example in predictions:
+        for sense, target in zip(senses, example.targets, strict=True):
+            if sense is not None:
+                yield f"{target.id} {sense}\n"
+
+
+@final
+class WordSenseTask(HeadTask[SenseSentence, SenseBatch]):
+    """Predicts a sense of WordNet for some words of a sentence; evaluated by F1 over these words.
+
+    A prediction is a sense key for each target; None where the model has none.
+    """
+
+    example_type = SenseSentence
+    metrics: ClassVar[Mapping[str, Metric]] = {"word_senses": WordSenseScores()}
+    formats: ClassVar[Mapping[str, PredictionFormat]] = {"wsd": key_lines}
+    input_keys = (*_WORDS, "targets")
+
+    def count(self, examples: Iterable[SenseSentence]) -> Counts:
+        """Count `words`, and as `labels` the senses."""
+        words, senses = Counter[str](), Counter[str]()
+        for example in examples:
+            words.update(example.words)
+            for target in example.targets:
+                senses.update(target.senses or ())
+        return {"words": words, "labels": senses}
+
+    def collate(
+        self,
+        examples: Sequence[SenseSentence],
+        vocabularies: Vocabularies,
+        indexers: Sequence[Indexer],
+    ) -> SenseBatch:
+        return sense_batch(examples, vocabularies.labels(), indexers)
+
+    def sentences(self, example: SenseSentence) -> Iterable[Sequence[str]]:
+        return (example.words,)
+
+    def gold(self, example: SenseSentence) -> tuple[GoldSense, ...]:
+        if any(target.senses is None for target in example.targets):
+            raise DataError(f"a word without senses cannot be scored: {excerpt(example.words)}")
+        return tuple(GoldSense(target.pos, target.senses or ()) for target in example.targets)
+
+    def example(self, inputs: Mapping[str, Any], tokenizer: Tokenizer) -> SenseSentence:
+        """Make an example of words or a sentence, and `targets`.
+
+        A target is an object with `start`, `end` (exclusive), `lemma`, `pos` and perhaps `id`.
+        """
+        words = input_words(inputs, only_key(inputs, _WORDS), tokenizer)
+        try:
+            return SenseSentence(words, tuple(map(_target, Record(inputs).records("targets"))))
+        except ValueError as error:
+            raise DataError(str(error)) from error
+
+    def to_json(self, prediction: Sequence[str | None], example: SenseSentence) -> dict[str, Any]:
+        targets = [
+            {
+                "start": target.start,
+                "end": target.end,
+                "lemma": target.lemma,
+                "pos": target.pos,
+                "sense": sense,
+            }
+            | ({"id": target.id} if target.id else {})
+            for sense, target in zip(prediction, example.targets, strict=True)
+        ]
+        return {"words": list(example.words), "targets": targets}
+
+
+def _target(record: Record) -> SenseTarget:
+    start, end = record.value("start"), record.value("end")
+    if type(start) is not int or type(end) is not int:
+        raise record.error(f"found start {shown(start)} and end {shown(end)}; expected integers")
+    name = string_of(record.values, "id") if "id" in record.values else ""
+    return SenseTarget(start, end, record.text("lemma").lower(), record.text("pos"), id=name)
