@@ -13,6 +13,7 @@ from sklearn.pipeline import Pipeline, make_pipeline
 
 from elmo_framework.data.labels import Classification
 from elmo_framework.data.tagging import beginnings, convert, scheme_of
+from elmo_framework.errors import DataError
 from elmo_framework.metrics.srl import Proposition
 from elmo_framework.tasks.classification.task import ClassifiedText
 from elmo_framework.tasks.entailment.task import SentencePair
@@ -46,6 +47,12 @@ class MajorityLabel:
         return [self._prediction] * len(examples)
 
 
+def _two_or_more(labels: Sequence[str]) -> Sequence[str]:
+    if len(set(labels)) == 1:
+        raise DataError(f"the training examples all have the label {labels[0]!r}")
+    return labels
+
+
 class BagOfWords:
     """Classifies texts and pairs of sentences by logistic regression over their words.
 
@@ -63,7 +70,8 @@ class BagOfWords:
         is_pair = isinstance(labeled[0], SentencePair)
         self._features = _pair_features if is_pair else _text_features
         self._model = _pair_model() if is_pair else _text_model()
-        self._model.fit(list(map(self._features, labeled)), [each.label for each in labeled])
+        labels = [each.label for each in labeled]
+        self._model.fit(list(map(self._features, labeled)), _two_or_more(labels))
 
     def predict(self, examples: Sequence[Any]) -> list[Classification]:
         """Return the labels with their probabilities."""
@@ -140,7 +148,7 @@ class WordClassifier:
         rows = (
             row for words, predicate, _ in sequences for row in _word_features(words, predicate)
         )
-        self._model.fit(rows, tags)
+        self._model.fit(rows, _two_or_more(tags))
 
     def predict(self, examples: Sequence[Any]) -> list[Any]:
         """Return the tags of sentences, or the propositions of predicates."""

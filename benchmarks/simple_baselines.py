@@ -5,6 +5,11 @@
 They learn from the training examples of the config, with its `train_fraction`, and are scored on
 its validation data by the metrics of its task. A trained model that is below one of them has not
 been trained well.
+
+    python benchmarks/simple_baselines.py experiments/paper/table1.jsonnet -s DIR --final
+
+With a study, their results are also records in its folder, next to those of its runs: variants of
+each config, which its tables and `elmo compare` then show.
 """
 
 from __future__ import annotations
@@ -17,6 +22,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
 
+import torch
 from baseline_classifiers import BagOfWords, MajorityLabel, WordClassifier
 from baseline_rules import EqualMentions, KnownNames, NearestPhrase
 from measuring import say
@@ -26,10 +32,15 @@ from elmo_framework.config.load import Config
 from elmo_framework.config.parse import parse
 from elmo_framework.config.signature import component_class
 from elmo_framework.console import render_table
-from elmo_framework.errors import ElmoFrameworkError
+from elmo_framework.errors import ElmoFrameworkError, RunError
 from elmo_framework.experiment.experiment import Experiment, Split
+from elmo_framework.experiment.metadata import describe_environment
 from elmo_framework.experiment.terms import ExampleTerms
 from elmo_framework.model.task import HeadTask
+from elmo_framework.study.check import is_study, load_study
+from elmo_framework.study.folder import StudyFolder
+from elmo_framework.study.record import Record, write_record
+from elmo_framework.study.run_plan import RunPlan
 from elmo_framework.tasks.classification.task import ClassifiedText
 from elmo_framework.tasks.coreference.example import Document
 from elmo_framework.tasks.entailment.task import SentencePair
@@ -82,22 +93,71 @@ class Result:
 
 
 def main() -> int:
-    """Print a line for each baseline; return 2 if the config or its data cannot be read."""
+    """Print a line for each baseline; return 2 if a config or its data cannot be read."""
     arguments = _arguments()
     components.load()
-    lines = []
     try:
-        for seed in arguments.seeds or [None]:
-            own = [] if seed is None else [f"random_seed={seed}"]
-            config = Config.load(arguments.config, overrides=[*arguments.override, *own])
-            experiment = parse(Experiment, config.raw, source=config.source).build()
-            for result in results(experiment, arguments.splits):
-                lines += _lines(result, experiment, arguments.metric)
+        config = Config.load(arguments.config, overrides=arguments.override)
+        if is_study(config.raw):
+            lines = _study_lines(config, arguments)
+        else:
+            lines = _config_lines(config, arguments)
     except ElmoFrameworkError as error:
         say(f"error: {error}", file=sys.stderr)
         return 2
-    say(render_table(("baseline", "seed", "split", "metric", "score", "minutes"), lines))
+    say(render_table(("config", "baseline", "seed", "split", "metric", "score"), lines))
     return 0
+
+
+def _config_lines(config: Config, arguments: Namespace) -> list[list[str]]:
+    experiment = parse(Experiment, config.raw, source=config.source).build()
+    metric = arguments.metric or experiment.trainer.validation_metric
+    lines: list[list[str]] = []
+    for result in results(experiment, _splits(arguments)):
+        lines += _lines(arguments.config.stem, result, experiment.random_seed, metric)
+    return lines
+
+
+def _study_lines(config: Config, arguments: Namespace) -> list[list[str]]:
+    """Write a record of each baseline for each config, fraction and seed of a study."""
+    if arguments.serialization_dir is None:
+        raise RunError("this is a study; pass -s DIR, the folder for its records")
+    folder = StudyFolder(arguments.serialization_dir)
+    cells = load_study(config).cells
+    lines: list[list[str]] = []
+    for cell in {(cell.plan.config, cell.plan.fraction): cell for cell in reversed(cells)}.values():
+        last: list[Result] = []
+        for plan in map(cell.run, cell.seeds):
+            experiment = parse(Experiment, dict(plan.raw), source=plan.source).build()
+            experiment.paths["test"] = experiment.paths["test"] or plan.test_data_path
+            if plan.fraction < 1 or not last:  # otherwise all seeds have the same examples
+                last = list(results(experiment, _splits(arguments)))
+            for result in last:
+                _write(folder, plan, cell.experiment_of(plan), result)
+                lines += _lines(plan.config, result, plan.seed, arguments.metric or plan.metric)
+    return lines
+
+
+def _write(
+    folder: StudyFolder, plan: RunPlan, experiment: Mapping[str, Any], result: Result
+) -> None:
+    record = Record(
+        config=plan.config,
+        variant=result.name,
+        seed=plan.seed,
+        fraction=plan.fraction,
+        metric=plan.metric,
+        validation=result.scores["validation"],
+        test=result.scores.get("test"),
+        training={},
+        minutes=round(result.minutes, 3),
+        experiment=experiment,
+        digests={},
+        versions=describe_environment(torch.device("cpu")),
+    )
+    write_record(folder.record(record.name), record)
+    for split, terms in result.terms.items():
+        terms.save(folder.terms(record.name, split))
 
 
 def results(experiment: Experiment, splits: Sequence[Split]) -> Iterator[Result]:
@@ -148,25 +208,26 @@ def _scores(task: HeadTask[Any, Any], terms: ExampleTerms) -> dict[str, float]:
     return scores
 
 
-def _lines(result: Result, experiment: Experiment, metric: str | None) -> Iterator[list[str]]:
-    name = metric or experiment.trainer.validation_metric[1:]
+def _lines(config: str, result: Result, seed: int, metric: str) -> Iterator[list[str]]:
+    name = metric.lstrip("+-")
     for split, scores in result.scores.items():
         score = f"{100 * scores[name]:.2f}" if name in scores else "-"
-        seed, minutes = str(experiment.random_seed), f"{result.minutes:.1f}"
-        yield [result.name, seed, split, name, score, minutes]
+        yield [config, result.name, str(seed), split, name, score]
+
+
+def _splits(arguments: Namespace) -> list[Split]:
+    return ["validation", "test"] if arguments.final else ["validation"]
 
 
 def _arguments() -> Namespace:
     parser = ArgumentParser(description=str(__doc__).partition("\n")[0])
-    parser.add_argument("config", type=Path, metavar="CONFIG", help="the config of an experiment")
+    parser.add_argument("config", type=Path, metavar="CONFIG", help="an experiment or a study")
     parser.add_argument("-o", "--override", action="append", default=[], metavar="KEY=VALUE")
     parser.add_argument(
-        "--splits", nargs="+", choices=("validation", "test"), default=["validation"]
+        "-s", "--serialization-dir", type=Path, metavar="DIR", help="the folder of the study"
     )
-    parser.add_argument(
-        "--seeds", nargs="+", type=int, help="draw train_fraction with each of them"
-    )
-    parser.add_argument("--metric", help="the score to print; by default validation_metric")
+    parser.add_argument("--final", action="store_true", help="score the test data, too")
+    parser.add_argument("--metric", help="the score to print (validation_metric, or the study's)")
     return parser.parse_args()
 
 

@@ -1,6 +1,8 @@
 from __future__ import annotations
 
+import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 from baseline_classifiers import BagOfWords, MajorityLabel, WordClassifier
@@ -8,7 +10,10 @@ from baseline_rules import EqualMentions, KnownNames, NearestPhrase
 from simple_baselines import main
 
 from elmo_framework.data.tokenizer import WhitespaceTokenizer
+from elmo_framework.errors import DataError
+from elmo_framework.experiment.terms import ExampleTerms, score_function
 from elmo_framework.metrics.srl import Proposition
+from elmo_framework.study.record import read_records
 from elmo_framework.tasks.classification.task import ClassifiedText
 from elmo_framework.tasks.coreference.example import Document
 from elmo_framework.tasks.entailment.task import SentencePair
@@ -171,6 +176,13 @@ def test_word_classifier_labels_each_predicate() -> None:
     assert classifier.predict([example("It rains")]) == [()]
 
 
+def test_a_classifier_needs_two_labels() -> None:
+    with pytest.raises(DataError, match="all have the label 'O'"):
+        WordClassifier().fit([tagged("it rains", "O O")])
+    with pytest.raises(DataError, match="all have the label '1'"):
+        BagOfWords().fit([ClassifiedText(("a",), "1")])
+
+
 DATA = {
     "ner": "ner/train.txt",
     "sst": "sst/trees.txt",
@@ -181,6 +193,11 @@ DATA = {
 }
 
 
+def run(monkeypatch: pytest.MonkeyPatch, *arguments: str | Path) -> int:
+    monkeypatch.setattr("sys.argv", ["simple_baselines.py", *map(str, arguments)])
+    return main()
+
+
 @pytest.mark.parametrize("task", DATA)
 def test_every_task_has_baselines_with_its_metric(
     task: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
@@ -189,10 +206,73 @@ def test_every_task_has_baselines_with_its_metric(
     overrides = [f"{key}_data_path={FIXTURES / DATA[task]}" for key in ("train", "validation")]
     overrides += ["dataset_reader.tokenizer=whitespace"] if task == "snli" else []
     options = [part for override in overrides for part in ("-o", override)]
-    monkeypatch.setattr("sys.argv", ["simple_baselines.py", str(config), *options])
-    assert main() == 0, capsys.readouterr().err
+    assert run(monkeypatch, config, *options) == 0, capsys.readouterr().err
     _, _, *rows = capsys.readouterr().out.splitlines()
-    scores = [float(row.split()[4]) for row in rows]
+    scores = [float(row.split()[5]) for row in rows]
     assert scores
     assert all(0 <= score <= 100 for score in scores)
     assert max(scores) > 0
+
+
+def study(folder: Path, **keys: Any) -> Path:
+    sentences = [[f"Ann{index}"] * (1 + index % 5) for index in range(30)]
+    lines = [
+        "ran O O O\n" + "".join(f"{word} O O B-PER\n" for word in words) for words in sentences
+    ]
+    (folder / "names.txt").write_text("\n".join(lines))
+    data = str(folder / "names.txt")
+    config = {
+        "dataset_reader": "conll2003",
+        "train_data_path": data,
+        "validation_data_path": data,
+        "test_fraction": 0.3,
+        "model": {
+            "type": "crf_tagger",
+            "embedder": {"token_embedders": {"tokens": {"type": "embedding", "embedding_dim": 4}}},
+            "encoder": {"type": "lstm", "hidden_size": 4},
+        },
+        "trainer": {"validation_metric": "+f1-measure-overall"},
+    }
+    variants = {"first": {}, "second": {"model": {"dropout": 0.1}}}
+    content = {"configs": {"ner": {"config": config, "variants": variants}}, "seeds": [1, 2]}
+    path = folder / "study.json"
+    path.write_text(json.dumps({**content, **keys}))
+    return path
+
+
+def test_a_study_has_a_record_of_each_baseline_and_seed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert run(monkeypatch, study(tmp_path), "-s", tmp_path / "out", "--final") == 0
+    results = tmp_path / "out" / "results"
+    records = read_records(results)
+    assert {(each.config, each.variant, each.seed) for each in records} == {
+        ("ner", name, seed) for name in ("known_names", "word_classifier") for seed in (1, 2)
+    }
+    for record in records:
+        assert record.test is not None
+        assert record.score() > 0
+        scores = score_function(record.experiment, source="test")
+        for split, own in (("validation", record.validation), ("test", record.test)):
+            terms = ExampleTerms.load(results / f"{record.name}.{split}.npz")
+            assert scores(terms.sums())["f1-measure-overall"] == own["f1-measure-overall"]
+
+
+def test_each_seed_draws_its_own_fraction_of_the_data(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = study(tmp_path, fractions=[0.3, 1.0])
+    assert run(monkeypatch, path, "-s", tmp_path / "out") == 0
+    scores: dict[float, set[float]] = {}
+    for record in read_records(tmp_path / "out" / "results"):
+        assert record.test is None
+        if record.variant == "known_names":
+            scores.setdefault(record.fraction, set()).add(record.score())
+    assert [len(scores[fraction]) for fraction in (0.3, 1.0)] == [2, 1]
+
+
+def test_a_study_needs_a_folder(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run(monkeypatch, study(tmp_path)) == 2
+    assert "pass -s DIR" in capsys.readouterr().err
