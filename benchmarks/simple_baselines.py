@@ -28,6 +28,7 @@ from baseline_rules import EqualMentions, KnownNames, NearestPhrase
 from measuring import say
 
 from elmo_framework import components
+from elmo_framework.commands.check import is_study
 from elmo_framework.config.load import Config
 from elmo_framework.config.parse import parse
 from elmo_framework.config.signature import component_class
@@ -37,7 +38,7 @@ from elmo_framework.experiment.experiment import Experiment, Split
 from elmo_framework.experiment.metadata import describe_environment
 from elmo_framework.experiment.terms import ExampleTerms
 from elmo_framework.model.task import HeadTask
-from elmo_framework.study.check import is_study, load_study
+from elmo_framework.study.check import load_study
 from elmo_framework.study.folder import StudyFolder
 from elmo_framework.study.record import Record, write_record
 from elmo_framework.study.run_plan import RunPlan
