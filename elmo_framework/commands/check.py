@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, final
 
@@ -47,7 +46,7 @@ words and 21 labels.
             print(json.dumps(written, indent=2, ensure_ascii=False))
             return 2 if written["problems"] else 0
         config = self.read_config()
-        if is_study(config.raw):
+        if _is_study(config):
             counts = self._check_study(config)
             listed = ", ".join(
                 plural(number, noun.removesuffix("s")) for noun, number in counts.items()
@@ -85,7 +84,7 @@ words and 21 labels.
         problems: tuple[Problem, ...]
         try:
             config = self.read_config()
-            if is_study(config.raw):
+            if _is_study(config):
                 return {"source": source, "problems": [], **self._check_study(config)}
             result = self._check(config)
             problems = result.problems
@@ -97,9 +96,10 @@ words and 21 labels.
         return {"source": source, "problems": [vars(problem) for problem in problems], **report}
 
 
-def is_study(raw: Mapping[str, Any]) -> bool:
-    """Return whether a config is that of a study, and not of one experiment."""
-    return "configs" in raw and "model" not in raw
+def _is_study(config: Config) -> bool:
+    from elmo_framework.study.study import is_study
+
+    return is_study(config.raw)
 
 
 def _as_text(report: ModelReport) -> str:

@@ -31,6 +31,7 @@ class Describe(Command):
   elmo describe token_embedder               the members of one family
   elmo describe encoder lstm                 the keys of one member
   elmo describe experiment                   the keys at the top of a config
+  elmo describe study                        the keys at the top of a study
   elmo describe encoder lstm --format json
 """
 
@@ -50,7 +51,8 @@ class Describe(Command):
 
 
 def _described(family: str | None, name: str | None) -> dict[str, Any]:
-    import elmo_framework.experiment.experiment  # noqa: F401  (registers the top of a config)
+    import elmo_framework.experiment.experiment
+    import elmo_framework.study.study  # noqa: F401
     from elmo_framework.config.introspect import find_family, find_member
     from elmo_framework.config.registry import families, members
 

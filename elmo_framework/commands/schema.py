@@ -19,6 +19,7 @@ class Schema(Command):
     """Print the JSON Schema of configs, for editors and other programs.
 
     Attributes:
+        study: print the schema of studies instead.
         output_file: the output; printed by default.
         force: overwrite FILE.
     """
@@ -27,8 +28,10 @@ class Schema(Command):
     epilog = """examples:
   elmo schema > elmo.schema.json
   elmo schema --output-file elmo.schema.json --include-package my_plugin
+  elmo schema --study > study.schema.json
 """
 
+    study: bool = False
     output_file: Annotated[Path | None, Argument("FILE")] = None
     force: Force = False
     packages: Plugins = ()
@@ -41,8 +44,10 @@ class Schema(Command):
         from elmo_framework.config.introspect import schema
         from elmo_framework.experiment.experiment import Experiment
         from elmo_framework.io.files import writing
+        from elmo_framework.study.study import Study
 
-        written = json.dumps(schema(Experiment), indent=2, ensure_ascii=False) + "\n"
+        family = Study if self.study else Experiment
+        written = json.dumps(schema(family), indent=2, ensure_ascii=False) + "\n"
         if self.output_file is None:
             print(written, end="")
         else:

@@ -9,3 +9,4 @@ from .record import read_records as read_records
 from .search import Search as Search
 from .search import Trial as Trial
 from .study import Study as Study
+from .study import is_study as is_study

@@ -6,6 +6,7 @@ import traceback
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, redirect_stderr, redirect_stdout
 from dataclasses import replace
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -58,6 +59,7 @@ def log_tail(log: Path) -> str:
 
 def _execute(job: RunJob, folder: StudyFolder) -> JobEnd:
     name = job.plan.name
+    console.info(f"{datetime.now(UTC).isoformat(timespec='milliseconds')} {name}")
     try:
         components.load()
         load_plugins(job.packages, asked_by="--include-package")

@@ -195,16 +195,17 @@ class _Loop:
             for bilm in run.cell.bilms
         }
         ordered = sorted(self.open_runs, key=lambda run: bool(computing & run.cell.bilms))
-        return (run for run in ordered if self._is_free(run))
+        return (run for run in ordered if self._is_open(run))
 
     def _has_layers(self, run: PlannedRun) -> bool:
         """Return whether a run has computed its layers: then it trains."""
         return (self.state.folder.run(run.plan.name).path / METRICS_LOG).exists()
 
-    def _is_free(self, run: PlannedRun) -> bool:
+    def _is_open(self, run: PlannedRun) -> bool:
+        """Return whether no other process trains a run, or has finished it since the refresh."""
         try:
             with self.state.folder.lock(run.plan.name).acquire(timeout=0):
-                return True
+                return self.state.state(run) != "done"
         except Timeout:
             return False
 

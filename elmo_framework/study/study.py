@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Annotated, Any, final
@@ -14,6 +15,11 @@ from elmo_framework.study.executor import Executor
 from elmo_framework.study.search import Search
 
 DEFAULT_VARIANT = "default"
+
+
+def is_study(raw: Mapping[str, Any]) -> bool:
+    """Return whether a config is that of a study, and not of one experiment."""
+    return "configs" in raw and "model" not in raw
 
 
 @dataclass(frozen=True)

@@ -12,6 +12,7 @@ from elmo_framework.config.load import Config
 from elmo_framework.config.parse import parse
 from elmo_framework.config.resolve import filled
 from elmo_framework.experiment.experiment import Experiment
+from elmo_framework.study.study import Study, is_study
 
 ROOT = Path(__file__).parents[2]
 STUDIES = ROOT / "experiments/paper"
@@ -21,8 +22,11 @@ CONFIGS = sorted(
 
 
 def filled_form(path: Path) -> dict[str, Any]:
-    config = Config.load(path)
-    return filled(parse(Experiment, config.raw, source=str(path)))
+    return filled_again(Config.load(path).raw)
+
+
+def filled_again(raw: dict[str, Any]) -> dict[str, Any]:
+    return filled(parse(Study if is_study(raw) else Experiment, raw, source="config"))
 
 
 @pytest.mark.parametrize("path", CONFIGS, ids=lambda path: str(path.relative_to(ROOT)))
@@ -38,7 +42,7 @@ def test_the_filled_form_is_the_one_on_record(path: Path, request: pytest.Fixtur
 @pytest.mark.parametrize("path", CONFIGS, ids=lambda path: str(path.relative_to(ROOT)))
 def test_the_filled_form_means_the_same(path: Path) -> None:
     once = filled_form(path)
-    assert filled(parse(Experiment, once, source="filled")) == once
+    assert filled_again(once) == once
 
 
 def test_nothing_is_on_record_for_configs_that_are_gone() -> None:

@@ -1,0 +1,126 @@
+"""A study in several processes, any of which may be killed."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from elmo_framework.study.executor import RunJob
+from elmo_framework.study.local_executor import LocalExecutor
+from elmo_framework.study.record import read_records
+from tests.experiment.jobs import ROOT
+from tests.experiment.studies import state_of, study, tagger, write
+
+PACKAGE = ("--include-package", "tests.experiment.jobs")
+_SECONDS = 120.0
+
+
+def endless() -> dict[str, Any]:
+    """A study of one run that does not end by itself."""
+    raw = study(executor={"type": "local", "jobs": 1}, configs={"ner": {"config": tagger()}})
+    raw["configs"]["ner"]["config"]["trainer"] |= {"num_epochs": 10**6}
+    return raw
+
+
+def start(path: Path, folder: Path, *flags: str) -> subprocess.Popen[str]:
+    return subprocess.Popen(
+        [sys.executable, "-m", "elmo_framework", "study", str(path), "-s", str(folder), *flags],
+        env={**os.environ, "OMP_NUM_THREADS": "1", "PYTHONPATH": str(ROOT)},
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+
+
+def wait_for(condition: Callable[[], Any]) -> None:
+    deadline = time.monotonic() + _SECONDS
+    while not condition():
+        assert time.monotonic() < deadline
+        time.sleep(0.02)
+
+
+def checkpoints(folder: Path) -> set[str]:
+    return {path.name for path in folder.glob("runs/*/*/*/checkpoints/step-*")}
+
+
+def is_locked(folder: Path) -> bool:
+    from filelock import FileLock, Timeout
+
+    try:
+        with FileLock(folder / "runs/ner/default/.seed-1.lock").acquire(timeout=0):
+            return False
+    except Timeout:
+        return True
+
+
+@pytest.mark.slow
+def test_run_ends_with_a_checkpoint_when_its_study_is_killed(tmp_path: Path) -> None:
+    folder = tmp_path / "study"
+    process = start(write(tmp_path, endless()), folder)
+    wait_for(lambda: checkpoints(folder))
+    process.kill()
+    process.communicate()
+    wait_for(lambda: not is_locked(folder))
+    log = (folder / "runs/ner/default/seed-1.log").read_text()
+    assert "Stopped by SIGTERM after step" in log
+    assert "checkpoint saved" in log
+
+
+@pytest.mark.slow
+def test_stop_signal_leaves_checkpoints_and_advice(tmp_path: Path) -> None:
+    folder = tmp_path / "study"
+    process = start(write(tmp_path, endless()), folder)
+    wait_for(lambda: checkpoints(folder))
+    process.terminate()
+    _, error = process.communicate(timeout=_SECONDS)
+    assert process.returncode == 130
+    assert "SIGTERM: waiting for checkpoints of 1 run" in error
+    assert error.endswith(
+        "Stopped by SIGTERM; checkpoints saved. Run the same command again to resume.\n"
+    )
+    assert not is_locked(folder)
+
+
+@pytest.mark.slow
+def test_two_processes_share_a_study(tmp_path: Path) -> None:
+    raw = study(seeds=[1, 2], executor={"type": "local", "jobs": 1})
+    path, folder = write(tmp_path, raw), tmp_path / "study"
+    processes = [start(path, folder) for _ in range(2)]
+    errors = [process.communicate(timeout=_SECONDS)[1] for process in processes]
+    assert [process.returncode for process in processes] == [0, 0], errors
+    assert len(read_records(folder / "results")) == 4
+    ends = [line.split()[1] for error in errors for line in error.splitlines() if line[0] == "["]
+    assert sorted(set(ends)) == sorted(ends)  # none was trained twice
+
+
+@pytest.mark.slow
+def test_killed_worker_is_a_failure_with_its_signal(tmp_path: Path) -> None:
+    signalled = {"type": "signal_once", "step": 2, "name": "SIGKILL"}
+    raw = study(configs={"ner": {"config": tagger()}}, plugins=["tests.experiment.jobs"])
+    changes = {"callbacks": [signalled], "checkpointer": {"save_every": {"steps": 1}}}
+    raw["configs"]["ner"]["config"]["trainer"] |= changes
+    state = state_of(raw, tmp_path)
+    (run,) = state.runs()
+    job = RunJob(run.plan, tmp_path, packages=("tests.experiment.jobs",))
+    with LocalExecutor(jobs=1).start(None) as workers:
+        outcomes = []
+        for _ in range(2):
+            workers.submit(job)
+            assert workers.num_free == 0
+            ends = []
+            while not ends:
+                ends = list(workers.wait(1.0))
+            outcomes += ends
+    killed, resumed = outcomes
+    assert (killed.name, killed.outcome) == ("ner/default/seed-1", "failed")
+    assert killed.message.startswith("its process was ended by SIGKILL")
+    assert resumed.outcome == "done"
+    log = state.folder.log(run.plan.name).read_text()
+    assert "training (resumed at step" in log
