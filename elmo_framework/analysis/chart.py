@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 from elmo_framework.analysis.curves import Curve, Panel
@@ -27,10 +27,11 @@ def line_chart(panel: Panel) -> str:
         "chart.svg",
         title=panel.title,
         curves=curves,
-        across=_axis_across([0, *(step for curve in curves for step, _ in curve.points)]),
-        up=_axis_up(
-            [value for curve in curves for _, value in curve.points], is_linear=panel.is_linear
-        ),
+        labels=panel.ticks,
+        across=_axis_of_ticks(sorted(panel.ticks))
+        if panel.ticks
+        else _axis_across([0, *(step for curve in curves for step, _ in curve.points)]),
+        up=_axis_up(list(_heights(curves)), is_linear=panel.is_linear),
         width=_WIDTH,
         height=_HEIGHT,
         left=_LEFT,
@@ -58,6 +59,20 @@ def _axis_across(steps: Sequence[float]) -> _Axis:
     last = max(steps) or 1  # before the first update there is nothing but step 0
     ticks = [tick for tick in _round_numbers(0, last, smallest_width=1) if tick <= last]
     return _Axis(ticks, _places(float, 0, last, _LEFT, _WIDTH - _RIGHT))
+
+
+def _axis_of_ticks(ticks: Sequence[float]) -> _Axis:
+    """Return a logarithmic axis from the first tick to the last."""
+    first, last = math.log10(ticks[0]), math.log10(ticks[-1])
+    margin = (last - first) / 20 or 1.0
+    place = _places(math.log10, first - margin, last + margin, _LEFT, _WIDTH - _RIGHT)
+    return _Axis(ticks, place)
+
+
+def _heights(curves: Sequence[Curve]) -> Iterator[float]:
+    for curve in curves:
+        yield from (value for _, value in curve.points)
+        yield from (end for interval in curve.intervals for end in interval)
 
 
 def _axis_up(values: Sequence[float], *, is_linear: bool) -> _Axis:
@@ -104,6 +119,8 @@ def _decades(low: float, high: float) -> list[float]:
 def _thinned(curve: Curve) -> Curve:
     """Return a curve of as many points as can be seen, each the mean of its neighbours."""
     size = -(-len(curve.points) // _MOST_POINTS)
+    if size == 1:
+        return curve
     groups = [curve.points[start : start + size] for start in range(0, len(curve.points), size)]
     means = (
         tuple(sum(values) / len(group) for values in zip(*group, strict=True)) for group in groups

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TypeAlias
 
@@ -34,15 +34,17 @@ _LARGEST_PANEL = 6
 
 @dataclass(frozen=True)
 class Curve:
-    """The values of a metric in the course of training.
+    """The values of a metric in the course of training, or of a variant over amounts of data.
 
     Attributes:
-        name: of the metric.
-        points: its values by steps of training; all are finite.
+        name: of the metric or the variant.
+        points: its values by steps of training, or by the panel's `ticks`; all are finite.
+        intervals: around the points, from low to high; empty without any.
     """
 
     name: str
     points: tuple[tuple[float, float], ...]
+    intervals: tuple[tuple[float, float], ...] = ()
 
 
 @dataclass(frozen=True)
@@ -54,11 +56,14 @@ class Panel:
         curves: one or more.
         is_linear: whether the axis of values is linear, however much they span; otherwise a wide
             span of positive values takes a logarithmic one.
+        ticks: labels of a logarithmic axis across, by its positive values; without any, the axis
+            shows steps of training.
     """
 
     title: str
     curves: tuple[Curve, ...]
     is_linear: bool = False
+    ticks: Mapping[float, str] = field(default_factory=dict)
 
 
 def read_panels(run: Path) -> list[Panel]:

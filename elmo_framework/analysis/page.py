@@ -13,6 +13,12 @@ def render(template: str, **values: Any) -> str:
     return _templates().get_template(template).render(values)
 
 
+def standalone(picture: str) -> str:
+    """Return an SVG of this package with its style, as a file of its own."""
+    style = render("report.css").replace("<", "&lt;")
+    return picture.replace(">", f">\n<style>\n{style}\n</style>", 1)
+
+
 @cache
 def _templates() -> Environment:
     templates = Environment(

@@ -110,6 +110,15 @@ class Resamples:
             return self._estimate([(observed - observed_others, resampled - resampled_others)])
         return self._estimate([(observed, resampled), (-observed_others, -resampled_others)])
 
+    def shares_of_best(
+        self, metric: str, runs: Sequence[int], *, is_larger_better: bool
+    ) -> list[float]:
+        """Return the share of the resamples in which each run is the best; ties are divided."""
+        _, resampled = self._side(metric, runs)
+        signed = resampled if is_larger_better else -resampled
+        best = signed >= signed.max(axis=0) - _TIE
+        return [float(share) for share in (best / best.sum(axis=0)).mean(axis=1)]
+
     def randomization(
         self, runs: Sequence[int], others: Sequence[int], *, is_paired: bool
     ) -> dict[str, float]:

@@ -59,6 +59,7 @@ fails is reported, and does not stop the others; the exit code is then 1.
         from elmo_framework import console
         from elmo_framework.study.check import load_study, require_sound
         from elmo_framework.study.folder import StudyFolder
+        from elmo_framework.study.report import write_results
         from elmo_framework.study.run import remove_changed, run_study
         from elmo_framework.study.state import StudyState
 
@@ -77,8 +78,10 @@ fails is reported, and does not stop the others; the exit code is then 1.
         if self.force:
             remove_changed(state)
         result = run_study(state, num_jobs=self.jobs, packages=self.packages)
+        pages = write_results(state)
         failed = f", {plural(len(result.failures), 'failure')}" if result.failures else ""
         console.info(f"{plural(result.num_done, 'run')} done{failed}; records: {folder.results}")
+        print(*pages, sep="\n")
         return _FAILED if result.failures else 0
 
 

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Literal
+from typing import Literal, TypeAlias
 
 from filelock import FileLock
 
 from elmo_framework.experiment.run_directory import RunDirectory
 from elmo_framework.study.record import CellKey
+
+Split: TypeAlias = Literal["validation", "test"]
 
 
 class StudyFolder:
@@ -22,6 +24,7 @@ class StudyFolder:
     | `runs/NAME/` | the run directory; not needed once the record exists |
     | `runs/NAME.log` | the messages of the training |
     | `search/CELL/` | files of a search |
+    | `table.md`, `report.html`, `pictures/` | what the records show |
     """
 
     def __init__(self, path: Path) -> None:
@@ -38,7 +41,7 @@ class StudyFolder:
         """Return the files of a record; the one without which there is none is first."""
         return [self.record(name), self.terms(name, "validation"), self.terms(name, "test")]
 
-    def terms(self, name: str, split: Literal["validation", "test"]) -> Path:
+    def terms(self, name: str, split: Split) -> Path:
         return self.results / f"{name}.{split}.npz"
 
     def log(self, name: str) -> Path:

@@ -111,6 +111,7 @@ def _train(job: RunJob, folder: StudyFolder) -> Assembly | None:
     path = assembly.experiment.paths["validation"]
     scores = _score(assembly, path, folder.terms(plan.name, "validation"))
     record = _record(plan, run, validation=scores, training=metrics)
+    record = replace(record, monitored=assembly.model.monitored_values())
     write_record(folder.record(plan.name), record)
     return assembly
 

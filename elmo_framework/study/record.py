@@ -29,6 +29,7 @@ class Record:
         metric: the score that the study compares, with its sign: `+` when larger is better.
         validation: the scores of the best weights on the validation data, by name.
         test: the same on the test data; None before `elmo study --final`.
+        monitored: values of parts of the model at the best step, such as layer weights, by name.
         is_pruned: whether the search ended the training early; the scores are then its last.
         training: steps, the best step, seconds, the reason of the end, numbers of parameters.
         minutes: wall-clock time of the training.
@@ -51,6 +52,7 @@ class Record:
     trial: str | None = None
     overrides: Mapping[str, Any] = field(default_factory=dict)
     test: Mapping[str, float] | None = None
+    monitored: Mapping[str, float] = field(default_factory=dict)
     is_pruned: bool = False
 
     @property

@@ -17,6 +17,7 @@ from elmo_framework.errors import RunError, StoppedError
 from elmo_framework.io.files import remove, remove_folder
 from elmo_framework.study.estimate import minutes_left
 from elmo_framework.study.executor import JobEnd, RunJob, Workers
+from elmo_framework.study.report import InterimResults
 from elmo_framework.study.state import PlannedRun, StudyState
 from elmo_framework.training.callback import METRICS_LOG
 from elmo_framework.training.interrupt import Interrupt, interrupts
@@ -132,6 +133,7 @@ class _Loop:
         open_runs: neither done nor running here.
         running: by name.
         ends: of the jobs that have ended.
+        results: writes tables and pictures of the records so far.
     """
 
     state: StudyState
@@ -140,6 +142,7 @@ class _Loop:
     open_runs: list[PlannedRun] = field(default_factory=list)
     running: dict[str, PlannedRun] = field(default_factory=dict)
     ends: list[JobEnd] = field(default_factory=list)
+    results: InterimResults = field(default_factory=InterimResults)
     _num_runs: int = 0
     _refreshed_at: float = -inf
 
@@ -157,6 +160,8 @@ class _Loop:
             is_old = time.monotonic() - self._refreshed_at > _REFRESH_SECONDS
             if ends or (is_old and self.workers.num_free > 0):
                 self._refresh()
+            if ends:
+                self.results.update(self.state)
         failures = [end for end in self.ends if end.outcome == "failed"]
         return StudyResult(sum(end.outcome == "done" for end in self.ends), failures)
 

@@ -131,3 +131,22 @@ def test_a_long_curve_is_the_mean_of_its_parts() -> None:
 )
 def test_figures_have_four_digits_that_count(value: float, shown: str) -> None:
     assert show_number(value) == shown
+
+
+def test_a_panel_with_ticks_has_a_logarithmic_axis() -> None:
+    ticks = {0.01: "1 %", 0.1: "10 %", 1.0: "100 %"}
+    variant = Curve("mini", tuple((fraction, 50.0) for fraction in ticks))
+    chart = ElementTree.fromstring(line_chart(Panel("Scores", (variant,), ticks=ticks)))
+    first, second, third = corners(chart)[:, 0]
+    assert second - first == pytest.approx(third - second)
+    assert {"1 %", "10 %", "100 %", "mini"} <= {each.text for each in chart.iter(f"{SVG}text")}
+
+
+def test_intervals_are_drawn_to_scale() -> None:
+    ticks = {0.5: "50 %", 1.0: "100 %"}
+    variant = Curve("mini", ((0.5, 20.0), (1.0, 30.0)), ((10.0, 20.0), (20.0, 40.0)))
+    chart = ElementTree.fromstring(line_chart(Panel("Scores", (variant,), ticks=ticks)))
+    lines = [each for each in chart.iter(f"{SVG}line") if each.get("class") == "interval curve-0"]
+    heights = [float(each.get("y1", "")) - float(each.get("y2", "")) for each in lines]
+    assert heights[1] == pytest.approx(2 * heights[0], abs=0.2)
+    assert [float(each.get("x1", "")) for each in lines] == pytest.approx(corners(chart)[:, 0])

@@ -1,0 +1,320 @@
+"""Results of a study, from its records alone: means, intervals, differences, best settings."""
+
+from __future__ import annotations
+
+import statistics
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from elmo_framework.analysis.statistics import NUM_RESAMPLES, Estimate, holm
+from elmo_framework.study.folder import Split
+from elmo_framework.study.job import log_tail
+from elmo_framework.study.plan import Cell
+from elmo_framework.study.record import CellKey, Record, read_records
+from elmo_framework.study.state import PlannedRun, StudyState
+from elmo_framework.study.uncertainty import RunScore, Uncertainty
+
+
+@dataclass(frozen=True)
+class Row:
+    """A variant of a config, trained on a fraction of the data with several seeds.
+
+    Attributes:
+        variant: its name.
+        fraction: of the training data.
+        runs: those that have a score.
+        num_planned: the number of runs in the study, of which `Results.missing` has the others; 0
+            for records of a variant that is not in the study.
+        mean: of their scores.
+        minutes: of training, the mean over the runs.
+    """
+
+    variant: str
+    fraction: float
+    runs: Sequence[RunScore]
+    num_planned: int
+    mean: Estimate
+    minutes: float
+
+    @property
+    def deviation(self) -> float | None:
+        """The standard deviation over seeds (n - 1); None for a single run."""
+        scores = [run.score for run in self.runs]
+        return statistics.stdev(scores) if len(scores) > 1 else None
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """A difference that the study asks for.
+
+    Attributes:
+        better: the row expected to be better.
+        worse: the other, of the same config and fraction.
+        difference: `better` minus `worse`.
+        p_holm: its p, corrected for all comparisons of the study on the same split.
+    """
+
+    better: Row
+    worse: Row
+    difference: Estimate
+    p_holm: float | None
+
+    @property
+    def error_reduction(self) -> float | None:
+        metric = self.better.runs[0].metric
+        return error_reduction(self.better.mean.value, self.worse.mean.value, metric)
+
+
+@dataclass(frozen=True)
+class Section:
+    """The scores of a config on one split.
+
+    Attributes:
+        config: its name.
+        split: `validation` or `test`.
+        metric: with its sign.
+        obstacle: why the intervals are over seeds only; empty if they are over examples too.
+        rows: by fraction, and by variant in the order of the study.
+        comparisons: of rows of the same fraction.
+    """
+
+    config: str
+    split: Split
+    metric: str
+    obstacle: str
+    rows: Sequence[Row]
+    comparisons: Sequence[Comparison]
+
+
+@dataclass(frozen=True)
+class TrialResult:
+    """A trial of a search.
+
+    Attributes:
+        run: with the first seed.
+        score: on the validation data; None if it failed, was pruned or has not ended.
+        state: why it has no score; empty if it has one.
+        probability: in how many of the resamples of the validation data it is the best; None
+            without terms of the examples.
+    """
+
+    run: PlannedRun
+    score: float | None
+    state: str
+    probability: float | None
+
+
+@dataclass(frozen=True)
+class SearchResult:
+    """The search of a variant of a config on a fraction, with the best trial first."""
+
+    cell: CellKey
+    metric: str
+    trials: Sequence[TrialResult]
+
+
+@dataclass(frozen=True)
+class Results:
+    """Everything that tables and pictures of a study show.
+
+    Attributes:
+        sections: by config, development data first.
+        searches: of each config, variant and fraction, if the study has a search.
+        missing: why a run has no score, by its name.
+        records: of all finished runs.
+    """
+
+    sections: Sequence[Section]
+    searches: Sequence[SearchResult]
+    missing: Mapping[str, str]
+    records: Sequence[Record]
+
+    @classmethod
+    def of(cls, state: StudyState, *, num_resamples: int = NUM_RESAMPLES) -> Results:
+        """Summarize the records that a study has now.
+
+        Args:
+            state: of the study.
+            num_resamples: number of bootstrap resamples for intervals and p-values.
+
+        Raises:
+            RunError: a record is damaged.
+            DataError: terms of examples are damaged.
+        """
+        runs = state.runs()
+        records = [record for run in runs if (record := state.record(run.plan)) is not None]
+        splits: list[Split] = ["validation"]
+        if any(record.test is not None for record in records):
+            splits.append("test")
+        sections = [
+            section for split in splits for section in _sections(state, runs, split, num_resamples)
+        ]
+        missing = {run.plan.name: reason for run in runs if (reason := missing_reason(state, run))}
+        return cls(sections, _searches(state, runs, num_resamples), missing, records)
+
+
+def missing_reason(state: StudyState, run: PlannedRun) -> str:
+    """Return why a run has no score; empty if it has one."""
+    record, name = state.record(run.plan), run.plan.name
+    if record is not None:
+        return "pruned" if record.is_pruned else ""
+    log = log_tail(state.folder.log(name))
+    if name in state.failed:
+        return f"failed: {log}"
+    return f"not finished; its log ends with: {log}" if log else "not started"
+
+
+def error_reduction(better: float, worse: float, metric: str) -> float | None:
+    """Return the part of the error of `worse` that `better` avoids.
+
+    The error is the distance to 1; where a smaller score is better, it is the score.
+
+    Args:
+        better: a score.
+        worse: another.
+        metric: of both, with its sign.
+
+    Returns:
+        At most 1, and negative if `better` is worse; None if `worse` has no error, or the scores
+        are not in [0, 1].
+    """
+    if metric.startswith("-"):
+        return (worse - better) / worse if worse > 0 else None
+    return (better - worse) / (1 - worse) if 0 <= worse < 1 and better <= 1 else None
+
+
+def _sections(
+    state: StudyState, runs: Sequence[PlannedRun], split: Split, num_resamples: int
+) -> list[Section]:
+    """Return a section for each config with scores; Holm's correction is over all of them."""
+    pending = []
+    for config in state.study.configs:
+        cells = [cell for cell in state.cells if cell.plan.config == config]
+        scores = [
+            _scores(state, [run for run in runs if _is_chosen(run, cell)], split) for cell in cells
+        ]
+        further = _further_scores(state, config, cells[0].plan.metric, split)
+        if not any((*scores, *further)):
+            continue
+        uncertainty = Uncertainty(
+            [run for group in (*scores, *further) for run in group],
+            state.folder,
+            num_resamples=num_resamples,
+        )
+        rows = [
+            _row(group, len(cell.seeds), uncertainty)
+            for cell, group in zip(cells, scores, strict=True)
+            if group
+        ]
+        rows += [_row(group, 0, uncertainty) for group in further]
+        rows.sort(key=lambda row: row.fraction)  # variants stay in the order of the study
+        pairs = list(_pairs(state, rows, uncertainty))
+        pending.append((config, cells[0].plan.metric, uncertainty, rows, pairs))
+    corrected = iter(_holm([each.p for *_, pairs in pending for *_, each in pairs]))
+    return [
+        Section(
+            config,
+            split,
+            metric,
+            uncertainty.obstacle,
+            rows,
+            [
+                Comparison(better, worse, difference, next(corrected))
+                for better, worse, difference in pairs
+            ],
+        )
+        for config, metric, uncertainty, rows, pairs in pending
+    ]
+
+
+def _is_chosen(run: PlannedRun, cell: Cell) -> bool:
+    return run.is_chosen and run.plan.cell == cell.plan.cell
+
+
+def _scores(state: StudyState, runs: Sequence[PlannedRun], split: Split) -> list[RunScore]:
+    """Return the scores of the runs that have one."""
+    scores = (_score(state.record(run.plan), run.plan.metric, split) for run in runs)
+    return [score for score in scores if score is not None]
+
+
+def _further_scores(
+    state: StudyState, config: str, metric: str, split: Split
+) -> list[list[RunScore]]:
+    """Return the scores of records that others have added, such as those of simple baselines."""
+    scores: dict[CellKey, list[RunScore]] = {}
+    for record in read_records(state.folder.results):
+        if record.config == config and record.variant not in state.study.variants_of(config):
+            score = _score(record, metric, split)
+            scores.setdefault(record.cell, []).extend([] if score is None else [score])
+    return [group for group in scores.values() if group]
+
+
+def _score(record: Record | None, metric: str, split: Split) -> RunScore | None:
+    if record is None or record.is_pruned:
+        return None
+    by_name = record.validation if split == "validation" else record.test or {}
+    if metric[1:] not in by_name:
+        return None
+    return RunScore(record, split, metric, by_name[metric[1:]])
+
+
+def _row(runs: Sequence[RunScore], num_planned: int, uncertainty: Uncertainty) -> Row:
+    first = runs[0].record
+    return Row(
+        first.variant,
+        first.fraction,
+        runs,
+        num_planned,
+        uncertainty.mean(runs),
+        statistics.fmean(run.record.minutes for run in runs),
+    )
+
+
+def _pairs(
+    state: StudyState, rows: Sequence[Row], uncertainty: Uncertainty
+) -> Iterator[tuple[Row, Row, Estimate]]:
+    by_name = {(row.fraction, row.variant): row for row in rows}
+    for fraction in dict.fromkeys(row.fraction for row in rows):
+        for pair in state.study.comparisons:
+            better, worse = (by_name.get((fraction, variant)) for variant in pair)
+            if better is not None and worse is not None:
+                yield better, worse, uncertainty.difference(better.runs, worse.runs)
+
+
+def _holm(p_values: Sequence[float | None]) -> list[float | None]:
+    """Correct the p-values that exist."""
+    corrected = iter(holm([p for p in p_values if p is not None]))
+    return [None if p is None else next(corrected) for p in p_values]
+
+
+def _searches(
+    state: StudyState, runs: Sequence[PlannedRun], num_resamples: int
+) -> list[SearchResult]:
+    if state.study.search is None:
+        return []
+    results = []
+    for cell in state.cells:
+        is_of_cell = [run for run in runs if run.plan.cell == cell.plan.cell]
+        tried = [run for run in is_of_cell if run.plan.seed == cell.seeds[0]]
+        scores = _scores(state, tried, "validation")
+        uncertainty = Uncertainty(scores, state.folder, num_resamples=num_resamples)
+        probabilities = uncertainty.probabilities_of_best(scores)
+        by_name = {score.record.name: score.score for score in scores}
+        trials = [
+            TrialResult(
+                run,
+                by_name.get(run.plan.name),
+                missing_reason(state, run),
+                probabilities.get(run.plan.name),
+            )
+            for run in tried
+        ]
+        results.append(SearchResult(cell.plan.cell, cell.plan.metric, sorted(trials, key=_order)))
+    return results
+
+
+def _order(trial: TrialResult) -> tuple[bool, float]:
+    """Sort the best first, and those without a score last."""
+    if trial.score is None:
+        return True, 0.0
+    return False, -trial.score if trial.run.plan.metric.startswith("+") else trial.score

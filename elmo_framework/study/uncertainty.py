@@ -1,0 +1,147 @@
+"""Intervals and p-values of a study, over seeds and over the examples that its records count."""
+
+from __future__ import annotations
+
+import math
+import statistics
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from scipy import stats  # type: ignore[import-untyped]
+
+from elmo_framework.analysis.statistics import NUM_RESAMPLES, Estimate, Resamples
+from elmo_framework.experiment.terms import ExampleTerms, score_function
+from elmo_framework.study.folder import Split, StudyFolder
+from elmo_framework.study.record import Record
+
+_LEVEL = 0.95
+_TOLERANCE = 1e-4
+"""The largest difference between a score and the one of its terms, which float32 explains."""
+
+
+@dataclass(frozen=True)
+class RunScore:
+    """A score of a run.
+
+    Attributes:
+        record: that it comes from.
+        split: of the data.
+        metric: with its sign.
+        score: as the metric gives it.
+    """
+
+    record: Record
+    split: Split
+    metric: str
+    score: float
+
+
+class Uncertainty:
+    """The uncertainty of means and differences of runs that are scored on the same data.
+
+    It is over seeds and examples if that is possible, else over seeds.
+
+    Args:
+        runs: of one config on one split.
+        folder: of the study.
+        num_resamples: number of bootstrap resamples.
+
+    Attributes:
+        obstacle: why it is over seeds only; empty if it is over examples too.
+
+    Raises:
+        DataError: terms are damaged.
+    """
+
+    def __init__(
+        self, runs: Sequence[RunScore], folder: StudyFolder, *, num_resamples: int = NUM_RESAMPLES
+    ) -> None:
+        self._numbers = {run.record.name: number for number, run in enumerate(runs)}
+        self._runs, self._resamples = runs, None
+        self.obstacle, terms = _load_terms(runs, folder)
+        if not self.obstacle:
+            metric, first = runs[0].metric[1:], runs[0].record
+            score = score_function(first.experiment, source=first.name)
+            resamples = Resamples(terms, score, [metric], num_resamples=num_resamples)
+            if _is_close(resamples.observed[metric].tolist(), [run.score for run in runs]):
+                self._resamples = resamples
+            else:
+                self.obstacle = "the terms of the examples do not give the scores of the records"
+
+    def mean(self, runs: Sequence[RunScore]) -> Estimate:
+        """Estimate the mean of runs."""
+        if self._resamples is None:
+            return replace(_student([run.score for run in runs]), p=None)
+        return self._resamples.mean(self._metric, self._numbers_of(runs))
+
+    def difference(self, runs: Sequence[RunScore], others: Sequence[RunScore]) -> Estimate:
+        """Estimate the mean of runs minus that of others; runs of the same seeds are paired."""
+        is_paired = [run.record.seed for run in runs] == [run.record.seed for run in others]
+        if self._resamples is not None:
+            sides = self._numbers_of(runs), self._numbers_of(others)
+            return self._resamples.difference(self._metric, *sides, is_paired=is_paired)
+        ours, theirs = ([run.score for run in side] for side in (runs, others))
+        if is_paired:
+            return _student([one - other for one, other in zip(ours, theirs, strict=True)])
+        return _welch(ours, theirs)
+
+    def probabilities_of_best(self, runs: Sequence[RunScore]) -> Mapping[str, float]:
+        """Return in how many of the resamples of examples each run is the best, by name."""
+        if self._resamples is None:
+            return {}
+        is_larger_better = runs[0].metric.startswith("+")
+        shares = self._resamples.shares_of_best(
+            self._metric, self._numbers_of(runs), is_larger_better=is_larger_better
+        )
+        return dict(zip((run.record.name for run in runs), shares, strict=True))
+
+    @property
+    def _metric(self) -> str:
+        return self._runs[0].metric[1:]
+
+    def _numbers_of(self, runs: Sequence[RunScore]) -> list[int]:
+        return [self._numbers[run.record.name] for run in runs]
+
+
+def _load_terms(runs: Sequence[RunScore], folder: StudyFolder) -> tuple[str, list[ExampleTerms]]:
+    """Return what keeps the terms of runs from being compared, if anything does, and the terms."""
+    if not runs:
+        return "there are no runs", []
+    paths = [folder.terms(run.record.name, run.split) for run in runs]
+    if not all(path.is_file() for path in paths):
+        return "the records have no terms of the examples", []
+    terms = [ExampleTerms.load(path) for path in paths]
+    is_one = len({each.digest for each in terms}) == 1
+    return "" if is_one else "the runs are scored on different examples", terms
+
+
+def _is_close(scores: Sequence[float], others: Sequence[float]) -> bool:
+    pairs = zip(scores, others, strict=True)
+    return all(math.isclose(*pair, rel_tol=_TOLERANCE, abs_tol=_TOLERANCE) for pair in pairs)
+
+
+def _student(scores: Sequence[float]) -> Estimate:
+    """Return the interval of a mean, and the p-value that it is 0, by Student's t."""
+    mean, size = statistics.fmean(scores), len(scores)
+    error = statistics.stdev(scores) / math.sqrt(size) if size > 1 else 0.0
+    return _with_error(mean, error, size - 1)
+
+
+def _welch(scores: Sequence[float], others: Sequence[float]) -> Estimate:
+    """Return the same of the difference of two means of independent runs (Welch 1947)."""
+    difference = statistics.fmean(scores) - statistics.fmean(others)
+    if min(len(scores), len(others)) < 2:
+        return Estimate(difference, None, None)
+    parts = [statistics.variance(each) / len(each) for each in (scores, others)]
+    sizes = len(scores), len(others)
+    spread = sum(part**2 / (size - 1) for part, size in zip(parts, sizes, strict=True))
+    degrees = sum(parts) ** 2 / spread if spread else math.inf
+    return _with_error(difference, math.sqrt(sum(parts)), degrees)
+
+
+def _with_error(value: float, error: float, degrees: float) -> Estimate:
+    if error <= 0:
+        return Estimate(value, None, None)
+    margin = float(stats.t.ppf((1 + _LEVEL) / 2, degrees)) * error
+    p = 2 * float(stats.t.sf(abs(value) / error, degrees))
+    return Estimate(value, (value - margin, value + margin), p)
