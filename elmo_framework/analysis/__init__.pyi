@@ -1,6 +1,14 @@
+from .comparison import Change as Change
+from .comparison import ChangeCounts as ChangeCounts
+from .comparison import Comparison as Comparison
+from .comparison import MetricComparison as MetricComparison
+from .comparison import compare as compare
 from .neighbors import Neighbor as Neighbor
 from .neighbors import Neighbors as Neighbors
 from .neighbors import NeighborSearch as NeighborSearch
 from .neighbors import Occurrence as Occurrence
 from .neighbors import find_neighbors as find_neighbors
 from .report import write_report as write_report
+from .statistics import Estimate as Estimate
+from .statistics import Resamples as Resamples
+from .statistics import holm as holm

@@ -182,6 +182,36 @@ def holm(p_values: Sequence[float]) -> list[float]:
     return adjusted.tolist()
 
 
+def scores_of_rows(
+    score: ScoreFunction,
+    names: Sequence[str],
+    sums: Float[np.ndarray, "rows terms"],
+    metrics: Sequence[str],
+) -> Float[np.ndarray, "metrics rows"]:
+    """Score each row of sums: all as arrays, or one by one if a metric does not take arrays.
+
+    Args:
+        score: computes scores from sums.
+        names: of the terms.
+        sums: to score.
+        metrics: the scores to compute.
+    """
+
+    def one(row: int) -> list[float]:
+        scores = score(dict(zip(names, sums[row].tolist(), strict=True)))
+        return [scores[metric] for metric in metrics]
+
+    try:
+        by_name = score(dict(zip(names, sums.T, strict=True)))
+        scores = np.array([np.broadcast_to(by_name[metric], len(sums)) for metric in metrics])
+        checked = {0, len(sums) // 2, len(sums) - 1}
+        if all(np.allclose(scores[:, row], one(row), equal_nan=True) for row in checked):
+            return scores
+    except _NOT_FOR_ARRAYS:
+        pass
+    return np.array([one(row) for row in range(len(sums))]).T
+
+
 class _Scorer:
     """Scores weighted sums of the groups of several runs."""
 
@@ -220,21 +250,7 @@ class _Scorer:
     def _scored(
         self, sums: Float[np.ndarray, "resamples terms"]
     ) -> Float[np.ndarray, "metrics resamples"]:
-        """Score sums as arrays, or one by one if a metric does not take arrays."""
-        checked = {0, len(sums) // 2, len(sums) - 1}
-        try:
-            by_name = self._score(dict(zip(self._names, sums.T, strict=True)))
-            scores = np.array([np.broadcast_to(by_name[m], len(sums)) for m in self._metrics])
-            alone = {row: self._one(sums[row]) for row in checked}
-            if all(np.allclose(scores[:, row], alone[row], equal_nan=True) for row in checked):
-                return scores
-        except _NOT_FOR_ARRAYS:
-            pass
-        return np.array([self._one(row) for row in sums]).T
-
-    def _one(self, sums: Float[np.ndarray, " terms"]) -> list[float]:
-        scores = self._score(dict(zip(self._names, sums.tolist(), strict=True)))
-        return [scores[name] for name in self._metrics]
+        return scores_of_rows(self._score, self._names, sums, self._metrics)
 
 
 def _inverted(value: float, deviations: Float[np.ndarray, " resamples"], df: float) -> Estimate:

@@ -15,6 +15,7 @@ from elmo_framework.commands.cache import Cache
 from elmo_framework.commands.check import Check
 from elmo_framework.commands.check_weights import CheckWeights
 from elmo_framework.commands.command import Command
+from elmo_framework.commands.compare import Compare
 from elmo_framework.commands.describe import Describe
 from elmo_framework.commands.embed import Embed
 from elmo_framework.commands.evaluate import Evaluate
@@ -74,6 +75,7 @@ COMMANDS: tuple[type[Command], ...] = (
     Train,
     RunStudy,
     Evaluate,
+    Compare,
     Predict,
     Embed,
     Score,

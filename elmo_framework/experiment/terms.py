@@ -141,16 +141,19 @@ def score_function(config: Mapping[str, Any], *, source: str) -> ScoreFunction:
         RunError: the model is not known, or predicts nothing.
         ConfigError: a metric is not known.
     """
+    head = head_class(config, source=source)
+    metrics = head.all_metrics(list(_metrics(config["model"].get("metrics") or (), source)))
+    return lambda sums: head.scores_of(sums, metrics)
+
+
+def head_class(config: Mapping[str, Any], *, source: str) -> type[Head[Any]]:
+    """Return the class of the model of a run, with the arguments and errors of `score_function`."""
     components.load()
     load_plugins(config.get("plugins", ()), asked_by=source)
-    model, heads = config["model"], member_classes(Head)
-    if model["type"] not in heads:
-        raise RunError(
-            f"{source}: model.type: unknown Head {model['type']!r}; {allowed(model['type'], heads)}"
-        )
-    head = heads[model["type"]]
-    metrics = head.all_metrics(list(_metrics(model.get("metrics") or (), source)))
-    return lambda sums: head.scores_of(sums, metrics)
+    name, heads = config["model"]["type"], member_classes(Head)
+    if name not in heads:
+        raise RunError(f"{source}: model.type: unknown Head {name!r}; {allowed(name, heads)}")
+    return heads[name]
 
 
 def _metrics(raw: Iterable[Any], source: str) -> Iterable[Metric]:

@@ -150,6 +150,12 @@ def metric_problem(metric: str, model: Model[Any]) -> str | None:
     return None
 
 
+def sign_of(metric: str) -> int:
+    """Return 1 if a larger score is better, -1 if a smaller one is, and 0 if that is unknown."""
+    signs = [sign for sign, (pattern, _) in _BETTER.items() if pattern.fullmatch(metric)]
+    return 0 if not signs else 1 if signs[0] == "+" else -1
+
+
 def _unknown_score(metric: str, names: Collection[str]) -> str:
     return f"{metric!r} is not a score of this model; {allowed(metric[1:], names)}"
 

@@ -1,0 +1,83 @@
+"""`elmo compare` on trained runs."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from elmo_framework.commands.main import main
+from elmo_framework.experiment.load_run import load
+from tests.experiment.jobs import DATA, TAGGING, train
+
+
+@pytest.fixture(scope="module")
+def runs(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("compared")
+    for name, changes in {
+        "long-1": {"random_seed": 1},
+        "long-2": {"random_seed": 2},
+        "short-1": {"random_seed": 1, "trainer.num_epochs": 1},
+        "short-2": {"random_seed": 2, "trainer.num_epochs": 1},
+        "other": {"validation_data_path": str(DATA / "test.txt")},
+    }.items():
+        metric = {"trainer.num_epochs": 2, "trainer.validation_metric": "-loss"}
+        small = {**TAGGING, **metric, "dataset_reader.max_instances": 16, **changes}
+        assert train("experiments/demo/baseline.jsonnet", folder / name, small) == 0
+    return folder
+
+
+def compared(
+    capsys: pytest.CaptureFixture[str], runs: Path, sides: str, *flags: str
+) -> dict[str, Any]:
+    words = [word if word == "--to" else str(runs / word) for word in sides.split()]
+    assert main(["compare", *words, "--device", "cpu", "--format", "json", *flags]) == 0
+    result: dict[str, Any] = json.loads(capsys.readouterr().out)
+    return result
+
+
+def test_seeds_are_compared_in_pairs(runs: Path, capsys: pytest.CaptureFixture[str]):
+    changes = runs / "changes.json"
+    flags = ["--metric", "loss", "--output-file", str(changes)]
+    result = compared(capsys, runs, "long-1 long-2 --to short-2 short-1", *flags)
+
+    assert result["seeds"] == [1, 2]
+    assert result["others"] == [str(runs / "short-1"), str(runs / "short-2")]
+    (metric,) = result["metrics"]
+    run = load(runs / "long-1", device="cpu")
+    assert metric["runs"][0] == pytest.approx(run.evaluate(DATA / "valid.txt")["loss"])
+    low, high = metric["difference"]["interval"]
+    assert low <= metric["difference"]["value"] <= high
+    written = json.loads(changes.read_text())
+    predicted = written["changes"][0]["runs"][str(runs / "long-1")]
+    number = written["changes"][0]["number"]
+    prediction, example = run.score(DATA / "valid.txt").predictions[number - 1]
+    assert predicted == run.head().task.to_json(prediction, example)
+
+
+def test_a_table_for_reading(runs: Path, capsys: pytest.CaptureFixture[str]):
+    words = ["compare", str(runs / "long-1"), "--to", str(runs / "short-1"), "--device", "cpu"]
+    table = runs / "changes.tsv"
+    assert main([*words, "--output-file", str(table)]) == 0
+    lines = capsys.readouterr().out.splitlines()
+
+    assert "one run on each side: the interval is over examples, not over seeds" in lines[0]
+    assert lines[4].split()[0] == "loss"
+    assert table.read_text().splitlines()[0] == "number\teffect\tlength\tclasses"
+
+
+def test_other_validation_data_need_a_file(runs: Path, capsys: pytest.CaptureFixture[str]):
+    words = ["compare", str(runs / "long-1"), "--to", str(runs / "other"), "--device", "cpu"]
+    assert main(words) == 2
+    assert "other differ; pass --file to score both on the same file" in capsys.readouterr().err
+    result = compared(capsys, runs, "long-1 --to other", "--file", str(DATA / "test.txt"))
+    assert result["metrics"][0]["metric"] == "loss"
+
+
+def test_a_run_equals_itself(runs: Path, capsys: pytest.CaptureFixture[str]):
+    result = compared(capsys, runs, "long-1 --to long-1")
+
+    (metric,) = result["metrics"]
+    assert metric["difference"] == {"value": 0.0, "interval": [0.0, 0.0], "p": 1.0}
+    assert {each["equal"] for each in result["by_class"]} != {0}
+    assert {each["better"] + each["worse"] for each in result["by_class"]} == {0}
