@@ -12,7 +12,7 @@ TEST_ENVIRONMENT := $(ONE_THREAD) CUDA_VISIBLE_DEVICES=
 TWO_AT_ONCE := -n 2 --dist loadfile
 
 .DEFAULT_GOAL := help
-.PHONY: help install demo test lint types layers tests test-extras coverage format golden same-loss mutants crash-campaign random-bilm fuzz bench clean
+.PHONY: help install demo test lint types layers tests test-extras coverage format golden same-loss mutants crash-campaign random-bilm fuzz bench paper paper-check clean
 
 help:  ## list the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | sort | expand -t 18
@@ -79,6 +79,30 @@ fuzz: install  ## run N mutated configs, data, weights, runs and corpora each (N
 
 bench: install  ## compare our speed with that of others (PEERS=DIR SCRIPTS=DIR ARGS=...)
 	$(VENV)/bin/python benchmarks/compare.py --peers '$(PEERS)' --scripts '$(SCRIPTS)' $(ARGS)
+
+# The most important tables come first. `bilms` trains biLMs for `appendix`.
+PAPER := table1 table4 table5 table6 table2 table3 figure2 bilms appendix
+PAPER_CONTROL := runs/mini-control
+
+# A study that has records in experiments/results does not train their runs again.
+paper: install $(PAPER_CONTROL)  ## train the missing runs of the paper's tables and write docs/evidence.md (JOBS=2)
+	for study in $(PAPER); do \
+		mkdir -p runs/paper/$$study/results experiments/results/$$study; \
+		cp -rn experiments/results/$$study/. runs/paper/$$study/results; \
+		$(ONE_THREAD) $(VENV)/bin/elmo study experiments/paper/$$study.jsonnet \
+			-s runs/paper/$$study --jobs $(or $(JOBS),2) --final; \
+		cp -r runs/paper/$$study/results/. experiments/results/$$study; \
+		$(VENV)/bin/python experiments/paper/evidence.py; \
+	done
+
+paper-check: install $(PAPER_CONTROL)  ## check the studies of the paper; list missing runs and hours
+	for study in $(PAPER); do \
+		$(VENV)/bin/elmo check experiments/paper/$$study.jsonnet || exit; \
+	done
+	$(VENV)/bin/python experiments/paper/evidence.py --missing
+
+$(PAPER_CONTROL):
+	$(VENV)/bin/python benchmarks/random_bilm.py mini --output-dir $@ --text experiments/demo/lm_train.txt
 
 clean:  ## remove the environment and the output of the demo
 	rm -rf .venv .venv-* runs/demo

@@ -1,0 +1,374 @@
+"""Write docs/evidence.md and figure1.svg from the records of the studies in experiments/results/.
+
+Every number is the mean over the seeds of one cell of a study, and links to its records. Cells
+without records are listed as not run, with an estimate of their hours.
+"""
+
+from __future__ import annotations
+
+from argparse import ArgumentParser
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from statistics import mean, stdev
+from textwrap import fill
+from typing import NamedTuple
+
+from figure1 import draw, layer_weights
+
+from elmo_framework.config import Config
+from elmo_framework.study import Record, read_records
+
+ROOT = Path(__file__).parents[2]
+RESULTS, STUDIES = ROOT / "experiments" / "results", ROOT / "experiments" / "paper"
+PAGE, FIGURE = ROOT / "docs" / "evidence.md", RESULTS / "figure1.svg"
+_WIDTH = 100
+_TASKS = {
+    "squad": "SQuAD, F1",
+    "snli": "SNLI, accuracy",
+    "srl": "SRL, F1",
+    "coreference": "coreference, average F1",
+    "ner": "NER, F1",
+    "sst": "SST-5, accuracy",
+}
+
+
+class Cell(NamedTuple):
+    """What the runs of several seeds have in common."""
+
+    config: str
+    variant: str
+    fraction: float
+
+
+@dataclass(frozen=True)
+class Section:
+    """A table of the page.
+
+    Attributes:
+        study: the name of its study.
+        title: its heading.
+        text: what it shows, and what differs from the paper.
+        paper: the values of the paper by config, one for each of `paper_columns`.
+        paper_columns: their headings.
+        columns: the heading of each variant of the study that is shown.
+        gain: two variants; the relative error reduction of the first over the second is added.
+        minutes: of a run of each config, on one core, for the estimates of what is not run.
+    """
+
+    study: str
+    title: str
+    text: str
+    paper: Mapping[str, Sequence[str]]
+    paper_columns: Sequence[str]
+    columns: Mapping[str, str]
+    minutes: Mapping[str, float]
+    gain: tuple[str, str] | None = None
+
+
+# Minutes of a run, from the tables of experiments/README.md; those of NER and SRL with part of the
+# data, as in the studies.
+_MINUTES = {"squad": 13, "snli": 6, "srl": 1, "coreference": 9, "ner": 6, "sst": 9}
+
+SECTIONS = [
+    Section(
+        study="table1",
+        title="Table 1: six tasks",
+        text=(
+            "The [control](decisions/random_control.md) is a biLM with the sizes and the scale of "
+            "`mini` and with random weights. `error reduction` compares `mini` with the model "
+            "without ELMo."
+        ),
+        paper={
+            "squad": ("81.1", "85.8", "24.9 %"),
+            "snli": ("88.0", "88.7", "5.8 %"),
+            "srl": ("81.4", "84.6", "17.2 %"),
+            "coreference": ("67.2", "70.4", "9.8 %"),
+            "ner": ("90.15", "92.22", "21 %"),
+            "sst": ("51.4", "54.7", "6.8 %"),
+        },
+        paper_columns=("paper: baseline", "paper: ELMo", "paper: error reduction"),
+        columns={
+            "none": "without ELMo",
+            "control": "control",
+            "mini": "`mini`",
+            "characters": "characters, no GloVe",
+        },
+        gain=("mini", "none"),
+        minutes=_MINUTES,
+    ),
+    Section(
+        study="table2",
+        title="Table 2: which layers",
+        text=(
+            "λ is the penalty of the layer weights. A large one keeps them nearly equal. The top "
+            "layer has no layer normalization; in SNLI, the mix of all layers has it."
+        ),
+        paper={
+            "squad": ("80.8", "84.7", "85.0", "85.2"),
+            "snli": ("88.1", "89.1", "89.3", "89.5"),
+            "srl": ("81.6", "84.1", "84.6", "84.8"),
+        },
+        paper_columns=(
+            "paper: baseline",
+            "paper: last layer",
+            "paper: all, λ = 1",
+            "paper: all, λ = 0.001",
+        ),
+        columns={
+            "baseline": "without ELMo",
+            "top": "last layer",
+            "all_1": "all, λ = 1",
+            "all_0_001": "all, λ = 0.001",
+        },
+        minutes=_MINUTES,
+    ),
+    Section(
+        study="table3",
+        title="Table 3: where",
+        text="ELMo at the input of the first encoder, at its output, or at both.",
+        paper={
+            "squad": ("85.1", "85.6", "84.8"),
+            "snli": ("88.9", "89.5", "88.7"),
+            "srl": ("84.7", "84.3", "80.9"),
+        },
+        paper_columns=("paper: input", "paper: both", "paper: output"),
+        columns={"input": "input", "both": "both", "output": "output"},
+        minutes=_MINUTES,
+    ),
+    Section(
+        study="figure2",
+        title="Learning curves",
+        text=(
+            "Figure 1 of the published paper, which prints no numbers. Its text says that SRL with "
+            "ELMo and 1 % of the data is as good as the baseline with 10 %."
+        ),
+        paper={"snli": (), "srl": ()},
+        paper_columns=(),
+        columns={"none": "without ELMo", "mini": "`mini`"},
+        gain=("mini", "none"),
+        minutes={"snli": 5, "srl": 6},
+    ),
+    Section(
+        study="appendix",
+        title="Depth, tuning, text of the task",
+        text=(
+            "BiLMs of one, two and four layers have the same number of parameters and read four "
+            "million words. `tuned` trains `mini` with the task; `task text` is `mini` after one "
+            "pass over the text of the task, without labels. The paper prints no such table. "
+            "`bilms.jsonnet` trains these biLMs, in about 1.5 hours more."
+        ),
+        paper={"snli": (), "ner": ()},
+        paper_columns=(),
+        columns={
+            "none": "without ELMo",
+            "depth_1": "1 layer",
+            "depth_2": "2 layers",
+            "depth_4": "4 layers",
+            "frozen": "`mini`",
+            "tuned": "tuned",
+            "fine_tuned": "task text",
+        },
+        minutes={"snli": 10, "ner": 9},
+    ),
+]
+
+
+class Missing(NamedTuple):
+    """The runs of a study that have no record, and their hours on one core."""
+
+    number: int
+    hours: float
+
+
+@dataclass(frozen=True)
+class State:
+    """A section with the runs that its study plans and the records that exist.
+
+    Attributes:
+        section: the section.
+        planned: the cell and the seed of each run.
+        records: in no particular order.
+    """
+
+    section: Section
+    planned: Sequence[tuple[Cell, int]]
+    records: Sequence[Record]
+
+    def of(self, cell: Cell) -> list[Record]:
+        """Return the records of a cell, one for each seed."""
+        return [record for record in self.records if Cell(*record.cell) == cell]
+
+    @property
+    def missing(self) -> Missing:
+        """Estimated by the records of the same config, or else by earlier measurements."""
+        done = {(Cell(*record.cell), record.seed) for record in self.records}
+        missing = [run for run in self.planned if run not in done]
+        return Missing(len(missing), sum(self._minutes(cell.config) for cell, _ in missing) / 60)
+
+    def _minutes(self, config: str) -> float:
+        measured = [record.minutes for record in self.records if record.config == config]
+        return mean(measured or [self.section.minutes[config]])
+
+
+def states(results: Path = RESULTS, studies: Path = STUDIES) -> list[State]:
+    """Return the state of each section.
+
+    Args:
+        results: the folder with the records of each study, by its name.
+        studies: the folder of the study files.
+    """
+    return [
+        State(
+            section,
+            planned=planned_runs(studies / f"{section.study}.jsonnet"),
+            records=read_records(results / section.study),
+        )
+        for section in SECTIONS
+    ]
+
+
+@cache
+def planned_runs(study: Path) -> Sequence[tuple[Cell, int]]:
+    """Return the cell and the seed of each run of a study."""
+    raw = Config.load(study).raw
+    return [
+        (Cell(name, variant, fraction), seed)
+        for name, entry in raw["configs"].items()
+        for variant in entry["variants"]
+        for fraction in raw.get("fractions") or [entry["config"].get("train_fraction", 1.0)]
+        for seed in raw["seeds"]
+    ]
+
+
+def page(of_sections: Sequence[State]) -> str:
+    """Return the page in Markdown."""
+    table1 = next(state for state in of_sections if state.section.study == "table1")
+    return "\n".join(
+        [_INTRODUCTION, *map(_shown_section, of_sections), *_layer_weights(table1.records)]
+    )
+
+
+def overview(of_sections: Sequence[State]) -> str:
+    """Return a table of the runs that are missing."""
+    lines = [f"{'study':12}{'runs':>6}{'missing':>9}{'hours on one core':>19}"]
+    for state in of_sections:
+        number, hours = state.missing
+        lines.append(f"{state.section.study:12}{len(state.planned):6}{number:9}{hours:19.1f}")
+    return "\n".join(lines)
+
+
+_INTRODUCTION = """# The tables of the paper
+
+`experiments/paper/evidence.py` makes this page from the records in `experiments/results/`. Each
+number links to its records. `make paper` trains the runs that are missing, and `make paper-check`
+lists them.
+
+* **Data.** The data and the sizes are those of [experiments/README.md](../experiments/README.md):
+  smaller than the paper's. Compare the differences with the paper's, not the values.
+* **Scores.** Development data select the best epoch. Scores are those of a tenth of the training
+  data, which no training reads. Scores on development data are marked with *.
+* **±** is the standard deviation over the seeds.
+"""
+
+
+def _shown_section(state: State) -> str:
+    section, missing = state.section, state.missing
+    lines = [f"## {section.title}", "", fill(section.text, _WIDTH), "", *_table(state), ""]
+    if missing.number:
+        lines += [
+            f"Not run: {missing.number} of {len(state.planned)} runs of `{section.study}.jsonnet`, "
+            f"about {missing.hours:.0f} hours on one core.",
+            "",
+        ]
+    return "\n".join(lines)
+
+
+def _layer_weights(records: Sequence[Record]) -> Iterator[str]:
+    text = (
+        "Figure 2 of the published paper: the softmax-normalized weights of the layers, averaged "
+        "over the runs of Table 1 with `mini`. In the paper, the first LSTM layer has the largest "
+        "weight at the input, most of all for coreference and SQuAD. At the output the weights are "
+        "nearly equal, with a slight preference for the lower layers."
+    )
+    yield from ("## Layer weights", "", fill(text, _WIDTH), "")
+    if not (rows := list(layer_weights(records))):
+        yield "Not run: this needs the records of Table 1.\n"
+        return
+    yield from (f"![Layer weights](../experiments/results/{FIGURE.name})", "")
+    yield _row(["task", "place", "token layer", "layer 1", "layer 2", "runs"])
+    yield _row(["---"] * 6)
+    for row in rows:
+        yield _row([row.task, row.place, *(f"{w:.2f}" for w in row.weights), str(row.num_runs)])
+    yield ""
+
+
+def _table(state: State) -> Iterator[str]:
+    section, cells = state.section, {cell for cell, _ in state.planned}
+    headings = ["task", *section.paper_columns, *section.columns.values()]
+    if section.gain:
+        headings.append("error reduction")
+    yield _row(headings)
+    yield _row(["---"] * len(headings))
+    for config, paper in section.paper.items():
+        for fraction in sorted({cell.fraction for cell in cells if cell.config == config}):
+            name = _TASKS[config]
+            if fraction < 1 or section.study == "figure2":
+                name += f", {100 * fraction:g} % of the data"
+            row = {variant: Cell(config, variant, fraction) for variant in section.columns}
+            values = [_value(state, cell) if cell in cells else "" for cell in row.values()]
+            gain = [_gain(*(state.of(row[name]) for name in section.gain))] if section.gain else []
+            yield _row([name, *paper, *values, *gain])
+
+
+def _row(values: Sequence[str]) -> str:
+    return f"| {' | '.join(values)} |"
+
+
+def _value(state: State, cell: Cell) -> str:
+    records = state.of(cell)
+    if not records:
+        return "not run"
+    scores = _scores(records)
+    shown = f"{mean(scores):.1f}" + (f" ± {stdev(scores):.1f}" if len(scores) > 1 else "")
+    mark = "" if _is_final(records) else " *"
+    folder = f"../experiments/results/{state.section.study}/{cell.config}/{cell.variant}"
+    return f"[{shown}{mark}]({folder})"
+
+
+def _is_final(records: Sequence[Record]) -> bool:
+    return all(record.test is not None for record in records)
+
+
+def _scores(records: Sequence[Record]) -> list[float]:
+    """Return the scores in per cent: those of the test data if all runs have them."""
+    name = records[0].metric[1:]
+    if _is_final(records):
+        return [100 * (record.test or {})[name] for record in records]
+    return [100 * record.validation[name] for record in records]
+
+
+def _gain(better: Sequence[Record], worse: Sequence[Record]) -> str:
+    """Return the relative reduction of the error; empty if the scores are not comparable."""
+    if not (better and worse) or _is_final(better) != _is_final(worse):
+        return ""
+    after, before = mean(_scores(better)), mean(_scores(worse))
+    return f"{100 * (after - before) / (100 - before):.1f} %"
+
+
+def main() -> None:
+    """Write the page, or list the missing runs."""
+    parser = ArgumentParser(description=str(__doc__).partition("\n")[0])
+    parser.add_argument("--missing", action="store_true", help="only list the missing runs")
+    if parser.parse_args().missing:
+        print(overview(states()))  # noqa: T201
+    else:
+        of_sections = states()
+        PAGE.write_text(page(of_sections), encoding="utf-8")
+        if rows := list(layer_weights(of_sections[0].records)):
+            draw(rows, FIGURE)
+
+
+if __name__ == "__main__":
+    main()

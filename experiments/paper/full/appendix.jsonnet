@@ -1,0 +1,1 @@
+(import '../appendix.jsonnet') + { size:: 'full' }

@@ -1,0 +1,1 @@
+(import '../bilms.jsonnet') + { size:: 'full' }

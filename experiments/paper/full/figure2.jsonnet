@@ -1,0 +1,1 @@
+(import '../figure2.jsonnet') + { size:: 'full' }

@@ -1,0 +1,1 @@
+(import '../table1.jsonnet') + { size:: 'full' }

@@ -1,0 +1,1 @@
+(import '../table2.jsonnet') + { size:: 'full' }

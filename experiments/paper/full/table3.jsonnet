@@ -1,0 +1,1 @@
+(import '../table3.jsonnet') + { size:: 'full' }
