@@ -56,24 +56,24 @@ def split_by_content(
     examples: Iterable[ExampleT],
     content: Callable[[ExampleT], str],
     *,
-    fraction: float,
-    is_held_out: bool,
+    start: float,
+    end: float,
 ) -> Iterator[ExampleT]:
-    """Yield the examples that are held out, or the others.
+    """Yield the examples of one part of the data.
 
-    An example is held out if the SHA-256 of its content, read as a number from 0 to 1, is below the
-    fraction. So the parts do not depend on a seed, the machine, or the other examples, and a
-    smaller fraction is a subset of a larger one.
+    The SHA-256 of the content of an example is a number from 0 to 1; the part has those from
+    `start` to below `end`. So the parts do not depend on a seed, the machine, or the other
+    examples.
 
     Args:
         examples: read once.
         content: the same text for all examples of a group (`HeadTask.content`).
-        fraction: the expected ratio of groups that are held out.
-        is_held_out: which of the two parts.
+        start: of the part.
+        end: of the part; its size is about `end - start` of all groups.
     """
     for example in examples:
         digest = hashlib.sha256(content(example).encode("utf-8", "surrogatepass")).digest()
-        if (int.from_bytes(digest[:8], "big") < fraction * 2**64) is is_held_out:
+        if start <= int.from_bytes(digest[:6], "big") / 2**48 < end:
             yield example
 
 

@@ -185,8 +185,15 @@ class Assembly:
         with self._examples(path) as examples:
             return self._evaluator(examples).sums(self.model, note)
 
-    def score(self, path: Path | str | None, *, note: Note | None = None) -> ScoredFile:
+    def score(
+        self, path: Path | str | None, *, note: Note | None = None, split: Split = "test"
+    ) -> ScoredFile:
         """Count as `sums` does, and return the predictions too.
+
+        Args:
+            path: as of `evaluate`.
+            note: as of `evaluate`.
+            split: which data of the config None means.
 
         Raises:
             RunError: the model predicts nothing.
@@ -202,7 +209,7 @@ class Assembly:
             outputs.update(zip(map(id, batch.examples), pairs, strict=True))
             return total(terms, output)
 
-        with self._examples(path) as lazy_examples:
+        with self._examples(path, split) as lazy_examples:
             examples = list(lazy_examples)
             sums = self._evaluator(examples).sums(self.model, note, count=count)
         predictions = [(outputs[id(example)][0], example) for example in examples]
@@ -328,19 +335,18 @@ class Assembly:
             return export_files(files, directory, source=source, dtype=dtype, force=force)
 
     @contextmanager
-    def _examples(self, path: Path | str | None) -> Iterator[Iterable[Any]]:
-        """Yield the examples of a file, or the test data; errors in the block name the path."""
+    def _examples(self, path: Path | str | None, split: Split = "test") -> Iterator[Iterable[Any]]:
+        """Yield the examples of a file, or of a split; errors in the block name the path."""
         experiment = self.experiment
         if path is not None:
             with _error_path(as_path(path)):
                 yield experiment.validation_dataset_reader.read(as_path(path))
-        elif experiment.paths["test"] is None:
-            raise RunError(
-                "this run has no test data: its config has neither test_data_path nor test_fraction"
-            )
+        elif experiment.paths[split] is None:
+            keys = f"neither {split}_data_path nor {split}_fraction"
+            raise RunError(f"this run has no {split} data: its config has {keys}")
         else:
-            with _error_path(experiment.paths["test"]):
-                yield experiment.examples("test")
+            with _error_path(experiment.paths[split]):
+                yield experiment.examples(split)
 
     def _evaluator(self, examples: Iterable[Any]) -> Evaluator:
         return Evaluator(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -85,6 +85,7 @@ class Experiment(Registrable):
             data: it is not trained on, nor counted for vocabularies. The sentences, premises,
             passages or documents are selected by a hash of their text, so they are the same for
             all seeds; `train_fraction` is drawn from the others.
+        validation_fraction: the same in place of a validation_data_path.
         validation_dataset_reader: reads the validation and the test data; else `dataset_reader`.
         data_loader: how examples become batches.
         validation_data_loader: the same for the validation and the test data.
@@ -116,6 +117,7 @@ class Experiment(Registrable):
         validation_data_path: TextPath | None = None,
         test_data_path: TextPath | None = None,
         test_fraction: Annotated[float, Gt(0), Lt(1)] | None = None,
+        validation_fraction: Annotated[float, Gt(0), Lt(1)] | None = None,
         validation_dataset_reader: DatasetReader[Any] | None = None,
         validation_data_loader: DataLoader | None = None,
         init_from: InitFrom | None = None,
@@ -125,9 +127,14 @@ class Experiment(Registrable):
         tokenizer: Tokenizer | None = None,
     ) -> None:
         task = component_class(model.factory).task
-        if test_fraction:
-            _check_test_fraction(task, test_data_path, datasets_for_vocab_creation)
-            test_data_path = train_data_path
+        held_out: dict[Split, tuple[float | None, Path | None]] = {
+            "test": (test_fraction, test_data_path),
+            "validation": (validation_fraction, validation_data_path),
+        }
+        _check_held_out(task, held_out, datasets_for_vocab_creation)
+        test_data_path = train_data_path if test_fraction else test_data_path
+        if validation_fraction:
+            validation_data_path = train_data_path
         if evaluate_on_test and test_data_path is None:
             raise ValueError("evaluate_on_test needs a test_data_path or a test_fraction")
         if validation_data_path is None:
@@ -150,7 +157,12 @@ class Experiment(Registrable):
         self.init_from = init_from
         self.datasets_for_vocab_creation = datasets_for_vocab_creation
         self.evaluate_on_test, self.train_fraction = evaluate_on_test, train_fraction
-        self.test_fraction = test_fraction
+        self._parts: dict[Split, tuple[float, float]] = {}
+        if test_fraction or validation_fraction:
+            first, last = test_fraction or 0.0, 1 - (validation_fraction or 0.0)
+            self._parts["train"] = first, last
+            self._parts |= {"test": (0.0, first)} if test_fraction else {}
+            self._parts |= {"validation": (last, 1.0)} if validation_fraction else {}
         self.random_seed, self.tokenizer, self._task = random_seed, tokenizer, task
 
     def reader(self, split: Split) -> DatasetReader[Any]:
@@ -169,7 +181,7 @@ class Experiment(Registrable):
         """Return the examples of one of the data sets; of training, those of `train_fraction`.
 
         Raises:
-            DataError: the data is not in the reader's format, or `test_fraction` leaves nothing.
+            DataError: the data is not in the reader's format, or what is held out leaves nothing.
         """
         if split == "train" and self.train_fraction < 1:
             return self._training_share
@@ -197,19 +209,15 @@ class Experiment(Registrable):
         )
 
     def _all_examples(self, split: Split) -> Iterable[Any]:
-        """Return the examples of a data set, with `test_fraction` but without `train_fraction`."""
+        """Return the examples of a data set, without those held out; before `train_fraction`."""
         examples = self.reader(split).read(self.paths[split])
-        if not self.test_fraction or split == "validation":
+        if split not in self._parts:
             return examples
         assert isinstance(self._task, HeadTask), self._task
-        part = split_by_content(
-            examples,
-            self._task.content,
-            fraction=self.test_fraction,
-            is_held_out=split == "test",
-        )
-        name = "test" if split == "test" else "training"
-        message = f"test_fraction {self.test_fraction:g} of this data leaves no {name} data"
+        start, end = self._parts[split]
+        part = split_by_content(examples, self._task.content, start=start, end=end)
+        name = "training" if split == "train" else split
+        message = f"test_fraction or validation_fraction leaves no {name} data of this data"
         return require_nonempty(part, message, self.paths[split])
 
     @cached_property
@@ -230,20 +238,34 @@ class Experiment(Registrable):
         return [split for split in splits if self.paths[split] is not None]
 
 
-def _check_test_fraction(
-    task: Task[Any, Any], test_data_path: Path | str | None, counted: Sequence[Split]
+def _check_held_out(
+    task: Task[Any, Any],
+    held_out: Mapping[Split, tuple[float | None, Path | None]],
+    counted: Sequence[Split],
 ) -> None:
-    """Raise ValueError if a test_fraction contradicts the rest of the config."""
-    if not isinstance(task, HeadTask):
-        raise ValueError(
-            "test_fraction is not for pretraining; hold text out with `elmo prepare --held-out`"
-        )
-    if test_data_path is not None:
-        raise ValueError("test_fraction and test_data_path are two kinds of test data; remove one")
-    if "test" in counted:
-        raise ValueError(
-            "datasets_for_vocab_creation names 'test', which test_fraction holds out; remove it"
-        )
+    """Raise ValueError if what is held out contradicts the rest of the config.
+
+    Args:
+        task: of the model.
+        held_out: the fraction and the data path of the test and the validation data.
+        counted: the data sets whose words and labels are counted.
+    """
+    for split, (fraction, path) in held_out.items():
+        key = f"{split}_fraction"
+        if fraction is None:
+            continue
+        if not isinstance(task, HeadTask):
+            raise ValueError(
+                f"{key} is not for pretraining; hold text out with `elmo prepare --held-out`"
+            )
+        if path is not None:
+            raise ValueError(f"{key} and {split}_data_path are two kinds of data; remove one")
+        if split in counted:
+            raise ValueError(
+                f"datasets_for_vocab_creation names {split!r}, which {key} holds out; remove it"
+            )
+    if sum(fraction or 0.0 for fraction, _ in held_out.values()) >= 1:
+        raise ValueError("test_fraction and validation_fraction leave no training data")
 
 
 def _require_no_validation(trainer: GradientDescent) -> None:

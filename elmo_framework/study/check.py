@@ -156,7 +156,7 @@ def _problems_of(cell: Cell, *, reads_data: bool = False) -> Iterator[Problem]:
         message = "names the test data, which a study reads for `--final` only"
         yield Problem("datasets_for_vocab_creation", message)
         return
-    if raw.get("validation_data_path") is None:
+    if raw.get("validation_data_path") is None and not raw.get("validation_fraction"):
         yield Problem("validation_data_path", "is required in a study: it selects and compares")
     try:
         config = Config(raw, cell.plan.source, "")

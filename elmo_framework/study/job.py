@@ -16,6 +16,7 @@ from elmo_framework import components, console
 from elmo_framework.config.plugins import load_plugins
 from elmo_framework.errors import ElmoFrameworkError, RunError, StoppedError
 from elmo_framework.experiment.assembly import Assembly
+from elmo_framework.experiment.experiment import Split
 from elmo_framework.experiment.load_run import load
 from elmo_framework.experiment.run_directory import RunDirectory
 from elmo_framework.experiment.train import train_assembly
@@ -108,8 +109,7 @@ def _train(job: RunJob, folder: StudyFolder) -> Assembly | None:
         write_record(folder.record(plan.name), _record_of_pruned(plan, run, str(error)))
         return None
     assembly, metrics = trained.assembly, trained.metrics
-    path = assembly.experiment.paths["validation"]
-    scores = _score(assembly, path, folder.terms(plan.name, "validation"))
+    scores = _score(assembly, None, folder.terms(plan.name, "validation"), split="validation")
     record = _record(plan, run, validation=scores, training=metrics)
     record = replace(record, monitored=assembly.model.monitored_values())
     write_record(folder.record(plan.name), record)
@@ -155,15 +155,23 @@ def _record_of_pruned(plan: RunPlan, run: RunDirectory, reason: str) -> Record:
     return replace(record, is_pruned=True)
 
 
-def _score(assembly: Assembly, path: Path | str | None, terms: Path) -> dict[str, float]:
+def _score(
+    assembly: Assembly, path: Path | str | None, terms: Path, *, split: Split = "test"
+) -> dict[str, float]:
     """Score the best weights, and write what each example adds to the scores, if it predicts.
+
+    Args:
+        assembly: a trained one.
+        path: the data; None for those of the split of its config.
+        terms: the file to write.
+        split: of the config.
 
     Raises:
         RunError: `path` is None, and the config has no test data.
     """
     if not isinstance(assembly.model, Head):
-        return assembly.evaluate(path)
-    scored = assembly.score(path)
+        return assembly.evaluate(path or assembly.experiment.paths[split])
+    scored = assembly.score(path, split=split)
     terms.parent.mkdir(parents=True, exist_ok=True)
     scored.terms.save(terms)
     return assembly.model.scores(scored.sums)

@@ -108,18 +108,16 @@ def test_a_tiny_share_holds_one_group(read: Any) -> None:
 WORDS = [f"word{number}" for number in range(2000)]
 
 
-def held_out(fraction: float) -> list[str]:
-    return list(split_by_content(WORDS, str, fraction=fraction, is_held_out=True))
+def part(start: float, end: float) -> list[str]:
+    return list(split_by_content(WORDS, str, start=start, end=end))
 
 
 def test_held_out_part_is_fixed_by_sha256() -> None:
     expected = [word for word in WORDS if int(sha256(word.encode()).hexdigest(), 16) / 2**256 < 0.1]
-    assert held_out(0.1) == expected
+    assert part(0, 0.1) == expected
     assert expected[:3] == ["word21", "word77", "word79"]
     assert 150 < len(expected) < 250
 
 
-def test_held_out_part_and_the_rest_are_all_examples() -> None:
-    rest = split_by_content(WORDS, str, fraction=0.1, is_held_out=False)
-    assert sorted([*rest, *held_out(0.1)]) == sorted(WORDS)
-    assert set(held_out(0.1)) < set(held_out(0.2))
+def test_parts_are_all_examples_and_have_none_in_common() -> None:
+    assert sorted([*part(0, 0.1), *part(0.1, 0.7), *part(0.7, 1)]) == sorted(WORDS)

@@ -89,8 +89,10 @@ def test_test_data_are_read_by_the_validation_reader(data: Path) -> None:
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"test_data_path": "other.jsonl"}, "test_data_path are two kinds of test data"),
+        ({"test_data_path": "other.jsonl"}, "test_data_path are two kinds of data"),
         ({"datasets_for_vocab_creation": ["train", "test"]}, "which test_fraction holds out"),
+        ({"validation_fraction": 0.1}, "validation_fraction and validation_data_path are two"),
+        ({"validation_data_path": None, "validation_fraction": 0.7}, "leave no training data"),
         ({"test_fraction": None, "evaluate_on_test": True}, "test_data_path or a test_fraction"),
         (
             {
@@ -106,7 +108,16 @@ def test_contradictory_config_is_refused(data: Path, changes: dict[str, Any], me
         experiment(data, **changes)
 
 
-@pytest.mark.parametrize(("fraction", "part"), [(1e-9, "test"), (1 - 1e-9, "train")])
+def test_three_parts_of_one_file_have_no_example_in_common(data: Path) -> None:
+    parts = experiment(data, validation_data_path=None, validation_fraction=0.3)
+    names: list[Any] = ["train", "validation", "test"]
+    assert all(words(parts, name) for name in names)
+    together = [word for name in names for word in words(parts, name)]
+    assert sorted(together) == [f"w{number}" for number in sorted(range(NUM_SENTENCES), key=str)]
+    assert words(parts, "test") == words(experiment(data), "test")
+
+
+@pytest.mark.parametrize(("fraction", "part"), [(1e-9, "test"), (0.9999, "train")])
 def test_empty_part_is_an_error(data: Path, fraction: float, part: str) -> None:
     with pytest.raises(DataError, match=r"leaves no (test|training) data"):
         words(experiment(data, test_fraction=fraction), part)
@@ -164,7 +175,8 @@ def test_evaluate_scores_and_predicts_the_test_data(
     data: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     path, run = tmp_path / "config.json", tmp_path / "run"
-    path.write_text(json.dumps(config(data, evaluate_on_test=True)))
+    changes = {"validation_data_path": None, "validation_fraction": 0.3}
+    path.write_text(json.dumps(config(data, evaluate_on_test=True, **changes)))
     assert main(["train", str(path), "-s", str(run)]) == 0
     metrics = json.loads((run / "metrics.json").read_text())
     predictions = tmp_path / "predictions.jsonl"
@@ -180,7 +192,13 @@ def test_evaluate_scores_and_predicts_the_test_data(
     by_word = defaultdict(list)
     for line in predictions.read_text().splitlines():
         by_word[json.loads(line)["words"][0]].append(line)
-    assert list(by_word) == words(load(run).experiment, "test")
+    assembly = load(run)
+    assert list(by_word) == words(assembly.experiment, "test")
+    validation = assembly.score(None, split="validation")
+    scored = [example.words[0] for _, example in validation.predictions]
+    assert scored == words(assembly.experiment, "validation")
+    loss = assembly.model.scores(validation.sums)["loss"]
+    assert loss == pytest.approx(metrics["best_validation_loss"])
 
 
 def test_evaluate_needs_a_file_or_test(data: Path, capsys: pytest.CaptureFixture[str]) -> None:
