@@ -97,4 +97,6 @@ def _listed(state: StudyState) -> str:
         else f"{timedelta(minutes=round(minutes))} of training left"
     )
     num_done = sum(row[1] == "done" for row in rows)
+    if state.study.search is not None:
+        left += "; the search adds runs"
     return f"{render_table(('run', 'state'), rows)}\n\n{num_done}/{len(rows)} done; {left}"

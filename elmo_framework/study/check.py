@@ -72,12 +72,10 @@ def load_study(
 def cell_problems(cells: Sequence[Cell], *, reads_data: bool = False) -> list[Problem]:
     """Return the problems of the configs of some cells, each once with the cells that have it."""
     places: dict[Problem, list[str]] = {}
-    for cell in cells:
+    # A fraction is no problem of its own.
+    for cell in {_place(cell): cell for cell in cells}.values():
         for problem in _problems_of(cell, reads_data=reads_data):
-            names = places.setdefault(problem, [])
-            name = _place(cell)
-            if name not in names:
-                names.append(name)
+            places.setdefault(problem, []).append(_place(cell))
     return [
         Problem(
             f"{_listed(names)}: {problem.path}" if problem.path else _listed(names), problem.message
@@ -138,7 +136,7 @@ def search_problems(study: Study, cells: Sequence[Cell]) -> Iterator[Problem]:
     """Yield what is wrong with the values of a search, for the configs that lack other problems."""
     for path, overrides in [] if study.search is None else study.search.examples():
         places: dict[str, list[str]] = {}
-        for cell in cells:
+        for cell in {_place(cell): cell for cell in cells}.values():
             try:
                 problems = list(_problems_of(cell.of_trial(Trial("example", overrides))))
             except ConfigError as error:

@@ -56,6 +56,7 @@ def run_study(
         RunError: records or runs are of another config.
         StoppedError: the user asked for a stop; the runs have saved checkpoints.
     """
+    state = replace(state, num_jobs=num_jobs or 1)
     require_unchanged(state)
     if state.is_final:
         require_test_data(state)

@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
+from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Literal, TypeAlias
 
 from filelock import FileLock
 
+from elmo_framework.errors import ConfigError
 from elmo_framework.study.changes import changed_keys
 from elmo_framework.study.folder import StudyFolder
 from elmo_framework.study.plan import Cell
@@ -97,8 +101,14 @@ class StudyState:
         return changed_keys(before, run.cell.experiment_of(run.plan), data.values())
 
     def unfinished_cells(self) -> list[Cell]:
-        """Return the cells, and with a search those of trials, of which a run has no record."""
-        cells = {id(run.cell): run.cell for run in self.runs() if self.record(run.plan) is None}
+        """Return the cells of which a run has no record; with a search, then all cells."""
+        try:
+            runs = self.runs()
+        except ConfigError:  # a check of the cells reports more than the first wrong trial
+            return list(self.cells)
+        cells = {id(run.cell): run.cell for run in runs if self.record(run.plan) is None}
+        if self.study.search is not None:
+            return list(self.cells) if cells or not runs else []
         return list(cells.values())
 
     def record(self, plan: RunPlan) -> Record | None:
@@ -151,9 +161,7 @@ class StudyState:
     def _cells_of_trials(self, cell: Cell) -> list[Cell]:
         assert self.study.search is not None
         known = [each for (key, _), each in self._trials.items() if key == cell.plan.cell]
-        folder = self.folder.search(cell.plan.cell)
-        folder.parent.mkdir(parents=True, exist_ok=True)
-        with FileLock(folder.with_name(f".{folder.name}.lock")):
+        with self._search_folder(cell) as folder:
             trials = self.study.search.trials(
                 self._scores(known), folder=folder, num_open=self.num_jobs
             )
@@ -162,3 +170,15 @@ class StudyState:
             if key not in self._trials:
                 self._trials[key] = cell.of_trial(trial)
         return [self._trials[cell.plan.cell, trial.name] for trial in trials]
+
+    @contextmanager
+    def _search_folder(self, cell: Cell) -> Iterator[Path]:
+        """Lock the folder of the search of a cell; before the start, nothing is written to it."""
+        folder = self.folder.search(cell.plan.cell)
+        if not (self.num_jobs or folder.exists()):
+            with TemporaryDirectory() as temporary:
+                yield Path(temporary)
+            return
+        folder.parent.mkdir(parents=True, exist_ok=True)
+        with FileLock(folder.with_name(f".{folder.name}.lock")):
+            yield folder

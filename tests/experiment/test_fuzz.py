@@ -10,9 +10,19 @@ from elmo_framework.config.load import Config
 from elmo_framework.config.registry import members
 from elmo_framework.data.reader import DatasetReader
 from tests.fuzz.samples import SAMPLES
-from tests.fuzz.targets import Configs, Corpora, Data, FuzzError, Runs, Target, Weights, elmo
+from tests.fuzz.targets import (
+    Configs,
+    Corpora,
+    Data,
+    FuzzError,
+    Runs,
+    Studies,
+    Target,
+    Weights,
+    elmo,
+)
 
-SAMPLE = {Configs: 15, Data: 120, Weights: 25, Runs: 8, Corpora: 8}
+SAMPLE = {Configs: 15, Studies: 15, Data: 120, Weights: 25, Runs: 8, Corpora: 8}
 WITHOUT_SAMPLE = {"prepared_corpus"}
 """Corpora are a target of their own."""
 

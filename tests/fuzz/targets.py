@@ -7,6 +7,7 @@ import json
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from contextlib import chdir, redirect_stderr, redirect_stdout
+from copy import deepcopy
 from pathlib import Path
 from random import Random
 from shutil import copytree, rmtree
@@ -20,7 +21,9 @@ from elmo_framework.config.registry import members
 from elmo_framework.data.reader import DatasetReader
 from elmo_framework.errors import DataError, ElmoFrameworkError
 from elmo_framework.model.model import Model
+from elmo_framework.study.study import is_study
 from tests.experiment.jobs import DATA, PRETRAINING, ROOT, arguments, pretrain, tagging_with
+from tests.experiment.studies import study, tagger
 from tests.fuzz.mutation import mutated_bytes, mutated_json, mutated_text
 from tests.fuzz.samples import SAMPLES
 from tests.numpy_bilm import NumpyBiLm
@@ -100,8 +103,7 @@ class Configs(Target):
 
     def prepare(self) -> None:
         """Evaluate them; where a case is trained, its data do not exist, so that nothing is."""
-        paths = sorted((ROOT / "experiments").rglob("*.jsonnet"))
-        self._configs = [_without_files(Config.load(path).raw) for path in paths]
+        self._configs = [raw for raw in _shipped() if not is_study(raw)]
         for config in self._configs:
             config |= {key: "data.txt" for key in config if key.endswith("_data_path")}
 
@@ -125,6 +127,50 @@ class Configs(Target):
                 if _error_of(trained) != _error_of(outcome):
                     raise FuzzError(f"check and train differ: {outcome} {trained}")
         return outcome
+
+
+@final
+class Studies(Target):
+    """Studies; `elmo check` and `elmo study --dry-run` must report the same problems."""
+
+    name = "studies"
+
+    def prepare(self) -> None:
+        """Make a study with each kind of search, next to those that are shipped."""
+        number = {"type": "integer", "low": 2, "high": 4}
+        searches = [
+            None,
+            {"type": "grid", "space": {"model.encoder.hidden_size": [2, 3]}},
+            {"type": "list", "trials": [{"trainer.num_epochs": 2}]},
+            {"type": "random", "space": {"trainer.num_epochs": number}, "num_trials": 2},
+            {"type": "optuna", "space": {"trainer.num_epochs": number}, "num_trials": 2},
+        ]
+        variants = {"a": {"model": {"encoder": {"hidden_size": 3}}}, "b": {"trainer.patience": 3}}
+        configs = {"ner": {"config": tagger(), "metric": "+accuracy"}}
+        complete = {"configs": configs, "variants": variants, "comparisons": [["a", "b"]]}
+        self._studies = [raw for raw in _shipped() if is_study(raw)]
+        self._studies += [study(**complete, search=search, executor="local") for search in searches]
+
+    def mutate(self, chance: Random) -> _Use:
+        """Mutate values, and sometimes the text that they are written as."""
+        raw = deepcopy(chance.choice(self._studies))
+        for _ in range(chance.choice([1, 1, 2, 4])):
+            raw = mutated_json(raw, chance)
+        text = json.dumps(raw, indent=1).encode()
+        if chance.random() < 0.2:
+            text = mutated_text(text, chance)
+        (self.case_folder / "study.jsonnet").write_bytes(text)
+        return self._check
+
+    def _check(self) -> str:
+        with chdir(self.case_folder):
+            (self.case_folder / "experiments").symlink_to(ROOT / "experiments")
+            outcome = elmo("check", "study.jsonnet")
+            listed = elmo("study", "study.jsonnet", "-s", "study", "--dry-run")
+            is_of_study = "configs" in Path("study.jsonnet").read_text(errors="replace")
+            if is_of_study and _error_of(listed) != _error_of(outcome):
+                raise FuzzError(f"check and study differ: {outcome} {listed}")
+        return outcome + listed
 
 
 @final
@@ -288,7 +334,7 @@ class Corpora(Target):
 
 
 TARGETS: dict[str, type[Target]] = {
-    target.name: target for target in (Configs, Data, Weights, Runs, Corpora)
+    target.name: target for target in (Configs, Studies, Data, Weights, Runs, Corpora)
 }
 
 
@@ -309,7 +355,13 @@ def elmo(*words: str) -> str:
 
 
 def _error_of(outcome: str) -> str:
-    return outcome[outcome.find("error: ") :]
+    """Return the message at the end of what `elmo` returned; empty without an error."""
+    return "".join(outcome.partition("error: ")[1:])
+
+
+def _shipped() -> list[dict[str, Any]]:
+    paths = sorted((ROOT / "experiments").rglob("*.jsonnet"))
+    return [_without_files(Config.load(path).raw) for path in paths]
 
 
 def _without_files(value: Any) -> Any:
