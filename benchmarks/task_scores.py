@@ -54,7 +54,7 @@ class Task:
 SEEDS = (1, 2, 3)
 TASKS = {
     "ner": Task("f1-measure-overall", {0.01: 100, 0.1: 32}, seeds=SEEDS),
-    "sst": Task("accuracy", {0.05: 40}, seeds=SEEDS),
+    "sst": Task("accuracy", {0.05: 10}, seeds=SEEDS),
     "snli": Task("accuracy", {0.02: 40}, evaluations=5, seeds=SEEDS),
     "srl": Task("f1-measure-overall", {0.02: 40}, evaluations=5),
     "coreference": Task("coref_f1", {0.1: 30}, evaluations=5),

@@ -17,7 +17,7 @@ local feedforward = { hidden_dims: 100 };
       token_embedders+: {
         tokens+: {
           embedding_dim: 50,
-          pretrained_file: 'data/glove/glove.6B.50d.top100k.txt',
+          pretrained_file: 'data/glove/glove.6B.50d.txt',
           lowercase: true,  // the file is in lower case
         },
         turian:: {},  // none
@@ -26,12 +26,11 @@ local feedforward = { hidden_dims: 100 };
     encoder+: { hidden_size: 100 },
     mention_feedforward+: feedforward,
     antecedent_feedforward+: feedforward,
-    max_antecedents: 100,
-    max_training_sentences: 30,
+    max_training_sentences: 20,
   },
   trainer+: {
-    learning_rate_scheduler: { type: 'exponential', gamma: 0.95 },
-    num_epochs: 10,
-    patience: 5,
+    learning_rate_scheduler: { type: 'exponential', gamma: 0.97 },
+    num_epochs: 40,
+    patience: 8,
   },
 }

@@ -14,7 +14,7 @@
       token_embedders+: {
         tokens+: {
           embedding_dim: 50,
-          pretrained_file: 'data/glove/glove.6B.50d.top100k.txt',
+          pretrained_file: 'data/glove/glove.6B.50d.txt',
           lowercase: true,  // the file is in lower case
         },
       },
@@ -27,5 +27,5 @@
     attention_dropout: 0.0,
     regularizer: null,
   },
-  trainer+: { optimizer+: { lr: 0.001 }, num_epochs: 8, patience: 3 },
+  trainer+: { optimizer+: { lr: 0.001 }, num_epochs: 15, patience: 4 },
 }

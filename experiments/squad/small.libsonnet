@@ -9,7 +9,7 @@
       token_embedders+: {
         tokens+: {
           embedding_dim: 50,
-          pretrained_file: 'data/glove/glove.6B.50d.top100k.txt',
+          pretrained_file: 'data/glove/glove.6B.50d.txt',
           lowercase: true,  // the file is in lower case
           case_fallback: false,
         },
@@ -28,7 +28,8 @@
     optimizer: { type: 'adam', lr: 0.002 },
     moving_average: { decay: 0.99 },
     grad_norm: 5.0,
-    num_epochs: 5,
+    num_epochs: 10,
     evaluate_every: { epochs: 1 },
+    patience: 2,
   },
 }

@@ -13,7 +13,7 @@
       token_embedders+: {
         tokens+: {
           embedding_dim: 50,
-          pretrained_file: 'data/glove/glove.6B.50d.top100k.txt',
+          pretrained_file: 'data/glove/glove.6B.50d.txt',
         },
       },
     },
@@ -21,7 +21,7 @@
   },
   trainer+: {
     optimizer: { type: 'adam', lr: 0.002 },
-    num_epochs: 8,
+    num_epochs: 15,
     patience: 3,
   },
 }
