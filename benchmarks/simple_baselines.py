@@ -28,7 +28,6 @@ from baseline_rules import EqualMentions, KnownNames, NearestPhrase
 from measuring import say
 
 from elmo_framework import components
-from elmo_framework.commands.check import is_study
 from elmo_framework.config.load import Config
 from elmo_framework.config.parse import parse
 from elmo_framework.config.signature import component_class
@@ -99,7 +98,7 @@ def main() -> int:
     components.load()
     try:
         config = Config.load(arguments.config, overrides=arguments.override)
-        if is_study(config.raw):
+        if "configs" in config.raw:
             lines = _study_lines(config, arguments)
         else:
             lines = _config_lines(config, arguments)
