@@ -111,13 +111,16 @@ class Resamples:
         return self._estimate([(observed, resampled), (-observed_others, -resampled_others)])
 
     def shares_of_best(
-        self, metric: str, runs: Sequence[int], *, is_larger_better: bool
+        self, metric: str, groups: Sequence[Sequence[int]], *, is_larger_better: bool
     ) -> list[float]:
-        """Return the share of the resamples in which each run is the best; ties are divided."""
-        _, resampled = self._side(metric, runs)
-        signed = resampled if is_larger_better else -resampled
-        best = signed >= signed.max(axis=0) - _TIE
-        return [float(share) for share in (best / best.sum(axis=0)).mean(axis=1)]
+        """Return the share of the resamples in which the mean of each group of runs is the best.
+
+        Ties are divided.
+        """
+        means = np.array([self._side(metric, runs)[1].mean(axis=0) for runs in groups])
+        signed = means if is_larger_better else -means
+        is_best = signed >= signed.max(axis=0) - _TIE
+        return [float(share) for share in (is_best / is_best.sum(axis=0)).mean(axis=1)]
 
     def randomization(
         self, runs: Sequence[int], others: Sequence[int], *, is_paired: bool

@@ -67,6 +67,11 @@ class OptunaSearch(Search):
         self._num_warmup_evaluations = num_warmup_evaluations
         _optuna()  # if it is missing, that is known before anything runs
 
+    def post_init(self, num_seeds: Count = 1) -> None:
+        if num_seeds > 1 and self._pruner_name != "none":
+            raise ValueError("trials of several seeds cannot be pruned; set pruner to 'none'")
+        super().post_init(num_seeds)
+
     def examples(self) -> Iterator[tuple[str, Mapping[str, Any]]]:
         return examples_of(self._space)
 

@@ -177,21 +177,25 @@ def _search_part(search: SearchResult) -> PagePart:
     return PagePart(
         f"Search: {config}, {variant}{part}: development data",
         [_verdict(search)],
-        [Table(("trial", f"{search.metric[1:]}{scale.unit}", "best in", "settings"), rows)],
+        [
+            Table(
+                ("trial", f"{search.metric[1:]}{scale.unit}", "best in", "settings", "seeds"), rows
+            )
+        ],
     )
 
 
 def _trial_row(trial: TrialResult, scale: Scale) -> list[TableCell]:
-    plan, probability = trial.run.plan, trial.probability
+    plan, probability = trial.runs[0].plan, trial.probability
     settings = [f"{key}={json.dumps(value)}" for key, value in plan.overrides.items()]
-    link = Link(str(plan.trial), f"results/{plan.name}.json", plan.name)
+    names = [run.plan.name for run in trial.runs]
+    links = [Link(str(run.plan.seed), f"results/{run.plan.name}.json", "") for run in trial.runs]
     return [
-        TableCell(str(plan.trial), is_text=True)
-        if trial.score is None
-        else TableCell(links=[link], is_text=True),
+        TableCell(str(plan.trial), f"{', '.join(names)}", is_text=True),
         TableCell(trial.state if trial.score is None else scale.show(trial.score)),
         TableCell(NONE if probability is None else f"{100 * probability:.0f} %"),
         TableCell(", ".join(settings), is_text=True),
+        TableCell(links=[] if trial.score is None else links, is_text=True),
     ]
 
 
@@ -201,12 +205,12 @@ def _verdict(search: SearchResult) -> str:
     if not scored:
         return "No trial has a score yet."
     best = scored[0]
-    ended = f"Best of {plural(len(scored), 'trial')} with a score: {best.run.plan.trial}."
+    ended = f"Best of {plural(len(scored), 'trial')} with a score: {best.runs[0].plan.trial}."
     if best.probability is None or len(scored) < 2:
         return ended
     return (
         f"{ended} It is the best in {100 * best.probability:.0f} % of the resamples of the "
-        "development examples (one seed: how much other seeds would change is not in this number)."
+        "development examples (of the same seeds: what other seeds would change is not in it)."
     )
 
 

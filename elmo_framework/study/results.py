@@ -5,6 +5,7 @@ from __future__ import annotations
 import statistics
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import repeat
 
 from elmo_framework.analysis.statistics import NUM_RESAMPLES, Estimate, holm
 from elmo_framework.study.folder import Split
@@ -91,14 +92,15 @@ class TrialResult:
     """A trial of a search.
 
     Attributes:
-        run: with the first seed.
-        score: on the validation data; None if it failed, was pruned or has not ended.
+        runs: with the first seeds.
+        score: on the validation data, the mean of the runs; None if one failed, was pruned or has
+            not ended.
         state: why it has no score; empty if it has one.
         probability: in how many of the resamples of the validation data it is the best; None
             without terms of the examples.
     """
 
-    run: PlannedRun
+    runs: Sequence[PlannedRun]
     score: float | None
     state: str
     probability: float | None
@@ -294,27 +296,40 @@ def _searches(
         return []
     results = []
     for cell in state.cells:
-        is_of_cell = [run for run in runs if run.plan.cell == cell.plan.cell]
-        tried = [run for run in is_of_cell if run.plan.seed == cell.seeds[0]]
-        scores = _scores(state, tried, "validation")
-        uncertainty = Uncertainty(scores, state.folder, num_resamples=num_resamples)
-        probabilities = uncertainty.probabilities_of_best(scores)
-        by_name = {score.record.name: score.score for score in scores}
-        trials = [
-            TrialResult(
-                run,
-                by_name.get(run.plan.name),
-                missing_reason(state, run),
-                probabilities.get(run.plan.name),
-            )
-            for run in tried
-        ]
-        results.append(SearchResult(cell.plan.cell, cell.plan.metric, sorted(trials, key=_order)))
+        trials: dict[str | None, list[PlannedRun]] = {}
+        for run in runs:
+            is_tried = run.plan.seed in cell.seeds[: state.study.search.num_seeds]
+            if run.plan.cell == cell.plan.cell and is_tried:
+                trials.setdefault(run.plan.trial, []).append(run)
+        tried = _tried(state, list(trials.values()), num_resamples)
+        results.append(SearchResult(cell.plan.cell, cell.plan.metric, sorted(tried, key=_order)))
     return results
+
+
+def _tried(
+    state: StudyState, trials: Sequence[Sequence[PlannedRun]], num_resamples: int
+) -> list[TrialResult]:
+    scores = [_scores(state, runs, "validation") for runs in trials]
+    is_complete = [len(each) == len(runs) for each, runs in zip(scores, trials, strict=True)]
+    complete = [each for each, is_whole in zip(scores, is_complete, strict=True) if is_whole]
+    uncertainty = Uncertainty(
+        [run for each in complete for run in each], state.folder, num_resamples=num_resamples
+    )
+    probabilities = iter(uncertainty.probabilities_of_best(complete) or repeat(None))
+    return [
+        TrialResult(
+            runs,
+            statistics.fmean(run.score for run in each) if is_whole else None,
+            next(filter(None, (missing_reason(state, run) for run in runs)), ""),
+            next(probabilities) if is_whole else None,
+        )
+        for runs, each, is_whole in zip(trials, scores, is_complete, strict=True)
+    ]
 
 
 def _order(trial: TrialResult) -> tuple[bool, float]:
     """Sort the best first, and those without a score last."""
     if trial.score is None:
         return True, 0.0
-    return False, -trial.score if trial.run.plan.metric.startswith("+") else trial.score
+    is_larger_better = trial.runs[0].plan.metric.startswith("+")
+    return False, -trial.score if is_larger_better else trial.score

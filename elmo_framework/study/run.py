@@ -60,6 +60,7 @@ def run_study(
     require_unchanged(state)
     if state.is_final:
         require_test_data(state)
+    state = replace(state, num_jobs=1)  # a search that wants another trial is not done
     if all(state.state(run) == "done" for run in state.runs()):
         return StudyResult(0, ())
     with interrupts() as interrupt, state.study.executor.start(num_jobs) as workers:
@@ -184,7 +185,8 @@ class _Loop:
                     self.state.folder.path,
                     packages=self.packages,
                     is_final=self.state.is_final and run.is_chosen,
-                    search=self.state.study.search,
+                    # The best trial is trained to the end with the other seeds.
+                    search=None if run.is_chosen else self.state.study.search,
                 )
             )
 

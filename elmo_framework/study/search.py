@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from elmo_framework.config.registry import Registrable
+from elmo_framework.config.types import Count
 from elmo_framework.errors import ElmoFrameworkError
 from elmo_framework.training.callback import Callback
 
@@ -37,9 +38,24 @@ class Trial:
 class Search(Registrable, ABC):
     """A search for the best settings of each config, variant and fraction (a cell) of a study.
 
-    Each trial is trained with the first seed of the study; the one with the best validation score
-    is then trained with the other seeds too. A search is pickled, since jobs get a copy.
+    Each trial is trained with the first seed of the study, or the first few; the one with the best
+    validation score is then trained with the other seeds too. A search is pickled, since jobs get a
+    copy.
+
+    Attributes:
+        num_seeds: the number of runs of a trial.
     """
+
+    num_seeds: int
+
+    def post_init(self, num_seeds: Count = 1) -> None:
+        """Set the number of runs of a trial.
+
+        Args:
+            num_seeds: the number of runs of a trial, with the first seeds of the study. Its score
+                is their mean.
+        """
+        self.num_seeds = num_seeds
 
     @abstractmethod
     def trials(

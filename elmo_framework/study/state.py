@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
+from statistics import fmean
 from tempfile import TemporaryDirectory
 from typing import Literal, TypeAlias
 
@@ -143,28 +144,42 @@ class StudyState:
         ]
         is_over = len(scores) == len(trials)
         best = max(scored, key=lambda each: each[0])[1] if is_over and scored else None
+        tried = cell.seeds[: self.study.search.num_seeds]
         for trial in trials:
-            for seed in cell.seeds if trial is best else cell.seeds[:1]:
+            for seed in cell.seeds if trial is best else tried:
                 yield PlannedRun(trial.run(seed), trial, is_chosen=trial is best)
 
     def _scores(self, trials: Sequence[Cell]) -> dict[str, float | None]:
-        """Return the scores of the trials that have ended."""
+        """Return the scores of the trials that have ended, the mean over their seeds."""
+        assert self.study.search is not None
         scores: dict[str, float | None] = {}
         for trial in trials:
-            record, name = self.record(trial.plan), trial.plan.trial or ""
-            if record is not None:
-                scores[name] = None if record.is_pruned else record.score(trial.plan.metric)
-            elif trial.plan.name in self.failed:
-                scores[name] = None
+            plans = [trial.run(seed) for seed in trial.seeds[: self.study.search.num_seeds]]
+            ended = [plan for plan in plans if self.record(plan) or plan.name in self.failed]
+            if len(ended) == len(plans):
+                records = [record for plan in plans if (record := self.record(plan)) is not None]
+                values = [
+                    record.score(trial.plan.metric) for record in records if not record.is_pruned
+                ]
+                is_complete = len(values) == len(plans)
+                scores[trial.plan.trial or ""] = fmean(values) if is_complete else None
         return scores
 
     def _cells_of_trials(self, cell: Cell) -> list[Cell]:
         assert self.study.search is not None
         known = [each for (key, _), each in self._trials.items() if key == cell.plan.cell]
         with self._search_folder(cell) as folder:
-            trials = self.study.search.trials(
-                self._scores(known), folder=folder, num_open=self.num_jobs
-            )
+            trials = self._propose(cell, known, folder)
+            if len(trials) > len(known):  # after a restart, earlier trials may have scores
+                trials = self._propose(cell, trials, folder)
+        return trials
+
+    def _propose(self, cell: Cell, known: Sequence[Cell], folder: Path) -> list[Cell]:
+        """Return the trials that follow from the scores of some of them."""
+        assert self.study.search is not None
+        trials = self.study.search.trials(
+            self._scores(known), folder=folder, num_open=self.num_jobs
+        )
         for trial in trials:
             key = cell.plan.cell, trial.name
             if key not in self._trials:

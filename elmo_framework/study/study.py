@@ -52,7 +52,7 @@ class Study(Registrable):
         seeds: the random seeds.
         fractions: parts of the training data (`train_fraction`); by default that of each config.
         search: a search over settings, for each config, variant and fraction. It uses the first
-            seed; the best settings are trained with the other seeds too.
+            seed, or the first few; the best settings are trained with the other seeds too.
         comparisons: pairs of variants, better first, whose difference is reported.
         executor: where the runs are trained.
         plugins: modules that register your components.

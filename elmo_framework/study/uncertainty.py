@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import statistics
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from scipy import stats  # type: ignore[import-untyped]
@@ -85,15 +85,15 @@ class Uncertainty:
             return _student([one - other for one, other in zip(ours, theirs, strict=True)])
         return _welch(ours, theirs)
 
-    def probabilities_of_best(self, runs: Sequence[RunScore]) -> Mapping[str, float]:
-        """Return in how many of the resamples of examples each run is the best, by name."""
+    def probabilities_of_best(self, groups: Sequence[Sequence[RunScore]]) -> list[float] | None:
+        """Return in how many of the resamples of examples the mean of each group is the best."""
         if self._resamples is None:
-            return {}
-        is_larger_better = runs[0].metric.startswith("+")
-        shares = self._resamples.shares_of_best(
-            self._metric, self._numbers_of(runs), is_larger_better=is_larger_better
+            return None
+        return self._resamples.shares_of_best(
+            self._metric,
+            [self._numbers_of(runs) for runs in groups],
+            is_larger_better=self._runs[0].metric.startswith("+"),
         )
-        return dict(zip((run.record.name for run in runs), shares, strict=True))
 
     @property
     def _metric(self) -> str:

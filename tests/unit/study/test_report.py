@@ -179,10 +179,11 @@ def test_a_search_shows_settings_and_how_sure_the_best_is(tmp_path: Path) -> Non
     write_results(state, num_resamples=100)
     rows = table_rows(tmp_path, "Search: ner, mini: development data")
     assert rows[2] == [
-        "[001](<results/ner/mini/trial-001-seed-1.json>)",
+        "001",
         "100.00",
         "100 %",
         "trainer.optimizer.lr=0.2",
+        "[1](<results/ner/mini/trial-001-seed-1.json>)",
     ]
     assert "It is the best in 100 % of the resamples" in (tmp_path / "table.md").read_text()
 

@@ -205,14 +205,14 @@ def test_only_the_best_trial_is_in_the_table(tmp_path: Path) -> None:
     (run,) = rows(summary.sections[0])["mini"].runs
     assert (run.record.trial, run.score) == ("001", 0.75)
     (search,) = summary.searches
-    assert [trial.run.plan.trial for trial in search.trials] == ["001", "002", "000"]
+    assert [trial.runs[0].plan.trial for trial in search.trials] == ["001", "002", "000"]
     assert summary.missing == {"ner/mini/trial-001-seed-2": "not started"}
 
 
 def test_the_best_trial_is_as_sure_as_its_resamples(tmp_path: Path) -> None:
     add_trials(tmp_path, {"000": [0] * 6, "001": [1] * 6, "002": [1] * 6})
     summary = results(tmp_path, search=GRID, variants={"mini": {}}, comparisons=[])
-    chances = {each.run.plan.trial: each.probability for each in summary.searches[0].trials}
+    chances = {each.runs[0].plan.trial: each.probability for each in summary.searches[0].trials}
     assert chances == {"000": 0.0, "001": 0.5, "002": 0.5}
 
 
@@ -221,7 +221,7 @@ def test_a_pruned_trial_has_no_score(tmp_path: Path) -> None:
     add_record(tmp_path, "mini", 1, 0.99, trial="002", is_pruned=True)
     summary = results(tmp_path, search=GRID, variants={"mini": {}}, comparisons=[])
     last = summary.searches[0].trials[-1]
-    assert (last.run.plan.trial, last.score, last.state) == ("002", None, "pruned")
+    assert (last.runs[0].plan.trial, last.score, last.state) == ("002", None, "pruned")
     assert summary.missing["ner/mini/trial-002-seed-1"] == "pruned"
     assert [run.record.trial for run in rows(summary.sections[0])["mini"].runs] == ["001"]
 
@@ -251,3 +251,24 @@ def test_added_records_are_further_rows(tmp_path: Path) -> None:
         ("word_classifier", 0),
     ]
     assert section.obstacle == ""
+
+
+def test_a_trial_of_two_seeds_has_their_mean(tmp_path: Path) -> None:
+    search = {"type": "list", "trials": [{}, {"trainer.optimizer.lr": 0.2}], "num_seeds": 2}
+    for trial, scores in (("000", (0.9, 0.1)), ("001", (0.6, 0.7))):
+        for seed, score in enumerate(scores, start=1):
+            add_record(tmp_path, "mini", seed, score, trial=trial)
+    summary = results(
+        tmp_path, search=search, variants={"mini": {}}, comparisons=[], seeds=[1, 2, 3]
+    )
+    scores_of_trials = {each.runs[0].plan.trial: each.score for each in summary.searches[0].trials}
+    assert scores_of_trials == {"001": pytest.approx(0.65), "000": pytest.approx(0.5)}
+    assert summary.missing == {"ner/mini/trial-001-seed-3": "not started"}
+
+
+def test_a_trial_waits_for_all_of_its_seeds(tmp_path: Path) -> None:
+    search = {"type": "list", "trials": [{}], "num_seeds": 2}
+    add_record(tmp_path, "mini", 1, 0.9, trial="000")
+    summary = results(tmp_path, search=search, variants={"mini": {}}, comparisons=[])
+    (trial,) = summary.searches[0].trials
+    assert (trial.score, trial.state) == (None, "not started")
