@@ -1,6 +1,6 @@
 """Kills two processes that work on one study at random moments; the records must not change.
 
-A study of six small taggers is done once without a disturbance. Then two `elmo study` work on it
+A study of four small taggers is done once without a disturbance. Then two `elmo study` work on it
 at the same time. At random times, one of them, the process that their workers are forked from, or
 a worker is killed by SIGKILL, and each `elmo study` that has ended is started again, until the
 study is done. Records, terms of examples and tables must be the same bit for bit, but for times.
@@ -133,22 +133,23 @@ def _command(pid: int) -> bytes:
 
 def results(folder: Path) -> dict[str, bytes]:
     """Return the content of all results but for times, by name."""
-    contents = {}
+    _, *table = (folder / "table.md").read_bytes().splitlines()  # the first is its title
+    contents = {"table.md": b"\n".join(table)}
     for path in sorted((folder / "results").rglob("*")):
         name = str(path.relative_to(folder))
         if path.suffix == ".json":
             record = {**json.loads(path.read_text()), **dict.fromkeys(_TIMES)}
             contents[name] = json.dumps(record).encode()
-        elif path.suffix in (".npz", ".md") and not path.name.startswith("."):
+        elif path.suffix == ".npz" and not path.name.startswith("."):
             contents[name] = path.read_bytes()
     return contents
 
 
 def kill_campaign(folder: Path, *, kills: int, chance: random.Random) -> list[str]:
     """Kill until no kills are left; return what differs from the undisturbed study."""
-    often = {"num_epochs": 6, "checkpointer": {"save_every": {"steps": 3}}}
+    often = {"num_epochs": 4, "checkpointer": {"save_every": {"steps": 3}}}
     variants = {"narrow": {}, "wide": {"model.encoder.hidden_size": 16}}
-    path = _write(folder, tagger(**often), variants=variants, seeds=[1, 2, 3])
+    path = _write(folder, tagger(**often), variants=variants, seeds=[1, 2])
     whole = Campaign(path, folder / "whole", chance, longest=0.0)
     began = time.monotonic()
     whole.run(0)
