@@ -17,4 +17,6 @@ from .squad import SquadScores as SquadScores
 from .srl import Proposition as Proposition
 from .srl import SrlEval as SrlEval
 from .word_senses import GoldSense as GoldSense
+from .word_senses import Neighborhood as Neighborhood
+from .word_senses import NeighborPurity as NeighborPurity
 from .word_senses import WordSenseScores as WordSenseScores

@@ -52,7 +52,7 @@ def test_the_examples_have_the_fields_of_the_page() -> None:
     rows = re.findall(
         r"^\| `(\w+)` \| `(elmo_framework[\w.]+)` \| (.*) \|$", PAGE.read_text(), re.MULTILINE
     )
-    assert len(rows) == 8
+    assert len(rows) == 9
     for name, package, cell in rows:
         fields = [field.name for field in dataclasses.fields(getattr(import_module(package), name))]
         assert fields == re.findall(r"`(\w+)`", cell), name

@@ -1,6 +1,10 @@
 from .example import SenseSentence as SenseSentence
 from .example import SenseTarget as SenseTarget
+from .lemma_reader import LemmaReader as LemmaReader
 from .nearest_sense import NearestSense as NearestSense
+from .neighbors import NeighborTask as NeighborTask
+from .neighbors import Occurrences as Occurrences
+from .neighbors import SenseNeighbors as SenseNeighbors
 from .reader import SemcorReader as SemcorReader
 from .reader import WsdReader as WsdReader
 from .task import WordSenseTask as WordSenseTask

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, ClassVar, final
 
-from elmo_framework.data.formats.records import Record, string_of
+from elmo_framework.data.formats.records import Record
 from elmo_framework.data.inputs import input_words, only_key
 from elmo_framework.data.labels import excerpt
 from elmo_framework.data.text import Indexer
@@ -80,7 +80,7 @@ class WordSenseTask(HeadTask[SenseSentence, SenseBatch]):
         """
         words = input_words(inputs, only_key(inputs, _WORDS), tokenizer)
         try:
-            return SenseSentence(words, tuple(map(_target, Record(inputs).records("targets"))))
+            return SenseSentence(words, tuple(map(read_target, Record(inputs).records("targets"))))
         except ValueError as error:
             raise DataError(str(error)) from error
 
@@ -99,9 +99,21 @@ class WordSenseTask(HeadTask[SenseSentence, SenseBatch]):
         return {"words": list(example.words), "targets": targets}
 
 
-def _target(record: Record) -> SenseTarget:
+def read_target(record: Record, *, lemma: str | None = None, pos: str | None = None) -> SenseTarget:
+    """Read a target from an object with `start` and `end`.
+
+    Args:
+        record: the object.
+        lemma: by default, that of the object.
+        pos: the same.
+
+    Raises:
+        DataError: a value is missing or has another type.
+    """
     start, end = record.value("start"), record.value("end")
     if type(start) is not int or type(end) is not int:
         raise record.error(f"found start {shown(start)} and end {shown(end)}; expected integers")
-    name = string_of(record.values, "id") if "id" in record.values else ""
-    return SenseTarget(start, end, record.text("lemma").lower(), record.text("pos"), id=name)
+    lemma = record.text("lemma") if lemma is None else lemma
+    pos = record.text("pos") if pos is None else pos
+    name = record.text("id") if "id" in record.values else ""
+    return SenseTarget(start, end, lemma.lower(), pos, id=name)
