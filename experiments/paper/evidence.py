@@ -31,6 +31,9 @@ _TASKS = {
     "coreference": "coreference, average F1",
     "ner": "NER, F1",
     "sst": "SST-5, accuracy",
+    "wsd": "word senses, F1",
+    "pos": "parts of speech, accuracy",
+    "chunks": "chunks, F1",
 }
 
 
@@ -53,6 +56,7 @@ class Section:
         paper: the values of the paper by config, one for each of `paper_columns`.
         paper_columns: their headings.
         columns: the heading of each variant of the study that is shown.
+        simple: variants of baselines without a network, of which the best is shown.
         gain: two variants; the relative error reduction of the first over the second is added.
         minutes: of a run of each config, on one core, for the estimates of what is not run.
     """
@@ -65,6 +69,7 @@ class Section:
     columns: Mapping[str, str]
     minutes: Mapping[str, float]
     gain: tuple[str, str] | None = None
+    simple: Sequence[str] = ()
 
 
 # Minutes of a run, from the tables of experiments/README.md; those of NER and SRL with part of the
@@ -96,6 +101,10 @@ SECTIONS = [
             "characters": "characters, no GloVe",
         },
         gain=("mini", "none"),
+        simple=(
+            *("known_names", "word_classifier", "majority", "bag_of_words"),
+            *("equal_mentions", "nearest_phrase"),
+        ),
         minutes=_MINUTES,
     ),
     Section(
@@ -136,6 +145,39 @@ SECTIONS = [
         paper_columns=("paper: input", "paper: both", "paper: output"),
         columns={"input": "input", "both": "both", "output": "output"},
         minutes=_MINUTES,
+    ),
+    Section(
+        study="table5",
+        title="Table 5: word senses by the nearest vector",
+        text=(
+            "The senses are from SemCor. The paper's test data are four sets together, of which "
+            "senseval2 is here; semeval2007 is the development data. `first sense` is that of "
+            "WordNet, and `most frequent` that of SemCor."
+        ),
+        paper={"wsd": ("65.9", "67.4", "69.0")},
+        paper_columns=("paper: first sense", "paper: layer 1", "paper: layer 2"),
+        columns={
+            "first_sense": "first sense",
+            "most_frequent": "most frequent",
+            "glove": "GloVe",
+            "layer0": "layer 0",
+            "layer1": "layer 1",
+            "layer2": "layer 2",
+            "average": "average",
+        },
+        minutes={"wsd": 5},
+    ),
+    Section(
+        study="table6",
+        title="Table 6: linear probes",
+        text=(
+            "A linear classifier on one frozen layer. The paper's parts of speech are those of the "
+            "Penn Treebank; here they are those of EWT. It has no probe of chunks (CoNLL-2000)."
+        ),
+        paper={"pos": ("97.3", "96.8"), "chunks": ("", "")},
+        paper_columns=("paper: layer 1", "paper: layer 2"),
+        columns={"glove": "GloVe", "layer0": "layer 0", "layer1": "layer 1", "layer2": "layer 2"},
+        minutes={"pos": 10, "chunks": 10},
     ),
     Section(
         study="figure2",
@@ -236,7 +278,7 @@ def planned_runs(study: Path) -> Sequence[tuple[Cell, int]]:
     return [
         (Cell(name, variant, fraction), seed)
         for name, entry in raw["configs"].items()
-        for variant in entry["variants"]
+        for variant in raw.get("variants", {}) | entry.get("variants", {})
         for fraction in raw.get("fractions") or [entry["config"].get("train_fraction", 1.0)]
         for seed in raw["seeds"]
     ]
@@ -307,6 +349,8 @@ def _layer_weights(records: Sequence[Record]) -> Iterator[str]:
 def _table(state: State) -> Iterator[str]:
     section, cells = state.section, {cell for cell, _ in state.planned}
     headings = ["task", *section.paper_columns, *section.columns.values()]
+    if section.simple:
+        headings.append("best without a network")
     if section.gain:
         headings.append("error reduction")
     yield _row(headings)
@@ -318,6 +362,8 @@ def _table(state: State) -> Iterator[str]:
                 name += f", {100 * fraction:g} % of the data"
             row = {variant: Cell(config, variant, fraction) for variant in section.columns}
             values = [_value(state, cell) if cell in cells else "" for cell in row.values()]
+            if section.simple:
+                values.append(_best_simple(state, config, fraction))
             gain = [_gain(*(state.of(row[name]) for name in section.gain))] if section.gain else []
             yield _row([name, *paper, *values, *gain])
 
@@ -335,6 +381,15 @@ def _value(state: State, cell: Cell) -> str:
     mark = "" if _is_final(records) else " *"
     folder = f"../experiments/results/{state.section.study}/{cell.config}/{cell.variant}"
     return f"[{shown}{mark}]({folder})"
+
+
+def _best_simple(state: State, config: str, fraction: float) -> str:
+    """Return the value and the name of the best baseline without a network."""
+    cells = [Cell(config, variant, fraction) for variant in state.section.simple]
+    if not (cells := [cell for cell in cells if state.of(cell)]):
+        return "not run"
+    best = max(cells, key=lambda cell: mean(_scores(state.of(cell))))
+    return f"{_value(state, best)}, {best.variant.replace('_', ' ')}"
 
 
 def _is_final(records: Sequence[Record]) -> bool:

@@ -74,6 +74,14 @@ def test_values_are_means_of_test_scores(tmp_path: Path) -> None:
     assert cells[-1] == "50.0 %"
 
 
+def test_the_best_baseline_without_a_network_is_named(tmp_path: Path) -> None:
+    for name, score in (("majority", 0.35), ("bag_of_words", 0.685)):
+        write(tmp_path, replace(RECORD, variant=name, test={"accuracy": score}))
+    cells = row(page(states(tmp_path)), "SNLI, accuracy")
+    assert cells[-2].startswith("[68.5](../experiments/results/table1/snli/bag_of_words)")
+    assert cells[-2].endswith(", bag of words")
+
+
 def test_development_scores_are_marked_and_not_mixed(tmp_path: Path) -> None:
     tested = replace(RECORD, variant="mini", test={"accuracy": 0.9})
     write(tmp_path, RECORD, replace(RECORD, seed=2, test={"accuracy": 0.9}), tested)
