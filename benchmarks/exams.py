@@ -46,7 +46,7 @@ from elmo_framework.layers import SentenceScore
 
 _SENTENCE_END = re.compile(r"[.!?][\"')\]]*$")
 _TITLES = ("Mr.", "Mrs.", "Ms.", "Dr.", "St.")
-_PUBLISHED = ("ngram5", "lstm", "gpt2", "ngram5_bllip_lg", "lstm_bllip_lg")
+_PUBLISHED = ("ngram5", "ngram5_bllip_lg", "lstm", "lstm_bllip_lg", "gpt2")
 """The columns of `published.tsv`, if it is next to the files, that a table shows."""
 
 
@@ -304,8 +304,7 @@ def reading_times(bilm: BiLm, folder: Path, tokenizer: Tokenizer) -> list[Result
             *("Natural Stories", "", "gain in nats per word, forward", gain.per_word),
             gain.num_words,
             (gain.low, gain.high),
-            "held-out stories; over length, frequency and their product, of the word and the one "
-            "before; 95 % bootstrap interval over sentences",
+            "on held-out stories, over length, frequency and their product; 95 % interval",
         )
     ]
 
@@ -395,7 +394,7 @@ def _published(folder: Path, rates: Mapping[str, float]) -> str:
         for name in _PUBLISHED
         if rows and name in rows[0]
     )
-    return f"published, whole sets: {', '.join(means)}"
+    return f"published: {', '.join(means)}"
 
 
 def _cosines(bilm: BiLm, path: Path) -> NDArray[np.float64]:
