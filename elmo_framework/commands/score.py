@@ -7,6 +7,7 @@ from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
+from math import inf
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal, final
 
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
 
 _STANDARD_INPUT = Path("-")
 _JSON_SUFFIXES = (".json", ".jsonl")
+_SECONDS_WITHOUT_PROGRESS = 5.0
 
 
 @final
@@ -107,7 +109,7 @@ document, a blank line or the end of a file ends a document. In R:
             if self.output_file is not None:
                 file = stack.enter_context(writing(self.output_file))
             # A terminal shows the rows themselves.
-            delay = float("inf") if file.isatty() else 5.0
+            delay = inf if file.isatty() else _SECONDS_WITHOUT_PROGRESS
             bar = ProgressBar("scoring", total=total, unit="sentence", delay=delay)
             progress = stack.enter_context(bar)
             write_rows(score_items(bilm, items, state=self.state), file, self._format(), progress)

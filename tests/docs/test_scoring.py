@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import re
+from math import inf
 from pathlib import Path
 
 import pytest
@@ -30,6 +31,7 @@ def values(line: list[str]) -> list[str | float]:
 
 def test_the_page_shows_the_rows(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr("elmo_framework.commands.score._SECONDS_WITHOUT_PROGRESS", inf)
     assert run_page(PAGE) == 3
     shown = [
         [re.split(" {2,}", line.strip()) for line in table.splitlines()]

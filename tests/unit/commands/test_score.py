@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import json
+from math import inf
 from pathlib import Path
 
 import numpy as np
@@ -29,6 +30,8 @@ def bilm(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture
 def text(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
     monkeypatch.chdir(tmp_path)
+    # On a busy machine a line of progress would come before an error.
+    monkeypatch.setattr("elmo_framework.commands.score._SECONDS_WITHOUT_PROGRESS", inf)
     Path("text.txt").write_text(TEXT)
     return "text.txt"
 
