@@ -51,6 +51,7 @@ MODULES = (
     "elmo_framework.tasks.tagging.reader",
     "elmo_framework.tasks.tagging.table_reader",
     "elmo_framework.tasks.tagging.tagger",
+    "elmo_framework.tasks.tagging.tree_reader",
     "elmo_framework.tasks.word_senses.lemma_reader",
     "elmo_framework.tasks.word_senses.nearest_sense",
     "elmo_framework.tasks.word_senses.neighbors",

@@ -1,5 +1,5 @@
-// Table 6: a linear probe on each layer of a biLM, and on GloVe: parts of speech, and chunks, which
-// the paper does not have.
+// Table 6: a linear probe on each layer of a biLM, and on GloVe: parts of speech; and chunks and
+// constituents, which the paper does not have.
 //
 //   elmo study experiments/paper/table6.jsonnet -s runs/table6 --final
 //
@@ -12,6 +12,7 @@ local table5 = import 'table5.jsonnet';
   configs: {
     pos: { config: import '../probes/pos.jsonnet' },
     chunks: { config: import '../probes/chunks.jsonnet' },
+    constituents: { config: import '../probes/constituents.jsonnet' },
   },
   variants: {
     glove: layers.glove,

@@ -10,3 +10,4 @@ from .tagger import SimpleTagger as SimpleTagger
 from .tagger import Tagger as Tagger
 from .task import TaggedSentence as TaggedSentence
 from .task import TaggingTask as TaggingTask
+from .tree_reader import ConstituentReader as ConstituentReader
