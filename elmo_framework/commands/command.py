@@ -10,14 +10,17 @@ from argparse import ArgumentTypeError
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, ClassVar, Literal, TypeAlias
+from typing import TYPE_CHECKING, Annotated, ClassVar, Literal, TypeAlias
 
 from elmo_framework.config.allennlp import refuse_allennlp_keys
 from elmo_framework.config.arguments import Argument, Plugins
 from elmo_framework.config.docstrings import summary
 from elmo_framework.config.load import Config
-from elmo_framework.errors import PluginError, Problem
+from elmo_framework.errors import PluginError, Problem, RunError
 from elmo_framework.io.outputs import Input, Output
+
+if TYPE_CHECKING:
+    from elmo_framework.experiment.assembly import Assembly
 
 
 class Command(ABC):
@@ -38,6 +41,10 @@ class Command(ABC):
         predictions_format: format of predictions (default: %(default)s); or that of the task's
             official scorer: conll, srl, conll2012 or squad.
         resume: resume an interrupted job.
+        ensemble: further runs of the task, which predict together with RUN.
+        combine: how an ensemble predicts: mean (of the scores of labels, or of the ends of an
+            answer; the default), or vote, which takes the prediction that agrees best with the
+            others and is for every task.
     """
 
     name: ClassVar[str]
@@ -67,6 +74,8 @@ class Command(ABC):
 
 
 PredictionsFormat: TypeAlias = Annotated[str, Argument("NAME", excludes="format of predictions")]
+EnsembleRuns: TypeAlias = Annotated[Sequence[Path], Argument("RUN", takes_many=True)]
+Combine: TypeAlias = Literal["mean", "vote"] | None
 ResultFormat: TypeAlias = Literal["text", "json"]
 
 
@@ -113,6 +122,33 @@ class ConfigCommand(Command):
             raise
         refuse_allennlp_keys(config.raw, source=config.source)
         return config
+
+
+def load_runs(
+    run: Path,
+    ensemble: Sequence[Path],
+    combine: Combine,
+    *,
+    device: str,
+    packages: Sequence[str],
+    bilm: Sequence[str],
+) -> Assembly:
+    """Load a run, or an ensemble of it and further runs.
+
+    Raises:
+        RunError: `combine` without an ensemble; or as of `load`.
+    """
+    from elmo_framework.experiment.load_run import load
+
+    if combine is not None and not ensemble:
+        raise RunError("--combine needs --ensemble, which names the other runs")
+    return load(
+        [run, *ensemble] if ensemble else run,
+        combine=combine or "mean",
+        device=device,
+        packages=packages,
+        bilm=bilm,
+    )
 
 
 def output_files(paths: Mapping[str, Path | None], *, force: bool) -> list[Output]:

@@ -8,7 +8,15 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, TextIO, final
 
-from elmo_framework.commands.command import Command, PredictionsFormat, ResultFormat, output_files
+from elmo_framework.commands.command import (
+    Combine,
+    Command,
+    EnsembleRuns,
+    PredictionsFormat,
+    ResultFormat,
+    load_runs,
+    output_files,
+)
 from elmo_framework.commands.inputs import run_bilm_inputs, run_inputs
 from elmo_framework.config.arguments import (
     AboveZero,
@@ -57,6 +65,7 @@ examples:
   elmo evaluate runs/ner valid.txt --predictions-file tags.jsonl --output-file scores.json
   elmo evaluate runs/ner valid.txt --predictions-file tags.txt --predictions-format conll
   elmo evaluate runs/ner --test
+  elmo evaluate runs/ner-1 valid.txt --ensemble runs/ner-2 runs/ner-3
   elmo evaluate mini news.txt
   elmo evaluate exported data/corpus/held_out --batch-size 64
 
@@ -74,6 +83,8 @@ one sentence per line, with spaces between words, or a part of a corpus of `elmo
     predictions_format: PredictionsFormat = "jsonl"
     output_file: Annotated[Path | None, Argument("FILE")] = None
     force: Force = False
+    ensemble: EnsembleRuns = ()
+    combine: Combine = None
     run_bilms: RunBiLms = ()
     device: Device = "auto"
     packages: Plugins = ()
@@ -88,6 +99,7 @@ one sentence per line, with spaces between words, or a part of a corpus of `elmo
     def inputs(self) -> Sequence[Input]:
         files = [Input(path, "FILE") for path in self.files]
         run = run_inputs(Path(self.run_or_bilm), "RUN")
+        run += [each for path in self.ensemble for each in run_inputs(path, "--ensemble")]
         return [*run, *run_bilm_inputs(self.run_bilms), *files]
 
     def run(self) -> int:
@@ -129,13 +141,14 @@ one sentence per line, with spaces between words, or a part of a corpus of `elmo
             RunError: it cannot be loaded, or a flag is for the other of the two.
         """
         from elmo_framework.analysis.bilm_scorer import NUM_ROWS, is_bilm, load_bilm_scorer
-        from elmo_framework.experiment.load_run import load
 
         for_bilm = {"--batch-size": self.batch_size, "--tokenizer": self.tokenizer}
         for_run = {
             "--predictions-file": self.predictions_file,
             "--bilm": self.run_bilms,
             "--test": self.test,
+            "--ensemble": self.ensemble,
+            "--combine": self.combine,
         }
         is_for_bilm = is_bilm(self.run_or_bilm)
         for flag, value in (for_run if is_for_bilm else for_bilm).items():
@@ -152,8 +165,13 @@ one sentence per line, with spaces between words, or a part of a corpus of `elmo
                 device=self.device,
                 packages=self.packages,
             )
-        return load(
-            self.run_or_bilm, device=self.device, packages=self.packages, bilm=self.run_bilms
+        return load_runs(
+            Path(self.run_or_bilm),
+            self.ensemble,
+            self.combine,
+            device=self.device,
+            packages=self.packages,
+            bilm=self.run_bilms,
         )
 
     def _require_data(self) -> None:

@@ -9,7 +9,13 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, BinaryIO, TextIO, final
 
-from elmo_framework.commands.command import Command, PredictionsFormat
+from elmo_framework.commands.command import (
+    Combine,
+    Command,
+    EnsembleRuns,
+    PredictionsFormat,
+    load_runs,
+)
 from elmo_framework.commands.inputs import run_bilm_inputs, run_inputs
 from elmo_framework.config.arguments import (
     AboveZero,
@@ -60,6 +66,7 @@ examples:
   elmo predict runs/topics reviews.csv             other columns are copied to the output
   elmo predict runs/ner new.csv --reader tagging_table
   elmo predict runs/ner long.txt --output-file tags.jsonl --resume      after an interruption
+  elmo predict runs/ner-1 sentences.txt --ensemble runs/ner-2 runs/ner-3
 
 A suffix such as .csv, .tsv, .jsonl, .conll or .conllu, or the first lines, show that a file is
 data. Then the dataset reader of the run reads it; labels may be missing, and may be any. JSON
@@ -80,6 +87,8 @@ prediction has a "label" itself.
     pretty: Annotated[bool, Argument(excludes="format of predictions")] = False
     tokenizer: ComponentConfig = None
     batch_size: AboveZero = 32
+    ensemble: EnsembleRuns = ()
+    combine: Combine = None
     run_bilms: RunBiLms = ()
     device: Device = "auto"
     packages: Plugins = ()
@@ -88,7 +97,8 @@ prediction has a "label" itself.
         return [] if self.output_file is None else [Output(self.output_file, "--output-file")]
 
     def inputs(self) -> Sequence[Input]:
-        run = [*run_inputs(self.run_folder, "RUN"), *run_bilm_inputs(self.run_bilms)]
+        ensemble = [each for run in self.ensemble for each in run_inputs(run, "--ensemble")]
+        run = [*run_inputs(self.run_folder, "RUN"), *ensemble, *run_bilm_inputs(self.run_bilms)]
         return [*run, Input(self.file, "FILE")]
 
     def run(self) -> int:
@@ -129,10 +139,13 @@ prediction has a "label" itself.
             predict_to_file(self._job(run, copy), output, settings, resume=self.resume)
 
     def _load(self) -> Assembly:
-        from elmo_framework.experiment.load_run import load
-
-        return load(
-            self.run_folder, device=self.device, packages=self.packages, bilm=self.run_bilms
+        return load_runs(
+            self.run_folder,
+            self.ensemble,
+            self.combine,
+            device=self.device,
+            packages=self.packages,
+            bilm=self.run_bilms,
         )
 
     def _job(self, run: Assembly, piped: BinaryIO | None) -> PredictionJob:
@@ -168,6 +181,7 @@ prediction has a "label" itself.
             "reader": self.reader,
             "tokenizer": self.tokenizer,
             "batch_size": self.batch_size,
+            **({"combine": self.combine or "mean"} if self.ensemble else {}),
         }
 
     def _form(self) -> InputForm:

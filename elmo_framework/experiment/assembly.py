@@ -358,7 +358,7 @@ class Assembly:
 
     def _context(self, *, is_training: bool) -> SourceContext:
         return SourceContext(
-            collate=self.model.task.collator(self.vocabularies, self.model.indexers),
+            collate=self.model.collator(self.vocabularies),
             num_tokens=self.model.task.num_tokens,
             seed=self.experiment.random_seed,
             is_training=is_training,
@@ -375,7 +375,7 @@ class Assembly:
     def _in_batches(
         self, head: Head[Any], inputs: Iterable[PredictionInput[Any]], batch_size: int
     ) -> Iterator[tuple[Any, PredictionInput[Any]]]:
-        collate = head.task.collator(self.vocabularies, head.indexers)
+        collate = head.collator(self.vocabularies)
         for group in grouped(inputs, batch_size):
             batch = to_device(collate([each.example for each in group]), self.device)
             with inference(head), head.fresh_state():

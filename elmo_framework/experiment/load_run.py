@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -27,22 +28,28 @@ from elmo_framework.experiment.references import (
     require_recorded,
 )
 from elmo_framework.experiment.run_directory import RunDirectory
+from elmo_framework.model.ensemble import Combination, Ensemble
 from elmo_framework.model.model import Model
 from elmo_framework.model.weights import load_weights
 from elmo_framework.training.process_group import choose_device
 
 
 def load(
-    path: Path | str,
+    path: Path | str | Sequence[Path | str],
     *,
+    combine: Combination = "mean",
     device: str = "auto",
     packages: Sequence[str] = (),
     bilm: BiLmPaths = (),
 ) -> Assembly:
-    """Load a run.
+    """Load a run, or several as an ensemble.
+
+    An ensemble reads and scores data as its first run does, without a loss.
 
     Args:
-        path: its folder. Of a run that is not finished the best weights so far are taken.
+        path: its folder, or a list of folders. Of a run that is not finished the best weights so
+            far are taken.
+        combine: how an ensemble predicts: from `mean` scores, or by `vote`; see `Ensemble`.
         device: `auto`, `cpu` or `cuda`.
         packages: plugins to import in addition to those of the run.
         bilm: where the biLMs of the run are, recognized by their digests; by default at their old
@@ -51,10 +58,27 @@ def load(
     Raises:
         RunError: the device does not exist, the folder has no run with weights, the weights are
             those of another model, a plugin is missing, or the biLM is missing or is not the one
-            that the run was trained with.
+            that the run was trained with; or the runs of an ensemble do not fit together.
+        ValueError: `path` is an empty list.
     """
     torch_device = choose_device(device)
-    run = RunDirectory.existing(Path(path))
+    if isinstance(path, Path | str):
+        return _load(Path(path), torch_device, packages, bilm)
+    if not path:
+        raise ValueError("an ensemble needs at least one run")
+    runs = [_load(Path(each), torch_device, packages, bilm) for each in path]
+    metric = runs[0].experiment.trainer.validation_metric
+    model = Ensemble(
+        [run.head() for run in runs],
+        [run.vocabularies for run in runs],
+        combination=combine,
+        agreement=metric[1:] if metric[0] == "+" else "",
+    )
+    return replace(runs[0], model=model.to(torch_device).eval())
+
+
+def _load(path: Path, device: torch.device, packages: Sequence[str], bilm: BiLmPaths) -> Assembly:
+    run = RunDirectory.existing(path)
     located = locate(run, read_experiment(run, packages), bilm)
     experiment = located.build()
     vocabularies = Vocabularies.load(run.vocabulary)
@@ -63,9 +87,9 @@ def load(
     load_weights(model, run.load_weights(), source=str(run.weights))
     return Assembly(
         experiment,
-        model.to(torch_device).eval(),
+        model.to(device).eval(),
         vocabularies,
-        torch_device,
+        device,
         tokenizer=_recorded_tokenizer(run),
         run=run,
     )

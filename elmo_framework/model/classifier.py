@@ -20,11 +20,11 @@ from elmo_framework.data.labels import (
     required_label,
 )
 from elmo_framework.data.text import Indexer, collate_text
-from elmo_framework.data.vocabulary import Vocabularies
+from elmo_framework.data.vocabulary import Vocabularies, Vocabulary
 from elmo_framework.metrics.accuracy import Accuracy
 from elmo_framework.metrics.confusion import Confusion
 from elmo_framework.metrics.metric import Metric
-from elmo_framework.model.head import Head, LogitsOutput
+from elmo_framework.model.head import Head, LogitsOutput, mean_logits
 from elmo_framework.model.task import HeadTask, PredictionFormat
 
 ExampleT = TypeVar("ExampleT")
@@ -66,6 +66,9 @@ class LabelTask(HeadTask[ExampleT, LabeledBatch]):
         *_, words = self.sentences(example)
         return required_label(self.label(example), words)
 
+    def as_gold(self, prediction: Classification) -> str:
+        return prediction.label
+
     def to_json(self, prediction: Classification, example: ExampleT) -> dict[str, Any]:
         """Return the words of each sentence, the label and the probability of each label."""
         sentences = map(list, self.sentences(example))
@@ -87,11 +90,11 @@ class Classifier(Head[LabeledBatch]):
 
     def __init__(self, vocabularies: Vocabularies) -> None:
         super().__init__()
-        self._labels = vocabularies.required_labels()
+        self.labels: Vocabulary = vocabularies.required_labels()
 
     @property
     def num_labels(self) -> int:
-        return len(self._labels)
+        return len(self.labels)
 
     @abstractmethod
     def logits(self, batch: LabeledBatch) -> Float[Tensor, "batch labels"]:
@@ -104,5 +107,8 @@ class Classifier(Head[LabeledBatch]):
         losses = F.cross_entropy(logits, batch.labels, reduction="none")
         return LogitsOutput(loss=losses.mean(), example_losses=losses, logits=logits)
 
+    def average(self, outputs: Sequence[LogitsOutput], heads: Sequence[Head[Any]]) -> LogitsOutput:
+        return LogitsOutput(loss=None, logits=mean_logits(outputs, heads))
+
     def predict(self, output: LogitsOutput, batch: LabeledBatch) -> list[Classification]:
-        return classifications(output.logits, self._labels)
+        return classifications(output.logits, self.labels)

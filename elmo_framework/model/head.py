@@ -5,14 +5,17 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar, Generic, Protocol, TypeVar
+from typing import Any, Generic, Protocol, TypeVar
 
-from jaxtyping import Float
+import torch
+from jaxtyping import Float, Int
 from torch import Tensor
 
 from elmo_framework.config.registry import registered_name
 from elmo_framework.config.types import refuse_key
 from elmo_framework.data.batch import Batch
+from elmo_framework.data.vocabulary import Vocabulary
+from elmo_framework.errors import RunError
 from elmo_framework.metrics.metric import Metric, Table
 from elmo_framework.metrics.ratios import ratio
 from elmo_framework.model.initializer import Initializers
@@ -51,9 +54,13 @@ class Head(Model[BatchT], Generic[BatchT]):
 
     Args:
         metrics: metrics to compute in addition to those of the task: `['confusion', 'mcc']`.
+
+    Attributes:
+        labels: those that its logits score; None if it scores something else.
     """
 
-    task: ClassVar[HeadTask[Any, Any]]
+    task: HeadTask[Any, Any]
+    labels: Vocabulary | None = None
     _metrics: Mapping[str, Metric] | None = None
 
     def post_init(
@@ -112,6 +119,32 @@ class Head(Model[BatchT], Generic[BatchT]):
     def predict(self, output: Any, batch: BatchT) -> list[Any]:
         """Return one prediction per example, without tensors."""
 
+    def require_average(self, heads: Sequence[Head[Any]]) -> None:
+        """Check that `average` can be called.
+
+        Raises:
+            RunError: the heads have no scores to average, or those of different kinds.
+        """
+        if any(type(head).average is Head.average for head in (self, *heads)):
+            raise RunError(
+                f"a {type(self).__name__} has no scores to average; combine the runs by vote"
+            )
+
+    def average(self, outputs: Sequence[Any], heads: Sequence[Head[Any]]) -> Any:
+        """Return an output from which `predict` makes the predictions of an ensemble.
+
+        A mean of logits is the logarithm of the geometric mean of the probabilities, up to a
+        constant. Labels are in the order of this head.
+
+        Args:
+            outputs: for the same batch.
+            heads: that made them; of one task, with equal sets of labels.
+
+        Raises:
+            TypeError: this head has no scores to average; see `require_average`.
+        """
+        raise TypeError(f"a {type(self).__name__} has no scores to average")
+
     def sums(self, output: ModelOutput, batch: BatchT) -> Mapping[str, float]:
         return total(self.terms(self.predict(output, batch), output, batch), output)
 
@@ -168,6 +201,30 @@ class Head(Model[BatchT], Generic[BatchT]):
             for name, metric in self.metrics.items()
         }
         return {name: table for name, table in tables.items() if table}
+
+
+def mean_logits(
+    outputs: Sequence[LogitsOutput], heads: Sequence[Head[Any]]
+) -> Float[Tensor, "... labels"]:
+    """Return the mean of the logits of heads, in the order of the labels of the first."""
+    orders = label_orders(heads)
+    logits = [
+        output.logits.index_select(-1, order.to(output.logits.device))
+        for output, order in zip(outputs, orders, strict=True)
+    ]
+    return mean(logits)
+
+
+def label_orders(heads: Sequence[Head[Any]]) -> list[Int[Tensor, " labels"]]:
+    """Return, for each head, the ids of the labels of the first head."""
+    vocabularies = [head.labels for head in heads if head.labels is not None]
+    items = vocabularies[0].items
+    return [torch.tensor([own.id(item) for item in items]) for own in vocabularies]
+
+
+def mean(tensors: Sequence[Tensor]) -> Tensor:
+    """Return the mean of tensors of one shape; of equal tensors exactly that."""
+    return torch.stack([*tensors]).double().mean(dim=0).to(tensors[0].dtype)
 
 
 def total(terms: Iterable[Mapping[str, float]], output: ModelOutput) -> dict[str, float]:

@@ -13,13 +13,14 @@ from torch import Tensor, nn
 
 from elmo_framework.config.registry import Registrable
 from elmo_framework.data.text import Indexer
+from elmo_framework.data.vocabulary import Vocabularies
 from elmo_framework.errors import RunError
 from elmo_framework.metrics.metric import Table
 from elmo_framework.model.initializer import Initializers
 from elmo_framework.model.parameter_rules import Penalties, initialize, penalties, total_penalty
 from elmo_framework.model.part import Reference, parts_of
 from elmo_framework.model.regularizer import Regularizers
-from elmo_framework.model.task import Task
+from elmo_framework.model.task import Collator, Task
 
 BatchT = TypeVar("BatchT")
 
@@ -56,7 +57,7 @@ class Model(nn.Module, Registrable, ABC, Generic[BatchT]):
 
     class_attributes = ("task",)
 
-    task: ClassVar[Task[Any, Any]]
+    task: Task[Any, Any]
     learns_without_gradients: ClassVar[bool] = False
     _penalties: Penalties = ()
 
@@ -87,6 +88,14 @@ class Model(nn.Module, Registrable, ABC, Generic[BatchT]):
     def tables(self, sums: Mapping[str, float]) -> Mapping[str, Table]:
         """Return tables by name, such as a confusion matrix: which labels are taken for which."""
         return {}
+
+    def collator(self, vocabularies: Vocabularies) -> Collator:
+        """Return what makes batches of examples for this model.
+
+        Args:
+            vocabularies: those that it was built with.
+        """
+        return self.task.collator(vocabularies, self.indexers)
 
     @property
     def indexers(self) -> Sequence[Indexer]:

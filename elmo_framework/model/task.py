@@ -144,6 +144,10 @@ class HeadTask(Task[ExampleT, BatchT]):
             DataError: the example has no labels.
         """
 
+    def as_gold(self, prediction: Any) -> Any:
+        """Return a prediction in the form of `gold`, to compare two predictions by a metric."""
+        return prediction
+
     def comparable_gold(self, example: ExampleT) -> object:
         """Return `gold` in a form that shows whether two runs were scored on equal labels."""
         return self.gold(example)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from copy import deepcopy
 from typing import NamedTuple
 
 import torch
@@ -111,6 +113,28 @@ class ConditionalRandomField(nn.Module):
             extended = torch.logsumexp(total[:, :, None] + self.transitions, dim=1) + emission
             total = torch.where(is_word[:, None], extended, total)
         return torch.logsumexp(total + self.end_transitions, dim=1)
+
+
+@torch.no_grad()
+def mean_crf(
+    crfs: Sequence[ConditionalRandomField], orders: Sequence[Int[Tensor, " tags"]]
+) -> ConditionalRandomField:
+    """Return a CRF with the mean transitions of several, and the constraints of the first.
+
+    Args:
+        crfs: one or more.
+        orders: for each of them, the ids of the tags of the first.
+    """
+    pooled: ConditionalRandomField = deepcopy(crfs[0])
+    for name in ("transitions", "start_transitions", "end_transitions"):
+        values = []
+        for crf, order in zip(crfs, orders, strict=True):
+            value = getattr(crf, name)
+            for dim in range(value.dim()):
+                value = value.index_select(dim, order.to(value.device))
+            values.append(value.double())
+        getattr(pooled, name).copy_(torch.stack(values).mean(dim=0))
+    return pooled
 
 
 @torch.no_grad()

@@ -15,11 +15,15 @@ from safetensors.torch import load_file
 
 from elmo_framework.commands.main import main
 from elmo_framework.config.load import Config
-from elmo_framework.errors import dotted
+from elmo_framework.errors import RunError, dotted
 from elmo_framework.experiment.assembly import Assembly
 from elmo_framework.experiment.load_run import load
 from elmo_framework.experiment.terms import ExampleTerms, score_function
+from elmo_framework.model.head import Head
 from tests.experiment.jobs import ROOT, evaluations, train
+
+_WITHOUT_OUTPUT = {"loss", "accuracy3", "start_acc", "end_acc"}
+"""Scores of the output of a single model, which a vote does not have."""
 
 _ONE_PROCESS = {"trainer.device": "cpu", "trainer.callbacks": []}
 
@@ -52,6 +56,7 @@ def check_task(
     run = load(directory, device="cpu")
     _check_scores(run, directory)
     _check_terms(run, directory)
+    _check_ensemble(run, directory)
     _check_formats(run, directory)
     _check_file(run, directory)
     together = run.predict(inputs)
@@ -97,6 +102,25 @@ def _check_terms(run: Assembly, directory: Path) -> None:
     exact = {name: pytest.approx(value, rel=1e-12) for name, value in scores.items()}
     for sums in (terms.sums(), of_groups):
         assert score(sums) == {**exact, "loss": pytest.approx(scores["loss"], rel=1e-6)}
+
+
+def _check_ensemble(run: Assembly, directory: Path) -> None:
+    """An ensemble of equal runs predicts and scores as one of them, without a loss."""
+    data, task = run.experiment.paths["validation"], run.head().task
+    alone = run.score(data)
+    expected = run.model.scores(alone.sums)
+    has_mean = type(run.head()).average is not Head.average
+    for combine in ("mean", "vote") if has_mean else ("vote",):
+        ensemble = load([directory, directory], combine=combine, device="cpu").score(data)
+        pairs = zip(ensemble.predictions, alone.predictions, strict=True)
+        assert all(task.as_gold(one) == task.as_gold(other) for (one, _), (other, _) in pairs)
+        scores = score_function(run.run.read(run.run.config), source="test")(ensemble.terms.sums())
+        assert scores.items() <= expected.items()
+        assert expected.keys() - scores.keys() <= _WITHOUT_OUTPUT
+        assert combine == "vote" or expected.keys() - scores.keys() == {"loss"}
+    if not has_mean:
+        with pytest.raises(RunError, match="has no scores to average; combine the runs by vote"):
+            load([directory, directory], device="cpu")
 
 
 def _check_formats(run: Assembly, directory: Path) -> None:

@@ -15,7 +15,7 @@ from elmo_framework.data.text import Indexer
 from elmo_framework.data.tokenizer import Tokenizer
 from elmo_framework.data.vocabulary import Counts, Vocabularies
 from elmo_framework.errors import DataError
-from elmo_framework.metrics.coreference import ConllCoref, MentionRecall, Resolution
+from elmo_framework.metrics.coreference import Clusters, ConllCoref, MentionRecall, Resolution
 from elmo_framework.metrics.metric import Metric
 from elmo_framework.model.task import HeadTask, PredictionFormat
 from elmo_framework.tasks.coreference.columns import colored, conll2012
@@ -75,6 +75,9 @@ class CoreferenceTask(HeadTask[Document, CoreferenceBatch]):
             name = repr(example.key) if example.key else excerpt(example.words)
             raise DataError(f"a document without clusters cannot be scored: {name}")
         return example.clusters
+
+    def as_gold(self, prediction: Resolution) -> Clusters:
+        return prediction.clusters
 
     def example(self, inputs: Mapping[str, Any], tokenizer: Tokenizer) -> Document:
         """Make an example from `{"document": "..."}` or `{"sentences": [["...", ...], ...]}`.

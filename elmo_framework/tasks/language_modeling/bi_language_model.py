@@ -6,7 +6,7 @@ import logging
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any, ClassVar, final
+from typing import Annotated, Any, final
 
 import torch
 import torch.nn.functional as F
@@ -89,7 +89,7 @@ class BiLanguageModel(Model[WindowBatch]):
         weights_follow: whether all of it will be loaded from a run, and not be trained.
     """
 
-    task: ClassVar[LanguageModelingTask] = LanguageModelingTask()
+    task: LanguageModelingTask = LanguageModelingTask()
 
     def __init__(
         self,

@@ -17,7 +17,7 @@ from elmo_framework.embedders.text_embedder import TextEmbedder, TokenEmbedder, 
 from elmo_framework.metrics.metric import Metric
 from elmo_framework.metrics.ratios import ratio
 from elmo_framework.metrics.squad import Answer
-from elmo_framework.model.head import Head
+from elmo_framework.model.head import Head, mean
 from elmo_framework.model.model import ModelOutput
 from elmo_framework.tasks.question_answering.example import PassageQuestion, QuestionBatch, Span
 from elmo_framework.tasks.question_answering.task import QuestionAnsweringTask
@@ -97,6 +97,14 @@ class AnswerHead(Head[QuestionBatch]):
             loss=losses.mean(), example_losses=losses, start_logits=start, end_logits=end
         )
 
+    def average(self, outputs: Sequence[AnswerOutput], heads: Sequence[Head[Any]]) -> AnswerOutput:
+        # Each head has a constant of its own, which changes no maximum.
+        return AnswerOutput(
+            loss=None,
+            start_logits=mean([output.start_logits for output in outputs]),
+            end_logits=mean([output.end_logits for output in outputs]),
+        )
+
     def predict(self, output: AnswerOutput, batch: QuestionBatch) -> list[Answer]:
         # Sums in half precision are rounded again, and spans would seem equally good.
         start_logits, end_logits = output.start_logits.float(), output.end_logits.float()
@@ -134,6 +142,7 @@ class AnswerHead(Head[QuestionBatch]):
         accuracies = {
             name: ratio(sums.get(name, 0.0), sums.get("num_examples", 0.0))
             for name in ("start_acc", "end_acc", "span_acc")
+            if name in sums or "num_examples" not in sums
         }
         return {**super().scores_of(sums, metrics), **accuracies}
 

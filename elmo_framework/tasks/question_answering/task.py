@@ -97,6 +97,9 @@ class QuestionAnsweringTask(HeadTask[PassageQuestion, QuestionBatch]):
             raise DataError(f"a question without answers cannot be scored: {example.id!r}")
         return example.answers
 
+    def as_gold(self, prediction: Answer) -> tuple[str, ...]:
+        return (prediction.text,)
+
     def example(self, inputs: Mapping[str, Any], tokenizer: Tokenizer) -> PassageQuestion:
         """Make an example of `{"question": "...", "passage": "..."}`, perhaps with an `id`.
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import final
+from collections.abc import Sequence
+from typing import Any, final
 
 import torch
 from jaxtyping import Float
@@ -11,11 +12,11 @@ from torch.nn import functional
 
 from elmo_framework.config.types import Dim, DropoutRate, Injected, Lazy
 from elmo_framework.data.tagging import allowed_transitions
-from elmo_framework.data.vocabulary import Vocabularies
+from elmo_framework.data.vocabulary import Vocabularies, Vocabulary
 from elmo_framework.embedders.text_embedder import TextEmbedder, TokenEmbedder, joined_dim
 from elmo_framework.encoders.encoder import Encoder
 from elmo_framework.metrics.srl import Proposition
-from elmo_framework.model.head import Head, LogitsOutput
+from elmo_framework.model.head import Head, LogitsOutput, mean_logits
 from elmo_framework.nn.crf import Constraints, best_sequences, penalties
 from elmo_framework.tasks.srl.example import UNCOUNTED, SrlBatch
 from elmo_framework.tasks.srl.task import SrlTask
@@ -58,19 +59,17 @@ class SemanticRoleLabeler(Head[SrlBatch]):
         embedding_dropout: DropoutRate = 0.0,
     ) -> None:
         super().__init__()
-        self._labels = vocabularies.required_labels()
+        self.labels: Vocabulary = vocabularies.required_labels()
         self.embedder = embedder
         self.predicate_embedding = nn.Embedding(2, binary_feature_dim)
         self.encoder = encoder.build(input_dim=embedder.output_dim + binary_feature_dim)
         self.output_embedder = output_embedder
         self.dropout = nn.Dropout(embedding_dropout)
         output_dim = joined_dim(self.encoder.output_dim, output_embedder)
-        self.projection = nn.Linear(output_dim, len(self._labels))
+        self.projection = nn.Linear(output_dim, len(self.labels))
         nn.init.orthogonal_(self.projection.weight)
-        constraints = Constraints(
-            *map(torch.tensor, allowed_transitions(self._labels.items, "BIO"))
-        )
-        for name, added in penalties(constraints, len(self._labels)).items():
+        constraints = Constraints(*map(torch.tensor, allowed_transitions(self.labels.items, "BIO")))
+        for name, added in penalties(constraints, len(self.labels)).items():
             self.register_buffer(name, added, persistent=False)
 
     def forward(self, batch: SrlBatch) -> LogitsOutput:
@@ -87,6 +86,9 @@ class SemanticRoleLabeler(Head[SrlBatch]):
         by_example = losses.new_zeros(len(batch.examples)).index_add(0, batch.example_ids, losses)
         return LogitsOutput(loss=losses.mean(), example_losses=by_example, logits=logits)
 
+    def average(self, outputs: Sequence[LogitsOutput], heads: Sequence[Head[Any]]) -> LogitsOutput:
+        return LogitsOutput(loss=None, logits=mean_logits(outputs, heads))
+
     def predict(self, output: LogitsOutput, batch: SrlBatch) -> list[tuple[Proposition, ...]]:
         # log p differs from the logits by a constant per word, which does not change the maximum.
         best = best_sequences(
@@ -96,7 +98,7 @@ class SemanticRoleLabeler(Head[SrlBatch]):
             transitions=self.inner,
             end=self.end,
         )
-        rows = ([self._labels.items[tag] for tag in row] for row in best.tolist())
+        rows = ([self.labels.items[tag] for tag in row] for row in best.tolist())
         return [
             tuple(Proposition(place, tuple(next(rows)[: len(example.words)])) for place in places)
             for example, places in zip(batch.examples, batch.predicates, strict=True)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 from abc import ABC
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any, Literal, final
 
 import torch
@@ -24,17 +25,30 @@ from elmo_framework.embedders.text_embedder import (
     joined_dim,
 )
 from elmo_framework.encoders.encoder import Encoder
+from elmo_framework.errors import RunError
 from elmo_framework.metrics.metric import Metric
 from elmo_framework.metrics.ratios import ratio
-from elmo_framework.model.head import Head, LogitsOutput
+from elmo_framework.model.head import Head, LogitsOutput, label_orders, mean_logits
 from elmo_framework.model.model import ModelOutput
-from elmo_framework.nn.crf import ConditionalRandomField, Constraints
+from elmo_framework.nn.crf import ConditionalRandomField, Constraints, mean_crf
 from elmo_framework.tasks.tagging.task import TaggedSentence, TaggingTask
 
 _log = logging.getLogger(__name__)
 
 _NUM_NEAR = 3
 _WITHOUT_SPANS = "without_spans"
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class _MeanOutput(LogitsOutput):
+    """The mean output of several taggers.
+
+    Attributes:
+        crf: decodes it; None if each word has the tag with the largest logit.
+    """
+
+    crf: ConditionalRandomField | None
 
 
 class Tagger(Head[LabeledBatch], ABC):
@@ -72,11 +86,11 @@ class Tagger(Head[LabeledBatch], ABC):
         label_encoding: Scheme | None = None,
     ) -> None:
         super().__init__()
-        self._labels = vocabularies.required_labels()
-        tags, begun = self._labels.items, vocabularies.counted("beginnings")
+        self.labels: Vocabulary = vocabularies.required_labels()
+        tags, begun = self.labels.items, vocabularies.counted("beginnings")
         self._scheme = label_encoding or scheme_of(tags, begun)
         # Tags may violate every scheme, or all be O.
-        self._has_spans = self._scheme is not None or bool(spans(self._labels.items))
+        self._has_spans = self._scheme is not None or bool(spans(self.labels.items))
         self.embedder = embedder
         dim = embedder.output_dim
         self.encoder = None if encoder is None else encoder.build(input_dim=dim)
@@ -87,7 +101,7 @@ class Tagger(Head[LabeledBatch], ABC):
             None if output_encoder is None else output_encoder.build(input_dim=dim)
         )
         dim = dim if self.output_encoder is None else self.output_encoder.output_dim
-        self.projection = nn.Linear(dim, len(self._labels))
+        self.projection = nn.Linear(dim, len(self.labels))
 
     def forward(self, batch: LabeledBatch) -> LogitsOutput:
         logits, mask = self._logits(batch.text), batch.text.mask
@@ -101,13 +115,31 @@ class Tagger(Head[LabeledBatch], ABC):
             loss = losses.sum()
         return LogitsOutput(loss=loss, example_losses=losses, logits=logits)
 
+    def require_average(self, heads: Sequence[Head[Any]]) -> None:
+        super().require_average(heads)
+        if len({head.crf is None for head in heads if isinstance(head, Tagger)}) > 1:
+            raise RunError(
+                "taggers with and without a CRF have scores of different kinds; combine the runs "
+                "by vote"
+            )
+
+    def average(self, outputs: Sequence[LogitsOutput], heads: Sequence[Head[Any]]) -> LogitsOutput:
+        """Return mean logits, with a CRF of mean transitions.
+
+        The score of a sequence is a sum of both, so this is the mean of the scores of sequences.
+        """
+        crfs = [head.crf for head in heads if isinstance(head, Tagger) and head.crf is not None]
+        crf = mean_crf(crfs, label_orders(heads)) if crfs else None
+        return _MeanOutput(loss=None, logits=mean_logits(outputs, heads), crf=crf)
+
     def predict(self, output: LogitsOutput, batch: LabeledBatch) -> list[tuple[str, ...]]:
-        if self.crf is None:
+        crf = output.crf if isinstance(output, _MeanOutput) else self.crf
+        if crf is None:
             best = output.logits.argmax(dim=2)
         else:
-            best = self.crf.best_tags(output.logits, batch.text.mask)
+            best = crf.best_tags(output.logits, batch.text.mask)
         return [
-            tuple(self._labels.items[tag] for tag in tags[: len(words)])
+            tuple(self.labels.items[tag] for tag in tags[: len(words)])
             for tags, words in zip(best.tolist(), batch.text.words, strict=True)
         ]
 
@@ -116,7 +148,7 @@ class Tagger(Head[LabeledBatch], ABC):
     ) -> list[dict[str, float]]:
         terms = super().terms(predictions, output, batch)
         if batch.labels is not None and isinstance(output, LogitsOutput):
-            near = output.logits.topk(min(_NUM_NEAR, len(self._labels)), dim=2).indices
+            near = output.logits.topk(min(_NUM_NEAR, len(self.labels)), dim=2).indices
             is_near = (near == batch.labels[:, :, None]).any(dim=2) & batch.text.mask
             for each, num_near in zip(terms, is_near.sum(dim=1).tolist(), strict=True):
                 each["near_words"] = float(num_near)
@@ -135,8 +167,10 @@ class Tagger(Head[LabeledBatch], ABC):
         scores = super().scores_of(sums, metrics)
         if _WITHOUT_SPANS in sums:
             scores = {name: score for name, score in scores.items() if "-overall" not in name}
-        near = ratio(sums.get("near_words", 0.0), sums.get("span_f1/words", 0.0))
-        return {"accuracy3": near, **scores}
+        if "near_words" in sums or "num_examples" not in sums:
+            near = ratio(sums.get("near_words", 0.0), sums.get("span_f1/words", 0.0))
+            scores = {"accuracy3": near, **scores}
+        return scores
 
     @property
     def _marks(self) -> dict[str, float]:
@@ -188,7 +222,7 @@ class SimpleTagger(Tagger):
             output_encoder=output_encoder,
             dropout=dropout,
         )
-        self.crf = _crf(self._labels, self._scheme) if decoder == "crf" else None
+        self.crf = _crf(self.labels, self._scheme) if decoder == "crf" else None
 
 
 @final
@@ -229,9 +263,9 @@ class CrfTagger(Tagger):
             dropout=dropout,
             label_encoding=label_encoding,
         )
-        _log.info("the %d tags are of the scheme %s", len(self._labels), self._scheme)
+        _log.info("the %d tags are of the scheme %s", len(self.labels), self._scheme)
         self.crf = _crf(
-            self._labels,
+            self.labels,
             self._scheme if constrain_transitions else None,
             include_start_end_transitions=include_start_end_transitions,
         )

@@ -1,5 +1,6 @@
-"""`elmo compare` on trained runs."""
+"""Commands that take several runs: `elmo compare`, and ensembles in `evaluate` and `predict`."""
 
+import io
 import json
 from pathlib import Path
 from typing import Any
@@ -7,6 +8,7 @@ from typing import Any
 import pytest
 
 from elmo_framework.commands.main import main
+from elmo_framework.commands.predict import Predict
 from elmo_framework.experiment.load_run import load
 from tests.experiment.jobs import DATA, TAGGING, train
 
@@ -81,3 +83,42 @@ def test_a_run_equals_itself(runs: Path, capsys: pytest.CaptureFixture[str]):
     assert metric["difference"] == {"value": 0.0, "interval": [0.0, 0.0], "p": 1.0}
     assert {each["equal"] for each in result["by_class"]} != {0}
     assert {each["better"] + each["worse"] for each in result["by_class"]} == {0}
+
+
+def test_an_ensemble_is_scored_and_predicts(runs: Path, capsys: pytest.CaptureFixture[str]):
+    first, second = str(runs / "long-1"), str(runs / "long-2")
+    flags = ["--device", "cpu", "--ensemble", second]
+    data = str(DATA / "valid.txt")
+    assert main(["evaluate", first, data, "--format", "json", *flags]) == 0
+    printed = json.loads(capsys.readouterr().out)[data]
+    loaded = load([first, second], device="cpu")
+    assert printed.items() >= loaded.evaluate(data).items()
+    assert "loss" not in printed
+
+    text = runs / "text.txt"
+    text.write_text("Anna left Lisbon .\n")
+    assert main(["predict", first, str(text), "--sentences", "--combine", "vote", *flags]) == 0
+    line = json.loads(capsys.readouterr().out)
+    voting = load([first, second], combine="vote", device="cpu")
+    assert [line] == voting.predict_file(text, form="sentences")
+
+
+def test_wrong_ensembles_are_refused(runs: Path, capsys: pytest.CaptureFixture[str]):
+    run, data = str(runs / "long-1"), str(DATA / "valid.txt")
+    assert main(["evaluate", run, data, "--combine", "vote"]) == 2
+    assert "--combine needs --ensemble" in capsys.readouterr().err
+    assert main(["evaluate", "mini", data, "--ensemble", run]) == 2
+    assert "--ensemble is for a run, and mini is a biLM" in capsys.readouterr().err
+    with pytest.raises(ValueError, match="an ensemble needs at least one run"):
+        load([])
+
+
+def test_another_combination_is_not_resumed(runs: Path, capsys: pytest.CaptureFixture[str]):
+    first, second = str(runs / "long-1"), str(runs / "long-2")
+    settings = []
+    for combine in ("mean", "vote"):
+        command = Predict(run_folder=Path(first), ensemble=[Path(second)], combine=combine)
+        settings.append(command._settings(load([first, second], device="cpu"), io.BytesIO()))
+    alone = Predict(run_folder=Path(first))._settings(load(first, device="cpu"), io.BytesIO())
+    assert settings[0] != settings[1]
+    assert "combine" not in alone
