@@ -118,7 +118,8 @@ def _embedded_dim(options: Options) -> int:
 
 def _embedder(options: Options) -> dict[str, Any]:
     if options["type"] == "embedding":
-        return dict(options)
+        kept = ("type", "embedding_dim", "trainable")
+        return {key: options[key] for key in kept if key in options}
     dim = options["embedding"]["embedding_dim"]
     embedding = {"embedding_dim": dim, "num_embeddings": _NUM_BYTE_IDS, "padding_index": 0}
     return {
@@ -241,7 +242,7 @@ def _indexer(options: Options) -> Any:
     from allennlp.data.tokenizers import CharacterTokenizer
 
     if options["type"] == "embedding":
-        return SingleIdTokenIndexer()
+        return SingleIdTokenIndexer(lowercase_tokens=options.get("lowercase", False))
     begin, end = _BYTE_MARKS
     widest = max(options["encoder"]["ngram_filter_sizes"])
     tokenizer = CharacterTokenizer("utf-8", start_tokens=[begin], end_tokens=[end])

@@ -179,13 +179,19 @@ def results(experiment: Experiment, splits: Sequence[Split]) -> Iterator[Result]
         terms = {}
         for split in splits:
             examples = list(experiment.examples(split))
-            terms[split] = _terms(baseline, examples, task)
-        scores = {split: _scores(task, each) for split, each in terms.items()}
+            terms[split] = terms_of(task, baseline.predict(examples), examples)
+        scores = {split: scores_of(task, each) for split, each in terms.items()}
         yield Result(baseline.name, scores, terms, (time.monotonic() - began) / 60)
 
 
-def _terms(baseline: Baseline, examples: Sequence[Any], task: HeadTask[Any, Any]) -> ExampleTerms:
-    pairs = zip(baseline.predict(examples), examples, strict=True)
+def terms_of(
+    task: HeadTask[Any, Any], predictions: Sequence[Any], examples: Sequence[Any]
+) -> ExampleTerms:
+    """Return what each prediction adds to the sums of the metrics of a task.
+
+    Raises:
+        DataError: an example has no labels.
+    """
     counts = [
         {"num_examples": 1.0}
         | {
@@ -193,18 +199,19 @@ def _terms(baseline: Baseline, examples: Sequence[Any], task: HeadTask[Any, Any]
             for name, metric in task.metrics.items()
             for key, value in metric.count(prediction, task.gold(example)).items()
         }
-        for prediction, example in pairs
+        for prediction, example in zip(predictions, examples, strict=True)
     ]
     return ExampleTerms.of(counts, examples, task)
 
 
-def _scores(task: HeadTask[Any, Any], terms: ExampleTerms) -> dict[str, float]:
+def scores_of(task: HeadTask[Any, Any], terms: ExampleTerms) -> dict[str, float]:
+    """Return the scores of the metrics of a task."""
     sums, scores = terms.sums(), {}
-    for name, metric in task.metrics.items():
+    for name in task.metrics:
         own = {
             key.removeprefix(f"{name}/"): sums[key] for key in sums if key.startswith(f"{name}/")
         }
-        scores |= metric.score(own)
+        scores |= task.metrics[name].score(own)
     return scores
 
 
