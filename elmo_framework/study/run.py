@@ -65,7 +65,7 @@ def run_study(
         return StudyResult(0, ())
     with interrupts() as interrupt, state.study.executor.start(num_jobs) as workers:
         state = replace(state, num_jobs=workers.num_free)
-        return _Loop(state, workers, tuple(packages)).run(interrupt)
+        return _Loop(state, workers, (*packages, *state.study.plugins)).run(interrupt)
 
 
 def require_unchanged(state: StudyState) -> None:

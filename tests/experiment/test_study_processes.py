@@ -2,24 +2,24 @@
 
 from __future__ import annotations
 
-import os
-import subprocess
+import multiprocessing
 import sys
 import time
 from collections.abc import Callable
+from multiprocessing.context import ForkProcess
 from pathlib import Path
 from typing import Any
 
 import pytest
+from filelock import FileLock, Timeout
 
+from elmo_framework.commands.main import main
 from elmo_framework.study.executor import RunJob
 from elmo_framework.study.local_executor import LocalExecutor
 from elmo_framework.study.record import read_records
-from tests.experiment.jobs import ROOT
 from tests.experiment.studies import state_of, study, tagger, write
 
-PACKAGE = ("--include-package", "tests.experiment.jobs")
-_SECONDS = 120.0
+_SECONDS = 300.0
 
 
 def endless() -> dict[str, Any]:
@@ -29,14 +29,21 @@ def endless() -> dict[str, Any]:
     return raw
 
 
-def start(path: Path, folder: Path, *flags: str) -> subprocess.Popen[str]:
-    return subprocess.Popen(
-        [sys.executable, "-m", "elmo_framework", "study", str(path), "-s", str(folder), *flags],
-        env={**os.environ, "OMP_NUM_THREADS": "1", "PYTHONPATH": str(ROOT)},
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.PIPE,
-        text=True,
-    )
+def forked(work: Callable[[], int], messages: Path) -> ForkProcess:
+    """Do work in a process that has imported everything already; its result is the exit code."""
+
+    def process() -> None:
+        with messages.open("w", buffering=1) as sys.stderr:
+            sys.exit(work())
+
+    started = multiprocessing.get_context("fork").Process(target=process)
+    started.start()
+    return started
+
+
+def start(path: Path, folder: Path, messages: str = "messages") -> ForkProcess:
+    words = ["study", str(path), "-s", str(folder)]
+    return forked(lambda: main(words), path.parent / messages)
 
 
 def wait_for(condition: Callable[[], Any]) -> None:
@@ -51,8 +58,6 @@ def checkpoints(folder: Path) -> set[str]:
 
 
 def is_locked(folder: Path) -> bool:
-    from filelock import FileLock, Timeout
-
     try:
         with FileLock(folder / "runs/ner/default/.seed-1.lock").acquire(timeout=0):
             return False
@@ -66,7 +71,7 @@ def test_run_ends_with_a_checkpoint_when_its_study_is_killed(tmp_path: Path) -> 
     process = start(write(tmp_path, endless()), folder)
     wait_for(lambda: checkpoints(folder))
     process.kill()
-    process.communicate()
+    process.join()
     wait_for(lambda: not is_locked(folder))
     log = (folder / "runs/ner/default/seed-1.log").read_text()
     assert "Stopped by SIGTERM after step" in log
@@ -79,8 +84,9 @@ def test_stop_signal_leaves_checkpoints_and_advice(tmp_path: Path) -> None:
     process = start(write(tmp_path, endless()), folder)
     wait_for(lambda: checkpoints(folder))
     process.terminate()
-    _, error = process.communicate(timeout=_SECONDS)
-    assert process.returncode == 130
+    process.join(_SECONDS)
+    assert process.exitcode == 130
+    error = (tmp_path / "messages").read_text()
     assert "SIGTERM: waiting for checkpoints of 1 run" in error
     assert error.endswith(
         "Stopped by SIGTERM; checkpoints saved. Run the same command again to resume.\n"
@@ -92,9 +98,11 @@ def test_stop_signal_leaves_checkpoints_and_advice(tmp_path: Path) -> None:
 def test_two_processes_share_a_study(tmp_path: Path) -> None:
     raw = study(seeds=[1, 2], executor={"type": "local", "jobs": 1})
     path, folder = write(tmp_path, raw), tmp_path / "study"
-    processes = [start(path, folder) for _ in range(2)]
-    errors = [process.communicate(timeout=_SECONDS)[1] for process in processes]
-    assert [process.returncode for process in processes] == [0, 0], errors
+    processes = [start(path, folder, messages) for messages in ("one", "other")]
+    for process in processes:
+        process.join(_SECONDS)
+    errors = [(tmp_path / messages).read_text() for messages in ("one", "other")]
+    assert [process.exitcode for process in processes] == [0, 0], errors
     assert len(read_records(folder / "results")) == 4
     ends = [line.split()[1] for error in errors for line in error.splitlines() if line[0] == "["]
     assert sorted(set(ends)) == sorted(ends)  # none was trained twice
@@ -102,25 +110,30 @@ def test_two_processes_share_a_study(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 def test_killed_worker_is_a_failure_with_its_signal(tmp_path: Path) -> None:
+    process = forked(lambda: kill_a_worker(tmp_path), tmp_path / "messages")
+    process.join(_SECONDS)
+    assert process.exitcode == 0, (tmp_path / "messages").read_text()
+
+
+def kill_a_worker(folder: Path) -> int:
+    """Train a run whose process is killed, and train it again."""
     signalled = {"type": "signal_once", "step": 2, "name": "SIGKILL"}
     raw = study(configs={"ner": {"config": tagger()}}, plugins=["tests.experiment.jobs"])
     changes = {"callbacks": [signalled], "checkpointer": {"save_every": {"steps": 1}}}
     raw["configs"]["ner"]["config"]["trainer"] |= changes
-    state = state_of(raw, tmp_path)
+    state = state_of(raw, folder)
     (run,) = state.runs()
-    job = RunJob(run.plan, tmp_path, packages=("tests.experiment.jobs",))
+    job = RunJob(run.plan, folder, packages=("tests.experiment.jobs",))
+    outcomes: list[Any] = []
     with LocalExecutor(jobs=1).start(None) as workers:
-        outcomes = []
-        for _ in range(2):
+        while len(outcomes) < 2:
             workers.submit(job)
             assert workers.num_free == 0
-            ends = []
-            while not ends:
-                ends = list(workers.wait(1.0))
-            outcomes += ends
+            while workers.num_free == 0:
+                outcomes += workers.wait(1.0)
     killed, resumed = outcomes
     assert (killed.name, killed.outcome) == ("ner/default/seed-1", "failed")
     assert killed.message.startswith("its process was ended by SIGKILL")
     assert resumed.outcome == "done"
-    log = state.folder.log(run.plan.name).read_text()
-    assert "training (resumed at step" in log
+    assert "training (resumed at step" in state.folder.log(run.plan.name).read_text()
+    return 0

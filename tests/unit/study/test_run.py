@@ -72,6 +72,21 @@ def test_final_scores_all_runs_once(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     assert trained(final, monkeypatch) == []
 
 
+def test_plugins_of_the_study_reach_its_jobs(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    packages = []
+
+    def job(job: RunJob) -> JobEnd:
+        packages.append(job.packages)
+        return JobEnd(job.plan.name, "failed")
+
+    monkeypatch.setattr(InlineExecutor, "job", staticmethod(job))
+    state = state_of(study(plugins=["tests.experiment.jobs"]), tmp_path)
+    run_study(state, packages=["tests.experiment.task_check"])
+    assert packages == [("tests.experiment.task_check", "tests.experiment.jobs")] * 2
+
+
 def test_final_needs_test_data(tmp_path: Path) -> None:
     with pytest.raises(RunError, match=r"--final needs a test_data_path or a test_fraction.*: ner"):
         run_study(state_of(study(), tmp_path, is_final=True))
