@@ -56,11 +56,11 @@ def run_study(
         RunError: records or runs are of another config.
         StoppedError: the user asked for a stop; the runs have saved checkpoints.
     """
+    # With 0, a search that wants another trial would be over.
     state = replace(state, num_jobs=num_jobs or 1)
     require_unchanged(state)
     if state.is_final:
         require_test_data(state)
-    state = replace(state, num_jobs=1)  # a search that wants another trial is not done
     if all(state.state(run) == "done" for run in state.runs()):
         return StudyResult(0, ())
     with interrupts() as interrupt, state.study.executor.start(num_jobs) as workers:
@@ -150,8 +150,11 @@ class _Loop:
 
     def run(self, interrupt: Interrupt) -> StudyResult:
         self._refresh()
+        ends: Sequence[JobEnd] = ()
         while self.open_runs or self.running:
             self._submit()
+            if ends:
+                self.results.update(self.state)  # while all workers are busy
             ends = self.workers.wait(_POLL_SECONDS)
             for end in ends:
                 self._note(end)
@@ -162,8 +165,6 @@ class _Loop:
             is_old = time.monotonic() - self._refreshed_at > _REFRESH_SECONDS
             if ends or (is_old and self.workers.num_free > 0):
                 self._refresh()
-            if ends:
-                self.results.update(self.state)
         failures = [end for end in self.ends if end.outcome == "failed"]
         return StudyResult(sum(end.outcome == "done" for end in self.ends), failures)
 
