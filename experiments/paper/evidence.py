@@ -31,9 +31,11 @@ _TASKS = {
     "coreference": "coreference, average F1",
     "ner": "NER, F1",
     "sst": "SST-5, accuracy",
+    "neighbors": "same sense, purity at 10",
     "wsd": "word senses, F1",
     "pos": "parts of speech, accuracy",
     "chunks": "chunks, F1",
+    "constituents": "grandparent constituents, accuracy",
 }
 
 
@@ -147,6 +149,25 @@ SECTIONS = [
         minutes=_MINUTES,
     ),
     Section(
+        study="table4",
+        title="Table 4: nearest neighbors by sense",
+        text=(
+            "The paper shows neighbors of one word. Here it is a measure: over 50 frequent "
+            "polysemous lemmas of SemCor, the ratio of the ten nearest occurrences of the lemma "
+            "that have the same sense. Random neighbors have 51.3 (`prior` in the records)."
+        ),
+        paper={"neighbors": ()},
+        paper_columns=(),
+        columns={
+            "glove": "GloVe",
+            "layer0": "layer 0",
+            "layer1": "layer 1",
+            "layer2": "layer 2",
+            "average": "average",
+        },
+        minutes={"neighbors": 1},
+    ),
+    Section(
         study="table5",
         title="Table 5: word senses by the nearest vector",
         text=(
@@ -172,12 +193,13 @@ SECTIONS = [
         title="Table 6: linear probes",
         text=(
             "A linear classifier on one frozen layer. The paper's parts of speech are those of the "
-            "Penn Treebank; here they are those of EWT. It has no probe of chunks (CoNLL-2000)."
+            "Penn Treebank; here they are those of EWT. It has no probe of chunks (CoNLL-2000) "
+            "or of grandparent constituents (the sample of the Penn Treebank)."
         ),
-        paper={"pos": ("97.3", "96.8"), "chunks": ("", "")},
+        paper={"pos": ("97.3", "96.8"), "chunks": ("", ""), "constituents": ("", "")},
         paper_columns=("paper: layer 1", "paper: layer 2"),
         columns={"glove": "GloVe", "layer0": "layer 0", "layer1": "layer 1", "layer2": "layer 2"},
-        minutes={"pos": 10, "chunks": 10},
+        minutes={"pos": 10, "chunks": 10, "constituents": 5},
     ),
     Section(
         study="figure2",

@@ -8,7 +8,9 @@ local embedders(value) = { 'model.embedder.token_embedders': value };
 {
   local study = self,
   bilm:: 'mini',
-  layer(mix):: embedders({ elmo: { type: 'elmo_token_embedder', bilm: study.bilm, mix: mix } }),
+  layer(mix):: embedders({
+    elmo: { type: 'elmo_token_embedder', bilm: study.bilm, mix: mix, dropout: 0.0 },
+  }),
   glove:: embedders({
     tokens: {
       type: 'embedding',

@@ -10,6 +10,7 @@
     type: 'elmo_token_embedder',
     bilm: 'runs/bilm',
     mix: { type: 'layer', index: -1 },
+    dropout: 0.0,
   },
   data_loader: { batch_size: 32 },
   trainer: {

@@ -1,7 +1,6 @@
 // Word senses by the nearest mean vector of one layer of a biLM (section 5.3 of the paper, Table 5).
 //
 // SemCor gives the vectors of senses. Words that it does not have get WordNet's first sense.
-local elmo = import '../lib/elmo.libsonnet';
 local reader = { sense_index: 'data/wordnet30/index.sense' };
 {
   dataset_reader: reader { type: 'semcor' },

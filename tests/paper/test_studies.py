@@ -18,7 +18,7 @@ from elmo_framework.study.check import LoadedStudy, load_study
 STUDIES = Path(__file__).parents[2] / "experiments" / "paper"
 NUM_RUNS = {"table1": 100, "table2": 36, "table3": 27, "figure2": 48, "bilms": 5, "appendix": 42}
 NUM_FULL_RUNS = NUM_RUNS | {"table1": 105}
-OF_PAGE = sorted({*NUM_RUNS, "table5", "table6"} - {"bilms"})
+OF_PAGE = sorted({*NUM_RUNS, "table4", "table5", "table6"} - {"bilms"})
 
 
 @cache

@@ -70,6 +70,12 @@ class NearestSense(Head[SenseBatch]):
         self.register_buffer("totals", torch.zeros(size, embedder.output_dim))
         self.register_buffer("counts", torch.zeros(size))
 
+    def train(self, mode: bool = True) -> NearestSense:
+        """Set the mode of the head; the embedder stays in evaluation mode, without dropout."""
+        super().train(mode)
+        self.embedder.eval()
+        return self
+
     @torch.no_grad()
     def forward(self, batch: SenseBatch) -> SenseOutput:
         if self._method != "nearest":

@@ -135,6 +135,13 @@ def test_baselines_do_not_look_at_the_sentence(examples: list[SenseSentence]) ->
     ]
 
 
+def test_embedder_has_no_dropout_while_counting(examples: list[SenseSentence]) -> None:
+    model, _ = trained(examples)
+    model.train()
+    assert model.training
+    assert not any(module.training for module in model.embedder.modules())
+
+
 def test_span_means_equal_a_loop() -> None:
     vectors = torch.randn(2, 5, 3)
     spans = torch.tensor([[0, 1, 4], [1, 0, 1], [1, 2, 5]])
