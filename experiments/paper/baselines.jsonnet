@@ -4,6 +4,7 @@
 //   elmo study experiments/paper/baselines.jsonnet -s runs/paper/baselines
 //
 // The data and the fractions are those of table1.jsonnet.
+local paper = import 'lib.libsonnet';
 local glove(options) = { model: { embedder: { token_embedders: { tokens: options } } } };
 local encoder(size) = { model: { encoder: { hidden_size: size } } };
 local learning_rate(value) = { trainer: { optimizer: { lr: value } } };
@@ -11,9 +12,7 @@ local learning_rate(value) = { trainer: { optimizer: { lr: value } } };
   seeds: [1],
   configs: {
     ner: {
-      config: (import '../ner/baseline.jsonnet') + (import '../ner/small.libsonnet') + {
-        train_fraction: 0.1,
-      },
+      config: paper.baseline('small', 'ner'),
       variants: {
         small: {},
         // The sizes of AllenNLP's recipe.
@@ -27,7 +26,7 @@ local learning_rate(value) = { trainer: { optimizer: { lr: value } } };
       },
     },
     sst: {
-      config: (import '../sst/baseline.jsonnet') + (import '../sst/small.libsonnet'),
+      config: paper.baseline('small', 'sst'),
       variants: {
         small: {},
         fixed_vectors: glove({ trainable: false }),
@@ -40,7 +39,7 @@ local learning_rate(value) = { trainer: { optimizer: { lr: value } } };
       },
     },
     snli: {
-      config: (import '../snli/baseline.jsonnet') + (import '../snli/small.libsonnet'),
+      config: paper.baseline('small', 'snli'),
       variants: {
         small: {},
         trained_vectors: glove({ trainable: true }),
@@ -49,10 +48,7 @@ local learning_rate(value) = { trainer: { optimizer: { lr: value } } };
       },
     },
     srl: {
-      config: (import '../srl/baseline.jsonnet') + (import '../srl/small.libsonnet') + {
-        train_fraction: 0.02,
-        trainer+: { num_epochs: 120, evaluate_every: { epochs: 8 }, patience: 4 },
-      },
+      config: paper.baseline('small', 'srl'),
       variants: {
         small: {},
         two_layers: { model: { encoder: { num_layers: 2 } } },
@@ -61,7 +57,7 @@ local learning_rate(value) = { trainer: { optimizer: { lr: value } } };
       },
     },
     squad: {
-      config: (import '../squad/baseline.jsonnet') + (import '../squad/small.libsonnet'),
+      config: paper.baseline('small', 'squad'),
       variants: {
         small: {},
         lower_rate: learning_rate(0.001),
@@ -69,7 +65,7 @@ local learning_rate(value) = { trainer: { optimizer: { lr: value } } };
       },
     },
     coreference: {
-      config: (import '../coreference/baseline.jsonnet') + (import '../coreference/small.libsonnet'),
+      config: paper.baseline('small', 'coreference'),
       variants: {
         small: {},
         larger_window: { model: { max_training_sentences: 50 } },

@@ -13,7 +13,7 @@ local tasks = {
     elmo: import '../ner/elmo.jsonnet',
     small: (import '../ner/small.libsonnet') + {
       train_fraction: 0.1,
-      trainer+: { num_epochs: 32, evaluate_every: { epochs: 3 }, patience: null },
+      trainer+: { num_epochs: 60, evaluate_every: { epochs: 2 }, patience: 8 },
     },
     full: { test_data_path: 'data/conll2003/test.txt' },
   },
@@ -34,7 +34,7 @@ local tasks = {
     elmo: import '../srl/elmo.jsonnet',
     small: (import '../srl/small.libsonnet') + {
       train_fraction: 0.02,
-      trainer+: { num_epochs: 40, evaluate_every: { epochs: 8 }, patience: null },
+      trainer+: { num_epochs: 120, evaluate_every: { epochs: 8 }, patience: 4 },
     },
     full: {
       local ontonotes(part) = 'data/conll2012/%s/**/*gold_conll' % part,
