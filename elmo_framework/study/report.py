@@ -8,8 +8,10 @@ from pathlib import Path
 
 from filelock import FileLock
 
+from elmo_framework import console
 from elmo_framework.analysis.page import render, standalone
 from elmo_framework.analysis.statistics import NUM_RESAMPLES
+from elmo_framework.errors import ElmoFrameworkError
 from elmo_framework.io.files import remove_folder, write_text
 from elmo_framework.study.parts import PagePart, page_parts
 from elmo_framework.study.results import Results
@@ -59,13 +61,14 @@ class InterimResults:
     def update(self, state: StudyState) -> None:
         """Write what `write_results` writes, with fewer resamples, if it is time.
 
-        Raises:
-            RunError: a record is damaged.
-            DataError: terms of examples are damaged.
+        An error is only logged: the runs that are being trained do not depend on the results.
         """
         began = time.monotonic()
         if began >= self._next:
-            write_results(state, num_resamples=_NUM_INTERIM_RESAMPLES)
+            try:
+                write_results(state, num_resamples=_NUM_INTERIM_RESAMPLES)
+            except (ElmoFrameworkError, OSError) as error:
+                console.info(f"no interim results: {error}")
             seconds = time.monotonic() - began
             self._next = began + max(_INTERIM_SECONDS, _INTERIM_FACTOR * seconds)
 

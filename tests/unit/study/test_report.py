@@ -220,3 +220,16 @@ def test_interim_results_take_little_of_the_time(
     assert len(calls) == 1
     interim.update(state)
     assert len(calls) == 2
+
+
+def test_damaged_terms_do_not_stop_the_study(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    state = finished(tmp_path)
+    for variant, seed in (("mini", 1), ("mini", 2), ("none", 1)):
+        name = f"ner/{variant}/seed-{seed}"
+        state.folder.terms(name, "validation").write_bytes(b"PK damaged")
+    InterimResults().update(state)
+    message = capsys.readouterr().err
+    assert message.startswith("no interim results: ")
+    assert "seed-1.validation.npz" in message
