@@ -30,7 +30,7 @@ local feedforward = { hidden_dims: 100 };
   },
   trainer+: {
     learning_rate_scheduler: { type: 'exponential', gamma: 0.97 },
-    num_epochs: 40,
-    patience: 8,
+    num_epochs: 30,
+    patience: 5,
   },
 }

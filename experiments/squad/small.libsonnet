@@ -28,7 +28,7 @@
     optimizer: { type: 'adam', lr: 0.002 },
     moving_average: { decay: 0.99 },
     grad_norm: 5.0,
-    num_epochs: 10,
+    num_epochs: 8,
     evaluate_every: { epochs: 1 },
     patience: 2,
   },
