@@ -129,6 +129,9 @@ def test_an_output_is_replaced_only_with_force(bilm: Path, text: str, capsys) ->
     assert "pass --force" in error(capsys, bilm, text, "--output-file", output)
     Path("bad.txt").write_bytes(b"a river\n\xff\n")
     assert "bad.txt:2" in error(capsys, bilm, "bad.txt", "--output-file", output, "--force")
+    Path("items.tsv").write_text("sentence\tspans\na river\t3\n")  # wrong, but counted
+    wrong = error(capsys, bilm, "items.tsv", "--regions", "spans", "-f", "--output-file", output)
+    assert wrong.endswith("is not in the sentence of 2 words")
     assert output.read_text() == before
     printed(capsys, bilm, text, "--output-file", output, "--force", "--by", "sentence")
     assert output.read_text() != before
