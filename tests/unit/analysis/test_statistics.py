@@ -218,3 +218,27 @@ def test_intervals_contain_the_true_difference():
     inside = coverage(Setting(60, (5, 5)), num_trials=60, num_resamples=200)
 
     assert 0.88 <= inside <= 0.99
+
+
+def test_runs_that_differ_by_noise_have_no_variance_of_seeds():
+    generator = np.random.default_rng(5)
+    runs = [terms(generator.integers(0, 2, 200), np.ones(200), np.ones(200)) for _ in range(5)]
+    estimate = resamples(*runs, num_resamples=1_000).mean(F1, range(5))
+
+    # 1.96 * sqrt(0.25 / 1,000) = 0.031, as for one run on 1,000 sentences.
+    assert estimate.interval is not None
+    assert (estimate.interval[1] - estimate.interval[0]) / 2 == pytest.approx(0.031, abs=0.005)
+
+
+def test_randomization_pairs_runs_of_one_seed():
+    gold = [3, 2, 4, 1]
+    runs = [
+        terms([0, 1, 1, 1], [5, 1, 1, 2], gold),
+        terms([1, 1, 1, 0], [1, 1, 2, 3], gold),
+        terms([1, 1, 1, 1], [4, 4, 1, 1], gold),
+        terms([0, 2, 3, 1], [3, 3, 4, 3], gold),
+    ]
+    scored = resamples(*runs)
+
+    assert scored.randomization([0, 1], [2, 3], is_paired=True) == {F1: 0.375}
+    assert scored.randomization([0, 1], [2, 3], is_paired=False) == {F1: 0.5}
