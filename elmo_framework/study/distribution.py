@@ -7,9 +7,14 @@ import math
 import random
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from typing import Any, final
+from typing import Annotated, Any, TypeAlias, final
+
+from annotated_types import Ge, Le
 
 from elmo_framework.config.registry import Registrable
+from elmo_framework.config.types import MAX_COUNT
+
+Whole: TypeAlias = Annotated[int, Ge(-MAX_COUNT), Le(MAX_COUNT)]
 
 
 class Distribution(Registrable, ABC):
@@ -111,7 +116,7 @@ class Integer(Distribution):
         step: the distance between two values, from `low` on.
     """
 
-    def __init__(self, low: int, high: int, step: int = 1) -> None:
+    def __init__(self, low: Whole, high: Whole, step: Whole = 1) -> None:
         _require_range(low, high)
         if step < 1 or (high - low) % step:
             raise ValueError(f"step must divide the range of {high - low}, not {step}")

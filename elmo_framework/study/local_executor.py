@@ -14,15 +14,16 @@ from multiprocessing import forkserver
 from multiprocessing.connection import wait
 from multiprocessing.context import ForkServerProcess
 from multiprocessing.process import BaseProcess
-from typing import Annotated, final
+from typing import Annotated, TypeAlias, final
 
-from annotated_types import Ge
+from annotated_types import Ge, Le
 
 from elmo_framework.io.process import keep_freed_memory, variable
 from elmo_framework.study.executor import Executor, JobEnd, Outcome, RunJob, Workers
 from elmo_framework.study.folder import StudyFolder
 from elmo_framework.study.job import execute, log_tail
 
+NumProcesses: TypeAlias = Annotated[int, Ge(1), Le(1_000)]
 _EXIT_CODES: dict[Outcome, int] = {"done": 0, "failed": 1, "busy": 75, "stopped": 130}
 _STOP_TIMEOUT = 60.0
 """Seconds to save a checkpoint; a worker that takes longer is killed."""
@@ -41,9 +42,7 @@ class LocalExecutor(Executor):
             the CPU has threads for.
     """
 
-    def __init__(
-        self, threads: Annotated[int, Ge(1)] = 1, jobs: Annotated[int, Ge(1)] | None = None
-    ) -> None:
+    def __init__(self, threads: NumProcesses = 1, jobs: NumProcesses | None = None) -> None:
         self._threads, self._jobs = threads, jobs
 
     @contextmanager

@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from multiprocessing.context import SpawnProcess
 from typing import Annotated, Any, Literal, final
 
-from annotated_types import Ge, Gt
+from annotated_types import Ge, Gt, Le
 
 from elmo_framework.config.types import Default
 from elmo_framework.errors import RunError
@@ -23,7 +23,7 @@ from elmo_framework.study.local_executor import run_in_worker, worker_end
 _POLL_SECONDS = 0.2
 _STOP_TIMEOUT = 60.0
 
-Positive = Annotated[int, Ge(1)]
+Positive = Annotated[int, Ge(1), Le(1_000_000)]
 
 
 @final
@@ -53,7 +53,7 @@ class SlurmExecutor(Executor):
         jobs: Positive = 50,
         timeout_min: Positive = 240,
         cpus_per_task: Positive = 1,
-        gpus_per_node: Annotated[int, Ge(0)] = 0,
+        gpus_per_node: Annotated[int, Ge(0), Le(1_000)] = 0,
         mem_gb: Annotated[float, Gt(0)] | None = None,
         max_requeues: Positive = 20,
     ) -> None:
