@@ -14,6 +14,7 @@ from __future__ import annotations
 import json
 import os
 import random
+import re
 import signal
 import subprocess
 import sys
@@ -133,8 +134,8 @@ def _command(pid: int) -> bytes:
 
 def results(folder: Path) -> dict[str, bytes]:
     """Return the content of all results but for times, by name."""
-    _, *table = (folder / "table.md").read_bytes().splitlines()  # the first is its title
-    contents = {"table.md": b"\n".join(table)}
+    _, *lines = (folder / "table.md").read_text(encoding="utf-8").splitlines()  # without title
+    contents = {"table.md": _without_minutes("\n".join(lines)).encode()}
     for path in sorted((folder / "results").rglob("*")):
         name = str(path.relative_to(folder))
         if path.suffix == ".json":
@@ -143,6 +144,11 @@ def results(folder: Path) -> dict[str, bytes]:
         elif path.suffix == ".npz" and not path.name.startswith("."):
             contents[name] = path.read_bytes()
     return contents
+
+
+def _without_minutes(table: str) -> str:
+    """Drop the column of minutes, numbers with one digit after the point, from a table."""
+    return re.sub(r"\| \d+\.\d (?=\| \[)", "| ", table)
 
 
 def kill_campaign(folder: Path, *, kills: int, chance: random.Random) -> list[str]:
