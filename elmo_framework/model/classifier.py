@@ -107,7 +107,9 @@ class Classifier(Head[LabeledBatch]):
         losses = F.cross_entropy(logits, batch.labels, reduction="none")
         return LogitsOutput(loss=losses.mean(), example_losses=losses, logits=logits)
 
-    def average(self, outputs: Sequence[LogitsOutput], heads: Sequence[Head[Any]]) -> LogitsOutput:
+    def mean_output(
+        self, outputs: Sequence[LogitsOutput], heads: Sequence[Head[Any]]
+    ) -> LogitsOutput:
         return LogitsOutput(loss=None, logits=mean_logits(outputs, heads))
 
     def predict(self, output: LogitsOutput, batch: LabeledBatch) -> list[Classification]:

@@ -57,10 +57,10 @@ class EnsembleOutput(ModelOutput):
 class Ensemble(Head[EnsembleBatch]):
     """Heads of one task that predict together; not trained, and not part of a config.
 
-    `mean` decodes the mean of the scores of all heads (`Head.average`). `vote` takes the prediction
-    of one of them: the one that agrees best with the others, which is the most frequent one for
-    labels, and the consensus of minimum Bayes risk for structures (Kumar and Byrne 2004). The first
-    of several alike is taken.
+    `mean` decodes the mean of the scores of all heads (`Head.mean_output`). `vote` takes the
+    prediction of one of them: the one that agrees best with the others, which is the most frequent
+    one for labels, and the consensus of minimum Bayes risk for structures (Kumar and Byrne 2004).
+    The first of several alike is taken.
 
     Args:
         heads: two or more, or one.
@@ -102,7 +102,7 @@ class Ensemble(Head[EnsembleBatch]):
     def predict(self, output: EnsembleOutput, batch: EnsembleBatch) -> list[Any]:
         first = self._heads[0]
         if self._combination == "mean":
-            return first.predict(first.average(output.outputs, self._heads), batch.members[0])
+            return first.predict(first.mean_output(output.outputs, self._heads), batch.members[0])
         predictions = [
             head.predict(each, batch.members[index])
             for index, (head, each) in enumerate(zip(self._heads, output.outputs, strict=True))
@@ -115,7 +115,7 @@ class Ensemble(Head[EnsembleBatch]):
         assert isinstance(output, EnsembleOutput), output
         first, own = self._heads[0], batch.members[0]
         if self._combination == "mean":
-            return first.terms(predictions, first.average(output.outputs, self._heads), own)
+            return first.terms(predictions, first.mean_output(output.outputs, self._heads), own)
         return [first.count(*pair) for pair in zip(predictions, own.examples, strict=True)]
 
     @property

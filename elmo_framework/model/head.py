@@ -125,12 +125,12 @@ class Head(Model[BatchT], Generic[BatchT]):
         Raises:
             RunError: the heads have no scores to average, or those of different kinds.
         """
-        if any(type(head).average is Head.average for head in (self, *heads)):
+        if any(type(head).mean_output is Head.mean_output for head in (self, *heads)):
             raise RunError(
                 f"a {type(self).__name__} has no scores to average; combine the runs by vote"
             )
 
-    def average(self, outputs: Sequence[Any], heads: Sequence[Head[Any]]) -> Any:
+    def mean_output(self, outputs: Sequence[Any], heads: Sequence[Head[Any]]) -> Any:
         """Return an output from which `predict` makes the predictions of an ensemble.
 
         A mean of logits is the logarithm of the geometric mean of the probabilities, up to a

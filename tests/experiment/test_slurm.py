@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import signal
 from pathlib import Path
 from typing import Any, final
@@ -62,4 +63,5 @@ def test_a_preempted_job_resumes_to_the_same_scores(in_root: Path, tmp_path: Pat
     assert records[0].validation == records[1].validation
     assert (tmp_path / "preempted/runs/ner/default/preempted").exists()
     log = (tmp_path / "preempted/runs/ner/default/seed-1.log").read_text()
-    assert f"resumed at step {STEP}" in log
+    # The signal comes while the step after it is computed, which may still end.
+    assert re.search(rf"resumed at step ({STEP}|{STEP + 1})\b", log)

@@ -38,6 +38,10 @@ _CONLLU = b"# sent_id = 1\n" + _tabs(
     "1 Stop stop VERB VB _ 0 root _ _",
     "",
 )
+_SENSES = b"""\
+{"tokens": ["the", "bank", "paid"], "senses": {"1": ["bank%1:17:00::"]}}
+{"tokens": ["a", "bank"], "pos": ["DT", "NN"], "senses": {"1": ["bank%1:14:00::"]}}
+"""
 
 
 def _fixture(name: str) -> tuple[str, bytes]:
@@ -49,6 +53,7 @@ SAMPLES: dict[str, list[tuple[str, bytes]]] = {
     "conll2000": [("chunks.txt", b"He PRP B-NP\nran VBD B-VP\n\nIt PRP B-NP\nrained VBD B-VP\n\n")],
     "conll2003": [_fixture("ner/train.txt")],
     "conll2005": [("props.txt", _CONLL2005)],
+    "constituents": [("trees.txt", b"(S (NP (NN Rain)) (VP (VBD fell)))\n" * 2)],
     "conllu_plus_srl": [("roles.conllup", _CONLLU_PLUS)],
     "coref": [_fixture("coreference/train.conll")],
     "coref_jsonlines": [_fixture("coreference/train.jsonlines")],
@@ -59,6 +64,8 @@ SAMPLES: dict[str, list[tuple[str, bytes]]] = {
         _fixture("snli/pairs.jsonl"),
         ("pairs.tsv", b"gold_label\tsentence1\tsentence2\nneutral\tIt rained.\tIt fell.\n"),
     ],
+    "semcor": [("senses.jsonl", _SENSES)],
+    "semcor_lemmas": [("senses.jsonl", _SENSES * 10)],
     "squad": [_fixture("squad/train.json")],
     "srl": [_fixture("srl/sentences.gold_conll")],
     "sst_tokens": [_fixture("sst/trees.txt")],

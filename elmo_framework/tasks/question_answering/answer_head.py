@@ -97,7 +97,9 @@ class AnswerHead(Head[QuestionBatch]):
             loss=losses.mean(), example_losses=losses, start_logits=start, end_logits=end
         )
 
-    def average(self, outputs: Sequence[AnswerOutput], heads: Sequence[Head[Any]]) -> AnswerOutput:
+    def mean_output(
+        self, outputs: Sequence[AnswerOutput], heads: Sequence[Head[Any]]
+    ) -> AnswerOutput:
         # Each head has a constant of its own, which changes no maximum.
         return AnswerOutput(
             loss=None,

@@ -86,7 +86,9 @@ class SemanticRoleLabeler(Head[SrlBatch]):
         by_example = losses.new_zeros(len(batch.examples)).index_add(0, batch.example_ids, losses)
         return LogitsOutput(loss=losses.mean(), example_losses=by_example, logits=logits)
 
-    def average(self, outputs: Sequence[LogitsOutput], heads: Sequence[Head[Any]]) -> LogitsOutput:
+    def mean_output(
+        self, outputs: Sequence[LogitsOutput], heads: Sequence[Head[Any]]
+    ) -> LogitsOutput:
         return LogitsOutput(loss=None, logits=mean_logits(outputs, heads))
 
     def predict(self, output: LogitsOutput, batch: SrlBatch) -> list[tuple[Proposition, ...]]:

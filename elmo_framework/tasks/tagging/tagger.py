@@ -123,7 +123,9 @@ class Tagger(Head[LabeledBatch], ABC):
                 "by vote"
             )
 
-    def average(self, outputs: Sequence[LogitsOutput], heads: Sequence[Head[Any]]) -> LogitsOutput:
+    def mean_output(
+        self, outputs: Sequence[LogitsOutput], heads: Sequence[Head[Any]]
+    ) -> LogitsOutput:
         """Return mean logits, with a CRF of mean transitions.
 
         The score of a sequence is a sum of both, so this is the mean of the scores of sequences.

@@ -60,7 +60,7 @@ def run(config: Path, monkeypatch: pytest.MonkeyPatch, *overrides: str) -> int:
     python = folder / "peers/an/bin/python"
     python.parent.mkdir(parents=True)
     # Called as: python -W ignore SCRIPT DATA --scripts DIR.
-    python.write_text(f'#!/bin/sh\nexec {sys.executable} {folder}/fake.py "$@"\n')
+    python.write_text(f'#!/bin/sh\nexec "{sys.executable}" "{folder}/fake.py" "$@"\n')
     python.chmod(0o755)
     options = ["--peers", str(folder / "peers"), "--scripts", str(folder)]
     options += ["--output-dir", str(folder / "out")]

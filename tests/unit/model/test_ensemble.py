@@ -173,7 +173,7 @@ def test_mean_of_answers_is_of_both_ends():
         AnswerOutput(loss=None, start_logits=torch.tensor([s]), end_logits=torch.tensor([e]))
         for s, e in (([1.0, 0.0], [0.0, 2.0]), ([2.0, 4.0], [1.0, -float("inf")]))
     ]
-    mean = AnswerHead.average(None, outputs, [])  # type: ignore[arg-type]
+    mean = AnswerHead.mean_output(None, outputs, [])  # type: ignore[arg-type]
 
     assert mean.start_logits.tolist() == [[1.5, 2.0]]
     assert mean.end_logits.tolist() == [[0.5, -float("inf")]]
