@@ -78,6 +78,9 @@ class Section:
 # data, as in the studies.
 _MINUTES = {"squad": 15, "snli": 8, "srl": 3, "coreference": 20, "ner": 7, "sst": 11}
 
+_LAYERS = {"glove": "GloVe", "layer0": "layer 0", "layer1": "layer 1", "layer2": "layer 2"}
+_VECTORS = {**_LAYERS, "average": "average"}
+
 SECTIONS = [
     Section(
         study="table1",
@@ -158,13 +161,7 @@ SECTIONS = [
         ),
         paper={"neighbors": ()},
         paper_columns=(),
-        columns={
-            "glove": "GloVe",
-            "layer0": "layer 0",
-            "layer1": "layer 1",
-            "layer2": "layer 2",
-            "average": "average",
-        },
+        columns=_VECTORS,
         minutes={"neighbors": 1},
     ),
     Section(
@@ -180,11 +177,7 @@ SECTIONS = [
         columns={
             "first_sense": "first sense",
             "most_frequent": "most frequent",
-            "glove": "GloVe",
-            "layer0": "layer 0",
-            "layer1": "layer 1",
-            "layer2": "layer 2",
-            "average": "average",
+            **_VECTORS,
         },
         minutes={"wsd": 5},
     ),
@@ -198,7 +191,7 @@ SECTIONS = [
         ),
         paper={"pos": ("97.3", "96.8"), "chunks": ("", ""), "constituents": ("", "")},
         paper_columns=("paper: layer 1", "paper: layer 2"),
-        columns={"glove": "GloVe", "layer0": "layer 0", "layer1": "layer 1", "layer2": "layer 2"},
+        columns=_LAYERS,
         minutes={"pos": 10, "chunks": 10, "constituents": 5},
     ),
     Section(
