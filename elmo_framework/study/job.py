@@ -37,6 +37,8 @@ _TRAINING = (
     "num_parameters",
     "num_trainable_parameters",
 )
+_NOT_RECORDED = ("digests", "references", "command", "working_directory")
+"""Metadata of a run that have a field of their own or hold paths of the machine."""
 
 
 def execute(job: RunJob) -> JobEnd:
@@ -124,7 +126,7 @@ def _record(
     training: Mapping[str, Any],
 ) -> Record:
     metadata = run.read(run.metadata)
-    digests = metadata.pop("digests")
+    digests = metadata["digests"]
     return Record(
         config=plan.config,
         variant=plan.variant,
@@ -137,9 +139,18 @@ def _record(
         training={key: training[key] for key in _TRAINING if key in training},
         minutes=round(training["training_duration"] / 60, 3),
         experiment=Cell(plan, (plan.seed,)).experiment,
-        digests=digests,
-        versions=metadata,
+        digests={**digests, "data": _by_relative_path(digests["data"])},
+        versions={key: metadata[key] for key in metadata if key not in _NOT_RECORDED},
     )
+
+
+def _by_relative_path(digests: Mapping[str, str]) -> dict[str, str]:
+    """Name files as seen from the working directory: records are read on other machines."""
+    here = Path.cwd()
+    return {
+        str(path.relative_to(here) if path.is_relative_to(here) else path): digest
+        for path, digest in ((Path(name), digest) for name, digest in digests.items())
+    }
 
 
 def _record_of_pruned(plan: RunPlan, run: RunDirectory, reason: str) -> Record:

@@ -34,7 +34,8 @@ class Record:
         training: steps, the best step, seconds, the reason of the end, numbers of parameters.
         minutes: wall-clock time of the training.
         experiment: the config of the run with all defaults, without its test data.
-        digests: SHA-256 of the data (`data`) and of the frozen biLMs (`bilm`).
+        digests: SHA-256 of the data (`data`, by path relative to the working directory) and of
+            the frozen biLMs (`bilm`).
         versions: of the framework and its libraries, machine, commit.
     """
 

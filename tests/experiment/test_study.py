@@ -62,6 +62,19 @@ def test_each_run_leaves_a_record_with_its_scores_and_terms(finished: Path) -> N
     assert records[1].experiment["model"]["encoder"]["hidden_size"] == 12
 
 
+def test_records_hold_no_path_of_the_machine(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("train.txt").write_text((DATA / "train.txt").read_text())
+    config = tagger(train_data_path="train.txt", validation_data_path="train.txt")
+    raw = study(configs={"ner": {"config": config}})
+    assert run(write(tmp_path, raw), Path("study")) == 0
+    for path in (tmp_path / "study/results").rglob("*.json"):
+        assert str(tmp_path) not in path.read_text()
+        assert list(json.loads(path.read_text())["digests"]["data"]) == ["train.txt"]
+
+
 def test_finished_study_needs_neither_runs_nor_data(
     finished: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
