@@ -109,7 +109,7 @@ def _check_ensemble(run: Assembly, directory: Path) -> None:
     data, task = run.experiment.paths["validation"], run.head().task
     alone = run.score(data)
     expected = run.model.scores(alone.sums)
-    has_mean = type(run.head()).average is not Head.average
+    has_mean = type(run.head()).mean_output is not Head.mean_output
     for combine in ("mean", "vote") if has_mean else ("vote",):
         ensemble = load([directory, directory], combine=combine, device="cpu").score(data)
         pairs = zip(ensemble.predictions, alone.predictions, strict=True)
