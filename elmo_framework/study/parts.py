@@ -29,6 +29,7 @@ from elmo_framework.study.tables import (
     TableCell,
     percent,
     show_p,
+    show_reduction,
 )
 
 _DATA = {"validation": "development data", "test": "held-out test data"}
@@ -162,7 +163,7 @@ def _comparison_row(each: Comparison, scale: Scale) -> list[TableCell]:
         TableCell(percent(each.better.fraction)),
         TableCell(scale.show(each.difference.value, sign="+"), source),
         TableCell(scale.show_interval(each.difference, sign="+"), source),
-        TableCell(NONE if reduction is None else f"{100 * reduction:.1f} %", source),
+        TableCell(show_reduction(reduction), source),
         TableCell(show_p(each.difference.p), source),
         TableCell(show_p(each.p_holm), source),
     ]

@@ -95,6 +95,11 @@ def percent(fraction: float) -> str:
     return f"{100 * fraction:g} %"
 
 
+def show_reduction(reduction: float | None) -> str:
+    """Format a relative reduction of the error: `2.5 %`."""
+    return NONE if reduction is None else f"{100 * reduction:.1f} %".replace("-", MINUS)
+
+
 def show_p(p: float | None) -> str:
     """Format a p-value with three decimals."""
     if p is None:

@@ -19,6 +19,7 @@ from figure1 import draw, layer_weights
 
 from elmo_framework.config import Config
 from elmo_framework.study import Record, read_records
+from elmo_framework.study.tables import show_reduction
 
 ROOT = Path(__file__).parents[2]
 RESULTS, STUDIES = ROOT / "experiments" / "results", ROOT / "experiments" / "paper"
@@ -424,7 +425,7 @@ def _gain(better: Sequence[Record], worse: Sequence[Record]) -> str:
     if not (better and worse) or _is_final(better) != _is_final(worse):
         return ""
     after, before = mean(_scores(better)), mean(_scores(worse))
-    return f"{100 * (after - before) / (100 - before):.1f} %"
+    return show_reduction((after - before) / (100 - before))
 
 
 def main() -> None:

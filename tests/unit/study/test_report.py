@@ -13,7 +13,7 @@ import pytest
 from elmo_framework.study import report
 from elmo_framework.study.report import InterimResults, write_results
 from elmo_framework.study.state import StudyState
-from elmo_framework.study.tables import MINUS, NONE
+from elmo_framework.study.tables import MINUS, NONE, show_reduction
 from tests.unit.study.studies import CONFIG, add_record, add_run, add_trials, study_state
 
 MIXED = {f"mix.s_{layer}": weight for layer, weight in enumerate((0.2, 0.5, 0.3))} | {
@@ -233,3 +233,10 @@ def test_damaged_terms_do_not_stop_the_study(
     message = capsys.readouterr().err
     assert message.startswith("no interim results: ")
     assert "seed-1.validation.npz" in message
+
+
+@pytest.mark.parametrize(
+    ("reduction", "text"), [(None, NONE), (0.0249, "2.5 %"), (-0.1568, f"{MINUS}15.7 %")]
+)
+def test_error_reductions_have_a_minus_sign(reduction: float | None, text: str) -> None:
+    assert show_reduction(reduction) == text
