@@ -189,7 +189,7 @@ def with_overrides(
             continue
         for key, value in pairs:
             try:
-                _apply(changed, key, value)
+                _warn_of_loss(key, _apply(changed, key, value), value)
             except ConfigError as error:
                 problems += error.problems
     if problems:
@@ -252,7 +252,8 @@ def _value(text: str) -> Any:
     return value
 
 
-def _apply(raw: dict[str, Any], key: str, value: Any) -> None:
+def _apply(raw: dict[str, Any], key: str, value: Any) -> Any:
+    """Set a value, and return the one before it."""
     if not _KEY.fullmatch(key):
         raise _refusal(key, "not a dotted key such as trainer.num_epochs or callbacks[0].type")
     *parents, last = re.findall(r"[^.\[\]]+", key)
@@ -264,9 +265,9 @@ def _apply(raw: dict[str, Any], key: str, value: Any) -> None:
             node[index] = {"type": node[index]}
         node, path = node[index], dotted(path, index)
     index = _index(node, last, key, path, may_add=True)
-    if isinstance(node, dict):
-        _warn_of_loss(key, node.get(last), value)
+    before = node.get(index) if isinstance(node, dict) else node[index]
     node[index] = value
+    return before
 
 
 def _index(node: Any, part: str, key: str, path: str, *, may_add: bool) -> str | int:

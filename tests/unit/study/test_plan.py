@@ -10,6 +10,7 @@ import pytest
 from elmo_framework.config.load import Config, with_merged
 from elmo_framework.errors import ConfigError
 from elmo_framework.study.check import LoadedStudy, cell_problems, load_study
+from elmo_framework.study.search import Trial
 from tests.experiment.studies import state_of, study, tagger
 
 
@@ -63,6 +64,13 @@ def test_overrides_merge_and_those_of_the_config_come_last() -> None:
     }
     assert sizes == {"ner": 7, "other": 5}
     assert all(cell.experiment["model"]["encoder"]["num_layers"] == 1 for cell in both.cells)
+
+
+def test_replacing_in_a_variant_warns_of_nothing(caplog: pytest.LogCaptureFixture) -> None:
+    variants = {"gru": {"model.encoder": {"type": "gru", "hidden_size": 3}}}
+    (cell,) = loaded(configs={"ner": {"config": tagger()}}, variants=variants).cells
+    cell.of_trial(Trial("000", {"model.encoder": {"type": "gru"}}))
+    assert caplog.messages == []
 
 
 def test_object_of_another_type_and_dotted_key_replace() -> None:
