@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, final
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, final
 
 from elmo_framework.commands.command import ConfigCommand, ResultFormat
+from elmo_framework.config.arguments import Argument
 from elmo_framework.config.load import Config
 from elmo_framework.console import plural, render_table
-from elmo_framework.errors import ConfigError, ElmoFrameworkError, Problem
+from elmo_framework.errors import ConfigError, ElmoFrameworkError, Problem, RunError
 
 if TYPE_CHECKING:
     from elmo_framework.experiment.check import CheckResult
@@ -25,6 +28,7 @@ class Check(ConfigCommand):
 
     Attributes:
         data: read the data too, to count words and labels.
+        serialization_dir: the folder of a study, to count the runs that are done.
     """
 
     name = "check"
@@ -32,12 +36,14 @@ class Check(ConfigCommand):
   elmo check experiments/demo/elmo.jsonnet
   elmo check experiments/demo/elmo.jsonnet -o model.encoder.hidden_size=300
   elmo check experiments/demo/elmo.jsonnet --data --format json
+  elmo check experiments/demo/study.jsonnet -s runs/study
 
 Without --data nothing is read but the config; sizes are then those for a vocabulary of 10,000
 words and 21 labels.
 """
 
     data: bool = False
+    serialization_dir: Annotated[Path | None, Argument("DIR", flags=("-s",))] = None
     format: ResultFormat = "text"
 
     def run(self) -> int:
@@ -47,11 +53,11 @@ words and 21 labels.
             return 2 if written["problems"] else 0
         config = self.read_config()
         if _is_study(config):
-            counts = self._check_study(config)
-            listed = ", ".join(
-                plural(number, noun.removesuffix("s")) for noun, number in counts.items()
-            )
-            print(f"{self.config}: no problems\n\n{listed}")
+            counts, states = self._check_study(config)
+            print(f"{self.config}: no problems\n\n{_listed(counts)}")
+            if states:
+                listed = ", ".join(f"{number} {state}" for state, number in states.items())
+                print(f"{self.serialization_dir}: {listed}")
             return 0
         result = self._check(config)
         if not result.problems:
@@ -61,21 +67,29 @@ words and 21 labels.
         result.unwrap()
         return 0
 
-    def _check_study(self, config: Config) -> dict[str, int]:
-        """Check a study; return the numbers of its runs and of what they are made of.
+    def _check_study(self, config: Config) -> tuple[dict[str, int], dict[str, int]]:
+        """Check a study; return the numbers of its runs and their parts, and of runs by state.
 
         Raises:
             ConfigError: with the problems of all variants.
         """
         from elmo_framework.study.check import load_study, require_sound
+        from elmo_framework.study.folder import StudyFolder
+        from elmo_framework.study.state import StudyState
 
         loaded = load_study(config, external_variables=dict(self.ext_var))
         require_sound(loaded, loaded.cells, reads_data=self.data)
-        return loaded.counts
+        if self.serialization_dir is None:
+            return loaded.counts, {}
+        state = StudyState(loaded.study, loaded.cells, StudyFolder(self.serialization_dir))
+        return loaded.counts, {**state.num_runs_by_state()}
 
     def _check(self, config: Config) -> CheckResult:
         from elmo_framework.experiment.check import check_config
 
+        if self.serialization_dir is not None:
+            message = f"--serialization-dir is for studies; {self.config} is a single experiment"
+            raise RunError(message)
         return check_config(config, reads_data=self.data)
 
     def _as_json(self) -> dict[str, Any]:
@@ -85,7 +99,9 @@ words and 21 labels.
         try:
             config = self.read_config()
             if _is_study(config):
-                return {"source": source, "problems": [], **self._check_study(config)}
+                counts, states = self._check_study(config)
+                report = {**counts, **({"states": states} if states else {})}
+                return {"source": source, "problems": [], **report}
             result = self._check(config)
             problems = result.problems
             report = {} if result.report is None else _as_json(result.report)
@@ -100,6 +116,10 @@ def _is_study(config: Config) -> bool:
     from elmo_framework.study.study import is_study
 
     return is_study(config.raw)
+
+
+def _listed(counts: Mapping[str, int]) -> str:
+    return ", ".join(plural(number, noun.removesuffix("s")) for noun, number in counts.items())
 
 
 def _as_text(report: ModelReport) -> str:

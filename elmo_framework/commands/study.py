@@ -97,6 +97,8 @@ def _listed(state: StudyState) -> str:
         else f"{timedelta(minutes=round(minutes))} of training left"
     )
     num_done = sum(row[1] == "done" for row in rows)
-    if state.study.search is not None:
-        left += "; the search adds runs"
-    return f"{render_table(('run', 'state'), rows)}\n\n{num_done}/{len(rows)} done; {left}"
+    num_further = state.num_further_runs
+    if num_further:
+        left += f"; the search adds {plural(num_further, 'run')} to this list"
+    num_runs = len(rows) + num_further
+    return f"{render_table(('run', 'state'), rows)}\n\n{num_done}/{num_runs} done; {left}"

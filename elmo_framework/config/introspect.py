@@ -71,7 +71,10 @@ def find_member(family: type[Component], name: str) -> Factory:
 
 
 def describe(component: Callable[..., Any]) -> list[KeyRow]:
-    """Return one row per key; the options of a dataclass follow it as `key.option`."""
+    """Return one row per key.
+
+    The options of a dataclass follow it as `key.option`, those in a dict as `key.NAME.option`.
+    """
     return list(_rows(component))
 
 
@@ -91,8 +94,9 @@ def _rows(component: Callable[..., Any]) -> Iterator[KeyRow]:
         name, inner = parameter.name, leaf(parameter.shape)
         yield KeyRow(name, str(parameter.shape), _default(parameter), text.get(name, ""))
         if isinstance(inner, OptionsType):
+            item = f"{name}.NAME" if isinstance(parameter.shape, DictType) else name
             for row in _rows(inner.factory):
-                yield replace(row, key=f"{name}.{row.key}")
+                yield replace(row, key=f"{item}.{row.key}")
 
 
 def _default(parameter: Parameter) -> str:

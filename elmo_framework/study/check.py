@@ -36,14 +36,15 @@ class LoadedStudy:
 
     @property
     def counts(self) -> dict[str, int]:
-        """The numbers of runs, without those of a search, and of what they are made of."""
-        plans = [cell.plan for cell in self.cells]
+        """The numbers of runs and of what they are made of."""
+        plans, search = [cell.plan for cell in self.cells], self.study.search
         return {
-            "runs": sum(len(cell.seeds) for cell in self.cells),
+            "runs": len(self.cells) * self.study.num_runs_per_cell,
             "configs": len({plan.config for plan in plans}),
             "variants": len({plan.variant for plan in plans}),
             "fractions": len({plan.fraction for plan in plans}),
             "seeds": len(self.study.seeds),
+            **({} if search is None else {"trials": search.num_trials}),
         }
 
 

@@ -17,14 +17,17 @@ def minutes_left(state: StudyState, runs: Sequence[PlannedRun]) -> float | None:
         runs: that are not trained yet.
 
     Returns:
-        The sum over the runs without a record; None if there is nothing to compare with.
+        The sum over the runs without a record and those that a search adds later; None if there is
+        nothing to compare with.
     """
     records, missing = state.records(), [run for run in runs if state.record(run.plan) is None]
     minutes = [estimate for run in missing if (estimate := _minutes(run, records)) is not None]
-    if missing and not minutes:
+    # A run without any similar one, or which is not known yet, is taken for an average one.
+    num_unknown = len(missing) - len(minutes) + state.num_further_runs
+    average = minutes or [each.minutes for each in records]
+    if num_unknown and not average:
         return None
-    # A run without any similar one is taken for an average one.
-    return sum(minutes) + (len(missing) - len(minutes)) * (mean(minutes) if minutes else 0.0)
+    return sum(minutes) + (num_unknown * mean(average) if num_unknown else 0.0)
 
 
 def _minutes(run: PlannedRun, records: Sequence[Record]) -> float | None:

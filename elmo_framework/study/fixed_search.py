@@ -33,6 +33,10 @@ class _FixedSearch(Search, ABC):
 
     combinations: Sequence[Mapping[str, Any]]
 
+    @property
+    def num_trials(self) -> int:
+        return len(self.combinations)
+
     def trials(
         self, scores: Mapping[str, float | None], *, folder: Path, num_open: int
     ) -> Sequence[Trial]:

@@ -72,6 +72,10 @@ class OptunaSearch(Search):
             raise ValueError("trials of several seeds cannot be pruned; set pruner to 'none'")
         super().post_init(num_seeds)
 
+    @property
+    def num_trials(self) -> int:
+        return self._num_trials
+
     def examples(self) -> Iterator[tuple[str, Mapping[str, Any]]]:
         return examples_of(self._space)
 

@@ -146,6 +146,7 @@ class _Loop:
     ends: list[JobEnd] = field(default_factory=list)
     results: InterimResults = field(default_factory=InterimResults)
     _num_runs: int = 0
+    _num_further: int = 0
     _refreshed_at: float = -inf
 
     def run(self, interrupt: Interrupt) -> StudyResult:
@@ -171,7 +172,8 @@ class _Loop:
     def _refresh(self) -> None:
         """Find the runs that are still to be done; a search or other processes change them."""
         runs, known = self.state.runs(), {*self.running, *self.state.failed}
-        self._num_runs, self._refreshed_at = len(runs), time.monotonic()
+        self._num_further, self._refreshed_at = self.state.num_further_runs, time.monotonic()
+        self._num_runs = len(runs) + self._num_further
         self.open_runs = [
             run for run in runs if run.plan.name not in known and self.state.state(run) != "done"
         ]
@@ -242,6 +244,7 @@ class _Loop:
 
     def _counted(self) -> str:
         num_open = len(self.open_runs) + len(self.running) + len(self.state.failed)
+        num_open += self._num_further
         return f"[{self._num_runs - num_open}/{self._num_runs}]"
 
     def _summary(self, run: PlannedRun) -> str:

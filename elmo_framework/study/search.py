@@ -57,6 +57,11 @@ class Search(Registrable, ABC):
         """
         self.num_seeds = num_seeds
 
+    @property
+    @abstractmethod
+    def num_trials(self) -> int:
+        """The number of trials of a cell when the search is over."""
+
     @abstractmethod
     def trials(
         self, scores: Mapping[str, float | None], *, folder: Path, num_open: int

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -70,6 +71,17 @@ class StudyState:
         runs = [run for cell in self.cells for run in self._runs_of(cell)]
         order = {seed: index for index, seed in enumerate(self.study.seeds)}
         return sorted(runs, key=lambda run: order[run.plan.seed])
+
+    @property
+    def num_further_runs(self) -> int:
+        """The number of runs that a search adds later: trials, and other seeds of the best one."""
+        return max(0, len(self.cells) * self.study.num_runs_per_cell - len(self.runs()))
+
+    def num_runs_by_state(self) -> Mapping[RunState, int]:
+        """Count the runs; those that a search adds later are missing."""
+        counts = Counter(self.state(run) for run in self.runs())
+        counts["missing"] += self.num_further_runs
+        return +counts
 
     def records(self) -> list[Record]:
         """Return the records of the runs that are known now, and of no others in the folder."""

@@ -74,6 +74,14 @@ class Study(Registrable):
         self.search, self.comparisons = search, comparisons
         self.executor, self.plugins = executor, plugins
 
+    @property
+    def num_runs_per_cell(self) -> int:
+        """The number of runs of a config in a variant with a fraction, with those of a search."""
+        if self.search is None:
+            return len(self.seeds)
+        num_tried = min(self.search.num_seeds, len(self.seeds))
+        return self.search.num_trials * num_tried + len(self.seeds) - num_tried
+
     def variants_of(self, config: str) -> list[str]:
         """Return the names of the variants of a config."""
         names = dict.fromkeys([*self.variants, *self.configs[config].variants])

@@ -179,3 +179,39 @@ def test_finished_runs_show_in_the_table(
     table = (tmp_path / "out/table.md").read_text()
     assert f"{SCORE} in %; larger is better.\n" in table
     assert table.count("results/ner/wide/seed-1.json") == 1
+
+
+def test_runs_that_a_search_adds_later_are_counted(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path, folder = str(write(tmp_path, optuna_study())), tmp_path / "out"
+    words = ["-s", str(folder)]
+    assert main(["study", path, *words, "--dry-run"]) == 0
+    assert "0/7 done; no estimate" in capsys.readouterr().out
+    assert not folder.exists()
+    with pytest.raises(KeyboardInterrupt):
+        run_with_records(state_of(optuna_study(), folder), monkeypatch, killed_at=3)
+    capsys.readouterr()
+    assert main(["study", path, *words, "--dry-run"]) == 0
+    assert capsys.readouterr().out.splitlines()[-1] == (
+        "3/7 done; 0:08:00 of training left; the search adds 3 runs to this list"
+    )
+    assert main(["check", path, *words]) == 0
+    assert capsys.readouterr().out.splitlines()[1:] == [
+        "",
+        "7 runs, 1 config, 1 variant, 1 fraction, 2 seeds, 6 trials",
+        f"{folder}: 3 done, 4 missing",
+    ]
+    run_with_records(state_of(optuna_study(), folder), monkeypatch)
+    capsys.readouterr()
+    assert main(["check", path, *words, "--format", "json"]) == 0
+    checked = json.loads(capsys.readouterr().out)
+    assert (checked["runs"], checked["states"]) == (7, {"done": 7})
+
+
+def test_progress_counts_the_runs_of_the_whole_search(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run_with_records(state_of(optuna_study(), tmp_path), monkeypatch)
+    lines = capsys.readouterr().err.splitlines()
+    assert [line.split()[0] for line in lines] == [f"[{number}/7]" for number in range(1, 8)]

@@ -154,6 +154,12 @@ class CyclicSchedule(Schedule):
     assert checked("--include-package", "cyclic_plugin_of_check", *changes) == 0
 
 
+def test_folder_of_runs_is_for_studies_only(capsys: pytest.CaptureFixture[str]) -> None:
+    assert checked("-s", "runs") == 2
+    message = "--serialization-dir is for studies; ner.jsonnet is a single experiment"
+    assert message in capsys.readouterr().err
+
+
 def test_problems_are_reported_without_heavy_imports(tmp_path: Path) -> None:
     script = (
         "import sys; from elmo_framework.commands.main import main\n"

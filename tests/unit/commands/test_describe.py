@@ -40,6 +40,12 @@ def test_the_keys_of_a_member_are_shown_with_their_meaning(
     assert "class: elmo_framework.encoders.lstm.LstmEncoder" in lines
 
 
+def test_keys_of_the_configs_of_a_study_have_a_name(capsys: pytest.CaptureFixture[str]) -> None:
+    written = json.loads(described("study", "--format", "json", capsys=capsys))
+    keys = [row["key"] for row in written["keys"]]
+    assert keys[:3] == ["configs", "configs.NAME.config", "configs.NAME.variants"]
+
+
 def test_registered_function_is_shown_as_a_function(capsys: pytest.CaptureFixture[str]) -> None:
     lines = described("optimizer", "adam", capsys=capsys).splitlines()
     assert "function: elmo_framework.training.optimizer.adam" in lines

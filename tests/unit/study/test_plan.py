@@ -158,3 +158,20 @@ def test_same_problem_of_several_variants_is_reported_once() -> None:
         "ner/a, ner/b, ner/c: train_data_path",
         "ner/c: model.encoder.hidden_size",
     ]
+
+
+def test_counts_include_the_runs_of_a_search() -> None:
+    search = {"type": "grid", "space": {"model.encoder.hidden_size": [4, 6, 8]}}
+    counts = loaded(seeds=[1, 2, 3], search={**search, "num_seeds": 2}).counts
+    # Of each variant: 3 trials with 2 seeds, and the best one with the third seed.
+    assert counts == {
+        "runs": 2 * (3 * 2 + 1),
+        "configs": 1,
+        "variants": 2,
+        "fractions": 1,
+        "seeds": 3,
+        "trials": 3,
+    }
+    many = loaded(seeds=[1, 2], search={**search, "num_seeds": 5}).counts
+    assert many["runs"] == 2 * 3 * 2
+    assert "trials" not in loaded().counts
