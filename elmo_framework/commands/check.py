@@ -82,7 +82,7 @@ words and 21 labels.
         if self.serialization_dir is None:
             return loaded.counts, {}
         state = StudyState(loaded.study, loaded.cells, StudyFolder(self.serialization_dir))
-        return loaded.counts, {**state.num_runs_by_state()}
+        return loaded.counts, {str(key): num for key, num in state.num_runs_by_state().items()}
 
     def _check(self, config: Config) -> CheckResult:
         from elmo_framework.experiment.check import check_config
