@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from functools import partial
 from typing import Any, Literal, final
-from weakref import WeakValueDictionary
 
 import torch
 
@@ -15,14 +14,12 @@ from elmo_framework.bilm.layer_output import LayerOutput, LayerState, framed_mas
 from elmo_framework.data.scripts import ScriptCheck
 from elmo_framework.data.text import TextBatch
 from elmo_framework.kernels.product import Precision
-from elmo_framework.layers.cache.cached_layers import CachedLayers, CacheDtype
+from elmo_framework.layers.cache.cached_layers import CacheDtype
 from elmo_framework.layers.layer_source import LayerSource
+from elmo_framework.layers.shared_source import shared_source
 from elmo_framework.layers.word_vector_cache import WordVectorCache
 from elmo_framework.model.part import Reference
 from elmo_framework.nn.part import TensorPart
-
-_shared: WeakValueDictionary[tuple[object, ...], LayerSource] = WeakValueDictionary()
-"""The frozen and cached sources in use, by the content of their files and how they compute."""
 
 
 @final
@@ -127,25 +124,14 @@ def open_layers(
     if requires_grad:
         return TrainedBiLm(read_bilm(files, requires_grad=True))
     fingerprint = reference(files)
-    computed_in = precision, torch.get_default_device(), torch.get_default_dtype()
-    key = fingerprint.digest, cache, cache_dtype if cache != "none" else None, *computed_in
-    source = _shared.get(key)
-    if source is None:
-        if cache == "none":
-            source = FrozenBiLm(read_bilm(files), precision, script_check(files), fingerprint)
-        else:
-            with torch.device("meta"):
-                shape = FrozenBiLm(read_bilm(files))
-            source = CachedLayers(
-                shape,
-                partial(open_layers, files, precision=precision),
-                fingerprint=fingerprint,
-                cache=cache,
-                dtype=cache_dtype,
-                precision=precision,
-            )
-        _shared[key] = source
-    return source
+    return shared_source(
+        fingerprint,
+        lambda: FrozenBiLm(read_bilm(files), precision, script_check(files), fingerprint),
+        partial(open_layers, files, precision=precision),
+        cache=cache,
+        cache_dtype=cache_dtype,
+        precision=precision,
+    )
 
 
 def open_frozen(files: BiLmFiles, *, precision: Precision = "float32") -> FrozenBiLm:

@@ -6,7 +6,11 @@ import ast
 import configparser
 import inspect
 import re
+import subprocess
+import sys
 from pathlib import Path
+
+import pytest
 
 from elmo_framework import components
 from elmo_framework.config.docstrings import documented
@@ -100,6 +104,35 @@ def test_no_pickle_is_loaded() -> None:
     text = "\n".join(path.read_text() for path in FILES)
     assert re.findall(r"pickle\.loads?\(|weights_only=False|allow_pickle=True", text) == []
     assert len(re.findall(r"torch\.load\(", text)) == len(re.findall(r"weights_only=True\)", text))
+
+
+def test_transformers_is_imported_in_one_file() -> None:
+    users = [path.name for path in FILES if 'import_extra("transformers"' in path.read_text()]
+    assert users == ["transformer_files.py"]
+
+
+@pytest.mark.slow
+def test_every_module_is_imported_without_extras() -> None:
+    setup = configparser.ConfigParser(interpolation=None)
+    setup.read(ROOT / "setup.cfg")
+    extras = setup["options.extras_require"]
+    optional = {
+        re.split("[><=;]", line)[0].strip().replace("-", "_")
+        for extra in set(extras) - {"dev"}
+        for line in extras[extra].split()
+    }
+    assert {"transformers", "tokenizers", "optuna"} <= optional
+    modules = [
+        str(path.relative_to(ROOT).with_suffix("")).replace("/", ".")
+        for path in FILES
+        if path.name != "__main__.py"
+    ]
+    code = (
+        "import importlib, sys\n"
+        f"sys.modules.update(dict.fromkeys({sorted(optional)}))\n"
+        f"for module in {modules}: importlib.import_module(module)"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True, cwd=ROOT)
 
 
 def test_the_architecture_page_shows_the_tree_as_it_is() -> None:

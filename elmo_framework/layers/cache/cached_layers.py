@@ -50,6 +50,7 @@ class CachedLayers(LayerSource):
         cache: whether layers are kept on the disk or until the process ends.
         dtype: of cached numbers.
         precision: of the products that compute the layers.
+        variant: the options that layers depend on in addition to files and precision.
     """
 
     def __init__(
@@ -61,6 +62,7 @@ class CachedLayers(LayerSource):
         cache: Literal["disk", "memory"],
         dtype: CacheDtype,
         precision: Precision = "float32",
+        variant: str = "",
     ) -> None:
         super().__init__(
             num_layers=shape.num_layers,
@@ -70,8 +72,9 @@ class CachedLayers(LayerSource):
         )
         self._reopen, self._cache = reopen, cache
         default_dtype = str(torch.get_default_dtype()).removeprefix("torch.")
+        self._digest = fingerprint.digest
         self._key = CacheKey(
-            fingerprint.digest,
+            f"{self._digest} {variant}".rstrip(),
             self.num_layers,
             self.dim,
             dtype,
@@ -84,7 +87,7 @@ class CachedLayers(LayerSource):
 
     def __reduce__(self) -> tuple[Any, ...]:
         options = {"cache": self._cache, "cache_dtype": self._key.dtype}
-        return _reopened, (self._reopen, self._key.digest, options)
+        return _reopened, (self._reopen, self._digest, options)
 
     @cached_property
     def _shards(self) -> Shards:
@@ -97,7 +100,7 @@ class CachedLayers(LayerSource):
         return self._load()
 
     def _load(self) -> LayerSource:
-        return _reopened(self._reopen, self._key.digest, {})
+        return _reopened(self._reopen, self._digest, {})
 
     def compute(self, text: TextBatch, state: LayerState | None = None) -> LayerOutput:
         """Return the layers of a batch, all from the cache or all computed.
@@ -176,6 +179,6 @@ def _reopened(
     fingerprint = source.fingerprint
     if fingerprint is not None and fingerprint.digest != digest:
         raise DataError(
-            "another biLM is here now than when the model was built", path=fingerprint.path
+            "another encoder is here now than when the model was built", path=fingerprint.path
         )
     return source

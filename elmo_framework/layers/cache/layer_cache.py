@@ -35,7 +35,10 @@ _SIZE = re.compile(r"(\d+(?:\.\d+)?) *([KMGT]B|)", re.IGNORECASE)
 
 @dataclass(frozen=True)
 class CacheKey:
-    """The properties that cached layers depend on; `digest` is that of the biLM's files."""
+    """The properties that cached layers depend on.
+
+    `digest` is that of the files of a biLM; for a transformer, its options follow.
+    """
 
     digest: str
     num_layers: int
@@ -164,7 +167,7 @@ class CacheEntry:
     Attributes:
         key: its folder name.
         source: the weights that its layers come from.
-        digest: of the files of that biLM.
+        digest: of those weights and their options; see `CacheKey`.
         dtype: of the cached numbers.
         num_sentences: the number of sentences in it.
         num_bytes: its size.

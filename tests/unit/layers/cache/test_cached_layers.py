@@ -12,7 +12,7 @@ from filelock import FileLock
 from elmo_framework.bilm.files.load import bilm_files
 from elmo_framework.data.text import TextBatch, collate_text
 from elmo_framework.errors import RunError
-from elmo_framework.layers import bilm_source
+from elmo_framework.layers import shared_source
 from elmo_framework.layers.bilm_source import FrozenBiLm, open_frozen, open_layers
 from elmo_framework.layers.cache import cached_layers, layer_cache, verified_blocks
 from elmo_framework.layers.cache.cached_layers import CachedLayers
@@ -48,7 +48,7 @@ def computed(monkeypatch: pytest.MonkeyPatch) -> list[tuple[tuple[str, ...], ...
 
 def opened(folder: Path, *, in_memory: bool = False, dtype="float32") -> CachedLayers:
     """As a new process would open it."""
-    bilm_source._shared.clear()
+    shared_source._shared.clear()
     cache = "memory" if in_memory else "disk"
     source = open_layers(bilm_files(folder), cache=cache, cache_dtype=dtype)
     assert isinstance(source, CachedLayers)
