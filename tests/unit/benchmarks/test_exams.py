@@ -28,7 +28,7 @@ from exams import (
 from reading_times import ReadWords, reading_time_gain
 from syntax_formulas import parse_formula
 
-from elmo_framework.data.tokenizer import SpacyTokenizer, WhitespaceTokenizer
+from elmo_framework.data.tokenizer import SpacyTokenizer, Tokenizer, WhitespaceTokenizer
 from elmo_framework.errors import DataError
 from elmo_framework.layers import SentenceScore
 from tests.numpy_bilm import NumpyBiLm, NumpySoftmax
@@ -181,6 +181,8 @@ def suite(*formulas: str, metric: str = "sum") -> str:
     [
         (["(2;%x%) < (2;%y%)"], [True, False]),
         (["(2;%x%) < (2;%y%)", "(1;%x%) > 9"], [False, False]),  # all must hold
+        (["(2;%x%) = (2;%y%)"], [False, True]),
+        (["(2;%x%) < (2;%y%)", "(2;%x%) = (2;%y%)"], [False, False]),  # as in fgd_hierarchy
         (["(2;%x%) = 3"], [True, True]),
         (["(2;%y%) = 8"], [True, False]),  # 3 of "cat" and 5 of "runs"
         (["(3;%x%) = 0"], [True, False]),  # an empty region
@@ -446,6 +448,16 @@ def test_the_surprisal_of_a_word_is_the_sum_over_its_tokens(tmp_path: Path) -> N
     assert words.log_frequency[[0, 1, 3]] == pytest.approx(np.log([100, 20, 9]))
     assert words.is_usable.tolist() == [True, False, False, True, False]  # or no frequency
     assert words.time.tolist() == [400, 410, 420, 430, 440]
+
+
+def test_a_word_without_tokens_is_left_out(tmp_path: Path) -> None:
+    class WithoutCommas(Tokenizer):
+        def words(self, sentence: str) -> list[str]:
+            return [] if "," in sentence else sentence.split()
+
+    words = read_words(FakeBiLm(), *story_files(tmp_path), WithoutCommas())
+    assert words.surprisal.tolist() == [1.0, 0.0, 1.0, 1.0, 1.0]
+    assert words.is_usable.tolist() == [True, False, False, True, False]
 
 
 # All together
