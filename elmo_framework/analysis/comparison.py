@@ -17,6 +17,7 @@ from elmo_framework.analysis.statistics import (
     NUM_RESAMPLES,
     Estimate,
     Resamples,
+    error_reduction,
     holm,
     scores_of_rows,
 )
@@ -43,7 +44,7 @@ class MetricComparison:
         p_randomization: by approximate randomization over examples, for these runs.
         error_reduction: the fraction of the error of the others that the runs avoid, where the
             error is 1 - score, or the score itself if smaller is better; None if the others have
-            none or if it is unknown what is better.
+            none, if it is unknown what is better, or if the scores are not in [0, 1].
     """
 
     metric: str
@@ -249,16 +250,12 @@ def _compared(
                 difference,
                 None if difference.p is None else next(adjusted),
                 randomization[name],
-                _error_reduction(name, float(observed.mean()), float(observed_others.mean())),
+                error_reduction(
+                    float(observed.mean()), float(observed_others.mean()), sign=sign_of(name)
+                ),
             )
         )
     return compared
-
-
-def _error_reduction(metric: str, score: float, other: float) -> float | None:
-    sign = sign_of(metric)
-    error, other_error = (1 - score, 1 - other) if sign > 0 else (score, other)
-    return None if sign == 0 or other_error <= 0 else (other_error - error) / other_error
 
 
 class _Effects:

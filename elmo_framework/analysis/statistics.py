@@ -18,7 +18,9 @@ from scipy import stats  # type: ignore[import-untyped]
 from elmo_framework.experiment.terms import ExampleTerms, ScoreFunction
 
 NUM_RESAMPLES = 10_000
-_LEVEL = 0.95
+LEVEL = 0.95
+"""Of intervals."""
+
 _BLOCK = 1 << 22
 """Weights in memory at the same time: 32 MiB."""
 
@@ -185,6 +187,25 @@ def holm(p_values: Sequence[float]) -> list[float]:
     return adjusted.tolist()
 
 
+def error_reduction(score: float, other: float, *, sign: int) -> float | None:
+    """Return the part of the error of another score that a score avoids.
+
+    The error is the distance to 1; where a smaller score is better, it is the score.
+
+    Args:
+        score: a score.
+        other: what it is compared with.
+        sign: 1 if a larger score is better, -1 if a smaller one is, 0 if that is unknown.
+
+    Returns:
+        At most 1, and negative if `score` is worse; None if the sign is 0, `other` has no error, or
+        the scores are not in [0, 1].
+    """
+    if sign < 0:
+        return (other - score) / other if other > 0 else None
+    return (score - other) / (1 - other) if sign and 0 <= other < 1 and score <= 1 else None
+
+
 def scores_of_rows(
     score: ScoreFunction,
     names: Sequence[str],
@@ -266,8 +287,8 @@ def _inverted(value: float, deviations: Float[np.ndarray, " resamples"], df: flo
     adverse = np.sort(-np.sign(value) * deviations)[::-1][: len(levels)]
     num_reaching = int((adverse * _t_ratio(levels, df) >= abs(value) - _TIE).sum())
     p = min(1.0, 2 * (num_reaching + 1) / (len(deviations) + 1)) if abs(value) > _TIE else 1.0
-    low, high = np.quantile(deviations, [(1 - _LEVEL) / 2, (1 + _LEVEL) / 2])
-    ratio = float(_t_ratio(np.array([1 - _LEVEL]), df)[0])
+    low, high = np.quantile(deviations, [(1 - LEVEL) / 2, (1 + LEVEL) / 2])
+    ratio = float(_t_ratio(np.array([1 - LEVEL]), df)[0])
     return Estimate(value, (value + ratio * float(low), value + ratio * float(high)), p)
 
 

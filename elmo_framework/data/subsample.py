@@ -52,27 +52,27 @@ def subsample(
     return [example for number, example in _numbered(read(), group) if number in drawn]
 
 
-def split_by_content(
+def split_by_unit(
     examples: Iterable[ExampleT],
-    content: Callable[[ExampleT], str],
+    sampling_unit: Callable[[ExampleT], str],
     *,
     start: float,
     end: float,
 ) -> Iterator[ExampleT]:
     """Yield the examples of one part of the data.
 
-    The SHA-256 of the content of an example is a number from 0 to 1; the part has those from
+    The SHA-256 of the unit of an example is a number from 0 to 1; the part has those from
     `start` to below `end`. So the parts do not depend on a seed, the machine, or the other
     examples.
 
     Args:
         examples: read once.
-        content: the same text for all examples of a group (`HeadTask.content`).
+        sampling_unit: returns the same text for all examples of a unit (`HeadTask.sampling_unit`).
         start: of the part.
-        end: of the part; its size is about `end - start` of all groups.
+        end: of the part; its size is about `end - start` of all units.
     """
     for example in examples:
-        digest = hashlib.sha256(content(example).encode("utf-8", "surrogatepass")).digest()
+        digest = hashlib.sha256(sampling_unit(example).encode("utf-8", "surrogatepass")).digest()
         if start <= int.from_bytes(digest[:6], "big") / 2**48 < end:
             yield example
 

@@ -19,7 +19,7 @@ from elmo_framework.corpus.vocabulary_file import as_counts, read_vocabulary_fil
 from elmo_framework.data.data_loader import DataLoader
 from elmo_framework.data.formats.text_files import require_nonempty
 from elmo_framework.data.reader import DatasetReader
-from elmo_framework.data.subsample import split_by_content, subsample
+from elmo_framework.data.subsample import split_by_unit, subsample
 from elmo_framework.data.tokenizer import Tokenizer
 from elmo_framework.data.vocabulary import Vocabularies
 from elmo_framework.model.model import Model
@@ -215,7 +215,7 @@ class Experiment(Registrable):
             return examples
         assert isinstance(self._task, HeadTask), self._task
         start, end = self._parts[split]
-        part = split_by_content(examples, self._task.content, start=start, end=end)
+        part = split_by_unit(examples, self._task.sampling_unit, start=start, end=end)
         name = "training" if split == "train" else split
         message = f"test_fraction or validation_fraction leaves no {name} data of this data"
         return require_nonempty(part, message, self.paths[split])

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from abc import ABC, abstractmethod
 from collections import Counter
-from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from typing import Any, ClassVar, Generic, TypeAlias, TypeVar
 
@@ -112,25 +112,19 @@ class HeadTask(Task[ExampleT, BatchT]):
         """Return the length of an example in words, for bucketing; by default of its sentences."""
         return sum(map(len, self.sentences(example)))
 
-    def sampling_unit(self, example: ExampleT) -> Hashable:
+    def sampling_unit(self, example: ExampleT) -> str:
         """Return the text that makes examples depend on each other, such as their passage.
 
-        Statistics resample whole units: examples of one text are no independent observations. By
-        default it is the first of `sentences`: the sentence, the premise, the passage.
+        `test_fraction` and `validation_fraction` hold out whole units, and statistics resample
+        them: examples of one text are not independent. The text must not depend on options that
+        training and validation readers may set differently. By default it is the first of
+        `sentences`: the sentence or the premise.
         """
-        return tuple(next(iter(self.sentences(example)), ()))
+        return " ".join(next(iter(self.sentences(example)), ()))
 
     @abstractmethod
     def sentences(self, example: ExampleT) -> Iterable[Sequence[str]]:
         """Return the sentences of an example, to count their words and cache their layers."""
-
-    def content(self, example: ExampleT) -> str:
-        """Return the text whose examples are all in the test data of `test_fraction`, or none.
-
-        It does not depend on options that training and validation readers may set differently. By
-        default it is the words of `sentences`.
-        """
-        return "\n".join(map(" ".join, self.sentences(example)))
 
     def label(self, example: ExampleT) -> str | None:
         """Return the label of an example for `count`; None if it has none or several."""

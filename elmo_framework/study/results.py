@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import repeat
 
-from elmo_framework.analysis.statistics import NUM_RESAMPLES, Estimate, holm
+from elmo_framework.analysis.statistics import NUM_RESAMPLES, Estimate, error_reduction, holm
 from elmo_framework.study.folder import Split
 from elmo_framework.study.job import log_tail
 from elmo_framework.study.plan import Cell
@@ -62,8 +62,8 @@ class Comparison:
 
     @property
     def error_reduction(self) -> float | None:
-        metric = self.better.runs[0].metric
-        return error_reduction(self.better.mean.value, self.worse.mean.value, metric)
+        sign = 1 if self.better.runs[0].metric.startswith("+") else -1
+        return error_reduction(self.better.mean.value, self.worse.mean.value, sign=sign)
 
 
 @dataclass(frozen=True)
@@ -164,25 +164,6 @@ def missing_reason(state: StudyState, run: PlannedRun) -> str:
     if name in state.failed:
         return f"failed: {log}"
     return f"not finished; its log ends with: {log}" if log else "not started"
-
-
-def error_reduction(better: float, worse: float, metric: str) -> float | None:
-    """Return the part of the error of `worse` that `better` avoids.
-
-    The error is the distance to 1; where a smaller score is better, it is the score.
-
-    Args:
-        better: a score.
-        worse: another.
-        metric: of both, with its sign.
-
-    Returns:
-        At most 1, and negative if `better` is worse; None if `worse` has no error, or the scores
-        are not in [0, 1].
-    """
-    if metric.startswith("-"):
-        return (worse - better) / worse if worse > 0 else None
-    return (better - worse) / (1 - worse) if 0 <= worse < 1 and better <= 1 else None
 
 
 def _sections(

@@ -9,12 +9,11 @@ from dataclasses import dataclass, replace
 
 from scipy import stats  # type: ignore[import-untyped]
 
-from elmo_framework.analysis.statistics import NUM_RESAMPLES, Estimate, Resamples
+from elmo_framework.analysis.statistics import LEVEL, NUM_RESAMPLES, Estimate, Resamples
 from elmo_framework.experiment.terms import ExampleTerms, score_function
 from elmo_framework.study.folder import Split, StudyFolder
 from elmo_framework.study.record import Record
 
-_LEVEL = 0.95
 _TOLERANCE = 1e-4
 """The largest difference between a score and the one of its terms, which float32 explains."""
 
@@ -142,6 +141,6 @@ def _welch(scores: Sequence[float], others: Sequence[float]) -> Estimate:
 def _with_error(value: float, error: float, degrees: float) -> Estimate:
     if error <= 0:
         return Estimate(value, None, None)
-    margin = float(stats.t.ppf((1 + _LEVEL) / 2, degrees)) * error
+    margin = float(stats.t.ppf((1 + LEVEL) / 2, degrees)) * error
     p = 2 * float(stats.t.sf(abs(value) / error, degrees))
     return Estimate(value, (value - margin, value + margin), p)

@@ -42,7 +42,7 @@ class TextClassificationTask(LabelTask[ClassifiedText]):
     def sentences(self, example: ClassifiedText) -> Iterable[Sequence[str]]:
         return (example.words,)
 
-    def content(self, example: ClassifiedText) -> str:
+    def sampling_unit(self, example: ClassifiedText) -> str:
         """Return the whole text, so that no phrase of a sentence of the test data is trained on."""
         return " ".join(example.whole or example.words)
 

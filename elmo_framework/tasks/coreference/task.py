@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Hashable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, ClassVar, final
 
 from rich.text import Text
@@ -62,12 +62,11 @@ class CoreferenceTask(HeadTask[Document, CoreferenceBatch]):
     def sentences(self, example: Document) -> Iterable[Sequence[str]]:
         return example.sentences
 
-    def sampling_unit(self, example: Document) -> Hashable:
-        """Return the whole document."""
-        return example.sentences
+    def sampling_unit(self, example: Document) -> str:
+        """Return the name of the document, or its first sentence: readers may cut the others.
 
-    def content(self, example: Document) -> str:
-        """Return the name of the document, or its first sentence: readers may cut the others."""
+        The parts of a document have its name, so they are one unit.
+        """
         return example.key or " ".join(example.sentences[0])
 
     def gold(self, example: Document) -> tuple[Cluster, ...]:

@@ -35,10 +35,6 @@ class EntailmentTask(LabelTask[SentencePair]):
     def sentences(self, example: SentencePair) -> Iterable[Sequence[str]]:
         return example.premise, example.hypothesis
 
-    def content(self, example: SentencePair) -> str:
-        """Return the premise, which several pairs have in common."""
-        return " ".join(example.premise)
-
     def label(self, example: SentencePair) -> str | None:
         return example.label
 

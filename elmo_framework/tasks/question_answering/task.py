@@ -88,7 +88,7 @@ class QuestionAnsweringTask(HeadTask[PassageQuestion, QuestionBatch]):
         """Return the passage, which is read as one sentence, and the question."""
         return (example.passage.words, example.question.words)
 
-    def content(self, example: PassageQuestion) -> str:
+    def sampling_unit(self, example: PassageQuestion) -> str:
         """Return the passage, which several questions have in common."""
         return example.passage.text
 

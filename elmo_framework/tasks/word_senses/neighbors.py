@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Hashable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Annotated, Any, ClassVar, final
 
@@ -102,11 +102,7 @@ class NeighborTask(HeadTask[Occurrences, OccurrencesBatch]):
     def sentences(self, example: Occurrences) -> Iterable[Sequence[str]]:
         return (sentence.words for sentence in example.sentences)
 
-    def sampling_unit(self, example: Occurrences) -> Hashable:
-        """Return the lemma."""
-        return example.lemma
-
-    def content(self, example: Occurrences) -> str:
+    def sampling_unit(self, example: Occurrences) -> str:
         """Return the lemma."""
         return example.lemma
 

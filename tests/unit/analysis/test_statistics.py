@@ -8,7 +8,7 @@ import pytest
 from scipy.stats import permutation_test
 
 from benchmarks.interval_coverage import Setting, coverage
-from elmo_framework.analysis.statistics import Estimate, Resamples, holm
+from elmo_framework.analysis.statistics import Estimate, Resamples, error_reduction, holm
 from elmo_framework.experiment.terms import ExampleTerms, score_function
 
 F1 = "f1-measure-overall"
@@ -242,3 +242,23 @@ def test_randomization_pairs_runs_of_one_seed():
 
     assert scored.randomization([0, 1], [2, 3], is_paired=True) == {F1: 0.375}
     assert scored.randomization([0, 1], [2, 3], is_paired=False) == {F1: 0.5}
+
+
+@pytest.mark.parametrize(
+    ("score", "other", "sign", "expected"),
+    [
+        (0.9, 0.8, 1, 0.5),
+        (0.7, 0.8, 1, -0.5),
+        (40.0, 50.0, -1, 0.2),
+        (1.0, 1.0, 1, None),
+        (70.0, 60.0, 1, None),
+        (0.5, -0.5, 1, None),
+        (0.5, 0.0, -1, None),
+        (0.9, 0.8, 0, None),
+    ],
+)
+def test_error_reduction_is_relative_to_the_error(
+    score: float, other: float, sign: int, expected: float | None
+) -> None:
+    reduction = error_reduction(score, other, sign=sign)
+    assert reduction == (None if expected is None else pytest.approx(expected))

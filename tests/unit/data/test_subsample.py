@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from elmo_framework.data.subsample import IndexedExamples, split_by_content, subsample
+from elmo_framework.data.subsample import IndexedExamples, split_by_unit, subsample
 from elmo_framework.metrics.srl import Proposition
 from elmo_framework.tasks.srl.example import (
     SrlExample,
@@ -109,7 +109,7 @@ WORDS = [f"word{number}" for number in range(2000)]
 
 
 def part(start: float, end: float) -> list[str]:
-    return list(split_by_content(WORDS, str, start=start, end=end))
+    return list(split_by_unit(WORDS, str, start=start, end=end))
 
 
 def test_held_out_part_is_fixed_by_sha256() -> None:

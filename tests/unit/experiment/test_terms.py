@@ -8,6 +8,7 @@ import pytest
 from elmo_framework.errors import DataError, RunError
 from elmo_framework.experiment.terms import ExampleTerms, score_function
 from elmo_framework.metrics.srl import Proposition
+from elmo_framework.tasks.classification.task import ClassifiedText, TextClassificationTask
 from elmo_framework.tasks.coreference.example import Document
 from elmo_framework.tasks.coreference.task import CoreferenceTask
 from elmo_framework.tasks.entailment.task import EntailmentTask, SentencePair
@@ -51,14 +52,18 @@ def test_each_task_groups_examples_of_one_text():
     pair, other = (SentencePair(("a",), (word,), "x") for word in "bc")
     passage, question = (TokenizedText("a", ("a",), ((0, 1),)) for _ in range(2))
     asked = [PassageQuestion(id_, passage, question, ("a",), None) for id_ in "12"]
-    documents = [Document((("a",), (word,)), (), key="k") for word in "bc"]
+    parts = [Document(((word,),), (), key="k", part=word) for word in "bc"]
+    phrases = [ClassifiedText((word,), "x", whole=("b", "c")) for word in "bc"]
     grouped: list[tuple[Any, Any]] = [
         (SrlTask(), roles),
         (EntailmentTask(), [pair, other]),
         (QuestionAnsweringTask(), asked),
+        (CoreferenceTask(), parts),
+        (TextClassificationTask(), phrases),
     ]
     for task, examples in grouped:
         assert ExampleTerms.of([{}, {}], examples, task).groups.tolist() == [0, 0], task
+    documents = [Document(((word,),), ()) for word in "bc"]
     of_documents = ExampleTerms.of([{}, {}], documents, CoreferenceTask())
     assert of_documents.groups.tolist() == [0, 1]
 

@@ -167,8 +167,8 @@ A, B = ("a", "good", "film"), ("a", "film")
 def test_examples_of_one_text_are_in_one_part(
     task: HeadTask[Any, Any], together: Sequence[Any], apart: Any
 ) -> None:
-    assert len({task.content(example) for example in together}) == 1
-    assert task.content(apart) != task.content(together[0])
+    assert len({task.sampling_unit(example) for example in together}) == 1
+    assert task.sampling_unit(apart) != task.sampling_unit(together[0])
 
 
 def test_evaluate_scores_and_predicts_the_test_data(

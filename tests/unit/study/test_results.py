@@ -12,7 +12,7 @@ from elmo_framework.analysis.statistics import Resamples, holm
 from elmo_framework.errors import DataError
 from elmo_framework.experiment.terms import ExampleTerms, score_function
 from elmo_framework.study.folder import StudyFolder
-from elmo_framework.study.results import Results, Row, Section, error_reduction
+from elmo_framework.study.results import Results, Row, Section
 from tests.unit.study.studies import (
     CONFIG,
     METRIC,
@@ -119,25 +119,6 @@ def test_damaged_terms_are_an_error(tmp_path: Path) -> None:
     StudyFolder(tmp_path).terms("ner/none/seed-1", "validation").write_bytes(b"PK damaged")
     with pytest.raises(DataError, match=r"seed-1\.validation\.npz"):
         results(tmp_path)
-
-
-@pytest.mark.parametrize(
-    ("better", "worse", "metric", "expected"),
-    [
-        (0.9, 0.8, "+accuracy", 0.5),
-        (0.7, 0.8, "+accuracy", -0.5),
-        (40.0, 50.0, "-perplexity", 0.2),
-        (1.0, 1.0, "+accuracy", None),
-        (70.0, 60.0, "+em", None),
-        (0.5, 0.0, "-loss", None),
-    ],
-)
-def test_error_reduction_is_relative_to_the_error(
-    better: float, worse: float, metric: str, expected: float | None
-) -> None:
-    assert error_reduction(better, worse, metric) == (
-        None if expected is None else pytest.approx(expected)
-    )
 
 
 def test_holm_correction_is_over_the_whole_study(tmp_path: Path) -> None:
