@@ -19,7 +19,6 @@ from figure1 import draw, layer_weights
 
 from elmo_framework.config import Config
 from elmo_framework.study import Record, read_records
-from elmo_framework.study.tables import show_reduction
 
 ROOT = Path(__file__).parents[2]
 RESULTS, STUDIES = ROOT / "experiments" / "results", ROOT / "experiments" / "paper"
@@ -425,7 +424,7 @@ def _gain(better: Sequence[Record], worse: Sequence[Record]) -> str:
     if not (better and worse) or _is_final(better) != _is_final(worse):
         return ""
     after, before = mean(_scores(better)), mean(_scores(worse))
-    return show_reduction((after - before) / (100 - before))
+    return f"{100 * (after - before) / (100 - before):.1f} %".replace("-", "\N{MINUS SIGN}")
 
 
 def main() -> None:
