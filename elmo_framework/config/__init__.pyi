@@ -5,6 +5,7 @@ from .types import Count as Count
 from .types import CountOrZero as CountOrZero
 from .types import Default as Default
 from .types import Dim as Dim
+from .types import DropoutRate as DropoutRate
 from .types import ExistingPath as ExistingPath
 from .types import Injected as Injected
 from .types import Lazy as Lazy

@@ -26,5 +26,6 @@ from .tokenizer import CharacterTokenizer as CharacterTokenizer
 from .tokenizer import SpacyTokenizer as SpacyTokenizer
 from .tokenizer import Tokenizer as Tokenizer
 from .tokenizer import WhitespaceTokenizer as WhitespaceTokenizer
+from .vocabulary import Counts as Counts
 from .vocabulary import Vocabularies as Vocabularies
 from .vocabulary import Vocabulary as Vocabulary

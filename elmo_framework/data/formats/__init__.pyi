@@ -1,3 +1,6 @@
+from .columns import ColumnBlock as ColumnBlock
+from .columns import Row as Row
+from .columns import conllu_metadata as conllu_metadata
 from .columns import read_conllu as read_conllu
 from .columns import read_sentences as read_sentences
 from .conll2012 import read_conll2012 as read_conll2012

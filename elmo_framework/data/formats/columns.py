@@ -146,10 +146,18 @@ def read_sentences(path: Path) -> Iterator[list[Row]]:
         yield rows
 
 
-def read_conllu(path: Path, *, width: int, number_column: int = 0) -> Iterator[ColumnBlock]:
+def read_conllu(
+    path: Path, *, width: int, number_column: int = 0, words_only: bool = True
+) -> Iterator[ColumnBlock]:
     """Yield the words of each sentence of CoNLL-U or CoNLL-U Plus, and the comments before it.
 
-    Multiword tokens (`1-2`), empty nodes (`1.1`) and sentences without other words are skipped.
+    Sentences without words are skipped.
+
+    Args:
+        path: of the file.
+        width: the number of columns.
+        number_column: the column of word numbers.
+        words_only: whether to skip the rows of multiword tokens (`1-2`) and empty nodes (`1.1`).
 
     Raises:
         DataError: see `read_blocks`, or words are not numbered 1, 2, 3 and so on.
@@ -158,7 +166,7 @@ def read_conllu(path: Path, *, width: int, number_column: int = 0) -> Iterator[C
         if words := [row for row in rows if _is_word(row, number_column, path)]:
             for expected, row in enumerate(words, start=1):
                 _check_number(row, expected, row.columns[number_column], path)
-            yield ColumnBlock(words, comments)
+            yield ColumnBlock(words if words_only else rows, comments)
 
 
 def conllu_metadata(block: ColumnBlock) -> dict[str, str]:

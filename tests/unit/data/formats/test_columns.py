@@ -120,6 +120,14 @@ def test_conllu_skips_multiword_tokens_and_empty_nodes(tmp_path):
     ]
 
 
+def test_all_rows_of_conllu_can_be_read(tmp_path):
+    path = written(tmp_path, "1-2\twanna\n1\twant\n2\tto\n2.1\tgo\n\n0.1\tgo\n")
+
+    blocks = list(read_conllu(path, width=2, words_only=False))
+
+    assert [[row.columns[0] for row in rows] for rows, _ in blocks] == [["1-2", "1", "2", "2.1"]]
+
+
 def test_comments_of_conllu_hold_metadata(tmp_path):
     path = written(tmp_path, "# newpar\n# sent_id = 7\n# text = a = b\n1\ta\n\n1\tRain\n")
 
