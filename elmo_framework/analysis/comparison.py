@@ -12,7 +12,12 @@ from typing import final
 import numpy as np
 from jaxtyping import Bool, Float
 
-from elmo_framework.analysis.scored_run import ScoredRun, require_comparable, scored_runs
+from elmo_framework.analysis.scored_run import (
+    EvaluationSplit,
+    ScoredRun,
+    require_comparable,
+    scored_runs,
+)
 from elmo_framework.analysis.statistics import (
     NUM_RESAMPLES,
     Estimate,
@@ -120,6 +125,7 @@ def compare(
     others: Sequence[Path | str],
     *,
     file: Path | str | None = None,
+    split: EvaluationSplit = "validation",
     metrics: Sequence[str] = (),
     num_resamples: int = NUM_RESAMPLES,
     seed: int = 0,
@@ -132,7 +138,8 @@ def compare(
     Args:
         runs: the folders of runs that differ in their seeds only, or their records in a study.
         others: the same for the runs to compare with.
-        file: to score on; by default the validation data of the runs.
+        file: to score on; by default the data of the runs' configs.
+        split: which of these data: `validation` or `test`.
         metrics: scores, or patterns such as `f1-measure-*`; by default the score that selected the
             weights of the runs.
         num_resamples: number of resamples.
@@ -152,6 +159,7 @@ def compare(
     scored = scored_runs(
         paths,
         file=None if file is None else Path(file),
+        split=split,
         device=device,
         packages=packages,
         bilms=bilms,

@@ -6,13 +6,15 @@ import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, final
+from typing import Any, Literal, TypeAlias, final
 
 from elmo_framework.console import ProgressBar
 from elmo_framework.errors import RunError
 from elmo_framework.experiment.load_run import load
 from elmo_framework.experiment.run_directory import RunDirectory
 from elmo_framework.experiment.terms import ExampleTerms, ScoreFunction, head_class, score_function
+
+EvaluationSplit: TypeAlias = Literal["validation", "test"]
 
 
 @final
@@ -49,6 +51,7 @@ def scored_runs(
     paths: Sequence[Path],
     *,
     file: Path | None = None,
+    split: EvaluationSplit = "validation",
     device: str = "auto",
     packages: Sequence[str] = (),
     bilms: Sequence[Path | str] = (),
@@ -56,31 +59,31 @@ def scored_runs(
     """Score runs on a file, or read their records.
 
     Args:
-        paths: the folders of runs, or records of a study (`results/NAME.json`), which are of the
-            validation data of their runs.
-        file: to score on; by default the validation data of the runs.
+        paths: the folders of runs, or records of a study (`results/NAME.json`).
+        file: to score on; by default the data of the runs' configs.
+        split: which of these data: `validation`, or `test`, which a record has after `--final`.
         device: `auto`, `cpu` or `cuda`.
         packages: plugins to import in addition to those of the runs.
         bilms: where the biLMs of the runs are, if they were moved.
 
     Raises:
-        RunError: a run cannot be loaded, or has no validation data; the validation data of two runs
-            differ; or there is a record and a file.
+        RunError: a run cannot be loaded, or has no such data; the data of two runs differ; or there
+            is a record and a file.
         DataError: the file cannot be read, or has labels that a run does not know.
     """
     folders = [path for path in paths if path.suffix != ".json"]
     if file is not None and len(folders) < len(paths):
-        raise RunError("a record has scores of the validation data only; compare without --file")
+        raise RunError("a record has scores of the data of its config only; compare without --file")
     if file is None:
-        _require_one_file([RunDirectory.existing(path) for path in folders])
+        _require_same_data([RunDirectory.existing(path) for path in folders], split)
     runs = []
     with ProgressBar("scoring", total=len(paths), unit="run") as progress:
         for path in paths:
             if path.suffix == ".json":
-                runs.append(_of_record(path))
+                runs.append(_of_record(path, split))
             else:
                 run = load(path, device=device, packages=packages, bilm=bilms)
-                scored = run.score(file or run.experiment.paths["validation"])
+                scored = run.score(file, split=split)
                 to_json = run.head().task.to_json
                 predictions = [to_json(*pair) for pair in scored.predictions]
                 config = RunDirectory(path).read(RunDirectory(path).config)
@@ -89,31 +92,37 @@ def scored_runs(
     return runs
 
 
-def _of_record(path: Path) -> ScoredRun:
+def _of_record(path: Path, split: EvaluationSplit) -> ScoredRun:
     try:
         config = json.loads(path.read_text(encoding="utf-8"))["experiment"]
         config["random_seed"], config["trainer"]["validation_metric"], config["model"]["type"]
     except (ValueError, KeyError, TypeError) as error:
         raise RunError(f"{path}: not the record of a run of a study: {error!r}") from error
-    terms = ExampleTerms.load(path.with_name(f"{path.stem}.validation.npz"))
-    return ScoredRun(str(path), config, terms, ())
+    terms = path.with_name(f"{path.stem}.{split}.npz")
+    if split == "test" and not terms.is_file():
+        raise RunError(f"{path}: this run has no scores of test data; run `elmo study ... --final`")
+    return ScoredRun(str(path), config, ExampleTerms.load(terms), ())
 
 
-def _require_one_file(runs: Sequence[RunDirectory]) -> None:
-    """Check that runs were validated on the same data, before any is loaded."""
-    first: tuple[RunDirectory, str] | None = None
-    for run in runs:
-        path = run.read(run.config).get("validation_data_path")
-        if path is None:
-            raise RunError(f"{run.path}: this run has no validation data; pass --file")
-        content = run.read_digests().get("data", {}).get(path) or path
-        if first is None:
-            first = run, content
-        elif content != first[1]:
+def _require_same_data(runs: Sequence[RunDirectory], split: EvaluationSplit) -> None:
+    """Check that the configs of runs have the same data, before any run is loaded."""
+    data = [_data(run, split) for run in runs]
+    for run, its_data in zip(runs, data, strict=True):
+        if its_data != data[0]:
             raise RunError(
-                f"the validation data of {first[0].path} and {run.path} differ; pass --file to "
-                "score both on the same file"
+                f"the {split} data of {runs[0].path} and {run.path} differ; pass --file to score "
+                "both on the same file"
             )
+
+
+def _data(run: RunDirectory, split: EvaluationSplit) -> tuple[str, float | None]:
+    """Return the digest of the data of a config, and the fraction of them that is held out."""
+    config = run.read(run.config)
+    path, fraction = config.get(f"{split}_data_path"), config.get(f"{split}_fraction")
+    if path is None and fraction is None:
+        raise RunError(f"{run.path}: this run has no {split} data; pass --file")
+    path = path or config["train_data_path"]
+    return run.read_digests().get("data", {}).get(path) or path, fraction
 
 
 def require_comparable(runs: Sequence[ScoredRun]) -> None:

@@ -29,6 +29,7 @@ class Compare(Command):
         runs: the folders of runs that differ in their seeds only, or their records in a study.
         to: the runs to compare with.
         file: data to score on; by default the validation data of the runs.
+        test: score on the test data of the runs' configs instead, or of their records.
         metric: a score, or a pattern such as f1-measure-*; may be given several times; by default
             the score that selected the weights.
         output_file: write the changed examples there, with all predictions for them: as JSON, or as
@@ -43,6 +44,7 @@ class Compare(Command):
 examples:
   elmo compare runs/elmo --to runs/baseline
   elmo compare runs/elmo-* --to runs/baseline-* --file test.txt
+  elmo compare runs/elmo-* --to runs/baseline-* --test
   elmo compare runs/elmo-* --to runs/baseline-* --metric f1-measure-overall --metric 'f1-measure-*'
   elmo compare runs/elmo --to runs/baseline --output-file changes.tsv
   elmo compare results/ner/elmo/*.json --to results/ner/none/*.json     records of a study
@@ -54,7 +56,8 @@ adjusted for all metrics of the table. See docs/compare.md.
 
     runs: Annotated[Sequence[Path], Argument("RUN", is_positional=True)]
     to: Annotated[Sequence[Path], Argument("RUN", takes_many=True)]
-    file: Annotated[Path | None, Argument("FILE")] = None
+    file: Annotated[Path | None, Argument("FILE", excludes="data")] = None
+    test: Annotated[bool, Argument(excludes="data")] = False
     metric: Annotated[Sequence[str], Argument("NAME")] = ()
     output_file: Annotated[Path | None, Argument("FILE")] = None
     force: Force = False
@@ -86,6 +89,7 @@ adjusted for all metrics of the table. See docs/compare.md.
                 self.runs,
                 self.to,
                 file=self.file,
+                split="test" if self.test else "validation",
                 metrics=self.metric,
                 num_resamples=self.num_resamples,
                 seed=self.seed,

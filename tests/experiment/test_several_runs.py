@@ -76,6 +76,36 @@ def test_other_validation_data_need_a_file(runs: Path, capsys: pytest.CaptureFix
     assert result["metrics"][0]["metric"] == "loss"
 
 
+def test_held_out_parts_of_the_training_data_are_compared(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+):
+    for name, changes in {"a": {}, "b": {"random_seed": 1}, "c": {"test_fraction": 0.4}}.items():
+        parts = {"validation_data_path": None, "validation_fraction": 0.2, "test_fraction": 0.3}
+        small = {**TAGGING, "trainer.num_epochs": 1, "trainer.validation_metric": "-loss"}
+        changes = {**small, "test_data_path": None, **parts, **changes}
+        assert train("experiments/demo/baseline.jsonnet", tmp_path / name, changes) == 0
+    capsys.readouterr()
+    run = load(tmp_path / "a", device="cpu")
+    for flags, split in ([], "validation"), (["--test"], "test"):
+        result = compared(capsys, tmp_path, "a --to b", *flags)
+        scored = run.score(None, split=split)
+        assert result["num_examples"] == len(scored.predictions)
+        loss = run.model.scores(scored.sums)["loss"]
+        assert result["metrics"][0]["runs"] == [pytest.approx(loss)]
+    words = [str(tmp_path / "a"), "--to", str(tmp_path / "c"), "--test"]
+    assert main(["compare", *words]) == 2
+    message = f"the test data of {tmp_path / 'a'} and {tmp_path / 'c'} differ; pass --file"
+    assert message in capsys.readouterr().err
+
+
+def test_runs_without_test_data_are_named(runs: Path, capsys: pytest.CaptureFixture[str]):
+    words = ["compare", str(runs / "long-1"), "--to", str(runs / "long-2")]
+    assert main([*words, "--test"]) == 2
+    assert f"{runs / 'long-1'}: this run has no test data; pass --file" in capsys.readouterr().err
+    assert main([*words, "--test", "--file", str(DATA / "test.txt")]) == 2
+    assert "not allowed with" in capsys.readouterr().err
+
+
 def test_a_run_equals_itself(runs: Path, capsys: pytest.CaptureFixture[str]):
     result = compared(capsys, runs, "long-1 --to long-1")
 

@@ -161,12 +161,12 @@ def test_runs_on_different_examples_are_refused(other: ScoredRun, sizes: str):
         compare_scored([classifier("xxyy")], [other])
 
 
-def saved(folder: Path, run: ScoredRun) -> Path:
+def saved(folder: Path, run: ScoredRun, split: str = "validation") -> Path:
     """Write a run as a study does."""
     path = folder / f"seed-{run.seed}.json"
     folder.mkdir(exist_ok=True)
     path.write_text(json.dumps({"config": "sst", "experiment": run.config}))
-    run.terms.save(path.with_name(f"{path.stem}.validation.npz"))
+    run.terms.save(path.with_name(f"{path.stem}.{split}.npz"))
     return path
 
 
@@ -176,8 +176,18 @@ def test_records_of_a_study_are_compared_without_runs(tmp_path: Path):
     result = compare([paths[0]], [str(paths[1])])
 
     assert result.metrics == compare_scored([better], [worse]).metrics
-    with pytest.raises(RunError, match="a record has scores of the validation data only"):
+    with pytest.raises(RunError, match="a record has scores of the data of its config only"):
         compare([paths[0]], [paths[1]], file=tmp_path / "x.txt")
+
+
+def test_records_are_compared_on_their_test_data(tmp_path: Path):
+    better, worse = classifier("xxyx", seed=1), classifier("xyxx", seed=2)
+    paths = saved(tmp_path / "a", better), saved(tmp_path / "b", better)
+    with pytest.raises(RunError, match=r"no scores of test data; run `elmo study \.\.\. --final`"):
+        compare([paths[0]], [paths[1]], split="test")
+    path, other = saved(tmp_path / "a", worse, "test"), saved(tmp_path / "b", better, "test")
+    result = compare([path], [other], split="test")
+    assert result.metrics == compare_scored([worse], [better]).metrics
 
 
 def test_a_record_without_terms_or_config_is_an_error(tmp_path: Path):
