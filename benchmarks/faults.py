@@ -157,7 +157,19 @@ _METRICS = [
         ("2 * size / (len(cluster) + len(response[other]))", "size / len(cluster)"),
     ),
     *_faults("metrics/ratios.py", ("2 * precision * recall", "precision * recall")),
-    *_faults("metrics/squad.py", ("max(_overlap(", "min(_overlap(")),
+    *_faults(
+        "metrics/squad.py",
+        ("max((_overlap(", "min((_overlap("),
+        ("if words and each else", "if words or each else"),
+        ("if gold else (-1.0, -1.0)", "if gold else (0.0, 0.0)"),
+        ("if answer] or [", "] or ["),
+    ),
+    *_faults(
+        "metrics/thresholds.py",
+        ("is_better = total > best", "is_better = total >= best"),
+        ("for index in sorted(gains)", "for index in gains"),
+        ("bisect_left(THRESHOLDS, p", "bisect_right(THRESHOLDS, p"),
+    ),
     *_faults("metrics/srl.py", ('frozenset({"V"})', "frozenset()")),
 ]
 _TASKS = [
@@ -172,8 +184,18 @@ _TASKS = [
     ),
     *_faults("tasks/question_answering/bidaf.py", ("| None = 17", "| None = 18")),
     *_faults(
-        "tasks/question_answering/answer_head.py", ("first + max_length", "first + max_length + 1")
+        "tasks/question_answering/answer_head.py",
+        ("first + max_length", "first + max_length + 1"),
+        ("torch.where(has_answer, target, output.no_answer_logits)", "target"),
+        ("probability > _THRESHOLD", "probability < _THRESHOLD"),
+        ("float(prediction.is_no_answer)", "1.0"),
     ),
+    *_faults(
+        "tasks/question_answering/no_answer.py",
+        ("self.attention(states).squeeze(2)", "starts[1]"),
+        ("torch.relu(self.hidden(", "(self.hidden("),
+    ),
+    *_faults("tasks/question_answering/reader.py", ("answers=())", "answers=None)")),
     *_faults(
         "tasks/language_modeling/bi_language_model.py",
         ("loss=num_steps * (", "loss=("),

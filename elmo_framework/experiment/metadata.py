@@ -191,9 +191,14 @@ is missing."""
 
 
 def changes(before: Any, now: Any, path: str = "") -> Iterator[Change]:
-    """Yield where two configurations differ; lists are compared as a whole."""
+    """Yield where two filled configurations differ; lists are compared as a whole.
+
+    A key that an earlier version did not have is no difference while it is off: null or false.
+    """
     if isinstance(before, dict) and isinstance(now, dict):
         for key in sorted({*before, *now}):
+            if key not in before and now[key] is False:
+                continue
             yield from changes(before.get(key), now.get(key), dotted(path, key))
     elif before != now:
         yield path, before, now

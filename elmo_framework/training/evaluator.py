@@ -21,7 +21,7 @@ from elmo_framework.training.process_group import SYNC_INTERVAL, ProcessGroup
 
 _BETTER = {
     "-": (re.compile(r"(.*_)?(loss|perplexity)"), "smaller"),
-    "+": (re.compile(r"accuracy\d*|(.*_)?(acc|em|f1|mcc|precision|recall)(-.*)?"), "larger"),
+    "+": (re.compile(r"accuracy\d*|(.*_)?(acc|em|exact|f1|mcc|precision|recall)(-.*)?"), "larger"),
 }
 """By sign: the scores that are better when smaller (`-`) or larger (`+`)."""
 

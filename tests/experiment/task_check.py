@@ -6,7 +6,7 @@ One line a config: `check_task("experiments/snli/elmo.jsonnet", tmp_path / "run"
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -35,6 +35,7 @@ def check_task(
     *,
     inputs: Sequence[str | Mapping[str, Any]],
     bilm: Path | None = None,
+    refused: Collection[str] = (),
 ) -> Assembly:
     """Train a config on fixtures: the loss falls, and the run scores and predicts when loaded.
 
@@ -45,6 +46,7 @@ def check_task(
             training, as its loss must fall.
         inputs: what is predicted for.
         bilm: the run of a biLM, which takes the place of each one that the config names.
+        refused: the formats of predictions that are for other models of the task.
 
     Returns:
         the run, for what a task checks besides.
@@ -57,7 +59,7 @@ def check_task(
     _check_scores(run, directory)
     _check_terms(run, directory)
     _check_ensemble(run, directory)
-    _check_formats(run, directory)
+    _check_formats(run, directory, refused)
     _check_file(run, directory)
     together = run.predict(inputs)
     assert len(together) == len(inputs)
@@ -123,14 +125,16 @@ def _check_ensemble(run: Assembly, directory: Path) -> None:
             load([directory, directory], device="cpu")
 
 
-def _check_formats(run: Assembly, directory: Path) -> None:
+def _check_formats(run: Assembly, directory: Path, refused: Collection[str]) -> None:
     """Predictions for the data of validation can be written for each official scorer."""
     data = str(run.experiment.paths["validation"])
     for name in run.head().task.formats:
         written = directory.with_name(f"{directory.name}-{name}")
         flags = ["--predictions-format", name, "--device", "cpu"]
-        assert main(["evaluate", str(directory), data, "--predictions", str(written), *flags]) == 0
-        assert written.read_text().strip(), name
+        code = main(["evaluate", str(directory), data, "--predictions", str(written), *flags])
+        assert code == (2 if name in refused else 0), name
+        assert written.exists() is (name not in refused), name
+        assert name in refused or written.read_text().strip(), name
 
 
 def _check_file(run: Assembly, directory: Path) -> None:

@@ -7,10 +7,11 @@ from typing import Any
 
 import pytest
 
-from tests.experiment.jobs import ROOT
+from tests.experiment.jobs import ROOT, train
 from tests.experiment.task_check import check_recovery, check_task
 
 DATA = str(ROOT / "tests/fixtures/squad/train.json")
+NO_ANSWER = str(ROOT / "tests/fixtures/squad/no_answer.json")
 WORDS = "model.embedder.token_embedders"
 GENERAL: dict[str, Any] = {
     "train_data_path": DATA,
@@ -33,6 +34,11 @@ SELF_ATTENTION = {
 BIDAF = {**GENERAL, "model.modeling_layer.hidden_size": 6}
 CONFIGS = {
     "baseline": SELF_ATTENTION,
+    "no_answer": {
+        **SELF_ATTENTION,
+        "train_data_path": NO_ANSWER,
+        "validation_data_path": NO_ANSWER,
+    },
     "elmo": SELF_ATTENTION,
     "bidaf": BIDAF,
     "bidaf_elmo": BIDAF,
@@ -57,10 +63,30 @@ def test_a_config_trains_saves_loads_and_predicts(name, tmp_path, vectors, bilm)
     changes = {**CONFIGS[name], f"{WORDS}.tokens.pretrained_file": str(vectors)}
     config = f"experiments/squad/{name}.jsonnet"
 
-    run = check_task(config, tmp_path / "run", changes, inputs=INPUTS, bilm=bilm)
+    refused = () if name == "no_answer" else ("squad_no_answer", "squad_spans")
+    run = check_task(config, tmp_path / "run", changes, inputs=INPUTS, bilm=bilm, refused=refused)
 
     (found,) = run.predict(INPUTS[:1])
-    assert found["answer"] == INPUTS[0]["passage"][found["start"] : found["end"]]
+    if found["start"] is None:
+        assert (found["answer"], name) == ("", "no_answer")
+    else:
+        assert found["answer"] == INPUTS[0]["passage"][found["start"] : found["end"]]
+
+
+def test_plain_model_names_the_unanswerable_question(tmp_path, vectors, capsys):
+    changes = {
+        **BIDAF,
+        f"{WORDS}.tokens.pretrained_file": str(vectors),
+        "trainer.device": "cpu",
+        "trainer.callbacks": [],
+        "train_data_path": NO_ANSWER,
+    }
+
+    assert train("experiments/squad/bidaf.jsonnet", tmp_path / "run", changes) == 2
+
+    error = capsys.readouterr().err.splitlines()[-1]
+    assert error.startswith(f"error: {NO_ANSWER}: question '")
+    assert "' has no answer; set 'no_answer: true' in the model" in error
 
 
 def test_resume_restores_averaged_weights(tmp_path, vectors):

@@ -16,6 +16,7 @@ from elmo_framework.nn.attention import BiAttention, TrilinearSelfAttention, mas
 from elmo_framework.nn.highway import Highway
 from elmo_framework.nn.masking import VariationalDropout
 from elmo_framework.tasks.question_answering.answer_head import AnswerHead, Pointers
+from elmo_framework.tasks.question_answering.no_answer import NoAnswerScore
 
 
 @final
@@ -26,6 +27,8 @@ class Bidaf(AnswerHead):
     With G the attention between the encoded passage and question, M = modeling_layer(G):
     start = W_1 [G; M], p = softmax(start), m = sum_i p_i M_i;
     end = W_2 [G; span_end_encoder([G; M; m; M * m])].
+
+    The score of `no_answer` reads the inputs of W_1 and W_2, and M.
 
     Args:
         encoder: encoder of passage and question, each separately.
@@ -46,6 +49,7 @@ class Bidaf(AnswerHead):
         output_embedder: TokenEmbedder | None = None,
         dropout: DropoutRate = 0.2,
         max_span_length: Count | None = None,
+        no_answer: bool = False,
     ) -> None:
         super().__init__(embedder, output_embedder, max_span_length)
         self.dropout = nn.Dropout(dropout)
@@ -59,6 +63,10 @@ class Bidaf(AnswerHead):
         self.start = nn.Linear(attended_dim + modeled_dim, 1, bias=False)
         self.span_end_encoder = span_end_encoder.build(input_dim=attended_dim + 3 * modeled_dim)
         self.end = nn.Linear(attended_dim + self.span_end_encoder.output_dim, 1, bias=False)
+        if no_answer:
+            self.no_answer = NoAnswerScore(
+                self.start.in_features, self.end.in_features, modeled_dim
+            )
 
     def encode(
         self, vectors: Float[Tensor, "batch tokens dim"], mask: Bool[Tensor, "batch tokens"]
@@ -75,13 +83,18 @@ class Bidaf(AnswerHead):
     ) -> Pointers:
         attended = self.attention(passage, question, passage_mask, question_mask)
         modeled = self.dropout(self.modeling_layer(attended, passage_mask))
-        start = self.start(self.dropout(torch.cat([attended, modeled], dim=2))).squeeze(2)
+        starts = self.dropout(torch.cat([attended, modeled], dim=2))
+        start = self.start(starts).squeeze(2)
         begun = masked_softmax(start, passage_mask)
         beginning = (begun[:, None] @ modeled).expand_as(modeled)
         flowing = torch.cat([attended, modeled, beginning, modeled * beginning], dim=2)
         ended = self.dropout(self.span_end_encoder(flowing, passage_mask))
-        end = self.end(self.dropout(torch.cat([attended, ended], dim=2))).squeeze(2)
-        return start, end
+        ends = self.dropout(torch.cat([attended, ended], dim=2))
+        end = self.end(ends).squeeze(2)
+        if self.no_answer is None:
+            return Pointers(start, end)
+        score = self.no_answer((starts, start), (ends, end), modeled, passage_mask)
+        return Pointers(start, end, score)
 
 
 @final
@@ -92,6 +105,8 @@ class BidafSelfAttention(AnswerHead):
     With G = relu(W_g bi_attention(passage, question)):
     X = G + relu(W_x self_attention(residual_encoder(G)));
     H = span_start_encoder(X), start = W_1 H; end = W_2 span_end_encoder([X; H]).
+
+    The score of `no_answer` reads the inputs of W_1 and W_2, and X.
 
     Args:
         encoder: encoder of passage and question, each separately.
@@ -114,6 +129,7 @@ class BidafSelfAttention(AnswerHead):
         output_embedder: TokenEmbedder | None = None,
         dropout: DropoutRate = 0.2,
         max_span_length: Count | None = 17,
+        no_answer: bool = False,
     ) -> None:
         super().__init__(embedder, output_embedder, max_span_length)
         self.dropout = VariationalDropout(dropout)
@@ -129,6 +145,8 @@ class BidafSelfAttention(AnswerHead):
         self.start = nn.Linear(begun_dim, 1, bias=False)
         self.span_end_encoder = span_end_encoder.build(input_dim=projection_dim + begun_dim)
         self.end = nn.Linear(self.span_end_encoder.output_dim, 1, bias=False)
+        if no_answer:
+            self.no_answer = NoAnswerScore(begun_dim, self.end.in_features, projection_dim)
 
     def encode(
         self, vectors: Float[Tensor, "batch tokens dim"], mask: Bool[Tensor, "batch tokens"]
@@ -148,7 +166,12 @@ class BidafSelfAttention(AnswerHead):
         flowing = self.dropout(flowing + self._residual(flowing, passage_mask))
         begun = self.span_start_encoder(flowing, passage_mask)
         ended = self.span_end_encoder(torch.cat([flowing, begun], dim=2), passage_mask)
-        return self.start(begun).squeeze(2), self.end(ended).squeeze(2)
+        start, end = self.start(begun).squeeze(2), self.end(ended).squeeze(2)
+        if self.no_answer is None:
+            return Pointers(start, end)
+        return Pointers(
+            start, end, self.no_answer((begun, start), (ended, end), flowing, passage_mask)
+        )
 
     def _residual(self, flowing: Tensor, mask: Tensor) -> Tensor:
         read = self.dropout(self.residual_encoder(self.dropout(flowing), mask))

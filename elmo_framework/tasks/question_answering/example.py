@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from pathlib import Path
 from typing import NamedTuple
 
-from jaxtyping import Int
+from jaxtyping import Bool, Int
 from torch import Tensor
 
 from elmo_framework.data.labels import batch_title
@@ -53,14 +54,15 @@ class TokenizedText:
 
 @dataclass(frozen=True, slots=True)
 class PassageQuestion:
-    """A question, the passage that answers it, and optionally the answers.
+    """A question, a passage, and optionally the answers.
 
     Attributes:
         id: identifies the question in a file of predictions.
         passage: one object shared by all its questions.
         question: the question itself.
-        answers: the gold answers.
-        span: the training target.
+        answers: the gold answers; empty if the passage has none, None if they are not known.
+        span: the training target, the words of one of the answers.
+        path: the file of the question, for messages.
     """
 
     id: str
@@ -68,6 +70,7 @@ class PassageQuestion:
     question: TokenizedText
     answers: tuple[str, ...] | None
     span: Span | None
+    path: Path | None = field(default=None, compare=False)
 
     def __post_init__(self) -> None:
         for name, text in (("passage", self.passage), ("question", self.question)):
@@ -82,14 +85,17 @@ class QuestionBatch:
     Attributes:
         passage: the words of the passages.
         question: the words of the questions.
-        spans: the first and the last word of the answers; None unless all of them have one.
+        spans: the first and the last word of the answers, 0 and 0 where there is none; None unless
+            the answers of all questions are known.
         examples: the examples of the batch.
+        has_answer: whether each question has an answer; None with `spans`.
     """
 
     passage: TextBatch
     question: TextBatch
     spans: Int[Tensor, "batch 2"] | None
     examples: tuple[PassageQuestion, ...]
+    has_answer: Bool[Tensor, " batch"] | None = None
 
     @property
     def num_tokens(self) -> int:

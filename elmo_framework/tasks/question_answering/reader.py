@@ -1,4 +1,4 @@
-"""Read the JSON files of SQuAD 1.1."""
+"""Read the JSON files of SQuAD 1.1 and 2.0."""
 
 from __future__ import annotations
 
@@ -27,7 +27,10 @@ _log = logging.getLogger(__name__)
 @final
 @DatasetReader.register("squad")
 class SquadReader(FileReader[PassageQuestion]):
-    """Reads questions with their passages: the official JSON of version 1.1.
+    """Reads questions with their passages: the official JSON of versions 1.1 and 2.0.
+
+    A question with `is_impossible: true` has no answer, and needs a model with `no_answer: true`;
+    its `plausible_answers` are not used.
 
     The training target is the most frequent answer, the first one of several. If it does not
     begin and end at word boundaries, it is extended to the words that it touches; the log reports
@@ -68,6 +71,8 @@ class SquadReader(FileReader[PassageQuestion]):
             plural(counts["questions"], "question"),
             counts["widened"],
         )
+        if counts["unanswerable"]:
+            _log.info("%s: without an answer: %d", file, counts["unanswerable"])
         if counts["left out"]:
             _log.info(
                 "%s: skipped %s with passages longer than %s",
@@ -104,14 +109,19 @@ class SquadReader(FileReader[PassageQuestion]):
                 continue
             example = self._question(_named(entry), passage, counts, ids)
             counts["questions"] += 1
+            counts["unanswerable"] += example.span is None
             yield example
 
     def _question(
         self, entry: Record, passage: TokenizedText, counts: Counter[str], ids: set[str]
     ) -> PassageQuestion:
+        if _is_impossible(entry):
+            return replace(self._unlabeled(entry, passage, ids), answers=())
         answers = [_answer(answer, passage) for answer in entry.records("answers")]
         if not answers:
-            raise entry.error("'answers' is empty; SQuAD 1.1 has an answer to every question")
+            raise entry.error(
+                "'answers' is empty; mark a question without an answer with 'is_impossible': true"
+            )
         (start, text), _ = Counter(answers).most_common(1)[0]
         span = passage.span(start, start + len(text))
         if span is None:
@@ -123,7 +133,7 @@ class SquadReader(FileReader[PassageQuestion]):
     def _unlabeled(self, entry: Record, passage: TokenizedText, ids: set[str]) -> PassageQuestion:
         question, name = self._tokenized(entry, "question"), _text(entry, "id")
         with entry.located():
-            example = PassageQuestion(name, passage, question, None, None)
+            example = PassageQuestion(name, passage, question, None, None, entry.path)
         if example.id in ids:
             raise entry.error(f"an earlier question has the id {example.id!r}; ids must be unique")
         ids.add(example.id)
@@ -133,6 +143,16 @@ class SquadReader(FileReader[PassageQuestion]):
         text = _text(entry, key)
         with entry.located():
             return TokenizedText.of(text, self.tokenizer)
+
+
+def _is_impossible(entry: Record) -> bool:
+    """Return whether a question is marked as one without an answer, as in version 2.0."""
+    value = entry.values.get("is_impossible", False)
+    if not isinstance(value, bool):
+        raise entry.error(f"'is_impossible' is {shown(value)}; expected true or false")
+    if value and entry.values.get("answers"):
+        raise entry.error("'is_impossible' is true, but 'answers' is not empty")
+    return value
 
 
 def _answer(entry: Record, passage: TokenizedText) -> tuple[int, str]:

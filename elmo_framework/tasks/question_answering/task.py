@@ -35,25 +35,67 @@ def squad_format(predictions: Iterable[tuple[Answer, PassageQuestion]]) -> Itera
     Raises:
         DataError: two questions have the same id, so that one answer would replace the other.
     """
-    # Nothing is written before the last answer: half an object would be invalid JSON.
-    answers: dict[str, str] = {}
-    for prediction, example in predictions:
-        if example.id in answers:
-            raise DataError(f"two questions have the id {example.id!r}; ids must be unique")
-        answers[example.id] = prediction.text
-    yield json.dumps(answers, ensure_ascii=False) + "\n"
+    return _object_by_id((example.id, prediction.text) for prediction, example in predictions)
+
+
+def probability_format(predictions: Iterable[tuple[Answer, PassageQuestion]]) -> Iterator[str]:
+    """Write the no-answer probabilities of SQuAD 2.0's official scorer: one JSON object from ids.
+
+    Raises:
+        DataError: as of `squad_format`; or the model has no such probabilities.
+    """
+    return _object_by_id(
+        (example.id, _require_option(prediction).no_answer_probability)
+        for prediction, example in predictions
+    )
+
+
+def span_format(predictions: Iterable[tuple[Answer, PassageQuestion]]) -> Iterator[str]:
+    """Write the best span of each question, also of those predicted to have no answer.
+
+    With the probabilities, the official scorer finds the best threshold from them.
+
+    Raises:
+        DataError: as of `probability_format`.
+    """
+    return _object_by_id(
+        (example.id, _require_option(prediction).best_span) for prediction, example in predictions
+    )
+
+
+def _require_option(prediction: Answer) -> Answer:
+    if prediction.no_answer_probability is None:
+        raise DataError(
+            "these answers have no no-answer probability; train a model with 'no_answer: true'"
+        )
+    return prediction
+
+
+def _object_by_id(pairs: Iterable[tuple[str, Any]]) -> Iterator[str]:
+    # Nothing is written before the last value: half an object would be invalid JSON.
+    values: dict[str, Any] = {}
+    for name, value in pairs:
+        if name in values:
+            raise DataError(f"two questions have the id {name!r}; ids must be unique")
+        values[name] = value
+    yield json.dumps(values, ensure_ascii=False) + "\n"
 
 
 @final
 class QuestionAnsweringTask(HeadTask[PassageQuestion, QuestionBatch]):
-    """Predicts a span of the passage for each question; evaluated like SQuAD 1.1.
+    """Predicts a span of the passage for each question, or that it has no answer.
 
-    A prediction is an `Answer`.
+    A prediction is an `Answer`, evaluated as in SQuAD 1.1, or as in SQuAD 2.0 if it has a no-answer
+    probability.
     """
 
     example_type = PassageQuestion
     metrics: ClassVar[Mapping[str, Metric]] = {"squad": SquadScores()}
-    formats: ClassVar[Mapping[str, PredictionFormat]] = {"squad": squad_format}
+    formats: ClassVar[Mapping[str, PredictionFormat]] = {
+        "squad": squad_format,
+        "squad_no_answer": probability_format,
+        "squad_spans": span_format,
+    }
     input_keys = (*_KEYS, "id")
 
     def count(self, examples: Iterable[PassageQuestion]) -> Counts:
@@ -73,12 +115,15 @@ class QuestionAnsweringTask(HeadTask[PassageQuestion, QuestionBatch]):
         vocabularies: Vocabularies,
         indexers: Sequence[Indexer],
     ) -> QuestionBatch:
-        spans = [example.span for example in examples if example.span is not None]
+        is_labeled = all(example.answers is not None for example in examples)
+        spans = [example.span or (0, 0) for example in examples]
+        has_answer = [example.span is not None for example in examples]
         return QuestionBatch(
             passage=collate_text([example.passage.words for example in examples], indexers),
             question=collate_text([example.question.words for example in examples], indexers),
-            spans=torch.tensor(spans) if len(spans) == len(examples) else None,
+            spans=torch.tensor(spans) if is_labeled else None,
             examples=tuple(examples),
+            has_answer=torch.tensor(has_answer) if is_labeled else None,
         )
 
     def num_tokens(self, example: PassageQuestion) -> int:
@@ -98,7 +143,7 @@ class QuestionAnsweringTask(HeadTask[PassageQuestion, QuestionBatch]):
         return example.answers
 
     def as_gold(self, prediction: Answer) -> tuple[str, ...]:
-        return (prediction.text,)
+        return () if prediction.is_no_answer else (prediction.text,)
 
     def example(self, inputs: Mapping[str, Any], tokenizer: Tokenizer) -> PassageQuestion:
         """Make an example of `{"question": "...", "passage": "..."}`, perhaps with an `id`.
@@ -119,23 +164,33 @@ class QuestionAnsweringTask(HeadTask[PassageQuestion, QuestionBatch]):
             raise DataError(str(error)) from error
 
     def to_json(self, prediction: Answer, example: PassageQuestion) -> dict[str, Any]:
-        return {
+        output: dict[str, Any] = {
             "id": example.id,
             "question": example.question.text,
             "passage": example.passage.text,
             "answer": prediction.text,
-            "start": prediction.start,
-            "end": prediction.end,
+            "start": None if prediction.is_no_answer else prediction.start,
+            "end": None if prediction.is_no_answer else prediction.end,
         }
+        if prediction.no_answer_probability is not None:
+            output["no_answer_probability"] = prediction.no_answer_probability
+            output["best_span"] = prediction.best_span
+        return output
 
     def pretty(self, prediction: Answer, example: PassageQuestion) -> Text:
-        passage = example.passage.text
-        return Text.assemble(
-            (example.question.text, "bold"),
-            "\n",
-            passage[: prediction.start],
-            (f"[{prediction.text}]", _ANSWER_STYLE),
-            passage[prediction.end :],
+        passage, probability = example.passage.text, prediction.no_answer_probability
+        text = Text.assemble((example.question.text, "bold"), "\n")
+        if prediction.is_no_answer:
+            text.append(f"no answer, probability {probability:.2f}\n", _ANSWER_STYLE)
+            return text.append(passage)
+        if probability is not None:
+            text.append(f"probability of no answer {probability:.2f}\n", "dim")
+        return text.append_text(
+            Text.assemble(
+                passage[: prediction.start],
+                (f"[{prediction.text}]", _ANSWER_STYLE),
+                passage[prediction.end :],
+            )
         )
 
 

@@ -155,3 +155,17 @@ def test_the_test_data_is_looked_at_only_where_it_is_scored(tmp_path):
 
 def test_without_a_file_there_is_nothing_to_count(tmp_path):
     assert measured(tmp_path, {}) == {}
+
+
+@pytest.mark.parametrize("value", [None, False])
+def test_new_key_that_is_off_is_no_difference(value):
+    before, now = {"model": {"type": "bidaf"}}, {"model": {"type": "bidaf", "new": value}}
+
+    assert differences(before, now) == []
+
+
+def test_new_key_that_is_on_is_a_difference():
+    before, now = {"model": {"type": "bidaf"}}, {"model": {"type": "bidaf", "new": True}}
+
+    assert differences(before, now) == ["model.new: None -> True"]
+    assert differences({"new": True}, {"new": False}) == ["new: True -> False"]

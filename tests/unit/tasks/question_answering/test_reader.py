@@ -162,7 +162,16 @@ WHERE = "data[0].paragraphs[0].qas[0] (question 'q1')"
         (changed(question=" "), f"{WHERE}: the question has no words: ' '"),
         (
             changed(answers=[]),
-            f"{WHERE}: 'answers' is empty; SQuAD 1.1 has an answer to every question",
+            f"{WHERE}: 'answers' is empty; mark a question without an answer with "
+            "'is_impossible': true",
+        ),
+        (
+            changed(is_impossible="no"),
+            f"{WHERE}: 'is_impossible' is 'no'; expected true or false",
+        ),
+        (
+            changed(is_impossible=True),
+            f"{WHERE}: 'is_impossible' is true, but 'answers' is not empty",
         ),
         (
             changed(answers=[{"text": "Warsaw"}]),
@@ -213,6 +222,37 @@ def test_repeated_question_id_is_refused_with_its_place(tmp_path):
         f"{path}: data[1].paragraphs[0].qas[0] (question 'q1'): "
         "an earlier question has the id 'q1'; ids must be unique"
     )
+
+
+def test_questions_without_an_answer_are_read(caplog):
+    with caplog.at_level(logging.INFO, logger="elmo_framework"):
+        examples = read(FIXTURE.with_name("no_answer.json"))
+
+    unanswerable = [example for example in examples if example.span is None]
+    assert [example.id for example in unanswerable] == ["norvik-painted", "ferries-price"]
+    assert all(example.answers == () for example in unanswerable)
+    assert examples[0].answers == ("1871",)
+    assert "without an answer: 2" in caplog.text
+
+
+@pytest.mark.parametrize("answers", [{}, {"answers": []}])
+def test_impossible_question_needs_no_list_of_answers(tmp_path, answers):
+    document = changed(is_impossible=True)
+    question = document["data"][0]["paragraphs"][0]["qas"][0]
+    del question["answers"]
+    question.update(answers)
+
+    (example,) = read(written(tmp_path, document))
+
+    assert (example.answers, example.span) == ((), None)
+
+
+def test_inputs_copy_the_keys_of_version_2():
+    inputs = list(reader().inputs(FIXTURE.with_name("no_answer.json")))
+
+    assert inputs[1].example.answers is None
+    assert inputs[1].fields["is_impossible"] is True
+    assert inputs[1].fields["plausible_answers"][0]["text"] == "Anna Lund"
 
 
 class ChangingTokenizer(Tokenizer):
