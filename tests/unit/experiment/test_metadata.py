@@ -20,6 +20,7 @@ from elmo_framework.experiment.experiment import Experiment
 from elmo_framework.experiment.metadata import (
     describe_checkout,
     describe_environment,
+    differences,
     word_coverage,
 )
 
