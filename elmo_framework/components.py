@@ -13,6 +13,7 @@ MODULES = (
     "elmo_framework.embedders.cove",
     "elmo_framework.embedders.elmo",
     "elmo_framework.embedders.embedding",
+    "elmo_framework.embedders.transformer",
     "elmo_framework.encoders.encoder",
     "elmo_framework.encoders.feedforward",
     "elmo_framework.encoders.lstm",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -58,3 +58,19 @@ def memory() -> Iterator[MemoryFileSystem]:
     yield MemoryFileSystem()
     MemoryFileSystem.store.clear()
     MemoryFileSystem.pseudo_dirs[:] = [""]
+
+
+@pytest.fixture(scope="session")
+def transformer_folder(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Path]:
+    """Return the folder of a tiny transformer of a kind, written once."""
+    # Slow to import, and for these tests alone.
+    from tests.tiny_transformers import save_transformer
+
+    root, written = tmp_path_factory.mktemp("transformers"), dict[str, Path]()
+
+    def folder(kind: str) -> Path:
+        if kind not in written:
+            written[kind] = save_transformer(root / kind, kind)
+        return written[kind]
+
+    return folder

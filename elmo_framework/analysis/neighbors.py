@@ -13,14 +13,13 @@ from jaxtyping import Float
 from torch import Tensor
 from torch.nn import functional
 
-from elmo_framework.bilm.files.published import resolve_bilm
 from elmo_framework.console import ProgressBar
 from elmo_framework.data.formats.text_files import STANDARD_INPUT
 from elmo_framework.data.sentences import pools
 from elmo_framework.data.tokenizer import TokenizerConfig, build_tokenizer
 from elmo_framework.embedding.corpus import Line, SentenceFiles
 from elmo_framework.errors import DataError, RunError, allowed
-from elmo_framework.layers.bilm_source import open_layers
+from elmo_framework.layers.encoder_files import open_encoder
 from elmo_framework.training.process_group import choose_device
 
 _POOL_WORDS = 1 << 17
@@ -108,25 +107,26 @@ _Ranked: TypeAlias = tuple[float, int, int, Neighbor]
 """A neighbour after its similarity and, for the order of equal ones, its place in the corpus."""
 
 
-def find_neighbors(bilm: Path | str, search: NeighborSearch) -> Neighbors:
+def find_neighbors(encoder: Path | str, search: NeighborSearch) -> Neighbors:
     """Compare a word of a query with the words of a corpus, layer by layer.
 
     Memory grows neither with the corpus nor with the number of occurrences in it. The query
     itself is skipped where it appears in the corpus.
 
     Args:
-        bilm: the folder of a biLM, or of the run that trained it, or the name of one.
+        encoder: the folder of a biLM, of the run that trained it, or of a transformer, or the name
+            of a biLM.
         search: the query, the word and the corpus.
 
     Raises:
-        DataError: the biLM does not exist, a file cannot be read, or the word is not in it.
+        DataError: the encoder does not exist, a file cannot be read, or the word is not in it.
         RunError: the word is not in the query, a layer does not exist, or a corpus is not a file.
     """
     if STANDARD_INPUT in search.corpus:
         raise RunError("--corpus -: neighbours are looked for in files, not in standard input")
-    files, tokenizer = resolve_bilm(bilm), build_tokenizer(search.tokenizer)
+    tokenizer = build_tokenizer(search.tokenizer)
     query = _occurrence(search, tokenizer.words(search.query))
-    source = open_layers(files)
+    source = open_encoder(encoder)
     layers = _layers(search, source.num_layers)
     device = choose_device(search.device)
     ((_, of_query),) = source.read([query.words], device=device)
@@ -196,7 +196,7 @@ def _layers(search: NeighborSearch, num_layers: int) -> Sequence[int]:
     layers = range(first, num_layers) if search.layers is None else sorted({*search.layers})
     for layer in layers:
         if layer not in range(num_layers):
-            raise RunError(f"--layer {layer}: the biLM has the layers 0 to {num_layers - 1}")
+            raise RunError(f"--layer {layer}: the encoder has the layers 0 to {num_layers - 1}")
     return layers
 
 

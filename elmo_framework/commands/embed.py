@@ -18,7 +18,7 @@ _NPY_SUFFIX, _JSON_SUFFIXES = ".npy", (".json", ".jsonl")
 @final
 @dataclass(frozen=True)
 class Embed(EmbeddingJob, Command):
-    """Write the vectors that a biLM gives the words of a corpus."""
+    """Write the vectors that a biLM or a transformer gives the words of a corpus."""
 
     name = "embed"
     epilog = """\
@@ -27,6 +27,7 @@ examples:
   elmo embed runs/bilm news.txt --output-file news.hdf5
   elmo embed runs/bilm shard-*.txt.gz --output-file news --layers top --dtype float16
   elmo embed runs/bilm news.txt --output-file news --layers "mixed(runs/ner)"
+  elmo embed models/bert news.txt --output-file news.npy --layers top --pool mean
   torchrun --nproc-per-node 4 -m elmo_framework embed runs/bilm news.txt --output-file news
 
 Each line of the input is a sentence. Line i of all files together, from 0, has the name "i":
@@ -40,7 +41,8 @@ Each line of the input is a sentence. Line i of all files together, from 0, has 
                                                          lines, concatenated
   {"words": [...], "vectors": [...]}                     no --output-file: one JSON line per line
                                                          of the input, vectors as in HDF5
-The axis of layers exists only with --layers all.
+The axis of layers exists only with --layers all; with --pool, the axis of words is absent from
+HDF5 and JSON, and of length 1 per line in the index of a folder.
 """
 
     def outputs(self) -> Sequence[Output]:

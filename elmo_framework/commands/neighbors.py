@@ -68,7 +68,12 @@ class SearchCommand(Command):
 @final
 @dataclass(frozen=True, kw_only=True)
 class ShowNeighbors(SearchCommand):
-    """Find the occurrences in a corpus that are nearest to a word of a sentence."""
+    """Find the occurrences in a corpus that are nearest to a word of a sentence.
+
+    Attributes:
+        bilm: the folder of a biLM, or of its run, or its name: mini, or a published one; or the
+            folder of a transformer.
+    """
 
     name = "neighbors"
     epilog = """\

@@ -32,6 +32,8 @@ _ANYWHERE = {
     "vocab_namespace": "remove it: words have one vocabulary, and characters need none",
 }
 _TYPES = {
+    "pretrained_transformer": "use 'pretrained_transformer_mismatched', which gives each word one "
+    "vector",
     "stacked_bidirectional_lstm": "use 'lstm' with `bidirectional` and `dropout`, or "
     "'alternating_lstm', which has highways and `recurrent_dropout_probability`",
 }

@@ -4,5 +4,7 @@ from .cove import CoveTokenEmbedder as CoveTokenEmbedder
 from .elmo import ElmoTokenEmbedder as ElmoTokenEmbedder
 from .embedding import EmbeddingTokenEmbedder as EmbeddingTokenEmbedder
 from .embedding import WordIndexer as WordIndexer
+from .layer_embedder import LayerEmbedder as LayerEmbedder
 from .text_embedder import TextEmbedder as TextEmbedder
 from .text_embedder import TokenEmbedder as TokenEmbedder
+from .transformer import TransformerTokenEmbedder as TransformerTokenEmbedder

@@ -2,32 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Literal, final
 
-import torch
-from jaxtyping import Float
-from torch import Tensor, nn
+from torch import Tensor
 
 from elmo_framework.bilm.files.load import BiLmFiles
 from elmo_framework.bilm.files.published import BiLmLocation, resolve_bilm
 from elmo_framework.bilm.layer_mix import LayerMix
-from elmo_framework.bilm.layer_output import LayerOutput, without_boundaries
+from elmo_framework.bilm.layer_output import LayerOutput
 from elmo_framework.config.types import Default, Dim, DropoutRate, Lazy, ReferencedPath
 from elmo_framework.data.text import TextBatch
+from elmo_framework.embedders.layer_embedder import LayerEmbedder
 from elmo_framework.embedders.text_embedder import TokenEmbedder
 from elmo_framework.kernels.product import Precision
 from elmo_framework.layers.bilm_source import open_layers
 from elmo_framework.layers.cache.cached_layers import CacheDtype
 from elmo_framework.layers.carried_state import CarriedState
-from elmo_framework.model.part import Reference, Sentences
-from elmo_framework.nn.eager import eager, refuse_export
 
 
 @final
 @TokenEmbedder.register("elmo_token_embedder")
-class ElmoTokenEmbedder(TokenEmbedder):
+class ElmoTokenEmbedder(LayerEmbedder):
     """The vectors of a pretrained biLM: gamma sum_j s_j h_j for each word (section 3.2).
 
     The layers are mixed with the sentence's boundaries in place; then the boundaries go, and
@@ -72,58 +69,37 @@ class ElmoTokenEmbedder(TokenEmbedder):
         precision: Precision = "float32",
         projection_dim: Dim | None = None,
     ) -> None:
-        super().__init__()
         files = _files(bilm, options_file, weight_file)
-        self._source = open_layers(
+        source = open_layers(
             files,
             requires_grad=requires_grad,
             cache="none" if state == "carry" else cache,
             cache_dtype=cache_dtype,
             precision=precision,
         )
-        self.bilm = self._source.module  # the name of its parameters in weights files
-        fingerprint = self._source.fingerprint
-        # The source may be shared with another embedder that names other files.
-        path = files.weights.absolute()
-        self.reference = None if fingerprint is None else Reference(path, fingerprint.digest)
-        self.num_frozen_parameters = self._source.num_frozen_parameters
-        self.indexers = self._source.indexers
-        self.mix = mix.build(num_layers=self._source.num_layers)
-        self.dropout = nn.Dropout(dropout)
-        self.output_dim = projection_dim or self._source.dim
-        self.projection = (
-            nn.Identity() if projection_dim is None else nn.Linear(self._source.dim, projection_dim)
+        super().__init__(
+            source,
+            module_name="bilm",
+            path=files.weights.absolute(),
+            mix=mix.build(num_layers=source.num_layers),
+            dropout=dropout,
+            projection_dim=projection_dim,
         )
         self._carried = CarriedState() if state == "carry" else None
 
-    def parameters_from_file(self) -> Iterable[Tensor]:
-        return () if self.bilm is None else self.bilm.parameters()
-
-    def precompute(self, sentences: Sentences, device: torch.device) -> None:
-        self._source.precompute(sentences, device)
-
-    def forward(self, text: TextBatch) -> Float[Tensor, "batch tokens dim"]:
-        output = self._read(text)
-        mixed = self.mix(output.layers, output.mask)
-        words: Tensor = self.projection(self.dropout(without_boundaries(mixed, output.mask)))
-        return words.masked_fill(~text.mask[:, :, None], 0)
-
-    __prepare_scriptable__ = refuse_export  # what torch.jit.script asks for
-
-    @eager
-    def _read(self, text: TextBatch) -> LayerOutput:
+    def layers(self, text: TextBatch) -> LayerOutput:
         carried = self._carried
-        state = None if carried is None else carried.rows(len(text.mask), text.mask.device)
-        output = self._source.layers(text, state)
-        if carried is not None:
-            carried.keep(output.state)
+        if carried is None:
+            return super().layers(text)
+        output = self.source.layers(text, carried.rows(len(text.mask), text.mask.device))
+        carried.keep(output.state)
         return output
 
     def train(self, mode: bool = True) -> ElmoTokenEmbedder:
         """Switch to training; layers that are trained with the task have no dropout."""
         super().train(mode)
-        if self.bilm is not None:
-            self.bilm.eval()
+        if self.source.module is not None:
+            self.source.module.eval()
         return self
 
     def carried_state(self) -> dict[str, Tensor]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from array import array
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from hashlib import blake2b
 from pathlib import Path
@@ -124,6 +124,10 @@ class CorpusIndex:
     def is_first(self) -> NDArray[np.bool_]:
         """Whether no line before has the same words."""
         return np.equal(self.first, np.arange(len(self.first)))
+
+    def as_pooled(self) -> CorpusIndex:
+        """Return the same lines with one word each, the blank ones too."""
+        return replace(self, lengths=np.ones_like(self.lengths))
 
     @property
     def num_lines(self) -> int:

@@ -9,6 +9,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
 from itertools import groupby
 from operator import itemgetter
+from pathlib import Path
 from typing import Any, BinaryIO, NamedTuple, TextIO
 
 import numpy as np
@@ -100,6 +101,7 @@ class _Parts(NamedTuple):
     Attributes:
         corpus: the sentences.
         corpus_index: their lengths and digests.
+        file_index: the same for the file, where a pooled sentence has one word.
         reader: computes their vectors.
         layout: of the result file.
         pool_words: the number of words that are sorted by length together.
@@ -108,6 +110,7 @@ class _Parts(NamedTuple):
 
     corpus: SentenceFiles
     corpus_index: CorpusIndex
+    file_index: CorpusIndex
     reader: VectorReader
     layout: VectorFileFormat
     pool_words: int
@@ -145,8 +148,12 @@ def _parts(job: EmbeddingJob, device: torch.device, standard_input: BinaryIO | N
         "keeps_sentences": not job.forget_sentences,
         "uses_sentence_keys": job.use_sentence_keys,
     }
+    file_index = corpus_index
+    if job.pool != "none":
+        file_index = corpus_index.as_pooled()
+        settings["pool"] = job.pool
     pool_words = _BATCHES_A_POOL * job.max_tokens
-    return _Parts(corpus, corpus_index, reader, layout, pool_words, settings)
+    return _Parts(corpus, corpus_index, file_index, reader, layout, pool_words, settings)
 
 
 def _layout(job: EmbeddingJob, form: VectorShape) -> VectorFileFormat:
@@ -170,13 +177,13 @@ def _prepare(job: EmbeddingJob, parts: _Parts, output: ResumableOutput) -> None:
         f"{plural(corpus_index.num_lines, 'sentence')}, "
         f"{int(corpus_index.is_first.sum()):,} of them different, "
         f"with {plural(corpus_index.num_words, 'word')}: "
-        f"{format_bytes(parts.layout.num_bytes(corpus_index))} for {job.output}"
+        f"{format_bytes(parts.layout.num_bytes(parts.file_index))} for {job.output}"
     )
     create_vectors(
         output,
         parts.settings,
         parts.layout,
-        corpus_index,
+        parts.file_index,
         parts.corpus.lines,
         resume=job.resume,
     )
@@ -209,14 +216,26 @@ def _finish(parts: _Parts, output: ResumableOutput) -> None:
     """
     with output.repairable():
         if output.result.exists():
-            parts.layout.complete(output.result, parts.corpus_index, read_places(output))
+            places = read_places(output)
+            if parts.reader.form.is_pooled:
+                _write_blank(parts, places, parts.layout.file(output.result))
+            parts.layout.complete(output.result, parts.file_index, places)
         output.finish()
+
+
+def _write_blank(parts: _Parts, places: NDArray[np.int64], file: Path) -> None:
+    """Write the zeros of blank lines, which are in no pool; equal lines share a place."""
+    index = parts.corpus_index
+    with file.open("r+b") as vectors:
+        for line in np.flatnonzero(index.is_first & (index.lengths == 0)).tolist():
+            vectors.seek(places[line])
+            vectors.write(bytes(parts.reader.form.num_bytes))
 
 
 def _embed_pool(
     parts: _Parts,
     sentences: dict[int, list[str]],
-    places: np.ndarray[Any, np.dtype[np.int64]],
+    places: NDArray[np.int64],
     writer: VectorWriter,
     progress: ProgressBar,
 ) -> None:
@@ -245,10 +264,11 @@ def write_json_lines(
     """Write an object for each line of the input, in its order.
 
     Its `words` are those of the line; its `vectors` are "layers words dim", or "words dim" where a
-    word has one vector. A number has as many digits as give the same float again.
+    word has one vector; those of a pooled sentence have no axis of words. A number has as many
+    digits as give the same float again.
 
     Args:
-        job: its sentences, biLM and layers; its `output` and `format` are not used.
+        job: its sentences, encoder and layers; its `output` and `format` are not used.
         output: receives the lines.
         device: computes the vectors.
         rank: of this process.
@@ -289,12 +309,16 @@ def _blocks(corpus: SentenceFiles) -> Iterator[list[list[str]]]:
 
 def _lines(reader: VectorReader, sentences: list[list[str]]) -> Iterator[str]:
     filled = [number for number, words in enumerate(sentences) if words]
-    rows = () if reader.form.rows is None else (reader.form.rows,)
+    form = reader.form
+    rows = () if form.rows is None else (form.rows,)
+    blank = np.zeros((*rows, int(form.is_pooled), form.dim))
     vectors = dict[int, NDArray[Any]]()
     for index, read in reader.read([sentences[number] for number in filled]):
         vectors[filled[index]] = read
     for number, words in enumerate(sentences):
-        numbers = vectors.get(number, np.zeros((*rows, 0, reader.form.dim)))
+        numbers = vectors.get(number, blank)
+        if form.is_pooled:
+            numbers = numbers.squeeze(-2)
         yield json.dumps({"words": words, "vectors": _as_lists(numbers)}, ensure_ascii=False) + "\n"
 
 

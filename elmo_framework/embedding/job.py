@@ -16,6 +16,7 @@ from elmo_framework.config.arguments import (
     Plugins,
     RunBiLms,
 )
+from elmo_framework.embedding.sentence_pool import Pool
 
 STANDARD_OUTPUT = Path("-")
 """The output path that means standard output, which JSON lines are written to."""
@@ -25,15 +26,18 @@ _HDF5_SUFFIXES = (".hdf5", ".h5")
 
 @dataclass(frozen=True)
 class EmbeddingJob:
-    """Sentences, the layers of a biLM, and the form of their vectors.
+    """Sentences, the layers of an encoder, and the form of their vectors.
 
     Attributes:
-        bilm: the folder of a biLM, or of its run, or its name: mini, or a published one.
+        bilm: the folder of a biLM, or of its run, or its name: mini, or a published one; or the
+            folder of a transformer.
         sentences: text files with one sentence per line; .gz, .bz2, .xz and .zst are decompressed,
             - reads standard input.
         output: the output; JSON lines on standard output by default.
         layers: all, top, average, the number of a layer (0 is the token encoder), or the mix that a
             run has learned: mixed(RUN), mixed(RUN:EMBEDDER) (default: %(default)s).
+        pool: one vector per sentence: the mean or the maximum over its words, or the vectors of its
+            first and its last word, concatenated; zeros for a blank line (default: %(default)s).
         format: hdf5: one file in the layout of `allennlp elmo`; npy: one array of all words if OUT
             ends with .npy, otherwise a folder with a memory-mapped array and its index (default:
             hdf5 for .hdf5 and .h5, otherwise npy).
@@ -56,6 +60,7 @@ class EmbeddingJob:
     sentences: Annotated[Sequence[Path], Argument("SENTENCES", is_positional=True)]
     output: Annotated[Path, Argument("OUT", flags=("--output-file",))] = STANDARD_OUTPUT
     layers: Annotated[str, Argument("LAYERS")] = "all"
+    pool: Pool = "none"
     dtype: Literal["float32", "float16"] = "float32"
     format: Literal["hdf5", "npy"] | None = None
     forget_sentences: Annotated[bool, Argument(excludes="keys")] = False

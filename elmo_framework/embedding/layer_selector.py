@@ -1,4 +1,4 @@
-"""Select the layers of a biLM that are written, or mix them."""
+"""Select the layers of an encoder that are written, or mix them."""
 
 from __future__ import annotations
 
@@ -15,12 +15,13 @@ from jaxtyping import Float
 from torch import Tensor
 
 from elmo_framework.bilm.layer_mix import LayerMix
-from elmo_framework.embedders.elmo import ElmoTokenEmbedder
+from elmo_framework.embedders.layer_embedder import LayerEmbedder
 from elmo_framework.errors import RunError, allowed
 from elmo_framework.experiment.assembly import Assembly
 from elmo_framework.experiment.load_run import load
 from elmo_framework.experiment.references import recorded_digests
 from elmo_framework.experiment.run_directory import RunDirectory
+from elmo_framework.layers.layer_source import LayerSource
 
 _MIXED = re.compile(r"mixed\((.+)\)")
 
@@ -35,11 +36,13 @@ class LayerSelector:
         of_layers: returns "*rows words dim" of "layers words dim", whose first and last words are
             the boundaries `<S>` and `</S>`, which the mix of a model needs.
         rows: the number of vectors of a word; None for one vector without a row axis.
+        variant: of the source of the layers; see `LayerSource`.
     """
 
     name: str
     of_layers: Callable[[Tensor], Tensor]
     rows: int | None = None
+    variant: str = ""
 
     def select(self, layers: Float[Tensor, "layers steps dim"]) -> Float[Tensor, "*rows words dim"]:
         """Return the vectors of the words; in `layers` `<S>` is first and `</S>` last."""
@@ -49,9 +52,8 @@ class LayerSelector:
 def layer_selector(
     text: str,
     *,
-    num_layers: int,
+    source: LayerSource,
     bilm: Path | str,
-    digest: str,
     run_bilms: Sequence[Path | str] = (),
     packages: Sequence[str] = (),
 ) -> LayerSelector:
@@ -60,9 +62,8 @@ def layer_selector(
     Args:
         text: `all`, `top`, `average`, the number of a layer, `mixed(RUN)` for the first mix of the
             task model in a run's folder, or `mixed(RUN:NAME)` for the one of that name.
-        num_layers: of the biLM.
-        bilm: the place of the biLM.
-        digest: of its files.
+        source: of the layers.
+        bilm: the place of the source.
         run_bilms: where other biLMs of the run of a mix are, if they were moved.
         packages: plugins that the run of a mix needs besides its own.
 
@@ -70,27 +71,31 @@ def layer_selector(
         RunError: it means nothing, `--bilm` is given without a mix, or the run has no mix for this
             biLM.
     """
+    num_layers, variant = source.num_layers, source.variant
     if target := mixed_target(text):
         path, name = target
+        digest = "" if source.fingerprint is None else source.fingerprint.digest
         # The biLM whose layers are mixed need not be named again.
         own = [bilm] if digest in recorded_digests(RunDirectory.existing(path)) else []
         run = load(path, device="cpu", packages=packages, bilm=[*run_bilms, *own])
-        return _mixed(text, _learned_mix(run, path, name, digest))
+        embedder = _mixing_embedder(run, path, name, digest)
+        assert embedder.mix is not None
+        return _mixed(text, embedder.mix, embedder.source.variant)
     if run_bilms:
         raise RunError(f"--bilm belongs to --layers mixed(RUN), not to --layers {text}")
     numbers = [str(number) for number in range(num_layers)]
     if text == "all":
-        return LayerSelector("all", lambda layers: layers, rows=num_layers)
+        return LayerSelector("all", lambda layers: layers, num_layers, variant)
     if text == "average":
-        return LayerSelector("average", lambda layers: layers.mean(dim=0))
+        return LayerSelector("average", lambda layers: layers.mean(dim=0), variant=variant)
     if text == "top" or text in numbers:
         index = num_layers - 1 if text == "top" else int(text)
-        return LayerSelector(str(index), itemgetter(index))
+        return LayerSelector(str(index), itemgetter(index), variant=variant)
     choices = ["all", "top", "average", *numbers, "mixed(RUN)", "mixed(RUN:NAME)"]
     raise RunError(f"--layers: unknown layers {text!r}; {allowed(text, choices)}")
 
 
-def _mixed(text: str, mix: LayerMix) -> LayerSelector:
+def _mixed(text: str, mix: LayerMix, variant: str) -> LayerSelector:
     """Return the mix that a task model has learned, without its dropout and projection.
 
     A mix that normalizes layers does so over each sentence, its boundaries counted.
@@ -103,7 +108,8 @@ def _mixed(text: str, mix: LayerMix) -> LayerSelector:
             mixed: Tensor = mix(layers[:, None], mask)
         return mixed[0]
 
-    return LayerSelector(f"{text} with SHA-256 {sha256(weights).hexdigest()[:12]}", of_layers)
+    name = f"{text} with SHA-256 {sha256(weights).hexdigest()[:12]}"
+    return LayerSelector(name, of_layers, variant=variant)
 
 
 def mixed_target(text: str) -> tuple[Path, str] | None:
@@ -117,28 +123,33 @@ def mixed_target(text: str) -> tuple[Path, str] | None:
     return (Path(path), name) if colon and not Path(mixed[1]).is_dir() else (Path(mixed[1]), "")
 
 
-def _learned_mix(run: Assembly, path: Path, name: str, digest: str) -> LayerMix:
+def _mixing_embedder(run: Assembly, path: Path, name: str, digest: str) -> LayerEmbedder:
     target = f"{path}:{name}" if name else str(path)
     embedders = {
         key.rpartition(".")[2]: module
         for key, module in run.model.named_modules()
-        if isinstance(module, ElmoTokenEmbedder)
+        if isinstance(module, LayerEmbedder)
     }
     if not embedders:
-        raise RunError(f"--layers mixed({target}): the model of this run reads no biLM")
+        raise RunError(f"--layers mixed({target}): the model of this run reads no encoder")
     if name and name not in embedders:
         message = f"no {name!r} in {path}; {allowed(name, embedders)}"
         raise RunError(f"--layers mixed({target}): {message}")
     embedder = embedders[name] if name else next(iter(embedders.values()))
     if embedder.reference is None:
         raise RunError(
-            f"--layers mixed({target}): this run has trained the biLM with its task, so that its "
-            "mix fits no other; train one with requires_grad: false"
+            f"--layers mixed({target}): this run has trained the encoder with its task, so that "
+            "its mix fits no other; train one with a frozen encoder"
         )
     if embedder.reference.digest != digest:
         raise RunError(
-            f"--layers mixed({target}): this run has learned its mix on another biLM, "
+            f"--layers mixed({target}): this run has learned its mix on another encoder, "
             f"{embedder.reference.path} (SHA-256 {embedder.reference.digest[:12]}, "
             f"not {digest[:12]})"
         )
-    return embedder.mix
+    if embedder.mix is None:
+        raise RunError(
+            f"--layers mixed({target}): this run reads the last layer alone, without a mix; pass "
+            "--layers top"
+        )
+    return embedder

@@ -39,11 +39,13 @@ class VectorShape:
         rows: number of vectors of a word; None for one vector without a row axis.
         dim: the width of a vector.
         dtype: of the numbers, by NumPy's name.
+        is_pooled: whether a sentence has one vector, as if it had one word.
     """
 
     rows: int | None
     dim: int
     dtype: str
+    is_pooled: bool = False
 
     @property
     def num_bytes(self) -> int:
@@ -239,12 +241,13 @@ class Hdf5Format(VectorFileFormat):
     def _add(self, file: h5py.File, name: str, num_words: int) -> int:
         """Make a dataset whose bytes have their place already, and return that."""
         rows = () if self.form.rows is None else (self.form.rows,)
+        words = () if self.form.is_pooled else (num_words,)
         creation = h5py.h5p.create(h5py.h5p.DATASET_CREATE)
         creation.set_layout(h5py.h5d.CONTIGUOUS)
         creation.set_alloc_time(h5py.h5d.ALLOC_TIME_EARLY)
         creation.set_fill_time(h5py.h5d.FILL_TIME_NEVER)
         dataset = file.create_dataset(
-            name, (*rows, num_words, self.form.dim), self.form.dtype, dcpl=creation
+            name, (*rows, *words, self.form.dim), self.form.dtype, dcpl=creation
         )
         return int(dataset.id.get_offset() or 0)
 

@@ -10,15 +10,17 @@ from typing import Any, BinaryIO, final
 import torch
 from numpy.typing import NDArray
 
-from elmo_framework.bilm.files.published import resolve_bilm
 from elmo_framework.data.data_loader import Rank
 from elmo_framework.data.formats.text_files import STANDARD_INPUT, spooled
 from elmo_framework.embedding.job import EmbeddingJob
 from elmo_framework.embedding.layer_selector import layer_selector
+from elmo_framework.embedding.sentence_pool import pooled, pooled_dim
 from elmo_framework.embedding.vector_file_format import VectorShape
 from elmo_framework.errors import RunError
 from elmo_framework.io.outputs import is_stream
-from elmo_framework.layers.bilm_source import open_layers
+from elmo_framework.layers.encoder_files import open_encoder
+from elmo_framework.layers.layer_source import LayerSource
+from elmo_framework.layers.transformer_source import TransformerOptions
 
 
 @final
@@ -26,47 +28,57 @@ class VectorReader:
     """Computes the vectors that a job writes.
 
     Args:
-        job: its biLM, layers and tokenizer.
+        job: its encoder, layers and tokenizer.
         device: computes them.
 
     Attributes:
-        digest: of the biLM.
+        digest: of the encoder.
         layers: the selected layers, as the user wrote them.
         form: of the vectors of a word.
 
     Raises:
-        DataError: the biLM does not exist.
-        RunError: the biLM does not have these layers.
+        DataError: the encoder does not exist.
+        RunError: the encoder does not have these layers.
     """
 
     def __init__(self, job: EmbeddingJob, device: torch.device) -> None:
-        source = open_layers(resolve_bilm(job.bilm), precision=job.precision)
+        source = _open(job)
         assert source.fingerprint is not None
         self.digest = source.fingerprint.digest
-        self._source, self._max_tokens, self._device = source, job.max_tokens, device
-        num_layers, dim = source.num_layers, source.dim
         self._selection = layer_selector(
             job.layers,
-            num_layers=num_layers,
+            source=source,
             bilm=job.bilm,
-            digest=self.digest,
             run_bilms=job.run_bilms,
             packages=job.packages,
         )
-        self.layers = self._selection.name
-        self.form = VectorShape(self._selection.rows, dim, job.dtype)
+        if self._selection.variant != source.variant:
+            source = _open(job, TransformerOptions.of_variant(self._selection.variant))
+        self._source, self._max_tokens, self._device = source, job.max_tokens, device
+        self.layers, self._pool = self._selection.name, job.pool
+        dim = pooled_dim(source.dim, job.pool)
+        is_pooled = job.pool != "none"
+        self.form = VectorShape(self._selection.rows, dim, job.dtype, is_pooled=is_pooled)
 
     def read(self, sentences: Sequence[Sequence[str]]) -> Iterator[tuple[int, NDArray[Any]]]:
         """Yield the index and the vectors of each sentence, in the order they are computed in.
 
-        Vectors are "rows words dim", or "words dim" where a word has one.
+        Vectors are "rows words dim", or "words dim" where a word has one; pooled ones are those of
+        one word.
         """
         self._source.forget_words()
         for index, layers in self._source.read(
             sentences, max_tokens=self._max_tokens, device=self._device
         ):
-            vectors = self._selection.select(layers).numpy()
+            vectors = pooled(self._selection.select(layers).numpy(), self._pool)
             yield index, vectors.astype(self.form.dtype)
+
+
+def _open(job: EmbeddingJob, options: TransformerOptions | None = None) -> LayerSource:
+    try:
+        return open_encoder(job.bilm, precision=job.precision, options=options)
+    except ValueError as error:
+        raise RunError(f"{job.bilm}: {error}") from error
 
 
 def standard_input(

@@ -24,6 +24,7 @@ from elmo_framework.config.types import Lazy, MustExist
 from elmo_framework.errors import DataError, RunError
 from elmo_framework.experiment.experiment import Experiment
 from elmo_framework.experiment.run_directory import RunDirectory
+from elmo_framework.layers.encoder_files import encoder_reference
 from elmo_framework.model.model import Model
 from elmo_framework.model.part import Reference
 
@@ -106,7 +107,7 @@ class ExternalModel:
         # The place of a biLM is a folder or a name.
         if isinstance(place, Path) and place.is_file():
             return None
-        return reference(resolve_bilm(place)).digest
+        return encoder_reference(place).digest
 
     def with_bilm(self, place: Path | str) -> ExternalModel:
         if self.files.keys() != _PAIR:
@@ -174,7 +175,7 @@ def locate(
         DataError: one of `bilms` is not a biLM.
     """
     places = [bilms] if isinstance(bilms, str | Path) else list(bilms)
-    offered = [(place, reference(resolve_bilm(place)).digest) for place in places]
+    offered = [(place, encoder_reference(place).digest) for place in places]
     models = external_models(experiment)
     expected = {model.path: expected_digest(run, model) for model in models}
     for place, digest in offered:

@@ -31,6 +31,7 @@ class LayerSource(ABC):
         indexers: turn words into the ids that it reads from `TextBatch.ids`; a frozen source
             reads the words themselves.
         module: the part that is trained with the task; None for a frozen source.
+        variant: the options that its layers depend on in addition to its files; empty without any.
     """
 
     def __init__(
@@ -42,10 +43,11 @@ class LayerSource(ABC):
         num_frozen_parameters: int = 0,
         indexers: Sequence[Indexer] = (),
         module: nn.Module | None = None,
+        variant: str = "",
     ) -> None:
         self.num_layers, self.dim, self.fingerprint = num_layers, dim, fingerprint
         self.num_frozen_parameters = num_frozen_parameters
-        self.indexers, self.module = indexers, module
+        self.indexers, self.module, self.variant = indexers, module, variant
         self._last: tuple[TextBatch, LayerOutput] | None = None
 
     def layers(self, text: TextBatch, state: LayerState | None = None) -> LayerOutput:

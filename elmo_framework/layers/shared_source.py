@@ -56,7 +56,6 @@ def shared_source(
                 cache=cache,
                 dtype=cache_dtype,
                 precision=precision,
-                variant=variant,
             )
         _shared[key] = source
     return source

@@ -69,6 +69,13 @@ class TransformerOptions:
         mode = "mean" if self.sub_token_mode == "avg" else self.sub_token_mode
         return json.dumps(asdict(replace(self, sub_token_mode=mode)), sort_keys=True)
 
+    @classmethod
+    def of_variant(cls, variant: str) -> TransformerOptions:
+        """Return the options with a variant."""
+        options = json.loads(variant)
+        layers = options["layers"]
+        return cls(**{**options, "layers": None if layers is None else tuple(layers)})
+
 
 class _Part(NamedTuple):
     """A window of a sentence as it is read.
@@ -191,16 +198,22 @@ class FrozenTransformer(LayerSource):
         transformer: its weights must not change any more.
         precision: of the computation.
         fingerprint: of the files that it was read from.
+        variant: of its options.
     """
 
     def __init__(
-        self, transformer: Transformer, precision: Precision, fingerprint: Reference
+        self,
+        transformer: Transformer,
+        precision: Precision,
+        fingerprint: Reference,
+        variant: str,
     ) -> None:
         super().__init__(
             num_layers=transformer.num_layers,
             dim=transformer.dim,
             fingerprint=fingerprint,
             num_frozen_parameters=sum(each.numel() for each in transformer.parameters()),
+            variant=variant,
         )
         narrow = precision == "bfloat16"
         self._transformer = transformer.to(torch.bfloat16) if narrow else transformer
@@ -261,7 +274,7 @@ def open_transformer(
     fingerprint = transformer_reference(folder)
     return shared_source(
         fingerprint,
-        lambda: FrozenTransformer(_read(folder, options), precision, fingerprint),
+        lambda: FrozenTransformer(_read(folder, options), precision, fingerprint, options.variant),
         partial(open_transformer, folder, options, precision=precision),
         cache=cache,
         cache_dtype=cache_dtype,

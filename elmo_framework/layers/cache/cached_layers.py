@@ -50,7 +50,6 @@ class CachedLayers(LayerSource):
         cache: whether layers are kept on the disk or until the process ends.
         dtype: of cached numbers.
         precision: of the products that compute the layers.
-        variant: the options that layers depend on in addition to files and precision.
     """
 
     def __init__(
@@ -62,19 +61,19 @@ class CachedLayers(LayerSource):
         cache: Literal["disk", "memory"],
         dtype: CacheDtype,
         precision: Precision = "float32",
-        variant: str = "",
     ) -> None:
         super().__init__(
             num_layers=shape.num_layers,
             dim=shape.dim,
             fingerprint=fingerprint,
             num_frozen_parameters=shape.num_frozen_parameters,
+            variant=shape.variant,
         )
         self._reopen, self._cache = reopen, cache
         default_dtype = str(torch.get_default_dtype()).removeprefix("torch.")
         self._digest = fingerprint.digest
         self._key = CacheKey(
-            f"{self._digest} {variant}".rstrip(),
+            f"{self._digest} {self.variant}".rstrip(),
             self.num_layers,
             self.dim,
             dtype,

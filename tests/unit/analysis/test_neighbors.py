@@ -100,7 +100,7 @@ def test_layers_can_be_chosen(bilm: Path, search: NeighborSearch) -> None:
     assert tuple(find_neighbors(bilm, replace(search, layers=[2, 0, 2])).by_layer) == (0, 2)
     with pytest.raises(RunError) as caught:
         find_neighbors(bilm, replace(search, layers=[3]))
-    assert str(caught.value) == "--layer 3: the biLM has the layers 0 to 2"
+    assert str(caught.value) == "--layer 3: the encoder has the layers 0 to 2"
 
 
 def test_a_word_that_is_not_in_the_query_is_refused(bilm: Path, search: NeighborSearch) -> None:

@@ -176,7 +176,7 @@ def test_a_pickle_refuses_another_bilm(folder: Path) -> None:
     NumpyBiLm.random(seed=1).save(folder)
     pickled = pickle.dumps(build(bilm=folder))
     NumpyBiLm.random(seed=2).save(folder)
-    with pytest.raises(DataError, match=r"weights.hdf5: another biLM is here now than when"):
+    with pytest.raises(DataError, match=r"weights.hdf5: another encoder is here now than when"):
         pickle.loads(pickled)
 
 
@@ -213,7 +213,7 @@ def test_copy_of_a_trained_bilm_reads_its_own_weights(folder: Path) -> None:
 def test_each_embedder_names_its_own_files(folder: Path, numpy_bilm, tmp_path: Path) -> None:
     copy_of_files = numpy_bilm.save(tmp_path / "copy")
     first, second = build(bilm=folder), build(bilm=copy_of_files)
-    assert first._source is second._source
+    assert first.source is second.source
     assert first.reference.path == folder / "weights.hdf5"
     assert second.reference == Reference(copy_of_files / "weights.hdf5", first.reference.digest)
 
@@ -235,7 +235,7 @@ def test_trained_and_frozen_bilms_have_equal_outputs(folder: Path) -> None:
 @pytest.mark.parametrize("requires_grad", [False, True])
 def test_a_bilm_drops_nothing_in_training(folder: Path, requires_grad: bool) -> None:
     embedder = build(bilm=folder, requires_grad=requires_grad, dropout=0, cache="none").train()
-    bilm = embedder.bilm or embedder._source.bilm
+    bilm = embedder.bilm or embedder.source.bilm
     first, second = embedder(batch(embedder)), embedder(batch(embedder))
     assert torch.equal(first, second)
     assert not any(module.training for module in bilm.modules())

@@ -1,0 +1,51 @@
+"""Encoders by their places: biLMs, by folder or name, and transformers, by folder."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from elmo_framework.bilm.files.load import reference
+from elmo_framework.bilm.files.published import resolve_bilm
+from elmo_framework.kernels.product import Precision
+from elmo_framework.layers.bilm_source import open_layers
+from elmo_framework.layers.layer_source import LayerSource
+from elmo_framework.layers.transformer_files import is_transformer, transformer_reference
+from elmo_framework.layers.transformer_source import TransformerOptions, open_transformer
+from elmo_framework.model.part import Reference
+
+
+def open_encoder(
+    place: str | Path,
+    *,
+    precision: Precision = "float32",
+    options: TransformerOptions | None = None,
+) -> LayerSource:
+    """Open a frozen encoder.
+
+    Args:
+        place: the folder of a transformer, or of a biLM or of the run that trained it, or the name
+            of a biLM.
+        precision: of its products.
+        options: of a transformer.
+
+    Raises:
+        DataError: there is none, or a file is damaged.
+        RunError: a transformer needs the extra `transformers`.
+        ValueError: an option or the precision does not fit.
+    """
+    if is_transformer(Path(place)):
+        return open_transformer(Path(place), options or TransformerOptions(), precision=precision)
+    if options is not None and options != TransformerOptions():
+        raise ValueError("max_length, sub_token_mode and layers are for transformers")
+    return open_layers(resolve_bilm(place), precision=precision)
+
+
+def encoder_reference(place: str | Path) -> Reference:
+    """Return the path and the digest of the files of an encoder.
+
+    Raises:
+        DataError: there is none, or a file is missing.
+    """
+    if is_transformer(Path(place)):
+        return transformer_reference(Path(place))
+    return reference(resolve_bilm(place))

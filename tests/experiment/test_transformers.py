@@ -1,0 +1,169 @@
+"""Heads on a transformer: trained, evaluated, moved, checked, and its layers used elsewhere."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import h5py
+import numpy as np
+import pytest
+import torch
+
+pytest.importorskip("transformers")
+
+from safetensors.torch import load_file
+
+from elmo_framework import load
+from elmo_framework.commands.main import main
+from elmo_framework.data.text import collate_text
+from elmo_framework.layers.transformer_source import Transformer
+from tests.experiment.jobs import DATA, TAGGING, evaluations, train
+from tests.tiny_transformers import save_transformer
+
+NER = "experiments/ner/baseline.jsonnet"
+BERT = "model.embedder.token_embedders.bert"
+VALID = str(DATA / "valid.txt")
+SENTENCE = ["Anna Kovacs moved to Lisbon ."]
+
+
+def tagging(folder: Path, **keys: Any) -> dict[str, Any]:
+    embedder = {"type": "pretrained_transformer_mismatched", "model_name": str(folder), **keys}
+    return {**TAGGING, BERT: embedder, "trainer.num_epochs": 1}
+
+
+FROZEN = {"train_parameters": False, "last_layer_only": False, "sub_token_mode": "last"}
+
+
+@pytest.fixture(scope="module")
+def root(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A transformer, and the run of a tagger on its frozen layers."""
+    root = tmp_path_factory.mktemp("transformer")
+    save_transformer(root / "bert", "bert")
+    assert train(NER, root / "run", tagging(root / "bert", **FROZEN)) == 0
+    return root
+
+
+@pytest.fixture
+def passes(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """Its length is how often the transformer was run."""
+    passes, hidden = [], Transformer._hidden
+
+    def counted(self: Transformer, *arguments: Any) -> torch.Tensor:
+        passes.append(1)
+        return hidden(self, *arguments)
+
+    monkeypatch.setattr(Transformer, "_hidden", counted)
+    return passes
+
+
+def test_second_run_never_runs_the_transformer(root: Path, tmp_path: Path, passes) -> None:
+    assert train(NER, tmp_path / "again", tagging(root / "bert", **FROZEN)) == 0
+    assert passes == []
+    assert evaluations(tmp_path / "again") == evaluations(root / "run")
+
+
+def test_moved_run_finds_the_transformer(root: Path, tmp_path: Path) -> None:
+    expected = load(root / "run").predict(SENTENCE)
+    for name in ("run", "bert"):
+        shutil.copytree(root / name, tmp_path / name)
+    for path in (tmp_path / "run").glob("*.json"):
+        path.write_text(path.read_text().replace(str(root), str(tmp_path / "gone")))
+    assert load(tmp_path / "run").predict(SENTENCE) == expected
+    (tmp_path / "bert").rename(tmp_path / "elsewhere")
+    assert load(tmp_path / "run", bilm=tmp_path / "elsewhere").predict(SENTENCE) == expected
+
+
+def test_other_transformer_in_its_place_is_refused(root: Path, tmp_path: Path, capsys) -> None:
+    other = save_transformer(tmp_path / "other", "bert", seed=1)
+    assert main(["evaluate", str(root / "run"), VALID, "--bilm", str(other)]) == 2
+    assert "is not the one that the run" in capsys.readouterr().err
+
+
+def test_trained_transformer_resumes_exactly(root: Path, tmp_path: Path) -> None:
+    stop = {"type": "signal_once", "step": 3, "name": "SIGTERM"}
+    changes = {**tagging(root / "bert"), "trainer.callbacks": [stop]}
+    assert train(NER, tmp_path / "whole", {**changes, "trainer.callbacks": []}) == 0
+    assert train(NER, tmp_path / "parts", changes) == 130
+    assert train(NER, tmp_path / "parts", changes, "--recover") == 0
+    assert evaluations(tmp_path / "parts") == evaluations(tmp_path / "whole")
+    whole, parts = (
+        load_file(tmp_path / name / "weights.safetensors") for name in ("whole", "parts")
+    )
+    assert any(".transformer.encoder." in name for name in whole)
+    assert all(torch.equal(parts[name], value) for name, value in whole.items())
+
+
+def test_learned_mix_is_written_with_the_options_of_the_run(root: Path, tmp_path: Path) -> None:
+    text, out = tmp_path / "text.txt", tmp_path / "out.hdf5"
+    text.write_text("Anna Kovacs moved .\n")
+    mixed = f"mixed({root / 'run'})"
+    words = ["embed", str(root / "bert"), str(text), "--output-file", str(out), "--layers", mixed]
+    assert main(words) == 0
+    run = load(root / "run")
+    embedder = run.model.get_submodule(BERT.removeprefix("model."))
+    embedder.dropout.p = 0.0
+    expected = embedder(collate_text([["Anna", "Kovacs", "moved", "."]])).detach()[0]
+    with h5py.File(out) as file:
+        np.testing.assert_allclose(file["0"], expected, atol=5e-3)
+
+
+def test_neighbors_and_pools_take_a_transformer(root: Path, tmp_path: Path, capsys) -> None:
+    text = tmp_path / "text.txt"
+    text.write_text("the dog ran\na dog sat\nno cat\n")
+    words = ["neighbors", str(root / "bert"), "--corpus", str(text), "--format", "json"]
+    assert main([*words, "--query", "my dog", "--word", "dog"]) == 0
+    layers = json.loads(capsys.readouterr().out)["layers"]
+    assert [len(layer["neighbors"]) for layer in layers] == [2, 2]
+    assert main(["embed", str(root / "bert"), str(text), "--pool", "mean", "--layers", "top"]) == 0
+    lines = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
+    assert {np.array(line["vectors"]).shape for line in lines} == {(16,)}
+
+
+def checked(folder: Path, capsys: pytest.CaptureFixture[str], **keys: Any) -> str:
+    words = tagging(folder, **keys)
+    overrides = [word for key in words for word in ("-o", f"{key}={json.dumps(words[key])}")]
+    assert main(["check", NER, *overrides]) == 2
+    errors = capsys.readouterr().err
+    assert "Traceback" not in errors
+    return errors
+
+
+@pytest.mark.parametrize(
+    ("damage", "expected"),
+    [
+        (lambda folder: shutil.rmtree(folder), "does not exist"),
+        (lambda folder: (folder / "config.json").unlink(), "it has no config.json"),
+        (lambda folder: (folder / "tokenizer.json").unlink(), "no tokenizer: none of"),
+        (
+            lambda folder: (folder / "model.safetensors").rename(folder / "pytorch_model.bin"),
+            "no model.safetensors but pytorch_model.bin, which is not read",
+        ),
+    ],
+)
+def test_check_reports_a_bad_folder_with_its_key(
+    damage: Callable[[Path], None], expected: str, in_root, tmp_path: Path, capsys
+) -> None:
+    folder = save_transformer(tmp_path / "bert", "bert")
+    damage(folder)
+    errors = checked(folder, capsys)
+    assert expected in errors
+    assert BERT in errors
+    assert str(folder) in errors
+
+
+def test_check_reports_wrong_options_together(in_root, root: Path, capsys) -> None:
+    errors = checked(root / "bert", capsys, sub_token_mode="middle", max_lenght=3)
+    assert "sub_token_mode" in errors
+    assert "did you mean 'max_length'" in errors.lower()
+    assert f"{BERT}: " in checked(root / "bert", capsys, max_length=100)
+
+
+def test_missing_extra_is_one_line(in_root, root: Path, capsys, monkeypatch) -> None:
+    monkeypatch.setitem(sys.modules, "transformers", None)
+    errors = checked(root / "bert", capsys)
+    assert "pip install 'elmo-framework[transformers]'" in errors
