@@ -5,8 +5,11 @@ at the same time. At random times, one of them, the process that their workers a
 a worker is killed by SIGKILL, and each `elmo study` that has ended is started again, until the
 study is done. Records, terms of examples and tables must be the same bit for bit, but for times.
 
-With `--waste`, a study of 60 small taggers shows how much of the machine's time passes outside of
-runs instead.
+With `--waste`, a study of 60 small taggers shows how much of the machine is wasted instead: the
+part of the time of `--jobs` processes, from the start of `elmo study` to its end, that is not
+inside of a run. A run is from the first line of its log, before its config is checked, to the
+record of its scores. So imports, the check of the study, starts and ends of processes, pauses
+between runs and the tables at the end are waste.
 """
 
 from __future__ import annotations
@@ -102,7 +105,7 @@ class Campaign:
 
     def _kill(self, process: subprocess.Popen[bytes]) -> int:
         """Kill a process or one of those below it; return the number of processes killed."""
-        servers = [pid for pid in _children(process.pid) if b"forkserver" in _command(pid)]
+        servers = _children(process.pid)
         workers = [pid for server in servers for pid in _children(server)]
         if not servers:  # it still starts
             return 0
@@ -124,12 +127,6 @@ def _children(pid: int) -> list[int]:
         text = Path(f"/proc/{pid}/task/{pid}/children").read_text()
         return [int(child) for child in text.split()]
     return []
-
-
-def _command(pid: int) -> bytes:
-    with suppress(OSError):
-        return Path(f"/proc/{pid}/cmdline").read_bytes()
-    return b""
 
 
 def results(folder: Path) -> dict[str, bytes]:
@@ -195,7 +192,7 @@ def measure_waste(folder: Path, *, num_runs: int, num_epochs: int, jobs: int) ->
         "runs": len(spans),
         "jobs": jobs,
         "wall": round(ended - began, 2),
-        "inside_runs": round(busy / total, 4),
+        "waste": round(1 - busy / total, 4),
         "training": round(training / total, 4),
         "before_the_first_run": round(jobs * (first - began) / total, 4),
         "between_runs": round((jobs * (last - first) - busy) / total, 4),

@@ -13,7 +13,7 @@ from typing import TypeAlias, final
 
 import numpy as np
 from jaxtyping import Float
-from scipy import stats  # type: ignore[import-untyped]
+from scipy import special  # type: ignore[import-untyped]
 
 from elmo_framework.experiment.terms import ExampleTerms, ScoreFunction
 
@@ -293,7 +293,7 @@ def _inverted(value: float, deviations: Float[np.ndarray, " resamples"], df: flo
 
 
 def _t_ratio(levels: Float[np.ndarray, " levels"], df: float) -> Float[np.ndarray, " levels"]:
-    return np.asarray(stats.t.isf(levels / 2, df) / stats.norm.isf(levels / 2))
+    return np.asarray(special.stdtrit(df, levels / 2) / special.ndtri(levels / 2))
 
 
 @dataclass(frozen=True)

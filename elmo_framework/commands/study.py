@@ -60,7 +60,12 @@ fails is reported, and does not stop the others; the exit code is then 1.
         from elmo_framework.study.check import load_study, require_sound
         from elmo_framework.study.folder import StudyFolder
         from elmo_framework.study.report import write_results
-        from elmo_framework.study.run import remove_changed, run_study
+        from elmo_framework.study.run import (
+            StudyResult,
+            is_finished,
+            remove_changed,
+            run_study,
+        )
         from elmo_framework.study.state import StudyState
 
         loaded = load_study(self.read_config(), external_variables=dict(self.ext_var))
@@ -71,13 +76,18 @@ fails is reported, and does not stop the others; the exit code is then 1.
             folder,
             is_final=self.is_final,
         )
-        require_sound(loaded, state.unfinished_cells())
         if self.dry_run:
+            require_sound(loaded, state.unfinished_cells())
             print(_listed(state))
             return 0
-        if self.force:
-            remove_changed(state)
-        result = run_study(state, num_jobs=self.jobs, packages=self.packages)
+        result = StudyResult(0, ())
+        if not is_finished(state):
+            # What takes long to start does so before the check, with nothing computed here yet.
+            with loaded.study.executor.start(self.jobs) as workers:
+                require_sound(loaded, state.unfinished_cells())
+                if self.force:
+                    remove_changed(state)
+                result = run_study(state, workers, packages=self.packages)
         pages = write_results(state)
         failed = f", {plural(len(result.failures), 'failure')}" if result.failures else ""
         console.info(f"{plural(result.num_done, 'run')} done{failed}; records: {folder.results}")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pkgutil
 import sys
 from abc import ABC, abstractmethod
+from functools import cache
 from typing import TYPE_CHECKING, Any, TypeAlias, final
 
 from elmo_framework.config.parse import parse
@@ -111,6 +112,7 @@ class SpacyTokenizer(Tokenizer):
         return [sys.intern(token.text) for token in tokens if not token.is_space]
 
 
+@cache  # a study checks many configs with the same tokenizer
 def _pipeline(language: str) -> Language:
     import spacy.lang  # slow, and few commands need it
 

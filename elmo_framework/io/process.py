@@ -16,13 +16,15 @@ from pathlib import Path
 from types import FrameType
 from typing import BinaryIO, NoReturn, TextIO, cast
 
+SIGNALS_TO_STOP = (signal.SIGINT, signal.SIGTERM)
+
 _STANDARD_FILES = (0, 1, 2)
 
 _FIRST_COMMAND = Path("/proc/1/cmdline")
 """On Linux, the command line of the first process."""
 
 _POLL_INTERVAL = 1.0
-_STOP_TIMEOUT = 30.0
+_LAUNCHER_STOP_TIMEOUT = 30.0
 """Seconds, as long as `torchrun` itself waits for its workers before it kills them."""
 
 
@@ -156,7 +158,17 @@ def end_with_launcher() -> None:
     launcher = os.getppid()
     if _is_orphan(launcher):
         os.kill(os.getpid(), signal.SIGTERM)
-    threading.Thread(target=_watch, args=(launcher,), daemon=True).start()
+    end_with_parent(launcher, timeout=_LAUNCHER_STOP_TIMEOUT)
+
+
+def end_with_parent(parent: int, *, timeout: float) -> None:
+    """Send this process SIGTERM when its parent is gone, and kill it if it does not end.
+
+    Args:
+        parent: the process that started this one; it may have ended already.
+        timeout: seconds between SIGTERM and SIGKILL.
+    """
+    threading.Thread(target=_watch, args=(parent, timeout), daemon=True).start()
 
 
 def _is_orphan(parent: int) -> bool:
@@ -170,10 +182,10 @@ def _is_orphan(parent: int) -> bool:
     return b"python" not in command and b"torch" not in command
 
 
-def _watch(launcher: int) -> None:
+def _watch(parent: int, timeout: float) -> None:
     # A process whose parent has ended is adopted by another one.
-    while os.getppid() == launcher:
+    while os.getppid() == parent:
         time.sleep(_POLL_INTERVAL)
     os.kill(os.getpid(), signal.SIGTERM)
-    time.sleep(_STOP_TIMEOUT)
+    time.sleep(timeout)
     os.kill(os.getpid(), signal.SIGKILL)

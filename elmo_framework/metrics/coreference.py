@@ -7,7 +7,6 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence, S
 from typing import NamedTuple, TypeAlias, final
 
 import numpy as np
-from scipy.optimize import linear_sum_assignment  # type: ignore[import-untyped]
 
 from elmo_framework.metrics.metric import Metric
 from elmo_framework.metrics.ratios import harmonic_mean, ratio
@@ -146,6 +145,9 @@ def _b_cubed(key: list[list[Span]], response: list[list[Span]]) -> _Agreement:
 
 def _ceaf(key: list[list[Span]], response: list[list[Span]]) -> _Agreement:
     # A correct mention is in only one predicted cluster.
+    # Its import takes half a second, which the other tasks need not wait for.
+    from scipy.optimize import linear_sum_assignment  # type: ignore[import-untyped]
+
     owners = _owners(response)
     similarities = np.zeros((len(key), len(response)))
     for number, cluster in enumerate(key):

@@ -2,33 +2,28 @@
 
 from __future__ import annotations
 
-import multiprocessing
+import importlib
 import os
 import signal
 import sys
-import threading
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from multiprocessing import forkserver
-from multiprocessing.connection import wait
-from multiprocessing.context import ForkServerProcess
-from multiprocessing.process import BaseProcess
+from functools import partial
 from typing import Annotated, TypeAlias, final
 
 from annotated_types import Ge, Le
 
-from elmo_framework.io.process import keep_freed_memory, variable
+from elmo_framework.io.process import keep_freed_memory
 from elmo_framework.study.executor import Executor, JobEnd, Outcome, RunJob, Workers
 from elmo_framework.study.folder import StudyFolder
+from elmo_framework.study.fork_server import STOP_TIMEOUT, ForkServer
 from elmo_framework.study.job import execute, log_tail
 
 NumProcesses: TypeAlias = Annotated[int, Ge(1), Le(1_000)]
 _EXIT_CODES: dict[Outcome, int] = {"done": 0, "failed": 1, "busy": 75, "stopped": 130}
-_STOP_TIMEOUT = 60.0
-"""Seconds to save a checkpoint; a worker that takes longer is killed."""
-
-_THREAD_VARIABLES = ("OMP_NUM_THREADS", "MKL_NUM_THREADS")
+_OUTCOMES = {code: outcome for outcome, code in _EXIT_CODES.items()}
+_PRELOADED = "elmo_framework.study.preloaded"
 
 
 @final
@@ -49,87 +44,66 @@ class LocalExecutor(Executor):
     def start(self, num_jobs: int | None) -> Iterator[Workers]:
         """Start the process that is forked; see `Executor.start`."""
         num_jobs = num_jobs or self._jobs or max(1, (os.cpu_count() or 1) // self._threads)
-        workers = _LocalWorkers(num_jobs, self._threads)
+        importlib.import_module(_PRELOADED)
+        server = ForkServer(partial(run_in_worker, num_threads=self._threads))
         try:
-            yield workers
+            yield _LocalWorkers(server, num_jobs)
         finally:
-            workers.kill()
+            server.close()
 
 
 @final
 class _LocalWorkers(Workers):
     """Processes, one for each run."""
 
-    def __init__(self, num_jobs: int, num_threads: int) -> None:
-        self._num_jobs, self._num_threads = num_jobs, num_threads
-        self._running: dict[str, tuple[RunJob, ForkServerProcess]] = {}
-        self._context = multiprocessing.get_context("forkserver")
-        self._context.set_forkserver_preload(["elmo_framework.study.preloaded"])
-        threads = str(num_threads)
-        with variable(_THREAD_VARIABLES[0], threads), variable(_THREAD_VARIABLES[1], threads):
-            forkserver.ensure_running()
+    def __init__(self, server: ForkServer, num_jobs: int) -> None:
+        self._server, self._num_jobs = server, num_jobs
+        self._running: dict[str, RunJob] = {}
 
     @property
     def num_free(self) -> int:
         return self._num_jobs - len(self._running)
 
     def submit(self, job: RunJob) -> None:
-        process = self._context.Process(target=run_in_worker, args=(job, self._num_threads))
-        process.start()
-        self._running[job.plan.name] = job, process
+        self._server.start(job.plan.name, job)
+        self._running[job.plan.name] = job
 
     def wait(self, timeout: float) -> Sequence[JobEnd]:
         if not self._running:
             return []
-        sentinels = {process.sentinel: name for name, (_, process) in self._running.items()}
-        ended = [
-            sentinels[each] for each in wait(list(sentinels), timeout) if isinstance(each, int)
-        ]
-        return [worker_end(*self._running.pop(name)) for name in ended]
+        ends = self._server.ends(timeout)
+        return [end_of(self._running.pop(end.key), end.exit_code) for end in ends]
 
     def stop(self) -> None:
-        for _, process in self._running.values():
-            process.terminate()
-        deadline = time.monotonic() + _STOP_TIMEOUT
-        for _, process in self._running.values():
-            process.join(max(0.0, deadline - time.monotonic()))
-        self.kill()
-
-    def kill(self) -> None:
-        """Kill what runs still, and wait for its end."""
-        for _, process in self._running.values():
-            process.kill()
-            process.join()
-        self._running.clear()
+        self._server.signal(signal.SIGTERM)
+        deadline = time.monotonic() + STOP_TIMEOUT
+        while self._running and (left := deadline - time.monotonic()) > 0:
+            self.wait(left)
 
 
-def worker_end(job: RunJob, process: BaseProcess) -> JobEnd:
-    """Wait for a process of `run_in_worker`; return how the job ended."""
-    process.join()
-    code, name = process.exitcode or 0, job.plan.name
-    outcomes = {value: outcome for outcome, value in _EXIT_CODES.items()}
-    outcome = outcomes.get(code, "failed")
+def end_of(job: RunJob, exit_code: int) -> JobEnd:
+    """Return how a job ended whose process called `run_in_worker`."""
+    name, outcome = job.plan.name, _OUTCOMES.get(exit_code, "failed")
     if outcome != "failed":
         return JobEnd(name, outcome)
-    killed = f"its process was ended by {signal.Signals(-code).name}\n" if code < 0 else ""
-    return JobEnd(name, outcome, killed + log_tail(StudyFolder(job.folder).log(name)))
+    reason = _killed_by(-exit_code) if exit_code < 0 else ""
+    return JobEnd(name, outcome, reason + log_tail(StudyFolder(job.folder).log(name)))
+
+
+def _killed_by(number: int) -> str:
+    name = signal.Signals(number).name
+    if number == signal.SIGKILL:
+        return (
+            f"its process was ended by {name}. The system does so when memory runs out: try fewer "
+            "--jobs or a smaller batch. The log ends with\n"
+        )
+    return f"its process was ended by {name}. The log ends with\n"
 
 
 def run_in_worker(job: RunJob, num_threads: int) -> None:
     """Do a job in a new process, and exit with the code of its outcome."""
     import torch
 
-    threading.Thread(target=_end_with_parent, daemon=True).start()
     torch.set_num_threads(num_threads)
     keep_freed_memory()
     sys.exit(_EXIT_CODES[execute(job).outcome])
-
-
-def _end_with_parent() -> None:
-    """Stop this process, with a checkpoint, when `elmo study` is gone."""
-    parent = multiprocessing.parent_process()
-    assert parent is not None
-    parent.join()
-    os.kill(os.getpid(), signal.SIGTERM)
-    time.sleep(_STOP_TIMEOUT)
-    os.kill(os.getpid(), signal.SIGKILL)

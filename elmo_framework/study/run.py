@@ -39,9 +39,7 @@ class StudyResult:
     failures: Sequence[JobEnd]
 
 
-def run_study(
-    state: StudyState, *, num_jobs: int | None = None, packages: Sequence[str] = ()
-) -> StudyResult:
+def run_study(state: StudyState, workers: Workers, *, packages: Sequence[str] = ()) -> StudyResult:
     """Train every run of a study that has no record, several at a time.
 
     Any number of processes may do so in the same folder; each run is locked by the one that trains
@@ -49,23 +47,29 @@ def run_study(
 
     Args:
         state: the study in its folder.
-        num_jobs: how many runs are trained at a time; None to let the executor decide.
+        workers: train the runs.
         packages: plugins named on the command line.
 
     Raises:
         RunError: records or runs are of another config.
         StoppedError: the user asked for a stop; the runs have saved checkpoints.
     """
-    # With 0, a search that wants another trial would be over.
-    state = replace(state, num_jobs=num_jobs or 1)
+    state = replace(state, num_jobs=workers.num_free)
     require_unchanged(state)
     if state.is_final:
         require_test_data(state)
-    if all(state.state(run) == "done" for run in state.runs()):
-        return StudyResult(0, ())
-    with interrupts() as interrupt, state.study.executor.start(num_jobs) as workers:
-        state = replace(state, num_jobs=workers.num_free)
+    with interrupts() as interrupt:
         return _Loop(state, workers, (*packages, *state.study.plugins)).run(interrupt)
+
+
+def is_finished(state: StudyState) -> bool:
+    """Return whether no run of a study is missing, so that nothing has to be started."""
+    runs = state.runs()
+    if not runs or any(state.state(run) != "done" for run in runs):
+        return False
+    return state.study.search is None or all(
+        state.state(run) == "done" for run in replace(state, num_jobs=1).runs()
+    )
 
 
 def require_unchanged(state: StudyState) -> None:
@@ -156,11 +160,11 @@ class _Loop:
             self._submit()
             if ends:
                 self.results.update(self.state)  # while all workers are busy
+            if not self.running:
+                time.sleep(_POLL_SECONDS)  # other processes train the rest
             ends = self.workers.wait(_POLL_SECONDS)
             for end in ends:
                 self._note(end)
-            if not self.running:
-                time.sleep(_POLL_SECONDS)  # other processes train the rest
             if interrupt.signal_name is not None:
                 self._stop(interrupt.signal_name)
             is_old = time.monotonic() - self._refreshed_at > _REFRESH_SECONDS

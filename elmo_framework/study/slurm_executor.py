@@ -16,9 +16,10 @@ from annotated_types import Ge, Gt, Le
 from elmo_framework.config.types import Default
 from elmo_framework.errors import RunError
 from elmo_framework.io.extras import import_extra
+from elmo_framework.io.process import end_with_parent
 from elmo_framework.study.executor import Executor, JobEnd, RunJob, Workers
 from elmo_framework.study.folder import StudyFolder
-from elmo_framework.study.local_executor import run_in_worker, worker_end
+from elmo_framework.study.local_executor import end_of, run_in_worker
 
 _POLL_SECONDS = 0.2
 _STOP_TIMEOUT = 60.0
@@ -112,7 +113,8 @@ class SubmittedRun:
         self._process = multiprocessing.get_context("spawn").Process(target=_run, args=arguments)
         self._process.start()
         try:
-            return worker_end(self._job, self._process)
+            self._process.join()
+            return end_of(self._job, self._process.exitcode or 0)
         finally:
             self._stop()
 
@@ -131,6 +133,10 @@ class SubmittedRun:
 def _run(job: RunJob, num_threads: int) -> None:
     # Slurm sends the signal of submitit to all processes of a job; the parent acts on it.
     signal.signal(signal.SIGUSR2, signal.SIG_IGN)
+    parent = multiprocessing.parent_process()
+    assert parent is not None
+    assert parent.pid is not None
+    end_with_parent(parent.pid, timeout=_STOP_TIMEOUT)
     run_in_worker(job, num_threads)
 
 

@@ -7,7 +7,7 @@ import statistics
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from scipy import stats  # type: ignore[import-untyped]
+from scipy import special  # type: ignore[import-untyped]
 
 from elmo_framework.analysis.statistics import LEVEL, NUM_RESAMPLES, Estimate, Resamples
 from elmo_framework.experiment.terms import ExampleTerms, score_function
@@ -141,6 +141,6 @@ def _welch(scores: Sequence[float], others: Sequence[float]) -> Estimate:
 def _with_error(value: float, error: float, degrees: float) -> Estimate:
     if error <= 0:
         return Estimate(value, None, None)
-    margin = float(stats.t.ppf((1 + LEVEL) / 2, degrees)) * error
-    p = 2 * float(stats.t.sf(abs(value) / error, degrees))
+    margin = float(special.stdtrit(degrees, (1 + LEVEL) / 2)) * error
+    p = 2 * float(special.stdtr(degrees, -abs(value) / error))
     return Estimate(value, (value - margin, value + margin), p)

@@ -65,7 +65,8 @@ def run_with_records(
         return JobEnd(job.plan.name, "done")
 
     monkeypatch.setattr(InlineExecutor, "job", staticmethod(job))
-    run_study(state)
+    with state.study.executor.start(None) as workers:
+        run_study(state, workers)
 
 
 def records(folder: Path) -> dict[str, Any]:

@@ -126,7 +126,8 @@ STOPPING = """
 signal.signal(signal.SIGTERM, lambda number, frame: sys.exit("stopped"))
 """
 HANGING = """
-process._STOP_TIMEOUT = 0.01
+import os
+process.end_with_parent(os.getppid(), timeout=0.01)
 signal.signal(signal.SIGTERM, signal.SIG_IGN)
 """
 ORPHANED = """

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -37,7 +36,8 @@ def trained(
     state: StudyState,
     monkeypatch: pytest.MonkeyPatch,
     scores: Mapping[str, float] = {},
-    **options: Any,
+    *,
+    num_jobs: int | None = None,
 ) -> list[str]:
     """Run a study whose jobs only write records; return the jobs in their order."""
     order = []
@@ -49,7 +49,8 @@ def trained(
         return JobEnd(job.plan.name, "done")
 
     monkeypatch.setattr(InlineExecutor, "job", staticmethod(job))
-    run_study(state, **options)
+    with state.study.executor.start(num_jobs) as workers:
+        run_study(state, workers)
     return order
 
 
@@ -83,13 +84,18 @@ def test_plugins_of_the_study_reach_its_jobs(
 
     monkeypatch.setattr(InlineExecutor, "job", staticmethod(job))
     state = state_of(study(plugins=["tests.experiment.jobs"]), tmp_path)
-    run_study(state, packages=["tests.experiment.task_check"])
+    with state.study.executor.start(None) as workers:
+        run_study(state, workers, packages=["tests.experiment.task_check"])
     assert packages == [("tests.experiment.task_check", "tests.experiment.jobs")] * 2
 
 
 def test_final_needs_test_data(tmp_path: Path) -> None:
-    with pytest.raises(RunError, match=r"--final needs a test_data_path or a test_fraction.*: ner"):
-        run_study(state_of(study(), tmp_path, is_final=True))
+    state = state_of(study(), tmp_path, is_final=True)
+    with (
+        state.study.executor.start(None) as workers,
+        pytest.raises(RunError, match=r"--final needs a test_data_path or a test_fraction.*: ner"),
+    ):
+        run_study(state, workers)
 
 
 def test_best_trial_is_trained_with_the_other_seeds(
@@ -162,6 +168,13 @@ def test_run_that_another_process_trains_is_left_to_it(
     monkeypatch.setattr(run_module.time, "sleep", sleep)
     assert trained(state, monkeypatch) == [second.plan.name]
     assert waited
+
+
+def test_free_worker_gets_the_next_run_at_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(run_module.time, "sleep", lambda seconds: pytest.fail("waits"))
+    assert len(trained(state_of(study(), tmp_path), monkeypatch, num_jobs=1)) == 2
 
 
 def test_moved_data_are_no_other_config(tmp_path: Path) -> None:
