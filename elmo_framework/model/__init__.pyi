@@ -3,6 +3,7 @@ from .classifier import LabelTask as LabelTask
 from .head import ExampleBatch as ExampleBatch
 from .head import Head as Head
 from .head import LogitsOutput as LogitsOutput
+from .head import mean_logits as mean_logits
 from .initializer import Initializer as Initializer
 from .initializer import InitializerFunction as InitializerFunction
 from .initializer import Initializers as Initializers

@@ -27,7 +27,7 @@ def _in_folder(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
     """The folder after the page was worked through."""
     with without_plugins("sentence_length"), pytest.MonkeyPatch.context() as patch:
         patch.chdir(tmp_path_factory.mktemp("page"))
-        assert run_page(PAGE) == 5
+        assert run_page(PAGE) == 8
         yield
 
 
