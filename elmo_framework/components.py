@@ -4,6 +4,7 @@ from importlib import import_module
 
 MODULES = (
     "elmo_framework.bilm.context_layers",
+    "elmo_framework.bilm.residual_context_layers",
     "elmo_framework.bilm.layer_mix",
     "elmo_framework.bilm.token_encoder",
     "elmo_framework.data.data_loader",

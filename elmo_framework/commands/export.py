@@ -18,6 +18,8 @@ from elmo_framework.io.outputs import BILM_PARTS, Input, Output
 class Export(Command):
     """Write the biLM of a run as options.json and weights.hdf5, for any ELMo program.
 
+    A biLM with parts that bilm-tf does not know is written as bilm.json and weights.safetensors.
+
     Attributes:
         run_or_bilm: the folder of a run or a biLM, or the name of a biLM.
         output_dir: the output folder.

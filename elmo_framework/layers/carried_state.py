@@ -67,6 +67,6 @@ def states_by_name(tensors: Mapping[str, Tensor]) -> dict[Direction, State]:
     return states
 
 
-def _resized(rows: Float[Tensor, "rows dim"], num_rows: int) -> Float[Tensor, "first dim"]:
+def _resized(rows: Float[Tensor, "rows ..."], num_rows: int) -> Float[Tensor, "first ..."]:
     missing = max(0, num_rows - len(rows))
     return torch.cat([rows, rows.new_zeros(missing, *rows.shape[1:])])[:num_rows]

@@ -39,7 +39,7 @@ def save_tensors(tensors: Mapping[str, Tensor], path: Path) -> None:
 def converted(
     tensors: Mapping[str, Tensor], dtype: torch.dtype, *, path: Path
 ) -> dict[str, Tensor]:
-    """Return tensors in another data type.
+    """Return tensors with their floating point numbers in another data type.
 
     Args:
         tensors: by name.
@@ -49,7 +49,10 @@ def converted(
     Raises:
         DataError: a value overflows.
     """
-    results = {name: tensor.to(dtype) for name, tensor in tensors.items()}
+    results = {
+        name: tensor.to(dtype) if tensor.is_floating_point() else tensor
+        for name, tensor in tensors.items()
+    }
     for name, result in results.items():
         if (result.isinf() & tensors[name].isfinite()).any():
             message = f"tensor {name!r} holds numbers that {dtype} cannot hold"

@@ -137,7 +137,7 @@ def test_padding_changes_no_vector_of_the_bilms(run: str) -> None:
 
 
 def test_the_gru_layers_continue_from_their_state() -> None:
-    layers = members(ContextLayers)["gru"](input_dim=8, hidden_dim=8)
+    layers = members(ContextLayers)["gru_cells"](input_dim=8, hidden_dim=8)
     inputs, mask = torch.randn(2, 6, 8), torch.ones(2, 6, dtype=torch.bool)
     whole = layers.read(inputs, mask, direction="backward")
     first = layers.read(inputs[:, :4], mask[:, :4], direction="backward")

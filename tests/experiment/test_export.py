@@ -156,20 +156,25 @@ def test_a_damaged_softmax_is_found_before_anything_is_written(bilm: Path, tmp_p
     assert not (tmp_path / "out").exists()
 
 
-def test_parts_that_bilm_tf_does_not_know_are_refused(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+def test_parts_that_bilm_tf_does_not_know_are_written_as_our_files(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    raw = {"token_encoder": {"type": "average_character"}, "context_layers": {"type": "gru"}}
+    raw = {"token_encoder": {"type": "average_character"}, "context_layers": {"type": "gru_cells"}}
     with without_plugins("replacement_parts"):
         monkeypatch.syspath_prepend(ROOT / "tests/fixtures/plugins")
         load_plugins(["replacement_parts"], asked_by="test")
-        save_bilm(parse(BiLm, raw, source="test").build(), tmp_path / "bilm")
-        with pytest.raises(RunError) as caught:
-            export_bilm(tmp_path / "bilm", tmp_path / "out")
-    assert str(caught.value) == (
-        f"{tmp_path / 'bilm'}: this biLM has a token_encoder 'average_character' and "
-        "context_layers 'gru'; bilm-tf's files hold 'char_cnn' with 'elmo_lstm' alone"
-    )
+        bilm = parse(BiLm, raw, source="test").build()
+        save_bilm(bilm, tmp_path / "bilm")
+        written = export_bilm(tmp_path / "bilm", tmp_path / "out", dtype=torch.float16)
+    assert [path.name for path in written] == ["bilm.json", "weights.safetensors"]
+    assert caplog.messages == [
+        f"{tmp_path / 'bilm'}: written as bilm.json, for elmo_framework alone: bilm-tf's files "
+        "hold 'char_cnn' with 'elmo_lstm', and this biLM has 'average_character' with 'gru_cells'"
+    ]
+    weights = load_file(written[1])
+    assert {tensor.dtype for tensor in weights.values()} == {torch.float16}
+    for name, tensor in bilm.state_dict().items():
+        torch.testing.assert_close(weights[name].float(), tensor, atol=1e-3, rtol=1e-3)
 
 
 def test_a_folder_without_a_run_is_refused(tmp_path: Path) -> None:

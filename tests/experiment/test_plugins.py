@@ -34,7 +34,7 @@ BILM: dict[str, Any] = {
     "model": {
         "type": "bilm",
         "token_encoder": {"type": "average_character", "embedding_dim": 12},
-        "context_layers": {"type": "gru", "num_layers": 2},
+        "context_layers": {"type": "gru_cells", "num_layers": 2},
         "num_samples": None,
     },
     "data_loader": {"type": "windows", "batch_size": 8, "unroll_steps": 10},
@@ -105,7 +105,7 @@ def test_a_bilm_with_plugin_parts_is_saved_with_their_config() -> None:
     assert _read("bilm/bilm/bilm.json") == {
         "plugins": ["replacement_parts"],
         "token_encoder": {"type": "average_character", "embedding_dim": 12},
-        "context_layers": {"type": "gru", "num_layers": 2},
+        "context_layers": {"type": "gru_cells", "num_layers": 2},
     }
 
 

@@ -1,7 +1,8 @@
-"""Export a biLM in bilm-tf's format, for other programs to read or train on."""
+"""Export a biLM: in bilm-tf's format, for other programs, or in ours if that cannot hold it."""
 
 from __future__ import annotations
 
+import logging
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -25,6 +26,9 @@ from elmo_framework.io.files import remove, write_bytes
 from elmo_framework.model.model import Model
 from elmo_framework.model.weights import converted, load_tensors, save_tensors
 
+_LOG = logging.getLogger(__name__)
+_PARTS = ("token_encoder", "context_layers")
+
 
 def export_files(
     files: BiLmFiles,
@@ -36,20 +40,21 @@ def export_files(
 ) -> list[Path]:
     """Write a biLM as `options.json` and `weights.hdf5`; each file is replaced at once.
 
-    If its softmax is next to the biLM, that is written too, with its vocabulary, so that the
-    biLM can be trained on.
+    One with parts that bilm-tf does not know is written as `bilm.json` and `weights.safetensors`,
+    which other programs do not read. If its softmax is next to the biLM, that is written too, with
+    its vocabulary, so that the biLM can be trained on.
 
     Args:
         files: of the biLM.
         directory: of the files; created if it does not exist.
         source: what messages call the biLM.
         dtype: of the weights in the files: float32, which every ELMo program reads, or float16,
-            which takes half the space; the biases of the LSTMs stay float32.
+            which takes half the space; in bilm-tf's format the biases of the LSTMs stay float32.
         force: whether files of these names that are there may be replaced or removed.
 
     Raises:
         DataError: the biLM is damaged, or a weight is too large for the type.
-        RunError: bilm-tf's format cannot hold it, or files are in the way.
+        RunError: files are in the way.
     """
     names = (*FILE_NAMES, SOFTMAX, VOCABULARY)
     present = [name for name in names if (directory / name).exists()]
@@ -60,10 +65,11 @@ def export_files(
         )
     bilm = read_bilm(files)
     if not has_bilm_tf_parts(bilm):
-        words, context = (bilm.description[part] for part in ("token_encoder", "context_layers"))
-        raise RunError(
-            f"{source}: this biLM has a token_encoder {words['type']!r} and context_layers "
-            f"{context['type']!r}; bilm-tf's files hold 'char_cnn' with 'elmo_lstm' alone"
+        words, context = (bilm.description[part]["type"] for part in _PARTS)
+        _LOG.warning(
+            "%s: written as bilm.json, for elmo_framework alone: bilm-tf's files hold 'char_cnn' "
+            "with 'elmo_lstm', and this biLM has %r with %r",
+            *(source, words, context),
         )
     # Whole before the biLM is written, so that no half of an export is left.
     softmax = _read_softmax(files, dtype, directory / SOFTMAX)

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import json
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from pathlib import Path
 
 import torch
 
+# Registers parts that files name.
+import elmo_framework.bilm.residual_context_layers  # noqa: F401
 from elmo_framework.bilm.bilm import BiLm
 from elmo_framework.bilm.files.weights_hdf5 import has_bilm_tf_parts, read_bilm_tf, write_bilm_tf
 from elmo_framework.config.parse import parse
@@ -16,7 +19,7 @@ from elmo_framework.config.registry import Registrable
 from elmo_framework.errors import DataError
 from elmo_framework.io.files import digest, remove, write_text
 from elmo_framework.model.part import Reference
-from elmo_framework.model.weights import load_tensors, save_tensors
+from elmo_framework.model.weights import converted, load_tensors, save_tensors
 
 _BILM_TF = ("options.json", "weights.hdf5")
 _GENERIC = ("bilm.json", "weights.safetensors")
@@ -64,7 +67,7 @@ def save_bilm(bilm: BiLm, directory: Path, *, dtype: torch.dtype = torch.float32
     Args:
         bilm: the biLM to write.
         directory: of the files; created if it does not exist.
-        dtype: of the weights in bilm-tf's format.
+        dtype: of the weights in the files.
     """
     directory.mkdir(parents=True, exist_ok=True)
     if has_bilm_tf_parts(bilm):
@@ -72,7 +75,7 @@ def save_bilm(bilm: BiLm, directory: Path, *, dtype: torch.dtype = torch.float32
         write_bilm_tf(bilm, options_file=files.options, weight_file=files.weights, dtype=dtype)
     else:
         files, others = _files(directory, _GENERIC), _files(directory, _BILM_TF)
-        _write_generic(bilm, files)
+        _write_generic(bilm, files, dtype)
     for stale in (others.options, others.weights):
         remove(stale)
 
@@ -134,17 +137,23 @@ def _files(folder: Path, names: tuple[str, str]) -> BiLmFiles:
     return BiLmFiles(*(folder / name for name in names))
 
 
+def _untouched_generators() -> AbstractContextManager[None]:
+    """Draw initial weights, which a file replaces, without a trace in the random generators."""
+    device = torch.get_default_device()
+    return torch.random.fork_rng([device] if device.type == "cuda" else [])
+
+
 def _is_meta() -> bool:
     return torch.get_default_device().type == "meta"
 
 
-def _write_generic(bilm: BiLm, files: BiLmFiles) -> None:
+def _write_generic(bilm: BiLm, files: BiLmFiles, dtype: torch.dtype) -> None:
     modules = {type(m).__module__ for m in bilm.modules() if isinstance(m, Registrable)}
     plugins = sorted(name for name in modules if not name.startswith("elmo_framework."))
     packages = packages_of(plugins)
     origins = {"packages": packages} if packages else {}
     description = {"plugins": plugins, **origins, **bilm.description}
-    save_tensors(bilm.state_dict(), files.weights)
+    save_tensors(converted(bilm.state_dict(), dtype, path=files.weights), files.weights)
     write_text(files.options, json.dumps(description, indent=2) + "\n")
 
 
@@ -156,7 +165,8 @@ def _read_generic(files: BiLmFiles) -> BiLm:
     plugins = named_plugins(raw.pop("plugins", []), source=files.options)
     with naming_packages(raw.pop("packages", None), needed_by=f"the biLM {files.options}"):
         load_plugins(plugins, asked_by=str(files.options))
-        bilm = parse(BiLm, raw, source=str(files.options)).build()
+        with _untouched_generators():
+            bilm = parse(BiLm, raw, source=str(files.options)).build()
     if not _is_meta():
         weights = load_tensors(files.weights)
         try:

@@ -240,8 +240,8 @@ class BiLanguageModel(Model[WindowBatch]):
         state = self._states.get(direction)
         if state is None or not (self.training and self._state_reset_rate):
             return state
-        is_kept = torch.rand(len(state[0]), 1, device=state[0].device) >= self._state_reset_rate
-        return tuple(tensor * is_kept for tensor in state)
+        is_kept = torch.rand(len(state[0]), device=state[0].device) >= self._state_reset_rate
+        return tuple(tensor * is_kept.view(-1, *[1] * (tensor.dim() - 1)) for tensor in state)
 
     def _top(
         self, direction: Direction, window: Window, vectors: Float[Tensor, "distinct dim"]

@@ -76,6 +76,13 @@ def test_a_bilm_with_other_parts_is_saved_and_loaded(generic: BiLm, tmp_path: Pa
     assert names == {"bilm.json", "weights.safetensors"}
 
 
+def test_loading_leaves_the_random_generators_alone(generic: BiLm, tmp_path: Path) -> None:
+    save_bilm(generic, tmp_path / "saved")
+    before = torch.get_rng_state()
+    load(tmp_path / "saved")
+    assert torch.equal(torch.get_rng_state(), before)
+
+
 def test_plugins_of_custom_parts_are_saved_and_imported(generic: BiLm, tmp_path: Path) -> None:
     save_bilm(generic, tmp_path / "saved")
     module = type(generic.token_encoder).__module__

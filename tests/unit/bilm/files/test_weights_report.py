@@ -108,7 +108,7 @@ def test_a_bilm_of_other_parts_has_no_clips(
 ) -> None:
     raw = {
         "token_encoder": {"type": "average_character", "embedding_dim": 4},
-        "context_layers": "gru",
+        "context_layers": "gru_cells",
     }
     with without_plugins("replacement_parts"):
         monkeypatch.syspath_prepend(PLUGINS)

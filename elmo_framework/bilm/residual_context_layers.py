@@ -1,0 +1,214 @@
+"""Context layers with residual sums: a transformer, a GRU and a gated linear recurrence.
+
+They are as wide as the word vectors, so they need no projection key: each layer reads and writes
+the residual sum of its direction, and is wider inside.
+"""
+
+from __future__ import annotations
+
+from abc import ABC
+from collections.abc import Callable, Sequence
+from typing import final
+
+import torch
+from jaxtyping import Bool, Float
+from torch import Tensor, nn
+
+from elmo_framework.bilm.context_layers import ContextLayers, ContextOutput, Direction, State
+from elmo_framework.config.types import Count, Dim, DropoutRate, Local, NumLayers
+from elmo_framework.nn.residual_layer import (
+    GruLayer,
+    LinearRecurrenceLayer,
+    ResidualLayer,
+    TransformerLayer,
+)
+from elmo_framework.nn.windowed_attention import WindowedAttention
+
+# Bounds the memory of a long text that is read without gradients.
+_STEPS_AT_ONCE = 512
+
+
+class ResidualContextLayers(ContextLayers, ABC):
+    """Residual layers in each direction; the top layer is normalized.
+
+    The layers in between are the residual sums themselves, as the hidden states of Hugging Face's
+    models are.
+
+    Args:
+        layer: makes a layer.
+        input_dim: dimension of the word vectors and of each layer.
+        num_layers: number of layers of each direction.
+    """
+
+    def __init__(self, layer: Callable[[], ResidualLayer], *, input_dim: int, num_layers: int):
+        super().__init__()
+        self.num_layers, self.output_dim = num_layers, input_dim
+        self.forward_layers = nn.ModuleList(layer() for _ in range(num_layers))
+        self.backward_layers = nn.ModuleList(layer() for _ in range(num_layers))
+        self.forward_norm, self.backward_norm = nn.LayerNorm(input_dim), nn.LayerNorm(input_dim)
+
+    def read(
+        self,
+        inputs: Float[Tensor, "batch tokens dim"],
+        mask: Bool[Tensor, "batch tokens"],
+        *,
+        direction: Direction,
+        state: State | None = None,
+    ) -> ContextOutput:
+        """Read rows; the state is that of the first layer, then of the next."""
+        is_forward = direction == "forward"
+        layers = self.forward_layers if is_forward else self.backward_layers
+        norm = self.forward_norm if is_forward else self.backward_norm
+        inputs, mask = inputs.to(norm.weight.dtype), mask.to(inputs.device)
+        if torch.is_grad_enabled():
+            return _read(layers, norm, inputs, mask, state)
+        # The precision of frozen products is explicit; an outer autocast does not apply.
+        with torch.autocast(inputs.device.type, enabled=False):
+            return _read_in_pieces(layers, norm, inputs, mask, state)
+
+
+@final
+@ContextLayers.register("transformer")
+class TransformerContextLayers(ResidualContextLayers):
+    """A transformer in each direction: each word attends to itself and to the words read before.
+
+    Pre-norm layers (Xiong et al. 2020) with rotary positions (Su et al. 2021), as wide as the word
+    vectors. A word attends to at most `memory_size` words before it, wherever running text is cut
+    into windows: the state of a row holds them (Transformer-XL, Dai et al. 2019). Two directions
+    that share nothing are those of AllenNLP's bidirectional transformer language model.
+
+    Args:
+        input_dim: the width of the word vectors and of each layer.
+        num_layers: the number of layers in each direction.
+        num_heads: the number of attention heads.
+        head_dim: the width of a head; all heads together may be wider than the word vectors.
+        feedforward_dim: the width inside the feedforward network.
+        memory_size: how many words before a word it attends to.
+        dropout: the dropout rate of what each part of a layer adds, while the biLM is trained.
+    """
+
+    def __init__(
+        self,
+        *,
+        input_dim: Local[int],
+        num_layers: NumLayers = 2,
+        num_heads: Dim = 8,
+        head_dim: Dim = 64,
+        feedforward_dim: Dim = 2048,
+        memory_size: Count = 64,
+        dropout: DropoutRate = 0.0,
+    ) -> None:
+        require_even(head_dim)
+
+        def layer() -> ResidualLayer:
+            return TransformerLayer(
+                input_dim,
+                WindowedAttention(
+                    input_dim, num_heads=num_heads, head_dim=head_dim, memory_size=memory_size
+                ),
+                feedforward_dim=feedforward_dim,
+                branch_scale=(2 * num_layers) ** -0.5,
+                dropout=dropout,
+            )
+
+        super().__init__(layer, input_dim=input_dim, num_layers=num_layers)
+
+
+@final
+@ContextLayers.register("gru")
+class GruContextLayers(ResidualContextLayers):
+    """GRU layers with a projection and a residual sum (Cho et al. 2014), pre-norm.
+
+    Args:
+        input_dim: the width of the word vectors and of each layer.
+        cell_size: the width of the state h.
+        num_layers: the number of layers in each direction.
+        dropout: the dropout rate of what each layer adds, while the biLM is trained.
+    """
+
+    def __init__(
+        self,
+        *,
+        input_dim: Local[int],
+        cell_size: Dim = 4096,
+        num_layers: NumLayers = 2,
+        dropout: DropoutRate = 0.0,
+    ) -> None:
+        def layer() -> ResidualLayer:
+            scale = num_layers**-0.5
+            return GruLayer(input_dim, cell_size, branch_scale=scale, dropout=dropout)
+
+        super().__init__(layer, input_dim=input_dim, num_layers=num_layers)
+
+
+@final
+@ContextLayers.register("linear_recurrence")
+class LinearRecurrenceContextLayers(ResidualContextLayers):
+    """Gated recurrences without a product inside their loop: one large product and a scan.
+
+    f = sigmoid(W_f x + b_f); c' = f c + (1 - f) W_c x; y = x + W (silu(W_o x) c'), x normalized
+    (minGRU, Feng et al. 2024, with the output gate of HGRN, Qin et al. 2023).
+
+    Args:
+        input_dim: the width of the word vectors and of each layer.
+        cell_size: the width of the memory c.
+        num_layers: the number of layers in each direction.
+        dropout: the dropout rate of what each layer adds, while the biLM is trained.
+    """
+
+    def __init__(
+        self,
+        *,
+        input_dim: Local[int],
+        cell_size: Dim = 4096,
+        num_layers: NumLayers = 4,
+        dropout: DropoutRate = 0.0,
+    ) -> None:
+        def layer() -> ResidualLayer:
+            scale = num_layers**-0.5
+            return LinearRecurrenceLayer(input_dim, cell_size, branch_scale=scale, dropout=dropout)
+
+        super().__init__(layer, input_dim=input_dim, num_layers=num_layers)
+
+
+def require_even(head_dim: int) -> None:
+    """Raise a ValueError if rotary positions cannot pair the numbers of a head."""
+    if head_dim % 2:
+        raise ValueError(f"head_dim is {head_dim}; rotary positions need an even number")
+
+
+def _read_in_pieces(
+    layers: nn.ModuleList, norm: nn.LayerNorm, inputs: Tensor, mask: Tensor, state: State | None
+) -> ContextOutput:
+    """Read a bounded number of steps at once, each piece from the state of the one before."""
+    pieces = []
+    for words, is_word in zip(
+        torch.split(inputs, _STEPS_AT_ONCE, dim=1),
+        torch.split(mask, _STEPS_AT_ONCE, dim=1),
+        strict=True,
+    ):
+        output = _read(layers, norm, words, is_word, state)
+        pieces.append(output.layers)
+        state = output.state
+    return ContextOutput(pieces[0] if len(pieces) == 1 else torch.cat(pieces, dim=2), state or ())
+
+
+def _read(
+    layers: nn.ModuleList, norm: nn.LayerNorm, words: Tensor, mask: Tensor, state: State | None
+) -> ContextOutput:
+    outputs, ends = list[Tensor](), list[Tensor]()
+    starts = _by_layer(state, len(layers))
+    for layer, start in zip(layers, starts, strict=True):
+        words, end = layer(words, mask, start)
+        outputs.append(words)
+        ends.extend(end)
+    outputs[-1] = norm(outputs[-1]).to(words.dtype)
+    stacked = torch.stack(outputs)
+    return ContextOutput(stacked.masked_fill(~mask[:, :, None], 0), tuple(ends))
+
+
+def _by_layer(state: State | None, num_layers: int) -> Sequence[State | None]:
+    if not state:
+        return [None] * num_layers
+    size = len(state) // num_layers
+    return [state[first : first + size] for first in range(0, len(state), size)]
