@@ -187,3 +187,17 @@ def test_every_decision_is_in_the_list() -> None:
     folder = ROOT / "docs/decisions"
     listed = set(re.findall(r"\((\w+\.md)\)", (folder / "README.md").read_text()))
     assert listed == {path.name for path in folder.glob("*.md")} - {"README.md"}
+
+
+def test_changelog_entries_are_whole() -> None:
+    text = (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
+    entries = re.split(r"^(?:- |#+ )", text, flags=re.MULTILINE)[1:]
+    titles = [title[1] for entry in entries if (title := re.match(r"\*\*(.+?)\*\*", entry))]
+    assert len(titles) > 20
+    assert [title for title in titles if titles.count(title) > 1] == []
+    torn = [
+        entry[:40]
+        for entry in entries
+        if entry.count("`") % 2 or entry.count("(") != entry.count(")")
+    ]
+    assert torn == []
