@@ -2,6 +2,7 @@ from .api.crf import CRF as CRF
 from .api.elmo import Elmo as Elmo
 from .api.elmo import batch_to_ids as batch_to_ids
 from .api.pretrained import load_bilm as load_bilm
+from .api.pretrained import load_encoder as load_encoder
 from .commands.main import main as main
 from .errors import BuildError as BuildError
 from .errors import ConfigError as ConfigError

@@ -8,11 +8,12 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, MutableMapping, Sequence
 from functools import partial
 from itertools import chain, groupby, islice, pairwise
+from math import isnan
 from operator import attrgetter
 from pathlib import Path
 from typing import Any, Literal, NamedTuple, TextIO, TypeAlias
 
-from elmo_framework.api.pretrained import PretrainedBiLm
+from elmo_framework.api.encoder import PretrainedEncoder
 from elmo_framework.console import ProgressBar, plural
 from elmo_framework.data.characters import BEGIN_SENTENCE, END_SENTENCE
 from elmo_framework.data.formats.records import Record, read_records
@@ -55,20 +56,23 @@ class Item(NamedTuple):
 
 
 def score_items(
-    bilm: PretrainedBiLm, items: Iterable[Item], *, state: Literal["reset", "document"] = "reset"
+    encoder: PretrainedEncoder,
+    items: Iterable[Item],
+    *,
+    state: Literal["reset", "document"] = "reset",
 ) -> Iterator[Row]:
     """Yield the rows of items in their order; few items are in memory at a time.
 
     Args:
-        bilm: scores the sentences.
+        encoder: scores the sentences.
         items: what is scored.
         state: whether each sentence starts from zeros, or continues the one before in its item.
     """
     for pool in pools(items, _num_words, max_size=_POOL_WORDS):
         if state == "document":
-            scored = bilm.score_documents([item.sentences for item in pool])
+            scored = encoder.score_documents([item.sentences for item in pool])
         else:
-            scores = iter(bilm.score([words for item in pool for words in item.sentences]))
+            scores = iter(encoder.score([words for item in pool for words in item.sentences]))
             scored = [list(islice(scores, len(item.sentences))) for item in pool]
         for item, of_item in zip(pool, scored, strict=True):
             yield from item.rows(of_item)
@@ -140,16 +144,19 @@ def text_items(
 
 def show_totals(totals: Mapping[str, float]) -> str:
     """Format the sums of `text_items`: bits per prediction, and perplexities."""
-    num_predictions = totals["words"] + totals["sentences"]
+    has_ends = bool(totals["ends"])
+    num_predictions = totals["words"] + (totals["sentences"] if has_ends else 0)
     means = Bits(*(ratio(totals[name], num_predictions) for name in ("forward", "backward")))
+    ends = "included" if has_ends else "not predicted"
     return (
         f"{plural(int(totals['words']), 'word')} in "
         f"{plural(int(totals['sentences']), 'sentence')}, "
         f"{ratio(totals['unknown'], totals['words']):.1%} unknown\n"
-        "bits per prediction, sentence ends included: "
+        f"bits per prediction, sentence ends {ends}: "
         + ", ".join(
             f"{direction} {bits:.3f} (perplexity {2**bits:.2f})"
             for direction, bits in _by_direction(means).items()
+            if not isnan(bits)
         )
     )
 
@@ -173,7 +180,8 @@ def pair_items(paths: Sequence[Path], tokenizer: Tokenizer, *, correct: Sums) ->
 def show_pairs(correct: Mapping[str, float]) -> str:
     """Format the rates of pairs whose good sentence has fewer bits."""
     pairs = correct["pairs"]
-    rates = (f"{name} {ratio(correct[name], pairs):.2%}" for name in _DIRECTIONS)
+    names = [name for name in _DIRECTIONS if name in correct]
+    rates = (f"{name} {ratio(correct[name], pairs):.2%}" for name in names)
     return f"the good sentence of {plural(int(pairs), 'pair')} is more probable: {', '.join(rates)}"
 
 
@@ -238,23 +246,27 @@ def _text_rows(
         counts = {"words": len(words), "unknown": num_unknown}
         for name, value in {**counts, "sentences": 1, **bits._asdict()}.items():
             totals[name] += value
+        totals["ends"] += not isnan(score.end)
         if by == "sentence":
             yield place | counts | _rounded(_by_direction(bits))
             continue
-        for position, (word, kind, values) in enumerate(_predictions(words, score)):
+        first = int(isnan(score.begin))  # <S> has position 0, the first word 1
+        for position, (word, kind, values) in enumerate(_predictions(words, score), start=first):
             yield place | {"position": position, "word": word, "kind": kind} | _rounded(values)
 
 
 def _predictions(
     words: Sequence[str], score: SentenceScore
 ) -> Iterator[tuple[str, str, dict[str, float | None]]]:
-    """Yield each word and boundary, its kind, and its bits; `<S>` has position 0."""
+    """Yield each word and predicted boundary, its kind, and its bits."""
     missing = dict.fromkeys(_DIRECTIONS)
-    yield BEGIN_SENTENCE, "boundary", {**missing, "backward": score.begin}
+    if not isnan(score.begin):
+        yield BEGIN_SENTENCE, "boundary", {**missing, "backward": score.begin}
     for index, word in enumerate(words):
         kind = "unknown" if score.is_unknown[index] else "known"
         yield word, kind, {**_by_direction(score.words(index, index + 1))}
-    yield END_SENTENCE, "boundary", {**missing, "forward": score.end}
+    if not isnan(score.end):
+        yield END_SENTENCE, "boundary", {**missing, "forward": score.end}
 
 
 def _pair_rows(record: Record, correct: Sums, scores: Sequence[SentenceScore]) -> Iterator[Row]:
@@ -267,10 +279,12 @@ def _pair_rows(record: Record, correct: Sums, scores: Sequence[SentenceScore]) -
     correct["pairs"] += 1
     for direction in _DIRECTIONS:
         of_good, of_bad = (each[direction] for each in bits)
-        is_correct = is_less(of_good, of_bad)
         values = _rounded({f"{direction}_good": of_good, f"{direction}_bad": of_bad})
-        row |= {**values, f"{direction}_correct": int(is_correct)}
-        correct[direction] += is_correct
+        row |= {**values, f"{direction}_correct": None}
+        if not isnan(of_good):
+            is_correct = is_less(of_good, of_bad)
+            row[f"{direction}_correct"] = int(is_correct)
+            correct[direction] += is_correct
     yield _with_columns(record, (GOOD, BAD), row)
 
 
@@ -347,4 +361,7 @@ def _by_direction(bits: Bits) -> dict[str, float]:
 
 
 def _rounded(values: Mapping[str, float | None]) -> Row:
-    return {name: None if bits is None else round(bits, _PLACES) for name, bits in values.items()}
+    return {
+        name: None if bits is None or isnan(bits) else round(bits, _PLACES)
+        for name, bits in values.items()
+    }

@@ -2,5 +2,8 @@ from .crf import CRF as CRF
 from .elmo import Elmo as Elmo
 from .elmo import ElmoOutput as ElmoOutput
 from .elmo import batch_to_ids as batch_to_ids
+from .encoder import PretrainedEncoder as PretrainedEncoder
+from .encoder import PretrainedTransformer as PretrainedTransformer
 from .pretrained import PretrainedBiLm as PretrainedBiLm
 from .pretrained import load_bilm as load_bilm
+from .pretrained import load_encoder as load_encoder

@@ -1,4 +1,4 @@
-"""A pretrained biLM for programs: sentences in, arrays out."""
+"""A pretrained biLM for programs, and the front door to any pretrained encoder."""
 
 from __future__ import annotations
 
@@ -12,7 +12,14 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from elmo_framework.api.arguments import carried_for, require_carried, require_list, require_words
+from elmo_framework.api.arguments import carried_for, require_carried, require_list
+from elmo_framework.api.encoder import (
+    PretrainedEncoder,
+    PretrainedTransformer,
+    chosen_device,
+    distinct_places,
+    sentence_pools,
+)
 from elmo_framework.bilm.files.load import BiLmFiles
 from elmo_framework.bilm.files.published import resolve_bilm
 from elmo_framework.bilm.files.softmax import BiLmSoftmax, read_softmax
@@ -24,15 +31,16 @@ from elmo_framework.errors import allowed
 from elmo_framework.kernels.product import Precision
 from elmo_framework.layers.bilm_source import open_layers
 from elmo_framework.layers.carried_state import CarriedState
+from elmo_framework.layers.encoder_files import open_encoder
 from elmo_framework.layers.layer_source import LayerSource
 from elmo_framework.layers.surprisal import ReadSentence, SentenceScore, surprisals
-
-_POOL = 32
-"""The number of full batches that `embed_iter` reads ahead, to sort sentences by length."""
+from elmo_framework.layers.transformer_files import is_transformer
+from elmo_framework.layers.transformer_source import TransformerOptions
+from elmo_framework.layers.word_pieces import SubTokenMode
 
 
 @final
-class PretrainedBiLm:
+class PretrainedBiLm(PretrainedEncoder):
     """Gives the layers of sentences as arrays, and their surprisals; `load_bilm` makes it.
 
     Args:
@@ -54,53 +62,25 @@ class PretrainedBiLm:
         device: torch.device,
         carried: CarriedState | None,
     ) -> None:
-        self._source, self._device, self._carried = source, device, carried
-        self._files = files
-        self.num_layers, self.dim = source.num_layers, source.dim
+        super().__init__(source, device=device)
+        self._files, self._carried = files, carried
 
     def embed(
         self, sentences: Sequence[Sequence[str]], *, max_tokens: int = 4096
     ) -> list[NDArray[np.float32]]:
-        """Return the layers of each sentence: (layers, tokens, dim), in the order given.
-
-        Args:
-            sentences: the words of each.
-            max_tokens: the largest number of steps in a batch, padding and two boundaries a
-                sentence counted; it bounds the memory in addition to the result.
-
-        Raises:
-            TypeError: a sentence is a string, or a word is not.
-        """
+        if self._carried is None:
+            return super().embed(sentences, max_tokens=max_tokens)
         require_list(sentences)
-        if self._carried is not None:
-            return list(self._carry_vectors(sentences, self._carried, max_tokens))
-        places = _places(sentences)
-        vectors: list[NDArray[np.float32]] = [np.empty(0, np.float32)] * len(sentences)
-        for _, words, layers in self._read(list(places), max_tokens):
-            of_words = layers[:, 1:-1].float().numpy()
-            for place in places[tuple(words)]:
-                vectors[place] = of_words.copy()
-        return vectors
+        return list(self._carry_vectors(sentences, self._carried, max_tokens))
 
     def embed_iter(
         self, sentences: Iterable[Sequence[str]], *, max_tokens: int = 4096
     ) -> Iterator[NDArray[np.float32]]:
-        """Yield what `embed` returns, for more sentences than fit into memory.
-
-        Args:
-            sentences: the words of each; some are read ahead, so that those of similar length
-                can share a batch.
-            max_tokens: see `embed`.
-
-        Raises:
-            TypeError: see `embed`.
-        """
-        require_list(sentences)
-        if self._carried is not None:
-            yield from self._carry_vectors(sentences, self._carried, max_tokens)
+        if self._carried is None:
+            yield from super().embed_iter(sentences, max_tokens=max_tokens)
             return
-        for pool in _pools(sentences, _POOL * max_tokens):
-            yield from self.embed(pool, max_tokens=max_tokens)
+        require_list(sentences)
+        yield from self._carry_vectors(sentences, self._carried, max_tokens)
 
     def score(
         self, sentences: Sequence[Sequence[str]], *, max_tokens: int = 4096
@@ -126,7 +106,7 @@ class PretrainedBiLm:
         if self._carried is not None:
             read = self._carry(sentences, self._carried, max_tokens)
             return [score for _, score in surprisals(read, softmax, device=self._device)]
-        numbers = {words: number for number, words in enumerate(_places(sentences))}
+        numbers = {words: number for number, words in enumerate(distinct_places(sentences))}
         read = self._read(list(numbers), max_tokens)
         scores = dict(surprisals(read, softmax, device=self._device))
         return [scores[numbers[tuple(words)]] for words in sentences]
@@ -215,18 +195,11 @@ class PretrainedBiLm:
     def _softmax(self) -> BiLmSoftmax:
         return read_softmax(self._files, dim=self.dim // 2)
 
-    def _read(
-        self, sentences: Sequence[tuple[str, ...]], max_tokens: int
-    ) -> Iterator[ReadSentence]:
-        """Read sentences from zeros."""
-        read = self._source.read(sentences, max_tokens=max_tokens, device=self._device)
-        return ((number, sentences[number], layers) for number, layers in read)
-
     def _carry(
         self, sentences: Iterable[Sequence[str]], carried: CarriedState, max_tokens: int
     ) -> Iterator[ReadSentence]:
         """Read consecutive sentences as rows that continue; the number is that of the row."""
-        for batch in _pools(sentences, max_tokens):
+        for batch in sentence_pools(sentences, max_tokens):
             text = to_device(collate_text(batch), self._device)
             output = self._source.compute(text, carried.rows(len(batch), self._device))
             carried.keep(output.state)
@@ -290,20 +263,43 @@ def load_bilm(
         raise ValueError(f"precision is {precision!r}; {allowed(precision, get_args(Precision))}")
     files = resolve_bilm(bilm)
     source = open_layers(files, precision=precision)
-    if device == "auto":
-        device = "cuda" if torch.cuda.is_available() else "cpu"
-    return PretrainedBiLm(source, files=files, device=torch.device(device), carried=carried)
+    return PretrainedBiLm(source, files=files, device=chosen_device(device), carried=carried)
 
 
-def _places(sentences: Sequence[Sequence[str]]) -> dict[tuple[str, ...], list[int]]:
-    """Return the distinct sentences, and where each is."""
-    places: dict[tuple[str, ...], list[int]] = {}
-    for place, words in enumerate(sentences):
-        places.setdefault(tuple(require_words(words)), []).append(place)
-    return places
+def load_encoder(
+    place: str | Path,
+    *,
+    device: str = "auto",
+    precision: Precision = "float32",
+    max_length: int | None = None,
+    sub_token_mode: SubTokenMode = "mean",
+    layers: Sequence[int] | None = None,
+) -> PretrainedEncoder:
+    """Load a pretrained encoder: a transformer, or a biLM as `load_bilm` does.
 
+        encoder = load_encoder("models/bert-base-cased")
+        encoder.embed([["A", "sentence", "."]])[0].shape     # 13 3 768
 
-def _pools(sentences: Iterable[Sequence[str]], max_tokens: int) -> Iterator[list[Sequence[str]]]:
-    """Return consecutive sentences, each time as many as fit when they are padded."""
-    checked = map(require_words, sentences)
-    return padded_batches(checked, lambda words: len(words) + NUM_BOUNDARIES, max_tokens=max_tokens)
+    Args:
+        place: the folder of a transformer: its configuration, its weights as safetensors and its
+            tokenizer; or a biLM, see `load_bilm`.
+        device: see `load_bilm`.
+        precision: see `load_bilm`; a transformer has no `int8`.
+        max_length: the largest number of pieces that are read together, special tokens counted; a
+            longer sentence is read in overlapping windows. By default what the transformer takes.
+        sub_token_mode: the vector of a word of several pieces: `first`, `last` or `mean`.
+        layers: of a transformer, -1 being the top one; all by default.
+
+    Raises:
+        DataError: there is none, or its files are damaged.
+        RunError: a transformer needs the extra `transformers`.
+        ValueError: an option does not fit.
+    """
+    selected = None if layers is None else tuple(layers)
+    options = TransformerOptions(max_length, sub_token_mode, selected)
+    if not is_transformer(Path(place)):
+        if options != TransformerOptions():
+            raise ValueError("max_length, sub_token_mode and layers are for transformers")
+        return load_bilm(place, device=device, precision=precision)
+    source = open_encoder(place, precision=precision, options=options)
+    return PretrainedTransformer(source, folder=Path(place), device=chosen_device(device))

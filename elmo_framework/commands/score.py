@@ -28,7 +28,7 @@ from elmo_framework.io.outputs import Input, Output
 
 if TYPE_CHECKING:
     from elmo_framework.analysis.scoring import Item
-    from elmo_framework.api.pretrained import PretrainedBiLm
+    from elmo_framework.api.encoder import PretrainedEncoder
 
 _STANDARD_INPUT = Path("-")
 _JSON_SUFFIXES = (".json", ".jsonl")
@@ -41,6 +41,8 @@ class Score(Command):
     """Write the surprisal of each word of a text, in both directions of a biLM.
 
     Attributes:
+        bilm: the folder of a biLM, or of its run, or its name: mini, or a published one; or the
+            folder of a causal transformer, which has no backward direction.
         files: text with one sentence per line; tables or JSON lines with --pairs and --regions;
             .gz, .bz2, .xz and .zst are decompressed, - reads standard input as text.
         pairs: compare minimal pairs, the columns sentence_good and sentence_bad of a table or of
@@ -101,7 +103,7 @@ document, a blank line or the end of a file ends a document. In R:
 
         self._check_flags()
         register_components(self.packages)
-        bilm = self._load()
+        encoder = self._load()
         sums = defaultdict[str, float](float)
         with ExitStack() as stack:
             items, total = self._items(stack, sums)
@@ -112,7 +114,9 @@ document, a blank line or the end of a file ends a document. In R:
             delay = inf if file.isatty() else _SECONDS_WITHOUT_PROGRESS
             bar = ProgressBar("scoring", total=total, unit="sentence", delay=delay)
             progress = stack.enter_context(bar)
-            write_rows(score_items(bilm, items, state=self.state), file, self._format(), progress)
+            write_rows(
+                score_items(encoder, items, state=self.state), file, self._format(), progress
+            )
         if not self.regions:
             console.info(show_pairs(sums) if self.pairs else show_totals(sums))
         return 0
@@ -125,15 +129,15 @@ document, a blank line or the end of a file ends a document. In R:
         if (self.pairs or self.regions) and _STANDARD_INPUT in self.files:
             raise RunError("--pairs and --regions read files, not standard input; name a file")
 
-    def _load(self) -> PretrainedBiLm:
-        from elmo_framework.api.pretrained import load_bilm
+    def _load(self) -> PretrainedEncoder:
+        from elmo_framework.api.pretrained import load_encoder
         from elmo_framework.bilm.files.softmax import check_softmax_published
         from elmo_framework.training.process_group import choose_device
 
         check_softmax_published(self.bilm)
-        bilm = load_bilm(self.bilm, device=choose_device(self.device).type)
-        bilm.load_softmax()
-        return bilm
+        encoder = load_encoder(self.bilm, device=choose_device(self.device).type)
+        encoder.load_softmax()
+        return encoder
 
     def _items(self, stack: ExitStack, sums: dict[str, float]) -> tuple[Iterator[Item], int]:
         """Return what is scored, and the number of sentences or pairs, which is counted first."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from math import isnan
 from typing import NamedTuple, TypeAlias
 
 import numpy as np
@@ -52,6 +53,9 @@ class SentenceScore:
             that of `<UNK>`, the class of all unknown words together.
         end: of `</S>`, forward.
         begin: of `<S>`, backward.
+
+    What a source does not predict is NaN: for a causal transformer all that is backward, and the
+    end where its tokenizer has no token for it. Totals leave out an end that is NaN.
     """
 
     forward: NDArray[np.float64]
@@ -69,7 +73,8 @@ class SentenceScore:
     def total(self) -> Bits:
         """The bits of the whole sentence, `</S>` and `<S>` included."""
         words = self.words(0, len(self.forward))
-        return Bits(words.forward + self.end, words.backward + self.begin)
+        ends = (0.0 if isnan(bits) else bits for bits in (self.end, self.begin))
+        return Bits(*(sum(pair) for pair in zip(words, ends, strict=True)))
 
     def words(self, start: int, end: int) -> Bits:
         """Return the sums over the words from `start` up to `end`, exclusive, from 0."""

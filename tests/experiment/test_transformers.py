@@ -167,3 +167,34 @@ def test_missing_extra_is_one_line(in_root, root: Path, capsys, monkeypatch) -> 
     monkeypatch.setitem(sys.modules, "transformers", None)
     errors = checked(root / "bert", capsys)
     assert "pip install 'elmo-framework[transformers]'" in errors
+
+
+def test_score_writes_the_forward_direction(tmp_path: Path, capsys) -> None:
+    folder = save_transformer(tmp_path / "gpt2", "gpt2")
+    text = tmp_path / "text.txt"
+    text.write_text("the dog ran\na dog\n")
+    assert main(["score", str(folder), str(text), "--format", "jsonl"]) == 0
+    captured = capsys.readouterr()
+    rows = [json.loads(line) for line in captured.out.splitlines()]
+    assert [row["word"] for row in rows] == ["the", "dog", "ran", "a", "dog"]
+    assert [row["position"] for row in rows] == [1, 2, 3, 1, 2]
+    assert all(row["forward"] > 0 and row["backward"] is row["both"] is None for row in rows)
+    mean = sum(row["forward"] for row in rows) / 5
+    assert f"sentence ends not predicted: forward {mean:.3f}" in captured.err
+    assert "backward" not in captured.err
+    pairs = tmp_path / "pairs.jsonl"
+    pairs.write_text('{"sentence_good": "the dog", "sentence_bad": "the dog ran"}\n')
+    assert main(["score", str(folder), str(pairs), "--pairs", "--format", "jsonl"]) == 0
+    captured = capsys.readouterr()
+    row = json.loads(captured.out)
+    assert (row["forward_correct"], row["backward_correct"]) == (1, None)
+    assert "more probable: forward 100.00%" in captured.err
+    assert main(["score", str(folder), str(text), "--state", "document"]) == 2
+    assert "carries no state" in capsys.readouterr().err
+
+
+def test_score_refuses_an_encoder_without_next_words(root: Path, tmp_path: Path, capsys) -> None:
+    text = tmp_path / "text.txt"
+    text.write_text("the dog ran\n")
+    assert main(["score", str(root / "bert"), str(text)]) == 2
+    assert "has no probability of the next word" in capsys.readouterr().err

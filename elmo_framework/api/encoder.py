@@ -1,0 +1,187 @@
+"""Pretrained encoders for programs: sentences in, arrays out."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Iterator, Sequence
+from functools import cached_property
+from pathlib import Path
+from typing import final
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+from elmo_framework.api.arguments import require_list, require_words
+from elmo_framework.bilm.layer_output import NUM_BOUNDARIES
+from elmo_framework.data.sentences import padded_batches
+from elmo_framework.errors import RunError
+from elmo_framework.layers.layer_source import LayerSource
+from elmo_framework.layers.surprisal import ReadSentence, SentenceScore
+from elmo_framework.layers.transformer_surprisal import CausalTransformer
+
+_POOL = 32
+"""The number of full batches that `embed_iter` reads ahead, to sort sentences by length."""
+
+
+class PretrainedEncoder(ABC):
+    """Gives the layers of sentences as arrays, and their surprisals where it predicts words.
+
+    Args:
+        source: of the layers.
+        device: computes the layers.
+
+    Attributes:
+        num_layers: the layers of a sentence, that of the token encoder or of the embeddings
+            included.
+        dim: the width of a layer.
+    """
+
+    def __init__(self, source: LayerSource, *, device: torch.device) -> None:
+        self._source, self._device = source, device
+        self.num_layers, self.dim = source.num_layers, source.dim
+
+    def embed(
+        self, sentences: Sequence[Sequence[str]], *, max_tokens: int = 4096
+    ) -> list[NDArray[np.float32]]:
+        """Return the layers of each sentence: (layers, tokens, dim), in the order given.
+
+        Args:
+            sentences: the words of each.
+            max_tokens: the largest number of steps in a batch, padding and two boundaries a
+                sentence counted; it bounds the memory in addition to the result.
+
+        Raises:
+            TypeError: a sentence is a string, or a word is not.
+        """
+        require_list(sentences)
+        places = distinct_places(sentences)
+        vectors: list[NDArray[np.float32]] = [np.empty(0, np.float32)] * len(sentences)
+        for _, words, layers in self._read(list(places), max_tokens):
+            of_words = layers[:, 1:-1].float().numpy()
+            for place in places[tuple(words)]:
+                vectors[place] = of_words.copy()
+        return vectors
+
+    def embed_iter(
+        self, sentences: Iterable[Sequence[str]], *, max_tokens: int = 4096
+    ) -> Iterator[NDArray[np.float32]]:
+        """Yield what `embed` returns, for more sentences than fit into memory.
+
+        Args:
+            sentences: the words of each; some are read ahead, so that those of similar length
+                can share a batch.
+            max_tokens: see `embed`.
+
+        Raises:
+            TypeError: see `embed`.
+        """
+        require_list(sentences)
+        for pool in sentence_pools(sentences, _POOL * max_tokens):
+            yield from self.embed(pool, max_tokens=max_tokens)
+
+    @abstractmethod
+    def score(
+        self, sentences: Sequence[Sequence[str]], *, max_tokens: int = 4096
+    ) -> list[SentenceScore]:
+        """Return the surprisals of each sentence in bits, in the order given.
+
+        Args:
+            sentences: the words of each.
+            max_tokens: see `embed`.
+
+        Raises:
+            TypeError: see `embed`.
+            DataError: it predicts no words, or its files are damaged.
+        """
+
+    @abstractmethod
+    def score_documents(
+        self, documents: Sequence[Sequence[Sequence[str]]], *, max_tokens: int = 4096
+    ) -> list[list[SentenceScore]]:
+        """Return the surprisals of each sentence of documents, reading each through.
+
+        Args:
+            documents: the sentences of each, in order.
+            max_tokens: see `embed`.
+
+        Raises:
+            DataError: see `score`.
+            RunError: it does not carry its state from sentence to sentence.
+        """
+
+    @abstractmethod
+    def load_softmax(self) -> None:
+        """Read what `score` needs.
+
+        Raises:
+            DataError: see `score`.
+        """
+
+    def _read(
+        self, sentences: Sequence[tuple[str, ...]], max_tokens: int
+    ) -> Iterator[ReadSentence]:
+        """Read sentences from zeros."""
+        read = self._source.read(sentences, max_tokens=max_tokens, device=self._device)
+        return ((number, sentences[number], layers) for number, layers in read)
+
+
+@final
+class PretrainedTransformer(PretrainedEncoder):
+    """A transformer; `load_encoder` makes it.
+
+    Args:
+        source: of the layers.
+        folder: of its files; those of its softmax are read when sentences are scored.
+        device: computes the layers.
+    """
+
+    def __init__(self, source: LayerSource, *, folder: Path, device: torch.device) -> None:
+        super().__init__(source, device=device)
+        self._folder = folder
+
+    def score(
+        self, sentences: Sequence[Sequence[str]], *, max_tokens: int = 4096
+    ) -> list[SentenceScore]:
+        require_list(sentences)
+        places = distinct_places(sentences)
+        scores = self._language_model.score(list(places), max_tokens=max_tokens)
+        of_words = dict(zip(places, scores, strict=True))
+        return [of_words[tuple(words)] for words in sentences]
+
+    def score_documents(
+        self, documents: Sequence[Sequence[Sequence[str]]], *, max_tokens: int = 4096
+    ) -> list[list[SentenceScore]]:
+        raise RunError(
+            "a transformer carries no state from sentence to sentence; score sentences alone"
+        )
+
+    def load_softmax(self) -> None:
+        _ = self._language_model
+
+    @cached_property
+    def _language_model(self) -> CausalTransformer:
+        return CausalTransformer(self._folder, self._device)
+
+
+def chosen_device(device: str) -> torch.device:
+    """Return a device by its name; `auto` is a GPU if there is one."""
+    if device == "auto":
+        device = "cuda" if torch.cuda.is_available() else "cpu"
+    return torch.device(device)
+
+
+def distinct_places(sentences: Sequence[Sequence[str]]) -> dict[tuple[str, ...], list[int]]:
+    """Return the distinct sentences, and where each is."""
+    places: dict[tuple[str, ...], list[int]] = {}
+    for place, words in enumerate(sentences):
+        places.setdefault(tuple(require_words(words)), []).append(place)
+    return places
+
+
+def sentence_pools(
+    sentences: Iterable[Sequence[str]], max_tokens: int
+) -> Iterator[list[Sequence[str]]]:
+    """Return consecutive sentences, each time as many as fit when they are padded."""
+    checked = map(require_words, sentences)
+    return padded_batches(checked, lambda words: len(words) + NUM_BOUNDARIES, max_tokens=max_tokens)
