@@ -1,0 +1,117 @@
+"""One table of the biLMs of `experiments/pretrain/today`: what they learned, and what they cost.
+
+    python benchmarks/today.py runs/today --study runs/today/tasks --exams exams --sentences TEXT
+
+A row is a finished run in the folder. Its perplexity and its training speed are those that the run
+has recorded: all of its tokens in all of its time, so runs that are compared must have had the
+machine for themselves. The speed of embedding is measured here, in one thread and in CPU time,
+which other work on the machine changes less. Columns whose input is missing stay empty.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+import time
+from argparse import ArgumentParser, Namespace
+from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
+from statistics import mean
+
+import torch
+from exams import build_tokenizer, take
+from measuring import Sentence, chosen_sentences, count_words, say
+
+from elmo_framework import components, load_bilm
+
+_NUM_SENTENCES = 2000
+
+
+def main() -> int:
+    """Measure and print the table."""
+    arguments = _arguments()
+    torch.set_num_threads(1)
+    components.load()
+    runs = [path.parent for path in sorted(arguments.runs.glob("*/metrics.json"))]
+    if not any((run / "bilm").is_dir() for run in runs):
+        say(f"error: {arguments.runs}: no finished pretraining in it")
+        return 2
+    rows = [dict(_row(run, arguments)) for run in runs if (run / "bilm").is_dir()]
+    say("\n".join(table(rows)))
+    return 0
+
+
+def table(rows: Iterable[Mapping[str, str]]) -> Iterator[str]:
+    """Yield the lines of a Markdown table; a column is a key of any row."""
+    rows = list(rows)
+    names = list(dict.fromkeys(name for row in rows for name in row))
+    yield f"| {' | '.join(names)} |"
+    yield f"|{'---|' * len(names)}"
+    for row in rows:
+        yield f"| {' | '.join(row.get(name, '') for name in names)} |"
+
+
+def tokens_per_second(run: Path) -> float:
+    """Return how many words and sentence ends a run predicted per second, in one direction."""
+    metrics, config = (
+        json.loads((run / name).read_text()) for name in ("metrics.json", "filled_config.json")
+    )
+    loader = config["data_loader"]
+    num_tokens = metrics["training_steps"] * loader["batch_size"] * loader["unroll_steps"]
+    return float(num_tokens / metrics["training_duration"])
+
+
+def task_scores(study: Path, bilm: str) -> Iterator[tuple[str, str]]:
+    """Yield the name and the mean score of each task of a study with a biLM, from its records."""
+    scores: dict[str, list[float]] = {}
+    for path in sorted((study / "results").rglob("*.json")):
+        record = json.loads(path.read_text())
+        if record["variant"] == bilm:
+            score = record["validation"][record["metric"].lstrip("+-")]
+            scores.setdefault(record["config"], []).append(score)
+    for task, values in scores.items():
+        yield task, f"{mean(values):.4f}"
+
+
+def _row(run: Path, arguments: Namespace) -> Iterator[tuple[str, str]]:
+    metrics = json.loads((run / "metrics.json").read_text())
+    yield "biLM", run.name
+    yield "perplexity", f"{metrics['best_validation_perplexity']:.2f}"
+    if arguments.exams:
+        yield from _exams(run, arguments.exams)
+    if arguments.study:
+        yield from task_scores(arguments.study, run.name)
+    yield "training, tokens/s", f"{tokens_per_second(run):,.0f}"
+    if arguments.sentences:
+        sentences = chosen_sentences(arguments.sentences, _NUM_SENTENCES)
+        yield "embedding, tokens/s", f"{_embedding_speed(run, sentences):,.0f}"
+
+
+def _embedding_speed(run: Path, sentences: list[Sentence]) -> float:
+    """Return words per second of CPU time; a first pass prepares the weights and the words."""
+    bilm = load_bilm(run, device="cpu")
+    bilm.embed(sentences)
+    start = time.process_time()
+    bilm.embed(sentences)
+    return count_words(sentences) / (time.process_time() - start)
+
+
+def _exams(run: Path, data: Path) -> Iterator[tuple[str, str]]:
+    """Yield the measures of whole exams."""
+    bilm = load_bilm(run, device="cpu")
+    for result in take(bilm, data, build_tokenizer("spacy")):
+        if not result.part:
+            yield f"{result.exam}: {result.measure}", f"{result.value:.3f}"
+
+
+def _arguments() -> Namespace:
+    parser = ArgumentParser(description=__doc__)
+    parser.add_argument("runs", type=Path, help="the folder of the runs")
+    parser.add_argument("--study", type=Path, help="the folder of the study of the tasks")
+    parser.add_argument("--exams", type=Path, help="the folder of the exams")
+    parser.add_argument("--sentences", type=Path, help="tokenized sentences to embed")
+    return parser.parse_args()
+
+
+if __name__ == "__main__":
+    sys.exit(main())
