@@ -72,13 +72,20 @@ def main() -> int:
         directory = Path(folder)
         os.environ["ELMO_CACHE_ROOT"] = str(directory / "cache")
         config = directory / "tagger.json"
-        num_tokens = _write_data(directory / "train.txt", arguments)
-        config.write_text(json.dumps(_experiment(directory / "train.txt", arguments)))
-        _, cold_seconds = timed(lambda: _train(config, directory / "cold"))
+        num_tokens = write_data(directory / "train.txt", arguments)
+        embedder = {
+            "type": "elmo_token_embedder",
+            "bilm": str(arguments.model.absolute()),
+            "cache": arguments.cache,
+        }
+        config.write_text(
+            json.dumps(experiment(directory / "train.txt", embedder, arguments.epochs))
+        )
+        _, cold_seconds = timed(lambda: train(config, directory / "cold"))
         with _times_of_parts() as parts:
-            _, warm_seconds = timed(lambda: _train(config, directory / "warm"))
-        warm_epochs = _epochs(directory / "warm", arguments.epochs)
-    epochs = arguments.epochs
+            _, warm_seconds = timed(lambda: train(config, directory / "warm"))
+        warm_epochs = epochs(directory / "warm", arguments.epochs)
+    number = arguments.epochs
     report(
         bench="tagger_epochs",
         model=str(arguments.model),
@@ -86,8 +93,8 @@ def main() -> int:
         threads=arguments.threads,
         tokens=num_tokens,
         rows=[
-            _row(f"{epochs} epochs, cold", num_tokens * epochs, cold_seconds),
-            _row(f"{epochs} epochs, warm", num_tokens * epochs, warm_seconds),
+            _row(f"{number} epochs, cold", num_tokens * number, cold_seconds),
+            _row(f"{number} epochs, warm", num_tokens * number, warm_seconds),
             _row("an epoch, warm", num_tokens, float(np.median(warm_epochs))),
         ],
         split_of_a_warm_epoch=_split(parts, warm_epochs),
@@ -103,7 +110,7 @@ def _row(config: str, num_tokens: int, seconds: float) -> dict[str, Any]:
     }
 
 
-def _write_data(path: Path, arguments: Namespace) -> int:
+def write_data(path: Path, arguments: Namespace) -> int:
     """Write sentences with random tags; return the number of words."""
     chance = random.Random(0)
     sentences = chosen_sentences(arguments.sentences, arguments.n)
@@ -112,38 +119,34 @@ def _write_data(path: Path, arguments: Namespace) -> int:
     return count_words(sentences)
 
 
-def _experiment(data: Path, arguments: Namespace) -> dict[str, Any]:
+def experiment(data: Path, embedder: dict[str, Any], num_epochs: int) -> dict[str, Any]:
     """Return a config whose only work besides the updates is one checkpoint at the end."""
-    elmo_embedder = {
-        "type": "elmo_token_embedder",
-        "bilm": str(arguments.model.absolute()),
-        "cache": arguments.cache,
-    }
     return {
         "dataset_reader": {"type": "conll2003", "tag_label": "ner", "coding_scheme": "BIOUL"},
         "train_data_path": str(data),
         "model": {
             "type": "crf_tagger",
-            "embedder": {"token_embedders": {"elmo": elmo_embedder}},
+            "embedder": {"token_embedders": {"elmo": embedder}},
             "encoder": {"type": "lstm", "hidden_size": 200, "bidirectional": True},
         },
         "data_loader": {"batch_size": 32, "bucketing": True},
         "trainer": {
             "optimizer": {"type": "adam", "lr": 0.001},
-            "num_epochs": arguments.epochs,
-            "evaluate_every": {"epochs": arguments.epochs},
+            "num_epochs": num_epochs,
+            "evaluate_every": {"epochs": num_epochs},
             "callbacks": ["clock"],
             "device": "cpu",
         },
     }
 
 
-def _train(config: Path, directory: Path) -> None:
+def train(config: Path, directory: Path) -> None:
+    """Train, and end the process where that fails."""
     if code := elmo(["train", str(config), "-s", str(directory)]):
         sys.exit(code)
 
 
-def _epochs(run: Path, number: int) -> NDArray[np.float64]:
+def epochs(run: Path, number: int) -> NDArray[np.float64]:
     """Return the seconds of each epoch after the first."""
     seconds = json.loads((run / "seconds.json").read_text())
     ends: NDArray[np.float64] = np.array(seconds).reshape(number, -1)[:, -1]

@@ -198,3 +198,11 @@ def test_score_refuses_an_encoder_without_next_words(root: Path, tmp_path: Path,
     text.write_text("the dog ran\n")
     assert main(["score", str(root / "bert"), str(text)]) == 2
     assert "has no probability of the next word" in capsys.readouterr().err
+
+
+def test_report_shows_neighbors_by_the_transformer_of_the_run(root: Path, tmp_path: Path) -> None:
+    text, page = tmp_path / "text.txt", tmp_path / "page.html"
+    text.write_text("the dog ran\na dog sat\nno cat\n")
+    words = ["report", str(root / "run"), "--output-file", str(page), "--corpus", str(text)]
+    assert main([*words, "--query", "my dog", "--word", "dog"]) == 0
+    assert "ran" in page.read_text()
