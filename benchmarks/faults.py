@@ -160,7 +160,6 @@ _METRICS = [
     *_faults(
         "metrics/squad.py",
         ("max((_overlap(", "min((_overlap("),
-        ("if words and each else", "if words or each else"),
         ("if gold else (-1.0, -1.0)", "if gold else (0.0, 0.0)"),
         ("if answer] or [", "] or ["),
     ),

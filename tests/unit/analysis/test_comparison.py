@@ -13,7 +13,10 @@ from elmo_framework.data.labels import Classification
 from elmo_framework.errors import DataError, RunError
 from elmo_framework.experiment.terms import ExampleTerms
 from elmo_framework.metrics.span_f1 import SpanF1
+from elmo_framework.metrics.squad import Answer, SquadScores
 from elmo_framework.tasks.classification.task import ClassifiedText, TextClassificationTask
+from elmo_framework.tasks.question_answering.example import PassageQuestion, TokenizedText
+from elmo_framework.tasks.question_answering.task import QuestionAnsweringTask
 from elmo_framework.tasks.tagging.task import TaggedSentence, TaggingTask
 
 SENTENCES = ["a", "b c", "d e f", "g h i j"]
@@ -204,3 +207,36 @@ def test_a_run_counts_once(tmp_path: Path):
     path = saved(tmp_path / "a", classifier("xxyx"))
     with pytest.raises(RunError, match=r"seed-1.json is listed twice"):
         compare([path, path], [path])
+
+
+def answerer(*probabilities: float) -> ScoredRun:
+    """Return a run that finds every answer; the last two of four questions have none."""
+    passages = [TokenizedText(f"{n} Anna", (str(n), "Anna"), ((0, 1), (2, 6))) for n in range(4)]
+    golds = [("Anna",), ("Anna",), (), ()]
+    examples = [
+        PassageQuestion(str(number), passage, passage, gold, None)
+        for number, (passage, gold) in enumerate(zip(passages, golds, strict=True))
+    ]
+    answers = [Answer("" if p > 0.5 else "Anna", 0, 0, p, "Anna") for p in probabilities]
+    counted = [
+        {f"squad/{k}": v for k, v in SquadScores().count(answer, gold).items()}
+        for answer, gold in zip(answers, golds, strict=True)
+    ]
+    terms = ExampleTerms.of(counted, examples, QuestionAnsweringTask())
+    return ScoredRun("answerer", config(1, "bidaf", "+f1"), terms, ())
+
+
+def test_questions_without_an_answer_are_a_class_of_their_own():
+    result = compare_scored([answerer(0.1, 0.9, 0.9, 0.9)], [answerer(0.1, 0.2, 0.3, 0.9)])
+
+    assert result.by_class == [ChangeCounts("HasAns", 0, 1, 1), ChangeCounts("NoAns", 1, 0, 1)]
+
+
+def test_best_thresholds_are_compared_with_an_interval():
+    better, worse = answerer(0.1, 0.2, 0.8, 0.9), answerer(0.1, 0.9, 0.3, 0.8)
+
+    (compared,) = compare_scored([better], [worse], metrics=["best_f1"]).metrics
+
+    assert (compared.runs, compared.others) == ([1.0], [0.75])
+    low, high = compared.difference.interval
+    assert low < 0.25 < high

@@ -116,6 +116,18 @@ def test_model_learns_which_questions_have_no_answer(kind):
     assert scores["start_acc"] == scores["end_acc"] == scores["span_acc"] == 1.0
 
 
+def test_accuracies_count_abstaining_as_right():
+    model = head("bidaf", no_answer=True)
+    batch = batch_of(model, [QUESTIONS[1], QUESTIONS[4], QUESTIONS[1], QUESTIONS[4]])
+    logits = torch.tensor([99.0, 99.0, 99.0, -99.0]).double()
+    output = replace(output_of(model, batch), no_answer_logits=logits)
+
+    scores = model.scores(model.sums(output, batch))
+
+    assert scores["start_acc"] == scores["end_acc"] == scores["span_acc"] == 0.75
+    assert scores["NoAns_exact"] == 0.75
+
+
 @KINDS
 def test_gradients_reach_the_option(kind):
     model = head(kind, no_answer=True)
@@ -181,7 +193,7 @@ def test_plain_model_refuses_an_unanswerable_question(kind):
 
 
 @KINDS
-def test_plain_model_has_neither_parameters_nor_scores_of_the_option(kind):
+def test_plain_model_has_nothing_of_the_option(kind):
     plain, with_option = head(kind), head(kind, no_answer=True)
 
     added = with_option.state_dict().keys() - plain.state_dict().keys()
@@ -220,7 +232,7 @@ def test_ensemble_averages_the_option_in_the_same_softmax():
     assert torch.equal(found.no_answer_logits, mean([each.no_answer_logits for each in outputs]))
 
 
-def test_mean_of_heads_with_and_without_the_option_is_refused():
+def test_mean_with_and_without_the_option_is_refused():
     heads = [head("bidaf", no_answer=True), head("bidaf")]
 
     with pytest.raises(RunError, match="only some of these runs have 'no_answer: true'"):
