@@ -12,7 +12,12 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from elmo_framework.api.arguments import carried_for, require_carried, require_list
+from elmo_framework.api.arguments import (
+    carried_for,
+    require_carried,
+    require_list,
+    require_words,
+)
 from elmo_framework.api.encoder import (
     PretrainedEncoder,
     PretrainedTransformer,
@@ -29,10 +34,9 @@ from elmo_framework.data.sentences import longest_first, padded_batches
 from elmo_framework.data.text import collate_text
 from elmo_framework.errors import allowed
 from elmo_framework.kernels.product import Precision
-from elmo_framework.layers.bilm_source import open_layers
+from elmo_framework.layers.bilm_source import FrozenBiLm, open_frozen
 from elmo_framework.layers.carried_state import CarriedState
 from elmo_framework.layers.encoder_files import open_encoder
-from elmo_framework.layers.layer_source import LayerSource
 from elmo_framework.layers.surprisal import ReadSentence, SentenceScore, surprisals
 from elmo_framework.layers.transformer_files import is_transformer
 from elmo_framework.layers.transformer_source import TransformerOptions
@@ -56,14 +60,14 @@ class PretrainedBiLm(PretrainedEncoder):
 
     def __init__(
         self,
-        source: LayerSource,
+        source: FrozenBiLm,
         *,
         files: BiLmFiles,
         device: torch.device,
         carried: CarriedState | None,
     ) -> None:
         super().__init__(source, device=device)
-        self._files, self._carried = files, carried
+        self._frozen, self._files, self._carried = source, files, carried
 
     def embed(
         self, sentences: Sequence[Sequence[str]], *, max_tokens: int = 4096
@@ -81,6 +85,33 @@ class PretrainedBiLm(PretrainedEncoder):
             return
         require_list(sentences)
         yield from self._carry_vectors(sentences, self._carried, max_tokens)
+
+    def embed_in_parts(
+        self, words: Sequence[str], *, max_tokens: int = 4096
+    ) -> Iterator[tuple[slice, slice, NDArray[np.float32]]]:
+        """Yield the layers of one sentence of any length, in bounded memory.
+
+            for words, dims, layers in bilm.embed_in_parts(sentence):
+                vectors[:, words, dims] = layers     # vectors: (layers, tokens, dim)
+
+        Each part has some words in one direction. All parts together are what `embed` returns,
+        within 1e-5. The sentence starts from zeros, also with `state="carry"`.
+
+        Args:
+            words: of the sentence.
+            max_tokens: the number of words that are computed at once, boundaries counted.
+
+        Raises:
+            TypeError: see `embed`.
+            ValueError: `max_tokens` is not above 0.
+        """
+        if max_tokens < 1:
+            raise ValueError(f"max_tokens is {max_tokens}; it must be above 0")
+        parts = self._frozen.read_in_parts(
+            tuple(require_words(words)), max_tokens=max_tokens, device=self._device
+        )
+        for part in parts:
+            yield part.words, part.dims, part.layers.float().numpy()
 
     def score(
         self, sentences: Sequence[Sequence[str]], *, max_tokens: int = 4096
@@ -262,7 +293,7 @@ def load_bilm(
     if precision not in get_args(Precision):
         raise ValueError(f"precision is {precision!r}; {allowed(precision, get_args(Precision))}")
     files = resolve_bilm(bilm)
-    source = open_layers(files, precision=precision)
+    source = open_frozen(files, precision=precision)
     return PretrainedBiLm(source, files=files, device=chosen_device(device), carried=carried)
 
 

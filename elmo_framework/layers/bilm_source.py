@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from functools import partial
-from typing import Any, Literal, final
+from typing import Any, Literal, NamedTuple, final, get_args
 
 import torch
+from jaxtyping import Float
+from torch import Tensor
 
 from elmo_framework.bilm.bilm import BiLm
+from elmo_framework.bilm.context_layers import Direction, State
 from elmo_framework.bilm.files.load import BiLmFiles, read_bilm, reference
 from elmo_framework.bilm.files.published import script_check
 from elmo_framework.bilm.layer_output import LayerOutput, LayerState, framed_mask
+from elmo_framework.data.characters import BEGIN_SENTENCE, END_SENTENCE
 from elmo_framework.data.scripts import ScriptCheck
 from elmo_framework.data.text import TextBatch
 from elmo_framework.kernels.product import Precision
@@ -20,6 +25,20 @@ from elmo_framework.layers.shared_source import shared_source
 from elmo_framework.layers.word_vector_cache import WordVectorCache
 from elmo_framework.model.part import Reference
 from elmo_framework.nn.part import TensorPart
+
+
+class LayerPart(NamedTuple):
+    """The layers of some words of a sentence, in one direction.
+
+    Attributes:
+        words: their places in the sentence.
+        dims: the place of the direction in a layer.
+        layers: "layers words dims".
+    """
+
+    words: slice
+    dims: slice
+    layers: Float[Tensor, "layers words dims"]
 
 
 @final
@@ -69,6 +88,55 @@ class FrozenBiLm(LayerSource):
         bilm = self.prepared(text.mask.device)
         with torch.no_grad():
             return bilm.contextualize(self._words.framed(text), framed_mask(text.mask), state)
+
+    def read_in_parts(
+        self, words: Sequence[str], *, max_tokens: int = 4096, device: torch.device
+    ) -> Iterator[LayerPart]:
+        """Compute the layers of one sentence of any length in bounded memory.
+
+        Each direction reads the parts in its own order and carries its state from part to part,
+        so the layers are those of the whole sentence.
+
+        Args:
+            words: of the sentence.
+            max_tokens: the number of words in a part, boundaries counted.
+            device: computes the layers.
+        """
+        if self._scripts is not None:
+            self._scripts.read([words])
+        steps = (BEGIN_SENTENCE, *words, END_SENTENCE) if words else ()
+        starts = range(0, len(steps), max_tokens)
+        for direction in get_args(Direction):
+            state = None
+            for start in starts if direction == "forward" else reversed(starts):
+                part = steps[start : start + max_tokens]
+                layers, state = self._read_part(part, direction, state, device)
+                # Places of steps are one higher than those of words, which have no boundaries.
+                first, end = max(start, 1), min(start + len(part), len(steps) - 1)
+                if first < end:
+                    kept = layers[:, first - start : end - start]
+                    yield LayerPart(slice(first - 1, end - 1), self._half(direction), kept.cpu())
+
+    def _half(self, direction: Direction) -> slice:
+        half = self.dim // 2
+        return slice(0, half) if direction == "forward" else slice(half, self.dim)
+
+    def _read_part(
+        self,
+        words: Sequence[str],
+        direction: Direction,
+        state: State | None,
+        device: torch.device,
+    ) -> tuple[Float[Tensor, "layers words half"], State]:
+        """Return the layers of one direction, in the order of the words, and its state."""
+        bilm, is_backward = self.prepared(device), direction == "backward"
+        with torch.no_grad():
+            vectors = self._words.vectors(words, device)
+            inputs = (vectors.flip(0) if is_backward else vectors)[None]
+            mask = torch.ones(inputs.shape[:2], dtype=torch.bool, device=device)
+            output = bilm.context_layers.read(inputs, mask, direction=direction, state=state)
+        layers = torch.cat([inputs[None], output.layers])[:, 0]
+        return layers.flip(1) if is_backward else layers, output.state
 
     def prepared(self, device: torch.device) -> BiLm:
         """Return the biLM itself, ready for inference on a device."""

@@ -53,6 +53,12 @@ class WordVectorCache:
         indices = torch.tensor(rows, dtype=torch.long, device=device).view(-1, num_steps)
         return functional.embedding(indices, self._table)
 
+    def vectors(self, words: Sequence[str], device: torch.device) -> Float[Tensor, "words dim"]:
+        """Return the vectors of words; `<S>` and `</S>` are those of the boundaries."""
+        self.learn(words, device)
+        indices = torch.tensor([self._rows[word] for word in words], device=device)
+        return functional.embedding(indices, self._table)
+
     def learn(self, words: Iterable[str], device: torch.device) -> None:
         """Compute the vectors of words that are not in the table yet."""
         words = list(dict.fromkeys((BEGIN_SENTENCE, END_SENTENCE, *words)))

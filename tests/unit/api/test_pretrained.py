@@ -54,6 +54,27 @@ def test_a_long_stream_is_read_in_parts(folder: Path, numpy_bilm: NumpyBiLm) -> 
     assert len(list(found)) == 199
 
 
+@pytest.mark.parametrize("max_tokens", [1, 2, 3, 7, 4096])
+def test_parts_of_a_sentence_are_its_layers(
+    folder: Path, numpy_bilm: NumpyBiLm, max_tokens: int
+) -> None:
+    bilm = load_bilm(folder)
+    for words in (["a"], ["Wörter", "are", "words", "are", "many"], []):
+        vectors = np.full((3, len(words), 8), np.nan, np.float32)
+        for places, dims, layers in bilm.embed_in_parts(words, max_tokens=max_tokens):
+            assert layers.shape[1] <= max_tokens
+            assert np.isnan(vectors[:, places, dims]).all()
+            vectors[:, places, dims] = layers
+        require_equal([vectors], references(numpy_bilm, [words]))
+
+
+def test_parts_of_no_words_are_refused(folder: Path) -> None:
+    with pytest.raises(ValueError, match="max_tokens is 0; it must be above 0"):
+        list(load_bilm(folder).embed_in_parts(["a"], max_tokens=0))
+    with pytest.raises(TypeError):
+        list(load_bilm(folder).embed_in_parts("a string"))
+
+
 def test_carried_batches_follow_each_other(folder: Path, numpy_bilm: NumpyBiLm) -> None:
     bilm, states, expected = load_bilm(folder, state="carry"), [None, None], []
     sentences = [["a"], ["many", "words"], ["words"], ["a", "!"]]
