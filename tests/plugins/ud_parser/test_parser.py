@@ -22,6 +22,7 @@ from elmo_framework.data.vocabulary import Vocabularies
 from elmo_framework.errors import ElmoFrameworkError
 from elmo_framework.experiment.assembly import Assembly
 from elmo_framework.experiment.experiment import Experiment
+from elmo_framework.layers.bilm_source import FrozenBiLm
 from elmo_framework.model.head import Head
 from tests.experiment.task_check import check_recovery, check_task
 from tests.plugins.ud_parser.conftest import ROOT, SENTENCES
@@ -144,15 +145,24 @@ def test_only_the_root_has_the_relation_root(run: Assembly) -> None:
         assert sum(roots) == 1
 
 
-def test_elmo_trains_with_a_mix_for_each_task(bilm: Path, tmp_path: Path) -> None:
-    run = check_task(f"{CONFIGS}/elmo.jsonnet", tmp_path / "run", SHORT, inputs=INPUTS, bilm=bilm)
+def test_elmo_trains_with_a_mix_for_each_task_and_one_pass(
+    bilm: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    places = ["embedder.token_embedders.elmo"]
+    places += [f"output_embedders.{task}" for task in ("tree", "upos", "feats", "lemmas")]
+    changes = {**SHORT, **{f"model.{place}.cache": "none" for place in places}}
+    run = check_task(f"{CONFIGS}/elmo.jsonnet", tmp_path / "run", changes, inputs=INPUTS, bilm=bilm)
     model = run.head()
-    embedders = [
-        model.embedder.token_embedders["elmo"],
-        *(model.output_embedders[place] for place in ("tree", "upos", "feats", "lemmas")),
-    ]
-    assert len({id(each.mix) for each in embedders}) == 5
-    assert len({id(each._source) for each in embedders}) == 1
+    assert len({id(model.get_submodule(f"{place}.mix")) for place in places}) == 5
+    passes, compute = [], FrozenBiLm.compute
+
+    def counted(self: FrozenBiLm, *arguments: Any) -> Any:
+        passes.append(arguments)
+        return compute(self, *arguments)
+
+    monkeypatch.setattr(FrozenBiLm, "compute", counted)
+    model(model.collator(run.vocabularies)(list(run.experiment.dataset_reader.read(SENTENCES))))
+    assert len(passes) == 1
 
 
 def test_training_resumes_after_an_interruption(tmp_path: Path) -> None:
