@@ -125,10 +125,12 @@ class Record:
 
     @contextmanager
     def located(self) -> Iterator[None]:
-        """Turn a ValueError or DataError inside into one of this record."""
+        """Turn a ValueError or DataError inside into one of this record, unless it names a file."""
         try:
             yield
         except (DataError, ValueError) as error:
+            if isinstance(error, DataError) and error.path is not None:
+                raise
             raise self.error(str(error)) from error
 
 

@@ -243,6 +243,12 @@ def test_a_wrong_span_is_reported(bilm: Path, text: str, capsys, span, message) 
     assert error(capsys, bilm, "items.tsv", "--regions", "spans") == message
 
 
+def test_a_missing_column_names_its_line_once(bilm: Path, text: str, capsys) -> None:
+    Path("items.tsv").write_text("sentence\tspans\nthe bank\t1\n")
+    message = error(capsys, bilm, "items.tsv", "--regions", "span")
+    assert message.startswith("items.tsv:2: missing key 'span'")
+
+
 def test_a_column_that_the_output_has_is_refused(bilm: Path, text: str, capsys) -> None:
     Path("pairs.tsv").write_text("sentence_good\tsentence_bad\tline\na\tthe\t1\n")
     message = "pairs.tsv:2: rename the column 'line', which is a column of the output"
