@@ -6,7 +6,7 @@ import multiprocessing
 import os
 import signal
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from multiprocessing.connection import Connection, wait
@@ -19,7 +19,9 @@ from elmo_framework.io.process import SIGNALS_TO_STOP, end_with_parent
 STOP_TIMEOUT = 60.0
 """Seconds to save a checkpoint; a worker that takes longer is killed."""
 
-_Work: TypeAlias = Callable[[Any], None]
+Work: TypeAlias = Callable[[Any], None]
+
+_SIGNALS = (*SIGNALS_TO_STOP, signal.SIGUSR2)
 
 
 @dataclass(frozen=True)
@@ -43,7 +45,7 @@ class ForkServer:
         work: called in each worker with the argument of `start`; it exits with a code.
     """
 
-    def __init__(self, work: _Work) -> None:
+    def __init__(self, work: Work) -> None:
         context = multiprocessing.get_context("fork")
         self._connection, connection = context.Pipe()
         self._process = context.Process(target=_serve, args=(connection, self._connection, work))
@@ -108,11 +110,11 @@ class ForkServer:
         )
 
 
-def _serve(connection: Connection[Any, Any], other: Connection[Any, Any], work: _Work) -> None:
+def _serve(connection: Connection[Any, Any], other: Connection[Any, Any], work: Work) -> None:
     other.close()
     for number in SIGNALS_TO_STOP:  # the process that started this one acts on them
         signal.signal(number, signal.SIG_IGN)
-    signal.pthread_sigmask(signal.SIG_UNBLOCK, SIGNALS_TO_STOP)
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, _SIGNALS)
     workers: dict[str, ForkProcess] = {}
     while True:
         ready = wait([connection, *(process.sentinel for process in workers.values())])
@@ -130,7 +132,7 @@ def _serve(connection: Connection[Any, Any], other: Connection[Any, Any], work: 
                 _signal(workers, message)
             else:
                 key, argument = message
-                workers[key] = _fork(connection, work, argument)
+                workers[key] = fork_worker(work, argument, connections=[connection])
     _signal(workers, signal.SIGTERM)
     deadline = time.monotonic() + STOP_TIMEOUT
     for process in workers.values():
@@ -138,9 +140,18 @@ def _serve(connection: Connection[Any, Any], other: Connection[Any, Any], work: 
         process.kill()
 
 
-def _fork(connection: Connection[Any, Any], work: _Work, argument: Any) -> ForkProcess:
+def fork_worker(
+    work: Work, argument: Any, *, connections: Sequence[Connection[Any, Any]] = ()
+) -> ForkProcess:
+    """Start a process that ends by SIGTERM, Ctrl-C, and when this process is gone.
+
+    Args:
+        work: called in the process.
+        argument: of `work`.
+        connections: of this process, for the process to close.
+    """
     process = multiprocessing.get_context("fork").Process(
-        target=_work, args=(connection, os.getpid(), work, argument)
+        target=_work, args=(connections, os.getpid(), work, argument)
     )
     _start(process)
     return process
@@ -148,19 +159,24 @@ def _fork(connection: Connection[Any, Any], work: _Work, argument: Any) -> ForkP
 
 def _start(process: ForkProcess) -> None:
     """Start a process, which has to unblock signals when its handlers are set."""
-    signal.pthread_sigmask(signal.SIG_BLOCK, SIGNALS_TO_STOP)
+    signal.pthread_sigmask(signal.SIG_BLOCK, _SIGNALS)
     try:
         process.start()
     finally:
-        signal.pthread_sigmask(signal.SIG_UNBLOCK, SIGNALS_TO_STOP)
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, _SIGNALS)
 
 
-def _work(connection: Connection[Any, Any], server: int, work: _Work, argument: Any) -> None:
-    connection.close()
-    end_with_parent(server, timeout=STOP_TIMEOUT)
+def _work(
+    connections: Sequence[Connection[Any, Any]], parent: int, work: Work, argument: Any
+) -> None:
+    for connection in connections:
+        connection.close()
+    end_with_parent(parent, timeout=STOP_TIMEOUT)
     signal.signal(signal.SIGINT, signal.default_int_handler)
     signal.signal(signal.SIGTERM, signal.SIG_DFL)
-    signal.pthread_sigmask(signal.SIG_UNBLOCK, SIGNALS_TO_STOP)
+    # Slurm sends the signal of submitit to all processes of a job; the parent acts on it.
+    signal.signal(signal.SIGUSR2, signal.SIG_IGN)
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, _SIGNALS)
     work(argument)
 
 

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import multiprocessing
-import signal
 import time
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from multiprocessing.context import SpawnProcess
+from functools import partial
+from multiprocessing.context import ForkProcess
 from typing import Annotated, Any, Literal, final
 
 from annotated_types import Ge, Gt, Le
@@ -16,13 +15,12 @@ from annotated_types import Ge, Gt, Le
 from elmo_framework.config.types import Default
 from elmo_framework.errors import RunError
 from elmo_framework.io.extras import import_extra
-from elmo_framework.io.process import end_with_parent
 from elmo_framework.study.executor import Executor, JobEnd, RunJob, Workers
 from elmo_framework.study.folder import StudyFolder
+from elmo_framework.study.fork_server import STOP_TIMEOUT, fork_worker
 from elmo_framework.study.local_executor import end_of, run_in_worker
 
 _POLL_SECONDS = 0.2
-_STOP_TIMEOUT = 60.0
 
 Positive = Annotated[int, Ge(1), Le(1_000_000)]
 
@@ -106,12 +104,11 @@ class SubmittedRun:
 
     def __init__(self, job: RunJob, num_threads: int) -> None:
         self._job, self._num_threads = job, num_threads
-        self._process: SpawnProcess | None = None
+        self._process: ForkProcess | None = None
 
     def __call__(self) -> JobEnd:
-        arguments = self._job, self._num_threads
-        self._process = multiprocessing.get_context("spawn").Process(target=_run, args=arguments)
-        self._process.start()
+        work = partial(run_in_worker, num_threads=self._num_threads)
+        self._process = fork_worker(work, self._job)
         try:
             self._process.join()
             return end_of(self._job, self._process.exitcode or 0)
@@ -128,16 +125,6 @@ class SubmittedRun:
         if self._process is not None:
             self._process.terminate()
             self._process.join()
-
-
-def _run(job: RunJob, num_threads: int) -> None:
-    # Slurm sends the signal of submitit to all processes of a job; the parent acts on it.
-    signal.signal(signal.SIGUSR2, signal.SIG_IGN)
-    parent = multiprocessing.parent_process()
-    assert parent is not None
-    assert parent.pid is not None
-    end_with_parent(parent.pid, timeout=_STOP_TIMEOUT)
-    run_in_worker(job, num_threads)
 
 
 @final
@@ -173,7 +160,7 @@ class _SubmittedJobs(Workers):
         for job in jobs:
             # The run of a cancelled job is locked until it has saved its checkpoint.
             lock = StudyFolder(job.folder).lock(job.plan.name)
-            with lock.acquire(timeout=_STOP_TIMEOUT):
+            with lock.acquire(timeout=STOP_TIMEOUT):
                 pass
 
     def cancel(self) -> None:
