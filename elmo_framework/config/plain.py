@@ -23,6 +23,11 @@ from elmo_framework.config.signature import replaced, show
 from elmo_framework.errors import Problem, dotted, shown
 from elmo_framework.io.remote import as_path
 
+_ADAPTERS: dict[int, tuple[Any, TypeAdapter[Any]]] = {}
+"""By the identity of a hint: equal ones, as literals in another order, have other messages."""
+
+_MAX_ADAPTERS = 10_000
+
 
 def adapter(hint: Any) -> TypeAdapter[Any]:
     """Return the pydantic adapter of a type.
@@ -30,6 +35,14 @@ def adapter(hint: Any) -> TypeAdapter[Any]:
     Raises:
         TypeError: no configuration can hold such a value.
     """
+    if id(hint) not in _ADAPTERS:
+        if len(_ADAPTERS) >= _MAX_ADAPTERS:
+            _ADAPTERS.clear()
+        _ADAPTERS[id(hint)] = hint, _new_adapter(hint)  # with the hint, its id remains its own
+    return _ADAPTERS[id(hint)][1]
+
+
+def _new_adapter(hint: Any) -> TypeAdapter[Any]:
     try:
         return TypeAdapter(replaced(hint, Path, _NonEmptyPath))
     except PydanticSchemaGenerationError as error:

@@ -108,7 +108,8 @@ def _study_problems(study: Study) -> Iterator[Problem]:
     yield from _name_problems("configs", study.configs)
     yield from _name_problems("variants", study.variants)
     for name, each in study.configs.items():
-        yield from _name_problems(dotted("configs", name, "variants"), each.variants)
+        path = dotted("configs", name, "variants")
+        yield from _name_problems(path, each.variants, others=study.variants)
         if each.metric is not None and each.metric[:1] not in ("+", "-"):
             advice = "write '+' before the name when larger is better, '-' when smaller is"
             yield Problem(dotted("configs", name, "metric"), f"is {each.metric!r}; {advice}")
@@ -126,8 +127,15 @@ def _comparison_problems(study: Study) -> Iterator[Problem]:
             yield Problem(dotted("comparisons", index), message)
 
 
-def _name_problems(path: str, names: Mapping[str, Any]) -> Iterator[Problem]:
+def _name_problems(
+    path: str, names: Mapping[str, Any], *, others: Mapping[str, Any] = {}
+) -> Iterator[Problem]:
+    first = {name.casefold(): name for name in others}
     for name in names:
+        other = first.setdefault(name.casefold(), name)
+        if other != name:
+            message = f"differs from {other!r} in case only: some file systems take them for one"
+            yield Problem(dotted(path, name), message)
         if not _NAME.fullmatch(name):
             message = "is a part of file names: use letters, digits, '.', '_', '+' and '-'"
             yield Problem(dotted(path, name), message)

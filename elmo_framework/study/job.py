@@ -52,6 +52,9 @@ def execute(job: RunJob) -> JobEnd:
             return _execute(job, folder)
     except Timeout:
         return JobEnd(name, "busy")
+    except OSError as error:  # of the lock or the log, as on a full disk
+        console.info(f"{name}: {error}")
+        return JobEnd(name, "failed", str(error))
 
 
 def log_tail(log: Path) -> str:

@@ -148,8 +148,11 @@ class Results:
         splits: list[Split] = ["validation"]
         if any(record.test is not None for record in records):
             splits.append("test")
+        in_folder = read_records(state.folder.results)
         sections = [
-            section for split in splits for section in _sections(state, runs, split, num_resamples)
+            section
+            for split in splits
+            for section in _sections(state, runs, in_folder, split, num_resamples)
         ]
         missing = {run.plan.name: reason for run in runs if (reason := missing_reason(state, run))}
         return cls(sections, _searches(state, runs, num_resamples), missing, records)
@@ -160,14 +163,18 @@ def missing_reason(state: StudyState, run: PlannedRun) -> str:
     record, name = state.record(run.plan), run.plan.name
     if record is not None:
         return "pruned" if record.is_pruned else ""
-    log = log_tail(state.folder.log(name))
     if name in state.failed:
-        return f"failed: {log}"
+        return f"failed: {state.failed[name]}"
+    log = log_tail(state.folder.log(name))
     return f"not finished; its log ends with: {log}" if log else "not started"
 
 
 def _sections(
-    state: StudyState, runs: Sequence[PlannedRun], split: Split, num_resamples: int
+    state: StudyState,
+    runs: Sequence[PlannedRun],
+    in_folder: Sequence[Record],
+    split: Split,
+    num_resamples: int,
 ) -> list[Section]:
     """Return a section for each config with scores; Holm's correction is over all of them."""
     pending = []
@@ -176,7 +183,7 @@ def _sections(
         scores = [
             _scores(state, [run for run in runs if _is_chosen(run, cell)], split) for cell in cells
         ]
-        further = _further_scores(state, config, cells[0].plan.metric, split)
+        further = _further_scores(state, in_folder, config, cells[0].plan.metric, split)
         if not any((*scores, *further)):
             continue
         uncertainty = Uncertainty(
@@ -221,11 +228,11 @@ def _scores(state: StudyState, runs: Sequence[PlannedRun], split: Split) -> list
 
 
 def _further_scores(
-    state: StudyState, config: str, metric: str, split: Split
+    state: StudyState, records: Sequence[Record], config: str, metric: str, split: Split
 ) -> list[list[RunScore]]:
     """Return the scores of records that others have added, such as those of simple baselines."""
     scores: dict[CellKey, list[RunScore]] = {}
-    for record in read_records(state.folder.results):
+    for record in records:
         if record.config == config and record.variant not in state.study.variants_of(config):
             score = _score(record, metric, split)
             scores.setdefault(record.cell, []).extend([] if score is None else [score])

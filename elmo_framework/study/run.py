@@ -231,7 +231,7 @@ class _Loop:
         self.ends.append(end)
         log = self.state.folder.log(end.name)
         if end.outcome == "failed":
-            self.state.failed.add(end.name)
+            self.state.failed[end.name] = end.message
             message = "".join(f"\n  {line}" for line in end.message.splitlines())
             console.info(f"{end.name} failed (log: {log}):{message}")
         elif end.outcome == "done":

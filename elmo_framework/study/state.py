@@ -50,7 +50,7 @@ class StudyState:
         folder: of the study.
         is_final: whether the chosen runs are scored on the test data.
         num_jobs: how many runs are trained at a time; 0 to propose no further trials.
-        failed: names of the runs that failed since the start.
+        failed: why runs failed since the start, by their names.
     """
 
     study: Study
@@ -58,7 +58,7 @@ class StudyState:
     folder: StudyFolder
     is_final: bool = False
     num_jobs: int = 0
-    failed: set[str] = field(default_factory=set)
+    failed: dict[str, str] = field(default_factory=dict)
     _records: dict[str, Record] = field(default_factory=dict)
     _done: set[tuple[str, bool]] = field(default_factory=set)
     _trials: dict[tuple[CellKey, str], Cell] = field(default_factory=dict)

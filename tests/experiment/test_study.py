@@ -171,6 +171,19 @@ def test_failing_run_does_not_stop_the_others(
     assert list(results(folder)) == BOTH
 
 
+def test_log_that_cannot_be_written_is_a_failure_of_its_run(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path, folder = write(tmp_path, study()), tmp_path / "study"
+    log = folder / "runs/ner/none/seed-1.log"
+    log.mkdir(parents=True)
+    assert run(path, folder) == 1
+    error = capsys.readouterr().err
+    assert f"ner/none/seed-1 failed (log: {log}):" in error
+    assert "Is a directory" in error
+    assert list(results(folder)) == ["ner/wide/seed-1"]
+
+
 @pytest.mark.parametrize("point", ["train_assembly", "_score", "write_record"])
 def test_study_killed_at_any_point_continues(
     point: str, finished: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

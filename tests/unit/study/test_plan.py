@@ -143,6 +143,14 @@ def test_all_problems_of_a_study_are_reported_at_once() -> None:
     ]
 
 
+def test_names_that_differ_in_case_only_are_refused() -> None:
+    config = {"config": tagger(), "variants": {"mini": {}, "none": {}}}
+    message = "differs from 'Mini' in case only: some file systems take them for one"
+    assert problems(configs={"ner": config}, variants={"Mini": {}, "none": {}}) == [
+        f"configs.ner.variants.mini: {message}"
+    ]
+
+
 def test_override_of_nothing_names_config_and_variant() -> None:
     configs = {"ner": {"config": tagger(), "variants": {"bad": {"model.encodr.x": 1}}}}
     (problem,) = problems(configs=configs)

@@ -151,13 +151,13 @@ def test_a_missing_run_is_listed_and_not_averaged(tmp_path: Path) -> None:
 
 def test_a_failed_run_is_listed_with_its_message(tmp_path: Path) -> None:
     state = study_state(tmp_path)
-    state.failed.add("ner/none/seed-1")
+    state.failed["ner/none/seed-1"] = "its process was ended by SIGKILL"
     for name in ("ner/none/seed-1", "ner/none/seed-2"):
         log = state.folder.log(name)
         log.parent.mkdir(parents=True, exist_ok=True)
         log.write_text("error: the loss is nan\n")
     missing = Results.of(state).missing
-    assert missing["ner/none/seed-1"] == "failed: error: the loss is nan"
+    assert missing["ner/none/seed-1"] == "failed: its process was ended by SIGKILL"
     assert missing["ner/none/seed-2"] == "not finished; its log ends with: error: the loss is nan"
 
 

@@ -128,7 +128,7 @@ def test_pruned_and_failed_trials_are_never_the_best(tmp_path: Path) -> None:
     first, second, third = state.runs()
     record_of(first.plan, state, score=0.9, is_pruned=True)
     record_of(second.plan, state, score=0.1)
-    state.failed.add(third.plan.name)
+    state.failed[third.plan.name] = ""
     assert [run.is_chosen for run in state.runs()] == [False, True, False]
 
 

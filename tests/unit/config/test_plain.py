@@ -1,0 +1,22 @@
+"""Plain values of configs, checked by pydantic."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import pytest
+from pydantic import ValidationError
+
+from elmo_framework.config.plain import adapter, read
+
+
+def test_type_of_a_parameter_gets_one_adapter() -> None:
+    hint = list[int]
+    assert adapter(hint) is adapter(hint)
+
+
+def test_equal_types_keep_their_own_messages() -> None:
+    first, second = Literal["a", "b"], Literal["b", "a"]
+    for hint, message in ((first, "'a' or 'b'"), (second, "'b' or 'a'")):
+        with pytest.raises(ValidationError, match=message):
+            read(hint, "c")
