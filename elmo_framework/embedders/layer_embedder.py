@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 import torch
@@ -65,6 +65,9 @@ class LayerEmbedder(TokenEmbedder, ABC):
 
     def parameters_from_file(self) -> Iterable[Tensor]:
         return () if self.source.module is None else self.source.module.parameters()
+
+    def layer_parameters(self) -> Sequence[Sequence[Tensor]]:
+        return self.source.layer_parameters()
 
     def precompute(self, sentences: Sentences, device: torch.device) -> None:
         self.source.precompute(sentences, device)

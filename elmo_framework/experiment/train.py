@@ -40,6 +40,7 @@ from elmo_framework.training.process_group import (
 )
 from elmo_framework.training.seeds import seed_everything
 from elmo_framework.training.trainer import Trainer, TrainingResult
+from elmo_framework.training.unfreezing import grouped_optimizer
 
 _ADVICE = "resume with --recover"
 
@@ -167,8 +168,8 @@ def build_trainer(assembly: Assembly, *, evaluator: Evaluator | None) -> Trainer
         evaluator: of the validation data; None without any.
 
     Raises:
-        RunError: `trainer.no_grad` leaves nothing to train, or a model that learns without
-            gradients is trained by several processes.
+        RunError: `trainer.no_grad` leaves nothing to train, `trainer.unfreezing` has no effect, or
+            a model that learns without gradients is trained by several processes.
         DataError: the training data cannot be read.
     """
     model, options = assembly.model, assembly.experiment.trainer
@@ -182,7 +183,7 @@ def build_trainer(assembly: Assembly, *, evaluator: Evaluator | None) -> Trainer
     return Trainer(
         options=options,
         model=model,
-        optimizer=options.optimizer.create(trained),
+        optimizer=grouped_optimizer(options.optimizer, model, trained, options.unfreezing),
         source=assembly.training_source(),
         evaluator=evaluator,
         average=AveragedWeights(model, options.averaged_decay),

@@ -8,7 +8,7 @@ from typing import Any, Literal, NamedTuple, final, get_args
 
 import torch
 from jaxtyping import Float
-from torch import Tensor
+from torch import Tensor, nn
 
 from elmo_framework.bilm.bilm import BiLm
 from elmo_framework.bilm.context_layers import Direction, State
@@ -20,7 +20,7 @@ from elmo_framework.data.scripts import ScriptCheck
 from elmo_framework.data.text import TextBatch
 from elmo_framework.kernels.product import Precision
 from elmo_framework.layers.cache.cached_layers import CacheDtype
-from elmo_framework.layers.layer_source import LayerSource
+from elmo_framework.layers.layer_source import LayerSource, parameters_by_layer
 from elmo_framework.layers.shared_source import shared_source
 from elmo_framework.layers.word_vector_cache import WordVectorCache
 from elmo_framework.model.part import Reference
@@ -165,6 +165,10 @@ class TrainedBiLm(LayerSource):
     def compute(self, text: TextBatch, state: LayerState | None = None) -> LayerOutput:
         output: LayerOutput = self._bilm(text.ids[self.indexers[0].key], state)
         return output
+
+    def layer_parameters(self) -> Sequence[Sequence[nn.Parameter]]:
+        words = list(self._bilm.token_encoder.parameters())
+        return [words, *parameters_by_layer(self._bilm.context_layers)]
 
 
 def open_layers(

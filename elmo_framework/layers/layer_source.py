@@ -16,6 +16,23 @@ from elmo_framework.data.text import Indexer, TextBatch, collate_text
 from elmo_framework.model.part import Reference, Sentences
 
 
+def parameters_by_layer(module: nn.Module) -> list[list[nn.Parameter]]:
+    """Return the parameters of a stack of layers, the bottom layer first.
+
+    The first number in a name is that of the layer, as in `layers.3.weight`. What comes before all
+    layers, such as embeddings, is a layer below them; what follows them, such as a last
+    normalization, belongs to the top one.
+    """
+    below, layers = list[nn.Parameter](), dict[int, list[nn.Parameter]]()
+    for name, parameter in module.named_parameters():
+        number = next((int(part) for part in name.split(".") if part.isdigit()), None)
+        if number is not None:
+            layers.setdefault(number, []).append(parameter)
+        else:
+            (layers[max(layers)] if layers else below).append(parameter)
+    return [layer for layer in (below, *(layers[key] for key in sorted(layers))) if layer]
+
+
 class LayerSource(ABC):
     """Gives the layers of sentences: frozen, cached or trained with the task.
 
@@ -113,6 +130,10 @@ class LayerSource(ABC):
             device: computes the layers.
         """
         return
+
+    def layer_parameters(self) -> Sequence[Sequence[nn.Parameter]]:
+        """Return the trained parameters by layer, the bottom one first; none of a frozen source."""
+        return ()
 
     def forget_words(self) -> None:
         """Forget word vectors, so that what follows does not depend on what was read before."""

@@ -21,7 +21,7 @@ from elmo_framework.data.text import TextBatch
 from elmo_framework.errors import DataError
 from elmo_framework.kernels.product import Precision
 from elmo_framework.layers.cache.cached_layers import CacheDtype
-from elmo_framework.layers.layer_source import LayerSource
+from elmo_framework.layers.layer_source import LayerSource, parameters_by_layer
 from elmo_framework.layers.shared_source import shared_source
 from elmo_framework.layers.transformer_files import (
     read_encoder,
@@ -239,6 +239,9 @@ class TrainedTransformer(LayerSource):
 
     def compute(self, text: TextBatch, state: LayerState | None = None) -> LayerOutput:
         return LayerOutput(self._transformer(text), framed_mask(text.mask), {})
+
+    def layer_parameters(self) -> Sequence[Sequence[nn.Parameter]]:
+        return parameters_by_layer(self._transformer.encoder)
 
 
 def open_transformer(

@@ -74,6 +74,10 @@ class Part(TensorPart):
         """Return the parameters read from a file; initializers leave them alone."""
         return ()
 
+    def layer_parameters(self) -> Sequence[Sequence[Tensor]]:
+        """Return the trained parameters of a pretrained encoder by layer, the bottom one first."""
+        return ()
+
     def has_vector(self, word: str) -> bool | None:
         """Return whether the file of vectors has a word; None without such a file."""
         return None

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable
-from typing import Annotated, Any, final
+from typing import Annotated, Any, TypeAlias, final
 
 import torch
 from annotated_types import Ge, Gt, Lt
@@ -21,6 +21,8 @@ Rate = Annotated[float, Gt(0)]
 Decay = Annotated[float, Ge(0), Lt(1)]
 Betas = tuple[Decay, Decay]
 Penalty = Annotated[float, Ge(0)]
+Parameters: TypeAlias = Iterable[nn.Parameter] | Iterable[dict[str, Any]]
+"""Parameters, or groups of them as `torch.optim` takes them."""
 
 
 class Optimizer(Registrable, ABC):
@@ -37,8 +39,8 @@ class Optimizer(Registrable, ABC):
     default_member = "adam"
 
     @abstractmethod
-    def create(self, parameters: Iterable[nn.Parameter]) -> torch.optim.Optimizer:
-        """Create the optimizer of some parameters."""
+    def create(self, parameters: Parameters) -> torch.optim.Optimizer:
+        """Create the optimizer of some parameters, or of several groups of them."""
 
 
 @final
@@ -50,7 +52,7 @@ class OptimizerFunction(Optimizer):
     ) -> None:
         self._function, self._hyperparameters = function, hyperparameters
 
-    def create(self, parameters: Iterable[nn.Parameter]) -> torch.optim.Optimizer:
+    def create(self, parameters: Parameters) -> torch.optim.Optimizer:
         return self._function(parameters, **self._hyperparameters)
 
 
@@ -75,12 +77,13 @@ def adagrad(
     )
 
 
-def _row_adagrad(parameters: Iterable[nn.Parameter], **hyperparameters: Any) -> RowAdagrad:
+def _row_adagrad(parameters: Parameters, **hyperparameters: Any) -> RowAdagrad:
     """Create Adagrad, fused (each parameter is read once) if possible."""
-    parameters = list(parameters)
-    is_on_cpu = all(parameter.device.type == "cpu" for parameter in parameters)
+    all_parameters: list[Any] = list(parameters)
+    groups = [each["params"] if isinstance(each, dict) else [each] for each in all_parameters]
+    is_on_cpu = all(parameter.device.type == "cpu" for group in groups for parameter in group)
     is_fused = is_on_cpu or TorchVersion(torch.__version__) >= _FUSED_ON_GPUS
-    return RowAdagrad(parameters, **hyperparameters, fused=True if is_fused else None)
+    return RowAdagrad(all_parameters, **hyperparameters, fused=True if is_fused else None)
 
 
 @Optimizer.register("adam")

@@ -14,6 +14,7 @@ from elmo_framework.config.types import Count, CountOrZero, Default, Lazy
 from elmo_framework.training.callback import Callback
 from elmo_framework.training.optimizer import Optimizer
 from elmo_framework.training.schedule import Schedule
+from elmo_framework.training.unfreezing import Unfreezing
 
 Minutes = Annotated[float, Gt(0)]
 
@@ -90,6 +91,8 @@ class GradientDescent(TrainerOptions):
         device: `auto` uses a GPU if there is one.
         precision: `bfloat16` runs the products of the forward pass in that type.
         no_grad: regular expressions; parameters with a matching name are not trained.
+        unfreezing: gradual unfreezing and discriminative rates of the layers of biLMs and
+            transformers that are trained with the task; null trains all with one rate.
     """
 
     optimizer: Annotated[Optimizer, Default("adam")]
@@ -110,6 +113,7 @@ class GradientDescent(TrainerOptions):
     device: Literal["auto", "cpu", "cuda"] = "auto"
     precision: Literal["float32", "bfloat16"] = "float32"
     no_grad: Annotated[list[Regex], Default([])]
+    unfreezing: Unfreezing | None = None
 
     @property
     def averaged_decay(self) -> float | None:

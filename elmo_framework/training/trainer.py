@@ -32,6 +32,7 @@ from elmo_framework.training.sparse_gradients import (
     clip_values,
 )
 from elmo_framework.training.state import StepReport, TrainingState
+from elmo_framework.training.unfreezing import freeze_lower_groups
 
 _ADVICE = "try a smaller learning rate or grad_norm"
 _OUT_OF_PATIENCE = "early stopping: patience exhausted"
@@ -186,6 +187,7 @@ class Trainer:
 
     def _update(self) -> Tensor:
         """Update the parameters; return the norm of the gradients before clipping."""
+        freeze_lower_groups(self.optimizer, self.options.unfreezing, self.progress.epochs)
         largest = self.options.grad_norm or math.inf
         gradient_norm = clip_norm(self._parameters, largest)
         if self.options.grad_clipping is not None:

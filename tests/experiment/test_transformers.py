@@ -98,6 +98,31 @@ def test_trained_transformer_resumes_exactly(root: Path, tmp_path: Path) -> None
     assert all(torch.equal(parts[name], value) for name, value in whole.items())
 
 
+def test_unfreezing_resumes_exactly(root: Path, tmp_path: Path) -> None:
+    stop = {"type": "signal_once", "step": 8, "name": "SIGTERM"}
+    changes = {
+        **tagging(root / "bert"),
+        "trainer.num_epochs": 3,
+        "trainer.unfreezing": {"epochs_per_layer": 1, "layer_decay": 0.5},
+    }
+    assert train(NER, tmp_path / "whole", {**changes, "trainer.callbacks": []}) == 0
+    changes["trainer.callbacks"] = [stop]
+    assert train(NER, tmp_path / "parts", changes) == 130
+    assert train(NER, tmp_path / "parts", changes, "--recover") == 0
+    assert evaluations(tmp_path / "parts") == evaluations(tmp_path / "whole")
+    parts = load_file(tmp_path / "parts/weights.safetensors")
+    assert all(
+        torch.equal(parts[name], value)
+        for name, value in load_file(tmp_path / "whole/weights.safetensors").items()
+    )
+
+
+def test_unfreezing_needs_a_trained_encoder(root: Path, tmp_path: Path, capsys) -> None:
+    changes = {**tagging(root / "bert", **FROZEN), "trainer.unfreezing": {}}
+    assert train(NER, tmp_path / "run", changes) == 2
+    assert "trainer.unfreezing has no effect" in capsys.readouterr().err
+
+
 def test_learned_mix_is_written_with_the_options_of_the_run(root: Path, tmp_path: Path) -> None:
     text, out = tmp_path / "text.txt", tmp_path / "out.hdf5"
     text.write_text("Anna Kovacs moved .\n")

@@ -297,3 +297,15 @@ def test_a_model_is_sized_without_reading_weights(folder: Path) -> None:
 def test_a_wrong_mix_names_its_place(folder: Path) -> None:
     with pytest.raises(BuildError, match=r"test: mix: SingleLayerMix: index is 3"):
         build(bilm=folder, mix={"type": "layer", "index": 3})
+
+
+def test_tuned_layers_are_listed_from_the_bottom(folder: Path) -> None:
+    embedder = build(bilm=folder, requires_grad=True)
+    words, *context = embedder.layer_parameters()
+    assert {id(each) for each in words} == {
+        id(each) for each in embedder.bilm.token_encoder.parameters()
+    }
+    assert len(context) == embedder.source.num_layers - 1
+    listed = {id(each) for layer in [words, *context] for each in layer}
+    assert listed == {id(each) for each in embedder.bilm.parameters()}
+    assert build(bilm=folder).layer_parameters() == ()

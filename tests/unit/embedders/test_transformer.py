@@ -149,3 +149,19 @@ def test_stacked_encoders_cost_one_pass_each(transformer_folder, tmp_path, monke
     assert embedder(text).shape == (2, 2, sum(widths))
     assert sorted(part.__name__ for part in passes) == ["BiLm", "Transformer"]
     assert embedder.token_embedders["bert"].mix is not embedder.token_embedders["bert_average"].mix
+
+
+@pytest.mark.parametrize("kind", ["bert", "gpt2", "llama", "t5", "roberta"])
+def test_tuned_layers_are_listed_from_the_bottom(kind: str, transformer_folder) -> None:
+    embedder = build(transformer_folder(kind))
+    layers = embedder.layer_parameters()
+    assert len(layers) == 3
+    listed = [id(parameter) for layer in layers for parameter in layer]
+    assert sorted(listed) == sorted(id(parameter) for parameter in embedder.parameters())
+    embedder(TEXT)
+    lowest = embedder.source.layers(TEXT).layers[-1].sum()
+    top = torch.autograd.grad(lowest, layers[-1], allow_unused=True)
+    assert any(gradient is not None for gradient in top)
+    words = next(name for name, each in embedder.named_parameters() if each is layers[0][0])
+    assert "emb" in words or "wte" in words or "shared" in words
+    assert build(transformer_folder(kind), **FROZEN).layer_parameters() == ()

@@ -1,0 +1,95 @@
+"""Gradual unfreezing and discriminative rates of encoders that are trained with a task."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import zip_longest
+from typing import Annotated, Any
+
+import torch
+from annotated_types import Gt, Le
+from torch import nn
+
+from elmo_framework.config.types import CountOrZero
+from elmo_framework.errors import RunError
+from elmo_framework.model.model import Model
+from elmo_framework.model.part import parts_of
+from elmo_framework.training.optimizer import Optimizer
+
+
+@dataclass(frozen=True)
+class Unfreezing:
+    """How the layers of pretrained encoders are trained with a task (Howard and Ruder 2018).
+
+    The head is always trained, with the rate of the optimizer.
+
+    Attributes:
+        epochs_per_layer: gradual unfreezing: the head alone is trained for so many epochs, then the
+            top layer too, and so on downwards; 0 trains all layers from the start.
+        layer_decay: discriminative rates: the top layer has the rate of the head times this, each
+            layer below that of the one above times this. Howard and Ruder divide by 2.6.
+    """
+
+    epochs_per_layer: CountOrZero = 1
+    layer_decay: Annotated[float, Gt(0), Le(1)] = 1 / 2.6
+
+    def num_trained(self, epoch: int, num_groups: int) -> int:
+        """Return how many groups of `grouped_optimizer` are trained in an epoch, from 0."""
+        if not self.epochs_per_layer:
+            return num_groups
+        return min(num_groups, 1 + epoch // self.epochs_per_layer)
+
+
+def grouped_optimizer(
+    optimizer: Optimizer,
+    model: Model[Any],
+    trained: Sequence[nn.Parameter],
+    unfreezing: Unfreezing | None,
+) -> torch.optim.Optimizer:
+    """Create an optimizer whose groups are the head, then the layers of encoders, top first.
+
+    Layers of several encoders are counted from the top of each.
+
+    Args:
+        optimizer: creates it.
+        model: has the encoders.
+        trained: its trained parameters.
+        unfreezing: the rates of the layers; None for one group.
+
+    Raises:
+        RunError: no encoder is trained, so that unfreezing has no effect.
+    """
+    if unfreezing is None:
+        return optimizer.create(trained)
+    wanted = {id(parameter) for parameter in trained}
+    encoders = [part.layer_parameters() for _, part in parts_of(model)]
+    layers = [
+        [parameter for layer in same for parameter in layer if id(parameter) in wanted]
+        for same in zip_longest(*(reversed(encoder) for encoder in encoders), fillvalue=())
+    ]
+    layers = [layer for layer in layers if layer]
+    if not layers:
+        raise RunError(
+            "trainer.unfreezing has no effect, because no encoder is trained with the task; set "
+            "requires_grad (elmo_token_embedder) or train_parameters "
+            "(pretrained_transformer_mismatched) to true, or remove it"
+        )
+    in_layers = {id(parameter) for layer in layers for parameter in layer}
+    head = [parameter for parameter in trained if id(parameter) not in in_layers]
+    created = optimizer.create([{"params": group} for group in (head, *layers)])
+    for depth, group in enumerate(created.param_groups):
+        group["lr"] *= unfreezing.layer_decay**depth
+    return created
+
+
+def freeze_lower_groups(
+    optimizer: torch.optim.Optimizer, unfreezing: Unfreezing | None, epoch: int
+) -> None:
+    """Drop the gradients of the layers that are not trained yet, so that no update changes them."""
+    if unfreezing is None:
+        return
+    groups = optimizer.param_groups
+    for group in groups[unfreezing.num_trained(epoch, len(groups)) :]:
+        for parameter in group["params"]:
+            parameter.grad = None  # optimizers skip such parameters
