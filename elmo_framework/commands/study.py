@@ -90,6 +90,7 @@ fails is reported, and does not stop the others; the exit code is then 1.
                 result = run_study(state, workers, packages=self.packages)
         pages = write_results(state)
         failed = f", {plural(len(result.failures), 'failure')}" if result.failures else ""
+        failed += " (run the same command to try again)" if failed else ""
         console.info(f"{plural(result.num_done, 'run')} done{failed}; records: {folder.results}")
         print(*pages, sep="\n")
         return _FAILED if result.failures else 0

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import traceback
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, redirect_stderr, redirect_stdout
@@ -30,6 +31,9 @@ from elmo_framework.study.search import PrunedError
 from elmo_framework.training.callback import METRICS_LOG, read_log
 
 _SHOWN_LINES = 3
+_START = re.compile(r"\d{4}-\d\d-\d\dT\S+ \S+")
+"""The first line that each start of a run adds to its log: time and name."""
+
 _TRAINING = (
     "best_step",
     "training_steps",
@@ -58,9 +62,13 @@ def execute(job: RunJob) -> JobEnd:
 
 
 def log_tail(log: Path) -> str:
-    """Return the last lines of a log that have text; empty without any."""
+    """Return the last lines with text that the last start of a run has logged."""
     text = log.read_text(encoding="utf-8", errors="replace") if log.is_file() else ""
-    return "\n".join([line for line in text.splitlines() if line.strip()][-_SHOWN_LINES:])
+    lines: list[str] = []
+    for line in text.splitlines():
+        lines = [] if _START.fullmatch(line) else [*lines[-_SHOWN_LINES:], line]
+        lines = [each for each in lines if each.strip()]
+    return "\n".join(lines[-_SHOWN_LINES:])
 
 
 def _execute(job: RunJob, folder: StudyFolder) -> JobEnd:

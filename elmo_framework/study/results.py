@@ -165,8 +165,10 @@ def missing_reason(state: StudyState, run: PlannedRun) -> str:
         return "pruned" if record.is_pruned else ""
     if name in state.failed:
         return f"failed: {state.failed[name]}"
+    if not state.folder.log(name).exists():
+        return "not started"
     log = log_tail(state.folder.log(name))
-    return f"not finished; its log ends with: {log}" if log else "not started"
+    return f"not finished; its log ends with: {log}" if log else "not finished"
 
 
 def _sections(

@@ -115,6 +115,10 @@ def remove_changed(state: StudyState) -> None:
             state.forget(run.plan)
 
 
+def _duration(minutes: float) -> str:
+    return f"{minutes:.1f} minutes" if minutes >= 1 else f"{60 * minutes:.0f} seconds"
+
+
 @contextmanager
 def _locked(state: StudyState, name: str) -> Iterator[None]:
     try:
@@ -258,7 +262,7 @@ class _Loop:
         metric = run.plan.metric[1:]
         score = record.validation.get(metric, nan)
         tested = "" if record.test is None else f" (test {record.test.get(metric, nan):.4g})"
-        return f"{metric} {score:.4g}{tested} in {record.minutes:.1f} minutes"
+        return f"{metric} {score:.4g}{tested} in {_duration(record.minutes)}"
 
     def _left(self) -> str:
         minutes = minutes_left(self.state, [*self.open_runs, *self.running.values()])

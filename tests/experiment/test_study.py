@@ -165,6 +165,7 @@ def test_failing_run_does_not_stop_the_others(
     error = capsys.readouterr().err
     assert f"ner/none/seed-1 failed (log: {folder}/runs/ner/none/seed-1.log)" in error
     assert "No space left on device" in error
+    assert "1 run done, 1 failure (run the same command to try again)" in error
     assert list(results(folder)) == ["ner/wide/seed-1"]
     monkeypatch.undo()
     assert run(path, folder) == 0  # tried again

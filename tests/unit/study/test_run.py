@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
+from typing import TypeAlias
 
 import pytest
 
@@ -24,6 +25,8 @@ from tests.experiment.studies import (
     tagger,
     with_test_data,
 )
+
+Capture: TypeAlias = pytest.CaptureFixture[str]
 
 
 @pytest.fixture(autouse=True)
@@ -175,6 +178,22 @@ def test_free_worker_gets_the_next_run_at_once(
 ) -> None:
     monkeypatch.setattr(run_module.time, "sleep", lambda seconds: pytest.fail("waits"))
     assert len(trained(state_of(study(), tmp_path), monkeypatch, num_jobs=1)) == 2
+
+
+@pytest.mark.parametrize(("minutes", "shown"), [(0.05, "3 seconds"), (1.0, "1.0 minutes")])
+def test_short_runs_are_reported_in_seconds(
+    minutes: float, shown: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Capture
+) -> None:
+    state = state_of(study(configs={"ner": {"config": tagger()}}), tmp_path)
+
+    def job(job: RunJob) -> JobEnd:
+        record_of(job.plan, state, minutes=minutes)
+        return JobEnd(job.plan.name, "done")
+
+    monkeypatch.setattr(InlineExecutor, "job", staticmethod(job))
+    with state.study.executor.start(None) as workers:
+        run_study(state, workers)
+    assert capsys.readouterr().err == f"[1/1] ner/default/seed-1: {SCORE} 0.5 in {shown}\n"
 
 
 def test_moved_data_are_no_other_config(tmp_path: Path) -> None:
