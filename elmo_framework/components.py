@@ -42,6 +42,7 @@ MODULES = (
     "elmo_framework.tasks.entailment.esim",
     "elmo_framework.tasks.entailment.reader",
     "elmo_framework.tasks.language_modeling.bi_language_model",
+    "elmo_framework.tasks.language_modeling.masked_language_model",
     "elmo_framework.tasks.language_modeling.reader",
     "elmo_framework.tasks.language_modeling.windows",
     "elmo_framework.tasks.question_answering.bidaf",

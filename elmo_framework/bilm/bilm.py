@@ -24,7 +24,8 @@ from elmo_framework.nn.packing import reversed_rows
 class BiLm(nn.Module, Registrable):
     """A biLM: h_0 = [x; x] and h_j = [forward_j; backward_j] for each word (section 3.1).
 
-    Both directions read the same word vectors x and share nothing else.
+    Both directions read the same word vectors x and share nothing else. With context layers that
+    read both sides of a word at once, h_0 = x and h_j is their output.
 
     Args:
         token_encoder: gives each word a vector without context.
@@ -50,7 +51,8 @@ class BiLm(nn.Module, Registrable):
                 "give both the same projection_dim"
             )
         self.num_layers = self.context_layers.num_layers + 1
-        self.output_dim = 2 * self.context_layers.output_dim
+        num_directions = 1 if self.context_layers.is_bidirectional else 2
+        self.output_dim = num_directions * self.context_layers.output_dim
         self.description: dict[str, Any] = {
             "token_encoder": filled(token_encoder),
             "context_layers": filled(context_layers),
@@ -87,6 +89,9 @@ class BiLm(nn.Module, Registrable):
             state: see `forward`.
         """
         read, state = self.context_layers.read, state or {}
+        if self.context_layers.is_bidirectional:
+            context = read(words, mask, direction="forward").layers
+            return LayerOutput(torch.cat([words[None], context]), mask, {})
         forward = read(words, mask, direction="forward", state=state.get("forward"))
         turned = reversed_rows(words, mask)
         backward = read(turned, mask, direction="backward", state=state.get("backward"))

@@ -42,10 +42,13 @@ class ContextLayers(Part, Registrable, ABC):
     Attributes:
         num_layers: the number of layers of each direction.
         output_dim: the width of one direction's layer.
+        is_bidirectional: whether each layer reads both sides of a word. Then there are no two
+            directions: `read` gets the words from left to right, and nothing is carried.
     """
 
     num_layers: int
     output_dim: int
+    is_bidirectional: bool = False
 
     @abstractmethod
     def read(

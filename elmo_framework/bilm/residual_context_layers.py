@@ -171,6 +171,73 @@ class LinearRecurrenceContextLayers(ResidualContextLayers):
         super().__init__(layer, input_dim=input_dim, num_layers=num_layers)
 
 
+@final
+@ContextLayers.register("bidirectional_transformer")
+class BidirectionalTransformerContextLayers(ContextLayers):
+    """A transformer whose words attend to all words of their row, for a model of type `masked_lm`.
+
+    Pre-norm layers with rotary positions, as wide as the word vectors, like those of `transformer`.
+    A row must fit into memory: attention grows with the square of its length.
+
+    Args:
+        input_dim: the width of the word vectors and of each layer.
+        num_layers: the number of layers.
+        num_heads: the number of attention heads.
+        head_dim: the width of a head; all heads together may be wider than the word vectors.
+        feedforward_dim: the width inside the feedforward network.
+        dropout: the dropout rate of what each part of a layer adds, while it is trained.
+
+    Attributes:
+        mask_vector: stands for a word that is hidden in training.
+    """
+
+    is_bidirectional = True
+
+    def __init__(
+        self,
+        *,
+        input_dim: Local[int],
+        num_layers: NumLayers = 4,
+        num_heads: Dim = 8,
+        head_dim: Dim = 64,
+        feedforward_dim: Dim = 2048,
+        dropout: DropoutRate = 0.0,
+    ) -> None:
+        super().__init__()
+        require_even(head_dim)
+        self.num_layers, self.output_dim = num_layers, input_dim
+        self.layers = nn.ModuleList(
+            TransformerLayer(
+                input_dim,
+                WindowedAttention(
+                    input_dim, num_heads=num_heads, head_dim=head_dim, memory_size=None
+                ),
+                feedforward_dim=feedforward_dim,
+                branch_scale=(2 * num_layers) ** -0.5,
+                dropout=dropout,
+            )
+            for _ in range(num_layers)
+        )
+        # Not near zero, where the gradient of a normalized vector is large.
+        self.norm, self.mask_vector = nn.LayerNorm(input_dim), nn.Parameter(torch.empty(input_dim))
+        nn.init.normal_(self.mask_vector)
+
+    def read(
+        self,
+        inputs: Float[Tensor, "batch tokens dim"],
+        mask: Bool[Tensor, "batch tokens"],
+        *,
+        direction: Direction,
+        state: State | None = None,
+    ) -> ContextOutput:
+        """Read rows from left to right; there is no state."""
+        inputs, mask = inputs.to(self.norm.weight.dtype), mask.to(inputs.device)
+        if torch.is_grad_enabled():
+            return _read(self.layers, self.norm, inputs, mask, None)
+        with torch.autocast(inputs.device.type, enabled=False):
+            return _read(self.layers, self.norm, inputs, mask, None)
+
+
 def require_even(head_dim: int) -> None:
     """Raise a ValueError if rotary positions cannot pair the numbers of a head."""
     if head_dim % 2:

@@ -120,6 +120,18 @@ def read_bilm(files: BiLmFiles, *, requires_grad: bool = False) -> BiLm:
     return bilm.eval().requires_grad_(requires_grad)
 
 
+def reads_both_sides(files: BiLmFiles) -> bool:
+    """Return whether each of its layers reads both sides of a word; reads the options alone.
+
+    Raises:
+        DataError: they cannot be read.
+    """
+    if not files.is_generic:
+        return False
+    with torch.device("meta"):
+        return read_bilm(files).context_layers.is_bidirectional
+
+
 def reference(files: BiLmFiles) -> Reference:
     """Return the path and the digest of a biLM; under the device `meta`, by its options alone.
 

@@ -12,7 +12,7 @@ from jaxtyping import Float, Int
 from numpy.typing import NDArray
 from torch import Tensor
 
-from elmo_framework.bilm.files.load import BiLmFiles
+from elmo_framework.bilm.files.load import BiLmFiles, reads_both_sides
 from elmo_framework.bilm.files.published import PUBLISHED
 from elmo_framework.corpus.vocabulary_file import (
     SPECIAL_WORDS,
@@ -107,8 +107,15 @@ def read_softmax_words(files: BiLmFiles) -> list[str]:
     """Return the words that the softmax of a biLM knows, without the three special ones.
 
     Raises:
-        DataError: the softmax or its vocabulary is missing or damaged.
+        DataError: the softmax or its vocabulary is missing or damaged; or the model was trained
+            to predict masked words, from both sides.
     """
+    if reads_both_sides(files):
+        raise DataError(
+            "this model predicts masked words from both sides, so it has no probabilities of "
+            "sentences; use a biLM (model type 'bilm')",
+            path=files.weights.parent,
+        )
     missing = [path.name for path in (files.softmax, files.vocabulary) if not path.is_file()]
     if missing:
         raise DataError(

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
-from pathlib import Path
-from typing import Annotated, Any, final
+from typing import Annotated, final
 
 import torch
 import torch.nn.functional as F
@@ -16,30 +15,20 @@ from torch import Tensor, nn
 
 from elmo_framework.bilm.bilm import BiLm
 from elmo_framework.bilm.context_layers import ContextLayers, Direction, State
-from elmo_framework.bilm.files.load import SOFTMAX, BiLmFiles, bilm_files, read_bilm, save_bilm
-from elmo_framework.bilm.files.published import resolve_bilm
 from elmo_framework.bilm.token_encoder import TokenEncoder
 from elmo_framework.config.types import Count, Default, DropoutRate, Injected, Lazy
-from elmo_framework.console import plural
 from elmo_framework.corpus.vocabulary_file import (
     SPECIAL_WORDS,
     UNKNOWN_WORD,
-    read_vocabulary_file,
-    vocabulary_text,
 )
 from elmo_framework.data.characters import END_SENTENCE
-from elmo_framework.data.text import Indexer
 from elmo_framework.data.vocabulary import Vocabularies
-from elmo_framework.errors import RunError
-from elmo_framework.io.files import write_text
 from elmo_framework.layers.carried_state import named_states, states_by_name
 from elmo_framework.metrics.ratios import perplexity, ratio
 from elmo_framework.model.model import Model, ModelOutput
-from elmo_framework.model.weights import load_tensors, save_tensors
-from elmo_framework.nn.sampled_softmax import SampledSoftmax
 from elmo_framework.tasks.language_modeling.batch import Window, WindowBatch
-from elmo_framework.tasks.language_modeling.task import LanguageModelingTask
-from elmo_framework.tasks.language_modeling.vocabulary import TargetIndexer, target_vocabulary
+from elmo_framework.tasks.language_modeling.language_model import LanguageModel
+from elmo_framework.tasks.language_modeling.vocabulary import target_vocabulary
 
 _LOG = logging.getLogger(__name__)
 _DIRECTIONS: tuple[Direction, Direction] = ("forward", "backward")
@@ -60,7 +49,7 @@ class LanguageModelOutput(ModelOutput):
 
 @final
 @Model.register("bilm")
-class BiLanguageModel(Model[WindowBatch]):
+class BiLanguageModel(LanguageModel):
     """Predicts each word from those before it and from those after it (section 3.1 of the paper).
 
     `L = U / 2 * sum over both directions of mean(-log p(word))`, with `U` the steps of a window:
@@ -89,8 +78,6 @@ class BiLanguageModel(Model[WindowBatch]):
         weights_follow: whether all of it will be loaded from a run, and not be trained.
     """
 
-    task: LanguageModelingTask = LanguageModelingTask()
-
     def __init__(
         self,
         *,
@@ -104,24 +91,20 @@ class BiLanguageModel(Model[WindowBatch]):
         min_count: Count = 1,
         weights_follow: Injected[bool] = False,
     ) -> None:
-        super().__init__()
-        self.bilm = BiLm(token_encoder=token_encoder, context_layers=context_layers)
-        self.dropout, self._state_reset_rate = nn.Dropout(dropout), state_reset_rate
-        self._vocabulary = target_vocabulary(
-            vocabularies, min_count=min_count, max_size=max_vocabulary_size
+        super().__init__(
+            BiLm(token_encoder=token_encoder, context_layers=context_layers),
+            target_vocabulary(vocabularies, min_count=min_count, max_size=max_vocabulary_size),
+            num_samples=num_samples,
+            weights_follow=weights_follow,
         )
-        output_dim = self.bilm.context_layers.output_dim
-        self.softmax = SampledSoftmax(output_dim, len(self._vocabulary), num_samples)
-        if self.softmax.num_samples != num_samples and not weights_follow:
-            _LOG.warning(
-                "model.num_samples is %d, and there are %d words: training takes the full softmax",
-                *(num_samples, len(self._vocabulary)),
+        if self.bilm.context_layers.is_bidirectional:
+            name = self.bilm.description["context_layers"]["type"]
+            raise ValueError(
+                f"context_layers {name!r} see the words that a biLM predicts; use them in a model "
+                "of type 'masked_lm'"
             )
+        self.dropout, self._state_reset_rate = nn.Dropout(dropout), state_reset_rate
         self._states: dict[Direction, State] = {}
-
-    @property
-    def indexers(self) -> Sequence[Indexer]:
-        return self.bilm.token_encoder.indexer, TargetIndexer(self._vocabulary)
 
     def forward(self, batch: WindowBatch) -> LanguageModelOutput:
         vectors = self.bilm.token_encoder(batch.characters)
@@ -187,54 +170,6 @@ class BiLanguageModel(Model[WindowBatch]):
     def load_carried_state(self, state: Mapping[str, Tensor]) -> None:
         self._states = states_by_name(state)
 
-    def load_bilm(self, location: str | Path) -> None:
-        self.load_files(resolve_bilm(location))
-
-    def load_files(self, files: BiLmFiles) -> None:
-        """Load the weights of a biLM, and those of the softmax next to it if there is one.
-
-        Raises:
-            DataError: a file cannot be read.
-            RunError: it is a biLM of other sizes, or its softmax knows other words.
-        """
-        bilm = read_bilm(files)
-        if changed := list(_differences(bilm.description, self.bilm.description)):
-            raise RunError(f"{files.options}: this is another biLM: {'; '.join(changed)}")
-        self.bilm.load_state_dict(bilm.state_dict())
-        if not files.softmax.is_file():
-            _LOG.warning("%s: no %s next to it: the softmax is initialized", files.weights, SOFTMAX)
-            return
-        self._require_words_of(files)
-        try:
-            self.softmax.load_state_dict(load_tensors(files.softmax))
-        except RuntimeError as error:
-            raise RunError(
-                f"{files.softmax}: no softmax of this model: {' '.join(str(error).split())}"
-            ) from error
-
-    def save_extras(self, directory: Path) -> None:
-        """Write `bilm/`: the biLM in the format of embedders, and its softmax.
-
-        `vocabulary.txt` has its words by id, like bilm-tf's vocabulary files, and
-        `softmax.safetensors` its weights.
-        """
-        folder = directory / "bilm"
-        save_bilm(self.bilm, folder)
-        files = bilm_files(folder)
-        write_text(files.vocabulary, vocabulary_text(self._vocabulary.items[len(SPECIAL_WORDS) :]))
-        save_tensors(dict(self.softmax.named_parameters()), files.softmax)
-
-    def _require_words_of(self, files: BiLmFiles) -> None:
-        """Raise a RunError if the softmax has other words, or another order of words."""
-        own = [*SPECIAL_WORDS, *read_vocabulary_file(files.vocabulary)]
-        if own != list(self._vocabulary.items):
-            raise RunError(
-                f"{files.softmax}: its {plural(len(own), 'word')}, listed in "
-                f"{files.vocabulary.name} next to it, are not the "
-                f"{len(self._vocabulary):,} of this model, which "
-                "model.max_vocabulary_size has cut; set it to null"
-            )
-
     def _start(self, direction: Direction) -> State | None:
         """Return the state that rows continue from; in training some are reset to zeros."""
         state = self._states.get(direction)
@@ -264,15 +199,6 @@ def _word_counts(window: Window) -> dict[str, float]:
     is_word = targets != SPECIAL_WORDS.index(END_SENTENCE)
     is_unknown = targets == SPECIAL_WORDS.index(UNKNOWN_WORD)
     return {"words": float(is_word.sum()), "unknown_words": float(is_unknown.sum())}
-
-
-def _differences(before: Mapping[str, Any], now: Mapping[str, Any]) -> Iterator[str]:
-    """Yield the differences of two biLMs, except for options of training only."""
-    for part, keys in now.items():
-        for key in sorted({*keys, *before[part]} - {"dropout"}):
-            values = before[part].get(key), keys.get(key)
-            if values[0] != values[1]:
-                yield f"{part}.{key} is {values[0]!r} there, and {values[1]!r} here"
 
 
 def _mean_loss(sums: Mapping[str, float], direction: str) -> float:
