@@ -148,17 +148,20 @@ class Studies(Target):
         variants = {"a": {"model": {"encoder": {"hidden_size": 3}}}, "b": {"trainer.patience": 3}}
         configs = {"ner": {"config": tagger(), "metric": "+accuracy"}}
         complete = {"configs": configs, "variants": variants, "comparisons": [["a", "b"]]}
-        self._studies = [raw for raw in _shipped() if is_study(raw)]
-        self._studies += [study(**complete, search=search, executor="local") for search in searches]
+        self._valid = [study(**complete, search=search, executor="local") for search in searches]
+        self._studies = [*(raw for raw in _shipped() if is_study(raw)), *self._valid]
 
     def mutate(self, chance: Random) -> _Use:
         """Mutate values, and sometimes the text that they are written as."""
-        raw = deepcopy(chance.choice(self._studies))
-        for _ in range(chance.choice([1, 1, 2, 4])):
-            raw = mutated_json(raw, chance)
-        text = json.dumps(raw, indent=1).encode()
-        if chance.random() < 0.2:
-            text = mutated_text(text, chance)
+        if self.is_left_valid:
+            text = json.dumps(chance.choice(self._valid)).encode()
+        else:
+            raw = deepcopy(chance.choice(self._studies))
+            for _ in range(chance.choice([1, 1, 2, 4])):
+                raw = mutated_json(raw, chance)
+            text = json.dumps(raw, indent=1).encode()
+            if chance.random() < 0.2:
+                text = mutated_text(text, chance)
         (self.case_folder / "study.jsonnet").write_bytes(text)
         return self._check
 
