@@ -205,8 +205,8 @@ _TASKS = [
 ]
 _EMBEDDERS = _faults(
     "embedders/elmo.py",
-    ("            self.bilm.eval()\n", "            pass\n"),
-    ("            carried.keep(output.state)", "            pass"),
+    ("            self.source.module.eval()\n", "            pass\n"),
+    ("        carried.keep(output.state)", "        pass"),
 )
 
 _CONFIG = [

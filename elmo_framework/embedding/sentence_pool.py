@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal, TypeAlias
+from typing import Any
 
 import numpy as np
 from jaxtyping import Shaped
 from numpy.typing import NDArray
 
-Pool: TypeAlias = Literal["none", "mean", "max", "first_last"]
+from elmo_framework.embedding.job import Pool
 
 
 def pooled_dim(dim: int, pool: Pool) -> int:

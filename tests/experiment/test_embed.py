@@ -82,7 +82,7 @@ def test_the_mix_for_another_bilm_is_refused(
     other = NumpyBiLm.random().save(tmp_path / "other")
     words = ["embed", str(other), TEXT, "--output-file", str(tmp_path / "out")]
     assert main([*words, "--layers", f"mixed({tagger})"]) == 2
-    assert "this run has learned its mix on another biLM" in capsys.readouterr().err
+    assert "this run has learned its mix on another encoder" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("name", ["out.hdf5", "out"])
