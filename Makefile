@@ -83,21 +83,18 @@ bench: install  ## compare our speed with that of others (PEERS=DIR SCRIPTS=DIR 
 # The most important tables come first. `bilms` trains biLMs that `appendix` reads.
 PAPER := $(foreach study,table1 table4 table5 table6 table2 table3 figure2 bilms appendix,\
 	$(if $(wildcard experiments/paper/$(study).jsonnet),$(study)))
-PAPER_CHECKED = $(if $(wildcard runs/paper/bilms/runs),$(PAPER),$(filter-out appendix,$(PAPER)))
+PAPER_CHECKED = $(if $(wildcard experiments/results/bilms/runs),$(PAPER),$(filter-out appendix,$(PAPER)))
 PAPER_CONTROL := runs/mini-control
 
-# Runs whose records are in experiments/results are not trained again.
+# The folder of a study is its folder of results, where Git ignores the runs.
 paper: install $(PAPER_CONTROL)  ## train the missing runs of the paper's tables, write docs/evidence.md (JOBS=2)
 	for study in $(PAPER); do \
-		mkdir -p runs/paper/$$study/results experiments/results/$$study; \
-		cp -rn experiments/results/$$study/. runs/paper/$$study/results; \
 		if [ $$study = table1 ]; then \
 			$(ONE_THREAD) $(VENV)/bin/python benchmarks/simple_baselines.py \
-				experiments/paper/$$study.jsonnet -s runs/paper/$$study --final; \
+				experiments/paper/$$study.jsonnet -s experiments/results/$$study --final; \
 		fi; \
 		$(ONE_THREAD) $(VENV)/bin/elmo study experiments/paper/$$study.jsonnet \
-			-s runs/paper/$$study --jobs $(or $(JOBS),2) --final; \
-		cp -r runs/paper/$$study/results/. experiments/results/$$study; \
+			-s experiments/results/$$study --jobs $(or $(JOBS),2) --final; \
 		$(VENV)/bin/python experiments/paper/evidence.py; \
 	done
 

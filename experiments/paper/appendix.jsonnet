@@ -1,16 +1,16 @@
 // Section 5 and the appendix of the paper: the depth of the biLM, a biLM that is trained with the
 // task, and one that was fine-tuned on the text of the task. Train the biLMs of bilms.jsonnet first.
 //
-//   elmo study experiments/paper/appendix.jsonnet -s runs/paper/appendix
+//   elmo study experiments/paper/appendix.jsonnet -s experiments/results/appendix
 //
 // The ensemble of five seeds needs no runs of its own:
 //
-//   elmo evaluate runs/paper/table1/runs/ner/mini/seed-? data/conll2003/valid.txt
+//   elmo evaluate experiments/results/table1/runs/ner/mini/seed-? data/conll2003/valid.txt
 local paper = import 'lib.libsonnet';
 {
   size:: 'small',
   local bilm = paper.bilm[$.size],
-  local folder = if $.size == 'small' then 'runs/paper/bilms' else 'runs/paper/full/bilms',
+  local folder = if $.size == 'small' then 'experiments/results/bilms' else 'runs/full/bilms',
   local trained(name) = '%s/runs/%s/default/seed-1' % [folder, name],
   local with(task, changes) = paper.elmo($.size, task, paper.with(changes)),
   configs: {

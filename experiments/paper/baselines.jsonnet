@@ -1,7 +1,7 @@
 // The search for the settings of each `small.libsonnet`: on development data, without ELMo, and
 // with one seed. `small` are the settings that were selected.
 //
-//   elmo study experiments/paper/baselines.jsonnet -s runs/paper/baselines
+//   elmo study experiments/paper/baselines.jsonnet -s experiments/results/baselines
 //
 // The data and the fractions are those of table1.jsonnet.
 local paper = import 'lib.libsonnet';

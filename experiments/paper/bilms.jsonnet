@@ -1,7 +1,7 @@
 // The biLMs of appendix.jsonnet: one, two or four LSTM layers with the same number of parameters,
 // and the pretrained biLM after one pass over the text of a task.
 //
-//   elmo study experiments/paper/bilms.jsonnet -s runs/paper/bilms
+//   elmo study experiments/paper/bilms.jsonnet -s experiments/results/bilms
 //
 // experiments/README.md has the commands that make data/domain/snli from the training and the
 // development data. That of NER:

@@ -1,4 +1,4 @@
-"""Write docs/evidence.md and figure1.svg from the records of the studies in experiments/results/.
+"""Write docs/evidence.md and figure1.svg from the records in experiments/results/.
 
 Every number is the mean over the seeds of one cell of a study, and links to its records. Cells
 without records are listed as not run, with an estimate of their hours.
@@ -23,6 +23,8 @@ from elmo_framework.study import Record, read_records
 ROOT = Path(__file__).parents[2]
 RESULTS, STUDIES = ROOT / "experiments" / "results", ROOT / "experiments" / "paper"
 PAGE, FIGURE = ROOT / "docs" / "evidence.md", RESULTS / "figure1.svg"
+_FOLDER = "../experiments/results"
+"""Of the studies, as seen from the page."""
 _WIDTH = 100
 _TASKS = {
     "squad": "SQuAD, F1",
@@ -157,7 +159,8 @@ SECTIONS = [
         text=(
             "The paper shows neighbors of one word. Here it is a measure: over 50 frequent "
             "polysemous lemmas of SemCor, the ratio of the ten nearest occurrences of the lemma "
-            "that have the same sense. Random neighbors have 51.3 (`prior` in the records)."
+            "that have the same sense. Random neighbors have 51.3 (`prior` in the records). The layers "
+            "of both LSTMs are above that, above GloVe and above layer 0."
         ),
         paper={"neighbors": ()},
         paper_columns=(),
@@ -170,7 +173,9 @@ SECTIONS = [
         text=(
             "The senses are from SemCor. The paper's test data are four sets together, of which "
             "senseval2 is here; semeval2007 is the development data. `first sense` is that of "
-            "WordNet, and `most frequent` that of SemCor."
+            "WordNet, and `most frequent` that of SemCor. Each LSTM adds to layer 0, but `mini` stays "
+            "below the first sense, which the paper's biLM does not: it has read a twentieth of the "
+            "text, mostly old novels, and its layers have a quarter of the size."
         ),
         paper={"wsd": ("65.9", "67.4", "69.0")},
         paper_columns=("paper: first sense", "paper: layer 1", "paper: layer 2"),
@@ -273,14 +278,14 @@ def states(results: Path = RESULTS, studies: Path = STUDIES) -> list[State]:
     """Return the state of each section.
 
     Args:
-        results: the folder with the records of each study, by its name.
+        results: the folder with the folder of each study, by its name.
         studies: the folder of the study files.
     """
     return [
         State(
             section,
             planned=planned_runs(studies / f"{section.study}.jsonnet"),
-            records=read_records(results / section.study),
+            records=read_records(results / section.study / "results"),
         )
         for section in SECTIONS
     ]
@@ -333,6 +338,9 @@ lists them.
 def _shown_section(state: State) -> str:
     section, missing = state.section, state.missing
     lines = [f"## {section.title}", "", fill(section.text, _WIDTH), "", *_table(state), ""]
+    if state.records:
+        table = f"{_FOLDER}/{section.study}/table.md"
+        lines += [f"Intervals, differences and their p-values: [{section.study}]({table}).", ""]
     if missing.number:
         lines += [
             f"Not run: {missing.number} of {len(state.planned)} runs of `{section.study}.jsonnet`, "
@@ -353,7 +361,7 @@ def _layer_weights(records: Sequence[Record]) -> Iterator[str]:
     if not (rows := list(layer_weights(records))):
         yield "Not run: this needs the records of Table 1.\n"
         return
-    yield from (f"![Layer weights](../experiments/results/{FIGURE.name})", "")
+    yield from (f"![Layer weights]({_FOLDER}/{FIGURE.name})", "")
     yield _row(["task", "place", "token layer", "layer 1", "layer 2", "runs"])
     yield _row(["---"] * 6)
     for row in rows:
@@ -394,7 +402,7 @@ def _value(state: State, cell: Cell) -> str:
     scores = _scores(records)
     shown = f"{mean(scores):.1f}" + (f" ± {stdev(scores):.1f}" if len(scores) > 1 else "")
     mark = "" if _is_final(records) else " *"
-    folder = f"../experiments/results/{state.section.study}/{cell.config}/{cell.variant}"
+    folder = f"{_FOLDER}/{state.section.study}/results/{cell.config}/{cell.variant}"
     return f"[{shown}{mark}]({folder})"
 
 

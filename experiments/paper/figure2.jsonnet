@@ -1,7 +1,7 @@
 // Learning curves of SNLI and SRL over nested parts of the training data: Figure 1 of the published
 // paper (its Figure 2 has the layer weights).
 //
-//   elmo study experiments/paper/figure2.jsonnet -s runs/paper/figure2
+//   elmo study experiments/paper/figure2.jsonnet -s experiments/results/figure2
 local paper = import 'lib.libsonnet';
 {
   size:: 'small',

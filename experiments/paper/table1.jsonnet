@@ -2,7 +2,7 @@
 // with the pretrained biLM.
 //
 //   make random-bilm BILM=mini OUT=runs/mini-control TEXT=experiments/demo/lm_train.txt
-//   elmo study experiments/paper/table1.jsonnet -s runs/paper/table1 --final
+//   elmo study experiments/paper/table1.jsonnet -s experiments/results/table1 --final
 local paper = import 'lib.libsonnet';
 {
   size:: 'small',

@@ -1,6 +1,6 @@
 // Table 2 of the paper: which layers, and how much the layer weights may differ.
 //
-//   elmo study experiments/paper/table2.jsonnet -s runs/paper/table2
+//   elmo study experiments/paper/table2.jsonnet -s experiments/results/table2
 local paper = import 'lib.libsonnet';
 {
   size:: 'small',

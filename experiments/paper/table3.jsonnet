@@ -1,6 +1,6 @@
 // Table 3 of the paper: ELMo at the input of the encoder, at its output, and at both.
 //
-//   elmo study experiments/paper/table3.jsonnet -s runs/paper/table3
+//   elmo study experiments/paper/table3.jsonnet -s experiments/results/table3
 local paper = import 'lib.libsonnet';
 {
   size:: 'small',

@@ -31,7 +31,7 @@ RECORD = Record(
 
 def write(results: Path, *records: Record) -> None:
     for record in records:
-        write_record(results / "table1" / f"{record.name}.json", record)
+        write_record(results / "table1/results" / f"{record.name}.json", record)
 
 
 def row(text: str, name: str) -> list[str]:
@@ -65,20 +65,21 @@ def test_values_are_means_of_test_scores(tmp_path: Path) -> None:
     for (variant, seed), score in scores.items():
         write(tmp_path, replace(RECORD, variant=variant, seed=seed, test={"accuracy": score}))
     cells = row(page(states(tmp_path)), "SNLI, accuracy")
-    folder = "../experiments/results/table1/snli"
+    folder = "../experiments/results/table1/results/snli"
     assert cells[4:7] == [
         f"[55.0 ± 7.1]({folder}/none)",
         "not run",
         f"[77.5]({folder}/mini)",
     ]
     assert cells[-1] == "50.0 %"
+    assert "[table1](../experiments/results/table1/table.md)" in page(states(tmp_path))
 
 
 def test_the_best_baseline_without_a_network_is_named(tmp_path: Path) -> None:
     for name, score in (("majority", 0.35), ("bag_of_words", 0.685)):
         write(tmp_path, replace(RECORD, variant=name, test={"accuracy": score}))
     cells = row(page(states(tmp_path)), "SNLI, accuracy")
-    assert cells[-2].startswith("[68.5](../experiments/results/table1/snli/bag_of_words)")
+    assert cells[-2].startswith("[68.5](../experiments/results/table1/results/snli/bag_of_words)")
     assert cells[-2].endswith(", bag of words")
 
 
