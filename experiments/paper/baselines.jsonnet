@@ -72,6 +72,9 @@ local learning_rate(value) = { trainer: { optimizer: { lr: value } } };
         less_dropout: { model: { lexical_dropout: 0.3 } },
         lower_rate: learning_rate(0.0005),
         fewer_spans: { model: { spans_per_word: 0.3 } },
+        combined: {
+          model: { max_training_sentences: 30, lexical_dropout: 0.3, spans_per_word: 0.3 },
+        },
       },
     },
   },
