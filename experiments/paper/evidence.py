@@ -159,8 +159,8 @@ SECTIONS = [
         text=(
             "The paper shows neighbors of one word. Here it is a measure: over 50 frequent "
             "polysemous lemmas of SemCor, the ratio of the ten nearest occurrences of the lemma "
-            "that have the same sense. Random neighbors have 51.3 (`prior` in the records). The layers "
-            "of both LSTMs are above that, above GloVe and above layer 0."
+            "that have the same sense. Random neighbors have 51.3 (`prior` in the records). The "
+            "layers of both LSTMs are above that, above GloVe and above layer 0."
         ),
         paper={"neighbors": ()},
         paper_columns=(),
@@ -173,9 +173,9 @@ SECTIONS = [
         text=(
             "The senses are from SemCor. The paper's test data are four sets together, of which "
             "senseval2 is here; semeval2007 is the development data. `first sense` is that of "
-            "WordNet, and `most frequent` that of SemCor. Each LSTM adds to layer 0, but `mini` stays "
-            "below the first sense, which the paper's biLM does not: it has read a twentieth of the "
-            "text, mostly old novels, and its layers have a quarter of the size."
+            "WordNet, and `most frequent` that of SemCor. Each LSTM adds to layer 0, but `mini` "
+            "stays below the first sense, which the paper's biLM does not: it has read a twentieth "
+            "of the text, mostly old novels, and its layers have a quarter of the size."
         ),
         paper={"wsd": ("65.9", "67.4", "69.0")},
         paper_columns=("paper: first sense", "paper: layer 1", "paper: layer 2"),
@@ -192,8 +192,8 @@ SECTIONS = [
         text=(
             "A linear classifier on one frozen layer. The paper's parts of speech are those of the "
             "Penn Treebank; here they are those of EWT. It has no probe of chunks (CoNLL-2000) "
-            "or of grandparent constituents (the sample of the Penn Treebank). Both LSTM layers are far "
-            "above layer 0. The paper's first layer is better than its second; those of `mini` "
+            "or of grandparent constituents (the sample of the Penn Treebank). Both LSTM layers are "
+            "far above layer 0. The paper's first layer is better than its second; those of `mini` "
             "are equal within their intervals."
         ),
         paper={"pos": ("97.3", "96.8"), "chunks": ("", ""), "constituents": ("", "")},
