@@ -59,12 +59,7 @@ class ResidualContextLayers(ContextLayers, ABC):
         is_forward = direction == "forward"
         layers = self.forward_layers if is_forward else self.backward_layers
         norm = self.forward_norm if is_forward else self.backward_norm
-        inputs, mask = inputs.to(norm.weight.dtype), mask.to(inputs.device)
-        if torch.is_grad_enabled():
-            return _read(layers, norm, inputs, mask, state)
-        # The precision of frozen products is explicit; an outer autocast does not apply.
-        with torch.autocast(inputs.device.type, enabled=False):
-            return _read_in_pieces(layers, norm, inputs, mask, state)
+        return _read_rows(layers, norm, inputs, mask, state, steps_at_once=_STEPS_AT_ONCE)
 
 
 @final
@@ -231,11 +226,7 @@ class BidirectionalTransformerContextLayers(ContextLayers):
         state: State | None = None,
     ) -> ContextOutput:
         """Read rows from left to right; there is no state."""
-        inputs, mask = inputs.to(self.norm.weight.dtype), mask.to(inputs.device)
-        if torch.is_grad_enabled():
-            return _read(self.layers, self.norm, inputs, mask, None)
-        with torch.autocast(inputs.device.type, enabled=False):
-            return _read(self.layers, self.norm, inputs, mask, None)
+        return _read_rows(self.layers, self.norm, inputs, mask, None, steps_at_once=inputs.shape[1])
 
 
 def require_even(head_dim: int) -> None:
@@ -244,19 +235,30 @@ def require_even(head_dim: int) -> None:
         raise ValueError(f"head_dim is {head_dim}; rotary positions need an even number")
 
 
-def _read_in_pieces(
-    layers: nn.ModuleList, norm: nn.LayerNorm, inputs: Tensor, mask: Tensor, state: State | None
+def _read_rows(
+    layers: nn.ModuleList,
+    norm: nn.LayerNorm,
+    inputs: Tensor,
+    mask: Tensor,
+    state: State | None,
+    *,
+    steps_at_once: int,
 ) -> ContextOutput:
-    """Read a bounded number of steps at once, each piece from the state of the one before."""
+    """Read rows; without gradients in pieces, each from the state of the one before."""
+    inputs, mask = inputs.to(norm.weight.dtype), mask.to(inputs.device)
+    if torch.is_grad_enabled():
+        return _read(layers, norm, inputs, mask, state)
     pieces = []
-    for words, is_word in zip(
-        torch.split(inputs, _STEPS_AT_ONCE, dim=1),
-        torch.split(mask, _STEPS_AT_ONCE, dim=1),
-        strict=True,
-    ):
-        output = _read(layers, norm, words, is_word, state)
-        pieces.append(output.layers)
-        state = output.state
+    # The precision of frozen products is explicit; an outer autocast does not apply.
+    with torch.autocast(inputs.device.type, enabled=False):
+        for words, is_word in zip(
+            torch.split(inputs, steps_at_once, dim=1),
+            torch.split(mask, steps_at_once, dim=1),
+            strict=True,
+        ):
+            output = _read(layers, norm, words, is_word, state)
+            pieces.append(output.layers)
+            state = output.state
     return ContextOutput(pieces[0] if len(pieces) == 1 else torch.cat(pieces, dim=2), state or ())
 
 
