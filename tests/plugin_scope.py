@@ -6,11 +6,15 @@ import importlib
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 
 import pytest
 
 from elmo_framework import components
 from elmo_framework.config import registry
+from elmo_framework.config.plugins import load_plugins
+
+_ROOT = Path(__file__).parents[1]
 
 
 @contextmanager
@@ -32,6 +36,15 @@ def without_plugins(*names: str) -> Iterator[None]:
         finally:
             for module in _imported(names):
                 del sys.modules[module]
+
+
+@contextmanager
+def shipped_plugin(name: str) -> Iterator[None]:
+    """Load a plugin of the folder `plugins`, in the root of the project as working directory."""
+    with without_plugins("plugins", name), pytest.MonkeyPatch.context() as patch:
+        patch.chdir(_ROOT)
+        load_plugins([f"plugins.{name}"])
+        yield
 
 
 def _members_without(names: tuple[str, ...]) -> dict[type, dict[str, type]]:

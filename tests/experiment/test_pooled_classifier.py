@@ -19,13 +19,12 @@ from elmo_framework.commands.main import main
 from elmo_framework.config.introspect import schema
 from elmo_framework.config.load import Config
 from elmo_framework.config.parse import parse
-from elmo_framework.config.plugins import load_plugins
 from elmo_framework.data.reader import DatasetReader
 from elmo_framework.errors import DataError
 from elmo_framework.experiment.assembly import Assembly
 from elmo_framework.experiment.experiment import Experiment
 from elmo_framework.experiment.load_run import load
-from tests.plugin_scope import without_plugins
+from tests.plugin_scope import shipped_plugin, without_plugins
 
 ROOT = Path(__file__).parents[2]
 DATA = Path("tests/fixtures/pooled_classifier")
@@ -40,9 +39,7 @@ TINY_BILM = {
 
 @pytest.fixture(scope="module", autouse=True)
 def _in_root() -> Iterator[None]:
-    with without_plugins("plugins", "pooled_classifier"), pytest.MonkeyPatch.context() as patch:
-        patch.chdir(ROOT)
-        load_plugins(["plugins.pooled_classifier"])
+    with shipped_plugin("pooled_classifier"):
         yield
 
 

@@ -11,10 +11,7 @@ from typing import Any
 import pytest
 import torch
 
-from elmo_framework.bilm.bilm import BiLm
-from elmo_framework.bilm.files.load import save_bilm
 from elmo_framework.commands.main import main
-from elmo_framework.config.parse import parse
 from elmo_framework.data.vocabulary import Vocabularies
 from elmo_framework.experiment.assembly import Assembly
 from tests.experiment.task_check import check_recovery, check_task
@@ -45,17 +42,6 @@ INPUTS = [
     {"passage": "The keeper, Anna Lund, bought a burner.", "answer": "Anna Lund"},
     {"passage": "Ferries from Turku reach Zembla.", "answer": "Turku", "id": "q2"},
 ]
-TINY_BILM = {
-    "token_encoder": {"type": "char_cnn", "filters": [[1, 8], [2, 8]], "projection_dim": 8},
-    "context_layers": {"type": "elmo_lstm", "cell_size": 16, "projection_dim": 8},
-}
-
-
-@pytest.fixture(scope="module")
-def bilm(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    directory = tmp_path_factory.mktemp("bilm")
-    save_bilm(parse(BiLm, TINY_BILM, source="test").build(), directory)
-    return directory
 
 
 @pytest.fixture(scope="module")

@@ -7,8 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from elmo_framework.config.plugins import load_plugins
-from tests.plugin_scope import without_plugins
+from tests.plugin_scope import shipped_plugin
 
 ROOT = Path(__file__).parents[3]
 SENTENCES = ROOT / "tests/fixtures/ud/sentences.conllu"
@@ -16,7 +15,5 @@ SENTENCES = ROOT / "tests/fixtures/ud/sentences.conllu"
 
 @pytest.fixture(scope="module", autouse=True)
 def _plugin() -> Iterator[None]:
-    with without_plugins("plugins", "ud_parser"), pytest.MonkeyPatch.context() as patch:
-        patch.chdir(ROOT)
-        load_plugins(["plugins.ud_parser"])
+    with shipped_plugin("ud_parser"):
         yield

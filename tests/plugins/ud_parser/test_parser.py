@@ -12,8 +12,6 @@ import jsonschema
 import pytest
 import torch
 
-from elmo_framework.bilm.bilm import BiLm
-from elmo_framework.bilm.files.load import save_bilm
 from elmo_framework.commands.main import main
 from elmo_framework.config.introspect import schema
 from elmo_framework.config.load import Config
@@ -51,17 +49,6 @@ SMALL: dict[str, Any] = {
 }
 SHORT = {**SMALL, "trainer.num_epochs": 3}
 INPUTS = ["The dogs barked loudly .", {"tokens": ["Ann", "reads", "books"]}]
-TINY_BILM = {
-    "token_encoder": {"type": "char_cnn", "filters": [[1, 8], [2, 8]], "projection_dim": 8},
-    "context_layers": {"type": "elmo_lstm", "cell_size": 16, "projection_dim": 8},
-}
-
-
-@pytest.fixture(scope="module")
-def bilm(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    directory = tmp_path_factory.mktemp("bilm")
-    save_bilm(parse(BiLm, TINY_BILM, source="test").build(), directory)
-    return directory
 
 
 @pytest.fixture(scope="module")
