@@ -26,7 +26,6 @@ from elmo_framework.experiment.experiment import Experiment
 from elmo_framework.experiment.load_run import load
 from tests.plugin_scope import shipped_plugin, without_plugins
 
-ROOT = Path(__file__).parents[2]
 DATA = Path("tests/fixtures/pooled_classifier")
 WITH_HEADER = DATA / "with_header.tsv"
 CONFIGS = Path("plugins/pooled_classifier")
