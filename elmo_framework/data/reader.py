@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from itertools import islice
@@ -10,6 +11,7 @@ from typing import Any, ClassVar, Generic, TypeVar
 
 from elmo_framework.config.registry import Registrable, member_classes
 from elmo_framework.config.types import Count
+from elmo_framework.console import plural
 from elmo_framework.data.formats.file_format import FileFormat, FileSample
 from elmo_framework.data.formats.records import Record, read_objects, read_records
 from elmo_framework.data.formats.text_files import (
@@ -21,6 +23,8 @@ from elmo_framework.data.formats.text_files import (
 )
 from elmo_framework.data.inputs import PredictionInput, other_fields
 from elmo_framework.data.tokenizer import Tokenizer
+
+_log = logging.getLogger(__name__)
 
 ExampleT = TypeVar("ExampleT")
 
@@ -170,6 +174,22 @@ class RecordReader(FileReader[ExampleT]):
         """
         is_table = FileFormat.TABLE in self.formats
         return read_records(file) if is_table else read_objects(file)
+
+    def filled_records(self, file: Path, keys: Sequence[str]) -> Iterator[Record]:
+        """Yield the records that have all values of `keys`; the log reports how many have not.
+
+        Raises:
+            DataError: as `records`.
+        """
+        num_skipped = 0
+        for record in self.records(file):
+            if record.is_filled(keys):
+                yield record
+            else:
+                num_skipped += 1
+        if num_skipped:
+            empty = " or ".join(map(repr, keys))
+            _log.info("%s: skipped %s with an empty %s", file, plural(num_skipped, "record"), empty)
 
     def inputs(self, file: Path) -> Iterator[PredictionInput[ExampleT]]:
         return map(self.input, self.records(file))

@@ -82,9 +82,9 @@ class Experiment(Registrable):
         validation_data_path: the data that selects the best weights.
         test_data_path: the data that `evaluate_on_test` scores at the end.
         test_fraction: in place of a test_data_path, the fraction of the training data that is test
-            data: it is not trained on, nor counted for vocabularies. The sentences, premises,
-            passages or documents are selected by a hash of their text, so they are the same for
-            all seeds; `train_fraction` is drawn from the others.
+            data: it is not trained on, nor counted for vocabularies by default. The sentences,
+            premises, passages or documents are selected by a hash of their text, so they are the
+            same for all seeds; `train_fraction` is drawn from the others.
         validation_fraction: the same in place of a validation_data_path.
         validation_dataset_reader: reads the validation and the test data; else `dataset_reader`.
         data_loader: how examples become batches.
@@ -93,7 +93,9 @@ class Experiment(Registrable):
         init_from: an earlier run, or a biLM, whose weights training starts from. Steps, epochs
             and data are those of the new run.
         vocabulary: which of the counted words and labels are kept.
-        datasets_for_vocab_creation: the data whose words and labels are counted.
+        datasets_for_vocab_creation: the data whose words and labels are counted. Name what is held
+            out as well if a label is so rare that the other examples may lack it: data with labels
+            that were not counted cannot be scored.
         evaluate_on_test: whether the best weights are scored on the test data at the end.
         train_fraction: share of the training examples that is used; for semantic roles, of the
             sentences with all their predicates. A smaller share of the same seed is a part of a
@@ -131,7 +133,7 @@ class Experiment(Registrable):
             "test": (test_fraction, test_data_path),
             "validation": (validation_fraction, validation_data_path),
         }
-        _check_held_out(task, held_out, datasets_for_vocab_creation)
+        _check_held_out(task, held_out)
         test_data_path = train_data_path if test_fraction else test_data_path
         if validation_fraction:
             validation_data_path = train_data_path
@@ -241,14 +243,12 @@ class Experiment(Registrable):
 def _check_held_out(
     task: Task[Any, Any],
     held_out: Mapping[Split, tuple[float | None, Path | None]],
-    counted: Sequence[Split],
 ) -> None:
     """Raise ValueError if what is held out contradicts the rest of the config.
 
     Args:
         task: of the model.
         held_out: the fraction and the data path of the test and the validation data.
-        counted: the data sets whose words and labels are counted.
     """
     for split, (fraction, path) in held_out.items():
         key = f"{split}_fraction"
@@ -260,10 +260,6 @@ def _check_held_out(
             )
         if path is not None:
             raise ValueError(f"{key} and {split}_data_path are two kinds of data; remove one")
-        if split in counted:
-            raise ValueError(
-                f"datasets_for_vocab_creation names {split!r}, which {key} holds out; remove it"
-            )
     if sum(fraction or 0.0 for fraction, _ in held_out.values()) >= 1:
         raise ValueError("test_fraction and validation_fraction leave no training data")
 

@@ -13,6 +13,7 @@ from typing import Any
 
 from elmo_framework.data.formats.columns import split_cells
 from elmo_framework.data.formats.compressed import data_suffix
+from elmo_framework.data.formats.records import cells_of, separator_of
 from elmo_framework.data.formats.text_files import read_lines
 
 NUM_SAMPLED_LINES = 64
@@ -89,9 +90,8 @@ class FileSample:
 
     def column_names(self) -> list[str]:
         """Return the cells of the first line that is not blank, read as a table."""
-        separator = "," if data_suffix(self.path) == ".csv" else "\t"
         first = next(iter(self.filled_lines), "")
-        return [cell.strip().strip('"') for cell in first.split(separator)]
+        return [cell.strip() for cell in cells_of(first, separator_of(self.path, first))]
 
     def is_json_by_name(self) -> bool:
         """Return whether the suffix is that of JSON, so that no line can be a plain sentence."""

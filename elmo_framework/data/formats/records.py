@@ -5,9 +5,10 @@ from __future__ import annotations
 import csv
 import json
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from itertools import chain
 from pathlib import Path
 from typing import Any, Literal, TypeAlias
 
@@ -23,10 +24,10 @@ from elmo_framework.data.formats.text_files import (
 from elmo_framework.data.tokenizer import Tokenizer
 from elmo_framework.errors import DataError, found, shown
 
-Separator: TypeAlias = Literal["tab", "comma"]
+Separator: TypeAlias = Literal["tab", "comma", "semicolon"]
 """The separator of the columns of a table."""
 
-_TABLES: dict[str, Separator] = {".csv": "comma", ".tsv": "tab", ".txt": "tab"}
+_TABLES = (".csv", ".tsv", ".txt")
 _HALF = re.compile(r"\\u[dD][89a-fA-F]")
 _SEPARATORS = re.compile(r"[;,|\t]")
 _MAX_CELL = 2**31 - 1
@@ -34,6 +35,7 @@ _MAX_CELL = 2**31 - 1
 
 _DIALECTS: dict[Separator, dict[str, Any]] = {
     "comma": {"delimiter": ","},
+    "semicolon": {"delimiter": ";"},
     "tab": {"delimiter": "\t", "quoting": csv.QUOTE_NONE},
 }
 """In tables with tabs, quotation marks are part of the text, and need not come in pairs."""
@@ -86,6 +88,15 @@ class Record:
         if not label:
             raise self.error(f"{name!r} is empty")
         return label
+
+    def is_filled(self, names: Iterable[str]) -> bool:
+        """Return whether none of these values is empty: null, or a string of spaces.
+
+        Raises:
+            DataError: one is missing.
+        """
+        values = [self.value(name) for name in names]
+        return all(str("" if value is None else value).strip() for value in values)
 
     def words(
         self, name: str, tokenizer: Tokenizer, *, may_be_empty: bool = False
@@ -148,8 +159,8 @@ def record_of(value: object, place: Record) -> Record:
 def read_records(path: Path, *, table: bool = False) -> Iterator[Record]:
     """Yield the records of a file; blank lines are skipped.
 
-    The suffix determines the format: a table with column names in the first line, with commas and
-    quotation marks (`.csv`) or with tabs (`.tsv`, `.txt`); otherwise JSON lines.
+    The suffix determines the format: a table with column names in the first line, with commas or
+    semicolons and quotation marks (`.csv`) or with tabs (`.tsv`, `.txt`); otherwise JSON lines.
 
     Args:
         path: of the file.
@@ -158,8 +169,8 @@ def read_records(path: Path, *, table: bool = False) -> Iterator[Record]:
     Raises:
         DataError: a line is not a record, or the file is empty.
     """
-    separator = _TABLES.get(data_suffix(path), "tab" if table else None)
-    return read_objects(path) if separator is None else _rows(path, separator)
+    is_table = table or data_suffix(path) in _TABLES
+    return _rows(path) if is_table else read_objects(path)
 
 
 def read_objects(path: Path) -> Iterator[Record]:
@@ -179,14 +190,17 @@ def read_cells(path: Path, separator: Separator | None = None) -> Iterator[Row]:
 
     Args:
         path: of the file.
-        separator: tabs, or commas between values that may be quoted; by default commas for `.csv`,
-            tabs otherwise.
+        separator: tabs, or commas or semicolons between values that may be quoted; by default as
+            of `separator_of`.
 
     Raises:
         DataError: the file cannot be read, or a row is invalid.
     """
-    separator = separator or _TABLES.get(data_suffix(path), "tab")
-    lines = (f"{line}\n" for _, line in read_lines(path))
+    lines: Iterator[str] = (f"{line}\n" for _, line in read_lines(path))
+    if separator is None:
+        before = list(_through_first_filled(lines))
+        separator = separator_of(path, before[-1] if before else "")
+        lines = chain(before, lines)
     csv.field_size_limit(_MAX_CELL)  # of the whole process; the default is 131,072 characters
     table = csv.reader(lines, strict=True, **_DIALECTS[separator])
     first: Row | None = None
@@ -204,6 +218,27 @@ def read_cells(path: Path, separator: Separator | None = None) -> Iterator[Row]:
         raise DataError(f"invalid row of a table: {error}{hint}", path=path, line=start) from error
 
 
+def separator_of(path: Path, header: str) -> Separator:
+    """Return the separator of a table by its suffix and its first line.
+
+    Spreadsheets write semicolons to `.csv` files where the comma is the decimal mark, so a first
+    line with semicolons and no comma between values has semicolons as separators.
+    """
+    if data_suffix(path) != ".csv":
+        return "tab"
+    has_comma = len(cells_of(header, "comma")) > 1
+    return "semicolon" if ";" in header and not has_comma else "comma"
+
+
+def cells_of(line: str, separator: Separator) -> list[str]:
+    """Return the cells of the first line of a table, which may end within a quoted cell."""
+    dialect = _DIALECTS[separator]
+    try:
+        return next(csv.reader([line], **dialect), [])
+    except csv.Error:  # reported when the table is read
+        return line.split(dialect["delimiter"])
+
+
 def column_names(header: Row, path: Path) -> tuple[str, ...]:
     """Return the stripped names of columns.
 
@@ -215,7 +250,7 @@ def column_names(header: Row, path: Path) -> tuple[str, ...]:
     if names[0].startswith("{"):
         message = "read as a table because of its suffix; rename a file of JSON objects to .jsonl"
     elif len(names) == 1 and _SEPARATORS.search(names[0]):
-        expected = "a .csv file has commas between columns, others have tabs"
+        expected = "a .csv file has commas or semicolons between columns, others have tabs"
         message = f"found 1 column, called {names[0]!r}; {expected}"
     elif duplicates := [name for name in names if name and names.count(name) > 1]:
         message = f"more than one column is called {duplicates[0]!r}"
@@ -294,8 +329,15 @@ def is_words(value: object) -> bool:
     return isinstance(value, list) and all(isinstance(word, str) for word in value)
 
 
-def _rows(path: Path, separator: Separator) -> Iterator[Record]:
-    rows = (row for row in read_cells(path, separator) if row.columns)
+def _through_first_filled(lines: Iterable[str]) -> Iterator[str]:
+    for line in lines:
+        yield line
+        if line.strip():
+            return
+
+
+def _rows(path: Path) -> Iterator[Record]:
+    rows = (row for row in read_cells(path) if row.columns)
     header = next(rows, None)
     names = () if header is None else column_names(header, path)
     for row in require_nonempty(rows, NO_EXAMPLE, path):

@@ -26,13 +26,15 @@ from elmo_framework.tasks.classification.task import ClassifiedText
 class TextClassificationReader(RecordReader[ClassifiedText]):
     """Reads one text and its label per line, from JSON objects or a table with a header.
 
-    A `.csv` file has commas and quotation marks, a `.tsv` or `.txt` file has tabs; the first line
-    names the columns. All other files have one JSON object per line.
+    A `.csv` file has commas (or semicolons) and quotation marks, a `.tsv` or `.txt` file has tabs;
+    the first line names the columns. All other files have one JSON object per line.
 
     Args:
         tokenizer: tokenizer of the texts.
         text_key: the key or column of the text.
         label_key: the key or column of the label: a string or a whole number, also a negative one.
+        skip_incomplete: skip records whose text or label is empty, rather than refuse the file; the
+            log reports how many.
         max_sequence_length: truncate texts to this number of words; null for no limit.
     """
 
@@ -44,6 +46,7 @@ class TextClassificationReader(RecordReader[ClassifiedText]):
         tokenizer: Annotated[Tokenizer, Default("spacy")],
         text_key: str = "text",
         label_key: str = "label",
+        skip_incomplete: bool = False,
         max_sequence_length: Count | None = None,
         max_instances: Count | None = None,
     ) -> None:
@@ -51,6 +54,7 @@ class TextClassificationReader(RecordReader[ClassifiedText]):
         self.tokenizer: Tokenizer = tokenizer
         self.input_keys = (text_key,)
         self._text_key, self._label_key = text_key, label_key
+        self._required_keys = (text_key, label_key) if skip_incomplete else ()
         self._max_sequence_length = max_sequence_length
 
     def files(self, path: Path) -> Sequence[Path]:
@@ -60,7 +64,7 @@ class TextClassificationReader(RecordReader[ClassifiedText]):
         return super().files(path)
 
     def examples(self, file: Path) -> Iterator[ClassifiedText]:
-        return map(self._example, self.records(file))
+        return map(self._example, self.filled_records(file, self._required_keys))
 
     def unlabeled(self, record: Record) -> ClassifiedText:
         words = record.words(self._text_key, self.tokenizer, may_be_empty=True)

@@ -27,9 +27,9 @@ _NO_LABEL = ("-", "-1")
 class SnliReader(RecordReader[SentencePair]):
     """Reads one labeled pair of sentences per line, from JSON objects or a table with a header.
 
-    A `.csv` file has commas and quotation marks, a `.tsv` or `.txt` file has tabs; the first line
-    names the columns. All other files have one JSON object per line. Pairs with the label `-` or
-    `-1`, on which the annotators did not agree, are skipped; the log reports how many.
+    A `.csv` file has commas (or semicolons) and quotation marks, a `.tsv` or `.txt` file has tabs;
+    the first line names the columns. All other files have one JSON object per line. Pairs with the
+    label `-` or `-1`, on which the annotators did not agree, are skipped; the log reports how many.
 
     The keys are SNLI's and MultiNLI's. SICK is read with `sentence_A`, `sentence_B`,
     `entailment_label`, and `only: {"SemEval_set": "TRAIN"}`.
@@ -39,6 +39,8 @@ class SnliReader(RecordReader[SentencePair]):
         premise_key: the key or column of the first sentence.
         hypothesis_key: the key or column of the second, which may follow from the first.
         label_key: the key or column of the label.
+        skip_incomplete: skip records with an empty sentence or label, rather than refuse the file;
+            the log reports how many.
         only: read only the pairs with these values of these keys or columns.
     """
 
@@ -53,12 +55,14 @@ class SnliReader(RecordReader[SentencePair]):
         premise_key: str = "sentence1",
         hypothesis_key: str = "sentence2",
         label_key: str = "gold_label",
+        skip_incomplete: bool = False,
         max_instances: Count | None = None,
     ) -> None:
         super().__init__(max_instances)
         self.tokenizer: Tokenizer = tokenizer
         self.input_keys = premise_key, hypothesis_key
         self._label_key, self._only = label_key, only
+        self._required_keys = (*self.input_keys, label_key) if skip_incomplete else ()
 
     def unlabeled(self, record: Record) -> SentencePair:
         premise, hypothesis = (record.words(key, self.tokenizer) for key in self.input_keys)
@@ -66,7 +70,7 @@ class SnliReader(RecordReader[SentencePair]):
 
     def examples(self, file: Path) -> Iterator[SentencePair]:
         num_skipped = 0
-        for record in self.records(file):
+        for record in self.filled_records(file, self._required_keys):
             if any(str(record.value(name)) != value for name, value in self._only.items()):
                 continue
             label = record.label(self._label_key)

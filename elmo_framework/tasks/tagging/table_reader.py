@@ -43,8 +43,9 @@ class TableTaggingReader(FileReader[TaggedSentence]):
         tag_column: the column of tags.
         sentence_column: the column of sentence numbers; a sentence also ends where it changes.
             An empty cell means the number above it. Null for no such column.
-        separator: the separator of columns. With `comma` a value may be quoted. Null for commas
-            in a `.csv` file, and tabs in all others.
+        separator: the separator of columns. With `comma` and `semicolon` a value may be quoted.
+            Null for commas in a `.csv` file, or semicolons if its first line has no comma, and
+            tabs in all others.
         coding_scheme: convert the tags from the scheme of the file to this one (`IOB1`, `BIO`,
             `BIOUL` or `BIOES`); null to keep them.
     """

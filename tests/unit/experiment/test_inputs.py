@@ -262,8 +262,8 @@ def test_a_folder_and_a_pattern_are_read_by_the_reader(tmp_path):
         (
             "text_classification_json",
             "a.csv",
-            "id;text\n",
-            "{path}:1: found 1 column, called 'id;t",
+            "id|text\n",
+            "{path}:1: found 1 column, called 'id|t",
         ),
         (
             "tagging_json",

@@ -79,6 +79,18 @@ def test_vocabularies_count_only_the_rest(data: Path) -> None:
     assert sorted({*counted} - {"runs"}) == sorted(words(held_out, "train"))
 
 
+def test_labels_of_held_out_data_are_counted_on_request(data: Path) -> None:
+    held_out = words(experiment(data), "test")[0]
+    lines = data.read_text().splitlines()
+    rare = [line.replace("B-T", "B-RARE") if f'"{held_out}"' in line else line for line in lines]
+    data.write_text("".join(f"{line}\n" for line in rare))
+    by_default = experiment(data).count_vocabularies().labels().items
+    counted = {"datasets_for_vocab_creation": ["train", "test"]}
+    on_request = experiment(data, **counted).count_vocabularies().labels().items
+    assert not any("RARE" in label for label in by_default)
+    assert any("RARE" in label for label in on_request)
+
+
 def test_test_data_are_read_by_the_validation_reader(data: Path) -> None:
     reader = {"type": "tagging_json", "max_instances": 7}
     assert len(words(experiment(data, validation_dataset_reader=reader), "test")) < len(
@@ -90,7 +102,6 @@ def test_test_data_are_read_by_the_validation_reader(data: Path) -> None:
     ("changes", "message"),
     [
         ({"test_data_path": "other.jsonl"}, "test_data_path are two kinds of data"),
-        ({"datasets_for_vocab_creation": ["train", "test"]}, "which test_fraction holds out"),
         ({"validation_fraction": 0.1}, "validation_fraction and validation_data_path are two"),
         ({"validation_data_path": None, "validation_fraction": 0.7}, "leave no training data"),
         ({"test_fraction": None, "evaluate_on_test": True}, "test_data_path or a test_fraction"),

@@ -47,6 +47,23 @@ def test_quotation_marks_are_text_in_a_table_with_tabs(tmp_path: Path, name: str
     assert [held.values for held in read_records(path)] == [{"text": '"a, b', "label": "x"}]
 
 
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ('\nText;Klasse\n"a; b, c";x\n', {"Text": "a; b, c", "Klasse": "x"}),
+        ('"Text";Klasse\na,b;x\n', {"Text": "a,b", "Klasse": "x"}),
+        ('"a;b",c\nx,y\n', {"a;b": "x", "c": "y"}),
+        ("a;b,c\nx,y\n", {"a;b": "x", "c": "y"}),
+    ],
+)
+def test_csv_without_commas_in_its_first_line_has_semicolons(
+    tmp_path: Path, text: str, expected: dict[str, str]
+):
+    (record,) = read_records(written(tmp_path / "a.csv", text))
+
+    assert record.values == expected
+
+
 def test_table_may_be_compressed(tmp_path: Path):
     path = tmp_path / "a.csv.gz"
     path.write_bytes(gzip.compress(b'text\n"a, b"\n'))
@@ -106,9 +123,9 @@ def test_separator_follows_from_the_suffix_by_default(
         ("a.csv", "text, text\n", "1: more than one column is called 'text'"),
         (
             "a.csv",
-            "text;label\na;b\n",
-            "1: found 1 column, called 'text;label'; a .csv file has commas between columns, "
-            "others have tabs",
+            "text|label\na|b\n",
+            "1: found 1 column, called 'text|label'; a .csv file has commas or semicolons between "
+            "columns, others have tabs",
         ),
         ("a.tsv", "text,label\n", "1: found 1 column, called 'text,label'; a .csv file has"),
         (

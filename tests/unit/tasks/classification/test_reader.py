@@ -1,3 +1,4 @@
+import json
 from pathlib import Path
 from typing import Any
 
@@ -36,6 +37,21 @@ def test_columns_tokenizer_and_limit_are_configurable(tmp_path: Path):
     found = list(reader(**options, max_instances=2).read(path))
 
     assert found == [ClassifiedText(("Good", "fun."), "5"), ClassifiedText(("Bad",), "1")]
+
+
+def test_incomplete_records_are_skipped_on_request(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+):
+    path = tmp_path / "texts.jsonl"
+    records = [{"text": "a", "label": 0}, {"text": " ", "label": 1}, {"text": "b", "label": None}]
+    path.write_text("".join(f"{json.dumps(record)}\n" for record in records))
+    skipping = reader(skip_incomplete=True)
+
+    with caplog.at_level("INFO"):
+        assert [text.label for text in skipping.read(path)] == ["0"]
+    assert "skipped 2 records with an empty 'text' or 'label'" in caplog.text
+    with pytest.raises(DataError, match="'text' has no words"):
+        list(reader().read(path))
 
 
 def test_minus_one_is_a_label(tmp_path: Path):

@@ -81,6 +81,14 @@ def test_one_labeled_file_of_a_folder_is_enough(tmp_path: Path):
         list(whitespace.read(tmp_path / "a.jsonl"))
 
 
+def test_incomplete_pairs_are_skipped_on_request(tmp_path: Path):
+    path = tmp_path / "pairs.csv"
+    path.write_text("sentence1;sentence2;gold_label\na;b;yes\na;;no\na;b; \n")
+    pairs = reader(skip_incomplete=True).read(path)
+
+    assert [pair.label for pair in pairs] == ["yes"]
+
+
 def test_a_limit_counts_pairs():
     assert len(list(reader(max_instances=7).read(FIXTURE))) == 7
 
