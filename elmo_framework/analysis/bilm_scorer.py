@@ -24,6 +24,8 @@ from elmo_framework.errors import DataError, RunError, allowed
 from elmo_framework.experiment.assembly import Assembly
 from elmo_framework.experiment.experiment import Experiment
 from elmo_framework.experiment.run_directory import RunDirectory
+from elmo_framework.io.archives import local_folder
+from elmo_framework.io.remote import RemotePath, as_path
 from elmo_framework.training.process_group import choose_device
 
 NUM_ROWS, _NUM_STEPS = 16, 20
@@ -59,9 +61,10 @@ def is_bilm(place: str) -> bool:
     Raises:
         RunError: it could be a name, and is none.
     """
-    path, names = Path(place), (*PACKAGED, *PUBLISHED)
-    if path.exists():
-        return not RunDirectory(path).config.is_file() and _holds_bilm(path)
+    path, names = as_path(place), (*PACKAGED, *PUBLISHED)
+    if isinstance(path, RemotePath) or path.exists():
+        folder = local_folder(path)
+        return not RunDirectory(folder).config.is_file() and _holds_bilm(folder)
     if path.name == place and place not in names:
         raise RunError(
             f"{place!r} is neither the folder of a run or a biLM nor the name of a biLM; "

@@ -59,18 +59,18 @@ def write_report(
         neighbors = {}
         if search is not None:
             places: dict[str, Path | str] = {} if before is None else {f"before: {before}": before}
-            places |= _bilm_of_run(run, bilms, packages)
+            places |= _bilm_of_run(directory, bilms, packages)
             neighbors = {name: find_neighbors(bilm, search) for name, bilm in places.items()}
         file.write(_page(directory, neighbors))
 
 
 def _bilm_of_run(
-    run: Path, bilms: Sequence[Path | str], packages: Sequence[str]
+    run: RunDirectory, bilms: Sequence[Path | str], packages: Sequence[str]
 ) -> dict[str, Path | str]:
-    if (run / "bilm").is_dir() and not bilms:
-        return {f"after: {run}": run}
-    place = bilm_of(RunDirectory(run), packages=packages, bilms=bilms)
-    return {f"biLM of {run}: {place}": place}
+    if (run.path / "bilm").is_dir() and not bilms:
+        return {f"after: {run.path}": run.path}
+    place = bilm_of(run, packages=packages, bilms=bilms)
+    return {f"biLM of {run.path}: {place}": place}
 
 
 def _page(run: RunDirectory, neighbors: Mapping[str, Neighbors]) -> str:

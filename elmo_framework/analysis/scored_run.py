@@ -86,7 +86,8 @@ def scored_runs(
                 scored = run.score(file, split=split)
                 to_json = run.head().task.to_json
                 predictions = [to_json(*pair) for pair in scored.predictions]
-                config = RunDirectory(path).read(RunDirectory(path).config)
+                assert run.run is not None
+                config = run.run.read(run.run.config)
                 runs.append(ScoredRun(str(path), config, scored.terms, predictions))
             progress.advance(1)
     return runs

@@ -30,6 +30,7 @@ from elmo_framework.config.arguments import (
 from elmo_framework.console import ProgressBar, render_table
 from elmo_framework.errors import RunError
 from elmo_framework.io.outputs import Input, Output
+from elmo_framework.io.remote import as_path
 
 if TYPE_CHECKING:
     from elmo_framework.experiment.assembly import Assembly
@@ -45,7 +46,8 @@ class Evaluate(Command):
     """Score a run or a biLM on one or several files.
 
     Attributes:
-        run_or_bilm: the folder of a finished run, or the folder or name of a biLM with a softmax.
+        run_or_bilm: a finished run: its folder or archive; or the folder or name of a biLM with a
+            softmax.
         files: data to score on.
         test: score on the test data of the run's config instead: its test_data_path, or the part
             of the training data that its test_fraction holds out.
@@ -98,7 +100,7 @@ one sentence per line, with spaces between words, or a part of a corpus of `elmo
 
     def inputs(self) -> Sequence[Input]:
         files = [Input(path, "FILE") for path in self.files]
-        run = run_inputs(Path(self.run_or_bilm), "RUN")
+        run = run_inputs(as_path(self.run_or_bilm), "RUN")
         run += [each for path in self.ensemble for each in run_inputs(path, "--ensemble")]
         return [*run, *run_bilm_inputs(self.run_bilms), *files]
 
@@ -166,7 +168,7 @@ one sentence per line, with spaces between words, or a part of a corpus of `elmo
                 packages=self.packages,
             )
         return load_runs(
-            Path(self.run_or_bilm),
+            as_path(self.run_or_bilm),
             self.ensemble,
             self.combine,
             device=self.device,

@@ -9,6 +9,7 @@ from typing import Any
 
 from elmo_framework.config.plugins import plugin_paths
 from elmo_framework.io.outputs import Input
+from elmo_framework.io.remote import RemotePath
 
 _LOADED = ("model", "dataset_reader", "validation_dataset_reader")
 """The config keys that are built when a run is loaded; training data is not read again."""
@@ -18,9 +19,11 @@ def run_inputs(run: Path, name: str) -> list[Input]:
     """Return a run, its plugins, and the files of its model and readers, such as vectors and biLMs.
 
     Args:
-        run: the folder; an unreadable one is reported when it is loaded.
+        run: the folder or the archive; an unreadable one is reported when it is loaded.
         name: of the argument.
     """
+    if isinstance(run, RemotePath):
+        return [Input(run, name)]
     try:
         config = json.loads((run / "filled_config.json").read_text(encoding="utf-8"))
     except (OSError, ValueError):
@@ -34,8 +37,8 @@ def run_inputs(run: Path, name: str) -> list[Input]:
 
 
 def bilm_inputs(bilm: str, name: str) -> list[Input]:
-    """Return the folder of a biLM; none for a registered name, whose files are in the cache."""
-    return [Input(Path(bilm), name)] if Path(bilm).is_dir() else []
+    """Return the folder or archive of a biLM; none for a name, whose files are in the cache."""
+    return [Input(Path(bilm), name)] if Path(bilm).exists() else []
 
 
 def run_bilm_inputs(bilms: Iterable[str]) -> list[Input]:

@@ -11,6 +11,7 @@ from contextlib import nullcontext
 from dataclasses import dataclass
 from typing import Annotated, Any, Literal, final
 
+from elmo_framework.commands.archive import Archive
 from elmo_framework.commands.cache import Cache
 from elmo_framework.commands.check import Check
 from elmo_framework.commands.check_weights import CheckWeights
@@ -81,6 +82,7 @@ COMMANDS: tuple[type[Command], ...] = (
     Score,
     Check,
     Export,
+    Archive,
     CheckWeights,
     ShowReport,
     ShowNeighbors,

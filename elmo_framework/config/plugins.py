@@ -21,6 +21,7 @@ from types import TracebackType
 from typing import Any, TypeAlias
 
 from elmo_framework.errors import ConfigError, PluginError, shown
+from elmo_framework.io.archives import is_from_elsewhere
 from elmo_framework.io.search_path import (
     append_current_folder,
     current_folder,
@@ -57,15 +58,23 @@ def load_plugins(names: Iterable[str], *, asked_by: str = "plugins") -> None:
 def named_plugins(modules: object, *, source: Path) -> list[str]:
     """Check the plugins listed in a file of a run or a biLM.
 
-    Such a folder may come from someone else, so modules inside it are not trusted.
+    Such a folder may come from someone else, so modules inside it are not trusted. The file of an
+    archive can name only plugins of installed packages, and modules that the user has named.
 
     Raises:
-        PluginError: it is not a list of names, or a module is in the folder of the file and has
-            not been imported yet.
+        PluginError: it is not a list of names, or a module that is not trusted has not been
+            imported yet.
     """
     if not (isinstance(modules, list) and all(isinstance(name, str) for name in modules)):
         raise PluginError(f"{source}: plugins is {shown(modules)}; expected a list of strings")
     folder = source.parent.resolve()
+    if is_from_elsewhere(folder):
+        trusted = {*sys.modules, *(entry.module for entry in installed_entries())}
+        for name in (name for name in modules if name not in trusted):
+            raise PluginError(
+                f"{source}: the archive names the plugin {name!r}, which no installed package "
+                f"registers; pass --include-package {name} if you trust it"
+            )
     for name in modules:
         for path in plugin_paths(name) if name not in sys.modules else ():
             if path.resolve().is_relative_to(folder):

@@ -28,6 +28,7 @@ from elmo_framework.experiment.references import (
     require_recorded,
 )
 from elmo_framework.experiment.run_directory import RunDirectory
+from elmo_framework.io.archives import local_folder
 from elmo_framework.model.ensemble import Combination, Ensemble
 from elmo_framework.model.model import Model
 from elmo_framework.model.weights import load_weights
@@ -47,8 +48,8 @@ def load(
     An ensemble reads and scores data as its first run does, without a loss.
 
     Args:
-        path: its folder, or a list of folders. Of a run that is not finished the best weights so
-            far are taken.
+        path: its folder, or its archive (`elmo archive`) or the URL of one, or a list of them. Of
+            a run that is not finished the best weights so far are taken.
         combine: how an ensemble predicts: from `mean` scores, or by `vote`; see `Ensemble`.
         device: `auto`, `cpu` or `cuda`.
         packages: plugins to import in addition to those of the run.
@@ -63,10 +64,10 @@ def load(
     """
     torch_device = choose_device(device)
     if isinstance(path, Path | str):
-        return _load(Path(path), torch_device, packages, bilm)
+        return _load(path, torch_device, packages, bilm)
     if not path:
         raise ValueError("an ensemble needs at least one run")
-    runs = [_load(Path(each), torch_device, packages, bilm) for each in path]
+    runs = [_load(each, torch_device, packages, bilm) for each in path]
     metric = runs[0].experiment.trainer.validation_metric
     model = Ensemble(
         [run.head() for run in runs],
@@ -77,7 +78,9 @@ def load(
     return replace(runs[0], model=model.to(torch_device).eval())
 
 
-def _load(path: Path, device: torch.device, packages: Sequence[str], bilm: BiLmPaths) -> Assembly:
+def _load(
+    path: Path | str, device: torch.device, packages: Sequence[str], bilm: BiLmPaths
+) -> Assembly:
     run = RunDirectory.existing(path)
     located = locate(run, read_experiment(run, packages), bilm)
     experiment = located.build()
@@ -123,7 +126,7 @@ def export_bilm(
     try:
         files = resolve_bilm(source)
     except DataError:
-        if not RunDirectory(Path(source)).config.is_file():
+        if not RunDirectory(local_folder(source)).config.is_file():
             raise
     if files is None:  # a run that may have trained a biLM with its task
         run = load(source, device="cpu", packages=packages, bilm=run_bilms)

@@ -15,7 +15,7 @@ from typing import Any, TypeAlias, cast, get_args
 
 from pydantic import ValidationError
 
-from elmo_framework.bilm.files.load import BiLmFiles, reference
+from elmo_framework.bilm.files.load import BILM_TF, GENERIC, VOCABULARY, BiLmFiles, reference
 from elmo_framework.bilm.files.published import BiLmName, resolve_bilm
 from elmo_framework.config import plain
 from elmo_framework.config.resolve import Leaf, leaves, with_arguments
@@ -25,6 +25,7 @@ from elmo_framework.errors import DataError, RunError
 from elmo_framework.experiment.experiment import Experiment
 from elmo_framework.experiment.run_directory import RunDirectory
 from elmo_framework.layers.encoder_files import encoder_reference
+from elmo_framework.layers.transformer_files import files_of_transformer, is_transformer
 from elmo_framework.model.model import Model
 from elmo_framework.model.part import Reference
 
@@ -115,6 +116,42 @@ class ExternalModel:
             return replace(self, files=dict.fromkeys(self.files, location))
         files = resolve_bilm(place)
         return replace(self, files={"options_file": files.options, "weight_file": files.weights})
+
+    def contents(self) -> dict[str, Path]:
+        """Return the files that reading it needs, by their names in a folder of its own.
+
+        Raises:
+            DataError: a biLM is not there.
+        """
+        if self._is_files():
+            paths = [Path(place) for place in self.files.values()]
+            return {path.name: path for path in paths}
+        (place,) = self.files.values()
+        if is_transformer(Path(place)):
+            return {path.name: path for path in files_of_transformer(Path(place))}
+        files = resolve_bilm(place)
+        names = GENERIC if files.is_generic else BILM_TF  # a download has other names
+        vocabulary = {VOCABULARY: files.vocabulary} if files.vocabulary.is_file() else {}
+        return {names[0]: files.options, names[1]: files.weights, **vocabulary}
+
+    def packed(self, folder: str, before: RecordedModel | None) -> dict[str, RecordedPath]:
+        """Return what a run records of it when its `contents` are in a folder of the run.
+
+        Args:
+            folder: relative to the run.
+            before: what the run has recorded so far.
+        """
+        files = {} if before is None else before.files
+        return {
+            key: RecordedPath(
+                files[key].given if key in files else str(place),
+                relative=f"{folder}/{Path(place).name}" if self._is_files() else folder,
+            )
+            for key, place in self.files.items()
+        }
+
+    def _is_files(self) -> bool:
+        return all(isinstance(place, Path) and place.is_file() for place in self.files.values())
 
     def is_present(self) -> bool:
         """Return whether its paths exist; the name of a biLM always does."""

@@ -13,7 +13,9 @@ from torch import Tensor
 
 from elmo_framework.data.data_loader import Rank
 from elmo_framework.errors import RunError
+from elmo_framework.io.archives import local_folder
 from elmo_framework.io.files import write_text
+from elmo_framework.io.outputs import PARTS
 from elmo_framework.io.resumable_output import FolderRules, ResumableOutput
 from elmo_framework.model.weights import load_tensors, save_tensors
 from elmo_framework.training.checkpointer import Checkpointer
@@ -49,8 +51,10 @@ class RunDirectory:
     | `metrics.jsonl` | a line for each evaluation |
     | `steps.jsonl` | a line for every twentieth update |
     | `metrics.json` | the metrics of the finished run |
+    | `README.md` | its model card |
     | `log/` | TensorBoard events |
     | `bilm/` | after pretraining: the biLM in the form that embedders read |
+    | `models/` | in an archive: the models that the run reads |
     """
 
     def __init__(self, path: Path) -> None:
@@ -59,33 +63,41 @@ class RunDirectory:
         self.given = path / "config.json"
         self.checkpoints, self.weights = path / "checkpoints", path / "weights.safetensors"
         self.metadata, self.metrics = path / "metadata.json", path / "metrics.json"
+        self.model_card = path / "README.md"
 
     @classmethod
-    def begun(cls, path: Path) -> RunDirectory:
-        """Return the folder of a run, finished or not.
+    def begun(cls, path: Path | str) -> RunDirectory:
+        """Return the folder of a run, finished or not; that of an archive is in the cache.
 
         Raises:
             RunError: there is none.
+            DataError: the archive is damaged.
         """
-        run = cls(path)
+        run = cls(local_folder(path))
         if not run.config.is_file():
             raise RunError(
                 f"{path}: not a run directory: it has no {run.config.name}; pass the folder that "
-                "`elmo train` wrote to (--serialization-dir)"
+                "`elmo train` wrote to (--serialization-dir), or a file of `elmo archive`"
             )
         return run
 
     @classmethod
-    def existing(cls, path: Path) -> RunDirectory:
-        """Return the folder of a run that has weights.
+    def existing(cls, path: Path | str) -> RunDirectory:
+        """Return the folder of a run that has weights; that of an archive is in the cache.
 
         Raises:
             RunError: there is none, or it has no checkpoint yet.
+            DataError: the archive is damaged.
         """
         run = cls.begun(path)
         if not (run.weights.is_file() or any(run.checkpoints.glob("step-*"))):
             raise RunError(f"{path}: this run has no weights yet; resume it with --recover")
         return run
+
+    def parts(self) -> list[Path]:
+        """Return the files and folders of the run that exist; others are the user's."""
+        parts = (self.path / name for name in PARTS["run"])
+        return [part for part in parts if part.exists()]
 
     def locked(self) -> AbstractContextManager[None]:
         """Keep other processes from training in this folder; see `ResumableOutput`."""

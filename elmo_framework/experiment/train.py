@@ -22,6 +22,7 @@ from elmo_framework.experiment.assembly import Assembly
 from elmo_framework.experiment.check import check_config
 from elmo_framework.experiment.experiment import Experiment, InitFrom
 from elmo_framework.experiment.metadata import RunRecord
+from elmo_framework.experiment.model_card import write_model_card
 from elmo_framework.experiment.run_directory import RunDirectory
 from elmo_framework.io.files import repairable, replacing
 from elmo_framework.model.model import Model
@@ -229,6 +230,7 @@ def _finish(assembly: Assembly, run: RunDirectory, metrics: dict[str, Any]) -> N
         assembly.model.save_extras(run.path)
         run.write_json(run.metrics, metrics)
         run.save_weights(assembly.model.state_dict())
+        write_model_card(run)
     assembly.group.wait()
 
 

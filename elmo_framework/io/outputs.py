@@ -74,7 +74,7 @@ _MARKERS: Mapping[FolderKind, Sequence[Sequence[str]]] = {
 }
 """Sets of files; a folder with all files of one set is of this kind. The cache has its own path."""
 
-_PARTS: Mapping[FolderKind, Sequence[str]] = {
+PARTS: Mapping[FolderKind, Sequence[str]] = {
     "run": (
         "config.jsonnet",
         "config.json",
@@ -88,6 +88,9 @@ _PARTS: Mapping[FolderKind, Sequence[str]] = {
         "checkpoints",
         "log",
         "bilm",
+        "models",
+        "README.md",
+        "archive.json",
         ".lock",
     ),
     "biLM": BILM_PARTS,
@@ -101,7 +104,7 @@ _PARTS: Mapping[FolderKind, Sequence[str]] = {
         "held_out",
     ),
     "folder of vectors": _VECTOR_PARTS,
-    "cache": ("downloads", "layers", "compiled"),
+    "cache": ("downloads", "layers", "compiled", "archives"),
 }
 """The files and folders that belong to each kind of folder; others are the user's."""
 
@@ -230,7 +233,7 @@ def _cache() -> Path:
 
 
 def _is_part(path: Path, folder: Path, kind: FolderKind) -> bool:
-    return path.relative_to(folder).parts[0].casefold() in _PARTS[kind]
+    return path.relative_to(folder).parts[0].casefold() in PARTS[kind]
 
 
 def _is_file_of(path: Path, folder: Path) -> bool:
@@ -244,7 +247,7 @@ def _is_file_of(path: Path, folder: Path) -> bool:
     identity = _identity(path)
     if identity is None:
         return False
-    parts = [folder / name for kind in kinds for name in _PARTS[kind]] if kinds else [folder]
+    parts = [folder / name for kind in kinds for name in PARTS[kind]] if kinds else [folder]
     return any(identity == _identity(file) for part in parts for file in _files(part))
 
 

@@ -103,6 +103,13 @@ def transformer_reference(folder: Path) -> Reference:
         raise DataError(f"cannot read the transformer: {error}", path=folder) from error
 
 
+def files_of_transformer(folder: Path) -> list[Path]:
+    """Return the files of a transformer that are read: configuration, tokenizer and weights."""
+    names = [CONFIG, *_TOKENIZERS, *_TOKENIZER_OPTIONS]
+    paths = [folder / name for name in names if (folder / name).is_file()]
+    return [*paths, *sorted(folder.glob("model*.safetensors*"))]
+
+
 def read_tokenizer(folder: Path) -> Any:
     """Return the fast tokenizer of a folder.
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import shutil
 from collections.abc import Callable
 from pathlib import Path
@@ -11,7 +12,7 @@ import h5py
 import numpy as np
 import pytest
 
-from elmo_framework import load
+from elmo_framework import load, load_bilm
 from elmo_framework.bilm.files.load import bilm_files
 from elmo_framework.commands.main import main
 from elmo_framework.errors import RunError
@@ -245,3 +246,74 @@ def test_recover_works_after_a_move(
     assert train(NER, root / "tuned", another, "--recover") == 2
     assert f"it differs in\n  {ELMO}.bilm: " in capsys.readouterr().err
     assert (root / "tags/filled_config.json").read_bytes() == before
+
+
+@pytest.mark.parametrize("name", ["tags", "two", "tuned"])
+def test_an_archive_needs_nothing_else(original: Path, move: Move, name: str) -> None:
+    root = move(name, "bilm", "other")
+    archive = root.parent / "model.tar.gz"
+    assert main(["archive", str(root / name), str(archive), "--license", "cc0-1.0"]) == 0
+    shutil.rmtree(root)
+    run = load(archive)
+    assert run.predict(SENTENCE) == predictions(original / name)
+    assert run.evaluate(VALID) == load(original / name).evaluate(VALID)
+    assert run.run is not None
+    card = run.run.model_card.read_text()
+    assert card.startswith("---\nlicense: cc0-1.0\n")
+    again = root.parent / "again.tar.gz"
+    assert main(["archive", str(archive), str(again)]) == 0
+    assert again.read_bytes() == archive.read_bytes()
+
+
+def test_an_archive_without_its_bilm_asks_for_it(
+    move: Move, capsys: pytest.CaptureFixture[str]
+) -> None:
+    root = move("tags", "bilm")
+    archive, elsewhere = root.parent / "model.tar.gz", root.parent / "elsewhere"
+    assert main(["archive", str(root / "tags"), str(archive), "--without-bilm"]) == 0
+    assert main(["archive", str(root / "tags"), str(archive)]) == 2
+    assert "already exists; pass --force" in capsys.readouterr().err
+    shutil.move(root / "bilm", elsewhere)
+    with pytest.raises(RunError, match="cannot find the model"):
+        load(archive)
+    command = ["evaluate", str(archive), VALID, "--bilm", str(elsewhere), "--format", "json"]
+    assert main(command) == 0
+    assert json.loads(capsys.readouterr().out)[VALID] == load(
+        root / "tags", bilm=elsewhere
+    ).evaluate(VALID)
+
+
+def test_the_archive_of_a_pretraining_is_a_bilm(original: Path, tmp_path: Path) -> None:
+    archive = tmp_path / "bilm.tar.gz"
+    assert main(["archive", str(original / "bilm"), str(archive)]) == 0
+    vectors, expected = (
+        load_bilm(place).embed([["a", "b"]]) for place in (archive, original / "bilm")
+    )
+    assert np.array_equal(vectors[0], expected[0])
+
+
+def test_an_archive_imports_no_module_that_it_names(
+    original: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run = shutil.copytree(original / "tags", tmp_path / "run")
+    config = json.loads((run / "filled_config.json").read_text())
+    (run / "filled_config.json").write_text(json.dumps({**config, "plugins": ["imported_plugin"]}))
+    (tmp_path / "imported_plugin.py").write_text("import pathlib; pathlib.Path('ran').touch()")
+    monkeypatch.chdir(tmp_path)
+    assert main(["archive", "run", "model.tar.gz", "--without-bilm"]) == 0
+    with pytest.raises(RunError, match="pass --include-package imported_plugin if you trust it"):
+        load("model.tar.gz", bilm=original / "bilm")
+    assert not (tmp_path / "ran").exists()
+
+
+def test_the_model_card_is_written_from_the_run(original: Path) -> None:
+    card = (original / "tags/README.md").read_text()
+    metadata = json.loads((original / "tags/metadata.json").read_text())
+    metrics = json.loads((original / "tags/metrics.json").read_text())
+    (bilm,) = metadata["digests"]["bilm"].values()
+    f1, f1_of_class = (metrics[f"best_validation_f1-measure-{name}"] for name in ("overall", "PER"))
+    assert f"| train | train.txt | {metadata['digests']['data'][str(DATA / 'train.txt')]} |" in card
+    assert f"| {ELMO} | bilm | {bilm} |" in card
+    assert f"| f1-measure-overall | validation | {f1:.4g} |" in card
+    assert re.search(rf"\| PER \| validation \| .* \| {f1_of_class:.4g} \|", card)
+    assert str(original) not in card

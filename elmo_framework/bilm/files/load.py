@@ -17,13 +17,14 @@ from elmo_framework.config.parse import parse
 from elmo_framework.config.plugins import load_plugins, named_plugins, naming_packages, packages_of
 from elmo_framework.config.registry import Registrable
 from elmo_framework.errors import DataError
+from elmo_framework.io.archives import local_folder
 from elmo_framework.io.files import digest, remove, write_text
 from elmo_framework.model.part import Reference
 from elmo_framework.model.weights import converted, load_tensors, save_tensors
 
-_BILM_TF = ("options.json", "weights.hdf5")
-_GENERIC = ("bilm.json", "weights.safetensors")
-FILE_NAMES = (*_BILM_TF, *_GENERIC)
+BILM_TF = ("options.json", "weights.hdf5")
+GENERIC = ("bilm.json", "weights.safetensors")
+FILE_NAMES = (*BILM_TF, *GENERIC)
 """Every name that a file of a biLM can have; `save_bilm` writes two of them and removes the rest.
 """
 
@@ -71,27 +72,28 @@ def save_bilm(bilm: BiLm, directory: Path, *, dtype: torch.dtype = torch.float32
     """
     directory.mkdir(parents=True, exist_ok=True)
     if has_bilm_tf_parts(bilm):
-        files, others = _files(directory, _BILM_TF), _files(directory, _GENERIC)
+        files, others = _files(directory, BILM_TF), _files(directory, GENERIC)
         write_bilm_tf(bilm, options_file=files.options, weight_file=files.weights, dtype=dtype)
     else:
-        files, others = _files(directory, _GENERIC), _files(directory, _BILM_TF)
+        files, others = _files(directory, GENERIC), _files(directory, BILM_TF)
         _write_generic(bilm, files, dtype)
     for stale in (others.options, others.weights):
         remove(stale)
 
 
 def bilm_files(path: Path) -> BiLmFiles:
-    """Return the files of the biLM in a folder.
+    """Return the files of the biLM in a folder, or in an archive of the run that trained it.
 
     Raises:
         DataError: there is none.
     """
+    path = local_folder(path)
     for folder in (path, path / "bilm"):
-        for names in (_BILM_TF, _GENERIC):
+        for names in (BILM_TF, GENERIC):
             files = _files(folder, names)
             if files.options.is_file():
                 return files
-    looked_for = f"{_BILM_TF[0]} or {_GENERIC[0]}"
+    looked_for = f"{BILM_TF[0]} or {GENERIC[0]}"
     message = f"no folder of a biLM: neither it nor a folder bilm in it holds {looked_for}"
     raise DataError(message + _hint(path), path=path)
 

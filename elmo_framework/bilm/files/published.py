@@ -12,6 +12,7 @@ from elmo_framework.config.types import ReferencedPath
 from elmo_framework.data.scripts import ScriptCheck, vocabulary_scripts
 from elmo_framework.errors import DataError, allowed
 from elmo_framework.io.download import local_file, local_path
+from elmo_framework.io.remote import RemotePath, as_path
 
 BiLmName: TypeAlias = Literal["mini", "small", "medium", "original", "original-5.5b"]
 BiLmLocation: TypeAlias = BiLmName | ReferencedPath
@@ -46,15 +47,18 @@ def resolve_bilm(place: str | Path) -> BiLmFiles:
     """Return the files of a biLM, downloaded if they must be.
 
     Args:
-        place: the folder of a biLM, or of the run that trained it, or the name of one: `mini`,
-            which is part of the package, or a published one. A folder goes before a name.
+        place: the folder of a biLM, the folder or the archive of the run that trained it, or the
+            name of one: `mini`, which is part of the package, or a published one. A folder goes
+            before a name.
 
     Raises:
         DataError: there is none, or it cannot be downloaded.
     """
-    if isinstance(place, Path) or Path(place).is_dir():
-        return bilm_files(Path(place))
-    if place not in (*PACKAGED, *PUBLISHED):
+    path = as_path(place)
+    is_name = place in (*PACKAGED, *PUBLISHED) and not path.is_dir()
+    if isinstance(place, Path) or isinstance(path, RemotePath) or (path.exists() and not is_name):
+        return bilm_files(path)
+    if not is_name:
         raise DataError(
             f"{place!r} is neither a folder nor the name of a biLM; "
             f"{allowed(place, [*PACKAGED, *PUBLISHED])}"

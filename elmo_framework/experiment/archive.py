@@ -1,0 +1,101 @@
+"""Archives of runs: one file with all that predicting needs."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import asdict
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+from elmo_framework.config.types import Lazy
+from elmo_framework.experiment.experiment import Experiment
+from elmo_framework.experiment.load_run import read_experiment
+from elmo_framework.experiment.model_card import model_card
+from elmo_framework.experiment.references import (
+    BiLmPaths,
+    external_models,
+    locate,
+    recorded_models,
+)
+from elmo_framework.experiment.run_directory import RunDirectory
+from elmo_framework.io.archives import MANIFEST, write_archive
+from elmo_framework.model.weights import save_tensors
+
+_MODELS = "models"
+_OMITTED = ("checkpoints", "log", ".lock", _MODELS, MANIFEST)
+"""Parts of a run that only training and TensorBoard read, and what an archive makes anew."""
+
+
+def archive_run(
+    path: Path | str,
+    archive: Path,
+    *,
+    with_bilm: bool = True,
+    license_name: str | None = None,
+    packages: Sequence[str] = (),
+    bilm: BiLmPaths = (),
+) -> None:
+    """Write a run as one file, with its model card and the models that it reads.
+
+    `load` takes the file in place of the folder. It needs neither the run nor the data nor the
+    biLM, and predicts the same, bit for bit, on the same kind of machine. The training cannot be
+    resumed from it.
+
+    Args:
+        path: the folder of the run, or another archive. Of a run that is not finished the best
+            weights so far are written.
+        archive: the path of the file, such as `model.tar.gz`; an existing one is replaced.
+        with_bilm: whether biLMs and transformers in other folders are included.
+        license_name: of the model card; see `model_card`.
+        packages: plugins to import in addition to those of the run.
+        bilm: where the biLMs of the run are, if they were moved.
+
+    Raises:
+        RunError: there is no run with weights, or its biLM is not found.
+        DataError: a file is damaged.
+    """
+    run = RunDirectory.existing(path)
+    files = run_files(run, license_name=license_name)
+    if with_bilm:
+        files |= _models(run, locate(run, read_experiment(run, packages), bilm))
+    if run.weights.is_file():
+        write_archive(files, archive)
+        return
+    with TemporaryDirectory() as folder:
+        weights = Path(folder) / run.weights.name
+        save_tensors(run.load_weights(), weights)
+        write_archive({**files, weights.name: weights}, archive)
+
+
+def run_files(run: RunDirectory, *, license_name: str | None = None) -> dict[str, Path | bytes]:
+    """Return the files of a run that others need, by their names, with its model card."""
+    files: dict[str, Path | bytes] = {}
+    for part in run.parts():
+        if part.name in _OMITTED:
+            continue
+        inner = sorted(part.rglob("*")) if part.is_dir() else [part]
+        paths = (path for path in inner if path.is_file())
+        files |= {path.relative_to(run.path).as_posix(): path for path in paths}
+    files[run.model_card.name] = model_card(run, license_name=license_name).encode()
+    return files
+
+
+def _models(run: RunDirectory, experiment: Lazy[Experiment]) -> dict[str, Path | bytes]:
+    """Return the models that a run reads, and metadata by which they are found there."""
+    files: dict[str, Path | bytes] = {}
+    references: dict[str, Any] = {}
+    folders: dict[object, str] = {}
+    recorded = recorded_models(run)
+    for model in external_models(experiment):
+        folder = folders.setdefault(tuple(model.files.values()), f"{_MODELS}/{len(folders)}")
+        files |= {f"{folder}/{name}": path for name, path in model.contents().items()}
+        places = model.packed(folder, recorded.get(model.path))
+        record = {key: asdict(place) for key, place in places.items()}
+        references[model.path] = {"sha256": model.digest(), "files": record}
+    if references:
+        metadata = run.read(run.metadata) | {"references": references}
+        written = json.dumps(metadata, indent=2, ensure_ascii=False) + "\n"
+        files[run.metadata.name] = written.encode()
+    return files

@@ -1,0 +1,227 @@
+"""Archives: folders as one file, checked when they are written and when they are read.
+
+An archive is a gzip-compressed tar file. Its first member is `archive.json`, which lists the format
+number and the size and the SHA-256 of every other member. The same files always give the same
+bytes.
+"""
+
+from __future__ import annotations
+
+import gzip
+import hashlib
+import io
+import json
+import os
+import tarfile
+import zlib
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from functools import partial
+from pathlib import Path, PurePosixPath
+from typing import IO, Any
+
+from filelock import FileLock
+
+from elmo_framework.console import ProgressBar
+from elmo_framework.errors import DataError
+from elmo_framework.io.files import cache_root, digest, replacing
+from elmo_framework.io.remote import RemotePath, as_path
+from elmo_framework.version import VERSION
+
+MANIFEST = "archive.json"
+FORMAT = 1
+"""The format number of new archives; older ones are read too."""
+
+_FOLDER = "archives"
+_CHUNK = 1 << 20
+_MANIFEST_LIMIT = 1 << 24
+_COMPRESSION = 6
+_DAMAGED = (tarfile.TarError, OSError, EOFError, zlib.error)
+
+
+def write_archive(files: Mapping[str, Path | bytes], archive: Path) -> None:
+    """Write an archive; an existing file is replaced at the end.
+
+    Args:
+        files: by their names in the archive, which use `/`: the path of each, or its content.
+        archive: the path of the archive.
+    """
+    names = sorted(files)
+    members = {name: _measured(files[name]) for name in names}
+    manifest = {"format": FORMAT, "elmo_framework": VERSION, "files": members}
+    total = sum(member["bytes"] for member in members.values())
+    with (
+        replacing(archive) as aside,
+        aside.open("wb") as raw,
+        # No name and no time in the header: the bytes depend on the content alone.
+        gzip.GzipFile("", "wb", _COMPRESSION, raw, mtime=0) as packed,
+        tarfile.open(fileobj=packed, mode="w", format=tarfile.PAX_FORMAT) as tar,
+        ProgressBar(f"writing {archive.name}", total=total, unit="byte") as progress,
+    ):
+        _add(tar, MANIFEST, json.dumps(manifest, indent=1).encode())
+        for name in names:
+            _add(tar, name, files[name])
+            progress.advance(members[name]["bytes"])
+
+
+def is_archive(path: Path) -> bool:
+    """Return whether a file is an archive of `write_archive`, whole or not."""
+    try:
+        with tarfile.open(path, "r:gz") as tar:
+            first = tar.next()
+    except _DAMAGED:
+        return False
+    return first is not None and first.name == MANIFEST
+
+
+def unpacked(archive: Path) -> Path:
+    """Return the folder with the files of an archive, in the cache; unpacked at the first use.
+
+    Nothing in the archive is executed.
+
+    Raises:
+        DataError: it is not an archive of `elmo archive`, is of a newer format, is damaged, or has
+            a member that is a link, is outside the folder, or is not the one that was written.
+    """
+    folder = cache_root() / _FOLDER / digest([archive])[:32]
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    with FileLock(folder.with_name(f"{folder.name}.lock")):
+        if not folder.is_dir():
+            with replacing(folder) as aside:
+                aside.mkdir()
+                _unpack(archive, aside)
+    return folder
+
+
+def local_folder(place: Path | str) -> Path:
+    """Return the folder of a run or a biLM: a folder as it is, an archive unpacked.
+
+    Args:
+        place: a folder, an archive, or the URL of one, which is downloaded once.
+
+    Raises:
+        DataError: as of `unpacked`, or the archive cannot be downloaded.
+    """
+    path = as_path(place)
+    if isinstance(path, RemotePath):
+        return unpacked(Path(os.fspath(path)))
+    return unpacked(path) if path.is_file() else path
+
+
+def is_from_elsewhere(folder: Path) -> bool:
+    """Return whether a folder was unpacked from an archive: someone else may have made it."""
+    inside = folder.resolve()
+    return any((parent / MANIFEST).is_file() for parent in (inside, *inside.parents))
+
+
+def _measured(file: Path | bytes) -> dict[str, Any]:
+    if isinstance(file, bytes):
+        return {"bytes": len(file), "sha256": hashlib.sha256(file).hexdigest()}
+    return {"bytes": file.stat().st_size, "sha256": digest([file])}
+
+
+def _add(tar: tarfile.TarFile, name: str, file: Path | bytes) -> None:
+    member = tarfile.TarInfo(name)  # of no owner and no time
+    member.mode = 0o644
+    if isinstance(file, bytes):
+        member.size = len(file)
+        tar.addfile(member, io.BytesIO(file))
+        return
+    member.size = file.stat().st_size
+    with file.open("rb") as content:
+        tar.addfile(member, content)
+
+
+def _unpack(archive: Path, folder: Path) -> None:
+    with _reading(archive) as tar:
+        files = _manifest(tar, archive)
+        total = sum(member["bytes"] for member in files.values())
+        left = dict(files)
+        with ProgressBar(f"unpacking {archive.name}", total=total, unit="byte") as progress:
+            for member in tar:
+                if member.name == MANIFEST:
+                    continue
+                expected = left.pop(member.name, None)
+                if expected is None:
+                    where = "twice in it" if member.name in files else f"not listed in {MANIFEST}"
+                    raise DataError(f"the member {member.name!r} is {where}", path=archive)
+                if not member.isreg() or member.size != expected["bytes"]:
+                    raise _other(archive, member.name)
+                target = folder / member.name
+                target.parent.mkdir(parents=True, exist_ok=True)
+                source = tar.extractfile(member)
+                assert source is not None
+                with source, target.open("xb") as file:
+                    if _copy(source, file, progress) != expected["sha256"]:
+                        raise _other(archive, member.name)
+        if left:
+            raise DataError(f"the member {min(left)!r} is missing", path=archive)
+        # Last: it marks the folder as one that came from elsewhere.
+        content = {"format": FORMAT, "files": files}
+        (folder / MANIFEST).write_text(json.dumps(content, indent=1), encoding="utf-8")
+
+
+def _copy(source: IO[bytes], file: IO[bytes], progress: ProgressBar) -> str:
+    """Copy a member and return its SHA-256."""
+    total = hashlib.sha256()
+    for chunk in iter(partial(source.read, _CHUNK), b""):
+        total.update(chunk)
+        file.write(chunk)
+        progress.advance(len(chunk))
+    return total.hexdigest()
+
+
+def _manifest(tar: tarfile.TarFile, archive: Path) -> dict[str, dict[str, Any]]:
+    """Read and check the list of members."""
+    first = tar.next()
+    if first is None or first.name != MANIFEST or not first.isreg():
+        raise DataError(f"not an archive of `elmo archive`: it has no {MANIFEST}", path=archive)
+    source = tar.extractfile(first)
+    assert source is not None
+    try:
+        content = json.loads(source.read(_MANIFEST_LIMIT))
+        is_newer = content["format"] > FORMAT
+        files = {} if is_newer else dict(content["files"])
+        is_sound = all(
+            isinstance(member["bytes"], int) and isinstance(member["sha256"], str)
+            for member in files.values()
+        )
+    except (ValueError, KeyError, TypeError, AttributeError) as error:
+        raise DataError(f"{MANIFEST} is damaged", path=archive) from error
+    if is_newer:
+        raise DataError(
+            f"an archive of format {content['format']}, written by elmo-framework "
+            f"{content.get('elmo_framework')}; version {VERSION} reads formats up to {FORMAT}: "
+            "pip install --upgrade elmo-framework",
+            path=archive,
+        )
+    if not is_sound:
+        raise DataError(f"{MANIFEST} is damaged", path=archive)
+    for name in files:
+        if not _is_inside(name):
+            raise DataError(f"the member {name!r} would be outside the folder", path=archive)
+    return files
+
+
+def _is_inside(name: str) -> bool:
+    parts = PurePosixPath(name).parts
+    is_plain = name == "/".join(parts) and not any(sign in name for sign in ("\\", ":", "\0"))
+    return is_plain and bool(parts) and parts[0] != "/" and ".." not in parts
+
+
+def _other(archive: Path, name: str) -> DataError:
+    return DataError(f"the member {name!r} is not the file that was written", path=archive)
+
+
+@contextmanager
+def _reading(archive: Path) -> Iterator[tarfile.TarFile]:
+    try:
+        with tarfile.open(archive, "r:gz") as tar:
+            yield tar
+    except tarfile.ReadError as error:
+        message = f"neither a folder nor an archive of `elmo archive`: {error}"
+        raise DataError(message, path=archive) from error
+    except _DAMAGED as error:
+        if isinstance(error, OSError) and error.errno is not None:  # the disk, not the archive
+            raise
+        raise DataError(f"the archive is damaged: {error}", path=archive) from error
