@@ -2,18 +2,36 @@
 
 from __future__ import annotations
 
+import logging
 import pkgutil
 import sys
+import unicodedata
 from abc import ABC, abstractmethod
 from functools import cache
-from typing import TYPE_CHECKING, Any, TypeAlias, final
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias, final
 
 from elmo_framework.config.parse import parse
 from elmo_framework.config.registry import Registrable, members
 from elmo_framework.errors import DataError, RunError, allowed, shown
+from elmo_framework.io.extras import import_extra
+from elmo_framework.io.files import cache_root
 
 if TYPE_CHECKING:
     from spacy.language import Language
+    from spacy.tokens import Doc
+
+_RULES = {"@tokenizers": "spacy.Tokenizer.v1"}
+_TOKENIZERS: dict[str, dict[str, Any]] = {
+    # spaCy's default for these languages needs further packages; its trained pipelines for Korean
+    # use the rules too. Words of pyvi, its default for Vietnamese, contain spaces.
+    "ko": _RULES,
+    "vi": _RULES,
+}
+_EXTRAS = {
+    "ja": ("japanese", ("sudachipy", "sudachidict_core")),
+    "th": ("thai", ("pythainlp",)),
+}
+"""The extra for a language, and the modules that it installs."""
 
 
 class Tokenizer(Registrable, ABC):
@@ -75,10 +93,20 @@ class WhitespaceTokenizer(Tokenizer):
 @final
 @Tokenizer.register("characters")
 class CharacterTokenizer(Tokenizer):
-    """One sentence per line, each character a word: for text without spaces between words."""
+    """One sentence per line, each character a word: for text without spaces between words.
+
+    Combining marks, such as the vowels above a Thai consonant, belong to the character before them.
+    """
 
     def words(self, sentence: str) -> list[str]:
-        return [character for character in sentence if not character.isspace()]
+        words = list[str]()
+        is_inside = False
+        for character in sentence:
+            if is_inside and unicodedata.category(character).startswith("M"):
+                words[-1] += character
+            elif is_inside := not character.isspace():
+                words.append(character)
+        return words
 
 
 @final
@@ -86,43 +114,87 @@ class CharacterTokenizer(Tokenizer):
 class SpacyTokenizer(Tokenizer):
     """The rules of spaCy for a language, without a trained model.
 
+    Japanese (`ja`) and Thai (`th`) need the extra `japanese` or `thai`. Chinese (`zh`) is split
+    into characters by default.
+
     Args:
         language: the code of a spaCy language such as `en` or `de`; `xx` for general rules.
+        segmenter: what splits Chinese: `char`, or `jieba` for words (extra `chinese`).
+
+    Raises:
+        ValueError: unknown language, or a segmenter for a language other than Chinese.
+        RunError: the package for the language is not installed.
     """
 
-    def __init__(self, language: str = "en") -> None:
-        self._pipeline = _pipeline(language)
+    def __init__(self, language: str = "en", segmenter: Literal["char", "jieba"] = "char") -> None:
+        if segmenter != "char" and language != "zh":
+            raise ValueError(f"segmenter {segmenter!r} is for Chinese ('zh'), not {language!r}")
+        self._pipeline = _pipeline(language, segmenter)
+        self._errors = _errors(language)
 
     def sentences(self, text: str) -> list[str]:
-        sentences = (sentence.text.strip() for sentence in self._pipeline(text).sents)
+        """Return the sentences, which end at punctuation marks; Thai has none.
+
+        Raises:
+            DataError: as `words`.
+        """
+        document = self._tokenize(text)
+        document = self._pipeline.get_pipe("sentencizer")(document)
+        sentences = (sentence.text.strip() for sentence in document.sents)
         return [sentence for sentence in sentences if sentence]
 
     def words(self, sentence: str) -> list[str]:
         """Return the words and the punctuation marks.
 
         Raises:
-            DataError: the text has a lone surrogate.
+            DataError: the text has a lone surrogate, or is too long for SudachiPy (Japanese).
         """
+        # spaCy creates a new string per word; interning saves memory for millions of sentences.
+        return [sys.intern(token.text) for token in self._tokenize(sentence) if not token.is_space]
+
+    def _tokenize(self, text: str) -> Doc:
         try:
-            tokens = self._pipeline.tokenizer(sentence)
+            return self._pipeline.tokenizer(text)
         except UnicodeEncodeError as error:
             half = error.object[error.start]
-            raise DataError(f"lone surrogate {half!r} in {shown(sentence)}") from error
-        # spaCy creates a new string per word; interning saves memory for millions of sentences.
-        return [sys.intern(token.text) for token in tokens if not token.is_space]
+            raise DataError(f"lone surrogate {half!r} in {shown(text)}") from error
+        except self._errors as error:
+            raise DataError(f"{error} in {shown(text)}") from error
 
 
 @cache  # a study checks many configs with the same tokenizer
-def _pipeline(language: str) -> Language:
+def _pipeline(language: str, segmenter: str) -> Language:
     import spacy.lang  # slow, and few commands need it
 
     codes = [module.name for module in pkgutil.iter_modules(spacy.lang.__path__) if module.ispkg]
     if language not in codes:
         raise ValueError(f"unknown spaCy language {language!r}; {allowed(language, codes)}")
+    extra, modules = _EXTRAS.get(language, ("", ()))
+    for module in modules:
+        import_extra(module, extra)
+    if segmenter == "jieba":
+        _set_up_jieba()
+    options = {"segmenter": segmenter} if language == "zh" else _TOKENIZERS.get(language, {})
     try:
-        pipeline = spacy.blank(language)
+        pipeline = spacy.blank(language, config={"nlp": {"tokenizer": options}})
     except ImportError as error:
         raise ValueError(f"spaCy cannot split {language!r} yet: {error}") from error
     pipeline.add_pipe("sentencizer")
-    pipeline.max_length = sys.maxsize  # the default is for the memory of trained models
     return pipeline
+
+
+def _set_up_jieba() -> None:
+    jieba = import_extra("jieba", "chinese")
+    jieba.setLogLevel(logging.WARNING)  # otherwise it prints how it loads its dictionary
+    # Its default is a fixed name in the folder of temporary files, which other users can write.
+    folder = cache_root() / "jieba"
+    folder.mkdir(parents=True, exist_ok=True)
+    jieba.dt.tmp_dir = str(folder)
+
+
+def _errors(language: str) -> tuple[type[Exception], ...]:
+    """Return the errors of the package for a language that are about the text."""
+    if language != "ja":
+        return ()
+    error: type[Exception] = import_extra("sudachipy.errors", "japanese").SudachiError
+    return (error,)

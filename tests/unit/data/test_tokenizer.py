@@ -1,6 +1,7 @@
 import subprocess
 import sys
 from itertools import pairwise
+from types import ModuleType, SimpleNamespace
 
 import pytest
 
@@ -11,7 +12,22 @@ from elmo_framework.data.tokenizer import (
     Tokenizer,
     WhitespaceTokenizer,
 )
-from elmo_framework.errors import BuildError, DataError
+from elmo_framework.data.tokenizer import _pipeline as pipeline
+from elmo_framework.errors import BuildError, DataError, RunError
+
+
+@pytest.fixture
+def module(monkeypatch):
+    """Replace modules by attributes, or by None as if they were not installed."""
+
+    def replace(name, **attributes):
+        made = None if not attributes else ModuleType(name)
+        vars(made).update(attributes) if made else None
+        monkeypatch.setitem(sys.modules, name, made)
+
+    pipeline.cache_clear()
+    yield replace
+    pipeline.cache_clear()
 
 
 def test_whitespace_separates_words_and_lines_are_sentences():
@@ -48,6 +64,14 @@ def test_each_character_but_space_is_a_word():
     assert tokenizer.words("他 们\u3000!") == ["他", "们", "!"]
 
 
+def test_combining_marks_belong_to_the_character_before():
+    tokenizer = CharacterTokenizer()
+    text = "ที่ นี่ e\u0301 \u0301a"
+
+    assert tokenizer.words(text) == ["ที่", "นี่", "e\u0301", "\u0301", "a"]
+    assert [text[start:end] for start, end in tokenizer.offsets(text)] == tokenizer.words(text)
+
+
 def test_spacy_splits_punctuation_and_contractions():
     words = SpacyTokenizer().words(" Dr. Lund  didn't go,\nshe said.")
 
@@ -75,6 +99,92 @@ def test_spacy_splits_sentences():
 
 def test_spacy_has_rules_for_other_languages():
     assert SpacyTokenizer("it").words("dell'acqua") == ["dell'", "acqua"]
+
+
+@pytest.mark.parametrize(
+    ("language", "text", "sentences", "words"),
+    [
+        ("zh", "我们在。他 说好。", ["我们在。", "他 说好。"], list("我们在。他说好。")),
+        ("ko", "나는 살아요. 네!", ["나는 살아요.", "네!"], ["나는", "살아요", ".", "네", "!"]),
+        ("vi", "Ở Hà Nội. À?", ["Ở Hà Nội.", "À?"], ["Ở", "Hà", "Nội", ".", "À", "?"]),
+    ],
+)
+def test_these_languages_need_no_further_package(language, text, sentences, words):
+    tokenizer = SpacyTokenizer(language)
+
+    assert tokenizer.sentences(text) == sentences
+    assert tokenizer.words(text) == words
+    assert [text[start:end] for start, end in tokenizer.offsets(text)] == words
+
+
+def test_the_package_of_a_language_gives_words_and_offsets(module):
+    text = "ab  cd.ef"
+    module("pythainlp", tokenize=None)
+    module("pythainlp.tokenize", word_tokenize=lambda _: ["a", "b", "  ", "c", "d", ".", "ef"])
+
+    tokenizer = SpacyTokenizer("th")
+
+    assert tokenizer.words(text) == ["a", "b", "c", "d", ".", "ef"]
+    assert tokenizer.offsets(text) == [(0, 1), (1, 2), (4, 5), (5, 6), (6, 7), (7, 9)]
+    assert tokenizer.sentences(text) == ["ab  cd.", "ef"]
+
+
+def test_jieba_finds_chinese_words_and_keeps_its_files_in_the_cache(module, monkeypatch, tmp_path):
+    monkeypatch.setenv("ELMO_CACHE_ROOT", str(tmp_path))
+    folder, levels = SimpleNamespace(), []
+    words = {"作为": ["作为"], "我们在。": ["我们", "在", "。"]}
+
+    def cut(text, *, cut_all):
+        return words[text]
+
+    module("jieba", cut=cut, setLogLevel=levels.append, dt=folder)
+
+    assert SpacyTokenizer("zh", segmenter="jieba").words("我们在。") == ["我们", "在", "。"]
+    assert folder.tmp_dir == str(tmp_path / "jieba")
+    assert (tmp_path / "jieba").is_dir()
+    assert levels == [30]
+    assert SpacyTokenizer("zh").words("我们") == ["我", "们"]
+
+
+@pytest.mark.parametrize(
+    ("language", "segmenter", "missing", "extra"),
+    [
+        ("ja", "char", "sudachipy", "japanese"),
+        ("th", "char", "pythainlp", "thai"),
+        ("zh", "jieba", "jieba", "chinese"),
+    ],
+)
+def test_missing_package_of_a_language_is_named(module, language, segmenter, missing, extra):
+    module(missing)
+
+    with pytest.raises(RunError) as raised:
+        SpacyTokenizer(language, segmenter)
+
+    message = f"{missing} is not installed; run: pip install 'elmo-framework[{extra}]'"
+    assert str(raised.value) == message
+
+
+def test_text_too_long_for_sudachi_is_refused(module, monkeypatch):
+    class SudachiError(Exception):
+        pass
+
+    def refuse(text):
+        raise SudachiError("Input is too long")
+
+    module("sudachipy.errors", SudachiError=SudachiError)
+    monkeypatch.setattr(
+        "elmo_framework.data.tokenizer._pipeline", lambda *_: SimpleNamespace(tokenizer=refuse)
+    )
+
+    with pytest.raises(DataError) as raised:
+        SpacyTokenizer("ja").words("東京")
+
+    assert str(raised.value) == "Input is too long in '東京'"
+
+
+def test_a_segmenter_is_for_chinese_only():
+    with pytest.raises(ValueError, match="segmenter 'jieba' is for Chinese \\('zh'\\), not 'en'"):
+        SpacyTokenizer("en", "jieba")
 
 
 def test_an_unknown_language_is_refused_with_the_nearest_one():
