@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from elmo_framework.api.arguments import require_list, require_words
 from elmo_framework.bilm.layer_output import NUM_BOUNDARIES
 from elmo_framework.data.sentences import padded_batches
-from elmo_framework.errors import RunError
+from elmo_framework.errors import DataError, RunError
 from elmo_framework.layers.layer_source import LayerSource
 from elmo_framework.layers.surprisal import ReadSentence, SentenceScore
 from elmo_framework.layers.transformer_surprisal import CausalTransformer
@@ -124,6 +124,29 @@ class PretrainedEncoder(ABC):
         """Read sentences from zeros."""
         read = self._source.read(sentences, max_tokens=max_tokens, device=self._device)
         return ((number, sentences[number], layers) for number, layers in read)
+
+
+@final
+class PretrainedLayers(PretrainedEncoder):
+    """An encoder that predicts no words; `load_encoder` makes it."""
+
+    def score(
+        self, sentences: Sequence[Sequence[str]], *, max_tokens: int = 4096
+    ) -> list[SentenceScore]:
+        raise self._no_softmax()
+
+    def score_documents(
+        self, documents: Sequence[Sequence[Sequence[str]]], *, max_tokens: int = 4096
+    ) -> list[list[SentenceScore]]:
+        raise self._no_softmax()
+
+    def load_softmax(self) -> None:
+        raise self._no_softmax()
+
+    def _no_softmax(self) -> DataError:
+        message = "this encoder predicts no words; score with a biLM or a causal language model"
+        fingerprint = self._source.fingerprint
+        return DataError(message, path=None if fingerprint is None else fingerprint.path)
 
 
 @final

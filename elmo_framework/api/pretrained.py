@@ -20,6 +20,7 @@ from elmo_framework.api.arguments import (
 )
 from elmo_framework.api.encoder import (
     PretrainedEncoder,
+    PretrainedLayers,
     PretrainedTransformer,
     chosen_device,
     distinct_places,
@@ -37,6 +38,7 @@ from elmo_framework.kernels.product import Precision
 from elmo_framework.layers.bilm_source import FrozenBiLm, open_frozen
 from elmo_framework.layers.carried_state import CarriedState
 from elmo_framework.layers.encoder_files import open_encoder
+from elmo_framework.layers.encoder_format import encoder_format
 from elmo_framework.layers.surprisal import ReadSentence, SentenceScore, surprisals
 from elmo_framework.layers.transformer_files import is_transformer
 from elmo_framework.layers.transformer_source import TransformerOptions
@@ -306,14 +308,15 @@ def load_encoder(
     sub_token_mode: SubTokenMode = "mean",
     layers: Sequence[int] | None = None,
 ) -> PretrainedEncoder:
-    """Load a pretrained encoder: a transformer, or a biLM as `load_bilm` does.
+    """Load a pretrained encoder: a transformer, one of a plugin, or a biLM as `load_bilm` does.
 
         encoder = load_encoder("models/bert-base-cased")
         encoder.embed([["A", "sentence", "."]])[0].shape     # 13 3 768
 
     Args:
         place: the folder of a transformer: its configuration, its weights as safetensors and its
-            tokenizer; or a biLM, see `load_bilm`.
+            tokenizer; an encoder in the format of a plugin that is imported; or a biLM, see
+            `load_bilm`.
         device: see `load_bilm`.
         precision: see `load_bilm`; a transformer has no `int8`.
         max_length: the largest number of pieces that are read together, special tokens counted; a
@@ -331,6 +334,9 @@ def load_encoder(
     if not is_transformer(Path(place)):
         if options != TransformerOptions():
             raise ValueError("max_length, sub_token_mode and layers are for transformers")
+        if encoder_format(place) is not None:
+            source = open_encoder(place, precision=precision)
+            return PretrainedLayers(source, device=chosen_device(device))
         return load_bilm(place, device=device, precision=precision)
     source = open_encoder(place, precision=precision, options=options)
     return PretrainedTransformer(source, folder=Path(place), device=chosen_device(device))

@@ -9,5 +9,7 @@ from .layer_mix import LayerMix as LayerMix
 from .layer_mix import ScalarMix as ScalarMix
 from .layer_mix import SingleLayerMix as SingleLayerMix
 from .layer_output import LayerOutput as LayerOutput
+from .layer_output import LayerState as LayerState
+from .layer_output import framed_mask as framed_mask
 from .token_encoder import CharCnnTokenEncoder as CharCnnTokenEncoder
 from .token_encoder import TokenEncoder as TokenEncoder

@@ -17,6 +17,8 @@ from .labels import label_ids as label_ids
 from .reader import DatasetReader as DatasetReader
 from .reader import FileReader as FileReader
 from .reader import RecordReader as RecordReader
+from .sentences import longest_first as longest_first
+from .sentences import padded_batches as padded_batches
 from .tagging import Scheme as Scheme
 from .tagging import tags_in_scheme as tags_in_scheme
 from .text import Indexer as Indexer

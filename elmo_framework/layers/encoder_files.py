@@ -1,4 +1,4 @@
-"""Encoders by their places: biLMs, by folder or name, and transformers, by folder."""
+"""Encoders by their places: biLMs, by folder or name, and other encoders, by folder."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from elmo_framework.bilm.files.load import reference
 from elmo_framework.bilm.files.published import resolve_bilm
 from elmo_framework.kernels.product import Precision
 from elmo_framework.layers.bilm_source import open_layers
+from elmo_framework.layers.encoder_format import encoder_format
 from elmo_framework.layers.layer_source import LayerSource
 from elmo_framework.layers.transformer_files import is_transformer, transformer_reference
 from elmo_framework.layers.transformer_source import TransformerOptions, open_transformer
@@ -23,8 +24,8 @@ def open_encoder(
     """Open a frozen encoder.
 
     Args:
-        place: the folder of a transformer, or of a biLM or of the run that trained it, or the name
-            of a biLM.
+        place: the folder of a transformer, of an encoder in the format of a plugin, or of a biLM or
+            of the run that trained it, or the name of a biLM.
         precision: of its products.
         options: of a transformer.
 
@@ -37,6 +38,8 @@ def open_encoder(
         return open_transformer(Path(place), options or TransformerOptions(), precision=precision)
     if options is not None and options != TransformerOptions():
         raise ValueError("max_length, sub_token_mode and layers are for transformers")
+    if (added := encoder_format(place)) is not None:
+        return added.open(Path(place), precision=precision)
     return open_layers(resolve_bilm(place), precision=precision)
 
 
@@ -48,4 +51,6 @@ def encoder_reference(place: str | Path) -> Reference:
     """
     if is_transformer(Path(place)):
         return transformer_reference(Path(place))
+    if (added := encoder_format(place)) is not None:
+        return added.reference(Path(place))
     return reference(resolve_bilm(place))

@@ -10,6 +10,7 @@ from .initializer import Initializers as Initializers
 from .model import Model as Model
 from .model import ModelOutput as ModelOutput
 from .part import Part as Part
+from .part import Reference as Reference
 from .regularizer import Regularizer as Regularizer
 from .regularizer import RegularizerFunction as RegularizerFunction
 from .regularizer import Regularizers as Regularizers
