@@ -6,6 +6,7 @@ MODULES = (
     "elmo_framework.bilm.context_layers",
     "elmo_framework.bilm.residual_context_layers",
     "elmo_framework.bilm.layer_mix",
+    "elmo_framework.bilm.subword_token_encoders",
     "elmo_framework.bilm.token_encoder",
     "elmo_framework.data.data_loader",
     "elmo_framework.data.tokenizer",

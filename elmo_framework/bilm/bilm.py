@@ -15,7 +15,8 @@ from elmo_framework.bilm.token_encoder import TokenEncoder
 from elmo_framework.config.registry import Registrable
 from elmo_framework.config.resolve import filled
 from elmo_framework.config.types import Lazy
-from elmo_framework.data.characters import BEGIN_SENTENCE, END_SENTENCE, PADDING_ID, character_row
+from elmo_framework.data.characters import PADDING_ID
+from elmo_framework.data.text import SubwordIndexer
 from elmo_framework.nn.eager import eager, refuse_export
 from elmo_framework.nn.packing import reversed_rows
 
@@ -71,7 +72,7 @@ class BiLm(nn.Module, Registrable):
                 come first, and one without words is padding as a whole.
             state: the last state of the same rows; zeros when None.
         """
-        framed = with_boundaries(characters)
+        framed = with_boundaries(characters, self.token_encoder.indexer)
         mask = (framed != PADDING_ID).any(dim=2)
         return self.contextualize(self.encode(framed) * mask[:, :, None], mask, state)
 
@@ -110,13 +111,11 @@ class BiLm(nn.Module, Registrable):
 
 
 def with_boundaries(
-    characters: Int[Tensor, "batch tokens characters"],
+    characters: Int[Tensor, "batch tokens characters"], indexer: SubwordIndexer
 ) -> Int[Tensor, "batch tokens+2 characters"]:
     """Put `<S>` before each sentence and `</S>` right after its last word."""
-    begin, end = (
-        torch.from_numpy(character_row(word, characters.shape[2])).to(characters.device)
-        for word in (BEGIN_SENTENCE, END_SENTENCE)
-    )
+    rows = torch.from_numpy(indexer.boundaries(characters.shape[2]))
+    begin, end = rows.to(characters.device)
     lengths = (characters != PADDING_ID).any(dim=2).sum(dim=1)
     framed = functional.pad(characters, (0, 0, 1, 1), value=PADDING_ID)
     steps = torch.arange(framed.shape[1], device=characters.device)

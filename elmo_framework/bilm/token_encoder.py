@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Sequence
 from math import sqrt
-from typing import Annotated, TypeAlias, final
+from typing import Annotated, NamedTuple, TypeAlias, final
 
 from annotated_types import Ge, Le, Len
 from jaxtyping import Float, Int
@@ -13,6 +14,7 @@ from torch import Tensor, nn
 from elmo_framework.config.registry import Registrable
 from elmo_framework.config.types import MAX_LAYERS, MAX_WIDTH, Dim, NumLayersOrZero, Width
 from elmo_framework.data.characters import NUM_CHARACTERS, ElmoCharacterIndexer
+from elmo_framework.data.text import SubwordIndexer
 from elmo_framework.model.part import Part
 from elmo_framework.nn.char_cnn import CharCnn, CharCnnActivation
 from elmo_framework.nn.highway import Highway, Linear
@@ -23,16 +25,32 @@ Filter: TypeAlias = tuple[Width, Dim]
 _PUBLISHED_FILTERS = [(1, 32), (2, 32), (3, 64), (4, 128), (5, 256), (6, 512), (7, 1024)]
 
 
+class EncoderFile(NamedTuple):
+    """A file that a token encoder was read from, and that the folder of its biLM holds too.
+
+    Attributes:
+        key: the config key that names it.
+        name: in the folder of the biLM.
+        content: its bytes.
+    """
+
+    key: str
+    name: str
+    content: bytes
+
+
 class TokenEncoder(Part, Registrable, ABC):
-    """Encodes each word by itself, from the bytes that spell it.
+    """Encodes each word by itself: from its characters, its bytes or its pieces.
 
     Attributes:
         indexer: turns words into the ids that `forward` takes.
         output_dim: the width of a word's vector.
+        files: that it was read from.
     """
 
-    indexer: ElmoCharacterIndexer
+    indexer: SubwordIndexer
     output_dim: int
+    files: Sequence[EncoderFile] = ()
 
     @abstractmethod
     def forward(
@@ -80,11 +98,7 @@ class CharCnnTokenEncoder(TokenEncoder):
         self.char_cnn = CharCnn(NUM_CHARACTERS, embedding_dim, filters, activation)
         num_filters = self.char_cnn.output_dim
         self.highway = Highway(num_filters, num_highway)
-        self.projection: Linear | None = None
-        if projection_dim is not None:
-            self.projection = Linear(num_filters, projection_dim)
-            nn.init.normal_(self.projection.weight, std=sqrt(1 / num_filters))
-            nn.init.zeros_(self.projection.bias)
+        self.projection = projection(num_filters, projection_dim)
         self.output_dim = projection_dim or num_filters
 
     def forward(
@@ -95,3 +109,13 @@ class CharCnnTokenEncoder(TokenEncoder):
         if self.projection is not None:
             vectors = self.projection(vectors)
         return vectors.view(*characters.shape[:-1], self.output_dim)
+
+
+def projection(input_dim: int, output_dim: int | None) -> Linear | None:
+    """Return the linear layer after the highway layers; None without an `output_dim`."""
+    if output_dim is None:
+        return None
+    linear = Linear(input_dim, output_dim)
+    nn.init.normal_(linear.weight, std=sqrt(1 / input_dim))
+    nn.init.zeros_(linear.bias)
+    return linear

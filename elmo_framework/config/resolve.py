@@ -75,6 +75,15 @@ def with_absolute_paths(value: ValueT) -> ValueT:
     return cast(ValueT, absolute(value))
 
 
+def with_paths_in(folder: Path, value: ValueT) -> ValueT:
+    """Return a checked configuration whose relative paths start from a folder."""
+
+    def inside(item: Any) -> Any:
+        return folder / item if isinstance(item, Path) else with_parts(item, inside)
+
+    return cast(ValueT, inside(value))
+
+
 def with_arguments(value: ValueT, changes: Mapping[str, Mapping[str, Any]]) -> ValueT:
     """Return a checked configuration with changed arguments.
 

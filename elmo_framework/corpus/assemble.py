@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from elmo_framework import console
 from elmo_framework.console import plural
 from elmo_framework.corpus.manifest import PARTS, Entry, Part, PartWriter
 from elmo_framework.corpus.tables import WordTable
@@ -29,6 +30,7 @@ def assemble(
     vocabulary: list[str] | None = None,
     min_count: int = 1,
     max_size: int | None = None,
+    num_pieces: int | None = None,
 ) -> tuple[list[Entry], dict[str, Any]]:
     """Write a corpus from tokenized blocks; memory has the distinct words and one block at a time.
 
@@ -40,6 +42,7 @@ def assemble(
             training part are counted.
         min_count: minimum count of a counted word.
         max_size: maximum number of counted words.
+        num_pieces: the number of byte-level pieces to learn from the training part, if any.
 
     Returns:
         The entries of the files, and the counts for the manifest.
@@ -54,7 +57,11 @@ def assemble(
     table = WordTable.of(word_counts)
     if vocabulary is None:
         vocabulary = table.frequent(min_count=min_count, max_size=max_size)
-    entries = table.write(root, vocabulary)
+    entries, pieces = table.write(root, vocabulary), dict[str, Any]()
+    if num_pieces is not None:
+        console.info("learning the pieces of words ...")
+        entry, pieces["pieces"] = table.write_pieces(root, num_pieces)
+        entries.append(entry)
     in_vocabulary = frozenset([*vocabulary, *SPECIAL_WORDS])
     is_known = np.array([word in in_vocabulary for word in table.words])
     parts, part_entries = _write_parts(_split(paths, limit), table, is_known, root)
@@ -64,6 +71,7 @@ def assemble(
         "vocabulary": len(in_vocabulary),
         "blank_lines": num_blank_lines,
         **table.statistics(),
+        **pieces,
     }
     return [*entries, *part_entries], counts
 

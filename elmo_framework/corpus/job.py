@@ -42,6 +42,8 @@ class PreparationJob:
             default.
         min_count: minimum count of a word in the vocabulary (default: %(default)s).
         max_vocabulary_size: maximum number of counted words in the vocabulary (default: all).
+        num_pieces: learn so many byte-level pieces, the 256 bytes included, for a biLM with the
+            token encoder pieces (needs the extra pieces; default: none).
         force: overwrite CORPUS if it exists.
         resume: resume an interrupted job.
         packages: import a module that registers components; may be given several times.
@@ -56,6 +58,7 @@ class PreparationJob:
     vocabulary: Annotated[Path | None, Argument("FILE")] = None
     min_count: AboveZero = 1
     max_vocabulary_size: AboveZero | None = None
+    num_pieces: Annotated[AboveZero | None, Argument("N", flags=("--pieces",))] = None
     force: Force = False
     resume: bool = False
     packages: Plugins = ()

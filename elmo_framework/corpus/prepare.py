@@ -25,7 +25,7 @@ from elmo_framework.corpus.assemble import assemble
 from elmo_framework.corpus.blocks import Block, read_blocks, size_on_disk, text_files
 from elmo_framework.corpus.job import PreparationJob
 from elmo_framework.corpus.manifest import FORMAT, MANIFEST, PARTS, Manifest
-from elmo_framework.corpus.tables import LONGEST_WORD
+from elmo_framework.corpus.tables import LONGEST_WORD, require_pieces
 from elmo_framework.corpus.tokenize import TextTokenizer, TokenizedFile, tokenize_blocks
 from elmo_framework.corpus.vocabulary_file import read_vocabulary_file
 from elmo_framework.data.formats.text_files import STANDARD_INPUT
@@ -70,6 +70,8 @@ def prepare(job: PreparationJob) -> None:
             output.check_overwritable(resume=job.resume, force=job.force)
         # Report errors of these before anything is written.
         tokenizer.build()
+        if job.num_pieces is not None:
+            require_pieces(job.num_pieces)
         vocabulary = None if job.vocabulary is None else read_vocabulary_file(job.vocabulary)
         with stoppable(), output.repairable():
             output.begin(_tokenizer_settings(tokenizer), resume=job.resume)
@@ -107,6 +109,7 @@ def _assemble(
         vocabulary=vocabulary,
         min_count=job.min_count,
         max_size=job.max_vocabulary_size,
+        num_pieces=job.num_pieces,
     )
     manifest = Manifest(settings, counts, tuple(entries))
     write_text(root / MANIFEST, manifest.text())
@@ -220,6 +223,7 @@ def _settings(
         "vocabulary": None if job.vocabulary is None else str(job.vocabulary.absolute()),
         "min_count": job.min_count,
         "max_vocabulary_size": job.max_vocabulary_size,
+        "pieces": job.num_pieces,
     }
 
 
@@ -234,6 +238,9 @@ def _report(output: Path, manifest: Manifest) -> None:
     console.info(
         f"  {counts['distinct_words']:,} distinct words, {counts['vocabulary']:,} in the vocabulary"
     )
+    if "pieces" in counts:
+        per_word = counts["pieces"]["per_word"]
+        console.info(f"  {counts['pieces']['distinct']:,} pieces, {per_word:.2f} in a word")
     for warning in _warnings(manifest):
         console.info(f"warning: {warning}")
 

@@ -13,6 +13,15 @@ from numpy.typing import NDArray
 from elmo_framework.corpus.manifest import Entry, EntryWriter
 from elmo_framework.corpus.vocabulary_file import SPECIAL_WORDS, vocabulary_text
 from elmo_framework.data.characters import BEGIN_SENTENCE, END_SENTENCE, ElmoCharacterIndexer
+from elmo_framework.data.pieces import (
+    EXTRA,
+    NUM_BYTES,
+    PIECES_FILE,
+    PieceIndexer,
+    train_pieces,
+)
+from elmo_framework.errors import RunError
+from elmo_framework.io.extras import import_extra
 
 WORDS, VOCABULARY = "words.txt", "vocabulary.txt"
 COUNTS, CHARACTERS = "counts.bin", "characters.bin"
@@ -69,12 +78,44 @@ class WordTable:
             _written(root, VOCABULARY, vocabulary_text(vocabulary).encode()),
         ]
 
+    def write_pieces(self, root: Path, num_pieces: int) -> tuple[Entry, dict[str, Any]]:
+        """Learn pieces of the words of the training part, and write them.
+
+        Returns:
+            The entry of the file; the number of pieces, and their mean number in a word.
+        """
+        is_word = np.arange(len(self.words)) >= len(_BOUNDARIES)
+        seen = np.flatnonzero(is_word & (self.counts > 0))
+        words, counts = [self.words[word] for word in seen], self.counts[seen]
+        content = train_pieces(words, counts, num_pieces)
+        indexer = PieceIndexer(content, max_pieces=LONGEST_WORD)
+        total = 0
+        for at in range(0, len(words), _WORDS_PER_BLOCK):
+            lengths = (indexer.ids(words[at : at + _WORDS_PER_BLOCK]) > 0).sum(axis=1)
+            total += int(lengths @ counts[at : at + _WORDS_PER_BLOCK])
+        statistics = {"distinct": indexer.num_pieces, "per_word": total / int(counts.sum())}
+        return _written(root, PIECES_FILE, content.encode()), statistics
+
     def _write_characters(self, root: Path) -> Entry:
         with EntryWriter(root, CHARACTERS) as file:
             for at in range(0, len(self.words), _WORDS_PER_BLOCK):
                 rows = INDEXER.ids(self.words[at : at + _WORDS_PER_BLOCK])
                 file.write(rows.astype(CHARACTER).tobytes())
             return file.entry()
+
+
+def require_pieces(num_pieces: int) -> None:
+    """Refuse a number of pieces that cannot be learned.
+
+    Raises:
+        RunError: there are more bytes than that, or the extra `pieces` is not installed.
+    """
+    if num_pieces < NUM_BYTES:
+        raise RunError(
+            f"--pieces {num_pieces}: the {NUM_BYTES} bytes are pieces too; pass a larger number, "
+            "such as 8000"
+        )
+    import_extra(*EXTRA)
 
 
 def _written(root: Path, name: str, content: bytes) -> Entry:

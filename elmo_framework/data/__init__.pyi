@@ -22,6 +22,7 @@ from .sentences import padded_batches as padded_batches
 from .tagging import Scheme as Scheme
 from .tagging import tags_in_scheme as tags_in_scheme
 from .text import Indexer as Indexer
+from .text import SubwordIndexer as SubwordIndexer
 from .text import TextBatch as TextBatch
 from .text import collate_text as collate_text
 from .tokenizer import CharacterTokenizer as CharacterTokenizer

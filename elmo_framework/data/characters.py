@@ -11,7 +11,7 @@ import numpy as np
 from jaxtyping import Int64
 from numpy.typing import NDArray
 
-from elmo_framework.data.text import Indexer
+from elmo_framework.data.text import Indexer, SubwordIndexer
 
 BEGIN_SENTENCE, END_SENTENCE = "<S>", "</S>"
 """The words that mark the boundaries of a sentence, wherever they occur."""
@@ -31,7 +31,7 @@ _BOUNDARIES = {BEGIN_SENTENCE: BEGIN_SENTENCE_ID, END_SENTENCE: END_SENTENCE_ID}
 
 @final
 @dataclass(frozen=True)
-class ElmoCharacterIndexer(Indexer):
+class ElmoCharacterIndexer(SubwordIndexer):
     """Converts each word to a row of ids: a begin mark, its UTF-8 bytes, an end mark, padding.
 
     A word of more than `max_characters - 2` bytes is truncated, but keeps the end mark.
@@ -57,6 +57,9 @@ class ElmoCharacterIndexer(Indexer):
         """Return "tokens characters"."""
         rows = b"".join(_row(word, self.max_characters) for word in words)
         return np.frombuffer(rows, _ID_TYPE).reshape(-1, self.max_characters).astype(np.int64)
+
+    def boundaries(self, width: int) -> NDArray[np.int64]:
+        return np.stack([character_row(word, width) for word in (BEGIN_SENTENCE, END_SENTENCE)])
 
 
 def character_row(word: str, max_characters: int = 50) -> NDArray[np.int64]:

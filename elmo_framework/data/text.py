@@ -49,6 +49,18 @@ class Indexer(ABC):
         """Return "tokens" or "tokens characters"; no id is 0, which is padding."""
 
 
+class SubwordIndexer(Indexer, ABC):
+    """Converts each word to a row of ids: of its characters, its bytes or its pieces.
+
+    Rows are equally wide, whatever the words are. The words `<S>` and `</S>` are the boundaries of
+    a sentence.
+    """
+
+    @abstractmethod
+    def boundaries(self, width: int) -> NDArray[np.int64]:
+        """Return the rows of `<S>` and `</S>` in another width: "2 characters"."""
+
+
 def collate_text(sentences: Sequence[Sequence[str]], indexers: Iterable[Indexer] = ()) -> TextBatch:
     """Batch sentences, padded to the longest, and to at least one word."""
     lengths = torch.tensor([len(words) for words in sentences], dtype=torch.long)

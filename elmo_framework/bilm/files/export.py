@@ -75,15 +75,17 @@ def export_files(
     softmax = _read_softmax(files, dtype, directory / SOFTMAX)
     save_bilm(bilm, directory, dtype=dtype)
     written = bilm_files(directory)
+    own = [written.options, written.weights]
+    own += [written.options.with_name(file.name) for file in bilm.token_encoder.files]
     if softmax is None:
         # What is there belonged to another biLM.
         remove(written.softmax)
         remove(written.vocabulary)
-        return [written.options, written.weights]
+        return own
     weights, vocabulary = softmax
     save_tensors(weights, written.softmax)
     write_bytes(written.vocabulary, vocabulary)
-    return [written.options, written.weights, written.softmax, written.vocabulary]
+    return [*own, written.softmax, written.vocabulary]
 
 
 def _read_softmax(

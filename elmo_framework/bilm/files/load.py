@@ -5,27 +5,32 @@ from __future__ import annotations
 import json
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
+from hashlib import sha256
 from pathlib import Path
+from typing import Any
 
 import torch
 
 # Registers parts that files name.
-import elmo_framework.bilm.residual_context_layers  # noqa: F401
+import elmo_framework.bilm.residual_context_layers
+import elmo_framework.bilm.subword_token_encoders  # noqa: F401
 from elmo_framework.bilm.bilm import BiLm
 from elmo_framework.bilm.files.weights_hdf5 import has_bilm_tf_parts, read_bilm_tf, write_bilm_tf
 from elmo_framework.config.parse import parse
 from elmo_framework.config.plugins import load_plugins, named_plugins, naming_packages, packages_of
 from elmo_framework.config.registry import Registrable
-from elmo_framework.errors import DataError
+from elmo_framework.config.resolve import with_paths_in
+from elmo_framework.data.pieces import PIECES_FILE
+from elmo_framework.errors import DataError, shown
 from elmo_framework.io.archives import local_folder
-from elmo_framework.io.files import digest, remove, write_text
+from elmo_framework.io.files import digest, remove, write_bytes, write_text
 from elmo_framework.model.part import Reference
 from elmo_framework.model.weights import converted, load_tensors, save_tensors
 
 BILM_TF = ("options.json", "weights.hdf5")
 GENERIC = ("bilm.json", "weights.safetensors")
-FILE_NAMES = (*BILM_TF, *GENERIC)
-"""Every name that a file of a biLM can have; `save_bilm` writes two of them and removes the rest.
+FILE_NAMES = (*BILM_TF, *GENERIC, PIECES_FILE)
+"""Every name that a file of a biLM can have; `save_bilm` writes some of them and removes the rest.
 """
 
 SOFTMAX, VOCABULARY = "softmax.safetensors", "vocabulary.txt"
@@ -72,13 +77,16 @@ def save_bilm(bilm: BiLm, directory: Path, *, dtype: torch.dtype = torch.float32
     """
     directory.mkdir(parents=True, exist_ok=True)
     if has_bilm_tf_parts(bilm):
-        files, others = _files(directory, BILM_TF), _files(directory, GENERIC)
+        files = _files(directory, BILM_TF)
         write_bilm_tf(bilm, options_file=files.options, weight_file=files.weights, dtype=dtype)
     else:
-        files, others = _files(directory, GENERIC), _files(directory, BILM_TF)
+        files = _files(directory, GENERIC)
         _write_generic(bilm, files, dtype)
-    for stale in (others.options, others.weights):
-        remove(stale)
+    written = {files.options.name, files.weights.name}
+    written.update(file.name for file in bilm.token_encoder.files)
+    for name in FILE_NAMES:
+        if name not in written:
+            remove(directory / name)
 
 
 def bilm_files(path: Path) -> BiLmFiles:
@@ -167,8 +175,28 @@ def _write_generic(bilm: BiLm, files: BiLmFiles, dtype: torch.dtype) -> None:
     packages = packages_of(plugins)
     origins = {"packages": packages} if packages else {}
     description = {"plugins": plugins, **origins, **bilm.description}
+    if own := bilm.token_encoder.files:
+        # With the digests, the digest of the options is that of these files too.
+        digests = {file.name: sha256(file.content).hexdigest() for file in own}
+        names = {file.key: file.name for file in own}
+        token_encoder = {**bilm.description["token_encoder"], **names}
+        description |= {"files": digests, "token_encoder": token_encoder}
     save_tensors(converted(bilm.state_dict(), dtype, path=files.weights), files.weights)
+    for file in own:
+        write_bytes(files.options.with_name(file.name), file.content)
     write_text(files.options, json.dumps(description, indent=2) + "\n")
+
+
+def _verify(digests: Any, options: Path) -> None:
+    """Check the content of the files of the token encoder."""
+    if not isinstance(digests, dict):
+        raise DataError(f"'files' is {shown(digests)}; expected an object", path=options)
+    for name, expected in digests.items():
+        path = options.with_name(Path(name).name)
+        if not path.is_file():
+            raise DataError("is missing; it belongs to the biLM in this folder", path=path)
+        if digest([path]) != expected:
+            raise DataError("its content is not that of this biLM any more", path=path)
 
 
 def _read_generic(files: BiLmFiles) -> BiLm:
@@ -177,10 +205,12 @@ def _read_generic(files: BiLmFiles) -> BiLm:
     except (OSError, ValueError, TypeError) as error:
         raise DataError(f"not a description of a biLM: {error}", path=files.options) from error
     plugins = named_plugins(raw.pop("plugins", []), source=files.options)
+    _verify(raw.pop("files", {}), files.options)
     with naming_packages(raw.pop("packages", None), needed_by=f"the biLM {files.options}"):
         load_plugins(plugins, asked_by=str(files.options))
+        lazy = with_paths_in(files.options.parent, parse(BiLm, raw, source=str(files.options)))
         with _untouched_generators():
-            bilm = parse(BiLm, raw, source=str(files.options)).build()
+            bilm = lazy.build()
     if not _is_meta():
         weights = load_tensors(files.weights)
         try:

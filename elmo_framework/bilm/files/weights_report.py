@@ -132,7 +132,7 @@ def _clips(bilm: BiLm, characters: Tensor) -> dict[str, Clip]:
 
 def _state(bilm: BiLm, characters: Tensor) -> State:
     """Return the state after every word in both directions, as if these were rows of a batch."""
-    words = bilm.encode(with_boundaries(characters))
+    words = bilm.encode(with_boundaries(characters, bilm.token_encoder.indexer))
     states: list[State] = []
     for direction in get_args(Direction):
         state, turned = None, words if direction == "forward" else words.flip(1)

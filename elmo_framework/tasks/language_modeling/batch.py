@@ -46,12 +46,13 @@ class CharacterTable:
     """The characters of all words of a text, cached on the device that uses them.
 
     Args:
-        rows: the ids of each word's characters, "words characters".
+        rows: the ids of each word's characters, bytes or pieces, "words characters".
     """
 
-    def __init__(self, rows: NDArray[np.uint16]) -> None:
-        # PyTorch cannot gather uint16; the ids of characters end at 261.
-        self._rows = torch.from_numpy(rows.astype(np.int16))
+    def __init__(self, rows: NDArray[np.integer[Any]]) -> None:
+        # PyTorch cannot gather uint16. The ids of characters end at 261, those of pieces do not.
+        is_small = rows.max(initial=0) <= np.iinfo(np.int16).max
+        self._rows = torch.from_numpy(rows.astype(np.int16 if is_small else np.int32))
 
     def of(self, words: Int[Tensor, " words"]) -> Int[Tensor, "words characters"]:
         """Return the rows of some words, on their device; the table is moved there once."""

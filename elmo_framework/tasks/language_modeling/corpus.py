@@ -7,7 +7,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import count
-from typing import final
+from typing import Any, final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -95,13 +95,13 @@ class TokenIdCorpus(IndexedExamples, Iterable[LanguageModelingExample]):
             total += np.bincount(self.ids[block], minlength=len(self.words))
         return total
 
-    def characters(self, indexer: Indexer) -> NDArray[np.uint16]:
+    def characters(self, indexer: Indexer) -> NDArray[np.integer[Any]]:
         """Return the row of each distinct word; a prepared corpus may already have them."""
         if self.prepared is not None and indexer.key == INDEXER.key:
             return self.prepared.characters
         starts = range(0, len(self.words), _WORDS_A_BLOCK)
         blocks = (self.words[at : at + _WORDS_A_BLOCK] for at in starts)
-        return np.concatenate([indexer.ids(block).astype(np.uint16) for block in blocks])
+        return np.concatenate([_narrow(indexer.ids(block)) for block in blocks])
 
     def _ids(self, numbers: NDArray[np.int64]) -> NDArray[np.int32]:
         """Return the ids of some sentences, one after the other."""
@@ -123,3 +123,8 @@ class TokenIdCorpus(IndexedExamples, Iterable[LanguageModelingExample]):
     def num_predictions(self) -> int:
         """How many words one direction predicts: each word, and the far boundary."""
         return len(self.ids) - self.num_sentences
+
+
+def _narrow(ids: NDArray[np.int64]) -> NDArray[np.integer[Any]]:
+    """Return ids in two bytes each where they fit; there are more than 65,536 pieces at times."""
+    return ids.astype(np.uint16 if ids.max(initial=0) <= np.iinfo(np.uint16).max else np.int32)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 from abc import ABC
 from collections.abc import Iterator, Mapping, Sequence
+from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
@@ -29,6 +30,7 @@ from elmo_framework.tasks.language_modeling.task import LanguageModelingTask
 from elmo_framework.tasks.language_modeling.vocabulary import TargetIndexer
 
 _LOG = logging.getLogger(__name__)
+_SHOWN_DIGITS = 12
 
 
 class LanguageModel(Model[WindowBatch], ABC):
@@ -70,7 +72,7 @@ class LanguageModel(Model[WindowBatch], ABC):
             RunError: it is a biLM of other sizes, or its softmax knows other words.
         """
         bilm = read_bilm(files)
-        if changed := list(_differences(bilm.description, self.bilm.description)):
+        if changed := list(_differences(bilm, self.bilm)):
             raise RunError(f"{files.options}: this is another biLM: {'; '.join(changed)}")
         self.bilm.load_state_dict(bilm.state_dict())
         if not files.softmax.is_file():
@@ -108,10 +110,21 @@ class LanguageModel(Model[WindowBatch], ABC):
             )
 
 
-def _differences(before: Mapping[str, Any], now: Mapping[str, Any]) -> Iterator[str]:
+def _differences(before: BiLm, now: BiLm) -> Iterator[str]:
     """Yield the differences of two biLMs, except for options of training only."""
-    for part, keys in now.items():
-        for key in sorted({*keys, *before[part]} - {"dropout"}):
-            values = before[part].get(key), keys.get(key)
+    descriptions = _described(before), _described(now)
+    for part, keys in descriptions[1].items():
+        for key in sorted({*keys, *descriptions[0][part]} - {"dropout"}):
+            values = descriptions[0][part].get(key), keys.get(key)
             if values[0] != values[1]:
                 yield f"{part}.{key} is {values[0]!r} there, and {values[1]!r} here"
+
+
+def _described(bilm: BiLm) -> Mapping[str, Mapping[str, Any]]:
+    """Return the description of a biLM, with the content of its files instead of their paths."""
+    digests = {
+        file.key: f"a file with SHA-256 {sha256(file.content).hexdigest()[:_SHOWN_DIGITS]}"
+        for file in bilm.token_encoder.files
+    }
+    token_encoder = {**bilm.description["token_encoder"], **digests}
+    return {**bilm.description, "token_encoder": token_encoder}

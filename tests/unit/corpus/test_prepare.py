@@ -25,6 +25,7 @@ from elmo_framework.corpus.job import PreparationJob
 from elmo_framework.corpus.manifest import Manifest
 from elmo_framework.corpus.prepare import prepare
 from elmo_framework.corpus.tokenize import TokenizedBlock
+from elmo_framework.data.pieces import read_pieces
 from elmo_framework.data.tokenizer import Tokenizer
 from elmo_framework.errors import DataError, RunError, StoppedError
 from elmo_framework.io.outputs import Output, check_outputs
@@ -554,3 +555,23 @@ def test_damaged_notes_of_an_interrupted_job_are_named(
         make(many_sentences(100), resume=True)
     assert str(caught.value).startswith(f"{tmp_path / 'corpus.partial'}")
     make(many_sentences(100), force=True)
+
+
+def test_pieces_are_learned_from_the_training_part(make: Make, capsys) -> None:
+    text = "".join(f"lowest lower {'x' * (i % 9 + 1)} .\n" for i in range(400))
+    corpus = make(text, held_out=5, num_pieces=300)
+    statistics = counts(corpus)["pieces"]
+    indexer = read_pieces(corpus / "pieces.json", max_pieces=48)
+    words = [word for sentence in sentences(corpus / "training") for word in sentence.split()]
+    assert statistics["distinct"] == indexer.num_pieces <= 300
+    assert statistics["per_word"] == pytest.approx((indexer.ids(words) > 0).sum() / len(words))
+    assert (indexer.ids(["lowest"]) > 0).sum() == 1
+    assert "pieces, " in capsys.readouterr().err
+    (corpus / "pieces.json").write_text("{}")
+    with pytest.raises(DataError, match=r"pieces.json: has 2 of"):
+        read(corpus / "training")
+
+
+def test_fewer_pieces_than_bytes_are_refused(make: Make) -> None:
+    with pytest.raises(RunError, match="--pieces 200: the 256 bytes are pieces too"):
+        make(num_pieces=200)
