@@ -132,7 +132,8 @@ class ExternalModel:
         files = resolve_bilm(place)
         names = GENERIC if files.is_generic else BILM_TF  # a download has other names
         vocabulary = {VOCABULARY: files.vocabulary} if files.vocabulary.is_file() else {}
-        return {names[0]: files.options, names[1]: files.weights, **vocabulary}
+        own = {path.name: path for path in files.of_token_encoder}
+        return {names[0]: files.options, names[1]: files.weights, **own, **vocabulary}
 
     def packed(self, folder: str, before: RecordedModel | None) -> dict[str, RecordedPath]:
         """Return what a run records of it when its `contents` are in a folder of the run.

@@ -75,8 +75,7 @@ def export_files(
     softmax = _read_softmax(files, dtype, directory / SOFTMAX)
     save_bilm(bilm, directory, dtype=dtype)
     written = bilm_files(directory)
-    own = [written.options, written.weights]
-    own += [written.options.with_name(file.name) for file in bilm.token_encoder.files]
+    own = [written.options, written.weights, *written.of_token_encoder]
     if softmax is None:
         # What is there belonged to another biLM.
         remove(written.softmax)

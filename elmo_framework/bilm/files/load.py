@@ -60,6 +60,16 @@ class BiLmFiles:
         return self.weights.with_name(VOCABULARY)
 
     @property
+    def of_token_encoder(self) -> list[Path]:
+        """The files of its token encoder, such as pieces.
+
+        Raises:
+            DataError: the options cannot be read.
+        """
+        digests = _description(self.options).get("files", {}) if self.is_generic else {}
+        return [self.options.with_name(name) for name in digests]
+
+    @property
     def is_generic(self) -> bool:
         """Whether the biLM has parts that bilm-tf does not know."""
         return self.weights.suffix == ".safetensors"
@@ -199,11 +209,15 @@ def _verify(digests: Any, options: Path) -> None:
             raise DataError("its content is not that of this biLM any more", path=path)
 
 
-def _read_generic(files: BiLmFiles) -> BiLm:
+def _description(options: Path) -> dict[str, Any]:
     try:
-        raw = dict(json.loads(files.options.read_text(encoding="utf-8")))
+        return dict(json.loads(options.read_text(encoding="utf-8")))
     except (OSError, ValueError, TypeError) as error:
-        raise DataError(f"not a description of a biLM: {error}", path=files.options) from error
+        raise DataError(f"not a description of a biLM: {error}", path=options) from error
+
+
+def _read_generic(files: BiLmFiles) -> BiLm:
+    raw = _description(files.options)
     plugins = named_plugins(raw.pop("plugins", []), source=files.options)
     _verify(raw.pop("files", {}), files.options)
     with naming_packages(raw.pop("packages", None), needed_by=f"the biLM {files.options}"):

@@ -16,6 +16,7 @@ from elmo_framework.config.parse import parse
 from elmo_framework.data.pieces import train_pieces
 from elmo_framework.data.text import collate_text
 from elmo_framework.errors import BuildError, DataError
+from elmo_framework.experiment.references import ExternalModel
 from elmo_framework.layers.bilm_source import open_frozen
 
 LSTM = {"type": "elmo_lstm", "cell_size": 6, "projection_dim": 4}
@@ -80,6 +81,8 @@ def test_the_pieces_are_a_part_of_the_bilm(pieces_file: Path, tmp_path: Path) ->
     save_bilm(built({**encoders(pieces_file)[0], "pieces_file": str(own)}), other)
     # Equal weights and sizes; only the pieces are others.
     assert reference(bilm_files(folder)).digest != reference(bilm_files(other)).digest
+    packed = ExternalModel("elmo", {"bilm": folder}).contents()
+    assert packed["pieces.json"] == folder / "pieces.json"
     own.unlink()
     assert read_bilm(bilm_files(folder)).token_encoder.indexer.ids(["the"]).any()
     (folder / "pieces.json").write_text(json.dumps(changed))
