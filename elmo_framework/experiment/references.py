@@ -25,6 +25,7 @@ from elmo_framework.errors import DataError, RunError
 from elmo_framework.experiment.experiment import Experiment
 from elmo_framework.experiment.run_directory import RunDirectory
 from elmo_framework.layers.encoder_files import encoder_reference
+from elmo_framework.layers.encoder_format import encoder_format
 from elmo_framework.layers.transformer_files import files_of_transformer, is_transformer
 from elmo_framework.model.model import Model
 from elmo_framework.model.part import Reference
@@ -129,6 +130,8 @@ class ExternalModel:
         (place,) = self.files.values()
         if is_transformer(Path(place)):
             return {path.name: path for path in files_of_transformer(Path(place))}
+        if (added := encoder_format(place)) is not None:
+            return {path.name: path for path in added.files(Path(place))}
         files = resolve_bilm(place)
         names = GENERIC if files.is_generic else BILM_TF  # a download has other names
         vocabulary = {VOCABULARY: files.vocabulary} if files.vocabulary.is_file() else {}

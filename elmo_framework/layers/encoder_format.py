@@ -77,15 +77,19 @@ class EncoderFormat(Registrable, ABC):
             precision=precision,
         )
 
+    def files(self, folder: Path) -> list[Path]:
+        """Return the files of an encoder, the options first."""
+        return [folder / self.options_file, folder / self.weights_file]
+
     def reference(self, folder: Path) -> Reference:
         """Return the path and the digest of an encoder; under the device `meta`, by its options.
 
         Raises:
             DataError: a file is missing or cannot be read.
         """
-        paths = [folder / self.options_file]
-        if torch.get_default_device().type != "meta":
-            paths.append(folder / self.weights_file)
+        paths = self.files(folder)
+        if torch.get_default_device().type == "meta":
+            paths = paths[:1]
         try:
             return Reference(folder.absolute(), digest(paths))
         except OSError as error:

@@ -196,7 +196,13 @@ def test_shipped_config_trains_and_loads(folder: Path, tmp_path: Path) -> None:
     assert (
         recorded[f"{embedders}.flair"]["sha256"] == load_encoder(folder)._source.fingerprint.digest
     )
-    folder.rename(folder.with_name("moved"))
-    moved = load(directory, device="cpu", bilm=folder.with_name("moved"))
-    (predicted,) = moved.predict(["The dogs ate ."])
+    (predicted,) = load(directory, device="cpu").predict(["The dogs ate ."])
     assert len(predicted["tags"]) == 4
+    archive = tmp_path / "run.tar.gz"
+    assert main(["archive", str(directory), str(archive)]) == 0
+    moved = folder.rename(folder.with_name("moved"))
+    try:
+        for run in (load(directory, device="cpu", bilm=moved), load(archive, device="cpu")):
+            assert run.predict(["The dogs ate ."]) == [predicted]
+    finally:
+        moved.rename(folder)
