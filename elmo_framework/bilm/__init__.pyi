@@ -12,4 +12,5 @@ from .layer_output import LayerOutput as LayerOutput
 from .layer_output import LayerState as LayerState
 from .layer_output import framed_mask as framed_mask
 from .token_encoder import CharCnnTokenEncoder as CharCnnTokenEncoder
+from .token_encoder import EncoderFile as EncoderFile
 from .token_encoder import TokenEncoder as TokenEncoder

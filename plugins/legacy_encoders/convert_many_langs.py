@@ -20,10 +20,9 @@ from torch import Tensor
 
 from elmo_framework import DataError, ElmoFrameworkError
 from elmo_framework.bilm.files import bilm_files, read_bilm, save_bilm
-from elmo_framework.data.formats import read_lines
 from elmo_framework.io import replacing
 
-from .many_langs import CHARACTER_ITEMS, PADDING, WORD_ITEMS, Dictionary, ManyLangsTokenEncoder
+from .many_langs import ManyLangsTokenEncoder, padding_last, read_characters, read_words
 
 _DESCRIPTION = """\
 Convert a model of ELMoForManyLangs into the folder of a biLM.
@@ -32,7 +31,6 @@ SOURCE is the unpacked folder: config.json, token_embedder.pkl, encoder.pkl, cha
 """
 
 _SAMPLE = "configs/cnn_50_100_512_4096_sample.json of the package elmoformanylangs"
-_IDEOGRAPHIC_SPACE = "\u3000"
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -80,10 +78,9 @@ def convert_many_langs(
     path = config or _config_file(source)
     try:
         words, context = _sections(_read_json(path))
-        dictionaries = _read_dictionaries(source, words)
-        description = _description(words, context, dictionaries)
+        description = _description(words, context)
         tensors = {
-            **dict(_token_encoder(_State.read(source / "token_embedder.pkl"), words, dictionaries)),
+            **dict(_token_encoder(source, words)),
             **dict(_lstms(_State.read(source / "encoder.pkl"), context["n_layers"])),
         }
     except (KeyError, TypeError, ValueError) as error:
@@ -92,6 +89,8 @@ def convert_many_langs(
     with replacing(output) as aside:
         aside.mkdir()
         (aside / "bilm.json").write_text(json.dumps(description), encoding="utf-8")
+        for name in (each for each in _dictionaries(words) if each):
+            (aside / name).write_bytes((source / name).read_bytes())
         contiguous = {name: tensor.contiguous() for name, tensor in tensors.items()}
         save_file(contiguous, aside / "weights.safetensors")
         try:
@@ -140,10 +139,6 @@ class _State(dict[str, Tensor]):
         return self[name]
 
 
-_Dictionaries = tuple[list[str], list[str]]
-"""The words and the characters, each in the order of their ids; empty where they are not read."""
-
-
 def _sections(options: dict[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
     """Return the configurations of the token embedder and of the encoder."""
     words, context = dict(options["token_embedder"]), dict(options["encoder"])
@@ -157,28 +152,24 @@ def _sections(options: dict[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
     return words, context
 
 
-def _read_dictionaries(source: Path, words: dict[str, Any]) -> _Dictionaries:
-    return (
-        _read_dictionary(source / "word.dic", WORD_ITEMS) if words["word_dim"] else [],
-        _read_dictionary(source / "char.dic", CHARACTER_ITEMS) if words["char_dim"] else [],
-    )
+def _dictionaries(words: dict[str, Any]) -> tuple[str | None, str | None]:
+    """Return the files of words and of characters; None where they are not read."""
+    return ("word.dic" if words["word_dim"] else None, "char.dic" if words["char_dim"] else None)
 
 
-def _description(
-    words: dict[str, Any], context: dict[str, Any], dictionaries: _Dictionaries
-) -> dict[str, Any]:
+def _description(words: dict[str, Any], context: dict[str, Any]) -> dict[str, Any]:
     """Return the configuration of the biLM."""
-    num_words, num_characters = map(len, dictionaries)
+    words_file, characters_file = _dictionaries(words)
     return {
         "plugins": [ManyLangsTokenEncoder.__module__],
         "token_encoder": {
             "type": "many_langs",
-            "num_words": num_words,
-            "word_dim": words["word_dim"],
-            "num_characters": num_characters,
-            "character_dim": words["char_dim"],
-            "filters": words["filters"] if num_characters else [],
-            "num_highway": words["n_highway"] if num_characters else 0,
+            "words_file": words_file,
+            "characters_file": characters_file,
+            **({"word_dim": words["word_dim"]} if words_file else {}),
+            **({"character_dim": words["char_dim"]} if characters_file else {}),
+            "filters": words["filters"],
+            "num_highway": words["n_highway"],
             "activation": words["activation"],
             "max_characters_per_token": words["max_characters_per_token"],
             "projection_dim": context["projection_dim"],
@@ -194,22 +185,17 @@ def _description(
     }
 
 
-def _token_encoder(
-    state: _State, options: dict[str, Any], dictionaries: _Dictionaries
-) -> Iterator[tuple[str, Tensor]]:
-    words, characters = dictionaries
+def _token_encoder(source: Path, options: dict[str, Any]) -> Iterator[tuple[str, Tensor]]:
+    state = _State.read(source / "token_embedder.pkl")
+    words_file, characters_file = _dictionaries(options)
     ours = "token_encoder"
-    yield f"{ours}.words.spelling", Dictionary(words).spelling
-    if words:
-        table = state.table("word_emb_layer.embedding.weight", words)
-        yield f"{ours}.word_vectors", table
-    # `CharCnn` has the vector of padding in its last row.
-    order = sorted(range(len(characters)), key=lambda each: characters[each] == PADDING)
-    spelling = Dictionary(characters[each] for each in order).spelling
-    yield f"{ours}.characters.spelling", spelling
-    if characters:
+    if words_file:
+        words = read_words(source / words_file)
+        yield f"{ours}.word_vectors", state.table("word_emb_layer.embedding.weight", words)
+    if characters_file:
+        characters = read_characters(source / characters_file)
         table = state.table("char_emb_layer.embedding.weight", characters)
-        yield f"{ours}.char_cnn.table", table[order]
+        yield f"{ours}.char_cnn.table", table[padding_last(characters)]
         for number, kind in product(range(len(options["filters"])), ("weight", "bias")):
             name = f"convolutions.{number}.{kind}"
             yield f"{ours}.char_cnn.{name}", state[name]
@@ -259,24 +245,3 @@ def _read_json(path: Path) -> dict[str, Any]:
         return dict(json.loads(path.read_text(encoding="utf-8")))
     except (OSError, ValueError, TypeError) as error:
         raise DataError(f"cannot read this configuration: {error}", path=path) from error
-
-
-def _read_dictionary(path: Path, required: Sequence[str]) -> list[str]:
-    """Return the items in the order of their ids.
-
-    Raises:
-        DataError: a line is damaged, the ids are not those from 0, or an item is missing.
-    """
-    ids: dict[str, int] = {}
-    for number, line in read_lines(path):
-        # An item that is white space is read as an ideographic space, as in their code.
-        *item, written = line.strip().split("\t")
-        if len(item) > 1 or not written.isdecimal():
-            message = f"expected an item, a tab and its id, found {line!r}"
-            raise DataError(message, path=path, line=number)
-        ids["".join(item) or _IDEOGRAPHIC_SPACE] = int(written)
-    if sorted(ids.values()) != list(range(len(ids))):
-        raise DataError(f"the ids of the {len(ids)} items are not those from 0", path=path)
-    if missing := [item for item in required if item not in ids]:
-        raise DataError(f"no item {missing[0]}", path=path)
-    return sorted(ids, key=ids.__getitem__)

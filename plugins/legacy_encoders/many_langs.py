@@ -2,20 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from typing import Annotated, Any, Literal, final
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from hashlib import sha256
+from pathlib import Path
+from typing import Annotated, Literal, final
 
 import numpy as np
 import torch
-from annotated_types import Ge, Le
-from jaxtyping import Float, Int, UInt8
+from annotated_types import Ge
+from jaxtyping import Float, Int
 from numpy.typing import NDArray
 from torch import Tensor, nn
 from torch.nn import functional
 
-from elmo_framework.bilm import TokenEncoder
-from elmo_framework.config import CountOrZero, Dim, NumLayersOrZero, Width
-from elmo_framework.data import ElmoCharacterIndexer
+from elmo_framework import DataError
+from elmo_framework.bilm import EncoderFile, TokenEncoder
+from elmo_framework.config import Dim, NumLayersOrZero, ReferencedPath, Width
+from elmo_framework.data import SubwordIndexer
+from elmo_framework.data.formats import read_lines
 from elmo_framework.nn import CharCnn, Highway, Linear
 
 BEGIN_SENTENCE, END_SENTENCE, UNKNOWN, PADDING = "<bos>", "<eos>", "<oov>", "<pad>"
@@ -23,50 +28,101 @@ BEGIN_SENTENCE, END_SENTENCE, UNKNOWN, PADDING = "<bos>", "<eos>", "<oov>", "<pa
 BEFORE_WORD, AFTER_WORD = "<eow>", "<bow>"
 """The marks of a word. Their names say the opposite, but all models were trained like this."""
 
-WORD_ITEMS = (UNKNOWN, PADDING)
-CHARACTER_ITEMS = (BEGIN_SENTENCE, END_SENTENCE, UNKNOWN, PADDING, BEFORE_WORD, AFTER_WORD)
-"""The items that a dictionary of words, or one of characters, must have."""
+_WORD_ITEMS = (UNKNOWN,)
+_CHARACTER_ITEMS = (BEGIN_SENTENCE, END_SENTENCE, UNKNOWN, PADDING, BEFORE_WORD, AFTER_WORD)
+"""The items that a dictionary must have."""
 
 _NUM_MARKS = 2
-_MOST_BYTES = 4
-"""The length of the longest characters in UTF-8."""
+_BOUNDARIES = {"<S>": BEGIN_SENTENCE, "</S>": END_SENTENCE}
+_IDEOGRAPHIC_SPACE = "\u3000"
+
+
+def read_words(path: Path) -> list[str]:
+    """Return the words of a dictionary in the order of their ids.
+
+    Raises:
+        DataError: a line is damaged, the ids are not those from 0, or an item is missing.
+    """
+    return _read_dictionary(path, _WORD_ITEMS)
+
+
+def read_characters(path: Path) -> list[str]:
+    """Return the characters of a dictionary in the order of their ids.
+
+    Raises:
+        DataError: see `read_words`.
+    """
+    return _read_dictionary(path, _CHARACTER_ITEMS)
+
+
+def padding_last(characters: Sequence[str]) -> list[int]:
+    """Return the ids of characters in the order of the vectors in `CharCnn`."""
+    return sorted(range(len(characters)), key=lambda each: characters[each] == PADDING)
+
+
+def _read_dictionary(path: Path, required: Sequence[str]) -> list[str]:
+    ids: dict[str, int] = {}
+    for number, line in read_lines(path):
+        # An item that is white space is read as an ideographic space, as in their code.
+        *item, written = line.strip().split("\t")
+        if len(item) > 1 or not written.isdecimal():
+            message = f"expected an item, a tab and its id, found {line!r}"
+            raise DataError(message, path=path, line=number)
+        ids["".join(item) or _IDEOGRAPHIC_SPACE] = int(written)
+    if sorted(ids.values()) != list(range(len(ids))):
+        raise DataError(f"the ids of the {len(ids)} items are not those from 0", path=path)
+    if missing := [item for item in required if item not in ids]:
+        raise DataError(f"no item {missing[0]}", path=path)
+    return sorted(ids, key=ids.__getitem__)
 
 
 @final
-class Dictionary(nn.Module):
-    """The ids of words or characters, saved with the weights.
+@dataclass(frozen=True)
+class ManyLangsIndexer(SubwordIndexer):
+    """Converts each word to its id and those of its characters.
 
-    Args:
-        items: in the order of their ids, without line feeds.
+    The first id of a row is that of the word, 1 above its row in the table. The others are those of
+    a mark, of the characters, of a mark, and padding, which is the last one.
 
     Attributes:
-        ids: of the items, from 0.
-        spelling: the items in UTF-8, with line feeds between them.
+        words: by their ids; None if they are not read.
+        characters: by their ids, `<pad>` last; None if they are not read.
+        max_characters: how many characters of a word are read, its two marks included.
+        name: distinguishes its dictionaries.
     """
 
-    spelling: UInt8[Tensor, " bytes"]
+    words: dict[str, int] | None = field(repr=False)
+    characters: dict[str, int] | None = field(repr=False)
+    max_characters: int
+    name: str
 
-    def __init__(self, items: Iterable[str] = ()) -> None:
-        super().__init__()
-        spelling = "\n".join(items)
-        encoded = np.frombuffer(spelling.encode(), np.uint8).copy()
-        self.register_buffer("spelling", torch.from_numpy(encoded))
-        self.ids = _ids(spelling)
+    @property
+    def key(self) -> str:
+        return f"many_langs:{self.name}:max_characters={self.max_characters}"
 
-    def _load_from_state_dict(
-        self, state_dict: Mapping[str, Any], prefix: str, *arguments: Any
-    ) -> None:
-        """Take over as many items as were saved."""
-        spelling = state_dict.get(f"{prefix}spelling")
-        if spelling is not None:
-            self.spelling = self.spelling.new_zeros(len(spelling))
-            self.ids = _ids(bytes(spelling.cpu().numpy()).decode())
-        super()._load_from_state_dict(state_dict, prefix, *arguments)
+    def ids(self, words: Sequence[str]) -> NDArray[np.int64]:
+        """Return "tokens characters+1"; without characters, or without words, less."""
+        read = [_BOUNDARIES.get(word, word[: self.max_characters - _NUM_MARKS]) for word in words]
+        columns = []
+        if self.words is not None:
+            known, unknown = self.words, self.words[UNKNOWN]
+            ids = [known.get(word, unknown) for word in read]
+            columns.append(1 + np.array(ids, np.int64).reshape(-1, 1))
+        if self.characters is not None:
+            columns.append(1 + self._character_ids(read, self.characters))
+        return np.concatenate(columns, axis=1)
 
+    def boundaries(self, width: int) -> NDArray[np.int64]:
+        return self.ids([*_BOUNDARIES])[:, :width]
 
-def _ids(spelling: str) -> dict[str, int]:
-    items = spelling.split("\n") if spelling else []
-    return {item: number for number, item in enumerate(items)}
+    def _character_ids(self, words: Sequence[str], ids: dict[str, int]) -> NDArray[np.int64]:
+        rows = np.full((len(words), self.max_characters), ids[PADDING], np.int64)
+        for row, word in zip(rows, words, strict=True):
+            is_boundary = word in (BEGIN_SENTENCE, END_SENTENCE)
+            inner = [word] if is_boundary else word
+            spelled = [ids.get(each, ids[UNKNOWN]) for each in inner]
+            row[: len(spelled) + _NUM_MARKS] = [ids[BEFORE_WORD], *spelled, ids[AFTER_WORD]]
+        return rows
 
 
 @final
@@ -77,13 +133,14 @@ class ManyLangsTokenEncoder(TokenEncoder):
         x = W [e ; highway(f(max_t (W_k * E)_t + b_k))] + b
 
     e is the vector of the word, and E has those of its characters (Che et al. 2018). What is in no
-    dictionary has the vector of `<oov>`. The dictionaries are in the file of the weights.
+    dictionary has the vector of `<oov>`.
 
     Args:
-        num_words: the number of word vectors.
-        word_dim: the width of a word vector; 0 for no word vectors.
-        num_characters: the number of character vectors; the last one is that of `<pad>`.
-        character_dim: the width of a character vector; 0 for no convolutions.
+        words_file: the dictionary of words, `word.dic`; null for no word vectors. The folder of the
+            biLM gets a copy.
+        characters_file: the dictionary of characters, `char.dic`; null for no convolutions.
+        word_dim: the width of a word vector.
+        character_dim: the width of a character vector.
         filters: `[width, number of filters]` of each convolution.
         num_highway: the number of highway layers.
         activation: f, applied after the maximum over a convolution's positions.
@@ -94,68 +151,51 @@ class ManyLangsTokenEncoder(TokenEncoder):
     def __init__(
         self,
         *,
-        num_words: CountOrZero,
-        word_dim: CountOrZero,
-        num_characters: CountOrZero,
-        character_dim: CountOrZero,
+        words_file: ReferencedPath | None,
+        characters_file: ReferencedPath | None,
+        word_dim: Dim = 100,
+        character_dim: Dim = 50,
         filters: list[tuple[Width, Dim]],
-        num_highway: NumLayersOrZero,
-        activation: Literal["relu", "tanh"],
-        max_characters_per_token: Annotated[int, Ge(3), Le(1000)],
-        projection_dim: Dim,
+        num_highway: NumLayersOrZero = 2,
+        activation: Literal["relu", "tanh"] = "relu",
+        max_characters_per_token: Annotated[Width, Ge(3)] = 50,
+        projection_dim: Dim = 512,
     ) -> None:
         super().__init__()
-        if not word_dim and not character_dim:
-            raise ValueError("word_dim and character_dim are 0; one must be larger")
-        # A word arrives as bytes. As many as its characters can have are read.
-        self._max_characters = max_characters_per_token - _NUM_MARKS
-        self.indexer = ElmoCharacterIndexer(_NUM_MARKS + _MOST_BYTES * self._max_characters)
-        self._begin, self._end = (int(row[1]) for row in self.indexer.ids(["<S>", "</S>"]))
-        self.words, self.characters = Dictionary(), Dictionary()
         self.word_vectors: nn.Parameter | None = None
         self.char_cnn: CharCnn | None = None
-        width = word_dim
-        if word_dim:
-            self.word_vectors = nn.Parameter(torch.empty(num_words, word_dim).uniform_(-1, 1))
-        if character_dim:
-            self.char_cnn = CharCnn(num_characters + 1, character_dim, filters, activation)
+        words = characters = None
+        width, self.files = 0, []
+        if words_file is not None:
+            words = {word: row for row, word in enumerate(read_words(words_file))}
+            self.word_vectors = nn.Parameter(torch.empty(len(words), word_dim).uniform_(-1, 1))
+            self.files.append(EncoderFile("words_file", "word.dic", words_file.read_bytes()))
+            width += word_dim
+        if characters_file is not None:
+            items = read_characters(characters_file)
+            characters = {items[each]: row for row, each in enumerate(padding_last(items))}
+            self.char_cnn = CharCnn(len(items) + 1, character_dim, filters, activation)
             self.highway = Highway(self.char_cnn.output_dim, num_highway)
+            content = characters_file.read_bytes()
+            self.files.append(EncoderFile("characters_file", "char.dic", content))
             width += self.char_cnn.output_dim
+        if not self.files:
+            raise ValueError("words_file and characters_file are null; name one at least")
+        name = sha256(b"\0".join(file.content for file in self.files)).hexdigest()[:16]
+        self.indexer = ManyLangsIndexer(words, characters, max_characters_per_token, name)
         self.projection = Linear(width, projection_dim)
         self.output_dim = projection_dim
 
     def forward(
         self, characters: Int[Tensor, "... tokens characters"]
     ) -> Float[Tensor, "... tokens dim"]:
-        words = [self._word(row) for row in characters.flatten(0, -2).tolist()]
-        parts = []
+        ids, parts = characters.flatten(0, -2), []
         if self.word_vectors is not None:
-            ids, unknown = self.words.ids, self.words.ids[UNKNOWN]
-            rows = torch.tensor([ids.get(word, unknown) for word in words], dtype=torch.long)
-            parts.append(functional.embedding(rows.to(characters.device), self.word_vectors))
+            # Padding, whose vector is not read, has the first one.
+            rows = (ids[:, 0] - 1).clamp(min=0)
+            parts.append(functional.embedding(rows, self.word_vectors))
+            ids = ids[:, 1:]
         if self.char_cnn is not None:
-            spelled = torch.from_numpy(self._character_ids(words)).to(characters.device)
-            parts.append(self.highway(self.char_cnn(spelled)))
+            parts.append(self.highway(self.char_cnn(ids)))
         vectors: Tensor = self.projection(torch.cat(parts, dim=1))
         return vectors.view(*characters.shape[:-1], self.output_dim)
-
-    def _word(self, row: Sequence[int]) -> str:
-        """Return the part of a word that is read, from the ids of `indexer`."""
-        if self._begin in row:
-            return BEGIN_SENTENCE
-        if self._end in row:
-            return END_SENTENCE
-        spelling = bytes(each - 1 for each in row if 0 < each <= 256)
-        # The last character may have been cut in two; it is beyond those that are read.
-        return spelling.decode(errors="ignore")[: self._max_characters]
-
-    def _character_ids(self, words: Sequence[str]) -> NDArray[np.int64]:
-        """Return "words characters", 1 above the ids of the dictionary: 0 is a vector of zeros."""
-        ids, unknown = self.characters.ids, self.characters.ids[UNKNOWN]
-        rows = np.full((len(words), self._max_characters + _NUM_MARKS), 1 + ids[PADDING])
-        for row, word in zip(rows, words, strict=True):
-            is_boundary = word in (BEGIN_SENTENCE, END_SENTENCE)
-            inner = [ids[word]] if is_boundary else [ids.get(each, unknown) for each in word]
-            row[: len(inner) + _NUM_MARKS] = [ids[BEFORE_WORD], *inner, ids[AFTER_WORD]]
-            row[: len(inner) + _NUM_MARKS] += 1
-        return rows

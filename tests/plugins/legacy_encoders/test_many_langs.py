@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -13,10 +12,17 @@ import torch
 
 from elmo_framework import load_bilm
 from elmo_framework.bilm.files.load import bilm_files, read_bilm
-from elmo_framework.errors import DataError
+from elmo_framework.bilm.token_encoder import TokenEncoder
+from elmo_framework.commands.main import main as main_of_elmo
+from elmo_framework.config.load import Config
+from elmo_framework.config.parse import parse
+from elmo_framework.config.resolve import filled
+from elmo_framework.errors import BuildError, DataError
+from elmo_framework.experiment.experiment import Experiment
 from tests.plugin_scope import shipped_plugin
 from tests.plugins.legacy_encoders.numpy_many_langs import NumpyManyLangs
 
+ROOT = Path(__file__).parents[3]
 SENTENCES = [
     ["the", "dog", "Straße", "日本", "unseen"],
     ["<bos>", "<pad>", "a-word-that-is-cut-off", "日本日本日本日本日本", "\u3000", "é", "<eow>"],
@@ -138,6 +144,20 @@ def test_damaged_model_is_an_error(
     assert sorted(path.name for path in tmp_path.iterdir()) == ["published"]
 
 
+def test_token_encoder_without_dictionaries_is_an_error() -> None:
+    raw = {"type": "many_langs", "words_file": None, "characters_file": None, "filters": []}
+    with pytest.raises(BuildError, match="words_file and characters_file are null"):
+        parse(TokenEncoder, raw, source="test").build()
+
+
+def test_shipped_config_is_valid() -> None:
+    raw = Config.load(ROOT / "plugins/legacy_encoders/many_langs.jsonnet").raw
+    embedders = filled(parse(Experiment, raw, source="test"))["model"]["embedder"][
+        "token_embedders"
+    ]
+    assert embedders["elmo"]["bilm"].endswith("models/many-langs-en")
+
+
 def test_command_converts_and_keeps_an_existing_folder(
     published: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -145,7 +165,9 @@ def test_command_converts_and_keeps_an_existing_folder(
 
     output = tmp_path / "bilm"
     assert main([str(published), str(output)]) == 0
-    assert json.loads((output / "bilm.json").read_text())["token_encoder"]["type"] == "many_langs"
+    names = {path.name for path in output.iterdir()}
+    assert names == {"bilm.json", "weights.safetensors", "word.dic", "char.dic"}
+    assert main_of_elmo(["check-weights", str(output)]) == 0
     assert main([str(published), str(output)]) == 2
     assert "output already exists; pass --force to overwrite" in capsys.readouterr().err
     assert main([str(published), str(output), "--force"]) == 0
