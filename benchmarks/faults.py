@@ -107,7 +107,7 @@ _NN = [
     *_faults("nn/elmo_lstm.py", ("(2 * size, size)", "(size, 2 * size)")),
     *_faults(
         "nn/elmo_lstm.py",
-        ("self._use_skip_connections and layer > 0", "self._use_skip_connections"),
+        ("self.use_skip_connections and layer > 0", "self.use_skip_connections"),
     ),
     *_faults(
         "nn/masking.py",

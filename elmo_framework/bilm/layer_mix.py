@@ -16,7 +16,7 @@ from elmo_framework.console import plural
 from elmo_framework.model.part import Part
 
 # Under the root, so that a layer of zeros remains zero (bilm-tf, elmo.py).
-_EPSILON = 1e-12
+EPSILON = 1e-12
 
 
 class LayerMix(Part, Registrable, ABC):
@@ -68,7 +68,7 @@ class ScalarMix(LayerMix):
                 f"scalar_mix_parameters is {weights!r} for {plural(num_layers, 'layer')}; "
                 "it takes one number for each"
             )
-        self._layer_norm, self._l2 = layer_norm, l2
+        self.normalizes, self._l2 = layer_norm, l2
         self.scalar_parameters = nn.ParameterList(
             nn.Parameter(torch.tensor([weight]), requires_grad=is_learned) for weight in weights
         )
@@ -79,7 +79,7 @@ class ScalarMix(LayerMix):
         layers: Float[Tensor, "layers batch tokens dim"],
         mask: Bool[Tensor, "batch tokens"],
     ) -> Float[Tensor, "batch tokens dim"]:
-        if self._layer_norm:
+        if self.normalizes:
             layers = normalize_layers(layers, mask)
         return mix_layers(layers, torch.cat(list(self.scalar_parameters)), self.gamma)
 
@@ -136,7 +136,7 @@ class SingleLayerMix(LayerMix):
                 f"index is {index} of {plural(num_layers, 'layer')}; "
                 f"allowed: {-num_layers} to {num_layers - 1}"
             )
-        self._index = index
+        self.index = index
         self.gamma = nn.Parameter(torch.ones(1))
 
     def forward(
@@ -144,7 +144,7 @@ class SingleLayerMix(LayerMix):
         layers: Float[Tensor, "layers batch tokens dim"],
         mask: Bool[Tensor, "batch tokens"],
     ) -> Float[Tensor, "batch tokens dim"]:
-        return self.gamma * layers[self._index]
+        return self.gamma * layers[self.index]
 
     def monitored_values(self) -> dict[str, float]:
         return {"gamma": self.gamma.item()}
@@ -176,4 +176,4 @@ def normalize_layers(
     axes = (1, 2, 3)
     mean = (layers * present).sum(axes, keepdim=True) / count
     variance = ((layers - mean) * present).square().sum(axes, keepdim=True) / count
-    return (layers - mean) / torch.sqrt(variance + _EPSILON)
+    return (layers - mean) / torch.sqrt(variance + EPSILON)

@@ -87,6 +87,11 @@ class ElmoTokenEmbedder(LayerEmbedder):
         )
         self._carried = CarriedState() if state == "carry" else None
 
+    @property
+    def carries_state(self) -> bool:
+        """Whether rows continue from batch to batch."""
+        return self._carried is not None
+
     def layers(self, text: TextBatch) -> LayerOutput:
         carried = self._carried
         if carried is None:

@@ -65,6 +65,9 @@ BILM_PARTS = (
 )
 """The files of a biLM of either format, with those of its softmax."""
 
+ONNX_FILES = ("model.onnx", "model.json", "elmo_onnx.py")
+"""The files of an ONNX model: the model, what the loader needs to know of it, and the loader."""
+
 _VECTOR_PARTS = ("header.json", "vectors.npy", "index.npy")
 _MARKERS: Mapping[FolderKind, Sequence[Sequence[str]]] = {
     "run": [["filled_config.json"]],

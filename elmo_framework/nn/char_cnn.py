@@ -51,7 +51,7 @@ class CharCnn(nn.Module):
         super().__init__()
         self.output_dim = sum(num_filters for _, num_filters in filters)
         self._padding_id = num_characters - 1
-        self._activation: CharCnnActivation = activation
+        self.activation: CharCnnActivation = activation
         self.table = nn.Parameter(torch.empty(num_characters - 1, embedding_dim).uniform_(-1, 1))
         convolutions = [
             nn.Conv1d(embedding_dim, num_filters, width) for width, num_filters in filters
@@ -72,7 +72,7 @@ class CharCnn(nn.Module):
             maxima = self._maxima_by_length(ids, table)
         else:  # Reading the lengths would synchronize with the device.
             maxima = self._maxima(functional.embedding(ids, table), ids.shape[1])
-        return activate(maxima, self._activation)
+        return activate(maxima, self.activation)
 
     def _maxima_by_length(
         self, ids: Int[Tensor, "words characters"], table: Float[Tensor, "ids dim"]

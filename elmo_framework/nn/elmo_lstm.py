@@ -49,8 +49,8 @@ class ProjectedLstm(TensorPart):
     ) -> None:
         super().__init__()
         self.cell_size, self.output_dim = cell_size, projection_dim or cell_size
-        self._cell_clip = cell_clip
-        self._projection_clip = None if projection_dim is None else projection_clip
+        self.cell_clip = cell_clip
+        self.projection_clip = None if projection_dim is None else projection_clip
         self._frozen: _Reader | None = None
         self.input_weight = nn.Parameter(torch.empty(4 * cell_size, input_dim))
         self.recurrent_weight = nn.Parameter(torch.empty(4 * cell_size, self.output_dim))
@@ -100,7 +100,7 @@ class ProjectedLstm(TensorPart):
             # The precision of the products is explicit; an outer autocast does not apply.
             with torch.autocast(words.device.type, enabled=False):
                 return read(words.to(self.bias.dtype), sizes, start)
-        gates = linear(words, self.input_weight, self._bias_of_gates())
+        gates = linear(words, self.input_weight, self.bias_of_gates())
         # In mixed precision the products have the type of the gates, but the cell state stays
         # float32; on the CPU so do the sums, as the compiled step supports only float32.
         precision: Precision = "bfloat16" if gates.dtype == torch.bfloat16 else "float32"
@@ -114,8 +114,8 @@ class ProjectedLstm(TensorPart):
                 LstmState(start.hidden.to(gates.dtype), start.memory),
                 recurrent_weight=recurrent.to(gates.dtype),
                 projection_weight=None if projection is None else projection.to(gates.dtype),
-                cell_clip=self._cell_clip,
-                projection_clip=self._projection_clip,
+                cell_clip=self.cell_clip,
+                projection_clip=self.projection_clip,
                 precision=precision,
             )
 
@@ -123,16 +123,16 @@ class ProjectedLstm(TensorPart):
         projection = self.projection_weight
         return partial(
             read_layer,
-            input_product=prepared(self.input_weight, self._bias_of_gates(), precision),
+            input_product=prepared(self.input_weight, self.bias_of_gates(), precision),
             recurrent_product=prepared(self.recurrent_weight, None, precision),
             projection_product=(
                 None if projection is None else prepared(projection, None, precision)
             ),
-            cell_clip=self._cell_clip,
-            projection_clip=self._projection_clip,
+            cell_clip=self.cell_clip,
+            projection_clip=self.projection_clip,
         )
 
-    def _bias_of_gates(self) -> Float[Tensor, " gates"]:
+    def bias_of_gates(self) -> Float[Tensor, " gates"]:
         """Return b plus 1 at the forget gates."""
         size = self.cell_size
         return self.bias + functional.pad(self.bias.new_ones(size), (2 * size, size))
@@ -160,7 +160,7 @@ class ElmoLstm(nn.Module):
     ) -> None:
         super().__init__()
         self.num_layers, self.output_dim = len(cells), cells[-1].output_dim
-        self._use_skip_connections, self._dropout = use_skip_connections, dropout
+        self.use_skip_connections, self._dropout = use_skip_connections, dropout
         self.cells = nn.ModuleList(cells)
 
     def forward(
@@ -188,7 +188,7 @@ class ElmoLstm(nn.Module):
             words = functional.dropout(words, self._dropout, self.training)
             start = states[layer] if states else lstm.zero_state(len(inputs))
             outputs, end = lstm(words, packing.sizes, LstmState(*map(packing.sort, start)))
-            has_skip = self._use_skip_connections and layer > 0
+            has_skip = self.use_skip_connections and layer > 0
             words = outputs + words if has_skip else outputs
             layers.append(packing.unpack(words))
             ends.append(LstmState(*map(packing.restore, end)))

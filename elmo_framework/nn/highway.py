@@ -44,7 +44,7 @@ class Highway(nn.Module):
 
     def __init__(self, dim: int, num_layers: int) -> None:
         super().__init__()
-        self.layers = nn.ModuleList(_HighwayLayer(dim) for _ in range(num_layers))
+        self.layers = nn.ModuleList(HighwayLayer(dim) for _ in range(num_layers))
 
     def forward(self, inputs: Float[Tensor, "*batch dim"]) -> Float[Tensor, "*batch dim"]:
         for layer in self.layers:
@@ -52,7 +52,9 @@ class Highway(nn.Module):
         return inputs
 
 
-class _HighwayLayer(nn.Module):
+class HighwayLayer(nn.Module):
+    """One layer of a `Highway`."""
+
     def __init__(self, dim: int) -> None:
         super().__init__()
         self.carry, self.transform = Linear(dim, dim), Linear(dim, dim)

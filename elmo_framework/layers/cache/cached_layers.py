@@ -48,7 +48,7 @@ class CachedLayers(LayerSource):
         reopen: opens the frozen source, or, with `cache` and `cache_dtype`, this one; picklable.
         fingerprint: of the files of the source.
         cache: whether layers are kept on the disk or until the process ends.
-        dtype: of cached numbers.
+        dtype: of cached numbers; all layers are rounded to it.
         precision: of the products that compute the layers.
     """
 
@@ -79,6 +79,7 @@ class CachedLayers(LayerSource):
             dtype,
             default_dtype if precision == "float32" else precision,
         )
+        self.dtype: CacheDtype = dtype
         self._layer_cache = LayerCache(self._key, source=fingerprint.path)
 
     def __deepcopy__(self, memo: dict[int, Any]) -> CachedLayers:
@@ -95,7 +96,8 @@ class CachedLayers(LayerSource):
         )
 
     @cached_property
-    def _frozen(self) -> LayerSource:
+    def frozen(self) -> LayerSource:
+        """The source that computes what is not cached."""
         return self._load()
 
     def _load(self) -> LayerSource:
@@ -109,7 +111,7 @@ class CachedLayers(LayerSource):
         cached = self._shards.read(text) if state is None else None
         if cached is not None:
             return cached
-        output = self._frozen.compute(text, state)
+        output = self.frozen.compute(text, state)
         rounded = output.layers.to(DTYPES[self._key.dtype])
         return replace(output, layers=rounded.to(output.layers.dtype))
 

@@ -1,0 +1,1 @@
+"""`elmo export --format onnx`: task models and biLMs that run without PyTorch."""
