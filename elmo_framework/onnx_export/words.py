@@ -25,6 +25,7 @@ from elmo_framework.bilm.layer_mix import (
     SingleLayerMix,
 )
 from elmo_framework.bilm.token_encoder import CharCnnTokenEncoder
+from elmo_framework.data.characters import ElmoCharacterIndexer
 from elmo_framework.embedders.character_encoding import CharacterEncodingTokenEmbedder
 from elmo_framework.embedders.elmo import ElmoTokenEmbedder
 from elmo_framework.embedders.embedding import EmbeddingTokenEmbedder
@@ -302,6 +303,8 @@ def _turned(graph: Graph, rows: Value, lengths: Value) -> Value:
 def _word_vectors(words: Words, encoder: CharCnnTokenEncoder) -> Value:
     """Add the token encoder: the vectors of the distinct words, "words dim"."""
     graph, cnn = words.graph, encoder.char_cnn
+    if not isinstance(encoder.indexer, ElmoCharacterIndexer):
+        raise unsupported(encoder.indexer)
     widths = [part.kernel_size[0] for part in cnn.convolutions if isinstance(part, nn.Conv1d)]
     maximum = encoder.indexer.max_characters
     description = {"kind": "characters", "max_characters": maximum, "margin": max(widths)}
