@@ -114,20 +114,19 @@ class CharacterTokenizer(Tokenizer):
 class SpacyTokenizer(Tokenizer):
     """The rules of spaCy for a language, without a trained model.
 
-    Japanese (`ja`) and Thai (`th`) need the extra `japanese` or `thai`. Chinese (`zh`) is split
-    into characters by default.
+    Japanese (`ja`) and Thai (`th`) need the extra `japanese` or `thai`.
 
     Args:
         language: the code of a spaCy language such as `en` or `de`; `xx` for general rules.
-        segmenter: what splits Chinese: `char`, or `jieba` for words (extra `chinese`).
+        segmenter: finds the words of Chinese (extra `chinese`); null for characters as words.
 
     Raises:
         ValueError: unknown language, or a segmenter for a language other than Chinese.
         RunError: the package for the language is not installed.
     """
 
-    def __init__(self, language: str = "en", segmenter: Literal["char", "jieba"] = "char") -> None:
-        if segmenter != "char" and language != "zh":
+    def __init__(self, language: str = "en", segmenter: Literal["jieba"] | None = None) -> None:
+        if segmenter is not None and language != "zh":
             raise ValueError(f"segmenter {segmenter!r} is for Chinese ('zh'), not {language!r}")
         self._pipeline = _pipeline(language, segmenter)
         self._errors = _errors(language)
@@ -163,7 +162,7 @@ class SpacyTokenizer(Tokenizer):
 
 
 @cache  # a study checks many configs with the same tokenizer
-def _pipeline(language: str, segmenter: str) -> Language:
+def _pipeline(language: str, segmenter: str | None) -> Language:
     import spacy.lang  # slow, and few commands need it
 
     codes = [module.name for module in pkgutil.iter_modules(spacy.lang.__path__) if module.ispkg]
@@ -172,9 +171,10 @@ def _pipeline(language: str, segmenter: str) -> Language:
     extra, modules = _EXTRAS.get(language, ("", ()))
     for module in modules:
         import_extra(module, extra)
+    options = _TOKENIZERS.get(language, {})
     if segmenter == "jieba":
         _set_up_jieba()
-    options = {"segmenter": segmenter} if language == "zh" else _TOKENIZERS.get(language, {})
+        options = {"segmenter": segmenter}
     try:
         pipeline = spacy.blank(language, config={"nlp": {"tokenizer": options}})
     except ImportError as error:

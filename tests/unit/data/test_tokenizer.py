@@ -149,8 +149,8 @@ def test_jieba_finds_chinese_words_and_keeps_its_files_in_the_cache(module, monk
 @pytest.mark.parametrize(
     ("language", "segmenter", "missing", "extra"),
     [
-        ("ja", "char", "sudachipy", "japanese"),
-        ("th", "char", "pythainlp", "thai"),
+        ("ja", None, "sudachipy", "japanese"),
+        ("th", None, "pythainlp", "thai"),
         ("zh", "jieba", "jieba", "chinese"),
     ],
 )
