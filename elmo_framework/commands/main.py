@@ -23,6 +23,7 @@ from elmo_framework.commands.evaluate import Evaluate
 from elmo_framework.commands.export import Export
 from elmo_framework.commands.inputs import plugin_inputs
 from elmo_framework.commands.neighbors import ShowNeighbors
+from elmo_framework.commands.new import New
 from elmo_framework.commands.predict import Predict
 from elmo_framework.commands.prepare import Prepare
 from elmo_framework.commands.report import ShowReport
@@ -72,6 +73,7 @@ then start a new shell.
 
 
 COMMANDS: tuple[type[Command], ...] = (
+    New,
     Prepare,
     Train,
     RunStudy,
@@ -99,6 +101,19 @@ _EPILOG = """exit codes: 0 success, 1 an internal error, 2 an error that you can
 """
 
 
+_WELCOME = """\
+elmo trains biLMs and task models, and uses them. Five ways to begin:
+
+  a model of your own data      elmo new reviews.csv
+  use a model that you have     elmo predict runs/reviews new.csv
+  vectors of text, no training  elmo embed mini sentences.txt --output-file vectors.hdf5
+  a biLM of your own text       elmo new texts/
+  a config of a task            elmo new --task ner --from elmo
+
+`elmo --help` lists all commands, `elmo COMMAND --help` shows examples of one.
+"""
+
+
 def main(argv: Sequence[str] | None = None) -> int:
     """Run a command and return the exit code; internal errors are raised.
 
@@ -109,8 +124,12 @@ def main(argv: Sequence[str] | None = None) -> int:
     open_streams()
     if sys.stdout is None:  # closed
         return _say(f"error: {_CLOSED_OUTPUT}", _USERS_ERROR)
+    arguments_given = sys.argv[1:] if argv is None else argv
+    if not arguments_given:
+        print(_WELCOME, end="")
+        return 0
     try:
-        arguments = _parse(sys.argv[1:] if argv is None else argv)
+        arguments = _parse(arguments_given)
     except SystemExit as end:  # argparse has printed the message
         return int(end.code or 0)
     return _run(arguments)

@@ -179,14 +179,18 @@ class RecordReader(FileReader[ExampleT]):
         """Yield the records that have all values of `keys`; the log reports how many have not.
 
         Raises:
-            DataError: as `records`.
+            DataError: as `records`, or a key is in no record.
         """
-        num_skipped = 0
+        num_skipped, missing, last = 0, set(keys), Record({})
         for record in self.records(file):
+            missing -= record.values.keys()
             if record.is_filled(keys):
                 yield record
             else:
                 num_skipped += 1
+            last = record
+        for key in missing:
+            last.value(key)  # raises with the names of the others
         if num_skipped:
             empty = " or ".join(map(repr, keys))
             _log.info("%s: skipped %s with an empty %s", file, plural(num_skipped, "record"), empty)

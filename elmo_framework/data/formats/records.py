@@ -90,12 +90,8 @@ class Record:
         return label
 
     def is_filled(self, names: Iterable[str]) -> bool:
-        """Return whether none of these values is empty: null, or a string of spaces.
-
-        Raises:
-            DataError: one is missing.
-        """
-        values = [self.value(name) for name in names]
+        """Return whether none of these values is missing or empty: null, or a string of spaces."""
+        values = [self.values.get(name) for name in names]
         return all(str("" if value is None else value).strip() for value in values)
 
     def words(

@@ -10,7 +10,7 @@ import pytest
 
 from elmo_framework.commands import main as module
 from elmo_framework.commands.command import Command
-from elmo_framework.commands.main import COMMANDS, main
+from elmo_framework.commands.main import COMMANDS, command_line, main
 from elmo_framework.errors import DataError
 from elmo_framework.version import VERSION
 from tests.conftest import ROOT
@@ -118,7 +118,15 @@ def test_an_unknown_command_is_answered_with_the_nearest(
     assert said.endswith("Did you mean 'check'?\n")
 
 
-@pytest.mark.parametrize("argv", [[], ["check"], ["check", "x", "--no-such-flag"]])
+def test_without_arguments_five_ways_to_begin_are_shown(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main([]) == 0
+    lines = re.findall(r"^  \S.*?  (elmo .*)$", capsys.readouterr().out, re.MULTILINE)
+    assert len(lines) == 5
+    for line in lines:
+        assert command_line().parse_args(line.split()[1:]).command in COMMANDS
+
+
+@pytest.mark.parametrize("argv", [["check"], ["check", "x", "--no-such-flag"]])
 def test_wrong_arguments_are_the_users(argv: list[str], capsys: pytest.CaptureFixture[str]) -> None:
     assert main(argv) == 2
     assert capsys.readouterr().err.startswith("usage: elmo")

@@ -1,0 +1,1 @@
+"""What `elmo new` writes: configs for data files, the shipped configs, and packages of plugins."""

@@ -1,0 +1,270 @@
+"""Statistics of the columns of a table or of JSON lines, and the choice of texts and labels."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from textwrap import shorten
+from typing import Any
+
+from elmo_framework.console import plural
+from elmo_framework.data.formats.records import Record, is_words
+from elmo_framework.errors import DataError, RunError, allowed, shown
+
+_MAX_VALUES = 20_000
+"""Number of distinct values of a column that are counted."""
+
+_MIN_WORDS = 3
+_MIN_PER_LABEL = 5
+_MAX_LABELS = 500
+_SHOWN_LABELS, _SHOWN_LENGTH = 4, 30
+
+_NUMBER = re.compile(r"[-+]?\d+([.,]\d+)*")
+_DECIMAL = re.compile(r"[-+]?\d*[.,]\d+")
+_DATE = re.compile(r"\d{4}-\d\d?(-\d\d?.*)?|\d\d?[./]\d\d?[./]\d{2,4}.*")
+_WITHOUT_SPACES = re.compile("[\u0e00-\u0e7f\u3040-\u30ff\u3400-\u9fff]")
+
+_TEXTS = ("text", "texts", "sentence", "review", "comment", "note", "message", "body", "content")
+_LABELS = (
+    *("label", "labels", "gold_label", "class", "category", "target", "sentiment", "topic"),
+    *("polarity", "emotion", "intent", "rating", "stars", "score", "grade", "diagnosis", "outcome"),
+)
+_PAIRS = (
+    ("sentence1", "sentence2"),
+    ("premise", "hypothesis"),
+    ("sentence_a", "sentence_b"),
+    ("question1", "question2"),
+    ("text_a", "text_b"),
+    ("text1", "text2"),
+)
+_WORDS = ("word", "words", "token", "tokens", "form")
+_TAGS = ("tag", "tags", "ner", "ner_tag", "ner_tags", "pos", "upos", "label", "labels", "entity")
+_SENTENCE = re.compile(r"sent(ence)?[ _#]*(id|number|no)?\.?", re.IGNORECASE)
+
+
+@dataclass
+class Column:
+    """Statistics of the values of one column.
+
+    Attributes:
+        name: the name of the column, or the JSON key.
+        num_filled: the number of values that are not empty.
+        num_words: in all values, separated by spaces.
+        num_letters: in all values, with spaces.
+        values: the number of each value; of the first 20,000 distinct ones.
+        num_distinct: the number of distinct values, at most one more than are counted.
+        num_numbers: the number of values that are numbers or dates.
+        num_lists: the number of values that are lists of strings.
+        has_decimals: whether a number has decimal places.
+        is_plain: whether all values are strings, whole numbers or empty.
+    """
+
+    name: str
+    num_filled: int = 0
+    num_words: int = 0
+    num_letters: int = 0
+    values: Counter[str] = field(default_factory=Counter)
+    num_distinct: int = 0
+    num_numbers: int = 0
+    num_lists: int = 0
+    has_decimals: bool = False
+    is_plain: bool = True
+
+    def add(self, value: Any) -> None:
+        """Count a value."""
+        if value is None or value == "" or value == []:
+            return
+        if isinstance(value, list | dict | bool):
+            self.num_filled += 1
+            self.num_lists += is_words(value)
+            self.is_plain = False
+            return
+        text = str(value).strip()
+        if not text:
+            return
+        self.num_filled += 1
+        self.is_plain &= not isinstance(value, float)
+        self.num_words += len(text.split())
+        self.num_letters += len(text)
+        if _NUMBER.fullmatch(text) or _DATE.fullmatch(text):
+            self.num_numbers += 1
+            self.has_decimals |= bool(_DECIMAL.fullmatch(text))
+        if text in self.values or len(self.values) < _MAX_VALUES:
+            self.num_distinct += text not in self.values
+            self.values[text] += 1
+        else:
+            self.num_distinct = _MAX_VALUES + 1
+
+    @property
+    def mean_words(self) -> float:
+        return self.num_words / max(self.num_filled, 1)
+
+    @property
+    def is_text(self) -> bool:
+        """Whether the values look like texts: several words each, and most of them different."""
+        if not self.is_plain or not self.values or 2 * self.num_numbers > self.num_filled:
+            return False
+        has_words = self.mean_words >= _MIN_WORDS
+        if not has_words:
+            sample = "".join(list(self.values)[:100])
+            has_words = 2 * len(_WITHOUT_SPACES.findall(sample)) > len(sample)
+        varied = 10 * self.num_distinct >= self.num_filled or self.num_distinct > _MAX_LABELS
+        return has_words and varied
+
+    @property
+    def is_label(self) -> bool:
+        """Whether the values look like labels: few, and each of them several times."""
+        return (
+            self.is_plain
+            and 2 <= self.num_distinct <= _MAX_LABELS
+            and self.num_filled >= _MIN_PER_LABEL * self.num_distinct
+            and not self.has_decimals
+            and not any(map(_DATE.fullmatch, self.values))
+        )
+
+    def has_own_name(self) -> bool:
+        """Return whether the name looks like a value of this column."""
+        return self.name in self.values or _NUMBER.fullmatch(self.name) is not None
+
+    def described(self) -> str:
+        """Return the number of values and the most frequent ones: `3 values: a, b, c`."""
+        frequent = self.values.most_common(_SHOWN_LABELS)
+        listed = [shorten(value, width=_SHOWN_LENGTH, placeholder=" ...") for value, _ in frequent]
+        more = ", ..." if self.num_distinct > len(listed) else ""
+        number = "more than " * (self.num_distinct > _MAX_VALUES) + plural(
+            min(self.num_distinct, _MAX_VALUES), "value"
+        )
+        return f"{number}: {', '.join(listed)}{more}"
+
+
+@dataclass(frozen=True)
+class Columns:
+    """The columns of a file.
+
+    Attributes:
+        path: of the file.
+        by_name: the columns in the order of the file.
+        num_rows: the number of records.
+    """
+
+    path: Path
+    by_name: Mapping[str, Column]
+    num_rows: int
+
+    @classmethod
+    def of(cls, path: Path, records: Iterable[Record]) -> Columns:
+        """Count the values of all records.
+
+        Raises:
+            DataError: a record cannot be read.
+        """
+        columns: dict[str, Column] = {}
+        num_rows = 0
+        for record in records:
+            num_rows += 1
+            for name, value in record.values.items():
+                if name not in columns:
+                    columns[name] = Column(name)
+                columns[name].add(value)
+        return cls(path, columns, num_rows)
+
+    def named(self, name: str, flag: str) -> Column:
+        """Return the column that a flag names.
+
+        Raises:
+            RunError: unknown column.
+        """
+        if name not in self.by_name:
+            message = f"unknown column {name!r}; {allowed(name, self.by_name)}"
+            raise RunError(f"{flag}: {self.path}: {message}")
+        return self.by_name[name]
+
+    def texts(self) -> list[Column]:
+        """Return the columns that look like texts, the best choice first."""
+        found = [column for column in self.by_name.values() if column.is_text]
+        by_name = {name.casefold(): column for name, column in self.by_name.items()}
+        named = [by_name[name] for name in _TEXTS if name in by_name and by_name[name].is_plain]
+        candidates = found or named[:1]
+        return sorted(candidates, key=lambda column: (column not in named, -column.num_letters))
+
+    def labels(self, others: Sequence[str]) -> list[Column]:
+        """Return the columns that look like labels, the best choice first.
+
+        Args:
+            others: the columns that have another role.
+        """
+        found = [
+            column
+            for column in self.by_name.values()
+            if column.name not in others and column.is_label
+        ]
+        last_first = found[::-1]
+        return sorted(last_first, key=lambda column: not _is_named(column.name, _LABELS))
+
+    def pair(self) -> tuple[str, str] | None:
+        """Return the two columns with the names of a known data set of pairs, if any."""
+        by_name = {name.casefold(): name for name in self.by_name}
+        for first, second in _PAIRS:
+            if first in by_name and second in by_name:
+                return by_name[first], by_name[second]
+        return None
+
+    def tagged_words(self) -> tuple[str, str] | None:
+        """Return the columns of words and of their tags by their names, if there are both."""
+        word = next((name for name in self.by_name if name.casefold() in _WORDS), None)
+        by_name = {name.casefold(): name for name in self.by_name}
+        tag = next((by_name[name] for name in _TAGS if name in by_name), None)
+        return None if word is None or tag is None else (word, tag)
+
+    def sentence_number(self) -> str | None:
+        """Return the column of sentence numbers by its name, if any."""
+        return next((name for name in self.by_name if _SENTENCE.fullmatch(name.strip())), None)
+
+    def require_header(self) -> None:
+        """Raise DataError if the names of the columns look like values: the header is missing."""
+        names = list(self.by_name)
+        is_long = any(len(name.split()) > 2 * _MIN_WORDS for name in names)
+        if is_long or all(column.has_own_name() for column in self.by_name.values()):
+            header = ", ".join(map(shown, names))
+            raise DataError(
+                f"the first line looks like data, not like names of columns ({header}); add a "
+                "first line with the names, such as text and label",
+                path=self.path,
+                line=1,
+            )
+
+    def listed(self) -> str:
+        """Return one line for each column, for messages."""
+        return "\n".join(
+            f"  {column.name!r}: {column.described() if column.values else 'empty, or no text'}"
+            for column in self.by_name.values()
+        )
+
+
+def require_learnable(column: Column, path: Path) -> None:
+    """Raise RunError if the values of a column cannot be learned as labels."""
+    once = sum(1 for count in column.values.values() if count == 1)
+    problem = None
+    if column.num_lists or not column.values:
+        problem = "does not have one label for each text"
+    elif column.num_distinct == 1:
+        problem = f"has only one value ({shown(next(iter(column.values)))}): nothing to learn"
+    elif column.has_decimals and column.num_distinct > _SHOWN_LABELS * _MIN_PER_LABEL:
+        problem = (
+            f"has {column.num_distinct:,} different numbers: a measurement, not a label; "
+            "replace them by a few classes, such as low and high"
+        )
+    elif 2 * once > column.num_filled:
+        problem = (
+            f"has a different value in most rows ({column.described()}): a label needs several "
+            "examples"
+        )
+    if problem is not None:
+        raise RunError(f"{path}: the column {column.name!r} {problem}")
+
+
+def _is_named(name: str, names: Sequence[str]) -> bool:
+    return name.casefold() in names

@@ -1,0 +1,195 @@
+"""The job of `elmo new FILE`: recognize data and write a config for it."""
+
+from __future__ import annotations
+
+import json
+import shlex
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import cast, get_args
+
+from elmo_framework.data.formats.compressed import data_suffix
+from elmo_framework.data.formats.text_files import data_files, read_lines
+from elmo_framework.errors import DataError, RunError, allowed
+from elmo_framework.io.files import writing
+from elmo_framework.scaffold.data_config import (
+    DataPaths,
+    head_task,
+    render_config,
+    render_pretraining,
+)
+from elmo_framework.scaffold.encoding import require_encoding, require_utf8, write_utf8_copy
+from elmo_framework.scaffold.language import guess_language, tokenizer_of
+from elmo_framework.scaffold.recognize import Recognized, Task, Wishes, recognize
+from elmo_framework.scaffold.shipped import FOLDERS
+from elmo_framework.scaffold.survey import Survey, survey
+
+
+@dataclass(frozen=True)
+class ConfigRequest:
+    """What the user asks for; the attributes are the arguments of the command.
+
+    Attributes:
+        command: the command line, for the comment of the config.
+    """
+
+    data: Path
+    task: str | None
+    texts: Sequence[str]
+    label: str | None
+    language: str | None
+    encoding: str | None
+    bilm: str
+    command: str
+    force: bool
+
+
+@dataclass(frozen=True)
+class WrittenConfig:
+    """A config that was written.
+
+    Attributes:
+        lines: what the data was taken for, and why.
+        commands: what to run next.
+    """
+
+    lines: Sequence[str]
+    commands: Sequence[str]
+
+
+def new_config(request: ConfigRequest, output: Path) -> WrittenConfig:
+    """Look at data and write a config.
+
+    Args:
+        request: the data, and what the user decides.
+        output: the config.
+
+    Raises:
+        DataError: the data cannot be read.
+        RunError: it cannot be recognized; the message says how to decide.
+        ConfigError: the biLM cannot be used.
+    """
+    if not request.data.exists():
+        raise DataError("not found", path=request.data)
+    wishes = Wishes(_task(request.task), request.texts, request.label)
+    paths, encoding = _readable(request)
+    found = recognize(paths.training, wishes)
+    if encoding is not None and found.task == "classification":
+        found = replace(found, reader={**found.reader, "encoding": encoding})
+    if found.task == "language_modeling":
+        return _pretraining(request, found, output)
+    surveyed = survey(paths.training, found.reader, head_task(found.task))
+    language = request.language or surveyed.language
+    text = render_config(
+        paths, found, surveyed, bilm=request.bilm, language=language, command=request.command
+    )
+    with writing(output) as file:
+        file.write(text)
+    lines = _lines(paths, found, surveyed, language)
+    return WrittenConfig(_with_hints(lines, found, output), _commands(paths.training, output))
+
+
+def _task(name: str | None) -> Task | None:
+    """Return a task by its name, or that of its folder of shipped configs."""
+    if name is None:
+        return None
+    tasks = get_args(Task)
+    by_folder = {folder: task for task, folder in FOLDERS.items()}
+    task = by_folder.get(name, name)
+    if task in FOLDERS and task not in tasks:
+        raise RunError(
+            f"--task {name}: its data are read by a shipped config: elmo new --task {name} --from "
+            "elmo"
+        )
+    if task not in tasks:
+        raise RunError(f"--task: unknown task {name!r}; {allowed(name, tasks)}")
+    return cast(Task, task)
+
+
+def _readable(request: ConfigRequest) -> tuple[DataPaths, str | None]:
+    """Return the paths of data in UTF-8, or of a folder with the encoding of its files."""
+    path, encoding = request.data, request.encoding
+    if encoding is None:
+        require_utf8(path)
+        return DataPaths.of(path), None
+    require_encoding(encoding)
+    if path.is_dir():
+        return DataPaths.of(path), encoding
+    return DataPaths(write_utf8_copy(path, encoding, force=request.force)), None
+
+
+def _lines(paths: DataPaths, found: Recognized, surveyed: Survey, language: str) -> list[str]:
+    lines = [f"{paths.training}: {found.description}, for the task {found.task}"]
+    lines += [f"  {reason}" for reason in found.reasons]
+    lines.append(f"  {surveyed.num_examples:,} examples, the longest of {surveyed.longest:,} words")
+    for name, path in (("validation", paths.validation), ("test", paths.test)):
+        if path is not None:
+            lines.append(f"  {path} is next to it, and taken for {name} data")
+    if surveyed.rarest is not None and surveyed.rarest < 5:
+        rare = [label for label, number in surveyed.labels.items() if number < 5]
+        listed = ", ".join(map(repr, rare[:6])) + (", ..." if len(rare) > 6 else "")
+        lines.append(f"  {len(rare):,} of the labels have fewer than 5 examples: {listed}")
+    if language == "characters":
+        lines.append(
+            "  words are not separated by spaces, so each character is read as a word; for words, "
+            "name the language: --language ja, zh or th"
+        )
+    if language != "en":
+        lines.append(
+            f"  the text is not taken for English ({language}); mini has read English only, so a "
+            "biLM of this language is better: --bilm"
+        )
+    return lines
+
+
+def _with_hints(lines: Sequence[str], found: Recognized, output: Path) -> list[str]:
+    hints = ["if that is not what you want:", *(f"  {hint}" for hint in found.hints)]
+    return [*lines, *(hints if found.hints else []), f"wrote {output}"]
+
+
+def _commands(data: Path, output: Path) -> list[str]:
+    run = Path("runs", output.name.removesuffix(".jsonnet"))
+    new = "FOLDER" if data.is_dir() else f"new{data_suffix(data)}"
+    return [
+        shlex.join(["elmo", "train", str(output), "-s", str(run)]),
+        shlex.join(["elmo", "evaluate", str(run), "--test"]),
+        shlex.join(["elmo", "predict", str(run), new]),
+    ]
+
+
+def _pretraining(request: ConfigRequest, found: Recognized, output: Path) -> WrittenConfig:
+    """Write a config that pretrains a biLM on plain text, which is tokenized first."""
+    if request.encoding is not None:
+        raise RunError("--encoding is for texts with labels; convert plain text to UTF-8 first")
+    data = request.data
+    words = [line.split() for file in data_files(data) for _, line in read_lines(file)]
+    num_words = sum(map(len, words))
+    if not num_words:
+        raise DataError("there are no words", path=data)
+    language = request.language or guess_language(words)
+    tokenizer = tokenizer_of(language)
+    name = tokenizer if isinstance(tokenizer, str) else json.dumps(tokenizer)
+    corpus = Path(f"{output.with_suffix('')}-corpus")
+    options = ["--tokenizer", name, "--output-dir", str(corpus), "--held-out", "0.05"]
+    prepare = shlex.join(["elmo", "prepare", str(data), *options])
+    text = render_pretraining(
+        found,
+        corpus=corpus,
+        num_words=num_words,
+        is_english=language == "en",
+        prepare=prepare,
+        command=request.command,
+    )
+    with writing(output) as file:
+        file.write(text)
+    lines = [f"{data}: {found.description}, {num_words:,} words, to pretrain a biLM"]
+    lines += [f"  {reason}" for reason in found.reasons]
+    run = Path("runs", output.name.removesuffix(".jsonnet"))
+    commands = [
+        prepare,
+        shlex.join(["elmo", "train", str(output), "-s", str(run)]),
+        shlex.join(["elmo", "evaluate", str(run), str(corpus / "held_out")]),
+        shlex.join(["elmo", "embed", str(run), "FILE", "--output-file", "vectors.hdf5"]),
+    ]
+    return WrittenConfig(_with_hints(lines, found, output), commands)

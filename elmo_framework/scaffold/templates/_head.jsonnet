@@ -1,0 +1,4 @@
+// Written by `{{ command }}`.
+//
+// This is jsonnet: JSON with comments. `elmo describe` lists what else can be set. Paths are
+// relative to the folder in which you run `elmo`.
