@@ -1,4 +1,4 @@
-"""The encoders of `plugins/legacy_encoders` beside the libraries that they come from.
+"""The encoders of `plugins/legacy_encoders`, compared with the libraries they come from.
 
     python benchmarks/legacy_encoders.py --peers DIR --sentences FILE
 

@@ -20,13 +20,13 @@ from elmo_framework.model.part import Reference
 
 
 class EncoderFormat(Registrable, ABC):
-    """A kind of folders with a pretrained encoder, beside those of biLMs and transformers.
+    """A kind of folder with a pretrained encoder, in addition to biLMs and transformers.
 
-    `elmo embed`, `elmo neighbors`, `load_encoder` and runs open every folder that has the options
-    file of a registered format. A member takes no arguments.
+    `elmo embed`, `elmo neighbors`, `load_encoder` and runs recognize a folder of a registered
+    format by its options file. A member has no parameters.
 
     Attributes:
-        options_file: the name of the file that tells the format.
+        options_file: the name of the file that identifies the format.
         weights_file: the name of the file with the weights.
     """
 

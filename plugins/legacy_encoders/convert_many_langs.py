@@ -49,7 +49,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         convert_many_langs(
             options.source, options.output, config=options.config, force=options.force
         )
-    except ElmoFrameworkError as error:
+    except (ElmoFrameworkError, OSError) as error:
         sys.stderr.write(f"error: {error}\n")
         return 2
     sys.stderr.write(f"written: {options.output}\n")
@@ -70,6 +70,7 @@ def convert_many_langs(
     Raises:
         DataError: a file is missing or damaged, the model is of a kind that was not published, or
             there is something at `output`.
+        OSError: the output cannot be written.
     """
     if output.exists() and not force:
         raise DataError("output already exists; pass --force to overwrite", path=output)
@@ -87,7 +88,7 @@ def convert_many_langs(
         message = f"not a configuration of ELMoForManyLangs: {error!r}"
         raise DataError(message, path=path) from error
     with replacing(output) as aside:
-        aside.mkdir()
+        aside.mkdir(parents=True)
         (aside / "bilm.json").write_text(json.dumps(description), encoding="utf-8")
         for name in (each for each in _dictionaries(words) if each):
             (aside / name).write_bytes((source / name).read_bytes())

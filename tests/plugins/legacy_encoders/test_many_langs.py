@@ -163,7 +163,7 @@ def test_command_converts_and_keeps_an_existing_folder(
 ) -> None:
     from plugins.legacy_encoders import main
 
-    output = tmp_path / "bilm"
+    output = tmp_path / "new" / "bilm"
     assert main([str(published), str(output)]) == 0
     names = {path.name for path in output.iterdir()}
     assert names == {"bilm.json", "weights.safetensors", "word.dic", "char.dic"}
@@ -173,3 +173,5 @@ def test_command_converts_and_keeps_an_existing_folder(
     assert main([str(published), str(output), "--force"]) == 0
     assert main([str(published), str(published), "--force"]) == 2
     assert "would replace the model that is read" in capsys.readouterr().err
+    assert main([str(published), str(output / "bilm.json" / "bilm")]) == 2
+    assert "Not a directory" in capsys.readouterr().err
