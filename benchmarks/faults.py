@@ -27,6 +27,12 @@ def _faults(path: str, *changes: tuple[str, str]) -> list[Fault]:
 
 _TRAINING = [
     *_faults(
+        "training/unfreezing.py",
+        ("    if _trained_layers(model, trained):\n        return None\n", ""),
+        ("unfreezing.layer_decay**depth", "unfreezing.layer_decay"),
+        ("for parameter in layer if id(parameter) in wanted]", "for parameter in layer]"),
+    ),
+    *_faults(
         "training/trainer.py",
         ("largest = self.options.grad_norm or math.inf", "largest = math.inf"),
         ("loss if penalty is None else loss + penalty", "loss"),

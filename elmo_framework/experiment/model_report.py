@@ -22,6 +22,8 @@ from elmo_framework.experiment.experiment import Experiment
 from elmo_framework.model.model import Model
 from elmo_framework.model.part import parts_of
 from elmo_framework.training.evaluator import metric_problem
+from elmo_framework.training.options import GradientDescent
+from elmo_framework.training.unfreezing import unfreezing_problem
 
 BuiltT = TypeVar("BuiltT")
 
@@ -91,13 +93,7 @@ def inspect_model(experiment: Lazy[Experiment], *, reads_data: bool) -> ModelRep
             vocabularies = built.count_vocabularies()
         model = _attempt(partial(_on_meta, lazy, vocabularies), problems)
     if built is not None and model is not None:
-        problems += _idle_patterns(built.trainer.no_grad, model)
-        if model.learns_without_gradients and built.trainer.num_epochs != 1:
-            name = type(model).__name__
-            message = f"a {name} reads the training data once; set it to 1"
-            problems.append(Problem("trainer.num_epochs", message))
-        if problem := metric_problem(built.trainer.validation_metric, model):
-            problems.append(Problem("trainer.validation_metric", problem))
+        problems += _trainer_problems(built.trainer, model)
     if built is None or model is None or problems:
         raise ConfigError(experiment.source, problems)
     return ModelReport(
@@ -134,11 +130,29 @@ def _attempt(build: Callable[[], BuiltT], problems: list[Problem]) -> BuiltT | N
     return None
 
 
-def _idle_patterns(patterns: Sequence[str], model: nn.Module) -> Iterator[Problem]:
+def _trainer_problems(trainer: GradientDescent, model: Model[Any]) -> Iterator[Problem]:
+    """Yield what the `trainer` block asks for that this model does not have."""
     names = [name for name, _ in model.named_parameters()]
-    for index, pattern in enumerate(patterns):
+    for index, pattern in enumerate(trainer.no_grad):
         if not any(re.search(pattern, name) for name in names):
             yield Problem(dotted("trainer.no_grad", index), no_match(pattern, names))
+    if model.learns_without_gradients and trainer.num_epochs != 1:
+        name = type(model).__name__
+        message = f"a {name} reads the training data once; set it to 1"
+        yield Problem("trainer.num_epochs", message)
+    if problem := metric_problem(trainer.validation_metric, model):
+        yield Problem("trainer.validation_metric", problem)
+    trained = [
+        parameter
+        for name, parameter in model.named_parameters()
+        if _is_trained(name, parameter, trainer.no_grad)
+    ]
+    if trainer.unfreezing and (problem := unfreezing_problem(model, trained)):
+        yield Problem("trainer.unfreezing", problem)
+
+
+def _is_trained(name: str, parameter: nn.Parameter, frozen: Sequence[str]) -> bool:
+    return parameter.requires_grad and not any(re.search(each, name) for each in frozen)
 
 
 def _widths(model: nn.Module) -> Iterator[Width]:
@@ -181,10 +195,10 @@ def count_parameters(model: nn.Module, *, frozen: Sequence[str] = ()) -> list[Pa
     sizes: dict[str, PartSize] = {}
     for name, parameter in model.named_parameters():
         part = name.partition(".")[0]
-        is_trained = parameter.requires_grad and not any(re.search(each, name) for each in frozen)
         _, total, trainable = sizes.get(part, PartSize(part, 0, 0))
         size = parameter.numel()
-        sizes[part] = PartSize(part, total + size, trainable + is_trained * size)
+        trained_size = size if _is_trained(name, parameter, frozen) else 0
+        sizes[part] = PartSize(part, total + size, trainable + trained_size)
     return list(sizes.values())
 
 

@@ -169,8 +169,8 @@ def build_trainer(assembly: Assembly, *, evaluator: Evaluator | None) -> Trainer
         evaluator: of the validation data; None without any.
 
     Raises:
-        RunError: `trainer.no_grad` leaves nothing to train, `trainer.unfreezing` has no effect, or
-            a model that learns without gradients is trained by several processes.
+        RunError: `trainer.no_grad` leaves nothing to train, or a model that learns without
+            gradients is trained by several processes.
         DataError: the training data cannot be read.
     """
     model, options = assembly.model, assembly.experiment.trainer

@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from itertools import zip_longest
 from typing import Annotated, Any
 
 import torch
 from annotated_types import Gt, Le
-from torch import nn
+from torch import Tensor, nn
 
 from elmo_framework.config.types import CountOrZero
-from elmo_framework.errors import RunError
 from elmo_framework.model.model import Model
 from elmo_framework.model.part import parts_of
 from elmo_framework.training.optimizer import Optimizer
@@ -41,6 +40,27 @@ class Unfreezing:
         return min(num_groups, 1 + epoch // self.epochs_per_layer)
 
 
+def unfreezing_problem(model: Model[Any], trained: Collection[nn.Parameter]) -> str | None:
+    """Describe why `trainer.unfreezing` has no effect on a model; None if it has one.
+
+    Args:
+        model: has the encoders, frozen or trained.
+        trained: its trained parameters.
+    """
+    if _trained_layers(model, trained):
+        return None
+    if any(part.layer_parameters() for _, part in parts_of(model)):
+        return (
+            "has no effect, because trainer.no_grad freezes all layers of all encoders; remove one "
+            "of the two"
+        )
+    return (
+        "has no effect, because no encoder is trained with the task; set requires_grad "
+        "(elmo_token_embedder) or train_parameters (pretrained_transformer_mismatched) to true, or "
+        "remove it"
+    )
+
+
 def grouped_optimizer(
     optimizer: Optimizer,
     model: Model[Any],
@@ -56,31 +76,27 @@ def grouped_optimizer(
         model: has the encoders.
         trained: its trained parameters.
         unfreezing: the rates of the layers; None for one group.
-
-    Raises:
-        RunError: no encoder is trained, so that unfreezing has no effect.
     """
     if unfreezing is None:
         return optimizer.create(trained)
-    wanted = {id(parameter) for parameter in trained}
-    encoders = [part.layer_parameters() for _, part in parts_of(model)]
-    layers = [
-        [parameter for layer in same for parameter in layer if id(parameter) in wanted]
-        for same in zip_longest(*(reversed(encoder) for encoder in encoders), fillvalue=())
-    ]
-    layers = [layer for layer in layers if layer]
-    if not layers:
-        raise RunError(
-            "trainer.unfreezing has no effect, because no encoder is trained with the task; set "
-            "requires_grad (elmo_token_embedder) or train_parameters "
-            "(pretrained_transformer_mismatched) to true, or remove it"
-        )
+    layers = _trained_layers(model, trained)
     in_layers = {id(parameter) for layer in layers for parameter in layer}
     head = [parameter for parameter in trained if id(parameter) not in in_layers]
     created = optimizer.create([{"params": group} for group in (head, *layers)])
     for depth, group in enumerate(created.param_groups):
         group["lr"] *= unfreezing.layer_decay**depth
     return created
+
+
+def _trained_layers(model: Model[Any], trained: Iterable[nn.Parameter]) -> list[list[Tensor]]:
+    """Return the trained parameters of encoders by layer, the top layers of all encoders first."""
+    wanted = {id(parameter) for parameter in trained}
+    encoders = [part.layer_parameters() for _, part in parts_of(model)]
+    layers = [
+        [parameter for layer in same for parameter in layer if id(parameter) in wanted]
+        for same in zip_longest(*(reversed(encoder) for encoder in encoders), fillvalue=())
+    ]
+    return [layer for layer in layers if layer]
 
 
 def freeze_lower_groups(

@@ -24,6 +24,7 @@ from elmo_framework.experiment.model_report import (
 )
 from elmo_framework.model.model import Model
 from elmo_framework.model.part import Part
+from tests.numpy_bilm import NumpyBiLm
 
 components.load()
 
@@ -46,11 +47,13 @@ def experiment(
     data: Path,
     encoder: dict[str, Any] | None = None,
     reader: object = "conll2003",
+    embedder: dict[str, Any] | None = None,
     **trainer: object,
 ) -> Lazy[Experiment]:
+    tokens = embedder or {"type": "embedding", "embedding_dim": 50}
     model = {
         "type": "crf_tagger",
-        "embedder": {"token_embedders": {"tokens": {"type": "embedding", "embedding_dim": 50}}},
+        "embedder": {"token_embedders": {"tokens": tokens}},
         "encoder": {"type": "lstm", "hidden_size": 20, **(encoder or {})},
     }
     raw = {
@@ -106,6 +109,30 @@ def test_refusals_of_all_parts_come_together(data: Path) -> None:
 def test_a_pattern_that_freezes_nothing_is_a_problem(data: Path) -> None:
     with pytest.raises(ConfigError, match=r"trainer\.no_grad\[1\]: 'xyz' matches no parameter's"):
         inspect_model(experiment(data, no_grad=["encoder", "xyz"]), reads_data=False)
+
+
+@pytest.mark.parametrize(
+    ("requires_grad", "no_grad", "message"),
+    [
+        (True, ["context_layers"], None),
+        (True, ["bilm"], "has no effect, because trainer.no_grad freezes all layers"),
+        (False, [], "has no effect, because no encoder is trained with the task"),
+    ],
+)
+def test_unfreezing_without_effect_is_a_problem(
+    data: Path, tmp_path: Path, requires_grad: bool, no_grad: list[str], message: str | None
+) -> None:
+    bilm = NumpyBiLm.random().save(tmp_path / "bilm")
+    elmo = {"type": "elmo_token_embedder", "bilm": str(bilm), "requires_grad": requires_grad}
+    lazy = experiment(data, embedder=elmo, unfreezing={}, no_grad=no_grad)
+    if message is None:
+        inspect_model(lazy, reads_data=False)
+        return
+    with pytest.raises(ConfigError) as caught:
+        inspect_model(lazy, reads_data=False)
+    (problem,) = caught.value.problems
+    assert problem.path == "trainer.unfreezing"
+    assert problem.message.startswith(message)
 
 
 @pytest.mark.parametrize(

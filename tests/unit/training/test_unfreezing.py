@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import pytest
@@ -9,7 +10,6 @@ import torch
 from torch import nn
 
 from elmo_framework.config.parse import parse
-from elmo_framework.errors import RunError
 from elmo_framework.layers.layer_source import parameters_by_layer
 from elmo_framework.model.part import Part
 from elmo_framework.training.optimizer import Optimizer
@@ -17,6 +17,7 @@ from elmo_framework.training.unfreezing import (
     Unfreezing,
     freeze_lower_groups,
     grouped_optimizer,
+    unfreezing_problem,
 )
 from tests.unit.training.toy import ToyModel
 
@@ -85,9 +86,24 @@ def test_no_unfreezing_is_one_group(model: ToyModel) -> None:
     assert all(layer.item() == 0 for layer in model.high.layers)
 
 
-def test_unfreezing_without_a_trained_encoder_is_refused() -> None:
-    with pytest.raises(RunError, match=r"trainer\.unfreezing has no effect"):
-        optimizer_of(ToyModel(), Unfreezing())
+@pytest.mark.parametrize(
+    ("trained", "problem"),
+    [
+        (r"high\.layers\.1", None),
+        ("network", "trainer.no_grad freezes all layers"),
+    ],
+)
+def test_unfreezing_needs_a_trained_layer(
+    model: ToyModel, trained: str, problem: str | None
+) -> None:
+    parameters = [each for name, each in model.named_parameters() if re.search(trained, name)]
+    message = unfreezing_problem(model, parameters)
+    assert message is None if problem is None else problem in str(message)
+
+
+def test_unfreezing_needs_an_encoder() -> None:
+    model = ToyModel()
+    assert "no encoder is trained" in str(unfreezing_problem(model, list(model.parameters())))
 
 
 def test_parameters_are_found_by_layer() -> None:
