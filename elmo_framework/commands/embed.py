@@ -28,6 +28,7 @@ examples:
   elmo embed runs/bilm shard-*.txt.gz --output-file news --layers top --dtype float16
   elmo embed runs/bilm news.txt --output-file news --layers "mixed(runs/ner)"
   elmo embed models/bert news.txt --output-file news.npy --layers top --pool mean
+  elmo embed models/bert news.txt --output-file news.hdf5 --max-length 128 --sub-token-mode first
   torchrun --nproc-per-node 4 -m elmo_framework embed runs/bilm news.txt --output-file news
 
 Each line of the input is a sentence. Line i of all files together, from 0, has the name "i":

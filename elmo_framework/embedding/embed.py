@@ -149,6 +149,8 @@ def _parts(job: EmbeddingJob, device: torch.device, standard_input: BinaryIO | N
         "uses_sentence_keys": job.use_sentence_keys,
     }
     file_index = corpus_index
+    if job.max_length is not None or job.sub_token_mode is not None:
+        settings["options"] = reader.variant
     if job.pool != "none":
         file_index = corpus_index.as_pooled()
         settings["pool"] = job.pool

@@ -48,6 +48,11 @@ class EmbeddingJob:
             unique; a / in a sentence creates an HDF5 group.
         force: overwrite OUT if it exists.
         resume: resume an interrupted job.
+        max_length: of a transformer: the largest number of pieces that are read together, special
+            tokens counted; longer sentences are read in overlapping windows (default: what the
+            model takes, or the value of the run of a mix).
+        sub_token_mode: of a transformer: the vector of a word of several pieces (default: mean, or
+            the value of the run of a mix).
         tokenizer: the tokenizer: a registered name, or JSON as in a config (default: %(default)s,
             for tokenized text).
         max_tokens: maximum number of words in a batch, including padding (default: %(default)s).
@@ -69,6 +74,8 @@ class EmbeddingJob:
     use_sentence_keys: Annotated[bool, Argument(excludes="keys")] = False
     force: Force = False
     resume: bool = False
+    max_length: AboveZero | None = None
+    sub_token_mode: Literal["first", "last", "mean"] | None = None
     tokenizer: ComponentConfig = "whitespace"
     max_tokens: AboveZero = 4096
     precision: Literal["float32", "bfloat16", "int8"] = "float32"

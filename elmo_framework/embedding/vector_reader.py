@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, nullcontext
+from pathlib import Path
 from typing import Any, BinaryIO, final
 
 import torch
@@ -13,13 +14,14 @@ from numpy.typing import NDArray
 from elmo_framework.data.data_loader import Rank
 from elmo_framework.data.formats.text_files import STANDARD_INPUT, spooled
 from elmo_framework.embedding.job import EmbeddingJob
-from elmo_framework.embedding.layer_selector import layer_selector
+from elmo_framework.embedding.layer_selector import layer_selector, mixed_target
 from elmo_framework.embedding.sentence_pool import pooled, pooled_dim
 from elmo_framework.embedding.vector_file_format import VectorShape
 from elmo_framework.errors import RunError
 from elmo_framework.io.outputs import is_stream
 from elmo_framework.layers.encoder_files import open_encoder
 from elmo_framework.layers.layer_source import LayerSource
+from elmo_framework.layers.transformer_files import is_transformer
 from elmo_framework.layers.transformer_source import TransformerOptions
 
 
@@ -33,6 +35,7 @@ class VectorReader:
 
     Attributes:
         digest: of the encoder.
+        variant: the options of a transformer; see `LayerSource`.
         layers: the selected layers, as the user wrote them.
         form: of the vectors of a word.
 
@@ -42,7 +45,7 @@ class VectorReader:
     """
 
     def __init__(self, job: EmbeddingJob, device: torch.device) -> None:
-        source = _open(job)
+        source = _open(job, _options(job))
         assert source.fingerprint is not None
         self.digest = source.fingerprint.digest
         self._selection = layer_selector(
@@ -54,6 +57,7 @@ class VectorReader:
         )
         if self._selection.variant != source.variant:
             source = _open(job, TransformerOptions.of_variant(self._selection.variant))
+        self.variant = source.variant
         self._source, self._max_tokens, self._device = source, job.max_tokens, device
         self.layers, self._pool = self._selection.name, job.pool
         dim = pooled_dim(source.dim, job.pool)
@@ -74,7 +78,22 @@ class VectorReader:
             yield index, vectors.astype(self.form.dtype)
 
 
-def _open(job: EmbeddingJob, options: TransformerOptions | None = None) -> LayerSource:
+def _options(job: EmbeddingJob) -> TransformerOptions:
+    """Return the options of a transformer that the flags state.
+
+    Raises:
+        RunError: they are given for a biLM, or for a mix, whose run has its own.
+    """
+    values = {"--max-length": job.max_length, "--sub-token-mode": job.sub_token_mode}
+    if flag := next((name for name, value in values.items() if value is not None), None):
+        if mixed_target(job.layers):
+            raise RunError(f"--layers {job.layers} has the options of its run; remove {flag}")
+        if not is_transformer(Path(job.bilm)):
+            raise RunError(f"{flag} is for transformers; {job.bilm} is a biLM, so remove it")
+    return TransformerOptions(job.max_length, job.sub_token_mode or "mean")
+
+
+def _open(job: EmbeddingJob, options: TransformerOptions) -> LayerSource:
     try:
         return open_encoder(job.bilm, precision=job.precision, options=options)
     except ValueError as error:

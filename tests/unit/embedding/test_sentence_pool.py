@@ -20,6 +20,7 @@ from elmo_framework.embedding.sentence_pool import pooled
 from elmo_framework.embedding.vector_output import VectorWriter
 from elmo_framework.errors import RunError, StoppedError
 from elmo_framework.layers.encoder_files import open_encoder
+from elmo_framework.layers.transformer_source import TransformerOptions
 from tests.unit.embedding.conftest import TEXT
 
 Jobs = Callable[..., EmbeddingJob]
@@ -128,3 +129,32 @@ def test_transformer_refuses_int8(job: Jobs, transformer_folder) -> None:
     pytest.importorskip("transformers")
     with pytest.raises(RunError, match="'int8', which is for biLMs"):
         embed(job(bilm=transformer_folder("bert"), precision="int8"))
+
+
+def test_transformer_options_are_flags(job: Jobs, transformer_folder) -> None:
+    pytest.importorskip("transformers")
+    folder = transformer_folder("bert")
+    words = ["dogs"] * 9  # more pieces than a window of six
+    job().sentences[0].write_text(" ".join(words) + "\n")
+    options = TransformerOptions(max_length=6, sub_token_mode="first")
+    changed = job(bilm=folder, max_length=6, sub_token_mode="first", layers="top")
+    embed(changed)
+    ((_, layers),) = open_encoder(folder, options=options).read([words])
+    ((_, others),) = open_encoder(folder).read([words])
+    with h5py.File(changed.output) as file:
+        vectors = file["0"][...]
+    np.testing.assert_allclose(vectors, layers[-1, 1:-1], atol=1e-5)
+    assert np.abs(vectors - others[-1, 1:-1].numpy()).max() > 1e-3
+
+
+@pytest.mark.parametrize(
+    ("flags", "message"),
+    [
+        ({"max_length": 9}, "--max-length is for transformers; .*bilm is a biLM"),
+        ({"sub_token_mode": "mean"}, "--sub-token-mode is for transformers"),
+        ({"max_length": 9, "layers": "mixed(runs/ner)"}, "has the options of its run"),
+    ],
+)
+def test_transformer_options_are_refused_elsewhere(job: Jobs, flags, message: str) -> None:
+    with pytest.raises(RunError, match=message):
+        embed(job(**flags))
