@@ -82,14 +82,16 @@ def _options(job: EmbeddingJob) -> TransformerOptions:
     """Return the options of a transformer that the flags state.
 
     Raises:
-        RunError: they are given for a biLM, or for a mix, whose run has its own.
+        RunError: they are given without a transformer, or for a mix, whose run has its own.
     """
     values = {"--max-length": job.max_length, "--sub-token-mode": job.sub_token_mode}
     if flag := next((name for name, value in values.items() if value is not None), None):
         if mixed_target(job.layers):
             raise RunError(f"--layers {job.layers} has the options of its run; remove {flag}")
         if not is_transformer(Path(job.bilm)):
-            raise RunError(f"{flag} is for transformers; {job.bilm} is a biLM, so remove it")
+            raise RunError(
+                f"{flag} is for transformers, and {job.bilm} is not the folder of one; remove it"
+            )
     return TransformerOptions(job.max_length, job.sub_token_mode or "mean")
 
 

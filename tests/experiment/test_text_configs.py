@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from safetensors.torch import load_file
 
 from elmo_framework.commands.main import main
 from tests.experiment.jobs import ROOT
@@ -93,6 +94,25 @@ def test_sentiment_trains_saves_loads_and_predicts(
     (prediction,) = run.predict(TEXTS[:1])
     assert prediction["words"] == ["Good", "fun", "."]
     assert prediction["label"] in {"0", "1", "2", "3", "4"}
+
+
+def test_ulmfit_trains_saves_loads_and_predicts(tmp_path: Path, bilm: Path) -> None:
+    small = {
+        "train_data_path": SST,
+        "validation_data_path": SST,
+        "data_loader.batch_size": 4,
+        "trainer.num_epochs": 5,
+    }
+    run = check_task(
+        "experiments/sst/ulmfit.jsonnet", tmp_path / "run", small, inputs=TEXTS, bilm=bilm
+    )
+    before = load_file(bilm / "weights.safetensors")
+    last = max((tmp_path / "run").glob("checkpoints/step-*"))
+    after = load_file(last / "model.safetensors")
+    inner = {name[name.index("bilm.") :]: name for name in after if ".bilm." in name}
+    assert inner
+    assert not [name for name in inner if before[name].equal(after[inner[name]])]
+    assert run.model.get_submodule("pooler").output_dim == 16
 
 
 @pytest.mark.parametrize(

@@ -150,7 +150,7 @@ def test_transformer_options_are_flags(job: Jobs, transformer_folder) -> None:
 @pytest.mark.parametrize(
     ("flags", "message"),
     [
-        ({"max_length": 9}, "--max-length is for transformers; .*bilm is a biLM"),
+        ({"max_length": 9}, "--max-length is for transformers, and .*bilm is not"),
         ({"sub_token_mode": "mean"}, "--sub-token-mode is for transformers"),
         ({"max_length": 9, "layers": "mixed(runs/ner)"}, "has the options of its run"),
     ],
