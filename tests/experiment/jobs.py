@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import json
+import multiprocessing
 import os
 import signal
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any, final
 
@@ -57,13 +59,14 @@ class SignalOnce(Callback):
     """Sends its own process a signal after an update, the first time that it comes there.
 
     Args:
-        directory: of the run; a file in it remembers that the signal was sent.
+        directory: of the run; a file next to it remembers that the signal was sent.
         step: the update.
         name: of the signal.
     """
 
     def __init__(self, directory: Injected[Path], step: int, name: str) -> None:
-        self._sent, self._step = directory.parent / f"{directory.name}-signalled", step
+        self._sent = directory.parent / f"{directory.name}-signalled-{step}"
+        self._step = step
         self._signal = signal.Signals[name]
 
     def step(self, report: StepReport) -> None:
@@ -129,6 +132,23 @@ def run_python(*words: str, text: str | None = None) -> subprocess.CompletedProc
             _end(process)
             raise
     return subprocess.CompletedProcess(command, process.returncode, output, errors)
+
+
+def run_forked(work: Callable[[], int]) -> int | None:
+    """Do work in a process that has imported everything already, and return how it ended.
+
+    Args:
+        work: returns the exit code.
+
+    Returns:
+        the exit code; the negative number of the signal that has ended it; None if it hung.
+    """
+    process = multiprocessing.get_context("fork").Process(
+        target=lambda: sys.exit(work()), daemon=True
+    )
+    process.start()
+    process.join(_SECONDS)
+    return process.exitcode
 
 
 def _end(process: subprocess.Popen[str]) -> None:

@@ -22,7 +22,9 @@ from elmo_framework import load
 from elmo_framework.commands.main import main
 from elmo_framework.data.text import collate_text
 from elmo_framework.layers.transformer_source import Transformer
+from elmo_framework.study import read_records
 from tests.experiment.jobs import DATA, TAGGING, evaluations, train
+from tests.experiment.studies import study, tagger, write
 from tests.tiny_transformers import save_transformer
 
 NER = "experiments/ner/baseline.jsonnet"
@@ -84,43 +86,59 @@ def test_other_transformer_in_its_place_is_refused(root: Path, tmp_path: Path, c
     assert "is not the one that the run" in capsys.readouterr().err
 
 
-def test_trained_transformer_resumes_exactly(root: Path, tmp_path: Path) -> None:
-    stop = {"type": "signal_once", "step": 3, "name": "SIGTERM"}
-    changes = {**tagging(root / "bert"), "trainer.callbacks": [stop]}
-    assert train(NER, tmp_path / "whole", {**changes, "trainer.callbacks": []}) == 0
+@pytest.mark.parametrize("encoder", ["bert", "bilm"])
+def test_unfreezing_resumes_exactly_in_each_phase(
+    encoder: str, root: Path, bilm: Path, tmp_path: Path
+) -> None:
+    changes = tagging(root / "bert")
+    if encoder == "bilm":
+        elmo = {"type": "elmo_token_embedder", "bilm": str(bilm), "requires_grad": True}
+        changes[BERT] = elmo
+    changes |= {
+        "dataset_reader.max_instances": 16,
+        "trainer.num_epochs": 4,  # the head alone, and three layers
+        "trainer.unfreezing": {"epochs_per_layer": 1, "layer_decay": 0.5},
+        "trainer.callbacks": [],
+    }
+    assert train(NER, tmp_path / "whole", changes) == 0
+    stops = [1, 3, 5, 7]  # in the middle of each epoch
+    changes["trainer.callbacks"] = [
+        {"type": "signal_once", "step": step, "name": "SIGTERM"} for step in stops
+    ]
     assert train(NER, tmp_path / "parts", changes) == 130
-    assert train(NER, tmp_path / "parts", changes, "--recover") == 0
+    recovered = [train(NER, tmp_path / "parts", changes, "--recover") for _ in stops]
+    assert recovered == [130, 130, 130, 0]
     assert evaluations(tmp_path / "parts") == evaluations(tmp_path / "whole")
     whole, parts = (
-        load_file(tmp_path / name / "weights.safetensors") for name in ("whole", "parts")
+        load_file(tmp_path / name / "checkpoints/step-000000008/model.safetensors")
+        for name in ("whole", "parts")
     )
-    assert any(".transformer.encoder." in name for name in whole)
+    assert any(".transformer.encoder." in name or ".bilm." in name for name in whole)
     assert all(torch.equal(parts[name], value) for name, value in whole.items())
-
-
-def test_unfreezing_resumes_exactly(root: Path, tmp_path: Path) -> None:
-    stop = {"type": "signal_once", "step": 8, "name": "SIGTERM"}
-    changes = {
-        **tagging(root / "bert"),
-        "trainer.num_epochs": 3,
-        "trainer.unfreezing": {"epochs_per_layer": 1, "layer_decay": 0.5},
-    }
-    assert train(NER, tmp_path / "whole", {**changes, "trainer.callbacks": []}) == 0
-    changes["trainer.callbacks"] = [stop]
-    assert train(NER, tmp_path / "parts", changes) == 130
-    assert train(NER, tmp_path / "parts", changes, "--recover") == 0
-    assert evaluations(tmp_path / "parts") == evaluations(tmp_path / "whole")
-    parts = load_file(tmp_path / "parts/weights.safetensors")
-    assert all(
-        torch.equal(parts[name], value)
-        for name, value in load_file(tmp_path / "whole/weights.safetensors").items()
-    )
 
 
 def test_unfreezing_needs_a_trained_encoder(root: Path, tmp_path: Path, capsys) -> None:
     changes = {**tagging(root / "bert", **FROZEN), "trainer.unfreezing": {}}
     assert train(NER, tmp_path / "run", changes) == 2
-    assert "trainer.unfreezing has no effect" in capsys.readouterr().err
+    assert "trainer.unfreezing: has no effect" in capsys.readouterr().err
+    assert not (tmp_path / "run").exists()
+
+
+def test_study_has_a_transformer_next_to_a_bilm(root: Path, bilm: Path, tmp_path: Path) -> None:
+    frozen = {"bert": tagging(root / "bert", **FROZEN)[BERT]}
+    elmo = {"elmo": {"type": "elmo_token_embedder", "bilm": str(bilm)}}
+    variants = {
+        name: {"model": {"embedder": {"token_embedders": embedder}}}
+        for name, embedder in (("bert", frozen), ("bilm", elmo), ("both", frozen | elmo))
+    }
+    raw = study(configs={"ner": {"config": tagger(), "variants": variants}})
+    assert main(["study", str(write(tmp_path, raw)), "-s", str(tmp_path / "study")]) == 0
+    records = {record.variant: record for record in read_records(tmp_path / "study/results")}
+    encoders = {name: len(record.digests["bilm"]) for name, record in records.items()}
+    assert encoders == {"bert": 1, "bilm": 1, "both": 2}
+    assert len({record.validation["loss"] for record in records.values()}) == 3
+    report = "\n".join(path.read_text() for path in (tmp_path / "study").glob("*.md"))
+    assert all(name in report for name in variants)
 
 
 def test_learned_mix_is_written_with_the_options_of_the_run(root: Path, tmp_path: Path) -> None:
