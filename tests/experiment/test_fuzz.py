@@ -22,7 +22,7 @@ from tests.fuzz.targets import (
     elmo,
 )
 
-SAMPLE = {Configs: 15, Studies: 15, Data: 120, Weights: 25, Runs: 8, Corpora: 8}
+SAMPLE = {Configs: 15, Studies: 4, Data: 120, Weights: 12, Runs: 8, Corpora: 8}
 WITHOUT_SAMPLE = {"prepared_corpus", "wsd"}
 """Corpora are a target of their own; `wsd` reads two files."""
 

@@ -3,15 +3,21 @@
 from __future__ import annotations
 
 import json
+import os
 import shutil
+import signal
 from pathlib import Path
+from typing import Any
+from unittest.mock import patch
 
+import numpy as np
 import pytest
 
 from elmo_framework import load
+from elmo_framework.commands.main import main
 from elmo_framework.layers.bilm_source import FrozenBiLm
-from elmo_framework.layers.cache import cached_layers
-from tests.experiment.jobs import DATA, arguments, evaluations, run_python, tagging_with, train
+from elmo_framework.layers.cache import cached_layers, shard_files
+from tests.experiment.jobs import DATA, arguments, evaluations, run_forked, tagging_with, train
 from tests.numpy_bilm import NumpyBiLm
 
 NER = "experiments/ner/elmo.jsonnet"
@@ -85,22 +91,20 @@ def test_a_run_learns_the_same_with_and_without_a_layer_cache(folder: Path, tmp_
             assert found == pytest.approx(expected, rel=1e-3, abs=1e-4)
 
 
-KILLED_AT_THE_THIRD_SHARD = """
-import os, signal, sys
-from elmo_framework.layers.cache import cached_layers, shard_files
-from elmo_framework.commands.main import main
-cached_layers._SHARD_BYTES, save, shards = int(sys.argv[1]), shard_files.np.save, []
-def saved(file, array):
-    save(file, array)
-    shards.extend([file] if isinstance(file, os.PathLike) else [])  # checksums, one a shard
-    if len(shards) == 3:
-        os.kill(os.getpid(), signal.SIGKILL)
-shard_files.np.save = saved
-sys.exit(main(sys.argv[2:]))
-"""
+def killed_at_the_third_shard(words: list[str]) -> int:
+    """Run a command in a process that is killed there."""
+    save, shards = np.save, []
+
+    def saved(file: Any, array: np.ndarray) -> None:
+        save(file, array)
+        shards.extend([file] if isinstance(file, os.PathLike) else [])  # checksums, one a shard
+        if len(shards) == 3:
+            os.kill(os.getpid(), signal.SIGKILL)
+
+    with patch.object(shard_files.np, "save", saved):
+        return main(words)
 
 
-@pytest.mark.slow
 def test_resume_completes_a_partial_layer_cache(
     folder: Path, tmp_path: Path, cache: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -112,9 +116,9 @@ def test_resume_completes_a_partial_layer_cache(
     shutil.rmtree(cache)
 
     words = arguments(NER, killed, little)
-    done = run_python("-c", KILLED_AT_THE_THIRD_SHARD, "4000", *words)
+    assert run_forked(lambda: killed_at_the_third_shard(words)) == -signal.SIGKILL
     left = contents(cache)
-    assert (done.returncode, 0 < len(left) < len(expected)) == (-9, True)
+    assert 0 < len(left) < len(expected)
     assert train(NER, killed, little, "--recover") == 0
     assert contents(cache) == expected
     assert left.items() <= expected.items()

@@ -16,7 +16,6 @@ from elmo_framework.commands.main import main
 from elmo_framework.config import plugins
 from elmo_framework.experiment.load_run import load
 from elmo_framework.io.files import digest
-from tests.experiment.jobs import run_python
 from tests.plugin_scope import without_plugins
 
 ROOT = Path(__file__).parents[2]
@@ -149,15 +148,10 @@ def test_runs_with_plugins_predict(capsys: pytest.CaptureFixture[str]) -> None:
     ]
 
 
-def test_a_new_process_finds_the_plugins_of_a_run() -> None:
-    program = (
-        "import json, sys\n"
-        "from elmo_framework.experiment.load_run import load\n"
-        "print(json.dumps(load('tagger').predict(json.loads(sys.argv[1]))))"
-    )
-    done = run_python("-c", program, json.dumps(SENTENCES))
-    assert done.returncode == 0, done.stderr
-    assert json.loads(done.stdout) == load("tagger").predict(SENTENCES)
+def test_a_process_without_the_plugins_of_a_run_finds_them() -> None:
+    expected = load("tagger").predict(SENTENCES)
+    with without_plugins("replacement_parts"):
+        assert load("tagger").predict(SENTENCES) == expected
 
 
 def test_a_run_whose_plugin_is_gone_names_it(capsys: pytest.CaptureFixture[str]) -> None:

@@ -43,8 +43,11 @@ def contents(corpus: Path) -> dict[str, bytes]:
 def test_training_on_a_prepared_corpus_is_training_on_its_text(text: Path, tmp_path: Path) -> None:
     corpus = tmp_path / "corpus"
     assert main(["prepare", str(text), "--output-dir", str(corpus), "--held-out", "0"]) == 0
-    of_text = pretrained(tmp_path / "of_text", text)
-    of_corpus = pretrained(tmp_path / "of_corpus", corpus / "training", dataset_reader=PREPARED)
+    few = {"trainer.num_steps": 10}
+    of_text = pretrained(tmp_path / "of_text", text, **few)
+    of_corpus = pretrained(
+        tmp_path / "of_corpus", corpus / "training", dataset_reader=PREPARED, **few
+    )
     vocabularies = [run / "bilm/vocabulary.txt" for run in (of_text, of_corpus)]
     assert vocabularies[0].read_text() == vocabularies[1].read_text()
     for one, other in zip(evaluations(of_text), evaluations(of_corpus), strict=True):

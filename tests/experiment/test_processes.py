@@ -5,7 +5,8 @@ from __future__ import annotations
 import json
 import re
 import shutil
-import subprocess
+import signal
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +16,7 @@ from safetensors.torch import load_file
 from torch import Tensor
 
 from elmo_framework import load
+from elmo_framework.commands.main import main
 from elmo_framework.tasks.language_modeling.windows import WindowLoader
 from tests.experiment.jobs import (
     DATA,
@@ -26,6 +28,7 @@ from tests.experiment.jobs import (
     tagging_with,
     train,
 )
+from tests.two_processes import in_two_processes
 
 pytestmark = pytest.mark.slow
 
@@ -34,13 +37,10 @@ PACKAGE = ("--include-package", "tests.experiment.jobs")
 ON_CPU = {"trainer.num_epochs": 1, "trainer.device": "cpu"}
 
 
-def train_in_two(
-    config: str, directory: Path, changes: dict[str, Any], *flags: str
-) -> subprocess.CompletedProcess[str]:
-    """Run `elmo train` in two processes that `torchrun` starts."""
-    launch = ["-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2"]
+def train_in_two(config: str, directory: Path, changes: dict[str, Any], *flags: str) -> None:
+    """Run `elmo train` in two processes like those of `torchrun`, to its end."""
     words = arguments(config, directory, changes, *PACKAGE, *flags)
-    return run_python(*launch, "-m", "elmo_framework", *words)
+    assert in_two_processes(lambda rank: sys.exit(main(words))) == [0, 0]
 
 
 def bilm_changes(*, rows: int) -> dict[str, Any]:
@@ -56,7 +56,7 @@ def bilm_changes(*, rows: int) -> dict[str, Any]:
         "validation_data_loader.batch_size": 2 * rows,
         # Adam would make whole steps of what rounding leaves where a gradient is zero.
         "trainer.optimizer": {"type": "sgd", "lr": 0.05},
-        "trainer.evaluate_every": {"steps": 1},
+        "trainer.evaluate_every": {"steps": 3},
     }
 
 
@@ -64,8 +64,7 @@ def bilm_changes(*, rows: int) -> dict[str, Any]:
 def bilm_of_two(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The run of a biLM that two processes have pretrained, with four rows each."""
     directory = tmp_path_factory.mktemp("two") / "bilm"
-    done = train_in_two(PRETRAIN, directory, bilm_changes(rows=4))
-    assert done.returncode == 0, done.stderr
+    train_in_two(PRETRAIN, directory, bilm_changes(rows=4))
     return directory
 
 
@@ -74,8 +73,7 @@ def tagger_of_two(bilm: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The run of a tagger that two processes have trained, with more examples for the first."""
     directory = tmp_path_factory.mktemp("two") / "tagger"
     uneven = {"dataset_reader.max_instances": 33, "model.metrics": ["confusion", "mcc"]}
-    done = train_in_two(NER, directory, tagging_with(bilm, **ON_CPU, **uneven))
-    assert done.returncode == 0, done.stderr
+    train_in_two(NER, directory, tagging_with(bilm, **ON_CPU, **uneven))
     return directory
 
 
@@ -141,11 +139,16 @@ def test_two_processes_train_as_one_with_the_rows_of_both(
 
 @pytest.fixture(scope="module")
 def killed(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, str]:
-    """A run as `bilm_of_two` whose first process was killed, and what the others said of it."""
-    directory = tmp_path_factory.mktemp("two") / "bilm"
-    done = train_in_two(PRETRAIN, directory, deadly())
-    assert done.returncode == 1
-    return directory, done.stderr
+    """A run as `bilm_of_two` whose first process was killed, and what the other said of it."""
+    folder = tmp_path_factory.mktemp("two")
+    words = arguments(PRETRAIN, folder / "bilm", deadly(), *PACKAGE)
+
+    def work(rank: int) -> None:
+        with (folder / f"messages-{rank}").open("w", buffering=1) as sys.stderr:
+            sys.exit(main(words))
+
+    assert in_two_processes(work) == [-signal.SIGKILL, 2]
+    return folder / "bilm", (folder / "messages-1").read_text()
 
 
 def deadly() -> dict[str, Any]:
@@ -154,7 +157,7 @@ def deadly() -> dict[str, Any]:
     return {**bilm_changes(rows=4), **often, "trainer.callbacks": [observer]}
 
 
-def test_the_death_of_one_process_ends_the_job_with_its_name(killed: tuple[Path, str]) -> None:
+def test_the_death_of_one_process_ends_the_other_with_its_name(killed: tuple[Path, str]) -> None:
     assert re.search(
         r"error: process 1 of 2 cannot continue without process 0 \(pid \d+ on \S+\), which has "
         r"ended; resume with --recover\n",
@@ -167,10 +170,11 @@ def test_a_scheduler_stops_all_processes_with_a_checkpoint(tmp_path: Path) -> No
     changes = {
         **bilm_changes(rows=4),
         "trainer.num_epochs": 1000,
-        "trainer.evaluate_every": {"steps": 3},
         "trainer.callbacks": [{"type": "terminate_job", "step": 3}],
     }
-    done = train_in_two(PRETRAIN, directory, changes)
+    launch = ["-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2"]
+    words = arguments(PRETRAIN, directory, changes, *PACKAGE)
+    done = run_python(*launch, "-m", "elmo_framework", *words)
     assert done.returncode != 0
     stops = set(re.findall(r"Stopped by SIGTERM after step (\d+); checkpoint saved", done.stderr))
     assert done.stderr.count("Stopped by SIGTERM") == 2
@@ -186,8 +190,7 @@ def test_resume_with_as_many_processes_is_exact(
     killed: tuple[Path, str], bilm_of_two: Path, tmp_path: Path
 ) -> None:
     directory = copied(killed[0], tmp_path)
-    done = train_in_two(PRETRAIN, directory, deadly(), "--recover")
-    assert done.returncode == 0, done.stderr
+    train_in_two(PRETRAIN, directory, deadly(), "--recover")
     assert evaluations(directory) == evaluations(bilm_of_two)
     expected = weights(bilm_of_two)
     assert all(held.equal(expected[name]) for name, held in weights(directory).items())
@@ -212,5 +215,5 @@ def copied(directory: Path, folder: Path) -> Path:
     """Return a copy of a run whose signal was sent."""
     copy = folder / directory.name
     shutil.copytree(directory, copy)
-    copy.with_name(f"{copy.name}-signalled").touch()
+    copy.with_name(f"{copy.name}-signalled-5").touch()
     return copy

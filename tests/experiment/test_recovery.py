@@ -23,7 +23,7 @@ from tests.experiment.jobs import (
     ROOT,
     arguments,
     evaluations,
-    run_python,
+    run_forked,
     tagging_with,
     train,
 )
@@ -67,12 +67,11 @@ def job(
     return found
 
 
-@pytest.mark.slow
 def test_a_killed_run_ends_as_an_uninterrupted_one(job: Job, tmp_path: Path) -> None:
     step, run = random.randint(1, job.num_steps), tmp_path / "run"
     killed = interrupted_by("SIGKILL", step, {**job.changes, **OFTEN})
     words = arguments(job.config, run, killed, *PACKAGE)
-    assert run_python("-m", "elmo_framework", *words).returncode == -9, f"alive at step {step}"
+    assert run_forked(lambda: main(words)) == -signal.SIGKILL, f"alive at step {step}"
     assert train(job.config, run, killed, "--recover", *PACKAGE) == 0
     assert same_weights(run, job.whole), f"killed at step {step}"
     assert evaluations(run) == evaluations(job.whole)

@@ -8,6 +8,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable
 from contextlib import chdir, redirect_stderr, redirect_stdout
 from copy import deepcopy
+from functools import cache
 from pathlib import Path
 from random import Random
 from shutil import copytree, rmtree
@@ -103,9 +104,11 @@ class Configs(Target):
 
     def prepare(self) -> None:
         """Evaluate them; where a case is trained, its data do not exist, so that nothing is."""
-        self._configs = [raw for raw in _shipped() if not is_study(raw)]
-        for config in self._configs:
-            config |= {key: "data.txt" for key in config if key.endswith("_data_path")}
+        self._configs = [
+            {**raw, **{key: "data.txt" for key in raw if key.endswith("_data_path")}}
+            for raw in _shipped()
+            if not is_study(raw)
+        ]
 
     def mutate(self, chance: Random) -> _Use:
         """Mutate values, and sometimes the text that they are written as."""
@@ -362,7 +365,9 @@ def _error_of(outcome: str) -> str:
     return "".join(outcome.partition("error: ")[1:])
 
 
+@cache
 def _shipped() -> list[dict[str, Any]]:
+    """Return the shipped configs and studies; do not change them."""
     paths = sorted((ROOT / "experiments").rglob("*.jsonnet"))
     return [_without_files(Config.load(path).raw) for path in paths]
 

@@ -8,7 +8,7 @@ import sys
 import gpu
 import pytest
 
-DEMO = ["--size", "demo", "--device", "cpu", "--steps", "3"]
+DEMO = ["--size", "demo", "--device", "cpu", "--steps", "2"]
 
 
 def run(monkeypatch: pytest.MonkeyPatch, *words: str) -> int:

@@ -9,6 +9,7 @@ import torch
 
 from elmo_framework.data.vocabulary import Vocabularies
 from elmo_framework.model.classifier import Classifier
+from tests.unit.tasks.learning import fit
 
 
 def batch_of(model: Classifier, counts: Vocabularies, examples: Sequence[Any]) -> Any:
@@ -41,12 +42,8 @@ def check_gradients(model: Classifier, counts: Vocabularies, examples: Sequence[
 
 def check_learning(model: Classifier, counts: Vocabularies, examples: Sequence[Any]) -> None:
     """A few updates make the right label of each example the most probable one."""
-    optimizer = torch.optim.Adam(model.train().parameters(), lr=0.02)
     batch = batch_of(model, counts, examples)
-    for _ in range(60):
-        optimizer.zero_grad()
-        model(batch).loss.backward()
-        optimizer.step()
+    fit(model.train(), batch, lr=0.02, num_steps=60)
     model.eval()
     with torch.no_grad():
         scores = model.scores(model.sums(model(batch), batch))

@@ -17,6 +17,7 @@ from elmo_framework.tasks.coreference.mentions import Spans, Words
 from elmo_framework.tasks.coreference.reader import ConllCoreferenceReader
 from elmo_framework.tasks.coreference.span_ranker import SpanRanker
 from elmo_framework.tasks.coreference.task import CoreferenceTask
+from tests.unit.tasks.learning import fit
 
 components.load()
 FIXTURES = Path(__file__).parents[3] / "fixtures/coreference"
@@ -55,12 +56,8 @@ def batch_of(model: SpanRanker, examples: Sequence[Document] = EXAMPLES) -> Core
 
 def test_model_fits_its_training_data():
     model = ranker(spans_per_word=3.0, max_span_width=2, max_antecedents=60)
-    optimizer = torch.optim.Adam(model.parameters(), lr=0.015)
     batch = batch_of(model, EXAMPLES[1:])
-    for _ in range(110):
-        optimizer.zero_grad()
-        model(batch).loss.backward()
-        optimizer.step()
+    fit(model, batch, lr=0.015, num_steps=110)
 
     output = model(batch)
 

@@ -130,14 +130,19 @@ def test_hidden_words_are_learned(num_samples: int | None) -> None:
     text = [" ".join([word] * 7) for word in ("cat", "dog", "rain", "mat")] * 2
     source = source_of(model, 2, 16, text=text)
     batches = endless(source)
-    for _ in range(150 if num_samples is None else 300):
+    after = math.inf
+    for step in range(1, 301):
         loss = model(next(batches)).loss
         optimizer.zero_grad()
         loss.backward()
         optimizer.step()
+        if step % 25 == 0:
+            with torch.no_grad():
+                after = model.eval()(next(batches)).loss.item()
+            if after < 0.5 * math.log(4):
+                break
+            model.train()
     assert all(parameter.grad is not None for parameter in model.parameters())
-    with torch.no_grad():
-        after = model.eval()(next(batches)).loss.item()
     assert after < 0.5 * math.log(4)
 
 

@@ -19,6 +19,7 @@ from elmo_framework.tasks.question_answering.answer_head import AnswerHead
 from elmo_framework.tasks.question_answering.example import (
     QuestionBatch,
 )
+from tests.unit.tasks.learning import fit
 from tests.unit.tasks.question_answering.toy import CONFIGS, EXAMPLES, WORDS, batch_of, head
 
 Array: TypeAlias = NDArray[np.float64]
@@ -39,12 +40,7 @@ pytestmark = pytest.mark.parametrize("kind", sorted(CONFIGS))
 
 
 def trained(model: AnswerHead) -> AnswerHead:
-    optimizer = torch.optim.Adam(model.parameters(), lr=0.03)
-    batch = batch_of(model)
-    for _ in range(50):
-        optimizer.zero_grad()
-        model(batch).loss.backward()
-        optimizer.step()
+    fit(model, batch_of(model), lr=0.03, num_steps=50)
     return model.eval()
 
 

@@ -24,6 +24,7 @@ from elmo_framework.tasks.question_answering.example import QuestionBatch
 from elmo_framework.tasks.question_answering.no_answer import NoAnswerScore
 from elmo_framework.tasks.question_answering.reader import SquadReader
 from elmo_framework.tasks.question_answering.task import QuestionAnsweringTask
+from tests.unit.tasks.learning import fit
 from tests.unit.tasks.question_answering.toy import CONFIGS, COUNTS, EXAMPLES, batch_of, head
 
 PATH = Path(__file__).parents[3] / "fixtures" / "squad" / "no_answer.json"
@@ -101,12 +102,8 @@ def test_best_span_is_kept_without_an_answer(kind):
 @KINDS
 def test_model_learns_which_questions_have_no_answer(kind):
     model = head(kind, no_answer=True)
-    optimizer = torch.optim.Adam(model.parameters(), lr=0.03)
     batch = batch_of(model, QUESTIONS)
-    for _ in range(60):
-        optimizer.zero_grad()
-        model(batch).loss.backward()
-        optimizer.step()
+    fit(model, batch, lr=0.03, num_steps=60)
     with torch.no_grad():
         output = model.eval()(batch)
 

@@ -22,6 +22,7 @@ from elmo_framework.tasks.srl.example import (
 from elmo_framework.tasks.srl.reader import SrlReader
 from elmo_framework.tasks.srl.semantic_role_labeler import SemanticRoleLabeler
 from elmo_framework.tasks.srl.task import SrlTask
+from tests.unit.tasks.learning import fit
 
 FILE = Path(__file__).parents[3] / "fixtures/srl/sentences.gold_conll"
 WORDS = {"type": "embedding", "embedding_dim": 8}
@@ -55,12 +56,7 @@ def batch_of(
 
 
 def trained(model: SemanticRoleLabeler, num_steps: int = 60) -> SemanticRoleLabeler:
-    optimizer = torch.optim.Adam(model.parameters(), lr=0.03)
-    batch = batch_of(model)
-    for _ in range(num_steps):
-        optimizer.zero_grad()
-        model(batch).loss.backward()
-        optimizer.step()
+    fit(model, batch_of(model), lr=0.03, num_steps=num_steps)
     return model.eval()
 
 

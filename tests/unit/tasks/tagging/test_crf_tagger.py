@@ -17,6 +17,7 @@ from elmo_framework.tasks.tagging.reader import Conll2003Reader
 from elmo_framework.tasks.tagging.tagger import CrfTagger
 from elmo_framework.tasks.tagging.task import TaggedSentence, TaggingTask
 from elmo_framework.training.evaluator import require_score
+from tests.unit.tasks.learning import fit
 
 components.load()
 FIXTURES = Path(__file__).parents[3] / "fixtures" / "ner"
@@ -45,14 +46,7 @@ def batch_of(model: CrfTagger, examples: Sequence[TaggedSentence] = EXAMPLES) ->
 
 
 def trained(model: CrfTagger, num_steps: int = 60) -> CrfTagger:
-    optimizer = torch.optim.Adam(model.parameters(), lr=0.03)
-    batch = batch_of(model)
-    for _ in range(num_steps):
-        optimizer.zero_grad()
-        loss = model(batch).loss
-        assert loss is not None
-        loss.backward()
-        optimizer.step()
+    fit(model, batch_of(model), lr=0.03, num_steps=num_steps)
     return model.eval()
 
 
