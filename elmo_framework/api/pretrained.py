@@ -34,6 +34,8 @@ from elmo_framework.data.batch import to_device
 from elmo_framework.data.sentences import longest_first, padded_batches
 from elmo_framework.data.text import collate_text
 from elmo_framework.errors import allowed
+from elmo_framework.io.archives import local_folder
+from elmo_framework.io.remote import as_path
 from elmo_framework.kernels.product import Precision
 from elmo_framework.layers.bilm_source import FrozenBiLm, open_frozen
 from elmo_framework.layers.carried_state import CarriedState
@@ -331,7 +333,7 @@ def load_encoder(
     """
     selected = None if layers is None else tuple(layers)
     options = TransformerOptions(max_length, sub_token_mode, selected)
-    if not is_transformer(Path(place)):
+    if not is_transformer(as_path(place)):
         if options != TransformerOptions():
             raise ValueError("max_length, sub_token_mode and layers are for transformers")
         if encoder_format(place) is not None:
@@ -339,4 +341,4 @@ def load_encoder(
             return PretrainedLayers(source, device=chosen_device(device))
         return load_bilm(place, device=device, precision=precision)
     source = open_encoder(place, precision=precision, options=options)
-    return PretrainedTransformer(source, folder=Path(place), device=chosen_device(device))
+    return PretrainedTransformer(source, folder=local_folder(place), device=chosen_device(device))

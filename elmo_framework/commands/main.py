@@ -26,6 +26,7 @@ from elmo_framework.commands.neighbors import ShowNeighbors
 from elmo_framework.commands.new import New
 from elmo_framework.commands.predict import Predict
 from elmo_framework.commands.prepare import Prepare
+from elmo_framework.commands.push import Push
 from elmo_framework.commands.report import ShowReport
 from elmo_framework.commands.schema import Schema
 from elmo_framework.commands.score import Score
@@ -85,6 +86,7 @@ COMMANDS: tuple[type[Command], ...] = (
     Check,
     Export,
     Archive,
+    Push,
     CheckWeights,
     ShowReport,
     ShowNeighbors,

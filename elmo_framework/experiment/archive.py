@@ -9,7 +9,9 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
+from elmo_framework.bilm.files.published import resolve_bilm
 from elmo_framework.config.types import Lazy
+from elmo_framework.errors import RunError
 from elmo_framework.experiment.experiment import Experiment
 from elmo_framework.experiment.load_run import read_experiment
 from elmo_framework.experiment.model_card import model_card
@@ -20,7 +22,9 @@ from elmo_framework.experiment.references import (
     recorded_models,
 )
 from elmo_framework.experiment.run_directory import RunDirectory
-from elmo_framework.io.archives import MANIFEST, write_archive
+from elmo_framework.io.archives import MANIFEST, local_folder, unpack, write_archive
+from elmo_framework.io.hub import hub_place, upload
+from elmo_framework.io.outputs import BILM_PARTS
 from elmo_framework.model.weights import save_tensors
 
 _MODELS = "models"
@@ -67,6 +71,56 @@ def archive_run(
         weights = Path(folder) / run.weights.name
         save_tensors(run.load_weights(), weights)
         write_archive({**files, weights.name: weights}, archive)
+
+
+def push(
+    source: Path | str,
+    place: str,
+    *,
+    with_bilm: bool = True,
+    license_name: str | None = None,
+    is_private: bool = False,
+    packages: Sequence[str] = (),
+    bilm: BiLmPaths = (),
+) -> str:
+    """Upload a run, as the files of its archive, or a biLM to the Hugging Face Hub.
+
+    Args:
+        source: a run, as for `archive_run`, or the folder of a biLM.
+        place: `hf://OWNER/NAME[@BRANCH]`.
+        with_bilm: as of `archive_run`.
+        license_name: as of `archive_run`; not for a biLM.
+        is_private: whether a repository that is created is private.
+        packages: as of `archive_run`.
+        bilm: as of `archive_run`.
+
+    Returns:
+        The place with the new commit.
+
+    Raises:
+        RunError: as of `archive_run`; or the extra `hub` is not installed.
+        DataError: there is no biLM; or the upload fails.
+    """
+    hub_place(place)
+    folder = local_folder(source)
+    if not RunDirectory(folder).config.is_file():
+        files = resolve_bilm(folder)
+        if license_name is not None:
+            raise RunError("--license is for the model card of a run; a biLM has its own")
+        parts = [*BILM_PARTS, "README.md"]
+        return upload(files.weights.parent, place, names=parts, is_private=is_private)
+    with TemporaryDirectory() as temporary:
+        archive, unpacked = Path(temporary) / "model.tar.gz", Path(temporary) / "files"
+        archive_run(
+            folder,
+            archive,
+            with_bilm=with_bilm,
+            license_name=license_name,
+            packages=packages,
+            bilm=bilm,
+        )
+        unpack(archive, unpacked)
+        return upload(unpacked, place, names=None, is_private=is_private)
 
 
 def run_files(run: RunDirectory, *, license_name: str | None = None) -> dict[str, Path | bytes]:

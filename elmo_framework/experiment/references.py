@@ -24,6 +24,8 @@ from elmo_framework.config.types import Lazy, MustExist
 from elmo_framework.errors import DataError, RunError
 from elmo_framework.experiment.experiment import Experiment
 from elmo_framework.experiment.run_directory import RunDirectory
+from elmo_framework.io.archives import local_folder
+from elmo_framework.io.remote import RemotePath, as_path
 from elmo_framework.layers.encoder_files import encoder_reference
 from elmo_framework.layers.encoder_format import encoder_format
 from elmo_framework.layers.transformer_files import files_of_transformer, is_transformer
@@ -113,7 +115,7 @@ class ExternalModel:
 
     def with_bilm(self, place: Path | str) -> ExternalModel:
         if self.files.keys() != _PAIR:
-            location = place if place in get_args(BiLmName) else Path(place)
+            location = place if place in get_args(BiLmName) else as_path(place)
             return replace(self, files=dict.fromkeys(self.files, location))
         files = resolve_bilm(place)
         return replace(self, files={"options_file": files.options, "weight_file": files.weights})
@@ -128,8 +130,8 @@ class ExternalModel:
             paths = [Path(place) for place in self.files.values()]
             return {path.name: path for path in paths}
         (place,) = self.files.values()
-        if is_transformer(Path(place)):
-            return {path.name: path for path in files_of_transformer(Path(place))}
+        if is_transformer(as_path(place)):
+            return {path.name: path for path in files_of_transformer(local_folder(place))}
         if (added := encoder_format(place)) is not None:
             return {path.name: path for path in added.files(Path(place))}
         files = resolve_bilm(place)
@@ -286,6 +288,8 @@ def _is_reference(leaf: Leaf) -> bool:
 
 
 def _recorded(place: str | Path, run: Path) -> RecordedPath:
+    if isinstance(place, RemotePath):
+        return RecordedPath(place.url)
     # A folder is read before a biLM of the same name (`resolve_bilm`).
     if isinstance(place, str) and not Path(place).is_dir():
         return RecordedPath(place)

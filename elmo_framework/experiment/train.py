@@ -24,6 +24,7 @@ from elmo_framework.experiment.experiment import Experiment, InitFrom
 from elmo_framework.experiment.metadata import RunRecord
 from elmo_framework.experiment.model_card import write_model_card
 from elmo_framework.experiment.run_directory import RunDirectory
+from elmo_framework.io.archives import local_folder
 from elmo_framework.io.files import repairable, replacing
 from elmo_framework.model.model import Model
 from elmo_framework.model.weights import load_weights
@@ -307,7 +308,7 @@ def _load_initial_optimizer(
     """
     if state is None or init_from.reset_optimizer:
         return False
-    run = RunDirectory(Path(init_from.path))
+    run = RunDirectory(local_folder(init_from.path))
     before = run.read(run.config)["trainer"]["optimizer"]["type"]
     if before != kind:
         raise RunError(
@@ -339,5 +340,5 @@ def _fits(training: Mapping[str, Any], optimizer: torch.optim.Optimizer) -> bool
 
 def _run(init_from: InitFrom) -> RunDirectory | None:
     """Return the run to start from; None if it is a biLM."""
-    run = RunDirectory(Path(init_from.path))
+    run = RunDirectory(local_folder(init_from.path))
     return run if run.config.is_file() else None

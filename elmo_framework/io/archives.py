@@ -25,6 +25,7 @@ from filelock import FileLock
 from elmo_framework.console import ProgressBar
 from elmo_framework.errors import DataError
 from elmo_framework.io.files import cache_root, digest, replacing
+from elmo_framework.io.hub import hub_cache, hub_folder, is_hub_place
 from elmo_framework.io.remote import RemotePath, as_path
 from elmo_framework.version import VERSION
 
@@ -88,8 +89,7 @@ def unpacked(archive: Path) -> Path:
     with FileLock(folder.with_name(f"{folder.name}.lock")):
         if not folder.is_dir():
             with replacing(folder) as aside:
-                aside.mkdir()
-                _unpack(archive, aside)
+                unpack(archive, aside)
     return folder
 
 
@@ -97,20 +97,26 @@ def local_folder(place: Path | str) -> Path:
     """Return the folder of a run or a biLM: a folder as it is, an archive unpacked.
 
     Args:
-        place: a folder, an archive, or the URL of one, which is downloaded once.
+        place: a folder, an archive, or the URL of one, which is downloaded once; or
+            `hf://OWNER/NAME[@REVISION]`.
 
     Raises:
-        DataError: as of `unpacked`, or the archive cannot be downloaded.
+        DataError: as of `unpacked`, or it cannot be downloaded.
+        RunError: the extra `hub` is not installed.
     """
     path = as_path(place)
+    if isinstance(path, RemotePath) and is_hub_place(path.url):
+        return hub_folder(path.url)
     if isinstance(path, RemotePath):
         return unpacked(Path(os.fspath(path)))
     return unpacked(path) if path.is_file() else path
 
 
 def is_from_elsewhere(folder: Path) -> bool:
-    """Return whether a folder was unpacked from an archive: someone else may have made it."""
+    """Return whether a folder comes from an archive or the Hub: someone else may have made it."""
     inside = folder.resolve()
+    if inside.is_relative_to(hub_cache().resolve()):
+        return True
     return any((parent / MANIFEST).is_file() for parent in (inside, *inside.parents))
 
 
@@ -132,7 +138,9 @@ def _add(tar: tarfile.TarFile, name: str, file: Path | bytes) -> None:
         tar.addfile(member, content)
 
 
-def _unpack(archive: Path, folder: Path) -> None:
+def unpack(archive: Path, folder: Path) -> None:
+    """Write the files of an archive to a new folder; the errors are those of `unpacked`."""
+    folder.mkdir()
     with _reading(archive) as tar:
         files = _manifest(tar, archive)
         total = sum(member["bytes"] for member in files.values())

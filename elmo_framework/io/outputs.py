@@ -107,7 +107,7 @@ PARTS: Mapping[FolderKind, Sequence[str]] = {
         "held_out",
     ),
     "folder of vectors": _VECTOR_PARTS,
-    "cache": ("downloads", "layers", "compiled", "archives"),
+    "cache": ("downloads", "layers", "compiled", "archives", "hub"),
 }
 """The files and folders that belong to each kind of folder; others are the user's."""
 

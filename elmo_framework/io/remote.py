@@ -16,8 +16,9 @@ from typing import Any, NamedTuple, final
 from urllib.parse import unquote, urlsplit
 
 from elmo_framework.console import ProgressBar
-from elmo_framework.errors import DataError, allowed
+from elmo_framework.errors import DataError, ElmoFrameworkError, allowed
 from elmo_framework.io.files import replacing, write_text
+from elmo_framework.io.hub import hub_folder, is_hub_place
 
 _REMOTE = re.compile(r"\(?[A-Za-z][A-Za-z0-9+.-]+://")
 _INNER = re.compile(r"(.*)\(([^()]+)\)#(.+)", re.DOTALL)
@@ -60,7 +61,8 @@ class RemotePath(PosixPath):
 
     A file of `http` or `https` is downloaded once. Of another protocol, the copy is renewed when
     the file has changed, as far as its metadata show. `http` has neither folders nor patterns. All
-    questions about the file raise a DataError if the server cannot be asked.
+    questions about the file raise a DataError if the server cannot be asked. `hf://OWNER/NAME` is a
+    folder, whose files are downloaded together (`io/hub.py`).
 
     Args:
         url: as the user wrote it; `str` returns it unchanged.
@@ -80,13 +82,17 @@ class RemotePath(PosixPath):
         return self.url or super().__str__()
 
     def __fspath__(self) -> str:
+        if self._is_repository:
+            return str(self._repository())
         if not self.url.startswith(_WEB):
             return str(_copy(self.url))
         from elmo_framework.io.download import local_file
 
         return str(local_file(self.url))
 
-    def __truediv__(self, key: Any) -> RemotePath:
+    def __truediv__(self, key: Any) -> Path:  # type: ignore[override]
+        if self._is_repository:
+            return Path(self._repository(), key)
         return RemotePath(f"{self.url.rstrip('/')}/{key}")
 
     def with_segments(self, *segments: Any) -> Path:
@@ -108,6 +114,12 @@ class RemotePath(PosixPath):
 
     def problem(self) -> str:
         """Return why nothing can be read; empty if a file, a folder or a match exists."""
+        if self._is_repository:
+            try:
+                self._repository()
+            except ElmoFrameworkError as error:
+                return str(error).removeprefix(f"{self.url}: ")
+            return ""
         if self.url.startswith(_WEB):
             from elmo_framework.io.download import why_unreachable
 
@@ -120,12 +132,17 @@ class RemotePath(PosixPath):
         return "no file matches" if has_magic(self.url) else "it does not exist"
 
     def exists(self, *, follow_symlinks: bool = True) -> bool:
-        return not self.problem() if self.url.startswith(_WEB) else self._ask("exists")
+        is_asked_here = self.url.startswith(_WEB) or self._is_repository
+        return not self.problem() if is_asked_here else self._ask("exists")
 
     def is_file(self, *, follow_symlinks: bool = True) -> bool:
+        if self._is_repository:
+            return False
         return self.exists() if self.url.startswith(_WEB) else self._ask("isfile")
 
     def is_dir(self, *, follow_symlinks: bool = True) -> bool:
+        if self._is_repository:
+            return self.exists()
         return not self.url.startswith(_WEB) and self._ask("isdir")
 
     def iterdir(self) -> Generator[RemotePath, None, None]:
@@ -135,6 +152,13 @@ class RemotePath(PosixPath):
         """Yield the files and folders that match the URL as a pattern; `http` has none."""
         if has_magic(self.url) and not self.url.startswith(_WEB):
             yield from self._listed("glob")
+
+    @property
+    def _is_repository(self) -> bool:
+        return is_hub_place(self.url)
+
+    def _repository(self) -> Path:
+        return hub_folder(self.url)
 
     def _ask(self, question: str) -> bool:
         with _filesystem(self.url) as (filesystem, place):

@@ -6,6 +6,8 @@ from pathlib import Path
 
 from elmo_framework.bilm.files.load import reference
 from elmo_framework.bilm.files.published import resolve_bilm
+from elmo_framework.io.archives import local_folder
+from elmo_framework.io.remote import as_path
 from elmo_framework.kernels.product import Precision
 from elmo_framework.layers.bilm_source import open_layers
 from elmo_framework.layers.encoder_format import encoder_format
@@ -34,12 +36,14 @@ def open_encoder(
         RunError: a transformer needs the extra `transformers`.
         ValueError: an option or the precision does not fit.
     """
-    if is_transformer(Path(place)):
-        return open_transformer(Path(place), options or TransformerOptions(), precision=precision)
+    if is_transformer(as_path(place)):
+        return open_transformer(
+            local_folder(place), options or TransformerOptions(), precision=precision
+        )
     if options is not None and options != TransformerOptions():
         raise ValueError("max_length, sub_token_mode and layers are for transformers")
     if (added := encoder_format(place)) is not None:
-        return added.open(Path(place), precision=precision)
+        return added.open(local_folder(place), precision=precision)
     return open_layers(resolve_bilm(place), precision=precision)
 
 
@@ -49,8 +53,8 @@ def encoder_reference(place: str | Path) -> Reference:
     Raises:
         DataError: there is none, or a file is missing.
     """
-    if is_transformer(Path(place)):
-        return transformer_reference(Path(place))
+    if is_transformer(as_path(place)):
+        return transformer_reference(local_folder(place))
     if (added := encoder_format(place)) is not None:
-        return added.reference(Path(place))
+        return added.reference(local_folder(place))
     return reference(resolve_bilm(place))

@@ -12,6 +12,7 @@ import torch
 from elmo_framework.config.registry import Registrable, members
 from elmo_framework.errors import DataError
 from elmo_framework.io.files import digest
+from elmo_framework.io.remote import as_path
 from elmo_framework.kernels.product import Precision
 from elmo_framework.layers.cache.cached_layers import CacheDtype
 from elmo_framework.layers.layer_source import LayerSource
@@ -101,6 +102,6 @@ def encoder_format(place: str | Path) -> EncoderFormat | None:
     for member in members(EncoderFormat).values():
         encoder_format = member()
         assert isinstance(encoder_format, EncoderFormat)
-        if (Path(place) / encoder_format.options_file).is_file():
+        if (as_path(place) / encoder_format.options_file).is_file():
             return encoder_format
     return None

@@ -166,7 +166,7 @@ def pretrain(directory: Path, **changes: Any) -> Path:
     return directory
 
 
-def tagging_with(bilm: Path, **changes: Any) -> dict[str, Any]:
+def tagging_with(bilm: Path | str, **changes: Any) -> dict[str, Any]:
     """What changes the tagger with ELMo into a small one on a biLM."""
     elmo = {"model.embedder.token_embedders.elmo.bilm": str(bilm)}
     return {**TAGGING, **elmo, **changes}

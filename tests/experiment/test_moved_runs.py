@@ -11,6 +11,7 @@ from pathlib import Path
 import h5py
 import numpy as np
 import pytest
+from huggingface_hub import constants
 
 from elmo_framework import load, load_bilm
 from elmo_framework.bilm.files.load import bilm_files
@@ -18,6 +19,7 @@ from elmo_framework.commands.main import main
 from elmo_framework.errors import RunError
 from elmo_framework.io.files import digest
 from tests.experiment.jobs import DATA, tagging_with, train
+from tests.hub_server import serving
 from tests.numpy_bilm import NumpyBiLm
 
 NER = "experiments/ner/elmo.jsonnet"
@@ -59,7 +61,7 @@ def move(original: Path, tmp_path: Path) -> Move:
     return copied
 
 
-def predictions(run: Path, **options: object) -> list[dict[str, object]]:
+def predictions(run: Path | str, **options: object) -> list[dict[str, object]]:
     return load(run, **options).predict(SENTENCE)  # type: ignore[arg-type]
 
 
@@ -317,3 +319,26 @@ def test_the_model_card_is_written_from_the_run(original: Path) -> None:
     assert f"| f1-measure-overall | validation | {f1:.4g} |" in card
     assert re.search(rf"\| PER \| validation \| .* \| {f1_of_class:.4g} \|", card)
     assert str(original) not in card
+
+
+@pytest.mark.filterwarnings("ignore:Use 'content=:DeprecationWarning")
+def test_a_run_and_its_bilm_are_read_from_the_hub(
+    original: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("ELMO_CACHE_ROOT", str(tmp_path / "cache"))
+    monkeypatch.setattr(constants, "HF_HUB_DISABLE_XET", True)
+    with serving() as hub:
+        monkeypatch.setenv("HF_ENDPOINT", hub.url)
+        assert main(["push", str(original / "tags"), "hf://me/tags", "--license", "cc0-1.0"]) == 0
+        assert main(["push", str(original / "bilm/bilm"), "hf://me/bilm"]) == 0
+        assert predictions("hf://me/tags") == predictions(original / "tags")
+        changes = tagging_with("hf://me/bilm", **{"trainer.num_epochs": 1})
+        assert train(NER, tmp_path / "run", changes) == 0
+        assert load(tmp_path / "run").predict(SENTENCE) == predictions(original / "tags")
+    metadata = json.loads((tmp_path / "run/metadata.json").read_text())
+    place = {"given": "hf://me/bilm", "absolute": None, "relative": None}
+    assert metadata["references"][ELMO]["files"] == {"bilm": place}
+    # Downloaded files suffice once the server is gone.
+    monkeypatch.setenv("ELMO_OFFLINE", "1")
+    assert predictions("hf://me/tags") == predictions(original / "tags")
+    assert load(tmp_path / "run").predict(SENTENCE) == predictions(original / "tags")
