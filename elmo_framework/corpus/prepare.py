@@ -215,7 +215,7 @@ def _changed(output: ResumableOutput) -> RunError:
 def _settings(
     job: PreparationJob, files: Sequence[Path], tokenizer: TextTokenizer
 ) -> dict[str, Any]:
-    return {
+    settings = {
         "texts": [str(file if file == STANDARD_INPUT else file.absolute()) for file in files],
         "tokenizer": tokenizer.tokenizer,
         "sentence_splitter": tokenizer.sentence_splitter,
@@ -223,8 +223,8 @@ def _settings(
         "vocabulary": None if job.vocabulary is None else str(job.vocabulary.absolute()),
         "min_count": job.min_count,
         "max_vocabulary_size": job.max_vocabulary_size,
-        "pieces": job.num_pieces,
     }
+    return settings if job.num_pieces is None else settings | {"pieces": job.num_pieces}
 
 
 def _report(output: Path, manifest: Manifest) -> None:
