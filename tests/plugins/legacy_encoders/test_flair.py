@@ -112,7 +112,7 @@ def test_cached_layers_are_those_computed(folder: Path) -> None:
     cached.precompute(lambda: SENTENCES, torch.device("cpu"))
     assert torch.equal(torch.get_rng_state(), state)
     computed = embedder(folder, cache="none")
-    torch.testing.assert_close(cached(TEXT), computed(TEXT))
+    np.testing.assert_allclose(cached(TEXT), computed(TEXT), atol=1e-6)
     again = pickle.loads(pickle.dumps(computed.source)).layers(TEXT).layers
     assert torch.equal(again, computed.source.layers(TEXT).layers)
 
@@ -187,7 +187,7 @@ def test_shipped_config_trains_and_loads(folder: Path, tmp_path: Path) -> None:
         f"{embedders}.flair.folder": str(folder),
         f"{embedders}.tokens.pretrained_file": None,
         "model.encoder.hidden_size": 8,
-        "trainer.num_epochs": 2,
+        "trainer.num_epochs": 1,
         "trainer.device": "cpu",
     }
     directory = tmp_path / "run"
