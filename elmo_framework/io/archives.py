@@ -36,6 +36,9 @@ FORMAT = 1
 _FOLDER = "archives"
 _CHUNK = 1 << 20
 _MANIFEST_LIMIT = 1 << 24
+_MOST_BYTES, _MOST_RATIO = 1 << 30, 200
+"""More than both, in total and compared with the archive, is not unpacked; as of texts."""
+
 _COMPRESSION = 6
 _DAMAGED = (tarfile.TarError, OSError, EOFError, zlib.error)
 
@@ -144,6 +147,10 @@ def unpack(archive: Path, folder: Path) -> None:
     with _reading(archive) as tar:
         files = _manifest(tar, archive)
         total = sum(member["bytes"] for member in files.values())
+        if total > max(_MOST_BYTES, _MOST_RATIO * archive.stat().st_size):
+            raise DataError(
+                f"its files would have {total:,} bytes, which is suspicious", path=archive
+            )
         left = dict(files)
         with ProgressBar(f"unpacking {archive.name}", total=total, unit="byte") as progress:
             for member in tar:

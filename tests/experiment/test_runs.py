@@ -37,6 +37,7 @@ NER = "experiments/ner/elmo.jsonnet"
 
 def test_a_run_holds_all_that_is_promised(tagger: Path) -> None:
     assert {path.name for path in tagger.iterdir()} - {".lock"} == {
+        "README.md",
         "checkpoints",
         "config.json",
         "config.jsonnet",

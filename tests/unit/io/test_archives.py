@@ -95,6 +95,10 @@ HOSTILE: dict[str, tuple[list[Member], str]] = {
     "outside": ([manifest({"../a": b"1"})], r"'\.\./a' would be outside"),
     "absolute": ([manifest({"/a": b"1"})], "'/a' would be outside"),
     "drive": ([manifest({"c:\\a": b"1"})], "would be outside"),
+    "too large": (
+        [manifest({}, files={"a": {"bytes": 1 << 31, "sha256": ""}})],
+        "2,147,483,648 bytes",
+    ),
     "unlisted": ([manifest(SOUND), member("b", b"1")], "'b' is not listed"),
     "outside and unlisted": ([manifest(SOUND), member("../b", b"1")], "is not listed"),
     "twice": ([manifest(SOUND), member("a", b"1"), member("a", b"1")], "'a' is twice"),
