@@ -205,7 +205,6 @@ def _values(
         "is_english": language == "en",
         "tokenizer": tokenizer_of(language),
         "reader": _reader(found, survey, language),
-        "max_words": _MAX_WORDS,
         "counts_labels": survey.rarest is not None and survey.rarest < _RARE,
         "batch_size": batch_size,
         "hidden_size": 200 if is_large and torch.cuda.is_available() else 100,

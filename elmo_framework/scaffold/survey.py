@@ -52,9 +52,6 @@ class Survey:
         """The number of words of the longest example."""
         return max(self.lengths)
 
-    def num_longer_than(self, limit: int) -> int:
-        return sum(length > limit for length in self.lengths)
-
     @property
     def rarest(self) -> int | None:
         """The number of examples of the rarest label; None without labels."""

@@ -256,8 +256,13 @@ def test_existing_config_is_kept_unless_forced(capsys: pytest.CaptureFixture[str
 
 
 ERRORS: dict[str, tuple[Writer, str, str]] = {
+    "no header of short values": (
+        table("data.csv", "yes,good", lambda n: f"{['yes', 'no'][n % 2]},{label(n)}"),
+        "",
+        "data.csv:1: the first line looks like data, not like names of columns ('yes', 'good')",
+    ),
     "no header": (
-        table("data.tsv", f"{text(0)}\tgood", lambda n: f"{text(n)}\t{label(n)}"),
+        table("data.tsv", f"{text(0)}\tonce", lambda n: f"{text(n)}\t{label(n)}"),
         "",
         "data.tsv:1: the first line looks like data, not like names of columns",
     ),
