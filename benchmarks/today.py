@@ -25,6 +25,8 @@ from measuring import Sentence, chosen_sentences, count_words, say
 from elmo_framework import components, load_bilm
 
 _NUM_SENTENCES = 2000
+_CONFIGS = Path(__file__).parents[1] / "experiments/pretrain/today"
+_TASKS = "tasks"
 
 
 def main() -> int:
@@ -37,7 +39,7 @@ def main() -> int:
         say(f"error: {arguments.runs}: no finished pretraining in it")
         return 2
     rows = [dict(_row(run, arguments)) for run in runs if (run / "bilm").is_dir()]
-    say("\n".join(table(rows)))
+    say("\n".join(table([*rows, *missing(row["biLM"] for row in rows)])))
     return 0
 
 
@@ -51,8 +53,19 @@ def table(rows: Iterable[Mapping[str, str]]) -> Iterator[str]:
         yield f"| {' | '.join(row.get(name, '') for name in names)} |"
 
 
+def missing(names: Iterable[str]) -> Iterator[dict[str, str]]:
+    """Yield the rows of the configs of `experiments/pretrain/today` that were not run."""
+    done = {*names, _TASKS}
+    for config in sorted(_CONFIGS.glob("*.jsonnet")):
+        if config.stem not in done:
+            yield {"biLM": config.stem, "perplexity": "not run"}
+
+
 def tokens_per_second(run: Path) -> float:
-    """Return how many words and sentence ends a run predicted per second, in one direction."""
+    """Return how many words and sentence ends a run read per second, in one direction.
+
+    A masked language model reads the rows of both directions, like a biLM, and predicts some words.
+    """
     metrics, config = (
         json.loads((run / name).read_text()) for name in ("metrics.json", "filled_config.json")
     )
@@ -76,8 +89,9 @@ def task_scores(study: Path, bilm: str) -> Iterator[tuple[str, str]]:
 def _row(run: Path, arguments: Namespace) -> Iterator[tuple[str, str]]:
     metrics = json.loads((run / "metrics.json").read_text())
     yield "biLM", run.name
-    yield "perplexity", f"{metrics['best_validation_perplexity']:.2f}"
-    if arguments.exams:
+    perplexity = metrics.get("best_validation_perplexity")
+    yield "perplexity", "" if perplexity is None else f"{perplexity:.2f}"
+    if arguments.exams and perplexity is not None:
         yield from _exams(run, arguments.exams)
     if arguments.study:
         yield from task_scores(arguments.study, run.name)

@@ -39,6 +39,7 @@ from elmo_framework.io.remote import as_path
 from elmo_framework.kernels.product import Precision
 from elmo_framework.layers.bilm_source import FrozenBiLm, open_frozen
 from elmo_framework.layers.carried_state import CarriedState
+from elmo_framework.layers.documents import read_documents
 from elmo_framework.layers.encoder_files import open_encoder
 from elmo_framework.layers.encoder_format import encoder_format
 from elmo_framework.layers.surprisal import ReadSentence, SentenceScore, surprisals
@@ -116,6 +117,31 @@ class PretrainedBiLm(PretrainedEncoder):
         )
         for part in parts:
             yield part.words, part.dims, part.layers.float().numpy()
+
+    def embed_document(
+        self, sentences: Sequence[Sequence[str]], *, max_tokens: int = 4096
+    ) -> Iterator[NDArray[np.float32]]:
+        """Yield the layers of each sentence of a document, read as running text.
+
+        Both directions start from zeros, at the ends of the document: the forward one continues
+        from the sentence before, the backward one from the sentence after. Memory is bounded,
+        whatever the length of the document. The states of `state="carry"` are not used.
+
+        Args:
+            sentences: of the document, in order.
+            max_tokens: the number of words that are computed at once, boundaries counted.
+
+        Raises:
+            TypeError: see `embed`.
+            ValueError: `max_tokens` is not above 0.
+        """
+        if max_tokens < 1:
+            raise ValueError(f"max_tokens is {max_tokens}; it must be above 0")
+        require_list(sentences)
+        words = [tuple(require_words(each)) for each in sentences]
+        read = read_documents(self._source, [words], max_tokens=max_tokens, device=self._device)
+        for _, layers in read:
+            yield layers[:, 1:-1].float().numpy().copy()
 
     def score(
         self, sentences: Sequence[Sequence[str]], *, max_tokens: int = 4096

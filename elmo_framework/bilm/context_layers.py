@@ -44,11 +44,14 @@ class ContextLayers(Part, Registrable, ABC):
         output_dim: the width of one direction's layer.
         is_bidirectional: whether each layer reads both sides of a word. Then there are no two
             directions: `read` gets the words from left to right, and nothing is carried.
+        window_size: of layers that read both sides: the steps of a row that are read together. A
+            longer row is read in overlapping windows (`nn.overlapping_windows`).
     """
 
     num_layers: int
     output_dim: int
     is_bidirectional: bool = False
+    window_size: int | None = None
 
     @abstractmethod
     def read(

@@ -8,14 +8,18 @@ from __future__ import annotations
 
 from abc import ABC
 from collections.abc import Callable, Sequence
-from typing import final
+from typing import Annotated, final
 
 import torch
+from annotated_types import Ge, Le
 from jaxtyping import Bool, Float
 from torch import Tensor, nn
+from torch.nn.utils.rnn import pad_sequence
 
 from elmo_framework.bilm.context_layers import ContextLayers, ContextOutput, Direction, State
-from elmo_framework.config.types import Count, Dim, DropoutRate, Local, NumLayers
+from elmo_framework.config.types import MAX_COUNT, Count, Dim, DropoutRate, Local, NumLayers
+from elmo_framework.data.batch import grouped
+from elmo_framework.nn.overlapping_windows import windows
 from elmo_framework.nn.residual_layer import (
     GruLayer,
     LinearRecurrenceLayer,
@@ -24,8 +28,9 @@ from elmo_framework.nn.residual_layer import (
 )
 from elmo_framework.nn.windowed_attention import WindowedAttention
 
-# Bounds the memory of a long text that is read without gradients.
+# Bound the memory of a long text that is read without gradients.
 _STEPS_AT_ONCE = 512
+_WORDS_AT_ONCE = 4096
 
 
 class ResidualContextLayers(ContextLayers, ABC):
@@ -172,7 +177,8 @@ class BidirectionalTransformerContextLayers(ContextLayers):
     """A transformer whose words attend to all words of their row, for a model of type `masked_lm`.
 
     Pre-norm layers with rotary positions, as wide as the word vectors, like those of `transformer`.
-    A row must fit into memory: attention grows with the square of its length.
+    A row of more than `window_size` words is read in overlapping windows: so a text of any length
+    needs bounded memory, and no word is further from another than in training.
 
     Args:
         input_dim: the width of the word vectors and of each layer.
@@ -180,6 +186,7 @@ class BidirectionalTransformerContextLayers(ContextLayers):
         num_heads: the number of attention heads.
         head_dim: the width of a head; all heads together may be wider than the word vectors.
         feedforward_dim: the width inside the feedforward network.
+        window_size: how many words are read together, boundaries counted.
         dropout: the dropout rate of what each part of a layer adds, while it is trained.
 
     Attributes:
@@ -187,6 +194,7 @@ class BidirectionalTransformerContextLayers(ContextLayers):
     """
 
     is_bidirectional = True
+    window_size: int
 
     def __init__(
         self,
@@ -196,11 +204,12 @@ class BidirectionalTransformerContextLayers(ContextLayers):
         num_heads: Dim = 8,
         head_dim: Dim = 64,
         feedforward_dim: Dim = 2048,
+        window_size: Annotated[int, Ge(2), Le(MAX_COUNT)] = 512,
         dropout: DropoutRate = 0.0,
     ) -> None:
         super().__init__()
         require_even(head_dim)
-        self.num_layers, self.output_dim = num_layers, input_dim
+        self.num_layers, self.output_dim, self.window_size = num_layers, input_dim, window_size
         self.layers = nn.ModuleList(
             TransformerLayer(
                 input_dim,
@@ -226,6 +235,28 @@ class BidirectionalTransformerContextLayers(ContextLayers):
         state: State | None = None,
     ) -> ContextOutput:
         """Read rows from left to right; there is no state."""
+        if inputs.shape[1] <= self.window_size:
+            return self._read_whole(inputs, mask)
+        parts = [
+            (row, window)
+            for row, length in enumerate(mask.sum(dim=1).tolist())
+            for window in windows(length, self.window_size)
+        ]
+        layers = inputs.new_zeros(self.num_layers, *inputs.shape, dtype=self.norm.weight.dtype)
+        steps = torch.arange(self.window_size, device=inputs.device)
+        for group in grouped(parts, max(1, _WORDS_AT_ONCE // self.window_size)):
+            words = pad_sequence(
+                [inputs[row, part.start : part.end] for row, part in group], batch_first=True
+            )
+            lengths = torch.tensor([part.end - part.start for _, part in group])
+            own = steps[: words.shape[1]] < lengths.to(inputs.device)[:, None]
+            read = self._read_whole(words, own).layers
+            for number, (row, part) in enumerate(group):
+                used = slice(part.first - part.start, part.last - part.start)
+                layers[:, row, part.first : part.last] = read[:, number, used]
+        return ContextOutput(layers, ())
+
+    def _read_whole(self, inputs: Tensor, mask: Tensor) -> ContextOutput:
         return _read_rows(self.layers, self.norm, inputs, mask, None, steps_at_once=inputs.shape[1])
 
 

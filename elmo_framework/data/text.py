@@ -5,12 +5,25 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 import torch
 from jaxtyping import Bool
 from numpy.typing import NDArray
 from torch import Tensor
+
+
+class DocumentPlace(NamedTuple):
+    """The place of a sentence in its document.
+
+    Attributes:
+        sentences: the words of all sentences of the document.
+        number: of the sentence among them, from 0.
+    """
+
+    sentences: tuple[tuple[str, ...], ...]
+    number: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,11 +35,13 @@ class TextBatch:
         mask: true for words, false for padding.
         ids: the results of indexers by `Indexer.key`: "batch tokens" or
             "batch tokens characters"; 0 is padding.
+        places: of each sentence in its document; None where documents are unknown.
     """
 
     words: tuple[tuple[str, ...], ...]
     mask: Bool[Tensor, "batch tokens"]
     ids: Mapping[str, Tensor]
+    places: tuple[DocumentPlace, ...] | None = None
 
     @property
     def num_words(self) -> int:
@@ -61,7 +76,12 @@ class SubwordIndexer(Indexer, ABC):
         """Return the rows of `<S>` and `</S>` in another width: "2 characters"."""
 
 
-def collate_text(sentences: Sequence[Sequence[str]], indexers: Iterable[Indexer] = ()) -> TextBatch:
+def collate_text(
+    sentences: Sequence[Sequence[str]],
+    indexers: Iterable[Indexer] = (),
+    *,
+    places: Iterable[DocumentPlace] | None = None,
+) -> TextBatch:
     """Batch sentences, padded to the longest, and to at least one word."""
     lengths = torch.tensor([len(words) for words in sentences], dtype=torch.long)
     num_tokens = max(1, int(lengths.max()) if len(sentences) else 1)
@@ -69,6 +89,7 @@ def collate_text(sentences: Sequence[Sequence[str]], indexers: Iterable[Indexer]
         words=tuple(tuple(words) for words in sentences),
         mask=torch.arange(num_tokens) < lengths[:, None],
         ids={indexer.key: _padded(indexer, sentences, num_tokens) for indexer in indexers},
+        places=None if places is None else tuple(places),
     )
 
 

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Literal, final
 
+import torch
 from torch import Tensor
 
 from elmo_framework.bilm.files.load import BiLmFiles
@@ -20,6 +21,8 @@ from elmo_framework.kernels.product import Precision
 from elmo_framework.layers.bilm_source import open_layers
 from elmo_framework.layers.cache.cached_layers import CacheDtype
 from elmo_framework.layers.carried_state import CarriedState
+from elmo_framework.layers.documents import document_layers
+from elmo_framework.model.part import Documents
 
 
 @final
@@ -39,7 +42,10 @@ class ElmoTokenEmbedder(LayerEmbedder):
         dropout: the share of a vector's numbers that is dropped in training.
         state: with `reset` every batch starts from zeros, and a sentence's vectors depend on
             nothing else. With `carry` row i of a batch continues row i of the batch before,
-            as bilm-tf and AllenNLP do; it is never saved with the weights.
+            as bilm-tf and AllenNLP do; it is never saved with the weights. With `document` the
+            sentences of a document are read as running text: each direction continues from the
+            sentence that it has read before, the backward one from the next. It is for a frozen
+            biLM and for tasks whose examples have documents; a cache has whole documents.
         requires_grad: whether the biLM is trained with the task. A frozen one is shared by all
             that read the same files, and is not part of the model's weights.
         cache: where the layers of a frozen biLM are kept, so that each sentence is computed once:
@@ -62,7 +68,7 @@ class ElmoTokenEmbedder(LayerEmbedder):
         weight_file: ReferencedPath | None = None,
         mix: Annotated[Lazy[LayerMix], Default("scalar_mix")],
         dropout: DropoutRate = 0.5,
-        state: Literal["reset", "carry"] = "reset",
+        state: Literal["reset", "carry", "document"] = "reset",
         requires_grad: bool = False,
         cache: Literal["disk", "memory", "none"] = "disk",
         cache_dtype: CacheDtype = "float16",
@@ -70,6 +76,8 @@ class ElmoTokenEmbedder(LayerEmbedder):
         projection_dim: Dim | None = None,
     ) -> None:
         files = _files(bilm, options_file, weight_file)
+        if requires_grad and state == "document":
+            raise ValueError("state 'document' is for a frozen biLM; remove requires_grad")
         source = open_layers(
             files,
             requires_grad=requires_grad,
@@ -77,8 +85,9 @@ class ElmoTokenEmbedder(LayerEmbedder):
             cache_dtype=cache_dtype,
             precision=precision,
         )
+        documents = document_layers(source) if state == "document" else None
         super().__init__(
-            source,
+            documents or source,
             module_name="bilm",
             path=files.weights.absolute(),
             mix=mix.build(num_layers=source.num_layers),
@@ -86,6 +95,7 @@ class ElmoTokenEmbedder(LayerEmbedder):
             projection_dim=projection_dim,
         )
         self._carried = CarriedState() if state == "carry" else None
+        self._documents = documents
 
     @property
     def carries_state(self) -> bool:
@@ -99,6 +109,10 @@ class ElmoTokenEmbedder(LayerEmbedder):
         output = self.source.layers(text, carried.rows(len(text.mask), text.mask.device))
         carried.keep(output.state)
         return output
+
+    def precompute_documents(self, documents: Documents, device: torch.device) -> None:
+        if self._documents is not None:
+            self._documents.precompute_documents(documents, device)
 
     def train(self, mode: bool = True) -> ElmoTokenEmbedder:
         """Switch to training; layers that are trained with the task have no dropout."""

@@ -68,15 +68,26 @@ class SentenceFiles:
     def words(self, line: Line) -> list[str]:
         return self._tokenizer.words(line.text)
 
-    def build_index(self, *, max_lines: int | None = None) -> CorpusIndex:
+    def build_index(
+        self, *, max_lines: int | None = None, by_document: bool = False
+    ) -> CorpusIndex:
         """Read everything once and return what is to be known before vectors are computed.
+
+        Args:
+            max_lines: the largest number of lines.
+            by_document: whether a blank line, or the end of a file, ends a document.
 
         Raises:
             DataError: see `lines`, or there are more than `max_lines`, or none.
         """
-        lengths, digests = array("i"), bytearray()
+        lengths, digests, documents = array("i"), bytearray(), array("q")
+        path = None
         for line in self.lines():
             words = self.words(line)
+            if by_document:
+                is_new = not lengths or not lengths[-1] or line.path != path
+                documents.append(len(lengths) if is_new else documents[-1])
+                path = line.path
             lengths.append(len(words))
             digests += sentence_digest(words, separator="\n")
             if max_lines is not None and len(lengths) > max_lines:
@@ -88,7 +99,8 @@ class SentenceFiles:
                 )
         if not lengths:
             raise DataError("no lines to embed", path=self.paths[0])
-        return _corpus_index(lengths, digests)
+        index = _corpus_index(lengths, digests)
+        return index.by_document(np.frombuffer(documents, np.int64)) if by_document else index
 
     def _numbered(self, path: Path) -> Iterator[tuple[int, str]]:
         if path == STANDARD_INPUT:
@@ -105,13 +117,15 @@ class CorpusIndex:
 
     Attributes:
         lengths: the number of words of each line.
-        first: the first line with the same words.
+        first: the first line with the same words, and so the same vectors.
         digest: of all words in their order.
+        documents: the first line of the document of each line; None where lines are independent.
     """
 
     lengths: NDArray[np.int32]
     first: NDArray[np.int64]
     digest: str
+    documents: NDArray[np.int64] | None = None
 
     @cached_property
     def offsets(self) -> NDArray[np.int64]:
@@ -122,8 +136,14 @@ class CorpusIndex:
 
     @cached_property
     def is_first(self) -> NDArray[np.bool_]:
-        """Whether no line before has the same words."""
+        """Whether no line before has the same vectors."""
         return np.equal(self.first, np.arange(len(self.first)))
+
+    def by_document(self, documents: NDArray[np.int64]) -> CorpusIndex:
+        """Return the same lines, of which no two have the same vectors."""
+        first = np.arange(len(self.first))
+        digest = blake2b(documents.tobytes() + self.digest.encode(), digest_size=16).hexdigest()
+        return replace(self, first=first, digest=digest, documents=documents)
 
     def as_pooled(self) -> CorpusIndex:
         """Return the same lines with one word each, the blank ones too."""

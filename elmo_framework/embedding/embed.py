@@ -7,7 +7,7 @@ import math
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
-from itertools import groupby
+from itertools import chain, groupby
 from operator import itemgetter
 from pathlib import Path
 from typing import Any, BinaryIO, NamedTuple, TextIO
@@ -20,7 +20,7 @@ from elmo_framework import console
 from elmo_framework.console import ProgressBar, format_bytes, plural
 from elmo_framework.data.data_loader import Rank
 from elmo_framework.data.tokenizer import build_tokenizer
-from elmo_framework.embedding.corpus import CorpusIndex, SentenceFiles
+from elmo_framework.embedding.corpus import CorpusIndex, Line, SentenceFiles
 from elmo_framework.embedding.job import STANDARD_OUTPUT, EmbeddingJob
 from elmo_framework.embedding.vector_file_format import (
     Hdf5Format,
@@ -122,12 +122,20 @@ class _Parts(NamedTuple):
 
     def num_words(self, pools: Sequence[int]) -> int:
         corpus_index = self.corpus_index
-        is_inside = corpus_index.is_first & np.isin(corpus_index.offsets // self.pool_words, pools)
+        offsets = corpus_index.offsets
+        if corpus_index.documents is not None:
+            offsets = offsets[corpus_index.documents]
+        is_inside = corpus_index.is_first & np.isin(offsets // self.pool_words, pools)
         return int(corpus_index.lengths[is_inside].sum(dtype=np.int64))
 
     def pool(self, line: int) -> int:
-        """Return the pool of a line: the one in which its first word is."""
-        return int(self.corpus_index.offsets[line]) // self.pool_words
+        """Return the pool of a line: the one in which the first word of it, or its document, is."""
+        return int(self.corpus_index.offsets[self.document(line)]) // self.pool_words
+
+    def document(self, line: int) -> int:
+        """Return the first line of the document of a line; without documents the line itself."""
+        documents = self.corpus_index.documents
+        return line if documents is None else int(documents[line])
 
 
 def _parts(job: EmbeddingJob, device: torch.device, standard_input: BinaryIO | None) -> _Parts:
@@ -136,7 +144,9 @@ def _parts(job: EmbeddingJob, device: torch.device, standard_input: BinaryIO | N
     tokenizer = build_tokenizer(job.tokenizer)
     corpus = SentenceFiles(job.sentences, tokenizer=tokenizer, standard_input=standard_input)
     keeps_all = job.file_format == "hdf5" and not (job.forget_sentences or job.use_sentence_keys)
-    corpus_index = corpus.build_index(max_lines=MAX_KEPT_SENTENCES if keeps_all else None)
+    corpus_index = corpus.build_index(
+        max_lines=MAX_KEPT_SENTENCES if keeps_all else None, by_document=job.state == "document"
+    )
     settings = {
         "sentences": corpus_index.digest,
         "biLM": reader.digest,
@@ -148,6 +158,8 @@ def _parts(job: EmbeddingJob, device: torch.device, standard_input: BinaryIO | N
         "keeps_sentences": not job.forget_sentences,
         "uses_sentence_keys": job.use_sentence_keys,
     }
+    if job.state != "reset":
+        settings["state"] = job.state
     file_index = corpus_index
     if job.max_length is not None or job.sub_token_mode is not None:
         settings["options"] = reader.variant
@@ -242,7 +254,9 @@ def _embed_pool(
     progress: ProgressBar,
 ) -> None:
     lines = list(sentences)
-    for index, vectors in parts.reader.read(list(sentences.values())):
+    groups = groupby(lines, key=parts.document)
+    documents = [[sentences[line] for line in group] for _, group in groups]
+    for index, vectors in parts.reader.read(documents):
         writer.write(parts.layout.to_file_layout(vectors), int(places[lines[index]]))
         progress.advance(len(sentences[lines[index]]))
 
@@ -291,34 +305,43 @@ def write_json_lines(
         # A terminal shows the lines themselves.
         delay = math.inf if output.isatty() else _SECONDS_WITHOUT_PROGRESS
         with ProgressBar("embedding", total=total, unit="sentence", delay=delay) as progress:
-            for sentences in _blocks(corpus):
-                output.writelines(_lines(reader, sentences))
+            for documents in _blocks(corpus, by_document=job.state == "document"):
+                output.writelines(_lines(reader, documents))
                 output.flush()
-                progress.advance(len(sentences))
+                progress.advance(sum(map(len, documents)))
 
 
-def _blocks(corpus: SentenceFiles) -> Iterator[list[list[str]]]:
-    block, num_words = list[list[str]](), 0
+def _blocks(corpus: SentenceFiles, *, by_document: bool) -> Iterator[list[list[list[str]]]]:
+    """Yield the documents of so many words; without documents, each line is one."""
+    block, num_words = list[list[list[str]]](), 0
+    line_before: Line | None = None
     for line in corpus.lines():
-        block.append(corpus.words(line))
-        num_words += len(block[-1]) + 1
-        if num_words >= _WORDS_PER_BLOCK:
-            yield block
-            block, num_words = [], 0
+        words = corpus.words(line)
+        is_inside = line_before is not None and block[-1][-1] and line_before.path == line.path
+        if by_document and is_inside:
+            block[-1].append(words)
+        else:
+            if num_words >= _WORDS_PER_BLOCK:
+                yield block
+                block, num_words = [], 0
+            block.append([words])
+        num_words += len(words) + 1
+        line_before = line
     if block:
         yield block
 
 
-def _lines(reader: VectorReader, sentences: list[list[str]]) -> Iterator[str]:
-    filled = [number for number, words in enumerate(sentences) if words]
+def _lines(reader: VectorReader, documents: list[list[list[str]]]) -> Iterator[str]:
+    """Yield the lines of documents in their order, each as soon as those before it are there."""
     form = reader.form
     rows = () if form.rows is None else (form.rows,)
     blank = np.zeros((*rows, int(form.is_pooled), form.dim))
-    vectors = dict[int, NDArray[Any]]()
-    for index, read in reader.read([sentences[number] for number in filled]):
-        vectors[filled[index]] = read
-    for number, words in enumerate(sentences):
-        numbers = vectors.get(number, blank)
+    read, vectors = reader.read(documents), dict[int, NDArray[Any]]()
+    for number, words in enumerate(chain.from_iterable(documents)):
+        while words and number not in vectors:
+            index, own = next(read)
+            vectors[index] = own
+        numbers = vectors.pop(number) if words else blank
         if form.is_pooled:
             numbers = numbers.squeeze(-2)
         yield json.dumps({"words": words, "vectors": _as_lists(numbers)}, ensure_ascii=False) + "\n"

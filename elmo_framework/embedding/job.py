@@ -38,6 +38,9 @@ class EmbeddingJob:
         output: the output; JSON lines on standard output by default.
         layers: all, top, average, the number of a layer (0 is the token encoder), or the mix that a
             run has learned: mixed(RUN), mixed(RUN:EMBEDDER) (default: %(default)s).
+        state: the state that a sentence starts from: zeros, or, in a document, that of each
+            direction after the sentence that it has read before; a blank line, or the end of a
+            file, ends a document (default: %(default)s).
         pool: one vector per sentence: the mean or the maximum over its words, or the vectors of its
             first and its last word, concatenated; zeros for a blank line (default: %(default)s).
         format: hdf5: one file in the layout of `allennlp elmo`; npy: one array of all words if OUT
@@ -67,6 +70,7 @@ class EmbeddingJob:
     sentences: Annotated[Sequence[Path], Argument("SENTENCES", is_positional=True)]
     output: Annotated[Path, Argument("OUT", flags=("--output-file",))] = STANDARD_OUTPUT
     layers: Annotated[str, Argument("LAYERS")] = "all"
+    state: Literal["reset", "document"] = "reset"
     pool: Pool = "none"
     dtype: Literal["float32", "float16"] = "float32"
     format: Literal["hdf5", "npy"] | None = None

@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, nullcontext
+from itertools import chain
 from pathlib import Path
 from typing import Any, BinaryIO, final
 
@@ -19,6 +20,8 @@ from elmo_framework.embedding.sentence_pool import pooled, pooled_dim
 from elmo_framework.embedding.vector_file_format import VectorShape
 from elmo_framework.errors import RunError
 from elmo_framework.io.outputs import is_stream
+from elmo_framework.layers.bilm_source import FrozenBiLm
+from elmo_framework.layers.documents import read_documents
 from elmo_framework.layers.encoder_files import open_encoder
 from elmo_framework.layers.layer_source import LayerSource
 from elmo_framework.layers.transformer_files import is_transformer
@@ -41,7 +44,7 @@ class VectorReader:
 
     Raises:
         DataError: the encoder does not exist.
-        RunError: the encoder does not have these layers.
+        RunError: the encoder does not have these layers, or does not read documents.
     """
 
     def __init__(self, job: EmbeddingJob, device: torch.device) -> None:
@@ -58,22 +61,37 @@ class VectorReader:
         if self._selection.variant != source.variant:
             source = _open(job, TransformerOptions.of_variant(self._selection.variant))
         self.variant = source.variant
+        self._reads_documents = job.state == "document"
+        if self._reads_documents and not isinstance(source, FrozenBiLm):
+            raise RunError(f"--state document: only a biLM reads documents, and {job.bilm} is none")
         self._source, self._max_tokens, self._device = source, job.max_tokens, device
         self.layers, self._pool = self._selection.name, job.pool
         dim = pooled_dim(source.dim, job.pool)
         is_pooled = job.pool != "none"
         self.form = VectorShape(self._selection.rows, dim, job.dtype, is_pooled=is_pooled)
 
-    def read(self, sentences: Sequence[Sequence[str]]) -> Iterator[tuple[int, NDArray[Any]]]:
-        """Yield the index and the vectors of each sentence, in the order they are computed in.
+    def read(
+        self, documents: Sequence[Sequence[Sequence[str]]]
+    ) -> Iterator[tuple[int, NDArray[Any]]]:
+        """Yield the vectors of each sentence, in the order they are computed in.
+
+        The index of a sentence is counted through all documents. With state `document` the
+        sentences of a document are in their order. Sentences without words are left out.
 
         Vectors are "rows words dim", or "words dim" where a word has one; pooled ones are those of
         one word.
         """
         self._source.forget_words()
-        for index, layers in self._source.read(
-            sentences, max_tokens=self._max_tokens, device=self._device
-        ):
+        sentences = list(chain.from_iterable(documents))
+        if self._reads_documents:
+            read = read_documents(
+                self._source, documents, max_tokens=self._max_tokens, device=self._device
+            )
+        else:
+            read = self._source.read(sentences, max_tokens=self._max_tokens, device=self._device)
+        for index, layers in read:
+            if not sentences[index]:
+                continue
             vectors = pooled(self._selection.select(layers).numpy(), self._pool)
             yield index, vectors.astype(self.form.dtype)
 

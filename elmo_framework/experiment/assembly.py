@@ -127,8 +127,17 @@ class Assembly:
             splits = map(self.sentences, self.experiment.used_splits)
             return list(chain.from_iterable(splits))
 
+        @cache
+        def documents() -> list[Sequence[Sequence[str]]]:
+            examples = chain.from_iterable(
+                map(self.experiment.examples, self.experiment.used_splits)
+            )
+            found = map(self.model.task.document, examples)
+            return [document for document in found if document is not None]
+
         for _, part in parts_of(self.model):
             part.precompute(sentences, self.device)
+            part.precompute_documents(documents, self.device)
 
     def sentences(self, split: Split) -> Iterator[Sequence[str]]:
         """Yield the words of each sentence of a split.

@@ -24,6 +24,7 @@ from elmo_framework.layers.layer_source import LayerSource, parameters_by_layer
 from elmo_framework.layers.shared_source import shared_source
 from elmo_framework.layers.word_vector_cache import WordVectorCache
 from elmo_framework.model.part import Reference
+from elmo_framework.nn.overlapping_windows import windows
 from elmo_framework.nn.part import TensorPart
 
 
@@ -102,6 +103,9 @@ class FrozenBiLm(LayerSource):
             max_tokens: the number of words in a part, boundaries counted.
             device: computes the layers.
         """
+        if self.bilm.context_layers.is_bidirectional:
+            yield from self._word_parts(words, max_tokens=max_tokens, device=device)
+            return
         if self._scripts is not None:
             self._scripts.read([words])
         steps = (BEGIN_SENTENCE, *words, END_SENTENCE) if words else ()
@@ -117,6 +121,54 @@ class FrozenBiLm(LayerSource):
                     kept = layers[:, first - start : end - start]
                     yield LayerPart(slice(first - 1, end - 1), self._half(direction), kept.cpu())
 
+    def read_long(
+        self, words: Sequence[str], *, max_tokens: int, device: torch.device
+    ) -> Iterator[Float[Tensor, "layers steps dim"]]:
+        """Compute the layers of one sentence of any length in bounded memory, from left to right.
+
+        The backward direction reads all parts twice, except for the first: from the end, to know
+        the state that each part starts from, and then each part with the forward direction.
+        """
+        context_layers = self.bilm.context_layers
+        if context_layers.is_bidirectional and context_layers.window_size is None:
+            yield from super().read_long(words, max_tokens=max_tokens, device=device)
+            return
+        if self._scripts is not None:
+            self._scripts.read([words])
+        steps = (BEGIN_SENTENCE, *words, END_SENTENCE)
+        if context_layers.window_size is not None:
+            yield from self._read_windows(steps, context_layers.window_size, device)
+            return
+        parts = [steps[at : at + max_tokens] for at in range(0, len(steps), max_tokens)]
+        starts: list[State | None] = [None]
+        for part in parts[:0:-1]:
+            starts.append(self._read_part(part, "backward", starts[-1], device)[1])
+        state = None
+        for part, start in zip(parts, reversed(starts), strict=True):
+            forward, state = self._read_part(part, "forward", state, device)
+            backward, _ = self._read_part(part, "backward", start, device)
+            yield torch.cat([forward, backward], dim=2).cpu()
+
+    def _read_windows(
+        self, steps: Sequence[str], size: int, device: torch.device
+    ) -> Iterator[Float[Tensor, "layers steps dim"]]:
+        for window in windows(len(steps), size):
+            part = steps[window.start : window.end]
+            layers, _ = self._read_part(part, "forward", None, device)
+            yield layers[:, window.first - window.start : window.last - window.start].cpu()
+
+    def _word_parts(
+        self, words: Sequence[str], *, max_tokens: int, device: torch.device
+    ) -> Iterator[LayerPart]:
+        """Yield the parts of `read_long` without boundaries, each with all dimensions."""
+        start = -1  # `<S>` is not a word
+        for layers in self.read_long(words, max_tokens=max_tokens, device=device) if words else ():
+            first, end = max(start, 0), min(start + layers.shape[1], len(words))
+            if first < end:
+                used = layers[:, first - start : end - start]
+                yield LayerPart(slice(first, end), slice(0, self.dim), used)
+            start += layers.shape[1]
+
     def _half(self, direction: Direction) -> slice:
         half = self.dim // 2
         return slice(0, half) if direction == "forward" else slice(half, self.dim)
@@ -128,7 +180,10 @@ class FrozenBiLm(LayerSource):
         state: State | None,
         device: torch.device,
     ) -> tuple[Float[Tensor, "layers words half"], State]:
-        """Return the layers of one direction, in the order of the words, and its state."""
+        """Return the layers of one direction, in the order of the words, and its state.
+
+        Layers that read both sides of a word are all of one direction.
+        """
         bilm, is_backward = self.prepared(device), direction == "backward"
         with torch.no_grad():
             vectors = self._words.vectors(words, device)

@@ -116,11 +116,32 @@ class LayerSource(ABC):
             raise ValueError(f"max_tokens is {max_tokens}; it must be above 0")
         lengths = [len(words) + NUM_BOUNDARIES for words in sentences]
         order = longest_first(range(len(lengths)), lengths)
+        device = device or torch.device("cpu")
         for batch in padded_batches(order, lengths.__getitem__, max_tokens=max_tokens):
+            if lengths[batch[0]] > max_tokens:
+                parts = self.read_long(sentences[batch[0]], max_tokens=max_tokens, device=device)
+                yield batch[0], torch.cat([*parts], dim=1)
+                continue
             text = collate_text([sentences[index] for index in batch])
-            layers = self.compute(to_device(text, device or torch.device("cpu"))).layers.cpu()
+            layers = self.compute(to_device(text, device)).layers.cpu()
             for row, index in enumerate(batch):
                 yield index, layers[:, row, : lengths[index] if sentences[index] else 0]
+
+    def read_long(
+        self, words: Sequence[str], *, max_tokens: int, device: torch.device
+    ) -> Iterator[Float[Tensor, "layers steps dim"]]:
+        """Compute the layers of one sentence, in parts if the source can read it in parts.
+
+        Args:
+            words: of the sentence; one or more.
+            max_tokens: the number of steps in a part.
+            device: computes the layers.
+
+        Yields:
+            The layers of the next steps, on the CPU; `<S>` and `</S>` are steps, too.
+        """
+        text = to_device(collate_text([words]), device)
+        yield self.compute(text).layers[:, 0].cpu()
 
     def precompute(self, sentences: Sentences, device: torch.device) -> None:
         """Compute the layers of sentences that will be read, where they can be kept.

@@ -33,9 +33,9 @@ from elmo_framework.layers.word_pieces import (
     pool_pieces,
     special_tokens,
     tokenize,
-    windows,
 )
 from elmo_framework.model.part import Reference
+from elmo_framework.nn.overlapping_windows import windows
 
 _PIECES_AT_ONCE = 4096
 """The largest number of pieces of a batch, padding counted; it bounds the memory of a pass."""

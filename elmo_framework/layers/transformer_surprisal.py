@@ -19,7 +19,8 @@ from elmo_framework.errors import DataError
 from elmo_framework.layers.surprisal import SentenceScore
 from elmo_framework.layers.transformer_files import read_language_model, read_tokenizer
 from elmo_framework.layers.transformer_source import max_length, padded
-from elmo_framework.layers.word_pieces import Pieces, special_tokens, tokenize, windows
+from elmo_framework.layers.word_pieces import Pieces, special_tokens, tokenize
+from elmo_framework.nn.overlapping_windows import windows
 
 _LOGITS_AT_ONCE = 1 << 26
 """Logits of a batch: 256 MiB of float32."""

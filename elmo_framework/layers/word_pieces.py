@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from itertools import pairwise
+from collections.abc import Sequence
 from typing import Any, Literal, NamedTuple, TypeAlias
 
 import numpy as np
@@ -69,42 +68,6 @@ def special_tokens(tokenizer: Any) -> tuple[list[int], list[int]]:
 def _is_byte_level(tokenizer: Any) -> bool:
     splitter = tokenizer.backend_tokenizer.pre_tokenizer
     return splitter is not None and b'"ByteLevel"' in splitter.__getstate__()
-
-
-class Window(NamedTuple):
-    """Pieces of a sentence that are read together.
-
-    Attributes:
-        start: the first piece.
-        end: the piece after the last.
-        first: the first piece whose vector is used.
-        last: the piece after the last whose vector is used.
-    """
-
-    start: int
-    end: int
-    first: int
-    last: int
-
-
-def windows(num_pieces: int, size: int) -> Iterator[Window]:
-    """Yield overlapping windows over pieces; one where they fit.
-
-    Each window begins half a window after the one before; the last ends with the last piece. The
-    overlap of two windows is divided in its middle, so that each piece has context on both sides.
-
-    Args:
-        num_pieces: of the sentence.
-        size: the number of pieces of a window, 2 or more.
-    """
-    if num_pieces <= size:
-        yield Window(0, num_pieces, 0, num_pieces)
-        return
-    starts = [*range(0, num_pieces - size, size // 2), num_pieces - size]
-    middles = [(before + size + after) // 2 for before, after in pairwise(starts)]
-    bounds = [0, *middles, num_pieces]
-    for start, (first, last) in zip(starts, pairwise(bounds), strict=True):
-        yield Window(start, start + size, first, last)
 
 
 def pool_pieces(

@@ -17,6 +17,9 @@ from elmo_framework.nn.part import TensorPart
 Sentences: TypeAlias = Callable[[], Sequence[Sequence[str]]]
 """Returns the sentences of all the data; they are read at the first call."""
 
+Documents: TypeAlias = Callable[[], Sequence[Sequence[Sequence[str]]]]
+"""Returns the sentences of each document of the data; none where documents are unknown."""
+
 
 @dataclass(frozen=True)
 class Reference:
@@ -69,6 +72,9 @@ class Part(TensorPart):
             sentences: returns them; call it only if they are needed, since it reads the data.
             device: where the model is.
         """
+
+    def precompute_documents(self, documents: Documents, device: torch.device) -> None:
+        """Compute once, before training, what the documents of the data need; see `precompute`."""
 
     def parameters_from_file(self) -> Iterable[Tensor]:
         """Return the parameters read from a file; initializers leave them alone."""

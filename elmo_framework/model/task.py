@@ -61,6 +61,13 @@ class Task(ABC, Generic[ExampleT, BatchT]):
         """Return the sentences of an example to cache layers of; none by default."""
         return ()
 
+    def document(self, example: ExampleT) -> Sequence[Sequence[str]] | None:
+        """Return the sentences of the document of an example; None where it is unknown.
+
+        Its batches then have `TextBatch.places`.
+        """
+        return None
+
 
 class HeadTask(Task[ExampleT, BatchT]):
     """A task whose model predicts something for each example.

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from tests.experiment.jobs import ROOT
+from tests.experiment.jobs import ROOT, evaluations, tagging_with, train
 from tests.experiment.task_check import check_recovery, check_task
 
 DATA = str(ROOT / "tests/fixtures/coreference/train.conll")
@@ -43,3 +43,21 @@ def test_a_config_trains_saves_loads_and_predicts(name: str, tmp_path: Path, bil
 
 def test_recovery_draws_the_same_windows(tmp_path: Path) -> None:
     check_recovery("experiments/coreference/baseline.jsonnet", tmp_path, SMALL)
+
+
+def test_documents_are_cached_and_read_as_running_text(tmp_path: Path, bilm: Path) -> None:
+    losses = []
+    for cache in ("memory", "none"):
+        elmo = {"state": "document", "cache": cache, "cache_dtype": "float32", "bilm": str(bilm)}
+        changes = {f"model.context_embedder.{key}": value for key, value in elmo.items()}
+        brief = {**SMALL, **changes, "trainer.num_epochs": 1}
+        config = "experiments/coreference/elmo.jsonnet"
+        assert train(config, tmp_path / cache, brief) == 0
+        losses.append(evaluations(tmp_path / cache)[-1]["loss"])
+    assert losses[0] == pytest.approx(losses[1], rel=1e-5)
+
+
+def test_sentences_without_documents_are_refused(tmp_path: Path, bilm: Path, capsys) -> None:
+    changes = tagging_with(bilm, **{f"{WORDS}.elmo.state": "document"})
+    assert train("experiments/ner/elmo.jsonnet", tmp_path / "run", changes) == 2
+    assert "the examples of this task are single sentences" in capsys.readouterr().err

@@ -13,7 +13,7 @@ from torch import Tensor
 
 from elmo_framework.console import plural
 from elmo_framework.data.labels import excerpt
-from elmo_framework.data.text import Indexer, TextBatch, collate_text
+from elmo_framework.data.text import DocumentPlace, Indexer, TextBatch, collate_text
 from elmo_framework.data.vocabulary import Vocabulary
 
 
@@ -171,6 +171,7 @@ class CoreferenceBatch:
     def _rows(self, rows: Int[Tensor, " rows"]) -> CoreferenceBatch:
         """Return only these sentences, in the order of the batch."""
         text, mask = self.text, self.text.mask[rows]
+        assert text.places is not None
         longest = max(1, int(mask.sum(dim=1).max()))
         return replace(
             self,
@@ -178,6 +179,7 @@ class CoreferenceBatch:
                 words=tuple(text.words[row] for row in rows.tolist()),
                 mask=mask[:, :longest],
                 ids={key: ids[rows, :longest] for key, ids in text.ids.items()},
+                places=tuple(text.places[row] for row in rows.tolist()),
             ),
             documents=self.documents[rows],
             offsets=self.offsets[rows],
@@ -191,7 +193,12 @@ def coreference_batch(
 ) -> CoreferenceBatch:
     """Make a batch of documents; genres that are not in `genres` count as unknown."""
     sentences = [words for example in examples for words in example.sentences]
-    text = collate_text(sentences, indexers)
+    places = [
+        DocumentPlace(each.sentences, number)
+        for each in examples
+        for number in range(len(each.sentences))
+    ]
+    text = collate_text(sentences, indexers, places=places)
     owners = [number for number, each in enumerate(examples) for _ in each.sentences]
     offsets = [offset for each in examples for offset in each.offsets]
     return CoreferenceBatch(

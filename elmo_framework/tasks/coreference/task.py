@@ -62,6 +62,9 @@ class CoreferenceTask(HeadTask[Document, CoreferenceBatch]):
     def sentences(self, example: Document) -> Iterable[Sequence[str]]:
         return example.sentences
 
+    def document(self, example: Document) -> Sequence[Sequence[str]]:
+        return example.sentences
+
     def sampling_unit(self, example: Document) -> str:
         """Return the name of the document, or its first sentence: readers may cut the others.
 

@@ -5,7 +5,15 @@
 //   python benchmarks/today.py runs/today --study runs/today/tasks --exams exams
 local elmo = import '../../lib/elmo.libsonnet';
 
-local bilms = ['lstm', 'gru', 'linear_recurrence', 'transformer'];
+local bilms = [
+  'lstm',
+  'gru',
+  'linear_recurrence',
+  'transformer',
+  'masked_lm',
+  'pieces',
+  'bytes',
+];
 local task(baseline, small, fraction, trainer, options) = {
   config: baseline + small + { train_fraction: fraction, trainer+: trainer },
   variants: { none: {} } + {

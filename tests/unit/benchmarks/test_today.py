@@ -1,7 +1,8 @@
 import json
 from pathlib import Path
 
-from today import table, task_scores, tokens_per_second
+import today
+from today import missing, table, task_scores, tokens_per_second
 
 
 def test_a_column_of_any_row_is_a_column_of_the_table() -> None:
@@ -31,3 +32,26 @@ def test_scores_of_a_task_are_means_over_its_records(tmp_path: Path) -> None:
             record = {"config": "ner", "variant": variant, "metric": "+f1"}
             path.write_text(json.dumps({**record, "validation": validation}))
     assert list(task_scores(tmp_path, "lstm")) == [("ner", "0.6000")]
+
+
+def test_a_masked_model_has_a_row_without_perplexity_and_exams(tmp_path, monkeypatch) -> None:
+    for name, score in (("masked_lm", "masked_perplexity"), ("lstm", "perplexity")):
+        (tmp_path / name / "bilm").mkdir(parents=True)
+        metrics = {f"best_validation_{score}": 9.0, "training_steps": 3, "training_duration": 1.0}
+        loader = {"data_loader": {"batch_size": 4, "unroll_steps": 5}}
+        (tmp_path / name / "metrics.json").write_text(json.dumps(metrics))
+        (tmp_path / name / "filled_config.json").write_text(json.dumps(loader))
+    shown: list[str] = []
+    monkeypatch.setattr(today, "say", shown.append)
+    monkeypatch.setattr(today, "_exams", lambda run, data: [("WiC", "0.5")])
+    monkeypatch.setattr("sys.argv", ["today.py", str(tmp_path), "--exams", str(tmp_path)])
+    assert today.main() == 0
+    rows = shown[0].splitlines()
+    assert rows[2:4] == ["| lstm | 9.00 | 0.5 | 60 |", "| masked_lm |  |  | 60 |"]
+    assert "| transformer | not run |  |  |" in rows
+
+
+def test_configs_without_a_run_are_listed() -> None:
+    names = [row["biLM"] for row in missing(["lstm", "gru"])]
+    assert "pieces" in names
+    assert not {"lstm", "tasks"} & {*names}

@@ -12,6 +12,7 @@ from elmo_framework.bilm.files.weights_report import inspect_weights
 from elmo_framework.config.parse import parse
 from elmo_framework.errors import BuildError
 from elmo_framework.layers.carried_state import CarriedState
+from elmo_framework.nn.overlapping_windows import windows
 
 TRANSFORMER = {"type": "transformer", "num_heads": 2, "head_dim": 4, "feedforward_dim": 7}
 ALL = [
@@ -156,3 +157,37 @@ def test_bfloat16_changes_the_layers_a_little(raw) -> None:
     assert narrow.dtype == torch.float32
     torch.testing.assert_close(narrow, full, atol=0.1, rtol=0.1)
     assert not torch.equal(narrow, full)
+
+
+BIDIRECTIONAL = {**TRANSFORMER, "type": "bidirectional_transformer", "num_layers": 2}
+
+
+def test_long_rows_are_read_in_overlapping_windows() -> None:
+    narrow, wide = (build({**BIDIRECTIONAL, "window_size": size}) for size in (4, 9))
+    words, mask = vectors(), MASK
+    read = narrow.read(words, mask, direction="forward").layers
+    assert (read[:, ~mask] == 0).all()
+    # Four words fit: no window changes them.
+    whole = wide.read(words, mask, direction="forward").layers
+    torch.testing.assert_close(read[:, 1], whole[:, 1])
+    assert not torch.allclose(read[:, 0], whole[:, 0])
+    for window in windows(9, 4):
+        part = words[:1, window.start : window.end]
+        alone = wide.read(part, MASK[:1, :4], direction="forward").layers[:, 0]
+        used = slice(window.first - window.start, window.last - window.start)
+        torch.testing.assert_close(read[:, 0, window.first : window.last], alone[:, used])
+    with torch.no_grad():
+        torch.testing.assert_close(narrow.read(words, mask, direction="forward").layers, read)
+
+
+def test_a_word_has_gradients_from_its_window_alone() -> None:
+    layers = build({**BIDIRECTIONAL, "window_size": 4})
+    words, weights = vectors()[:1].requires_grad_(), torch.tensor([1.0, 2.0, -3.0, 4.0]).double()
+    output = layers.read(words, MASK[:1], direction="forward").layers
+    for window in windows(9, 4):
+        for place in range(window.first, window.last):
+            (gradient,) = torch.autograd.grad(
+                output[-1, 0, place] @ weights, words, retain_graph=True
+            )
+            seen = gradient[0].abs().sum(dim=1) > 0
+            assert seen.nonzero().flatten().tolist() == [*range(window.start, window.end)]

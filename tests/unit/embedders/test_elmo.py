@@ -10,7 +10,7 @@ from elmo_framework.bilm.bilm import BiLm
 from elmo_framework.bilm.files.published import PACKAGED
 from elmo_framework.bilm.layer_output import LayerOutput, framed_mask
 from elmo_framework.config.parse import parse
-from elmo_framework.data.text import TextBatch, collate_text
+from elmo_framework.data.text import DocumentPlace, TextBatch, collate_text
 from elmo_framework.embedders.elmo import ElmoTokenEmbedder
 from elmo_framework.embedders.text_embedder import TokenEmbedder
 from elmo_framework.errors import BuildError, DataError
@@ -309,3 +309,17 @@ def test_tuned_layers_are_listed_from_the_bottom(folder: Path) -> None:
     listed = {id(each) for layer in [words, *context] for each in layer}
     assert listed == {id(each) for each in embedder.bilm.parameters()}
     assert build(bilm=folder).layer_parameters() == ()
+
+
+def test_sentences_of_a_document_continue_each_other(folder: Path) -> None:
+    document = tuple(tuple(words) for words in SENTENCES)
+    places = [DocumentPlace(document, number) for number in range(len(document))]
+    embedder = build(bilm=folder, state="document", cache="memory", dropout=0.0).eval()
+    embedder.precompute_documents(lambda: [document], torch.device("cpu"))
+    vectors = embedder(collate_text(SENTENCES, places=places))
+    alone = build(bilm=folder, cache="none", dropout=0.0).eval()(collate_text(SENTENCES))
+    assert vectors.shape == alone.shape
+    assert not torch.allclose(vectors[0], alone[0], atol=1e-2)
+    assert (vectors[1] == 0).all()
+    with pytest.raises(BuildError, match="state 'document' is for a frozen biLM"):
+        build(bilm=folder, state="document", requires_grad=True)

@@ -17,6 +17,7 @@ from typing import Any
 import h5py
 import numpy as np
 import pytest
+import torch
 
 from elmo_framework.bilm.files.load import bilm_files, read_bilm
 from elmo_framework.embedding import embed as embedding
@@ -29,6 +30,7 @@ from elmo_framework.io import resumable_output
 from elmo_framework.io.outputs import Output, check_outputs
 from elmo_framework.io.resumable_output import ResumableOutput
 from elmo_framework.layers.bilm_source import FrozenBiLm
+from elmo_framework.layers.documents import read_documents
 from elmo_framework.layers.layer_source import LayerSource
 from elmo_framework.training import process_group
 from tests.unit.embedding.conftest import TEXT
@@ -447,3 +449,45 @@ def test_result_above_the_file_size_limit_is_refused_early(job: Jobs) -> None:
         setrlimit(RLIMIT_FSIZE, before)
     assert caught.value.filename == str(job().output)
     embed(job())
+
+
+DOCUMENTS = ["a b c", "b", "", "a b c", "c a", ""]
+
+
+@pytest.mark.parametrize("max_tokens", [3, 4096])
+def test_documents_are_read_as_running_text(job: Jobs, tmp_path, capsys, max_tokens) -> None:
+    (tmp_path / "text.txt").write_text("\n".join(DOCUMENTS) + "\n")
+    (tmp_path / "more.txt").write_text("b c\n")
+    files = [tmp_path / "text.txt", tmp_path / "more.txt"]
+    source = FrozenBiLm(read_bilm(bilm_files(Path(job().bilm))))
+    documents = [
+        [line.split() for line in part] for part in (DOCUMENTS[:3], DOCUMENTS[3:], ["b c"])
+    ]
+    read = read_documents(source, documents, device=torch.device("cpu"))
+    wanted = [layers[:, 1:-1].numpy() for _, layers in sorted(read, key=lambda pair: pair[0])]
+    options = {"sentences": files, "state": "document", "max_tokens": max_tokens}
+    embed(job(**options))
+    assert_close(hdf5(job().output), wanted)
+    embed(job(**options, format="npy", output=tmp_path / "out"))
+    assert_close([part.swapaxes(0, 1) for part in npy(tmp_path / "out")], wanted)
+    capsys.readouterr()
+    embed(job(**options, output=Path("-")))
+    lines = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
+    assert [line["words"] for line in lines] == [words for part in documents for words in part]
+    for line, layers in zip(lines, wanted, strict=True):
+        np.testing.assert_allclose(np.reshape(line["vectors"], layers.shape), layers, atol=2e-6)
+    assert not np.allclose(wanted[0], wanted[3])  # equal lines of two documents
+
+
+def test_documents_over_several_pools_are_the_same(job: Jobs, tmp_path, monkeypatch) -> None:
+    (tmp_path / "text.txt").write_text("\n".join(DOCUMENTS * 3) + "\n")
+    options = {"state": "document", "max_tokens": 4}
+    embed(job(**options))
+    monkeypatch.setattr(embedding, "_BATCHES_A_POOL", 1)
+    embed(job(**options, output=tmp_path / "again.hdf5"))
+    assert_close(hdf5(tmp_path / "again.hdf5"), hdf5(job().output))
+
+
+def test_a_transformer_reads_no_documents(job: Jobs, transformer_folder) -> None:
+    with pytest.raises(RunError, match="--state document: only a biLM reads documents"):
+        embed(job(bilm=transformer_folder("bert"), state="document"))

@@ -2,7 +2,8 @@ import numpy as np
 import pytest
 import torch
 
-from elmo_framework.layers.word_pieces import pool_pieces, windows
+from elmo_framework.layers.word_pieces import pool_pieces
+from elmo_framework.nn.overlapping_windows import windows
 
 
 @pytest.mark.parametrize("size", [2, 3, 5, 8])
