@@ -124,16 +124,11 @@ class Assembly:
 
         @cache
         def sentences() -> list[Sequence[str]]:
-            splits = map(self.sentences, self.experiment.used_splits)
-            return list(chain.from_iterable(splits))
+            return [*chain.from_iterable(map(self.sentences, self.experiment.used_splits))]
 
-        @cache
         def documents() -> list[Sequence[Sequence[str]]]:
-            examples = chain.from_iterable(
-                map(self.experiment.examples, self.experiment.used_splits)
-            )
-            found = map(self.model.task.document, examples)
-            return [document for document in found if document is not None]
+            splits = map(self.experiment.examples, self.experiment.used_splits)
+            return [*filter(None, map(self.model.task.document, chain.from_iterable(splits)))]
 
         for _, part in parts_of(self.model):
             part.precompute(sentences, self.device)

@@ -159,9 +159,10 @@ class DocumentLayers(LayerSource):
         Raises:
             DataError: the examples of the data have no documents.
         """
-        if not documents():
+        texts = list(map(running_text, documents()))
+        if not texts:
             raise _no_documents()
-        self._source.precompute(lambda: list(map(running_text, documents())), device)
+        self._source.precompute(lambda: texts, device)
 
     def forget_words(self) -> None:
         self._source.forget_words()
