@@ -75,6 +75,7 @@ def test_equal_files_give_equal_bytes(archive: Path, tmp_path: Path) -> None:
     files: dict[str, Path | bytes] = {"weights": tmp_path / "weights", "a/b.txt": b"text"}
     write_archive(files, tmp_path / "other.tar.gz")
     assert archive.read_bytes() == (tmp_path / "other.tar.gz").read_bytes()
+    assert archive.read_bytes()[4:8] == bytes(4)  # no time in the header of gzip
 
 
 def test_an_older_format_is_read_and_a_newer_refused(
