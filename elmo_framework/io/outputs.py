@@ -60,10 +60,11 @@ BILM_PARTS = (
     "weights.hdf5",
     "bilm.json",
     "weights.safetensors",
+    "pieces.json",
     "softmax.safetensors",
     "vocabulary.txt",
 )
-"""The files of a biLM of either format, with those of its softmax."""
+"""The files of a biLM of either format, with those of its softmax and its pieces."""
 
 ONNX_FILES = ("model.onnx", "model.json", "elmo_onnx.py")
 """The files of an ONNX model: the model, what the loader needs to know of it, and the loader."""
@@ -101,6 +102,7 @@ PARTS: Mapping[FolderKind, Sequence[str]] = {
         "corpus.json",
         "words.txt",
         "vocabulary.txt",
+        "pieces.json",
         "counts.bin",
         "characters.bin",
         "training",
@@ -236,7 +238,7 @@ def _cache() -> Path:
 
 
 def _is_part(path: Path, folder: Path, kind: FolderKind) -> bool:
-    return path.relative_to(folder).parts[0].casefold() in PARTS[kind]
+    return path.relative_to(folder).parts[0].casefold() in map(str.casefold, PARTS[kind])
 
 
 def _is_file_of(path: Path, folder: Path) -> bool:

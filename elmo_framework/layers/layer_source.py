@@ -15,6 +15,10 @@ from elmo_framework.data.sentences import longest_first, padded_batches
 from elmo_framework.data.text import Indexer, TextBatch, collate_text
 from elmo_framework.model.part import Reference, Sentences
 
+_LONGEST_WHOLE = 4096
+"""Steps of the longest sentence that is read as a whole. It is fixed, so that the vectors of a
+sentence do not depend on the size of the batches."""
+
 
 def parameters_by_layer(module: nn.Module) -> list[list[nn.Parameter]]:
     """Return the parameters of a stack of layers, the bottom layer first.
@@ -96,13 +100,14 @@ class LayerSource(ABC):
     ) -> Iterator[tuple[int, Float[Tensor, "layers tokens dim"]]]:
         """Compute the layers of many sentences, in batches of similar length, longest first.
 
-        Each batch starts from zeros. Peak memory grows with `max_tokens` and with the longest
-        sentence, not with the number of sentences.
+        Each batch starts from zeros. Peak memory grows with `max_tokens` and with the layers of the
+        longest sentence, not with the number of sentences.
 
         Args:
             sentences: the words of each.
             max_tokens: the largest number of steps in a batch, boundaries and padding counted; a
-                longer sentence is a batch by itself.
+                longer sentence is a batch by itself. One of more than 4,096 steps is read in parts
+                (`read_long`).
             device: computes the layers; the CPU by default.
 
         Yields:
@@ -118,8 +123,9 @@ class LayerSource(ABC):
         order = longest_first(range(len(lengths)), lengths)
         device = device or torch.device("cpu")
         for batch in padded_batches(order, lengths.__getitem__, max_tokens=max_tokens):
-            if lengths[batch[0]] > max_tokens:
-                parts = self.read_long(sentences[batch[0]], max_tokens=max_tokens, device=device)
+            if lengths[batch[0]] > _LONGEST_WHOLE:
+                words = sentences[batch[0]]
+                parts = self.read_long(words, max_tokens=_LONGEST_WHOLE, device=device)
                 yield batch[0], torch.cat([*parts], dim=1)
                 continue
             text = collate_text([sentences[index] for index in batch])

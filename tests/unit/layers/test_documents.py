@@ -2,10 +2,11 @@ from __future__ import annotations
 
 import copy
 import pickle
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 import torch
 from torch import Tensor
@@ -16,6 +17,7 @@ from elmo_framework.bilm.files.load import bilm_files, save_bilm
 from elmo_framework.config.parse import parse
 from elmo_framework.data.text import DocumentPlace, TextBatch, collate_text
 from elmo_framework.errors import DataError
+from elmo_framework.layers import layer_source
 from elmo_framework.layers.bilm_source import FrozenBiLm, open_frozen, open_layers
 from elmo_framework.layers.documents import document_layers, read_documents, running_text
 
@@ -150,16 +152,28 @@ def test_single_sentences_are_refused(source: FrozenBiLm) -> None:
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_a_long_sentence_is_read_in_parts(kind: str, folders: dict[str, Path]) -> None:
+def test_a_long_sentence_is_read_in_parts(
+    kind: str, folders: dict[str, Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
     bilm = elmo_framework.load_bilm(folders[kind], device="cpu")
     words = [*"abcdefghijklmnopqrstu"]
     (whole,) = bilm.embed([words])
     parts = torch.zeros(whole.shape)
     for places, dims, layers in bilm.embed_in_parts(words, max_tokens=5):
         parts[:, places, dims] = torch.from_numpy(layers)
-    assert_equal(
-        [parts, torch.from_numpy(bilm.embed([words], max_tokens=5)[0])],
-        [torch.from_numpy(whole)] * 2,
-    )
     (document,) = bilm.embed_document([words], max_tokens=5)
-    assert_equal([torch.from_numpy(document)], [torch.from_numpy(whole)])
+    assert_equal([parts, torch.from_numpy(document)], [torch.from_numpy(whole)] * 2)
+    np.testing.assert_array_equal(bilm.embed([words], max_tokens=5)[0], whole)
+
+    lengths = list[int]()
+    read_long = FrozenBiLm.read_long
+
+    def noted(source: FrozenBiLm, words: Sequence[str], **options: Any) -> Iterator[Tensor]:
+        lengths.append(options["max_tokens"])
+        return read_long(source, words, **options)
+
+    monkeypatch.setattr(layer_source, "_LONGEST_WHOLE", 5)
+    monkeypatch.setattr(FrozenBiLm, "read_long", noted)
+    (long,) = bilm.embed([words])
+    assert lengths == [5]
+    assert_equal([torch.from_numpy(long)], [torch.from_numpy(whole)])
