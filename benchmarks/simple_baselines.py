@@ -39,7 +39,7 @@ from elmo_framework.experiment.terms import ExampleTerms
 from elmo_framework.model.task import HeadTask
 from elmo_framework.study.check import load_study
 from elmo_framework.study.folder import StudyFolder
-from elmo_framework.study.record import Record, write_record
+from elmo_framework.study.record import Record, recorded_versions, write_record
 from elmo_framework.study.run_plan import RunPlan
 from elmo_framework.tasks.classification.task import ClassifiedText
 from elmo_framework.tasks.coreference.example import Document
@@ -153,7 +153,7 @@ def _write(
         minutes=round(result.minutes, 3),
         experiment=experiment,
         digests={},
-        versions=describe_environment(torch.device("cpu")),
+        versions=recorded_versions(describe_environment(torch.device("cpu"))),
     )
     write_record(folder.record(record.name), record)
     for split, terms in result.terms.items():

@@ -25,7 +25,7 @@ from elmo_framework.model.head import Head
 from elmo_framework.study.executor import JobEnd, RunJob
 from elmo_framework.study.folder import StudyFolder
 from elmo_framework.study.plan import Cell
-from elmo_framework.study.record import Record, read_record, write_record
+from elmo_framework.study.record import Record, read_record, recorded_versions, write_record
 from elmo_framework.study.run_plan import RunPlan
 from elmo_framework.study.search import PrunedError
 from elmo_framework.training.callback import METRICS_LOG, read_log
@@ -41,8 +41,6 @@ _TRAINING = (
     "num_parameters",
     "num_trainable_parameters",
 )
-_NOT_RECORDED = ("digests", "references", "command", "working_directory")
-"""Metadata of a run that have a field of their own or hold paths of the machine."""
 
 
 def execute(job: RunJob) -> JobEnd:
@@ -151,7 +149,7 @@ def _record(
         minutes=round(training["training_duration"] / 60, 3),
         experiment=Cell(plan, (plan.seed,)).experiment,
         digests={**digests, "data": _by_relative_path(digests["data"])},
-        versions={key: metadata[key] for key in metadata if key not in _NOT_RECORDED},
+        versions=recorded_versions(metadata),
     )
 
 

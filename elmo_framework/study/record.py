@@ -15,6 +15,10 @@ CellKey: TypeAlias = tuple[str, str, float]
 """Config, variant and fraction: what the runs of several seeds have in common."""
 
 
+_NOT_RECORDED = ("digests", "references", "command", "working_directory")
+"""Metadata of a run that have a field of their own or hold paths of the machine."""
+
+
 @dataclass(frozen=True, kw_only=True)
 class Record:
     """What remains of a finished run: `results/NAME.json`.
@@ -90,6 +94,11 @@ def run_name(config: str, variant: str, *, fraction: float, trial: str | None, s
         f"seed-{seed}",
     ]
     return f"{config}/{variant}/{'-'.join(parts)}"
+
+
+def recorded_versions(metadata: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the metadata of a run, or of its environment, that its record keeps as `versions`."""
+    return {key: value for key, value in metadata.items() if key not in _NOT_RECORDED}
 
 
 def write_record(path: Path, record: Record) -> None:

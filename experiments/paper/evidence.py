@@ -272,7 +272,8 @@ class State:
         return Missing(len(missing), sum(self._minutes(cell.config) for cell, _ in missing) / 60)
 
     def _minutes(self, config: str) -> float:
-        measured = [record.minutes for record in self.records if record.config == config]
+        trained = [record for record in self.records if record.training]
+        measured = [record.minutes for record in trained if record.config == config]
         return mean(measured or [self.section.minutes[config]])
 
 
@@ -402,7 +403,8 @@ def _value(state: State, cell: Cell) -> str:
     if not records:
         return "not run"
     scores = _scores(records)
-    shown = f"{mean(scores):.1f}" + (f" ± {stdev(scores):.1f}" if len(scores) > 1 else "")
+    # Baselines that are not trained have the same score for all seeds.
+    shown = f"{mean(scores):.1f}" + (f" ± {stdev(scores):.1f}" if len({*scores}) > 1 else "")
     mark = "" if _is_final(records) else " *"
     folder = f"{_FOLDER}/{state.section.study}/results/{cell.config}/{cell.variant}"
     return f"[{shown}{mark}]({folder})"

@@ -21,7 +21,7 @@ RECORD = Record(
     fraction=1.0,
     metric="+accuracy",
     validation={"accuracy": 0.5},
-    training={},
+    training={"best_step": 100},
     minutes=30.0,
     experiment={},
     digests={},
@@ -77,7 +77,8 @@ def test_values_are_means_of_test_scores(tmp_path: Path) -> None:
 
 def test_the_best_baseline_without_a_network_is_named(tmp_path: Path) -> None:
     for name, score in (("majority", 0.35), ("bag_of_words", 0.685)):
-        write(tmp_path, replace(RECORD, variant=name, test={"accuracy": score}))
+        for seed in (1, 2):
+            write(tmp_path, replace(RECORD, variant=name, seed=seed, test={"accuracy": score}))
     cells = row(page(states(tmp_path)), "SNLI, accuracy")
     assert cells[-2].startswith("[68.5](../experiments/results/table1/results/snli/bag_of_words)")
     assert cells[-2].endswith(", bag of words")
@@ -85,15 +86,16 @@ def test_the_best_baseline_without_a_network_is_named(tmp_path: Path) -> None:
 
 def test_development_scores_are_marked_and_not_mixed(tmp_path: Path) -> None:
     tested = replace(RECORD, variant="mini", test={"accuracy": 0.9})
-    write(tmp_path, RECORD, replace(RECORD, seed=2, test={"accuracy": 0.9}), tested)
+    other = replace(RECORD, seed=2, validation={"accuracy": 0.6}, test={"accuracy": 0.9})
+    write(tmp_path, RECORD, other, tested)
     cells = row(page(states(tmp_path)), "SNLI, accuracy")
-    assert cells[4].startswith("[50.0 ± 0.0 *]")
+    assert cells[4].startswith("[55.0 ± 7.1 *]")
     assert cells[-1] == ""
 
 
 def test_hours_of_missing_runs_follow_the_records(tmp_path: Path) -> None:
     before = states(tmp_path)[0]
-    write(tmp_path, RECORD)
+    write(tmp_path, RECORD, replace(RECORD, variant="majority", training={}, minutes=0.1))
     after = states(tmp_path)[0]
     assert after.missing.number == before.missing.number - 1
     # 14 runs of SNLI are left, of 30 minutes and not of the earlier measurement.

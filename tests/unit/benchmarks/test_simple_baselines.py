@@ -252,6 +252,7 @@ def test_a_study_has_a_record_of_each_baseline_and_seed(
     for record in records:
         assert record.test is not None
         assert record.score() > 0
+        assert not {"command", "working_directory"} & record.versions.keys()
         scores = score_function(record.experiment, source="test")
         for split, own in (("validation", record.validation), ("test", record.test)):
             terms = ExampleTerms.load(results / f"{record.name}.{split}.npz")
