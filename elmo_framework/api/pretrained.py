@@ -135,8 +135,6 @@ class PretrainedBiLm(PretrainedEncoder):
             TypeError: see `embed`.
             ValueError: `max_tokens` is not above 0.
         """
-        if max_tokens < 1:
-            raise ValueError(f"max_tokens is {max_tokens}; it must be above 0")
         require_list(sentences)
         words = [tuple(require_words(each)) for each in sentences]
         read = read_documents(self._source, [words], max_tokens=max_tokens, device=self._device)

@@ -8,7 +8,7 @@ after.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from itertools import chain
+from itertools import accumulate, chain
 from typing import Any, final
 from weakref import WeakValueDictionary
 
@@ -65,9 +65,7 @@ def read_documents(
         their order.
     """
     texts = [running_text(sentences) for sentences in documents]
-    first = [0]
-    for sentences in documents:
-        first.append(first[-1] + len(sentences))
+    first = [0, *accumulate(map(len, documents))]
     is_long = [len(text) + NUM_BOUNDARIES > max_tokens for text in texts]
     short = [number for number, text in enumerate(texts) if text and not is_long[number]]
     read = source.read([texts[number] for number in short], max_tokens=max_tokens, device=device)
@@ -89,7 +87,7 @@ def _sentences(
     """Cut the layers of a document into those of its sentences."""
     layers = next(parts)
     for number, words in enumerate(sentences, start=first):
-        length = len(words) + NUM_BOUNDARIES if words else 0
+        length = _num_steps(words)
         while layers.shape[1] < length:
             layers = torch.cat([layers, next(parts)], dim=1)
         yield number, layers[:, :length]
@@ -119,10 +117,6 @@ class DocumentLayers(LayerSource):
     def __deepcopy__(self, memo: dict[int, Any]) -> DocumentLayers:
         return self
 
-    def __getstate__(self) -> dict[str, Any]:
-        """Return the content of a pickle, without the last batch."""
-        return {**self.__dict__, "_last": None}
-
     def compute(self, text: TextBatch, state: LayerState | None = None) -> LayerOutput:
         """Return the layers of sentences.
 
@@ -149,7 +143,7 @@ class DocumentLayers(LayerSource):
                 starts = _starts(document)
                 for row in rows[document]:
                     start, words = starts[text.places[row].number], text.words[row]
-                    length = len(words) + NUM_BOUNDARIES if words else 0
+                    length = _num_steps(words)
                     layers[:, row, :length] = read[:, number, start : start + length]
         return LayerOutput(layers, mask, {})
 
@@ -177,10 +171,12 @@ def document_layers(source: LayerSource) -> DocumentLayers:
 
 def _starts(sentences: Sequence[Sequence[str]]) -> list[int]:
     """Return the first step of each sentence in the layers of its document."""
-    starts = [0]
-    for words in sentences:
-        starts.append(starts[-1] + (len(words) + NUM_BOUNDARIES if words else 0))
-    return starts
+    return [0, *accumulate(map(_num_steps, sentences))]
+
+
+def _num_steps(words: Sequence[str]) -> int:
+    """Return the length of a sentence in the layers of its document."""
+    return len(words) + NUM_BOUNDARIES if words else 0
 
 
 def _no_documents() -> DataError:
