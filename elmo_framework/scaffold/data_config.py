@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-import json
 import math
 import shutil
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
 import torch
-from jinja2 import Environment, PackageLoader, StrictUndefined
 
 from elmo_framework.bilm.files.published import resolve_bilm
 from elmo_framework.config.load import Config
@@ -27,6 +24,7 @@ from elmo_framework.model.head import Head
 from elmo_framework.model.task import HeadTask
 from elmo_framework.scaffold.language import tokenizer_of
 from elmo_framework.scaffold.recognize import Recognized, Task
+from elmo_framework.scaffold.rendering import as_jsonnet, template
 from elmo_framework.scaffold.survey import Survey
 
 HEADS: Mapping[Task, str] = {
@@ -54,7 +52,6 @@ _BATCH_SIZES = {200: 4, 1_000: 8, 5_000: 16, math.inf: 32}
 """Batch sizes for fewer examples than these: a small data set needs many updates all the same."""
 
 _CHECKED_SPLITS = 5_000
-_LENGTH_OF_LINE = 100
 
 
 @dataclass(frozen=True)
@@ -240,49 +237,7 @@ def _cache(bilm: str, num_words: int) -> tuple[str, int]:
     return ("disk" if fits else "none"), num_bytes
 
 
-def as_jsonnet(value: Any, *, indent: int = 0, first: int = 0) -> str:
-    """Return a JSON value in the style of the shipped configs.
-
-    Args:
-        value: of JSON types.
-        indent: of the line that it begins on, in spaces.
-        first: the length of what is before and after it on this line.
-    """
-    if isinstance(value, str):
-        inner = json.dumps(value, ensure_ascii=False)[1:-1].replace('\\"', '"')
-        return "'" + inner.replace("'", "\\'") + "'"
-    if not isinstance(value, dict):
-        return json.dumps(value)
-    parts = [
-        f"{_key(key)}: {as_jsonnet(inner, indent=indent + 2, first=len(key) + 3)}"
-        for key, inner in value.items()
-    ]
-    line = "{ " + ", ".join(parts) + " }"
-    if indent + first + len(line) <= _LENGTH_OF_LINE and "\n" not in line:
-        return line
-    inside = "".join(f"{' ' * (indent + 2)}{part},\n" for part in parts)
-    return "{\n" + inside + " " * indent + "}"
-
-
-def _key(key: str) -> str:
-    return key if key.isidentifier() else as_jsonnet(key)
-
-
 def _rendered(name: str, **values: Any) -> str:
     """Fill in a template; the lines that its blocks leave blank are dropped."""
-    text = _templates().get_template(f"{name}.jsonnet").render(values)
+    text = template(f"{name}.jsonnet").render(values)
     return "".join(f"{line}\n" for line in text.splitlines() if line.strip())
-
-
-@cache
-def _templates() -> Environment:
-    templates = Environment(
-        loader=PackageLoader("elmo_framework.scaffold"),
-        autoescape=False,
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-        keep_trailing_newline=True,
-    )
-    templates.filters |= {"jsonnet": as_jsonnet, "count": "{:,}".format, "percent": "{:.0%}".format}
-    return templates

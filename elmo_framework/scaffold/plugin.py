@@ -5,14 +5,12 @@ from __future__ import annotations
 import keyword
 import sys
 from collections.abc import Mapping
-from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
 
-from jinja2 import Environment, PackageLoader, StrictUndefined
-
 from elmo_framework.errors import RunError
 from elmo_framework.io.files import replacing
+from elmo_framework.scaffold.rendering import template
 
 _FILES: Mapping[str, str] = {
     "pyproject.toml": "pyproject.toml.jinja",
@@ -55,19 +53,9 @@ def write_plugin(name: str, folder: Path) -> list[Path]:
     values = {"name": name, "distribution": name.replace("_", "-")}
     paths = [Path(path.format(name=name)) for path in _FILES]
     with replacing(folder) as aside:
-        for path, template in zip(paths, _FILES.values(), strict=True):
+        for path, source in zip(paths, _FILES.values(), strict=True):
             target = aside / path
             target.parent.mkdir(parents=True, exist_ok=True)
-            text = _templates().get_template(f"plugin/{template}").render(values)
+            text = template(f"plugin/{source}").render(values)
             target.write_text(text, encoding="utf-8")
     return [folder / path for path in paths]
-
-
-@cache
-def _templates() -> Environment:
-    return Environment(
-        loader=PackageLoader("elmo_framework.scaffold"),
-        autoescape=False,
-        undefined=StrictUndefined,
-        keep_trailing_newline=True,
-    )

@@ -1,0 +1,58 @@
+"""Fill in the templates of configs and plugins."""
+
+from __future__ import annotations
+
+import json
+from functools import cache
+from typing import Any
+
+from jinja2 import Environment, PackageLoader, StrictUndefined, Template
+
+_LENGTH_OF_LINE = 100
+
+
+def template(name: str) -> Template:
+    """Return a template by its path in the folder `templates`."""
+    return _templates().get_template(name)
+
+
+def as_jsonnet(value: Any, *, indent: int = 0, first: int = 0) -> str:
+    """Return a JSON value in the style of the shipped configs.
+
+    Args:
+        value: of JSON types.
+        indent: of the line that it begins on, in spaces.
+        first: the length of what is before and after it on this line.
+    """
+    if isinstance(value, str):
+        inner = json.dumps(value, ensure_ascii=False)[1:-1].replace('\\"', '"')
+        return "'" + inner.replace("'", "\\'") + "'"
+    if not isinstance(value, dict):
+        return json.dumps(value)
+    parts = [
+        f"{_key(key)}: {as_jsonnet(inner, indent=indent + 2, first=len(key) + 3)}"
+        for key, inner in value.items()
+    ]
+    line = "{ " + ", ".join(parts) + " }"
+    if indent + first + len(line) <= _LENGTH_OF_LINE and "\n" not in line:
+        return line
+    inside = "".join(f"{' ' * (indent + 2)}{part},\n" for part in parts)
+    return "{\n" + inside + " " * indent + "}"
+
+
+def _key(key: str) -> str:
+    return key if key.isidentifier() else as_jsonnet(key)
+
+
+@cache
+def _templates() -> Environment:
+    templates = Environment(
+        loader=PackageLoader("elmo_framework.scaffold"),
+        autoescape=False,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        keep_trailing_newline=True,
+    )
+    templates.filters |= {"jsonnet": as_jsonnet, "count": "{:,}".format, "percent": "{:.0%}".format}
+    return templates
