@@ -17,6 +17,7 @@ from elmo_framework.config.resolve import filled
 from elmo_framework.config.types import Lazy
 from elmo_framework.data.characters import PADDING_ID
 from elmo_framework.data.text import SubwordIndexer
+from elmo_framework.model.part import parameters_by_layer
 from elmo_framework.nn.eager import eager, refuse_export
 from elmo_framework.nn.packing import reversed_rows
 
@@ -58,6 +59,11 @@ class BiLm(nn.Module, Registrable):
             "token_encoder": filled(token_encoder),
             "context_layers": filled(context_layers),
         }
+
+    def layer_parameters(self) -> list[list[nn.Parameter]]:
+        """Return the parameters of the token encoder, then those of each context layer."""
+        words = list(self.token_encoder.parameters())
+        return [words, *parameters_by_layer(self.context_layers)]
 
     __prepare_scriptable__ = refuse_export  # what torch.jit.script asks for
 

@@ -77,6 +77,22 @@ class BagOfEmbeddingsPooler(Pooler):
 
 
 @final
+@Pooler.register("concat_pooling")
+class ConcatPooler(Pooler):
+    """Concatenates the last vector, the maximum and the mean (Howard and Ruder 2018, 3.3)."""
+
+    def __init__(self, input_dim: Local[int]) -> None:
+        super().__init__()
+        self.output_dim = 3 * input_dim
+
+    def forward(self, inputs: Inputs, mask: Mask) -> Pooled:
+        positions = torch.arange(mask.shape[1], device=mask.device)
+        is_last = positions == mask.sum(dim=1, keepdim=True) - 1
+        last = masked_sum(inputs, is_last)
+        return torch.cat([last, masked_max(inputs, mask), masked_mean(inputs, mask)], dim=1)
+
+
+@final
 @Pooler.register("self_attentive")
 class SelfAttentivePooler(Pooler):
     """Averages a sequence with self-attention: X^T softmax(X v) (McCann et al. 2017, 5.3)."""

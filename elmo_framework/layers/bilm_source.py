@@ -20,7 +20,7 @@ from elmo_framework.data.scripts import ScriptCheck
 from elmo_framework.data.text import TextBatch
 from elmo_framework.kernels.product import Precision
 from elmo_framework.layers.cache.cached_layers import CacheDtype
-from elmo_framework.layers.layer_source import LayerSource, parameters_by_layer
+from elmo_framework.layers.layer_source import LayerSource
 from elmo_framework.layers.shared_source import shared_source
 from elmo_framework.layers.word_vector_cache import WordVectorCache
 from elmo_framework.model.part import Reference
@@ -222,8 +222,7 @@ class TrainedBiLm(LayerSource):
         return output
 
     def layer_parameters(self) -> Sequence[Sequence[nn.Parameter]]:
-        words = list(self._bilm.token_encoder.parameters())
-        return [words, *parameters_by_layer(self._bilm.context_layers)]
+        return self._bilm.layer_parameters()
 
 
 def open_layers(

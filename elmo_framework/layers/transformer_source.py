@@ -21,7 +21,7 @@ from elmo_framework.data.text import TextBatch
 from elmo_framework.errors import DataError
 from elmo_framework.kernels.product import Precision
 from elmo_framework.layers.cache.cached_layers import CacheDtype
-from elmo_framework.layers.layer_source import LayerSource, parameters_by_layer
+from elmo_framework.layers.layer_source import LayerSource
 from elmo_framework.layers.shared_source import shared_source
 from elmo_framework.layers.transformer_files import (
     read_encoder,
@@ -34,7 +34,7 @@ from elmo_framework.layers.word_pieces import (
     special_tokens,
     tokenize,
 )
-from elmo_framework.model.part import Reference
+from elmo_framework.model.part import Reference, parameters_by_layer
 from elmo_framework.nn.overlapping_windows import windows
 
 _PIECES_AT_ONCE = 4096

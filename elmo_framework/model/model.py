@@ -103,6 +103,13 @@ class Model(nn.Module, Registrable, ABC, Generic[BatchT]):
         indexers = (indexer for _, part in parts_of(self) for indexer in part.indexers)
         return list({indexer.key: indexer for indexer in indexers}.values())
 
+    def encoder_layers(self) -> list[Sequence[Sequence[Tensor]]]:
+        """Return the trained parameters of each pretrained encoder by layer, the bottom one first.
+
+        These are encoders that are tuned with a task; a language model is one itself.
+        """
+        return [layers for _, part in parts_of(self) if (layers := part.layer_parameters())]
+
     @contextmanager
     def fresh_state(self) -> Iterator[None]:
         """Start from zero state, for an evaluation, and restore the carried state afterwards."""

@@ -94,3 +94,20 @@ def parts_of(model: nn.Module) -> Iterator[tuple[str, Part]]:
     for name, module in islice(model.named_modules(), 1, None):
         if isinstance(module, Part):
             yield name, module
+
+
+def parameters_by_layer(module: nn.Module) -> list[list[nn.Parameter]]:
+    """Return the parameters of a stack of layers, the bottom layer first.
+
+    The first number in a name is that of the layer, as in `layers.3.weight`. What comes before all
+    layers, such as embeddings, is a layer below them; what follows them, such as a last
+    normalization, belongs to the top one.
+    """
+    below, layers = list[nn.Parameter](), dict[int, list[nn.Parameter]]()
+    for name, parameter in module.named_parameters():
+        number = next((int(part) for part in name.split(".") if part.isdigit()), None)
+        if number is not None:
+            layers.setdefault(number, []).append(parameter)
+        else:
+            (layers[max(layers)] if layers else below).append(parameter)
+    return [layer for layer in (below, *(layers[key] for key in sorted(layers))) if layer]

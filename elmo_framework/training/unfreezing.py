@@ -1,4 +1,4 @@
-"""Gradual unfreezing and discriminative rates of encoders that are trained with a task."""
+"""Gradual unfreezing and discriminative rates of encoders that are trained further."""
 
 from __future__ import annotations
 
@@ -13,15 +13,14 @@ from torch import Tensor, nn
 
 from elmo_framework.config.types import CountOrZero
 from elmo_framework.model.model import Model
-from elmo_framework.model.part import parts_of
 from elmo_framework.training.optimizer import Optimizer
 
 
 @dataclass(frozen=True)
 class Unfreezing:
-    """How the layers of pretrained encoders are trained with a task (Howard and Ruder 2018).
+    """How the layers of pretrained encoders are trained further (Howard and Ruder 2018).
 
-    The head is always trained, with the rate of the optimizer.
+    The head is always trained, with the rate of the optimizer. In pretraining it is the softmax.
 
     Attributes:
         epochs_per_layer: gradual unfreezing: the head alone is trained for so many epochs, then the
@@ -49,7 +48,7 @@ def unfreezing_problem(model: Model[Any], trained: Collection[nn.Parameter]) -> 
     """
     if _trained_layers(model, trained):
         return None
-    if any(part.layer_parameters() for _, part in parts_of(model)):
+    if model.encoder_layers():
         return (
             "has no effect, because trainer.no_grad freezes all layers of all encoders; remove one "
             "of the two"
@@ -91,10 +90,10 @@ def grouped_optimizer(
 def _trained_layers(model: Model[Any], trained: Iterable[nn.Parameter]) -> list[list[Tensor]]:
     """Return the trained parameters of encoders by layer, the top layers of all encoders first."""
     wanted = {id(parameter) for parameter in trained}
-    encoders = [part.layer_parameters() for _, part in parts_of(model)]
+    tops_first = (reversed(encoder) for encoder in model.encoder_layers())
     layers = [
         [parameter for layer in same for parameter in layer if id(parameter) in wanted]
-        for same in zip_longest(*(reversed(encoder) for encoder in encoders), fillvalue=())
+        for same in zip_longest(*tops_first, fillvalue=())
     ]
     return [layer for layer in layers if layer]
 

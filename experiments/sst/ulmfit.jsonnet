@@ -2,12 +2,12 @@
 // on the sentences of the task, and then with a classifier on top.
 //
 //   elmo train experiments/pretrain/fine_tune.jsonnet -s runs/mini-sst \
-//     -o train_data_path=data/domain/sst/train.txt -o validation_data_path=data/domain/sst/valid.txt
+//     -o train_data_path=data/domain/sst/train.txt -o validation_data_path=data/domain/sst/valid.txt \
+//     -o 'trainer.unfreezing={"epochs_per_layer": 0, "layer_decay": 0.38}'
 //   elmo train experiments/sst/ulmfit.jsonnet -s runs/sst-ulmfit
 //
 // Values are those of the paper (section 4.1). Differences from it: one bidirectional model instead
-// of two classifiers, the maximum over the words without their mean and the last one, dropout
-// outside the LSTM only, and one rate for all layers while the language model is fine-tuned.
+// of two classifiers, and dropout outside the LSTM only.
 {
   dataset_reader: { type: 'sst_tokens' },
   train_data_path: 'data/sst/train.txt',
@@ -25,7 +25,7 @@
         },
       },
     },
-    pooler: { type: 'max' },
+    pooler: { type: 'concat_pooling' },
     feedforward: { num_layers: 1, hidden_dims: 50, activations: 'relu', dropout: 0.4 },
   },
   data_loader: { batch_size: 64, bucketing: true },

@@ -37,3 +37,13 @@ def test_a_bilm_is_fine_tuned_from_its_files(bilm: Path, tmp_path: Path) -> None
     whole = load(bilm, device="cpu").evaluate(PRETRAINING["validation_data_path"])
     assert before == pytest.approx(whole["perplexity"], rel=1e-5)
     assert after != before
+
+
+def test_fine_tuning_unfreezes_layers_of_a_bilm(bilm: Path, tmp_path: Path) -> None:
+    run = tmp_path / "run"
+    changes = {**BRIEF, "init_from.path": str(bilm / "bilm"), "trainer.unfreezing": {}}
+    assert train("experiments/pretrain/fine_tune.jsonnet", run, changes) == 0
+    # In the only epoch nothing below the softmax is trained.
+    before, after = ((folder / "bilm/weights.hdf5").read_bytes() for folder in (bilm, run))
+    assert before == after
+    assert perplexities(run)[0] != perplexities(run)[1]

@@ -112,7 +112,7 @@ def test_ulmfit_trains_saves_loads_and_predicts(tmp_path: Path, bilm: Path) -> N
     inner = {name[name.index("bilm.") :]: name for name in after if ".bilm." in name}
     assert inner
     assert not [name for name in inner if before[name].equal(after[inner[name]])]
-    assert run.model.get_submodule("pooler").output_dim == 16
+    assert run.model.get_submodule("pooler").output_dim == 48
 
 
 @pytest.mark.parametrize(

@@ -9,6 +9,8 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
+from torch import Tensor
+
 from elmo_framework.bilm.bilm import BiLm
 from elmo_framework.bilm.files.load import SOFTMAX, BiLmFiles, bilm_files, read_bilm, save_bilm
 from elmo_framework.bilm.files.published import resolve_bilm
@@ -60,6 +62,9 @@ class LanguageModel(Model[WindowBatch], ABC):
     @property
     def indexers(self) -> Sequence[Indexer]:
         return self.bilm.token_encoder.indexer, TargetIndexer(self._vocabulary)
+
+    def encoder_layers(self) -> list[Sequence[Sequence[Tensor]]]:
+        return [self.bilm.layer_parameters()]
 
     def load_bilm(self, location: str | Path) -> None:
         self.load_files(resolve_bilm(location))

@@ -15,6 +15,7 @@ ALL = [
     "bag_of_embeddings",
     {"type": "bag_of_embeddings", "averaged": True},
     "max",
+    "concat_pooling",
     "self_attentive",
     {"type": "lstm", "hidden_size": 2, "num_layers": 2, "bidirectional": True},
 ]
@@ -75,6 +76,16 @@ def test_a_projection_follows_the_convolutions():
     torch.testing.assert_close(projected(sequences.inputs(), MASK)[:2], expected[:2])
 
 
+def test_concat_pooling_is_last_maximum_and_mean():
+    pooled = sequences.pooler("concat_pooling")(sequences.inputs(), MASK)
+
+    for row, length in enumerate(LENGTHS):
+        if length:
+            words = sequences.inputs()[row, :length].numpy()
+            expected = np.concatenate([words[-1], words.max(axis=0), words.mean(axis=0)])
+            np.testing.assert_allclose(pooled[row], expected, atol=1e-12)
+
+
 def test_a_bag_adds_or_averages():
     added = sequences.pooler("bag_of_embeddings")(sequences.inputs(), MASK)
     averaged = sequences.pooler(ALL[3])(sequences.inputs(), MASK)
@@ -84,7 +95,7 @@ def test_a_bag_adds_or_averages():
 
 
 def test_lstm_state_is_that_after_the_last_word():
-    pooler = sequences.pooler(ALL[6])
+    pooler = sequences.pooler(ALL[7])
     outputs, _ = pooler.lstm(sequences.inputs()[:1, :2])
 
     expected = torch.cat([outputs[0, -1, :2], outputs[0, 0, 2:]])

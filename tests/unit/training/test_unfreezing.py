@@ -10,8 +10,7 @@ import torch
 from torch import nn
 
 from elmo_framework.config.parse import parse
-from elmo_framework.layers.layer_source import parameters_by_layer
-from elmo_framework.model.part import Part
+from elmo_framework.model.part import Part, parameters_by_layer
 from elmo_framework.training.optimizer import Optimizer
 from elmo_framework.training.unfreezing import (
     Unfreezing,

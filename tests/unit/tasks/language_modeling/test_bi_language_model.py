@@ -203,6 +203,16 @@ def test_parameters_are_the_bilm_and_one_softmax() -> None:
     ]
 
 
+def test_encoder_layers_are_all_but_the_softmax() -> None:
+    model = model_of()
+    (layers,) = model.encoder_layers()
+    assert len(layers) == model.bilm.num_layers
+    assert layers[0] == list(model.bilm.token_encoder.parameters())
+    assert {id(parameter) for layer in layers for parameter in layer} == {
+        id(parameter) for parameter in model.bilm.parameters()
+    }
+
+
 def test_state_is_carried_between_batches_without_gradient() -> None:
     model = model_of().train()
     first, second = list(endless_slice(model, 2))
