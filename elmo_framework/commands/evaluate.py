@@ -33,8 +33,8 @@ from elmo_framework.io.outputs import Input, Output
 from elmo_framework.io.remote import as_path
 
 if TYPE_CHECKING:
+    from elmo_framework.data.inputs import Predicted
     from elmo_framework.experiment.assembly import Assembly
-    from elmo_framework.experiment.predict import Predicted
 
 
 _FOR_BILM = ("for a biLM", "a run has its own")
@@ -202,7 +202,7 @@ def _sums(
     run: Assembly, path: Path | None, predictions: list[Predicted] | None
 ) -> Mapping[str, float]:
     """Count what a run gets right on a file; add to `predictions` if there are any to keep."""
-    from elmo_framework.data.inputs import PredictionInput
+    from elmo_framework.data.inputs import Predicted, PredictionInput
 
     name = "the test data" if path is None else path.name
     with ProgressBar(f"evaluating {name}", total=None, unit="batch") as progress:
@@ -213,7 +213,9 @@ def _sums(
         if predictions is None:
             return run.sums(path, note=note)
         scored = run.score(path, note=note)
-    predictions += [(each, PredictionInput(example, {})) for each, example in scored.predictions]
+    predictions += [
+        Predicted(each, PredictionInput(example, {})) for each, example in scored.predictions
+    ]
     return scored.sums
 
 

@@ -30,9 +30,10 @@ from elmo_framework.errors import RunError
 from elmo_framework.io.outputs import Input, Output, is_stream
 
 if TYPE_CHECKING:
+    from elmo_framework.data.inputs import Predicted
     from elmo_framework.experiment.assembly import Assembly
     from elmo_framework.experiment.inputs import InputForm
-    from elmo_framework.experiment.predict import Predicted, PredictionJob
+    from elmo_framework.experiment.predict import PredictionJob
     from elmo_framework.model.task import HeadTask
 
 
@@ -212,5 +213,5 @@ def _print_pretty(
     from rich.console import Console
 
     console = Console(file=output)
-    for prediction, each in predictions:
-        console.print(task.pretty(prediction, each.example), soft_wrap=True)
+    for each in predictions:
+        console.print(task.pretty(each.prediction, each.input.example), soft_wrap=True)

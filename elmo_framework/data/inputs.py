@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from difflib import get_close_matches
-from typing import Any, Generic, TypeVar
+from typing import Any, Generic, NamedTuple, TypeVar
 
 from elmo_framework.data.formats.records import is_words, value_of
 from elmo_framework.data.tokenizer import Tokenizer
@@ -23,10 +23,13 @@ class PredictionInput(Generic[ExampleT]):
         example: without labels, even if the input has them.
         fields: the other JSON values of the input by name (an id, the gold label, other columns);
             copied to the output.
+        texts: the raw texts that the words of the example are from, by the names of their keys or
+            columns; empty where the input was words.
     """
 
     example: ExampleT
     fields: Mapping[str, Any]
+    texts: Mapping[str, str] = field(default_factory=dict)
 
     def output(self, prediction: Mapping[str, Any]) -> dict[str, Any]:
         """Return the fields and the prediction as one JSON object.
@@ -44,9 +47,28 @@ class PredictionInput(Generic[ExampleT]):
         return output
 
 
+class Predicted(NamedTuple):
+    """A prediction and its input.
+
+    Attributes:
+        prediction: as the task knows it.
+        input: that it is for.
+        probabilities: see `PredictionRecord`.
+    """
+
+    prediction: Any
+    input: PredictionInput[Any]
+    probabilities: Sequence[Mapping[str, float]] = ()
+
+
 def other_fields(values: Mapping[str, Any], used: Sequence[str]) -> dict[str, Any]:
     """Return the values whose names are not in `used`."""
     return {name: value for name, value in values.items() if name not in used}
+
+
+def raw_texts(values: Mapping[str, Any], keys: Sequence[str]) -> dict[str, str]:
+    """Return the values of `keys` that are strings, not lists of words."""
+    return {key: values[key] for key in keys if isinstance(values.get(key), str)}
 
 
 def require_object(inputs: Mapping[str, Any], keys: Sequence[str]) -> None:

@@ -21,7 +21,7 @@ from elmo_framework.data.formats.text_files import (
     error_context,
     require_nonempty,
 )
-from elmo_framework.data.inputs import PredictionInput, other_fields
+from elmo_framework.data.inputs import PredictionInput, other_fields, raw_texts
 from elmo_framework.data.tokenizer import Tokenizer
 
 _log = logging.getLogger(__name__)
@@ -164,7 +164,9 @@ class RecordReader(FileReader[ExampleT]):
             DataError: as `unlabeled`.
         """
         used = (*self.input_keys, *self.other_keys)
-        return PredictionInput(self.unlabeled(record), other_fields(record.values, used))
+        fields = other_fields(record.values, used)
+        texts = raw_texts(record.values, self.input_keys)
+        return PredictionInput(self.unlabeled(record), fields, texts)
 
     def records(self, file: Path) -> Iterator[Record]:
         """Yield the records of a file.

@@ -18,6 +18,7 @@ from typing import Any, Literal, NamedTuple, TypeAlias
 import numpy as np
 from jaxtyping import Bool
 
+from elmo_framework.data.annotation import Annotation
 from elmo_framework.data.formats.columns import CellError
 
 Scheme: TypeAlias = Literal["IOB1", "BIO", "BIOUL", "BIOES"]
@@ -88,6 +89,13 @@ def span_objects(tags: Sequence[str], words: Sequence[str]) -> list[dict[str, An
     return [
         {**span._asdict(), "text": " ".join(words[span.start : span.end])} for span in spans(tags)
     ]
+
+
+def tag_annotations(tags: Sequence[str]) -> list[Annotation]:
+    """Return the spans of tags; the words with their tags where these do not mark spans."""
+    if any(tag != "O" and _TAG.fullmatch(tag) is None for tag in tags):
+        return [Annotation(place, place + 1, tag) for place, tag in enumerate(tags)]
+    return [Annotation(*span) for span in spans(tags)]
 
 
 def convert(tags: Sequence[str], scheme: Scheme) -> list[str]:

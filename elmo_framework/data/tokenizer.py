@@ -7,6 +7,7 @@ import pkgutil
 import sys
 import unicodedata
 from abc import ABC, abstractmethod
+from collections.abc import Iterable
 from functools import cache
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias, final
 
@@ -51,15 +52,24 @@ class Tokenizer(Registrable, ABC):
         Raises:
             DataError: the tokenizer returned a word that is not in the text.
         """
-        offsets = []
-        end = 0
-        for word in self.words(text):
-            start = text.find(word, end)
-            if start < 0:
-                raise DataError(f"the word {word!r} of the tokenizer is not in {shown(text)}")
-            end = start + len(word)
-            offsets.append((start, end))
-        return offsets
+        return character_offsets(text, self.words(text))
+
+
+def character_offsets(text: str, words: Iterable[str]) -> list[tuple[int, int]]:
+    """Return the start and end (exclusive) of the words of a text, in order, in characters.
+
+    Raises:
+        DataError: a word is not in the text after the one before it.
+    """
+    offsets = []
+    end = 0
+    for word in words:
+        start = text.find(word, end)
+        if start < 0:
+            raise DataError(f"the word {word!r} of the tokenizer is not in {shown(text)}")
+        end = start + len(word)
+        offsets.append((start, end))
+    return offsets
 
 
 TokenizerConfig: TypeAlias = str | dict[str, Any]

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from copy import copy
 from dataclasses import dataclass, field
 from functools import cache
-from itertools import chain
+from itertools import chain, starmap
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -18,7 +18,7 @@ import torch
 from elmo_framework.bilm.files.export import export_files, save_bilm_of
 from elmo_framework.data.batch import grouped, to_device
 from elmo_framework.data.data_loader import BatchSource, Rank, SourceContext
-from elmo_framework.data.inputs import PredictionInput
+from elmo_framework.data.inputs import Predicted, PredictionInput
 from elmo_framework.data.reader import DatasetReader
 from elmo_framework.data.tokenizer import Tokenizer, TokenizerConfig, build_tokenizer
 from elmo_framework.data.vocabulary import Vocabularies
@@ -29,6 +29,7 @@ from elmo_framework.experiment.inputs import (
     InputReader,
     dataset_reader,
 )
+from elmo_framework.experiment.prediction_record import json_of
 from elmo_framework.experiment.run_directory import RunDirectory
 from elmo_framework.experiment.terms import ExampleTerms
 from elmo_framework.io.remote import as_path
@@ -305,7 +306,7 @@ class Assembly:
 
     def predictions(
         self, inputs: Iterable[PredictionInput[Any]], *, batch_size: int
-    ) -> Iterator[tuple[Any, PredictionInput[Any]]]:
+    ) -> Iterator[Predicted]:
         """Yield what `predict` makes of inputs as the task knows it, each with its input."""
         if batch_size < 1:
             raise ValueError(f"batch_size is {batch_size}; it must be above 0")
@@ -372,13 +373,12 @@ class Assembly:
     def _outputs(
         self, inputs: Iterable[PredictionInput[Any]], batch_size: int
     ) -> list[dict[str, Any]]:
-        to_json = self.head().task.to_json
-        pairs = self.predictions(inputs, batch_size=batch_size)
-        return [each.output(to_json(prediction, each.example)) for prediction, each in pairs]
+        task = self.head().task
+        return [json_of(task, each) for each in self.predictions(inputs, batch_size=batch_size)]
 
     def _in_batches(
         self, head: Head[Any], inputs: Iterable[PredictionInput[Any]], batch_size: int
-    ) -> Iterator[tuple[Any, PredictionInput[Any]]]:
+    ) -> Iterator[Predicted]:
         collate = head.collator(self.vocabularies)
         for group in grouped(inputs, batch_size):
             batch = to_device(collate([each.example for each in group]), self.device)
@@ -386,7 +386,7 @@ class Assembly:
                 with autocast(self.device, self.experiment.trainer.precision):
                     output = head(batch)
                 predictions = head.predict(output, batch)
-            yield from zip(predictions, group, strict=True)
+            yield from starmap(Predicted, zip(predictions, group, strict=True))
 
 
 @contextmanager

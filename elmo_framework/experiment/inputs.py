@@ -7,7 +7,7 @@ import json
 import logging
 import sys
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from glob import has_magic
 from itertools import chain, islice
 from pathlib import Path
@@ -29,7 +29,7 @@ from elmo_framework.data.formats.text_files import (
     error_context,
     read_lines,
 )
-from elmo_framework.data.inputs import PredictionInput, other_fields
+from elmo_framework.data.inputs import PredictionInput, other_fields, raw_texts
 from elmo_framework.data.reader import DatasetReader, RecordReader, readers_of
 from elmo_framework.data.tokenizer import Tokenizer, TokenizerConfig
 from elmo_framework.errors import DataError, RunError, allowed, shown
@@ -84,7 +84,7 @@ class InputReader:
             raise DataError(self._with_reader_keys(str(error))) from error
         fields = other_fields(values, self.task.input_keys)
         self._warn_of_similar(fields, values)
-        return PredictionInput(example, fields)
+        return PredictionInput(example, fields, raw_texts(values, self.task.input_keys))
 
     def of_all(self, values: Iterable[object]) -> Iterator[PredictionInput[Any]]:
         """Yield what `of` makes of each value; an error has the number of its input."""
@@ -169,7 +169,9 @@ class InputReader:
 
     def _of_line(self, line: str) -> PredictionInput[Any]:
         text = line.strip()
-        return self.of(json_object(line) if text.startswith("{") else text)
+        if text.startswith("{"):
+            return self.of(json_object(line))
+        return replace(self.of(text), texts={"sentence": line})  # offsets count from its beginning
 
     def _of_object(self, line: str) -> PredictionInput[Any]:
         if not line.lstrip().startswith("{"):
@@ -180,7 +182,8 @@ class InputReader:
         return self.of(json_object(line))
 
     def _of_sentence(self, line: str) -> PredictionInput[Any]:
-        return PredictionInput(self.task.example({"sentence": line.strip()}, self.tokenizer), {})
+        example = self.task.example({"sentence": line.strip()}, self.tokenizer)
+        return PredictionInput(example, {}, {"sentence": line})
 
     def _unknown_data(self, path: Path, formats: Collection[FileFormat]) -> DataError:
         name = registered_name(self.reader)

@@ -9,9 +9,9 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from hashlib import sha256
-from itertools import chain, islice
+from itertools import chain, islice, starmap
 from pathlib import Path
-from typing import Any, BinaryIO, TextIO, TypeAlias
+from typing import Any, BinaryIO, TextIO
 
 import torch
 from pydantic import TypeAdapter
@@ -20,16 +20,14 @@ from elmo_framework import console
 from elmo_framework.console import ProgressBar, plural
 from elmo_framework.data.batch import grouped
 from elmo_framework.data.formats.text_files import matches
-from elmo_framework.data.inputs import PredictionInput
+from elmo_framework.data.inputs import Predicted, PredictionInput
 from elmo_framework.errors import RunError, allowed
 from elmo_framework.experiment.assembly import Assembly
+from elmo_framework.experiment.prediction_record import json_of
 from elmo_framework.io.files import digest
 from elmo_framework.io.resumable_output import ResumableOutput, stoppable
 from elmo_framework.model.model import Model
 from elmo_framework.model.task import HeadTask
-
-Predicted: TypeAlias = tuple[Any, PredictionInput[Any]]
-"""A prediction as the task knows it, and what it is for."""
 
 _SECONDS_WITHOUT_PROGRESS = 5.0
 _CHUNK = 1 << 20
@@ -125,14 +123,14 @@ def _predict(job: PredictionJob, output: ResumableOutput, total: int) -> None:
     batches = job.batches(islice(job.read(), done, None))
     with _progress("predicting", total - done) as progress, output.journal("done.jsonl") as journal:
         for batch in batches:
-            journal.mark_done(dump_predictions(adapter, [prediction for prediction, _ in batch]))
+            journal.mark_done(dump_predictions(adapter, [each.prediction for each in batch]))
             progress.advance(len(batch))
 
 
 def _stored(job: PredictionJob, output: ResumableOutput) -> Iterator[Predicted]:
     adapter = prediction_adapter(job.run.head().task)
     predictions = chain.from_iterable(output.done(adapter.validate_json))
-    return zip(predictions, job.read(), strict=True)
+    return starmap(Predicted, zip(predictions, job.read(), strict=True))
 
 
 def _flushed(job: PredictionJob, stream: TextIO, progress: ProgressBar) -> Iterator[Predicted]:
@@ -206,10 +204,9 @@ def prediction_format(
             f"{allowed(name, ['jsonl', *task.formats])}"
         )
     write = task.formats[name]
-    return lambda predictions: write((prediction, each.example) for prediction, each in predictions)
+    return lambda predictions: write((each.prediction, each.input.example) for each in predictions)
 
 
 def _json_lines(task: HeadTask[Any, Any], predictions: Iterable[Predicted]) -> Iterator[str]:
-    for prediction, each in predictions:
-        output = each.output(task.to_json(prediction, each.example))
-        yield json.dumps(output, ensure_ascii=False) + "\n"
+    for each in predictions:
+        yield json.dumps(json_of(task, each), ensure_ascii=False) + "\n"

@@ -11,6 +11,7 @@ from typing import Any, ClassVar, Generic, TypeAlias, TypeVar
 
 from rich.text import Text
 
+from elmo_framework.data.annotation import Annotation
 from elmo_framework.data.text import Indexer
 from elmo_framework.data.tokenizer import Tokenizer
 from elmo_framework.data.vocabulary import Counts, Vocabularies
@@ -171,6 +172,20 @@ class HeadTask(Task[ExampleT, BatchT]):
         Annotate `prediction` in a member: `elmo predict --resume` saves predictions as JSON, and
         pydantic restores that type. Metrics that a config adds must accept it.
         """
+
+    def annotations(self, prediction: Any, example: ExampleT) -> Sequence[Annotation]:
+        """Return the labeled spans of a prediction, in order; none by default.
+
+        Tables have a row for each, and brat a line; without them, a table has one row per input.
+        """
+        return ()
+
+    def annotated_objects(self, output: Mapping[str, Any]) -> Iterable[dict[str, Any]]:
+        """Return the objects in the JSON of a prediction that `annotations` describe, in order.
+
+        They get the characters and the probability of their span.
+        """
+        return ()
 
     def prediction_type(self) -> Any:
         """Return the type of `prediction` in `to_json`; see `type_of_prediction`."""

@@ -8,6 +8,7 @@ from typing import Any, ClassVar, final
 
 from rich.text import Text
 
+from elmo_framework.data.annotation import Annotation
 from elmo_framework.data.formats.records import string_of
 from elmo_framework.data.inputs import only_key
 from elmo_framework.data.labels import excerpt
@@ -113,6 +114,14 @@ class CoreferenceTask(HeadTask[Document, CoreferenceBatch]):
             ],
             "top_spans": list(map(list, prediction.spans)),
         }
+
+    def annotations(self, prediction: Resolution, example: Document) -> Sequence[Annotation]:
+        """Return the mentions in clusters; a group for each cluster."""
+        return [
+            Annotation(start, end + 1, "MENTION", group=number)
+            for number, cluster in enumerate(prediction.clusters)
+            for start, end in cluster
+        ]
 
     def pretty(self, prediction: Resolution, example: Document) -> Text:
         return colored(prediction, example)

@@ -8,6 +8,7 @@ from typing import Any, ClassVar, final
 
 from rich.text import Text
 
+from elmo_framework.data.annotation import Annotation
 from elmo_framework.data.highlighting import bracketed, color_of
 from elmo_framework.data.inputs import input_words, only_key
 from elmo_framework.data.tagging import all_tags, span_objects, spans
@@ -120,6 +121,20 @@ class SrlTask(HeadTask[SrlExample, SrlBatch]):
                 if predicate is not None
             ],
         }
+
+    def annotations(
+        self, prediction: Sequence[Proposition], example: SrlExample
+    ) -> Sequence[Annotation]:
+        """Return the predicates, labeled `V`, and their arguments; a group for each predicate."""
+        return [
+            Annotation(*span, group=predicate, is_head=span.start <= predicate < span.end)
+            for predicate, tags in prediction
+            if predicate is not None
+            for span in spans(tags)
+        ]
+
+    def annotated_objects(self, output: Mapping[str, Any]) -> Iterable[dict[str, Any]]:
+        return [argument for verb in output["verbs"] for argument in verb["arguments"]]
 
     def pretty(self, prediction: Sequence[Proposition], example: SrlExample) -> Text:
         lines = [_described(example.words, tags) for place, tags in prediction if place is not None]

@@ -15,6 +15,7 @@ from rich.text import Text
 from torch import Tensor
 
 from elmo_framework.console import plural
+from elmo_framework.data.annotation import Annotation
 from elmo_framework.data.formats.columns import one_cell
 from elmo_framework.data.highlighting import colored
 from elmo_framework.data.inputs import input_words, only_key
@@ -28,6 +29,7 @@ from elmo_framework.data.tagging import (
     span_objects,
     spans,
     strays,
+    tag_annotations,
 )
 from elmo_framework.data.text import Indexer, TextBatch, collate_text
 from elmo_framework.data.tokenizer import Tokenizer
@@ -130,6 +132,14 @@ class TaggingTask(HeadTask[TaggedSentence, LabeledBatch]):
             "tags": list(prediction),
             "spans": span_objects(prediction, example.words),
         }
+
+    def annotations(
+        self, prediction: Sequence[str], example: TaggedSentence
+    ) -> Sequence[Annotation]:
+        return tag_annotations(prediction)
+
+    def annotated_objects(self, output: Mapping[str, Any]) -> Iterable[dict[str, Any]]:
+        return output["spans"]  # type: ignore[no-any-return]
 
     def pretty(self, prediction: Sequence[str], example: TaggedSentence) -> Text:
         return colored(example.words, prediction)

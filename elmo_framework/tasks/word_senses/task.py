@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, ClassVar, final
 
+from elmo_framework.data.annotation import Annotation
 from elmo_framework.data.formats.records import Record
 from elmo_framework.data.inputs import input_words, only_key
 from elmo_framework.data.labels import excerpt
@@ -97,6 +98,15 @@ class WordSenseTask(HeadTask[SenseSentence, SenseBatch]):
             for sense, target in zip(prediction, example.targets, strict=True)
         ]
         return {"words": list(example.words), "targets": targets}
+
+    def annotations(
+        self, prediction: Sequence[str | None], example: SenseSentence
+    ) -> Sequence[Annotation]:
+        pairs = zip(prediction, example.targets, strict=True)
+        return [Annotation(target.start, target.end, sense) for sense, target in pairs if sense]
+
+    def annotated_objects(self, output: Mapping[str, Any]) -> Iterable[dict[str, Any]]:
+        return [target for target in output["targets"] if target["sense"]]
 
 
 def read_target(record: Record, *, lemma: str | None = None, pos: str | None = None) -> SenseTarget:

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 import torch
 
-from elmo_framework.data.inputs import PredictionInput
+from elmo_framework.data.inputs import Predicted, PredictionInput
 from elmo_framework.data.labels import Classification
 from elmo_framework.errors import RunError
 from elmo_framework.experiment.predict import (
@@ -109,8 +109,8 @@ def test_the_content_of_all_files_counts(tmp_path: Path) -> None:
 
 
 PREDICTIONS = [
-    (("B-LOC",), PredictionInput(TaggedSentence(("Tromsø",), ("O",)), {})),
-    (("O",), PredictionInput(TaggedSentence(("a",), None), {})),
+    Predicted(("B-LOC",), PredictionInput(TaggedSentence(("Tromsø",), ("O",)), {})),
+    Predicted(("O",), PredictionInput(TaggedSentence(("a",), None), {})),
 ]
 
 
