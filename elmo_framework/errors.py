@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import difflib
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -90,6 +91,17 @@ class PluginError(RunError):
 
 class StoppedError(ElmoFrameworkError):
     """The user stopped a job, and it saved what it had."""
+
+
+@contextmanager
+def error_path(path: Path) -> Iterator[None]:
+    """Add a path to errors that have none."""
+    try:
+        yield
+    except DataError as error:
+        if error.path is not None:
+            raise
+        raise DataError(str(error), path=path) from error
 
 
 def allowed(name: str, names: Iterable[str]) -> str:

@@ -51,20 +51,36 @@ class LabeledBatch:
 
 @dataclass(frozen=True, slots=True)
 class Classification:
-    """The most probable label, and the probability of each."""
+    """The most probable label, and the probability of each.
+
+    Attributes:
+        label: the first of several alike.
+        probabilities: of all labels.
+        is_calibrated: whether the probabilities are those of a fitted temperature.
+    """
 
     label: str
     probabilities: Mapping[str, float]
+    is_calibrated: bool = False
 
 
 def classifications(
-    logits: Float[Tensor, "batch labels"], labels: Vocabulary
+    logits: Float[Tensor, "batch labels"], labels: Vocabulary, *, temperature: float | None = None
 ) -> list[Classification]:
-    """Return the most probable label of each row of scores; the first of several alike."""
-    rows = logits.float().softmax(dim=1).tolist()
+    """Return the most probable label of each row of scores; the first of several alike.
+
+    Args:
+        logits: the scores.
+        labels: in the order of the scores.
+        temperature: divides the scores; see `Head.temperature`.
+    """
+    rows = (logits.float() / (temperature or 1.0)).softmax(dim=1).tolist()
     best = logits.argmax(dim=1).tolist()
+    is_calibrated = temperature is not None
     return [
-        Classification(labels.items[index], dict(zip(labels.items, row, strict=True)))
+        Classification(
+            labels.items[index], dict(zip(labels.items, row, strict=True)), is_calibrated
+        )
         for index, row in zip(best, rows, strict=True)
     ]
 

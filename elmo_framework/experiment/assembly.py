@@ -22,16 +22,13 @@ from elmo_framework.data.inputs import Predicted, PredictionInput
 from elmo_framework.data.reader import DatasetReader
 from elmo_framework.data.tokenizer import Tokenizer, TokenizerConfig, build_tokenizer
 from elmo_framework.data.vocabulary import Vocabularies
-from elmo_framework.errors import DataError, RunError, shown
+from elmo_framework.errors import RunError, error_path, shown
 from elmo_framework.experiment.experiment import Experiment, Split
-from elmo_framework.experiment.inputs import (
-    InputForm,
-    InputReader,
-    dataset_reader,
-)
+from elmo_framework.experiment.explain import Explainer, Explanation, Method
+from elmo_framework.experiment.inputs import InputForm, InputReader, dataset_reader
 from elmo_framework.experiment.prediction_record import json_of
 from elmo_framework.experiment.run_directory import RunDirectory
-from elmo_framework.experiment.terms import ExampleTerms
+from elmo_framework.experiment.terms import ExampleTerms, ScoredFile
 from elmo_framework.io.remote import as_path
 from elmo_framework.model.head import Head, total
 from elmo_framework.model.model import Model
@@ -41,21 +38,6 @@ from elmo_framework.training.process_group import ProcessGroup
 from elmo_framework.training.seeds import seed_everything
 
 Note = Callable[[Any, Any], None]
-
-
-@dataclass(frozen=True)
-class ScoredFile:
-    """The predictions of a model for a file, and the sums that its scores are computed from.
-
-    Attributes:
-        sums: summed over all batches; `Model.scores` turns them into scores.
-        predictions: as the task knows them, each with its example, in the order of the file.
-        terms: what each example adds to the sums, in the same order.
-    """
-
-    sums: Mapping[str, float]
-    predictions: Sequence[tuple[Any, Any]]
-    terms: ExampleTerms
 
 
 @dataclass(frozen=True)
@@ -168,7 +150,7 @@ class Assembly:
         if path is None:
             return None
         evaluator = self._evaluator(self.experiment.examples(split))
-        with _error_path(path):
+        with error_path(path):
             evaluator.sanity_check(self.model)
         return evaluator
 
@@ -312,6 +294,29 @@ class Assembly:
             raise ValueError(f"batch_size is {batch_size}; it must be above 0")
         return self._in_batches(self.head(), inputs, batch_size)
 
+    def explain(
+        self,
+        inputs: Iterable[str | Mapping[str, Any]],
+        *,
+        method: Method = "integrated_gradients",
+        steps: int = 50,
+        label: str | None = None,
+        word: str | int | None = None,
+        tokenizer: Tokenizer | TokenizerConfig | None = None,
+    ) -> list[Explanation]:
+        """Show which words of each input speak for its label; `inputs` are those of `predict`.
+
+        The other arguments and the errors are those of `Explainer`.
+        """
+        explain = self.explainer(method=method, steps=steps, label=label, word=word)
+        reader = self.input_reader(tokenizer=tokenizer)
+        return [explain(each.example) for each in reader.of_all(inputs)]
+
+    def explainer(self, **options: Any) -> Explainer:
+        """Return what explains examples of the task, by options of `Explainer`."""
+        head, precision = self.head(), self.experiment.trainer.precision
+        return Explainer(head, head.collator(self.vocabularies), self.device, precision, **options)
+
     def head(self) -> Head[Any]:
         """Return the model as one that predicts.
 
@@ -344,13 +349,13 @@ class Assembly:
         """Yield the examples of a file, or of a split; errors in the block name the path."""
         experiment = self.experiment
         if path is not None:
-            with _error_path(as_path(path)):
+            with error_path(as_path(path)):
                 yield experiment.validation_dataset_reader.read(as_path(path))
         elif experiment.paths[split] is None:
             keys = f"neither {split}_data_path nor {split}_fraction"
             raise RunError(f"this run has no {split} data: its config has {keys}")
         else:
-            with _error_path(experiment.paths[split]):
+            with error_path(experiment.paths[split]):
                 yield experiment.examples(split)
 
     def _evaluator(self, examples: Iterable[Any]) -> Evaluator:
@@ -387,14 +392,3 @@ class Assembly:
                     output = head(batch)
                 predictions = head.predict(output, batch)
             yield from starmap(Predicted, zip(predictions, group, strict=True))
-
-
-@contextmanager
-def _error_path(path: Path) -> Iterator[None]:
-    """Add a path to errors that have none."""
-    try:
-        yield
-    except DataError as error:
-        if error.path is not None:
-            raise
-        raise DataError(str(error), path=path) from error

@@ -127,6 +127,21 @@ class ExampleTerms:
             raise DataError(f"cannot read terms of examples: {error}", path=path) from error
 
 
+@dataclass(frozen=True)
+class ScoredFile:
+    """The predictions of a model for a file, and the sums that its scores are computed from.
+
+    Attributes:
+        sums: summed over all batches; `Model.scores` turns them into scores.
+        predictions: as the task knows them, each with its example, in the order of the file.
+        terms: what each example adds to the sums, in the same order.
+    """
+
+    sums: Mapping[str, float]
+    predictions: Sequence[tuple[Any, Any]]
+    terms: ExampleTerms
+
+
 def score_function(config: Mapping[str, Any], *, source: str) -> ScoreFunction:
     """Return what computes the official scores of a run from sums; it needs no weights.
 

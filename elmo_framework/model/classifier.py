@@ -70,12 +70,16 @@ class LabelTask(HeadTask[ExampleT, LabeledBatch]):
         return prediction.label
 
     def to_json(self, prediction: Classification, example: ExampleT) -> dict[str, Any]:
-        """Return the words of each sentence, the label and the probability of each label."""
+        """Return the words of each sentence, the label and the probability of each label.
+
+        Calibrated probabilities are marked by `"calibrated": true`.
+        """
         sentences = map(list, self.sentences(example))
         return {
             **dict(zip(self.sentence_keys, sentences, strict=True)),
             "label": prediction.label,
             "probabilities": dict(prediction.probabilities),
+            **({"calibrated": True} if prediction.is_calibrated else {}),
         }
 
 
@@ -112,5 +116,10 @@ class Classifier(Head[LabeledBatch]):
     ) -> LogitsOutput:
         return LogitsOutput(loss=None, logits=mean_logits(outputs, heads))
 
+    def label_scores(
+        self, output: LogitsOutput, batch: LabeledBatch
+    ) -> Float[Tensor, "batch labels"]:
+        return output.logits
+
     def predict(self, output: LogitsOutput, batch: LabeledBatch) -> list[Classification]:
-        return classifications(output.logits, self.labels)
+        return classifications(output.logits, self.labels, temperature=self.temperature)

@@ -57,10 +57,13 @@ class Head(Model[BatchT], Generic[BatchT]):
 
     Attributes:
         labels: those that its logits score; None if it scores something else.
+        temperature: divides `label_scores`, so that probabilities are calibrated (Guo et al. 2017);
+            None if they are not.
     """
 
     task: HeadTask[Any, Any]
     labels: Vocabulary | None = None
+    temperature: float | None = None
     _metrics: Mapping[str, Metric] | None = None
 
     def post_init(
@@ -118,6 +121,23 @@ class Head(Model[BatchT], Generic[BatchT]):
     @abstractmethod
     def predict(self, output: Any, batch: BatchT) -> list[Any]:
         """Return one prediction per example, without tensors."""
+
+    def label_scores(self, output: Any, batch: BatchT) -> Float[Tensor, "batch ... labels"]:
+        """Return scores of the labels of each example, or of each word, with gradients.
+
+        Their softmax is the probability of each label.
+
+        Raises:
+            RunError: the head gives labels no probabilities.
+        """
+        raise RunError(
+            f"a {type(self).__name__} gives no label a probability; classifiers of texts, "
+            "classifiers of pairs, and taggers do"
+        )
+
+    def probabilities(self, output: Any, batch: BatchT) -> Float[Tensor, "batch ... labels"]:
+        """Return the probabilities of the labels, calibrated if there is a `temperature`."""
+        return (self.label_scores(output, batch).float() / (self.temperature or 1.0)).softmax(-1)
 
     def require_average(self, heads: Sequence[Head[Any]]) -> None:
         """Check that `average` can be called.

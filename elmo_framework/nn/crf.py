@@ -78,6 +78,31 @@ class ConditionalRandomField(nn.Module):
         score = self._score(emissions, tags.masked_fill(~mask, 0), mask)
         return (score - self._log_normaliser(emissions, mask)) * mask.any(dim=1)
 
+    def marginal_scores(
+        self,
+        emissions: Float[Tensor, "batch tokens tags"],
+        mask: Bool[Tensor, "batch tokens"],
+    ) -> Float[Tensor, "batch tokens tags"]:
+        """Return log p(y_t = tag) of each word, up to a constant for each row.
+
+        The sums over all other tags are those of the forward-backward algorithm; like the
+        normalizer of `log_likelihood`, they take every sequence. Values at padding have no meaning.
+        """
+        emissions = emissions.to(self.transitions.dtype)
+        first, *others = emissions.unbind(1)
+        forward, backward = (
+            [self.start_transitions + first],
+            [self.end_transitions.expand_as(first)],
+        )
+        for emission in others:
+            extended = forward[-1][:, :, None] + self.transitions
+            forward.append(torch.logsumexp(extended, dim=1) + emission)
+        for emission, is_word in zip(others[::-1], mask.unbind(1)[:0:-1], strict=True):
+            extended = self.transitions + (emission + backward[-1])[:, None]
+            before = torch.logsumexp(extended, dim=2)
+            backward.append(torch.where(is_word[:, None], before, backward[-1]))
+        return torch.stack(forward, dim=1) + torch.stack(backward[::-1], dim=1)
+
     @torch.no_grad()
     def best_tags(
         self,

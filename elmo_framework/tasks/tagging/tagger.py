@@ -134,6 +134,13 @@ class Tagger(Head[LabeledBatch], ABC):
         crf = mean_crf(crfs, label_orders(heads)) if crfs else None
         return _MeanOutput(loss=None, logits=mean_logits(outputs, heads), crf=crf)
 
+    def label_scores(
+        self, output: LogitsOutput, batch: LabeledBatch
+    ) -> Float[Tensor, "batch tokens tags"]:
+        """Return the logits of each word; with a CRF, those of the marginal probabilities."""
+        logits = output.logits
+        return logits if self.crf is None else self.crf.marginal_scores(logits, batch.text.mask)
+
     def predict(self, output: LogitsOutput, batch: LabeledBatch) -> list[tuple[str, ...]]:
         crf = output.crf if isinstance(output, _MeanOutput) else self.crf
         if crf is None:

@@ -186,3 +186,18 @@ def test_nothing_but_learned_scores_is_saved():
     constraints = Constraints(torch.ones(2).bool(), torch.ones(2, 2).bool(), torch.ones(2).bool())
 
     assert set(ConditionalRandomField(2, constraints=constraints).state_dict()) == {"transitions"}
+
+
+@pytest.mark.parametrize("has_bounds", [False, True])
+def test_marginals_equal_enumeration_of_sequences(has_bounds):
+    crf = random_crf(include_start_end_transitions=has_bounds)
+    emissions, _ = random_inputs()
+
+    marginals = crf.marginal_scores(emissions, MASK).softmax(dim=2).detach()
+
+    for row, length in enumerate(LENGTHS):
+        own = emissions[row].numpy()
+        expected = np.zeros((length, NUM_TAGS))
+        for tags in sequences(length) if length else ():
+            expected[range(length), tags] += np.exp(likelihood(crf, own, tags))
+        np.testing.assert_allclose(marginals[row, :length], expected, atol=1e-12)
