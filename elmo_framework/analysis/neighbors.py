@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from heapq import heappop, heappush
+from itertools import islice
 from pathlib import Path
 from typing import TypeAlias
 
@@ -20,6 +21,7 @@ from elmo_framework.data.tokenizer import TokenizerConfig, build_tokenizer
 from elmo_framework.embedding.corpus import Line, SentenceFiles
 from elmo_framework.errors import DataError, RunError, allowed
 from elmo_framework.layers.encoder_files import open_encoder
+from elmo_framework.layers.layer_source import LayerSource
 from elmo_framework.training.process_group import choose_device
 
 _POOL_WORDS = 1 << 17
@@ -32,7 +34,7 @@ class NeighborSearch:
 
     Attributes:
         query: a sentence.
-        word: one of its words, of which the first occurrence counts.
+        word: one of its words.
         corpus: text files with one sentence per line, also `.gz`.
         num_neighbors: number of neighbours per layer.
         layers: which layers are compared, 0 being that of the token encoder. None means all; but
@@ -40,6 +42,9 @@ class NeighborSearch:
         any_word: whether every word of the corpus may be a neighbour, not `word` alone.
         tokenizer: splits the query and the lines into words.
         device: `auto`, `cpu` or `cuda`.
+        position: which word of the query it is; None means its first occurrence.
+        max_sentences: how many sentences with the word are compared, the first ones of the corpus;
+            None means all.
     """
 
     query: str
@@ -50,6 +55,8 @@ class NeighborSearch:
     any_word: bool = False
     tokenizer: TokenizerConfig = "whitespace"
     device: str = "auto"
+    position: int | None = None
+    max_sentences: int | None = None
 
 
 @dataclass(frozen=True)
@@ -107,7 +114,7 @@ _Ranked: TypeAlias = tuple[float, int, int, Neighbor]
 """A neighbour after its similarity and, for the order of equal ones, its place in the corpus."""
 
 
-def find_neighbors(encoder: Path | str, search: NeighborSearch) -> Neighbors:
+def find_neighbors(encoder: Path | str | LayerSource, search: NeighborSearch) -> Neighbors:
     """Compare a word of a query with the words of a corpus, layer by layer.
 
     Memory grows neither with the corpus nor with the number of occurrences in it. The query
@@ -115,7 +122,7 @@ def find_neighbors(encoder: Path | str, search: NeighborSearch) -> Neighbors:
 
     Args:
         encoder: the folder of a biLM, of the run that trained it, or of a transformer, or the name
-            of a biLM.
+            of a biLM; or the opened encoder.
         search: the query, the word and the corpus.
 
     Raises:
@@ -126,7 +133,7 @@ def find_neighbors(encoder: Path | str, search: NeighborSearch) -> Neighbors:
         raise RunError("--corpus -: neighbours are looked for in files, not in standard input")
     tokenizer = build_tokenizer(search.tokenizer)
     query = _occurrence(search, tokenizer.words(search.query))
-    source = open_encoder(encoder)
+    source = encoder if isinstance(encoder, LayerSource) else open_encoder(encoder)
     layers = _layers(search, source.num_layers)
     device = choose_device(search.device)
     ((_, of_query),) = source.read([query.words], device=device)
@@ -135,7 +142,7 @@ def find_neighbors(encoder: Path | str, search: NeighborSearch) -> Neighbors:
     num_compared = 0
     with ProgressBar("reading", unit="occurrence") as progress:
         corpus = SentenceFiles(search.corpus, tokenizer=tokenizer)
-        sentences = _candidates(search, query, corpus)
+        sentences = islice(_candidates(search, query, corpus), search.max_sentences)
         for candidates in pools(sentences, lambda each: len(each[2]), max_size=_POOL_WORDS):
             sentences_of_pool = [words for _, _, words, _ in candidates]
             for index, vectors in source.read(sentences_of_pool, device=device):
@@ -188,7 +195,8 @@ def _occurrence(search: NeighborSearch, words: Sequence[str]) -> Occurrence:
         raise RunError(
             f"--word {search.word!r} is not a word of the query; {allowed(search.word, {*words})}"
         )
-    return Occurrence(tuple(words), words.index(search.word))
+    first = words.index(search.word)
+    return Occurrence(tuple(words), first if search.position is None else search.position)
 
 
 def _layers(search: NeighborSearch, num_layers: int) -> Sequence[int]:

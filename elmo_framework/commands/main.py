@@ -30,6 +30,7 @@ from elmo_framework.commands.push import Push
 from elmo_framework.commands.report import ShowReport
 from elmo_framework.commands.schema import Schema
 from elmo_framework.commands.score import Score
+from elmo_framework.commands.serve import Serve
 from elmo_framework.commands.study import RunStudy
 from elmo_framework.commands.train import Train
 from elmo_framework.config.arguments import Argument, add_arguments, read_arguments
@@ -81,6 +82,7 @@ COMMANDS: tuple[type[Command], ...] = (
     Evaluate,
     Compare,
     Predict,
+    Serve,
     Embed,
     Score,
     Check,

@@ -1,0 +1,1 @@
+"""`elmo serve`: runs behind HTTP, and a page that shows their predictions."""

@@ -1,0 +1,225 @@
+"""The application: predictions, neighbours, health, metrics and the page, over HTTP."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Collection, Mapping, Sequence
+from typing import Any, final
+
+from elmo_framework.errors import allowed
+from elmo_framework.io.extras import import_extra
+from elmo_framework.serve.answers import (
+    AnswerError,
+    ErrorAnswer,
+    ExplanationRequest,
+    Input,
+    PredictionAnswer,
+    PredictionRequest,
+    WordRequest,
+    internal_error,
+    to_bytes,
+)
+from elmo_framework.serve.explanation import ExplanationService
+from elmo_framework.serve.guard import Application, Guard
+from elmo_framework.serve.job import ServingJob
+from elmo_framework.serve.measurements import Measurements
+from elmo_framework.serve.page import Page
+from elmo_framework.serve.served_run import InputError, ServedRun, TooLongError
+from elmo_framework.serve.worker import OverloadedError, Service, StoppingError, Worker
+from elmo_framework.version import VERSION
+
+_JSON = "application/json"
+_ERRORS = {
+    400: "The body is not JSON.",
+    401: "The token is missing or wrong.",
+    404: "There is no such run.",
+    413: "The body, an input or the number of inputs is too large.",
+    415: "The body is of another type than JSON.",
+    422: "An input is not one of the task.",
+    503: "Too many inputs wait; try again.",
+}
+
+
+@final
+class Server:
+    """Runs with the worker that computes their predictions, as an ASGI application.
+
+    Args:
+        runs: with different names.
+        neighbors: find neighbours of a word, by the names of runs.
+        job: the limits of requests.
+        token: that requests need; None for none.
+        hosts: the names by which the server may be called; None for any.
+    """
+
+    def __init__(
+        self,
+        runs: Sequence[ServedRun],
+        neighbors: Mapping[str, Service],
+        *,
+        job: ServingJob,
+        token: str | None,
+        hosts: Collection[str] | None,
+    ) -> None:
+        self._runs, self._neighbors, self.job = {run.name: run for run in runs}, neighbors, job
+        self._page = Page.read()
+        self.measurements = Measurements(lambda: self.worker.num_waiting)
+        self.worker = Worker(
+            batch_size=job.batch_size,
+            max_waiting=job.max_waiting,
+            observe=self.measurements.count_batch,
+        )
+        fastapi = import_extra("fastapi", "serve")
+        app = fastapi.FastAPI(
+            title="elmo serve",
+            version=VERSION,
+            docs_url=None,
+            redoc_url=None,
+            redirect_slashes=False,
+        )
+        self._response = fastapi.Response
+        self._add_routes(app)
+        self._add_error_handlers(app)
+        self.application: Application = Guard(
+            app,
+            self.measurements,
+            paths={f"/{route.path.split('/')[1]}" for route in app.routes},
+            token=token,
+            hosts=hosts,
+            max_body=job.max_body,
+            timeout=job.timeout,
+        )
+
+    async def predict_with_only_run(self, request: PredictionRequest) -> Any:
+        """Predict with the only run."""
+        if len(self._runs) != 1:
+            raise AnswerError(404, f"name a run, as in /predict/RUN; {allowed('', self._runs)}")
+        return await self.predict(next(iter(self._runs)), request)
+
+    async def predict(self, run: str, request: PredictionRequest) -> Any:
+        """Predict with a run; `/runs` lists the keys of its inputs."""
+        served = self._run(run)
+        self._check(request.inputs)
+        predictions = await self._compute(served, request.inputs)
+        return self._json({"run": served.name, "predictions": list(predictions)})
+
+    async def explain(self, run: str, request: ExplanationRequest) -> Any:
+        """Score how much each word speaks for the label."""
+        service = ExplanationService(self._run(run))
+        self._check([request.input])
+        (result,) = await self._compute(service, [request])
+        return self._json(result)
+
+    async def find_neighbors(self, run: str, request: WordRequest) -> Any:
+        """Find the uses of a word in the corpus that are nearest to its use in a sentence."""
+        name = self._run(run).name
+        if name not in self._neighbors:
+            raise AnswerError(404, f"no neighbours for {name!r}: started without --corpus")
+        self._check([{"words": request.words}])
+        (result,) = await self._compute(self._neighbors[name], [request])
+        return self._json(result)
+
+    async def list_runs(self) -> Any:
+        """List the runs: their task, the keys of their inputs, the weights of their layers."""
+        runs = [
+            {**run.description(), "has_neighbors": name in self._neighbors}
+            for name, run in self._runs.items()
+        ]
+        return self._json({"version": VERSION, "runs": runs})
+
+    async def health(self) -> Any:
+        """Tell whether the server computes."""
+        is_alive = self.worker.is_alive
+        return self._json({"status": "ok" if is_alive else "stopped"}, 200 if is_alive else 503)
+
+    async def metrics(self) -> Any:
+        """Return counters and times in the text format of Prometheus."""
+        text, media_type = self.measurements.text(), self.measurements.content_type
+        return self._response(text, media_type=media_type)
+
+    async def show_page(self) -> Any:
+        return self._response(self._page.html, media_type="text/html", headers=self._page.headers)
+
+    def _add_routes(self, app: Any) -> None:
+        errors = {
+            status: {"model": ErrorAnswer, "description": text} for status, text in _ERRORS.items()
+        }
+        posts: dict[str, Any] = {"methods": ["POST"], "responses": errors}
+        predicts = {**posts, "response_model": PredictionAnswer}
+        app.add_api_route("/predict", self.predict_with_only_run, **predicts)
+        app.add_api_route("/predict/{run}", self.predict, **predicts)
+        app.add_api_route("/explain/{run}", self.explain, **posts)
+        app.add_api_route("/neighbors/{run}", self.find_neighbors, **posts)
+        app.add_api_route("/runs", self.list_runs)
+        app.add_api_route("/health", self.health)
+        app.add_api_route("/metrics", self.metrics)
+        app.add_api_route("/", self.show_page, include_in_schema=False)
+
+    def _add_error_handlers(self, app: Any) -> None:
+        exceptions = import_extra("fastapi.exceptions", "serve")
+
+        async def answer(request: Any, error: AnswerError) -> Any:
+            retry = {"Retry-After": "1"} if error.status == 503 else {}
+            return self._response(error.body, error.status, media_type=_JSON, headers=retry)
+
+        async def answer_http(request: Any, error: Any) -> Any:
+            return await answer(request, AnswerError(error.status_code, str(error.detail)))
+
+        async def answer_invalid(request: Any, error: Any) -> Any:
+            return await answer(request, _described(error.errors()))
+
+        async def answer_bug(request: Any, error: Exception) -> Any:
+            return await answer(request, internal_error())  # it is raised again, and logged
+
+        app.add_exception_handler(Exception, answer_bug)
+        app.add_exception_handler(AnswerError, answer)
+        # Starlette's, of which FastAPI's is a kind.
+        app.add_exception_handler(exceptions.HTTPException.__mro__[1], answer_http)
+        app.add_exception_handler(exceptions.RequestValidationError, answer_invalid)
+
+    def _run(self, name: str) -> ServedRun:
+        if name not in self._runs:
+            raise AnswerError(404, f"unknown run {name!r}; {allowed(name, self._runs)}")
+        return self._runs[name]
+
+    def _check(self, inputs: Sequence[Input]) -> None:
+        """Raise AnswerError for what is refused before it is tokenized."""
+        job = self.job
+        if len(inputs) > job.max_inputs:
+            message = f"{len(inputs):,} inputs; at most {job.max_inputs:,} are accepted"
+            raise AnswerError(413, message)
+        for index, value in enumerate(inputs):
+            try:
+                size = len(to_bytes(value).decode())
+            except ValueError as error:
+                message = "text that is not valid Unicode, or a number that JSON does not have"
+                raise AnswerError(422, message, index=index) from error
+            if size > job.max_characters:
+                message = f"an input may have {job.max_characters:,} characters"
+                raise AnswerError(413, message, index=index)
+
+    async def _compute(self, service: Service, values: Sequence[Any]) -> Sequence[Any]:
+        try:
+            return await asyncio.wrap_future(self.worker.submit(service, values))
+        except OverloadedError:
+            raise AnswerError(503, "too many inputs wait; try again") from None
+        except StoppingError:
+            raise AnswerError(503, "the server stops") from None
+        except InputError as error:
+            status = 413 if isinstance(error, TooLongError) else 422
+            raise AnswerError(status, str(error), index=error.index) from None
+
+    def _json(self, value: Any, status: int = 200) -> Any:
+        return self._response(to_bytes(value), status, media_type=_JSON)
+
+
+def _described(problems: Sequence[Mapping[str, Any]]) -> AnswerError:
+    """Return the first problem that FastAPI found in a body."""
+    problem = problems[0]
+    if problem["type"] == "json_invalid":
+        return AnswerError(400, f"the body is not JSON: {problem['ctx']['error']}")
+    # A value of a union has a problem for each of its types.
+    place = [str(part) for part in problem["loc"][1:] if not str(part).startswith(("str", "dict"))]
+    index = next((int(part) for part in place if part.isdecimal()), None)
+    message = "expected a sentence or an object" if index is not None else problem["msg"]
+    return AnswerError(422, f"{'.'.join(place) or 'body'}: {message}", index=index)

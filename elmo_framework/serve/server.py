@@ -1,0 +1,189 @@
+"""The process of `elmo serve`: a socket, a token, and a stop that finishes what it accepted."""
+
+from __future__ import annotations
+
+import os
+import socket
+from collections.abc import Callable, Collection, Sequence
+from contextlib import ExitStack, suppress
+from ipaddress import ip_address
+from pathlib import Path
+from typing import Any
+
+from elmo_framework import console
+from elmo_framework.errors import DataError, RunError
+from elmo_framework.experiment.load_run import bilm_of, load
+from elmo_framework.io.extras import import_extra
+from elmo_framework.layers.encoder_files import open_encoder
+from elmo_framework.serve.app import Server
+from elmo_framework.serve.job import TOKEN_VARIABLE, ServingJob
+from elmo_framework.serve.neighbors import NeighborService, check_corpus
+from elmo_framework.serve.served_run import ServedRun, require_distinct, run_name
+
+_LOOPBACK_HOSTS = ("localhost", "127.0.0.1", "[::1]", "::1")
+_BACKLOG = 2_048
+
+
+def serve(job: ServingJob, *, announce: Callable[[str], None]) -> None:
+    """Load runs and answer requests until SIGTERM or Ctrl-C; finish those that were accepted.
+
+    Args:
+        job: what is served.
+        announce: is given the address once it answers.
+
+    Raises:
+        RunError: a run cannot be loaded or predicts nothing, two have the same name, the address
+            cannot be taken or needs a token, or a library is missing.
+        DataError: the corpus or the token cannot be read.
+    """
+    token = read_token(job.token_file)
+    require_distinct(job.runs)
+    with listening_socket(job.host, job.port) as listener:
+        hosts = allowed_hosts(job.host, listener, token)
+        runs = [served_run(path, job) for path in job.runs]
+        server = Server(runs, neighbor_services(runs, job), job=job, token=token, hosts=hosts)
+        listener.listen(_BACKLOG)
+        names = ", ".join(run.name for run in runs)
+        announce(f"serving {names} at http://{_shown(listener)}")
+        # uvicorn raises the signal again after the stop; for a server it is the regular end.
+        with suppress(KeyboardInterrupt):
+            http_server(server).run(sockets=[listener])
+        server.worker.close()
+    console.info("stopped")
+
+
+def http_server(server: Server) -> Any:
+    """Return uvicorn's server of an application."""
+    uvicorn = import_extra("uvicorn", "serve")
+    config = uvicorn.Config(
+        server.application,
+        log_config=None,
+        access_log=False,
+        server_header=False,
+        lifespan="off",
+        loop="asyncio",
+        http=_protocol(server.job.timeout),
+        ws="none",
+        backlog=_BACKLOG,
+        timeout_graceful_shutdown=server.job.stop_timeout,
+    )
+    return uvicorn.Server(config)
+
+
+def served_run(path: Path, job: ServingJob) -> ServedRun:
+    """Load a run.
+
+    Raises:
+        RunError: as of `load`; or it predicts nothing.
+    """
+    run = load(path, device=job.device, packages=job.packages, bilm=job.run_bilms)
+    run.head()
+    served = ServedRun(run_name(path), run, max_words=job.max_words, batch_size=job.batch_size)
+    served.warm_up()
+    return served
+
+
+def neighbor_services(runs: Sequence[ServedRun], job: ServingJob) -> dict[str, NeighborService]:
+    """Return what finds neighbours in the corpus, for the runs that read a frozen biLM.
+
+    Raises:
+        RunError: there is a corpus, and none of the runs reads such a biLM.
+        DataError: the corpus cannot be read.
+    """
+    services: dict[str, NeighborService] = {}
+    errors: list[RunError] = []
+    if job.corpus is None:
+        return services
+    check_corpus(job.corpus)
+    for each in runs:
+        assert each.run.run is not None  # it was loaded
+        try:
+            bilm = bilm_of(each.run.run, packages=job.packages, bilms=job.run_bilms)
+        except RunError as error:
+            errors.append(error)
+        else:
+            services[each.name] = NeighborService(open_encoder(bilm), job.corpus, job.device)
+    if errors and not services:
+        raise errors[0]
+    return services
+
+
+def listening_socket(host: str, port: int) -> socket.socket:
+    """Return a socket that is bound and does not accept yet.
+
+    Raises:
+        RunError: the host is unknown, or the port is taken or not permitted.
+    """
+    with ExitStack() as on_error:
+        try:
+            family, *_, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
+            listener = on_error.enter_context(socket.socket(family, socket.SOCK_STREAM))
+            listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            listener.bind(address)
+        except (OSError, OverflowError, UnicodeError) as error:
+            reason = getattr(error, "strerror", None) or error
+            raise RunError(f"--host {host} --port {port}: {reason}") from error
+        on_error.pop_all()
+    return listener
+
+
+def read_token(path: Path | None) -> str | None:
+    """Return the token of a file, or of the environment; None if neither is given.
+
+    Raises:
+        DataError: the file cannot be read.
+        RunError: the token is empty, or has characters that a header does not.
+    """
+    if path is not None:
+        try:
+            token, source = path.read_text(encoding="utf-8").strip(), str(path)
+        except (OSError, UnicodeDecodeError) as error:
+            raise DataError(f"the token cannot be read: {error}", path=path) from error
+    elif TOKEN_VARIABLE in os.environ:
+        token, source = os.environ[TOKEN_VARIABLE].strip(), TOKEN_VARIABLE
+    else:
+        return None
+    if not (token and token.isascii() and token.isprintable() and " " not in token):
+        raise RunError(f"{source}: a token is one or more visible ASCII characters, without spaces")
+    return token
+
+
+def allowed_hosts(host: str, listener: socket.socket, token: str | None) -> Collection[str] | None:
+    """Return the names by which a server without a token may be called; None for any.
+
+    Raises:
+        RunError: other machines can reach the socket, and there is no token.
+    """
+    if token is not None:
+        return None
+    if not ip_address(listener.getsockname()[0].partition("%")[0]).is_loopback:
+        raise RunError(
+            f"--host {host}: other machines can reach it; set a token with --token-file or the "
+            f"variable {TOKEN_VARIABLE}"
+        )
+    return {*_LOOPBACK_HOSTS, host.lower()}
+
+
+def _shown(listener: socket.socket) -> str:
+    host, port = listener.getsockname()[:2]
+    return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
+
+
+def _protocol(timeout: float) -> Any:
+    """Return uvicorn's protocol with a time for the first headers of a connection."""
+    base: Any = import_extra("uvicorn.protocols.http.h11_impl", "serve").H11Protocol
+
+    class Protocol(base):  # type: ignore[misc]
+        def connection_made(self, transport: Any) -> None:
+            super().connection_made(transport)
+            self._first = self.loop.call_later(timeout, self._close_without_request)
+
+        def _close_without_request(self) -> None:
+            if self.cycle is None:
+                self.transport.close()
+
+        def connection_lost(self, error: Exception | None) -> None:
+            self._first.cancel()
+            super().connection_lost(error)
+
+    return Protocol

@@ -1,0 +1,109 @@
+"""Predictions of a run, for several requests at once."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+import torch
+
+from elmo_framework.data.tokenizer import WhitespaceTokenizer
+from elmo_framework.errors import DataError, RunError
+from elmo_framework.experiment.assembly import Assembly
+from elmo_framework.layers.encoder_files import open_encoder
+from elmo_framework.serve.answers import ExplanationRequest, WordRequest
+from elmo_framework.serve.explanation import ExplanationService
+from elmo_framework.serve.neighbors import NeighborService, check_corpus
+from elmo_framework.serve.served_run import (
+    InputError,
+    ServedRun,
+    TooLongError,
+    require_distinct,
+    run_name,
+)
+from elmo_framework.serve.worker import Worker
+from tests.numpy_bilm import NumpyBiLm
+from tests.unit.experiment.test_assembly import tagging
+
+
+@pytest.fixture
+def run(tmp_path: Path) -> Assembly:
+    lines = [{"tokens": ["Anna", "left"], "tags": ["B-PER", "O"]}]
+    (tmp_path / "train.jsonl").write_text("\n".join(map(json.dumps, lines)))
+    experiment = tagging(tmp_path / "train.jsonl", tokenizer="whitespace")
+    built = Assembly.build(experiment, device=torch.device("cpu"))
+    built.model.eval()
+    return built
+
+
+@pytest.fixture
+def served(run: Assembly) -> ServedRun:
+    return ServedRun("ner", run, max_words=6, batch_size=2)
+
+
+def test_predictions_together_equal_those_alone(served: ServedRun, run: Assembly) -> None:
+    texts = [" ".join(["Anna", "left", "x"][: 1 + n % 3]) for n in range(9)]
+    worker = Worker(batch_size=4, max_waiting=100)
+    futures = [worker.submit(served, [text, {"tokens": ["left"], "id": 7}]) for text in texts]
+    for text, future in zip(texts, futures, strict=True):
+        assert future.result(60) == run.predict([text, {"tokens": ["left"], "id": 7}])
+    worker.close()
+
+
+def test_bad_inputs_are_named(served: ServedRun) -> None:
+    with pytest.raises(InputError, match="choose from sentence, tokens, words") as caught:
+        served.read(["Anna", {"premise": "a"}])
+    assert caught.value.index == 1
+    with pytest.raises(TooLongError, match="7 words; at most 6"):
+        served.read(["a " * 7])
+
+
+def test_a_broken_file_of_the_server_is_no_error_of_the_client(
+    served: ServedRun, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(self: object, text: str) -> list[str]:
+        raise DataError("broken", path=Path("/secret"))
+
+    monkeypatch.setattr(WhitespaceTokenizer, "words", fail)
+    with pytest.raises(DataError):
+        served.read(["Anna"])
+
+
+def test_a_tag_is_explained(served: ServedRun) -> None:
+    service = ExplanationService(served)
+    (result,) = service.compute(service.read([ExplanationRequest(input="Anna left", word=1)]))
+    assert result["word"] == 1
+    assert [len(each["scores"]) for each in result["sentences"]] == [2]
+    with pytest.raises(InputError, match="a tagger labels each word"):
+        service.compute(service.read([ExplanationRequest(input="Anna left")]))
+
+
+def test_neighbors_are_those_of_the_command(numpy_bilm: NumpyBiLm, tmp_path: Path) -> None:
+    folder, corpus = numpy_bilm.save(tmp_path / "bilm"), tmp_path / "corpus.txt"
+    corpus.write_text("a bank of sand\nthe bank is closed\n\nno such word\n")
+    check_corpus(corpus)
+    service = NeighborService(open_encoder(folder), corpus, "cpu")
+    words = ["a", "bank", "and", "a", "bank"]
+    first, last = service.compute(
+        service.read([WordRequest(words=words, position=each) for each in (1, 4)])
+    )
+    assert (first["num_compared"], len(first["layers"])) == (2, 2)
+    assert first["layers"] != last["layers"]
+    near = first["layers"][0]["neighbors"]
+    assert {each["parts"][1] for each in near} == {"bank"}
+    unknown = WordRequest(words=["zebra"], position=0)
+    assert service.compute([unknown])[0]["num_compared"] == 0
+    for position, request_words in ((1, ["a"]), (0, ["a b"])):
+        with pytest.raises(InputError):
+            service.read([WordRequest(words=request_words, position=position)])
+    (tmp_path / "empty.txt").write_text("\n\n")
+    with pytest.raises(DataError, match="no sentences"):
+        check_corpus(tmp_path / "empty.txt")
+
+
+def test_names_are_those_of_folders_and_archives(tmp_path: Path) -> None:
+    names = [run_name(Path(each)) for each in ("runs/ner", "a/ner.v2.tar.gz", "runs/ner/")]
+    assert names == ["ner", "ner.v2", "ner"]
+    with pytest.raises(RunError, match="two runs are named 'ner'"):
+        require_distinct([tmp_path / "a/ner", tmp_path / "b/ner.tar.gz"])
