@@ -38,8 +38,8 @@ class Command(ABC):
         device: where to compute; auto is a GPU if there is one (default: %(default)s).
         format: format of the printed result.
         packages: import a module that registers components; may be given several times.
-        predictions_format: format of predictions (default: %(default)s); or that of the task's
-            official scorer: conll, srl, conll2012 or squad.
+        predictions_format: format of predictions: jsonl, csv, tsv, conll, conllu, brat or another
+            one of the task; by default by the suffix of the file, or jsonl.
         resume: resume an interrupted job.
         ensemble: further runs of the task, which predict together with RUN.
         combine: how an ensemble predicts: mean (of the scores of labels, or of the ends of an
@@ -73,7 +73,9 @@ class Command(ABC):
         """
 
 
-PredictionsFormat: TypeAlias = Annotated[str, Argument("NAME", excludes="format of predictions")]
+PredictionsFormat: TypeAlias = Annotated[
+    str | None, Argument("NAME", excludes="format of predictions")
+]
 EnsembleRuns: TypeAlias = Annotated[Sequence[Path], Argument("RUN", takes_many=True)]
 Combine: TypeAlias = Literal["mean", "vote"] | None
 ResultFormat: TypeAlias = Literal["text", "json"]

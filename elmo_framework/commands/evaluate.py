@@ -29,7 +29,7 @@ from elmo_framework.config.arguments import (
 )
 from elmo_framework.console import ProgressBar, render_table
 from elmo_framework.errors import RunError
-from elmo_framework.io.outputs import Input, Output
+from elmo_framework.io.outputs import Input, Output, format_by_suffix
 from elmo_framework.io.remote import as_path
 
 if TYPE_CHECKING:
@@ -82,7 +82,7 @@ one sentence per line, with spaces between words, or a part of a corpus of `elmo
     predictions_file: Annotated[
         Path | None, Argument("FILE", flags=("--predictions-file", "--predictions"))
     ] = None
-    predictions_format: PredictionsFormat = "jsonl"
+    predictions_format: PredictionsFormat = None
     output_file: Annotated[Path | None, Argument("FILE")] = None
     force: Force = False
     ensemble: EnsembleRuns = ()
@@ -108,7 +108,7 @@ one sentence per line, with spaces between words, or a part of a corpus of `elmo
         import json
 
         from elmo_framework.data.formats.text_files import require_data
-        from elmo_framework.experiment.predict import prediction_format
+        from elmo_framework.experiment.prediction_formats import PredictionWriter
 
         self._require_data()
         self._require_file_for_format()
@@ -117,7 +117,11 @@ one sentence per line, with spaces between words, or a part of a corpus of `elmo
             require_data(path)
         written = None
         if self.predictions_file is not None:
-            written = prediction_format(run.head().task, self.predictions_format)
+            name = self.predictions_format or format_by_suffix(self.predictions_file)
+            writer = PredictionWriter.of(run, name)
+            if writer.is_folder:
+                raise RunError(f"{name} writes a folder of files; use `elmo predict`")
+            written = writer.pieces
         predicted: list[Predicted] = []
         with _opened(self.predictions_file) as predictions:
             with _opened(self.output_file) as output:
@@ -184,7 +188,7 @@ one sentence per line, with spaces between words, or a part of a corpus of `elmo
 
     def _require_file_for_format(self) -> None:
         """Raise RunError for a format of predictions where none are written."""
-        if self.predictions_file is None and self.predictions_format != "jsonl":
+        if self.predictions_file is None and self.predictions_format is not None:
             raise RunError(
                 f"--predictions-format {self.predictions_format} needs --predictions-file, which "
                 "names what is written"

@@ -27,7 +27,7 @@ from elmo_framework.config.arguments import (
     RunBiLms,
 )
 from elmo_framework.errors import RunError
-from elmo_framework.io.outputs import Input, Output, is_stream
+from elmo_framework.io.outputs import BRAT, Input, Output, format_by_suffix, is_stream
 
 if TYPE_CHECKING:
     from elmo_framework.data.inputs import Predicted
@@ -51,6 +51,8 @@ class Predict(Command):
         sentences: read FILE as plain text with one sentence per line, whatever it looks like.
         output_file: write there, not to standard output.
         force: overwrite the output file if it exists.
+        top_k: number of labels with their probabilities, for each text or span; %(default)s by
+            default.
         pretty: for reading: what was found, marked in the text; in colours on a terminal.
         tokenizer: the tokenizer of raw text: a registered name, or JSON as in a config.
         batch_size: number of inputs in a batch; %(default)s by default.
@@ -67,6 +69,8 @@ examples:
   elmo predict runs/topics reviews.csv             other columns are copied to the output
   elmo predict runs/ner new.csv --reader tagging_table
   elmo predict runs/ner long.txt --output-file tags.jsonl --resume      after an interruption
+  elmo predict runs/ner new.csv --output-file spans.csv --top-k 3
+  elmo predict runs/ner notes.jsonl --output-file notes --format brat
   elmo predict runs/ner-1 sentences.txt --ensemble runs/ner-2 runs/ner-3
 
 A suffix such as .csv, .tsv, .jsonl, .conll or .conllu, or the first lines, show that a file is
@@ -84,7 +88,10 @@ prediction has a "label" itself.
     output_file: Annotated[Path | None, Argument("FILE")] = None
     force: Force = False
     resume: bool = False
-    predictions_format: PredictionsFormat = "jsonl"
+    predictions_format: Annotated[
+        PredictionsFormat, Argument(flags=("--format", "--predictions-format"))
+    ] = None
+    top_k: AboveZero = 1
     pretty: Annotated[bool, Argument(excludes="format of predictions")] = False
     tokenizer: ComponentConfig = None
     batch_size: AboveZero = 32
@@ -95,7 +102,9 @@ prediction has a "label" itself.
     packages: Plugins = ()
 
     def outputs(self) -> Sequence[Output]:
-        return [] if self.output_file is None else [Output(self.output_file, "--output-file")]
+        if self.output_file is None:
+            return []
+        return [Output(self.output_file, "--output-file", is_folder=self._format == BRAT)]
 
     def inputs(self) -> Sequence[Input]:
         ensemble = [each for run in self.ensemble for each in run_inputs(run, "--ensemble")]
@@ -126,11 +135,13 @@ prediction has a "label" itself.
     def _predict_to_file(self, path: Path) -> None:
         from elmo_framework.data.formats.text_files import spooled
         from elmo_framework.experiment.predict import predict_to_file
+        from elmo_framework.experiment.prediction_formats import check_brat_folder
         from elmo_framework.io.resumable_output import ResumableOutput
 
         # Of a link, the file that it leads to is replaced.
         target = path.resolve() if path.is_symlink() else path
-        output = ResumableOutput(target, flag="--output-file")
+        check = check_brat_folder if self._format == BRAT else None
+        output = ResumableOutput(target, flag="--output-file", check_replaceable=check)
         with output.locked(), _piped(self.file) as piped, ExitStack() as copies:
             if not (self.resume and output.is_named()):
                 output.check_overwritable(resume=self.resume, force=self.force)
@@ -151,10 +162,12 @@ prediction has a "label" itself.
 
     def _job(self, run: Assembly, piped: BinaryIO | None) -> PredictionJob:
         from elmo_framework.data.formats.text_files import STANDARD_INPUT
-        from elmo_framework.experiment.predict import PredictionJob, prediction_format
+        from elmo_framework.experiment.predict import PredictionJob
+        from elmo_framework.experiment.prediction_formats import PredictionWriter
 
         task = run.head().task
-        pieces = prediction_format(task, self.predictions_format)
+        document = "predictions" if piped is not None else self.file.name.partition(".")[0]
+        writer = PredictionWriter.of(run, self._format, top_k=self.top_k, document=document)
         reader = run.input_reader(reader=self.reader, tokenizer=self.tokenizer)
         path = self.file if piped is None else STANDARD_INPUT
         reader = replace(reader, standard_input=None if piped is sys.stdin.buffer else piped)
@@ -163,9 +176,22 @@ prediction has a "label" itself.
             if self.pretty:
                 _print_pretty(task, predictions, file)
             else:
-                file.writelines(pieces(predictions))
+                file.writelines(writer.pieces(predictions))
 
-        return PredictionJob(run, lambda: reader.read(path, self._form()), write, self.batch_size)
+        if writer.is_folder and self.output_file is None:
+            raise RunError(f"{BRAT} writes a folder of files; name it with --output-file")
+        return PredictionJob(
+            run,
+            lambda: reader.read(path, self._form()),
+            write,
+            self.batch_size,
+            self.top_k,
+            writer.files if writer.is_folder else None,
+        )
+
+    @property
+    def _format(self) -> str:
+        return self.predictions_format or format_by_suffix(self.output_file)
 
     def _settings(self, run: Assembly, piped: BinaryIO | None) -> dict[str, Any]:
         """Return what predictions depend on; the format that they are written in may change."""
@@ -182,6 +208,7 @@ prediction has a "label" itself.
             "reader": self.reader,
             "tokenizer": self.tokenizer,
             "batch_size": self.batch_size,
+            "top_k": self.top_k,
             **({"combine": self.combine or "mean"} if self.ensemble else {}),
         }
 

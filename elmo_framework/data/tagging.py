@@ -223,6 +223,19 @@ def allowed_transitions(
     return table[0, 1:], table[1:, 1:], table[1:, 0]
 
 
+def label_of(tag: str) -> str:
+    """Return the label of the span that a tag is inside of; empty if it is outside."""
+    return _tag_or_outside(tag).label
+
+
+def continuations(tags: Sequence[str]) -> Bool[np.ndarray, "tags tags"]:
+    """Return where the tag of the column continues the span of the tag of the row; see `spans`."""
+    parsed = [*map(_tag_or_outside, tags)]
+    return np.array(
+        [[tag != _OUTSIDE and not _begins(tag, previous) for tag in parsed] for previous in parsed]
+    )
+
+
 def _tag_or_outside(tag: str) -> Tag:
     match = _TAG.fullmatch(tag)
     return _OUTSIDE if match is None else Tag(match[1], match[2])

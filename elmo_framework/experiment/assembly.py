@@ -26,7 +26,7 @@ from elmo_framework.errors import RunError, error_path, shown
 from elmo_framework.experiment.experiment import Experiment, Split
 from elmo_framework.experiment.explain import Explainer, Explanation, Method
 from elmo_framework.experiment.inputs import InputForm, InputReader, dataset_reader
-from elmo_framework.experiment.prediction_record import json_of
+from elmo_framework.experiment.prediction_record import Predictions
 from elmo_framework.experiment.run_directory import RunDirectory
 from elmo_framework.experiment.terms import ExampleTerms, ScoredFile
 from elmo_framework.io.remote import as_path
@@ -209,8 +209,9 @@ class Assembly:
         *,
         batch_size: int = 32,
         tokenizer: Tokenizer | TokenizerConfig | None = None,
-    ) -> list[dict[str, Any]]:
-        """Predict for sentences or JSON objects; return a JSON object for each.
+        top_k: int = 1,
+    ) -> Predictions:
+        """Predict for sentences or JSON objects; return a list with a JSON object for each.
 
         Keys that the task does not read, such as `id` or `label`, are copied from an input to its
         output, as `input_NAME` where the prediction has a value of that name.
@@ -221,18 +222,19 @@ class Assembly:
             batch_size: number of inputs in a batch.
             tokenizer: splits raw text: a tokenizer, its registered name, or its config; by default
                 that of the reader, of the run, of its biLM, or of the task.
+            top_k: number of labels with their probabilities, for each text or each span, in `top`.
 
         Raises:
             RunError: the run is a pretrained biLM, which predicts nothing; or unknown tokenizer.
             ConfigError: the keys of the tokenizer are wrong.
             DataError: an object lacks a key that the task needs.
             TypeError: `inputs` is one sentence or one object.
-            ValueError: `batch_size` is below 1.
+            ValueError: `batch_size` or `top_k` is below 1.
         """
         if isinstance(inputs, str | Mapping):
             raise TypeError(f"pass a list, [{shown(inputs)}], not {shown(inputs)} alone")
         reader = self.input_reader(tokenizer=tokenizer)
-        return self._outputs(reader.of_all(inputs), batch_size)
+        return self._outputs(reader.of_all(inputs), batch_size, top_k)
 
     def predict_file(
         self,
@@ -242,7 +244,8 @@ class Assembly:
         reader: DatasetReader[Any] | str | dict[str, Any] | None = None,
         batch_size: int = 32,
         tokenizer: Tokenizer | TokenizerConfig | None = None,
-    ) -> list[dict[str, Any]]:
+        top_k: int = 1,
+    ) -> Predictions:
         """Predict for a file, or for those of a folder or a pattern, as `elmo predict` does.
 
         Args:
@@ -254,16 +257,15 @@ class Assembly:
                 `auto` means `dataset`.
             batch_size: number of inputs in a batch.
             tokenizer: splits raw text, as of `predict`.
+            top_k: as of `predict`.
 
         Raises:
             RunError: as of `predict`; or the reader is for another task.
             DataError: the file cannot be read, or its format is not known.
         """
         file_form: InputForm = "dataset" if reader is not None and form == "auto" else form
-        inputs = self.input_reader(reader=reader, tokenizer=tokenizer).read(
-            as_path(path), file_form
-        )
-        return self._outputs(inputs, batch_size)
+        inputs = self.input_reader(reader=reader, tokenizer=tokenizer)
+        return self._outputs(inputs.read(as_path(path), file_form), batch_size, top_k)
 
     def input_reader(
         self,
@@ -287,12 +289,13 @@ class Assembly:
         return InputReader(task, reader, splitter)
 
     def predictions(
-        self, inputs: Iterable[PredictionInput[Any]], *, batch_size: int
+        self, inputs: Iterable[PredictionInput[Any]], *, batch_size: int, top_k: int = 1
     ) -> Iterator[Predicted]:
         """Yield what `predict` makes of inputs as the task knows it, each with its input."""
-        if batch_size < 1:
-            raise ValueError(f"batch_size is {batch_size}; it must be above 0")
-        return self._in_batches(self.head(), inputs, batch_size)
+        for name, value in (("batch_size", batch_size), ("top_k", top_k)):
+            if value < 1:
+                raise ValueError(f"{name} is {value}; it must be above 0")
+        return self._in_batches(self.head(), inputs, batch_size, top_k)
 
     def explain(
         self,
@@ -376,13 +379,13 @@ class Assembly:
         )
 
     def _outputs(
-        self, inputs: Iterable[PredictionInput[Any]], batch_size: int
-    ) -> list[dict[str, Any]]:
-        task = self.head().task
-        return [json_of(task, each) for each in self.predictions(inputs, batch_size=batch_size)]
+        self, inputs: Iterable[PredictionInput[Any]], batch_size: int, top_k: int
+    ) -> Predictions:
+        predicted = self.predictions(inputs, batch_size=batch_size, top_k=top_k)
+        return Predictions.of(self.head().task, predicted, top_k=top_k)
 
     def _in_batches(
-        self, head: Head[Any], inputs: Iterable[PredictionInput[Any]], batch_size: int
+        self, head: Head[Any], inputs: Iterable[PredictionInput[Any]], batch_size: int, top_k: int
     ) -> Iterator[Predicted]:
         collate = head.collator(self.vocabularies)
         for group in grouped(inputs, batch_size):
@@ -391,4 +394,5 @@ class Assembly:
                 with autocast(self.device, self.experiment.trainer.precision):
                     output = head(batch)
                 predictions = head.predict(output, batch)
-            yield from starmap(Predicted, zip(predictions, group, strict=True))
+                known = head.annotation_probabilities(output, batch, predictions, top_k=top_k)
+            yield from starmap(Predicted, zip(predictions, group, known, strict=True))

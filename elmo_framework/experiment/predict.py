@@ -1,4 +1,4 @@
-"""The job of `elmo predict`: resumable predictions, and the formats they are written in."""
+"""The job of `elmo predict`: resumable predictions."""
 
 from __future__ import annotations
 
@@ -6,10 +6,10 @@ import json
 import math
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
-from functools import partial
 from hashlib import sha256
-from itertools import chain, islice, starmap
+from itertools import chain, islice
 from pathlib import Path
 from typing import Any, BinaryIO, TextIO
 
@@ -21,10 +21,8 @@ from elmo_framework.console import ProgressBar, plural
 from elmo_framework.data.batch import grouped
 from elmo_framework.data.formats.text_files import matches
 from elmo_framework.data.inputs import Predicted, PredictionInput
-from elmo_framework.errors import RunError, allowed
 from elmo_framework.experiment.assembly import Assembly
-from elmo_framework.experiment.prediction_record import json_of
-from elmo_framework.io.files import digest
+from elmo_framework.io.files import digest, remove, remove_folder
 from elmo_framework.io.resumable_output import ResumableOutput, stoppable
 from elmo_framework.model.model import Model
 from elmo_framework.model.task import HeadTask
@@ -42,12 +40,16 @@ class PredictionJob:
         read: returns the inputs from their beginning, each time the same.
         write: writes predictions to a file.
         batch_size: number of inputs in a batch.
+        top_k: number of labels with their probabilities.
+        files: returns names and texts of the files of a folder; None if a single file is written.
     """
 
     run: Assembly
     read: Callable[[], Iterator[PredictionInput[Any]]]
     write: Callable[[Iterable[Predicted], TextIO], None]
     batch_size: int
+    top_k: int = 1
+    files: Callable[[Iterable[Predicted]], Iterator[tuple[str, str]]] | None = None
 
     def num_inputs(self) -> int:
         """Read all inputs once and count them.
@@ -63,7 +65,7 @@ class PredictionJob:
         return total
 
     def batches(self, inputs: Iterable[PredictionInput[Any]]) -> Iterator[list[Predicted]]:
-        predictions = self.run.predictions(inputs, batch_size=self.batch_size)
+        predictions = self.run.predictions(inputs, batch_size=self.batch_size, top_k=self.top_k)
         return grouped(predictions, self.batch_size)
 
 
@@ -107,11 +109,32 @@ def predict_to_file(
         if not output.begin(settings, resume=resume):
             output.result.touch()
         _predict(job, output, total)
-        with output.result.open("w", encoding="utf-8") as file:
-            job.write(_stored(job, output), file)
-            file.flush()
-            os.fsync(file.fileno())
+        _write(job, output)
         output.finish()
+
+
+def _write(job: PredictionJob, output: ResumableOutput) -> None:
+    """Write the result, over what an interrupted job left of it, maybe in another format."""
+    stored = _stored(job, output)
+    if job.files is None:
+        remove_folder(output.result)
+        with _synced(output.result) as file:
+            job.write(stored, file)
+        return
+    remove(output.result)
+    output.result.mkdir()
+    for name, text in job.files(stored):
+        with _synced(output.result / name) as file:
+            file.write(text)
+
+
+@contextmanager
+def _synced(path: Path) -> Iterator[TextIO]:
+    """Open a file to write, without changes of line ends; it is on disk when the block ends."""
+    with path.open("w", encoding="utf-8", newline="") as file:
+        yield file
+        file.flush()
+        os.fsync(file.fileno())
 
 
 def _predict(job: PredictionJob, output: ResumableOutput, total: int) -> None:
@@ -123,14 +146,16 @@ def _predict(job: PredictionJob, output: ResumableOutput, total: int) -> None:
     batches = job.batches(islice(job.read(), done, None))
     with _progress("predicting", total - done) as progress, output.journal("done.jsonl") as journal:
         for batch in batches:
-            journal.mark_done(dump_predictions(adapter, [each.prediction for each in batch]))
+            pairs = [(each.prediction, each.probabilities) for each in batch]
+            journal.mark_done(dump_predictions(adapter, pairs))
             progress.advance(len(batch))
 
 
 def _stored(job: PredictionJob, output: ResumableOutput) -> Iterator[Predicted]:
     adapter = prediction_adapter(job.run.head().task)
-    predictions = chain.from_iterable(output.done(adapter.validate_json))
-    return starmap(Predicted, zip(predictions, job.read(), strict=True))
+    stored = chain.from_iterable(output.done(adapter.validate_json))
+    for (prediction, probabilities), each in zip(stored, job.read(), strict=True):
+        yield Predicted(prediction, each, probabilities)
 
 
 def _flushed(job: PredictionJob, stream: TextIO, progress: ProgressBar) -> Iterator[Predicted]:
@@ -142,9 +167,12 @@ def _flushed(job: PredictionJob, stream: TextIO, progress: ProgressBar) -> Itera
 
 
 def prediction_adapter(task: HeadTask[Any, Any]) -> TypeAdapter[list[Any]]:
-    """Return what reads the JSON of a task's predictions: sequences are read as lists."""
+    """Return what reads the JSON of a task's predictions, each with its probabilities.
+
+    Sequences are read as lists.
+    """
     kind = task.prediction_type()
-    return TypeAdapter(list[kind])  # type: ignore[valid-type]
+    return TypeAdapter(list[tuple[kind, Sequence[dict[str, float]]]])  # type: ignore[valid-type]
 
 
 def dump_predictions(adapter: TypeAdapter[list[Any]], predictions: Sequence[Any]) -> str:
@@ -184,29 +212,3 @@ def _progress(
     description: str, total: int | None, delay: float = _SECONDS_WITHOUT_PROGRESS
 ) -> ProgressBar:
     return ProgressBar(description, total=total, unit="input", delay=delay)
-
-
-def prediction_format(
-    task: HeadTask[Any, Any], name: str
-) -> Callable[[Iterable[Predicted]], Iterator[str]]:
-    """Return an output format by name: one that the task defines, or `jsonl`.
-
-    In `jsonl` the fields of an input come before the predicted ones.
-
-    Raises:
-        RunError: the task has none of that name.
-    """
-    if name == "jsonl":
-        return partial(_json_lines, task)
-    if name not in task.formats:
-        raise RunError(
-            f"unknown format {name!r} for predictions of this run; "
-            f"{allowed(name, ['jsonl', *task.formats])}"
-        )
-    write = task.formats[name]
-    return lambda predictions: write((each.prediction, each.input.example) for each in predictions)
-
-
-def _json_lines(task: HeadTask[Any, Any], predictions: Iterable[Predicted]) -> Iterator[str]:
-    for each in predictions:
-        yield json.dumps(json_of(task, each), ensure_ascii=False) + "\n"

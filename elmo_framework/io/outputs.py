@@ -69,6 +69,11 @@ BILM_PARTS = (
 ONNX_FILES = ("model.onnx", "model.json", "elmo_onnx.py")
 """The files of an ONNX model: the model, what the loader needs to know of it, and the loader."""
 
+BRAT = "brat"
+"""The format of predictions that is a folder."""
+
+_FORMATS = {".csv": "csv", ".tsv": "tsv", ".conll": "conll", ".conllu": "conllu"}
+
 _VECTOR_PARTS = ("header.json", "vectors.npy", "index.npy")
 _MARKERS: Mapping[FolderKind, Sequence[Sequence[str]]] = {
     "run": [["filled_config.json"]],
@@ -112,6 +117,11 @@ PARTS: Mapping[FolderKind, Sequence[str]] = {
     "cache": ("downloads", "layers", "compiled", "archives", "hub"),
 }
 """The files and folders that belong to each kind of folder; others are the user's."""
+
+
+def format_by_suffix(path: Path | None) -> str:
+    """Return the format of a file of predictions by its suffix; JSON lines by default."""
+    return "jsonl" if path is None else _FORMATS.get(path.suffix.lower(), "jsonl")
 
 
 def check_outputs(outputs: Sequence[Output], inputs: Iterable[Input]) -> None:

@@ -6,7 +6,7 @@ import re
 import string
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, final
 
 from elmo_framework.metrics.metric import Metric
@@ -31,6 +31,8 @@ class Answer:
         no_answer_probability: that the question has no answer; None if the model has no such
             option.
         best_span: the text of the best answer, also if `text` is empty; None without that option.
+        probability: of the best answer, among all pairs of a first and a last word and no answer;
+            None if unknown.
     """
 
     text: str
@@ -38,6 +40,7 @@ class Answer:
     end: int
     no_answer_probability: float | None = None
     best_span: str | None = None
+    probability: float | None = field(default=None, compare=False)
 
     @property
     def is_no_answer(self) -> bool:

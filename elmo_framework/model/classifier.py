@@ -41,7 +41,7 @@ class LabelTask(HeadTask[ExampleT, LabeledBatch]):
     """
 
     metrics: ClassVar[Mapping[str, Metric]] = {"accuracy": Accuracy(), "confusion": Confusion()}
-    formats: ClassVar[Mapping[str, PredictionFormat]] = {"tsv": label_lines}
+    formats: ClassVar[Mapping[str, PredictionFormat]] = {"glue": label_lines}
     sentence_keys: ClassVar[Sequence[str]] = ("words",)
 
     def collate(

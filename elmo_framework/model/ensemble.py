@@ -87,7 +87,7 @@ class Ensemble(Head[EnsembleBatch]):
         self._heads, self._vocabularies = tuple(heads), tuple(vocabularies)
         self._combination, self._agreement_score = combination, agreement
         self.heads = nn.ModuleList(heads)
-        self.task = heads[0].task
+        self.task, self.labels = heads[0].task, heads[0].labels
         if combination == "mean":
             heads[0].require_average(heads)
 
@@ -108,6 +108,20 @@ class Ensemble(Head[EnsembleBatch]):
             for index, (head, each) in enumerate(zip(self._heads, output.outputs, strict=True))
         ]
         return [self._consensus(votes) for votes in zip(*predictions, strict=True)]
+
+    def annotation_probabilities(
+        self,
+        output: EnsembleOutput,
+        batch: EnsembleBatch,
+        predictions: Sequence[Any],
+        *,
+        top_k: int = 1,
+    ) -> list[Sequence[Mapping[str, float]]]:
+        if self._combination == "vote":
+            return super().annotation_probabilities(output, batch, predictions)
+        first = self._heads[0]
+        mean = first.mean_output(output.outputs, self._heads)
+        return first.annotation_probabilities(mean, batch.members[0], predictions, top_k=top_k)
 
     def terms(
         self, predictions: Sequence[Any], output: ModelOutput, batch: EnsembleBatch

@@ -139,6 +139,19 @@ class Head(Model[BatchT], Generic[BatchT]):
         """Return the probabilities of the labels, calibrated if there is a `temperature`."""
         return (self.label_scores(output, batch).float() / (self.temperature or 1.0)).softmax(-1)
 
+    def annotation_probabilities(
+        self, output: Any, batch: BatchT, predictions: Sequence[Any], *, top_k: int = 1
+    ) -> list[Sequence[Mapping[str, float]]]:
+        """Return the probabilities of the annotations of each prediction; none by default.
+
+        Args:
+            output: of the batch.
+            batch: of the predictions.
+            predictions: what `predict` returned for this output.
+            top_k: number of labels for each annotation: its own, then the most probable others.
+        """
+        return [() for _ in predictions]
+
     def require_average(self, heads: Sequence[Head[Any]]) -> None:
         """Check that `average` can be called.
 

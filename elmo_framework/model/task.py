@@ -11,7 +11,7 @@ from typing import Any, ClassVar, Generic, TypeAlias, TypeVar
 
 from rich.text import Text
 
-from elmo_framework.data.annotation import Annotation
+from elmo_framework.data.annotation import Annotation, PredictionRecord
 from elmo_framework.data.text import Indexer
 from elmo_framework.data.tokenizer import Tokenizer
 from elmo_framework.data.vocabulary import Counts, Vocabularies
@@ -25,6 +25,10 @@ Collator: TypeAlias = Callable[[Sequence[Any]], Any]
 
 PredictionFormat: TypeAlias = Callable[[Iterable[tuple[Any, Any]]], Iterator[str]]
 """Yields the text of a file from pairs of a prediction and its example."""
+
+
+RecordFormat: TypeAlias = Callable[[Iterable[PredictionRecord], Sequence[str]], Iterator[str]]
+"""Yields the text of a file from predictions with their inputs, and the labels of the model."""
 
 
 class Task(ABC, Generic[ExampleT, BatchT]):
@@ -77,14 +81,16 @@ class HeadTask(Task[ExampleT, BatchT]):
         metrics: by name, which is the prefix of their sums.
         default_tokenizer: tokenizes the input of `elmo predict` if neither the reader nor the run
             nor its biLM has a tokenizer.
-        formats: prediction formats of official scorers, by name. Every task has `jsonl` too: one
-            object of `to_json` per line.
+        formats: prediction formats of official scorers, by name. Every task also has `jsonl`, one
+            object of `to_json` per line, and tables: `csv` and `tsv`.
+        record_formats: prediction formats that also have identifiers and texts of inputs.
         input_keys: the keys that `example` reads. Other keys of an input are copied to its output.
     """
 
     metrics: ClassVar[Mapping[str, Metric]]
     default_tokenizer: ClassVar[str] = "spacy"
     formats: ClassVar[Mapping[str, PredictionFormat]] = {}
+    record_formats: ClassVar[Mapping[str, RecordFormat]] = {}
     input_keys: ClassVar[Sequence[str]] = ("sentence",)
 
     def count(self, examples: Iterable[ExampleT]) -> Counts:

@@ -113,12 +113,16 @@ class ConditionalRandomField(nn.Module):
 
         If none is allowed, return one that violates the fewest constraints.
         """
-        return best_sequences(
-            emissions.to(self.transitions.dtype),
-            mask,
-            start=self.start_transitions + self.start_constraint,
-            transitions=self.transitions + self.inner_constraint,
-            end=self.end_transitions + self.end_constraint,
+        start, transitions, end = self.decoding_scores()
+        emissions = emissions.to(self.transitions.dtype)
+        return best_sequences(emissions, mask, start=start, transitions=transitions, end=end)
+
+    def decoding_scores(self) -> tuple[Tensor, Tensor, Tensor]:
+        """Return the scores of the first tag, of transitions and of the last tag, constrained."""
+        return (
+            self.start_transitions + self.start_constraint,
+            self.transitions + self.inner_constraint,
+            self.end_transitions + self.end_constraint,
         )
 
     def _score(self, emissions: Tensor, tags: Tensor, mask: Tensor) -> Tensor:

@@ -18,6 +18,7 @@ from elmo_framework import load
 from elmo_framework.commands.main import main
 from elmo_framework.errors import DataError
 from elmo_framework.experiment.predict import PredictionJob
+from elmo_framework.experiment.prediction_formats import PredictionWriter
 from elmo_framework.io.resumable_output import Journal
 from elmo_framework.tasks.tagging.task import TaggingTask
 from tests.experiment.conftest import NER
@@ -250,8 +251,16 @@ def predict_long(tagger: Path, text: Path, output: Path, *flags: str) -> int:
     return main(["predict", str(tagger), str(text), *words, *flags])
 
 
-@pytest.mark.parametrize("after", [1, 4])
-@pytest.mark.parametrize("form", ["jsonl", "conll"])
+def content(path: Path) -> object:
+    """The bytes of a file, or of each file of a folder."""
+    if path.is_file():
+        return path.read_bytes()
+    return {each.name: each.read_bytes() for each in path.iterdir()}
+
+
+@pytest.mark.parametrize(
+    ("after", "form"), [(1, "jsonl"), (4, "conll"), (1, "csv"), (4, "conllu"), (4, "brat")]
+)
 def test_a_killed_job_resumes_to_the_same_bytes(
     tagger: Path,
     long_text: Path,
@@ -280,8 +289,60 @@ def test_a_killed_job_resumes_to_the_same_bytes(
     monkeypatch.setattr(PredictionJob, "batches", spied)
     assert predict_long(tagger, long_text, tmp_path / "out", "--resume", *flags) == 0
     assert sum(predicted) == LONG - 2 * after
-    assert (tmp_path / "out").read_bytes() == (tmp_path / "whole").read_bytes()
+    assert content(tmp_path / "out") == content(tmp_path / "whole")
     assert not (tmp_path / "out.partial").exists()
+
+
+@pytest.mark.parametrize(("form", "other"), [("tsv", "brat"), ("brat", "tsv")])
+def test_a_job_killed_while_it_writes_resumes(
+    tagger: Path,
+    long_text: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    form: str,
+    other: str,
+) -> None:
+    def files(*_: object) -> Iterator[tuple[str, str]]:
+        yield "long.txt", "half"
+        raise Killed
+
+    def table(*_: object) -> Iterator[str]:
+        yield "half"
+        raise Killed
+
+    assert predict_long(tagger, long_text, tmp_path / "whole", "--format", form) == 0
+    with monkeypatch.context() as patch:
+        patch.setattr(PredictionWriter, "files", files)
+        patch.setattr(PredictionWriter, "_table", table)
+        for name, flags in ((form, []), (other, ["--resume"]), (form, ["--resume"])):
+            with pytest.raises(Killed):
+                predict_long(tagger, long_text, tmp_path / "out", "--format", name, *flags)
+    assert not (tmp_path / "out").exists()
+    assert predict_long(tagger, long_text, tmp_path / "out", "--resume", "--format", form) == 0
+    assert content(tmp_path / "out") == content(tmp_path / "whole")
+
+
+def test_the_suffix_is_the_format(
+    tagger: Path, long_text: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    flags = ("--top-k", "2")
+    assert predict_long(tagger, long_text, tmp_path / "out.csv", *flags) == 0
+    header = (tmp_path / "out.csv").read_text().partition("\n")[0]
+    assert header.startswith("input,text,label,start,end")
+    assert main(["predict", str(tagger), str(long_text), "--format", "brat"]) == 2
+    assert "brat writes a folder of files; name it with --output-file" in capsys.readouterr().err
+
+
+def test_json_has_a_probability_and_characters_of_each_span(tagger: Path) -> None:
+    text = "  Anna Kovacs moved to Oslo ."
+    found = load(tagger).predict([text] * 2, tokenizer="whitespace", top_k=2)
+
+    for output in found:
+        assert [text[start:end] for start, end in output["offsets"]] == text.split()
+        for span in output["spans"]:
+            assert text[span["start_char"] : span["end_char"]] == span["text"]
+            assert 0 < span["probability"] <= 1
+            assert span["top"][0] == {"label": span["label"], "probability": span["probability"]}
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])

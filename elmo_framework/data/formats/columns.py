@@ -19,6 +19,7 @@ Between: TypeAlias = Literal["tabs", "blanks", "tabs or blanks"]
 and tabs; or tabs in a line with a tab, and runs of spaces in others."""
 
 _DOCUMENT = "-DOCSTART-"
+_BREAKS = re.compile("[\t\r\n]+")
 _CELL = re.compile("[^ \t]+")
 _NUMBER = re.compile("[0-9]+([-.][0-9]+)?")
 
@@ -76,6 +77,11 @@ def split_cells(text: str, between: Between = "blanks") -> tuple[str, ...]:
 def one_cell(text: str) -> str:
     """Replace the spaces of a word or a label, which would begin another cell."""
     return "_".join(text.split()) or "_"
+
+
+def one_line(text: str) -> str:
+    """Replace tabs and line ends, which would begin another cell or line, by spaces."""
+    return _BREAKS.sub(" ", text)
 
 
 def check_width(row: Row, first: Row, path: Path) -> None:

@@ -43,7 +43,10 @@ class CoreferenceTask(HeadTask[Document, CoreferenceBatch]):
         "conll_coref": ConllCoref(),
         "mention_recall": MentionRecall(),
     }
-    formats: ClassVar[Mapping[str, PredictionFormat]] = {"conll2012": conll2012}
+    formats: ClassVar[Mapping[str, PredictionFormat]] = {
+        "conll2012": conll2012,
+        "conll": conll2012,
+    }
     # Without `doc_key`, which is an input too, as the output includes it.
     input_keys = (*_KEYS, "speakers", "genre")
 

@@ -161,9 +161,10 @@ class AnswerHead(Head[QuestionBatch]):
         start_logits, end_logits = output.start_logits.float(), output.end_logits.float()
         spans = best_answers(start_logits, end_logits, self._max_span_length)
         answers = []
-        for span, example in zip(spans.tolist(), batch.examples, strict=True):
+        probabilities = _probabilities(output, spans).tolist()
+        for span, example, p in zip(spans.tolist(), batch.examples, probabilities, strict=True):
             start, end = example.passage.characters(Span(*span))
-            answers.append(Answer(example.passage.text[start:end], start, end))
+            answers.append(Answer(example.passage.text[start:end], start, end, probability=p))
         if output.no_answer_logits is None:
             return answers
         probabilities = _log_odds_of_no_answer(output).sigmoid().tolist()
@@ -263,6 +264,16 @@ def _log_sum_of_spans(start: Tensor, end: Tensor) -> Float[Tensor, " batch"]:
     return start.logsumexp(dim=1) + end.logsumexp(dim=1)
 
 
+def _probabilities(output: AnswerOutput, spans: Int[Tensor, "batch 2"]) -> Float[Tensor, " batch"]:
+    """Return e^(s_i + g_j) / (e^z + sum_ij e^(s_i + g_j)) of spans, z = -inf without option."""
+    start, end = output.start_logits.double(), output.end_logits.double()
+    scores = (start.gather(1, spans[:, :1]) + end.gather(1, spans[:, 1:])).squeeze(1)
+    total = _log_sum_of_spans(start, end)
+    if output.no_answer_logits is not None:
+        total = torch.logaddexp(output.no_answer_logits.double(), total)
+    return (scores - total).exp()
+
+
 def _log_odds_of_no_answer(output: AnswerOutput) -> Float[Tensor, " batch"]:
     assert output.no_answer_logits is not None
     # In double precision, fewer probabilities become exactly 0 or 1, where no threshold differs.
@@ -273,7 +284,7 @@ def _log_odds_of_no_answer(output: AnswerOutput) -> Float[Tensor, " batch"]:
 def _with_option(answer: Answer, probability: float) -> Answer:
     """Return an answer with its no-answer probability, without text if that is above 0.5."""
     if probability > _THRESHOLD:
-        return Answer("", 0, 0, probability, answer.text)
+        return Answer("", 0, 0, probability, answer.text, answer.probability)
     return replace(answer, no_answer_probability=probability, best_span=answer.text)
 
 

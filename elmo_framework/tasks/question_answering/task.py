@@ -172,6 +172,8 @@ class QuestionAnsweringTask(HeadTask[PassageQuestion, QuestionBatch]):
             "start": None if prediction.is_no_answer else prediction.start,
             "end": None if prediction.is_no_answer else prediction.end,
         }
+        if prediction.probability is not None:
+            output["probability"] = prediction.probability
         if prediction.no_answer_probability is not None:
             output["no_answer_probability"] = prediction.no_answer_probability
             output["best_span"] = prediction.best_span

@@ -104,8 +104,21 @@ def known_propositions(example: SrlExample) -> tuple[Proposition, ...]:
     return example.propositions
 
 
-def predicted_props(
+def words_and_props(
     predictions: Iterable[tuple[Sequence[Proposition], SrlExample]],
+) -> Iterator[str]:
+    """Write the columns of `predicted_props` after one with the words.
+
+    The reader `conll2005` with `target_column: 1` reads them.
+
+    Raises:
+        DataError: as of `predicted_props`.
+    """
+    return predicted_props(predictions, has_words=True)
+
+
+def predicted_props(
+    predictions: Iterable[tuple[Sequence[Proposition], SrlExample]], *, has_words: bool = False
 ) -> Iterator[str]:
     """Write the predicates of each sentence and their predicted arguments.
 
@@ -124,12 +137,12 @@ def predicted_props(
     for predicted, example in predictions:
         # By identity: a text may contain the same sentence twice in a row.
         if sentence is not None and example.words is not sentence.words:
-            yield from _block(sentence, propositions)
+            yield from _block(sentence, propositions, has_words)
             propositions = []
         sentence = example
         propositions += predicted
     if sentence is not None:
-        yield from _block(sentence, propositions)
+        yield from _block(sentence, propositions, has_words)
 
 
 def gold_props(predictions: Iterable[tuple[object, SrlExample]]) -> Iterator[str]:
@@ -142,7 +155,9 @@ def gold_props(predictions: Iterable[tuple[object, SrlExample]]) -> Iterator[str
     yield from predicted_props(gold)
 
 
-def _block(sentence: SrlExample, propositions: Sequence[Proposition]) -> Iterator[str]:
+def _block(
+    sentence: SrlExample, propositions: Sequence[Proposition], has_words: bool
+) -> Iterator[str]:
     """Yield one line per word: the name of a predicate, and the cells of the arguments."""
     words, targets = sentence.words, sentence.targets or sentence.words
     tags: dict[int, tuple[str, ...]] = {}
@@ -154,7 +169,11 @@ def _block(sentence: SrlExample, propositions: Sequence[Proposition]) -> Iterato
         _name(target, word) if place in tags else _NONE
         for place, (target, word) in enumerate(zip(targets, words, strict=True))
     ]
-    columns = [names, *(cells_of(tags[place]) for place in sorted(tags))]
+    columns = [
+        *([words] if has_words else []),
+        names,
+        *(cells_of(tags[place]) for place in sorted(tags)),
+    ]
     rows = ["\t".join(map(one_cell, row)) for row in zip(*columns, strict=True)]
     if words:
         yield "\n".join([*rows, "", ""])

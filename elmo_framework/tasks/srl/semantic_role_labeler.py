@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, final
 
 import torch
@@ -11,7 +11,8 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from elmo_framework.config.types import Dim, DropoutRate, Injected, Lazy
-from elmo_framework.data.tagging import allowed_transitions
+from elmo_framework.data.span_probabilities import TagScores, label_probabilities
+from elmo_framework.data.tagging import allowed_transitions, tag_annotations
 from elmo_framework.data.vocabulary import Vocabularies, Vocabulary
 from elmo_framework.embedders.text_embedder import TextEmbedder, TokenEmbedder, joined_dim
 from elmo_framework.encoders.encoder import Encoder
@@ -105,6 +106,29 @@ class SemanticRoleLabeler(Head[SrlBatch]):
             tuple(Proposition(place, tuple(next(rows)[: len(example.words)])) for place in places)
             for example, places in zip(batch.examples, batch.predicates, strict=True)
         ]
+
+    def annotation_probabilities(
+        self,
+        output: LogitsOutput,
+        batch: SrlBatch,
+        predictions: Sequence[Sequence[Proposition]],
+        *,
+        top_k: int = 1,
+    ) -> list[Sequence[Mapping[str, float]]]:
+        bounds = [each.double().cpu().numpy() for each in (self.start, self.inner, self.end)]
+        rows = iter(output.logits.detach().double().cpu().numpy())
+        results = list[Sequence[Mapping[str, float]]]()
+        for propositions in predictions:
+            probabilities: list[Mapping[str, float]] = []
+            for place, tags in propositions:
+                scores = TagScores(next(rows)[: len(tags)], *bounds)
+                if place is not None and tags:
+                    spans = tag_annotations(tags)
+                    probabilities += label_probabilities(
+                        scores, self.labels.items, spans, top_k=top_k
+                    )
+            results.append(probabilities)
+        return results
 
 
 def _losses(

@@ -19,7 +19,12 @@ from elmo_framework.errors import DataError
 from elmo_framework.metrics.metric import Metric
 from elmo_framework.metrics.srl import Proposition, SrlEval
 from elmo_framework.model.task import HeadTask, PredictionFormat
-from elmo_framework.tasks.srl.columns import gold_props, known_propositions, predicted_props
+from elmo_framework.tasks.srl.columns import (
+    gold_props,
+    known_propositions,
+    predicted_props,
+    words_and_props,
+)
 from elmo_framework.tasks.srl.example import SrlBatch, SrlExample, example_predicates, srl_batch
 
 _SENTENCES, _PREDICATES = ("sentence", "tokens", "words"), "predicates"
@@ -35,6 +40,7 @@ class SrlTask(HeadTask[SrlExample, SrlBatch]):
     example_type = SrlExample
     metrics: ClassVar[Mapping[str, Metric]] = {"srl": SrlEval()}
     formats: ClassVar[Mapping[str, PredictionFormat]] = {
+        "conll": words_and_props,
         "srl": predicted_props,
         "srl_gold": gold_props,
     }

@@ -21,10 +21,10 @@ from elmo_framework.data.inputs import PredictionInput, other_fields
 from elmo_framework.data.reader import DatasetReader, FileReader
 from elmo_framework.data.tagging import Scheme, tags_in_scheme
 from elmo_framework.errors import DataError
+from elmo_framework.tasks.tagging.conllu import COLUMNS
 from elmo_framework.tasks.tagging.task import TaggedSentence
 
 _WORDS = "words"
-_COLUMNS = ("id", "form", "lemma", "upos", "xpos", "feats", "head", "deprel", "deps", "misc")
 
 
 class ConllReader(FileReader[TaggedSentence]):
@@ -169,13 +169,13 @@ class UniversalDependenciesPosReader(FileReader[TaggedSentence]):
         self._column = "xpos" if use_language_specific_pos else "upos"
 
     def examples(self, file: Path) -> Iterator[TaggedSentence]:
-        for rows, _ in read_conllu(file, width=len(_COLUMNS)):
-            columns = columns_of(rows, _COLUMNS)
+        for rows, _ in read_conllu(file, width=len(COLUMNS)):
+            columns = columns_of(rows, COLUMNS)
             yield TaggedSentence(tuple(columns["form"]), tuple(columns[self._column]))
 
     def inputs(self, file: Path) -> Iterator[PredictionInput[TaggedSentence]]:
         """Yield the sentences of a file, with their comments and their other columns."""
-        for block in read_conllu(file, width=len(_COLUMNS)):
-            columns = columns_of(block.rows, _COLUMNS)
+        for block in read_conllu(file, width=len(COLUMNS)):
+            columns = columns_of(block.rows, COLUMNS)
             fields = {**conllu_metadata(block), **other_fields(columns, ("id", "form"))}
             yield PredictionInput(TaggedSentence(tuple(columns["form"]), None), fields)

@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, final
 
+import numpy as np
 import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
@@ -15,7 +16,14 @@ from torch.nn import functional
 
 from elmo_framework.config.types import DropoutRate, Injected, Lazy
 from elmo_framework.data.labels import LabeledBatch
-from elmo_framework.data.tagging import Scheme, allowed_transitions, scheme_of, spans
+from elmo_framework.data.span_probabilities import TagScores, label_probabilities
+from elmo_framework.data.tagging import (
+    Scheme,
+    allowed_transitions,
+    scheme_of,
+    spans,
+    tag_annotations,
+)
 from elmo_framework.data.text import TextBatch
 from elmo_framework.data.vocabulary import Vocabularies, Vocabulary
 from elmo_framework.embedders.text_embedder import (
@@ -142,7 +150,7 @@ class Tagger(Head[LabeledBatch], ABC):
         return logits if self.crf is None else self.crf.marginal_scores(logits, batch.text.mask)
 
     def predict(self, output: LogitsOutput, batch: LabeledBatch) -> list[tuple[str, ...]]:
-        crf = output.crf if isinstance(output, _MeanOutput) else self.crf
+        crf = self._crf_of(output)
         if crf is None:
             best = output.logits.argmax(dim=2)
         else:
@@ -151,6 +159,34 @@ class Tagger(Head[LabeledBatch], ABC):
             tuple(self.labels.items[tag] for tag in tags[: len(words)])
             for tags, words in zip(best.tolist(), batch.text.words, strict=True)
         ]
+
+    def annotation_probabilities(
+        self,
+        output: LogitsOutput,
+        batch: LabeledBatch,
+        predictions: Sequence[Sequence[str]],
+        *,
+        top_k: int = 1,
+    ) -> list[Sequence[Mapping[str, float]]]:
+        crf, logits = self._crf_of(output), output.logits.double().cpu().numpy()
+        num_tags = len(self.labels)
+        bounds = [np.zeros(num_tags), np.zeros((num_tags, num_tags)), np.zeros(num_tags)]
+        if crf is not None:
+            bounds = [scores.detach().double().cpu().numpy() for scores in crf.decoding_scores()]
+        return [
+            label_probabilities(
+                TagScores(emissions[: len(tags)], *bounds),
+                self.labels.items,
+                tag_annotations(tags),
+                top_k=top_k,
+            )
+            if tags
+            else ()
+            for emissions, tags in zip(logits, predictions, strict=True)
+        ]
+
+    def _crf_of(self, output: LogitsOutput) -> ConditionalRandomField | None:
+        return output.crf if isinstance(output, _MeanOutput) else self.crf
 
     def terms(
         self, predictions: Sequence[Any], output: ModelOutput, batch: LabeledBatch

@@ -37,7 +37,8 @@ from elmo_framework.data.vocabulary import Counts, Vocabularies, Vocabulary
 from elmo_framework.errors import DataError
 from elmo_framework.metrics.metric import Metric
 from elmo_framework.metrics.span_f1 import SpanF1
-from elmo_framework.model.task import HeadTask, PredictionFormat
+from elmo_framework.model.task import HeadTask, PredictionFormat, RecordFormat
+from elmo_framework.tasks.tagging.conllu import conllu_lines
 
 _log = logging.getLogger(__name__)
 
@@ -79,6 +80,7 @@ class TaggingTask(HeadTask[TaggedSentence, LabeledBatch]):
     example_type = TaggedSentence
     metrics: ClassVar[Mapping[str, Metric]] = {"span_f1": SpanF1()}
     formats: ClassVar[Mapping[str, PredictionFormat]] = {"conll": conll_columns}
+    record_formats: ClassVar[Mapping[str, RecordFormat]] = {"conllu": conllu_lines}
     input_keys = ("sentence", "tokens", "words")
 
     def count(self, examples: Iterable[TaggedSentence]) -> Counts:

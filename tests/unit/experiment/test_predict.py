@@ -20,8 +20,8 @@ from elmo_framework.experiment.predict import (
     dump_predictions,
     fingerprint,
     prediction_adapter,
-    prediction_format,
 )
+from elmo_framework.experiment.prediction_formats import PredictionWriter
 from elmo_framework.metrics.coreference import Resolution
 from elmo_framework.metrics.squad import Answer
 from elmo_framework.metrics.srl import Proposition
@@ -49,16 +49,16 @@ LABEL = Classification("b\u2028\n", {"a": 0.1 + 0.2, "b\u2028\n": 1 / 3})
 )
 def test_predictions_are_restored_as_they_were(task: type[Any], prediction: object) -> None:
     adapter = prediction_adapter(task.__new__(task))
-    line = dump_predictions(adapter, [prediction, prediction])
+    pairs = [(prediction, [{"A": 0.1}]), (prediction, [])]
+    line = dump_predictions(adapter, pairs)
     assert "\n" not in line
-    assert adapter.validate_json(line) == [prediction, prediction]
+    assert adapter.validate_json(line) == pairs
 
 
 def test_numbers_that_are_not_finite_are_restored() -> None:
     adapter = prediction_adapter(TextClassificationTask())
-    (restored,) = adapter.validate_json(
-        dump_predictions(adapter, [Classification("a", {"a": math.nan, "b": math.inf})])
-    )
+    prediction = Classification("a", {"a": math.nan, "b": math.inf})
+    ((restored, _),) = adapter.validate_json(dump_predictions(adapter, [(prediction, [])]))
     assert math.isnan(restored.probabilities["a"])
     assert restored.probabilities["b"] == math.inf
 
@@ -71,9 +71,8 @@ def test_a_task_without_annotations_keeps_plain_predictions() -> None:
             return prediction
 
     adapter = prediction_adapter(Plain())  # type: ignore[arg-type]
-    assert adapter.validate_json(dump_predictions(adapter, [{"a": [1, None]}])) == [
-        {"a": [1, None]}
-    ]
+    pairs = [({"a": [1, None]}, [])]
+    assert adapter.validate_json(dump_predictions(adapter, pairs)) == pairs
 
 
 def test_a_fingerprint_is_of_all_weights_and_types() -> None:
@@ -115,7 +114,7 @@ PREDICTIONS = [
 
 
 def test_every_task_has_json_lines():
-    lines = list(prediction_format(TaggingTask(), "jsonl")(PREDICTIONS))
+    lines = list(PredictionWriter(TaggingTask(), "jsonl").pieces(PREDICTIONS))
 
     assert [json.loads(line)["tags"] for line in lines] == [["B-LOC"], ["O"]]
     assert "Tromsø" in lines[0]
@@ -123,7 +122,7 @@ def test_every_task_has_json_lines():
 
 
 def test_a_task_can_define_prediction_formats():
-    pieces = prediction_format(TaggingTask(), "conll")(PREDICTIONS[:1])
+    pieces = PredictionWriter(TaggingTask(), "conll").pieces(PREDICTIONS[:1])
 
     assert "".join(pieces) == "Tromsø O B-LOC\n\n"
 
@@ -133,16 +132,16 @@ def test_predictions_are_written_as_they_come():
         while True:
             yield PREDICTIONS[0]
 
-    assert next(prediction_format(TaggingTask(), "jsonl")(endless()))
+    assert next(PredictionWriter(TaggingTask(), "jsonl").pieces(endless()))
 
 
 def test_another_name_is_refused_with_those_that_the_task_has():
     with pytest.raises(RunError) as raised:
-        prediction_format(TaggingTask(), "conl")
+        PredictionWriter(TaggingTask(), "conl")
 
     assert str(raised.value) == (
         "unknown format 'conl' for predictions of this run; "
-        "choose from conll, jsonl. Did you mean 'conll'?"
+        "choose from brat, conll, conllu, csv, jsonl, tsv. Did you mean 'conll'?"
     )
 
 
