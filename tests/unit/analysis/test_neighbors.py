@@ -18,6 +18,7 @@ from elmo_framework.analysis.neighbors import (
 )
 from elmo_framework.commands.main import main
 from elmo_framework.errors import DataError, RunError
+from elmo_framework.layers.encoder_files import open_encoder
 from tests.numpy_bilm import NumpyBiLm
 from tests.unit.analysis.conftest import LINES
 
@@ -150,3 +151,14 @@ def test_the_command_prints_json(
     assert [held["layer"] for held in found["layers"]] == [1, 2]
     (first, *_) = found["layers"][0]["neighbors"]
     assert first["occurrence"]["words"][first["occurrence"]["position"]] == "bank"
+
+
+def test_the_number_of_sentences_can_be_limited(
+    numpy_bilm: NumpyBiLm, search: NeighborSearch, tmp_path: Path
+) -> None:
+    bilm = open_encoder(numpy_bilm.save(tmp_path / "bilm"))
+    limited = find_neighbors(bilm, replace(search, max_sentences=1))
+    everything = find_neighbors(bilm, search)
+    assert limited.num_compared < everything.num_compared
+    (near,) = {each.place for each in limited.by_layer[1]}
+    assert near == min(each.place for each in everything.by_layer[1])
