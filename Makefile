@@ -12,7 +12,7 @@ TEST_ENVIRONMENT := $(ONE_THREAD) CUDA_VISIBLE_DEVICES=
 TWO_AT_ONCE := -n 2 --dist loadfile
 
 .DEFAULT_GOAL := help
-.PHONY: help install demo test lint types layers tests test-extras coverage format golden same-loss mutants crash-campaign random-bilm fuzz bench paper paper-check clean
+.PHONY: help install demo test lint types layers tests test-extras docs dist coverage format golden same-loss mutants crash-campaign random-bilm fuzz bench paper paper-check clean
 
 help:  ## list the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | sort | expand -t 18
@@ -51,6 +51,22 @@ tests: install
 
 test-extras: install  ## tests that need zsh, fish, a browser or other interpreters; those without are skipped
 	$(TEST_ENVIRONMENT) $(RUN) pytest -o python_files='extra_*.py' tests/extras
+
+# A warning is an error: a link or an anchor that leads nowhere, a page that no list has.
+docs: $(VENV)/installed-docs  ## build the documentation site: build/site/html/index.html
+	$(VENV)/bin/python docs/site/stage.py build/site/source
+	$(ONE_THREAD) $(RUN) sphinx -q -n -W --keep-going -c docs/site -d build/site/doctrees \
+		build/site/source build/site/html
+
+$(VENV)/installed-docs: $(STAMP)
+	$(RUN) pip install --quiet --disable-pip-version-check $(PIP_ARGS) \
+		-c $(VENV)/constraints.txt -e '.[docs]'
+	touch $@
+
+# The time of the last commit, so that the same commit gives the same bytes.
+dist: install  ## build the sdist and the wheel in dist/
+	rm -rf dist
+	SOURCE_DATE_EPOCH=$${SOURCE_DATE_EPOCH:-$$(git log -1 --format=%ct)} $(RUN) build --outdir dist
 
 coverage: install  ## list the lines that no test runs
 	$(TEST_ENVIRONMENT) $(RUN) pytest $(TWO_AT_ONCE) --cov --cov-report=term-missing:skip-covered
@@ -109,5 +125,5 @@ paper-check: install $(PAPER_CONTROL)  ## check the studies of the paper; list t
 $(PAPER_CONTROL):
 	$(VENV)/bin/python benchmarks/random_bilm.py mini --output-dir $@ --text experiments/demo/lm_train.txt
 
-clean:  ## remove the environment and the output of the demo
-	rm -rf .venv .venv-* runs/demo
+clean:  ## remove the environment, the output of the demo, the site and distributions
+	rm -rf .venv .venv-* build dist runs/demo

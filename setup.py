@@ -1,9 +1,15 @@
-"""Copies the shipped configs into the package; `setup.cfg` has everything else."""
+"""What a distribution needs besides `setup.cfg`: shipped configs, and equal bytes."""
 
+import gzip
+import os
+import re
+import tarfile
+import time
 from pathlib import Path
 
 from setuptools import setup
 from setuptools.command.build_py import build_py
+from setuptools.command.sdist import sdist
 
 CONFIGS = Path("experiments")
 TASKS = ("coreference", "lib", "ner", "pretrain", "snli", "squad", "srl", "sst", "wsd")
@@ -36,4 +42,35 @@ class BuildWithConfigs(build_py):
         return [*super().get_outputs(include_bytecode), *targets]
 
 
-setup(cmdclass={"build_py": BuildWithConfigs})
+class ReproducibleSdist(sdist):
+    """Writes the same bytes for the same files and the same `SOURCE_DATE_EPOCH`."""
+
+    def make_archive(self, base_name, format, base_dir=None, **_):
+        epoch = int(os.environ.get("SOURCE_DATE_EPOCH", time.time()))
+
+        def normalized(member):
+            member.mtime, member.uid, member.gid = epoch, 0, 0
+            member.uname = member.gname = ""
+            member.mode = 0o755 if member.isdir() or member.mode & 0o100 else 0o644
+            return member
+
+        path = f"{base_name}.tar.gz"
+        with (
+            Path(path).open("wb") as raw,
+            gzip.GzipFile("", "wb", fileobj=raw, mtime=epoch) as packed,
+            tarfile.open(fileobj=packed, mode="w", format=tarfile.PAX_FORMAT) as tar,
+        ):
+            tar.add(base_dir, filter=normalized)
+        return path
+
+
+def description():
+    """Return README without pictures and links to other files, which a package index lacks."""
+    text = re.sub(r"!\[[^\]]*\]\([^)]*\)\n+", "", Path("README.md").read_text(encoding="utf-8"))
+    return re.sub(r"\[([^\]]*)\]\((?!https?:)[^)]*\)", r"\1", text)
+
+
+setup(
+    cmdclass={"build_py": BuildWithConfigs, "sdist": ReproducibleSdist},
+    long_description=description(),
+)

@@ -22,6 +22,7 @@ from elmo_framework.analysis.statistics import (
     NUM_RESAMPLES,
     Estimate,
     Resamples,
+    distributions,
     error_reduction,
     holm,
     scores_of_rows,
@@ -149,10 +150,11 @@ def compare(
         bilms: where the biLMs of the runs are, if they were moved.
 
     Raises:
-        RunError: unknown metric, or a run is listed twice; or as of `scored_runs` and
-            `require_comparable`.
+        RunError: unknown metric, a run is listed twice, or the extra `statistics` is not
+            installed; or as of `scored_runs` and `require_comparable`.
         DataError: as of `scored_runs`.
     """
+    distributions()
     paths = [Path(path) for path in (*runs, *others)]
     _require_distinct(paths[: len(runs)])
     _require_distinct(paths[len(runs) :])

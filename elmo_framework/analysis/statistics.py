@@ -9,13 +9,13 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import product
-from typing import TypeAlias, final
+from typing import Any, TypeAlias, final
 
 import numpy as np
 from jaxtyping import Float
-from scipy import special  # type: ignore[import-untyped]
 
 from elmo_framework.experiment.terms import ExampleTerms, ScoreFunction
+from elmo_framework.io.extras import import_extra
 
 NUM_RESAMPLES = 10_000
 LEVEL = 0.95
@@ -292,7 +292,17 @@ def _inverted(value: float, deviations: Float[np.ndarray, " resamples"], df: flo
     return Estimate(value, (value + ratio * float(low), value + ratio * float(high)), p)
 
 
+def distributions() -> Any:
+    """Return `scipy.special`; commands call this before they compute anything.
+
+    Raises:
+        RunError: the extra `statistics` is not installed.
+    """
+    return import_extra("scipy.special", "statistics")
+
+
 def _t_ratio(levels: Float[np.ndarray, " levels"], df: float) -> Float[np.ndarray, " levels"]:
+    special = distributions()
     return np.asarray(special.stdtrit(df, levels / 2) / special.ndtri(levels / 2))
 
 

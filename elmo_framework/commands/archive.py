@@ -7,22 +7,20 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, final
 
-from elmo_framework.commands.command import Command, register_components
 from elmo_framework.commands.inputs import run_bilm_inputs, run_inputs
-from elmo_framework.config.arguments import Argument, Force, Plugins, RunBiLms
+from elmo_framework.commands.share import ShareCommand
+from elmo_framework.config.arguments import Argument, Force
 from elmo_framework.io.outputs import Input, Output
 
 
 @final
 @dataclass(frozen=True, kw_only=True)
-class Archive(Command):
+class Archive(ShareCommand):
     """Write a run as one file, with all that predicting needs.
 
     Attributes:
         run_folder: the folder of a run.
         output_file: the path of the file.
-        without_bilm: leave out the biLMs and transformers that the run reads from other folders.
-        license: the license in the model card, such as apache-2.0.
         force: overwrite ARCHIVE.
     """
 
@@ -34,17 +32,13 @@ examples:
   elmo archive runs/ner ner.tar.gz --license cc-by-4.0 --force
 
 elmo evaluate, predict, export and `load` in Python take the file in place of the folder. It needs
-neither the run nor the data nor the biLM. Its README.md is a model card; to change it, edit
-README.md in the folder of the run first.
+neither the run nor the data nor the biLM, and has no paths of your machine. Its README.md is a
+model card; to change it, edit README.md in the folder of the run first.
 """
 
     run_folder: Annotated[Path, Argument("RUN", is_positional=True)]
     output_file: Annotated[Path, Argument("ARCHIVE", is_positional=True)]
-    without_bilm: bool = False
-    license: Annotated[str | None, Argument("NAME")] = None
     force: Force = False
-    run_bilms: RunBiLms = ()
-    packages: Plugins = ()
 
     def outputs(self) -> Sequence[Output]:
         return [Output(self.output_file, "ARCHIVE", force=self.force)]
@@ -55,14 +49,6 @@ README.md in the folder of the run first.
     def run(self) -> int:
         from elmo_framework.experiment.archive import archive_run
 
-        register_components(self.packages)
-        archive_run(
-            self.run_folder,
-            self.output_file,
-            with_bilm=not self.without_bilm,
-            license_name=self.license,
-            packages=self.packages,
-            bilm=self.run_bilms,
-        )
+        archive_run(self.run_folder, self.output_file, **self.options())
         print(self.output_file)
         return 0

@@ -6,23 +6,21 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Annotated, final
 
-from elmo_framework.commands.command import Command, register_components
 from elmo_framework.commands.inputs import run_bilm_inputs, run_inputs
-from elmo_framework.config.arguments import Argument, Plugins, RunBiLms
+from elmo_framework.commands.share import ShareCommand
+from elmo_framework.config.arguments import Argument
 from elmo_framework.io.outputs import Input
 from elmo_framework.io.remote import as_path
 
 
 @final
 @dataclass(frozen=True, kw_only=True)
-class Push(Command):
+class Push(ShareCommand):
     """Upload a run or a biLM to the Hugging Face Hub.
 
     Attributes:
         run_or_bilm: the folder or archive of a run, or the folder of a biLM.
         place: hf://OWNER/NAME, or hf://OWNER/NAME@BRANCH.
-        without_bilm: leave out the biLMs and transformers that the run reads from other folders.
-        license: the license in the model card of a run, such as apache-2.0.
         private: if the repository does not exist, create a private one.
     """
 
@@ -40,11 +38,7 @@ a tag or a commit after @. The command prints the new commit.
 
     run_or_bilm: Annotated[str, Argument("RUN", is_positional=True)]
     place: Annotated[str, Argument("PLACE", is_positional=True)]
-    without_bilm: bool = False
-    license: Annotated[str | None, Argument("NAME")] = None
     private: bool = False
-    run_bilms: RunBiLms = ()
-    packages: Plugins = ()
 
     def inputs(self) -> Sequence[Input]:
         return [*run_inputs(as_path(self.run_or_bilm), "RUN"), *run_bilm_inputs(self.run_bilms)]
@@ -52,15 +46,5 @@ a tag or a commit after @. The command prints the new commit.
     def run(self) -> int:
         from elmo_framework.experiment.archive import push
 
-        register_components(self.packages)
-        pushed = push(
-            self.run_or_bilm,
-            self.place,
-            with_bilm=not self.without_bilm,
-            license_name=self.license,
-            is_private=self.private,
-            packages=self.packages,
-            bilm=self.run_bilms,
-        )
-        print(pushed)
+        print(push(self.run_or_bilm, self.place, is_private=self.private, **self.options()))
         return 0

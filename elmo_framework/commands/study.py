@@ -57,6 +57,7 @@ fails is reported, and does not stop the others; the exit code is then 1.
 
     def run(self) -> int:
         from elmo_framework import console
+        from elmo_framework.analysis.statistics import distributions
         from elmo_framework.study.check import load_study, require_sound
         from elmo_framework.study.folder import StudyFolder
         from elmo_framework.study.report import write_results
@@ -80,6 +81,7 @@ fails is reported, and does not stop the others; the exit code is then 1.
             require_sound(loaded, state.unfinished_cells())
             print(_listed(state))
             return 0
+        distributions()
         result = StudyResult(0, ())
         if not is_finished(state):
             # What takes long to start does so before the check, with nothing computed here yet.

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+import re
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from tempfile import TemporaryDirectory
 from typing import Any
 
@@ -28,6 +29,9 @@ from elmo_framework.io.outputs import BILM_PARTS
 from elmo_framework.model.weights import save_tensors
 
 _MODELS = "models"
+_RECORDS = ("config.jsonnet", "config.json", "filled_config.json", "metadata.json")
+_ABSOLUTE_PATH = r"""(?<![^\s='"(\[])/[^\s'"()/\\]+(?:/[^\s'"()\\]+)+"""
+_WORKING_DIRECTORY = re.compile(r'\n *"working_directory": "[^"]*",')
 _OMITTED = ("checkpoints", "log", ".lock", _MODELS, MANIFEST)
 """Parts of a run that only training and TensorBoard read, and what an archive makes anew."""
 
@@ -45,7 +49,8 @@ def archive_run(
 
     `load` takes the file in place of the folder. It needs neither the run nor the data nor the
     biLM, and predicts the same, bit for bit, on the same kind of machine. The training cannot be
-    resumed from it.
+    resumed from it. Of the machine's paths it has the parts below the working directory of the
+    training, and otherwise the names of the files.
 
     Args:
         path: the folder of the run, or another archive. Of a run that is not finished the best
@@ -64,6 +69,7 @@ def archive_run(
     files = run_files(run, license_name=license_name)
     if with_bilm:
         files |= _models(run, locate(run, read_experiment(run, packages), bilm))
+    files |= _without_machine(run, files)
     if run.weights.is_file():
         write_archive(files, archive)
         return
@@ -153,3 +159,23 @@ def _models(run: RunDirectory, experiment: Lazy[Experiment]) -> dict[str, Path |
         written = json.dumps(metadata, indent=2, ensure_ascii=False) + "\n"
         files[run.metadata.name] = written.encode()
     return files
+
+
+def _without_machine(
+    run: RunDirectory, files: Mapping[str, Path | bytes]
+) -> dict[str, Path | bytes]:
+    """Return the configs and the metadata without the paths of the machine."""
+    place = run.read(run.metadata).get("working_directory", "")
+    below = rf"""(?<![^\s='"(\[]){re.escape(place)}/""" if place.count("/") > 1 else "(?!)"
+    changed: dict[str, Path | bytes] = {}
+    for name in _RECORDS:
+        if name in files:
+            content = files[name]
+            text = (content if isinstance(content, bytes) else content.read_bytes()).decode()
+            text = re.sub(_ABSOLUTE_PATH, _last_part, re.sub(below, "", text))
+            changed[name] = _WORKING_DIRECTORY.sub("", text).encode()
+    return changed
+
+
+def _last_part(path: re.Match[str]) -> str:
+    return PurePosixPath(path[0]).name

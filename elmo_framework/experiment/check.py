@@ -22,8 +22,7 @@ from elmo_framework.data.reader import readers_of
 from elmo_framework.errors import ConfigError, DataError, Problem, allowed, dotted
 from elmo_framework.experiment.experiment import Experiment, VocabularyOptions
 from elmo_framework.experiment.model_report import ModelReport, inspect_model, model_problems
-from elmo_framework.io.hub import is_hub_place
-from elmo_framework.io.remote import RemotePath, archive_path
+from elmo_framework.io.remote import HubPath, RemotePath, archive_path
 from elmo_framework.metrics.metric import Metric
 from elmo_framework.model.head import Head
 
@@ -147,7 +146,7 @@ def _missing(value: Path, path: str, names: Sequence[str], mark: MustExist) -> I
     file = archive_path(value).file
     choices = f" Nor is it a name; {allowed(str(value), names)}" if names else ""
     if isinstance(file, RemotePath):
-        if not (mark.may_be_remote or (mark.is_reference and is_hub_place(file.url))):
+        if not (mark.may_be_remote or (mark.is_reference and isinstance(file, HubPath))):
             message = f"{str(file)!r} is an address, which is not downloaded: fetch it, and name"
             yield Problem(path, f"{message} the file.{choices}")
         elif reason := file.problem():

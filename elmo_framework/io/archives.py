@@ -25,8 +25,8 @@ from filelock import FileLock
 from elmo_framework.console import ProgressBar
 from elmo_framework.errors import DataError
 from elmo_framework.io.files import cache_root, digest, replacing
-from elmo_framework.io.hub import hub_cache, hub_folder, is_hub_place
-from elmo_framework.io.remote import RemotePath, as_path
+from elmo_framework.io.hub import hub_cache
+from elmo_framework.io.remote import as_path
 from elmo_framework.version import VERSION
 
 MANIFEST = "archive.json"
@@ -107,11 +107,7 @@ def local_folder(place: Path | str) -> Path:
         DataError: as of `unpacked`, or it cannot be downloaded.
         RunError: the extra `hub` is not installed.
     """
-    path = as_path(place)
-    if isinstance(path, RemotePath) and is_hub_place(path.url):
-        return hub_folder(path.url)
-    if isinstance(path, RemotePath):
-        return unpacked(Path(os.fspath(path)))
+    path = Path(os.fspath(as_path(place)))
     return unpacked(path) if path.is_file() else path
 
 

@@ -7,12 +7,13 @@ are needed, since every command imports this module.
 from __future__ import annotations
 
 import re
+from abc import ABC, abstractmethod
 from collections.abc import Generator, Iterator
 from contextlib import contextmanager
 from functools import partial
 from glob import has_magic
 from pathlib import Path, PosixPath, PurePosixPath
-from typing import Any, NamedTuple, final
+from typing import Any, NamedTuple, Self, final
 from urllib.parse import unquote, urlsplit
 
 from elmo_framework.console import ProgressBar
@@ -32,7 +33,7 @@ def as_path(text: str | Path) -> Path:
         return text
     if text.startswith("file://"):
         return Path(unquote(urlsplit(text).path))
-    return RemotePath(text) if _REMOTE.match(text) else Path(text)
+    return _remote_path(text) if _REMOTE.match(text) else Path(text)
 
 
 class ArchivePath(NamedTuple):
@@ -55,14 +56,10 @@ def archive_path(path: Path) -> ArchivePath:
     return ArchivePath(as_path(archive) if not folder else Path(folder) / archive, inner)
 
 
-@final
-class RemotePath(PosixPath):
+class RemotePath(PosixPath, ABC):
     """A URL in place of a path; `os.fspath` makes a local copy, so that every library can open it.
 
-    A file of `http` or `https` is downloaded once. Of another protocol, the copy is renewed when
-    the file has changed, as far as its metadata show. `http` has neither folders nor patterns. All
-    questions about the file raise a DataError if the server cannot be asked. `hf://OWNER/NAME` is a
-    folder, whose files are downloaded together (`io/hub.py`).
+    All questions about the file raise a DataError if the server cannot be asked.
 
     Args:
         url: as the user wrote it; `str` returns it unchanged.
@@ -70,30 +67,22 @@ class RemotePath(PosixPath):
 
     url = ""
 
-    def __new__(cls, url: str) -> RemotePath:
+    def __new__(cls, url: str) -> Self:
         path = super().__new__(cls, url)
         path.url = url
         return path
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return RemotePath, (self.url,)
+        return type(self), (self.url,)
 
     def __str__(self) -> str:
         return self.url or super().__str__()
 
-    def __fspath__(self) -> str:
-        if self._is_repository:
-            return str(self._repository())
-        if not self.url.startswith(_WEB):
-            return str(_copy(self.url))
-        from elmo_framework.io.download import local_file
-
-        return str(local_file(self.url))
+    @abstractmethod
+    def __fspath__(self) -> str: ...
 
     def __truediv__(self, key: Any) -> Path:  # type: ignore[override]
-        if self._is_repository:
-            return Path(self._repository(), key)
-        return RemotePath(f"{self.url.rstrip('/')}/{key}")
+        return _remote_path(f"{self.url.rstrip('/')}/{key}")
 
     def with_segments(self, *segments: Any) -> Path:
         """Return an ordinary path, of which only the name or the suffix is of use."""
@@ -102,63 +91,111 @@ class RemotePath(PosixPath):
     @property
     def name(self) -> str:
         """The last part of the URL, without a query."""
-        address = urlsplit(self.url).path if self.url.startswith(_WEB) else self.url
-        return PurePosixPath(unquote(address)).name if self.url else super().name
+        return PurePosixPath(unquote(self._address())).name if self.url else super().name
 
     @property
     def parent(self) -> RemotePath:
-        return RemotePath(self.url.rstrip("/").rpartition("/")[0])
+        return _remote_path(self.url.rstrip("/").rpartition("/")[0])
 
     def absolute(self) -> RemotePath:
         return self
 
     def problem(self) -> str:
         """Return why nothing can be read; empty if a file, a folder or a match exists."""
-        if self._is_repository:
-            try:
-                self._repository()
-            except ElmoFrameworkError as error:
-                return str(error).removeprefix(f"{self.url}: ")
-            return ""
-        if self.url.startswith(_WEB):
-            from elmo_framework.io.download import why_unreachable
-
-            return why_unreachable(self.url)
         try:
-            if self.exists() or any(self.matches()):
-                return ""
-        except DataError as error:
+            return self._problem()
+        except ElmoFrameworkError as error:
             return str(error).removeprefix(f"{self.url}: ")
-        return "no file matches" if has_magic(self.url) else "it does not exist"
 
     def exists(self, *, follow_symlinks: bool = True) -> bool:
-        is_asked_here = self.url.startswith(_WEB) or self._is_repository
-        return not self.problem() if is_asked_here else self._ask("exists")
+        return not self.problem()
+
+    def matches(self) -> Iterator[RemotePath]:
+        """Yield the files and folders that match the URL as a pattern."""
+        return iter(())
+
+    def _address(self) -> str:
+        return self.url
+
+    @abstractmethod
+    def _problem(self) -> str: ...
+
+
+@final
+class WebPath(RemotePath):
+    """A file of `http` or `https`, downloaded once; there are neither folders nor patterns."""
+
+    def __fspath__(self) -> str:
+        from elmo_framework.io.download import local_file
+
+        return str(local_file(self.url))
 
     def is_file(self, *, follow_symlinks: bool = True) -> bool:
-        if self._is_repository:
-            return False
-        return self.exists() if self.url.startswith(_WEB) else self._ask("isfile")
+        return self.exists()
 
     def is_dir(self, *, follow_symlinks: bool = True) -> bool:
-        if self._is_repository:
-            return self.exists()
-        return not self.url.startswith(_WEB) and self._ask("isdir")
+        return False
 
-    def iterdir(self) -> Generator[RemotePath, None, None]:
+    def _address(self) -> str:
+        return urlsplit(self.url).path
+
+    def _problem(self) -> str:
+        from elmo_framework.io.download import why_unreachable
+
+        return why_unreachable(self.url)
+
+
+@final
+class HubPath(RemotePath):
+    """`hf://OWNER/NAME[@REVISION]`: a folder, whose files are downloaded together (`io/hub.py`)."""
+
+    def __fspath__(self) -> str:
+        return str(hub_folder(self.url))
+
+    def __truediv__(self, key: Any) -> Path:  # type: ignore[override]
+        return Path(hub_folder(self.url), key)
+
+    def is_file(self, *, follow_symlinks: bool = True) -> bool:
+        return False
+
+    def is_dir(self, *, follow_symlinks: bool = True) -> bool:
+        return self.exists()
+
+    def _problem(self) -> str:
+        hub_folder(self.url)
+        return ""
+
+
+@final
+class FilesystemPath(RemotePath):
+    """A file, a folder or a pattern of another protocol, read by fsspec.
+
+    The copy of a file is renewed when the file has changed, as far as its metadata show.
+    """
+
+    def __fspath__(self) -> str:
+        return str(_copy(self.url))
+
+    def exists(self, *, follow_symlinks: bool = True) -> bool:
+        return self._ask("exists")
+
+    def is_file(self, *, follow_symlinks: bool = True) -> bool:
+        return self._ask("isfile")
+
+    def is_dir(self, *, follow_symlinks: bool = True) -> bool:
+        return self._ask("isdir")
+
+    def iterdir(self) -> Generator[RemotePath, None, None]:  # type: ignore[override]
         yield from self._listed("ls", detail=False)
 
     def matches(self) -> Iterator[RemotePath]:
-        """Yield the files and folders that match the URL as a pattern; `http` has none."""
-        if has_magic(self.url) and not self.url.startswith(_WEB):
+        if has_magic(self.url):
             yield from self._listed("glob")
 
-    @property
-    def _is_repository(self) -> bool:
-        return is_hub_place(self.url)
-
-    def _repository(self) -> Path:
-        return hub_folder(self.url)
+    def _problem(self) -> str:
+        if self.exists() or any(self.matches()):
+            return ""
+        return "no file matches" if has_magic(self.url) else "it does not exist"
 
     def _ask(self, question: str) -> bool:
         with _filesystem(self.url) as (filesystem, place):
@@ -168,7 +205,13 @@ class RemotePath(PosixPath):
         with _filesystem(self.url) as (filesystem, place):
             names = getattr(filesystem, command)(place, **options)
             urls = [filesystem.unstrip_protocol(name) for name in names]
-        return map(RemotePath, urls)
+        return map(_remote_path, urls)
+
+
+def _remote_path(url: str) -> RemotePath:
+    if is_hub_place(url):
+        return HubPath(url)
+    return WebPath(url) if url.startswith(_WEB) else FilesystemPath(url)
 
 
 def _copy(url: str) -> Path:

@@ -8,6 +8,7 @@ from typing import NamedTuple, TypeAlias, final
 
 import numpy as np
 
+from elmo_framework.io.extras import import_extra
 from elmo_framework.metrics.metric import Metric
 from elmo_framework.metrics.ratios import harmonic_mean, ratio
 
@@ -145,16 +146,14 @@ def _b_cubed(key: list[list[Span]], response: list[list[Span]]) -> _Agreement:
 
 def _ceaf(key: list[list[Span]], response: list[list[Span]]) -> _Agreement:
     # A correct mention is in only one predicted cluster.
-    # Its import takes half a second, which the other tasks need not wait for.
-    from scipy.optimize import linear_sum_assignment  # type: ignore[import-untyped]
-
     owners = _owners(response)
     similarities = np.zeros((len(key), len(response)))
     for number, cluster in enumerate(key):
         shared = Counter(owners[mention] for mention in cluster if mention in owners)
         for other, size in shared.items():
             similarities[number, other] = 2 * size / (len(cluster) + len(response[other]))
-    rows, columns = linear_sum_assignment(similarities, maximize=True)
+    optimize = import_extra("scipy.optimize", "statistics")
+    rows, columns = optimize.linear_sum_assignment(similarities, maximize=True)
     similarity = float(similarities[rows, columns].sum())
     return similarity, len(key), similarity, len(response)
 

@@ -7,9 +7,13 @@ import statistics
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from scipy import special  # type: ignore[import-untyped]
-
-from elmo_framework.analysis.statistics import LEVEL, NUM_RESAMPLES, Estimate, Resamples
+from elmo_framework.analysis.statistics import (
+    LEVEL,
+    NUM_RESAMPLES,
+    Estimate,
+    Resamples,
+    distributions,
+)
 from elmo_framework.experiment.terms import ExampleTerms, score_function
 from elmo_framework.study.folder import Split, StudyFolder
 from elmo_framework.study.record import Record
@@ -141,6 +145,7 @@ def _welch(scores: Sequence[float], others: Sequence[float]) -> Estimate:
 def _with_error(value: float, error: float, degrees: float) -> Estimate:
     if error <= 0:
         return Estimate(value, None, None)
+    special = distributions()
     margin = float(special.stdtrit(degrees, (1 + LEVEL) / 2)) * error
     p = 2 * float(special.stdtr(degrees, -abs(value) / error))
     return Estimate(value, (value - margin, value + margin), p)

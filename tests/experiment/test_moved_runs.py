@@ -17,8 +17,9 @@ from elmo_framework import load, load_bilm
 from elmo_framework.bilm.files.load import bilm_files
 from elmo_framework.commands.main import main
 from elmo_framework.errors import RunError
+from elmo_framework.io.archives import unpacked
 from elmo_framework.io.files import digest
-from tests.experiment.jobs import DATA, tagging_with, train
+from tests.experiment.jobs import DATA, ROOT, tagging_with, train
 from tests.hub_server import serving
 from tests.numpy_bilm import NumpyBiLm
 
@@ -265,6 +266,25 @@ def test_an_archive_needs_nothing_else(original: Path, move: Move, name: str) ->
     again = root.parent / "again.tar.gz"
     assert main(["archive", str(archive), str(again)]) == 0
     assert again.read_bytes() == archive.read_bytes()
+
+
+def test_an_archive_has_no_paths_of_the_machine(original: Path, tmp_path: Path) -> None:
+    run, archive = shutil.copytree(original / "tags", tmp_path / "run"), tmp_path / "model.tar.gz"
+    (run / "config.jsonnet").write_text("{ a: '/home/me/a.txt', b: '/', c: 'x/y' } // either/or")
+    metadata = json.loads((run / "metadata.json").read_text())
+    metadata["command"] = ["/opt/bin/elmo", "train", "-o", "path=/home/me/b.txt", f"{Path.cwd()}/c"]
+    (run / "metadata.json").write_text(json.dumps(metadata, indent=2))
+    assert main(["archive", str(run), str(archive)]) == 0
+    files = {path.name: path.read_text() for path in unpacked(archive).glob("config*")}
+    assert files["config.jsonnet"] == "{ a: 'a.txt', b: '/', c: 'x/y' } // either/or"
+    kept = [path.read_text() for path in unpacked(archive).glob("*.json*")]
+    assert len(kept) > 4
+    assert not [text for text in kept for place in (original, ROOT, "/home") if str(place) in text]
+    written = json.loads((unpacked(archive) / "metadata.json").read_text())
+    assert written["command"] == ["elmo", "train", "-o", "path=b.txt", "c"]
+    assert "working_directory" not in written
+    (name, *_) = written["digests"]["data"]
+    assert DATA.relative_to(ROOT) == Path(name).parent
 
 
 def test_an_archive_without_its_bilm_asks_for_it(

@@ -1,0 +1,199 @@
+"""Wheel and sdist, installed into empty environments by pip and uv, outside of the checkout."""
+
+from __future__ import annotations
+
+import os
+import re
+import shlex
+import shutil
+import subprocess
+import sys
+import tarfile
+from collections.abc import Sequence
+from email import message_from_bytes
+from pathlib import Path
+from zipfile import ZipFile
+
+import pytest
+
+from elmo_framework.commands.main import COMMANDS
+from tests.conftest import ROOT
+from tests.extras.conftest import require_program
+
+COMMAND_LINES = """
+new texts.csv
+describe encoder lstm
+schema
+completion bash
+check texts.jsonnet
+train texts.jsonnet -s run -o trainer.num_epochs=2
+evaluate run texts.csv --format json
+predict run texts.csv --output-file predictions.jsonl
+report run --output-file report.html
+archive run model.tar.gz
+predict model.tar.gz texts.csv --output-file again.jsonl
+embed mini sentences.txt --output-file vectors.npz
+score mini sentences.txt --output-file scores.tsv
+neighbors mini --corpus sentences.txt --query "the cat sat" --word cat
+prepare sentences.txt --output-dir corpus
+new --task language_modeling --output-file bilm.jsonnet sentences.txt
+export mini --output-dir exported
+check-weights exported
+cache
+"""
+"""What works without an extra; the files that a command writes are those of the next ones."""
+
+WRITTEN = ("report.html", "vectors.npz", "scores.tsv", "exported/weights.hdf5", "bilm.jsonnet")
+NEED_EXTRAS = {
+    "statistics": ["compare run --to run", "study study.jsonnet -s study"],
+    "hub": ["push run hf://me/run"],
+    "onnx": ["export run --format onnx --output-dir onnx"],
+}
+
+
+@pytest.fixture(scope="module")
+def distributions(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with the wheel and the sdist, as `make dist` builds them."""
+    pytest.importorskip("build")
+    folder = tmp_path_factory.mktemp("dist")
+    build(folder)
+    return folder
+
+
+def build(folder: Path) -> None:
+    command = [sys.executable, "-m", "build", "--outdir", str(folder), str(ROOT)]
+    environment = {**os.environ, "SOURCE_DATE_EPOCH": "1700000000"}
+    subprocess.run(command, check=True, capture_output=True, env=environment)
+
+
+def wheel_of(folder: Path) -> Path:
+    (wheel,) = folder.glob("*.whl")
+    return wheel
+
+
+def sdist_of(folder: Path) -> Path:
+    (sdist,) = folder.glob("*.tar.gz")
+    return sdist
+
+
+def test_wheel_has_the_package_and_nothing_else(distributions: Path) -> None:
+    wheel = wheel_of(distributions)
+    assert wheel.name.endswith("-py3-none-any.whl")
+    names = set(ZipFile(wheel).namelist())
+    assert {name.split("/")[0].split("-")[0] for name in names} == {"elmo_framework"}
+    assert not [name for name in names if re.search(r"\.pyc$|\.so$|/tests?/|results", name)]
+    tracked = subprocess.run(
+        ["git", "-C", str(ROOT), "ls-files", "elmo_framework"], capture_output=True, text=True
+    )
+    configs = {f"elmo_framework/scaffold/{name}" for name in shipped_configs()}
+    assert names >= {*tracked.stdout.split(), *configs}
+
+
+def shipped_configs() -> list[str]:
+    return [str(path.relative_to(ROOT)) for path in ROOT.glob("experiments/ner/*sonnet")]
+
+
+def test_metadata_has_a_description_without_dead_links(distributions: Path) -> None:
+    wheel = ZipFile(wheel_of(distributions))
+    (name,) = (name for name in wheel.namelist() if name.endswith("/METADATA"))
+    metadata = message_from_bytes(wheel.read(name))
+    assert metadata["Description-Content-Type"] == "text/markdown"
+    description = str(metadata.get_payload())
+    assert description.startswith("# elmo_framework")
+    assert re.findall(r"\]\((?!https?:)[^)]*\)", description) == []
+
+
+def test_sdist_has_what_the_tests_need(distributions: Path) -> None:
+    with tarfile.open(sdist_of(distributions)) as sdist:
+        names = {name.partition("/")[2] for name in sdist.getnames()}
+    assert {
+        *("Makefile", "constraints.txt", "tests/conftest.py", "docs/site/conf.py"),
+        *("benchmarks/faults.py", "plugins/ud_parser/task.py", "experiments/demo/run.py"),
+    } <= names
+    assert not [
+        name for name in names if name.endswith(".pyc") or name.startswith((".venv", "data"))
+    ]
+
+
+def test_equal_files_give_equal_bytes(distributions: Path, tmp_path: Path) -> None:
+    build(tmp_path)
+    for file in distributions.iterdir():
+        assert (tmp_path / file.name).read_bytes() == file.read_bytes()
+
+
+def environment(python: Path) -> dict[str, str]:
+    kept = {key: value for key, value in os.environ.items() if not key.startswith("PYTHON")}
+    return {**kept, "PATH": f"{python.parent}:{kept['PATH']}", "OMP_NUM_THREADS": "1"}
+
+
+def elmo(python: Path, folder: Path, words: Sequence[str]) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [str(python.parent / "elmo"), *words],
+        cwd=folder,
+        env={**environment(python), "ELMO_CACHE_ROOT": str(folder / "cache")},
+        capture_output=True,
+        text=True,
+    )
+
+
+@pytest.mark.parametrize("installer", ["pip", "uv"])
+def test_every_command_works_in_an_empty_environment(
+    installer: str, distributions: Path, tmp_path: Path
+) -> None:
+    if installer == "uv":
+        require_program("uv", str(Path(sys.executable).parent / "uv"))
+    place = tmp_path / "environment"
+    subprocess.run([sys.executable, "-m", "venv", str(place)], check=True)
+    python = place / "bin/python"
+    pip = [str(python), "-m", "pip"]
+    uv = [str(Path(sys.executable).parent / "uv"), "pip"]
+    subprocess.run(
+        [
+            *(uv if installer == "uv" else pip),
+            *("install", "-c", str(ROOT / "constraints.txt"), str(wheel_of(distributions))),
+        ],
+        check=True,
+        env={**environment(python), "VIRTUAL_ENV": str(place)},
+    )
+    work = tmp_path / "work"
+    work.mkdir()
+    smoke(python, work)
+
+
+def smoke(python: Path, folder: Path) -> None:
+    """Run every command in a folder, and look at what it writes."""
+    rows = [
+        f"{noun} number {n} is {word},{label}"
+        for n in range(12)
+        for noun in ("this", "that")
+        for word, label in (("good", "yes"), ("bad", "no"))
+    ]
+    (folder / "texts.csv").write_text("\n".join(["text,label", *rows]) + "\n")
+    (folder / "sentences.txt").write_text("the cat sat on the mat\nthe dog saw the cat\n" * 20)
+    (folder / "study.jsonnet").write_text("{ configs: { a: 'texts.jsonnet' }, seeds: [1] }")
+    used = set()
+    for line in COMMAND_LINES.strip().splitlines():
+        ended = elmo(python, folder, shlex.split(line))
+        assert ended.returncode == 0, f"{line}\n{ended.stdout}{ended.stderr}"
+        used.add(line.split()[0])
+    for extra, lines in NEED_EXTRAS.items():
+        for line in lines:
+            ended = elmo(python, folder, line.split())
+            assert ended.returncode == 2, f"{line}\n{ended.stdout}{ended.stderr}"
+            assert f"pip install 'elmo-framework[{extra}]'" in ended.stderr
+            assert "Traceback" not in ended.stderr
+            used.add(line.split()[0])
+    assert used == {command.name for command in COMMANDS}
+    predictions = (folder / "predictions.jsonl").read_bytes()
+    assert len(predictions.splitlines()) == 48
+    assert (folder / "again.jsonl").read_bytes() == predictions
+    for name in (
+        "report.html",
+        "vectors.npz",
+        "scores.tsv",
+        "exported/weights.hdf5",
+        "run/weights.safetensors",
+        "bilm.jsonnet",
+    ):
+        assert (folder / name).stat().st_size > 0, name
+    shutil.rmtree(folder)
