@@ -66,7 +66,7 @@ $(VENV)/installed-docs: $(STAMP)
 # The time of the last commit, so that the same commit gives the same bytes.
 dist: install  ## build the sdist and the wheel in dist/
 	rm -rf dist
-	SOURCE_DATE_EPOCH=$${SOURCE_DATE_EPOCH:-$$(git log -1 --format=%ct)} $(RUN) build --outdir dist
+	SOURCE_DATE_EPOCH=$${SOURCE_DATE_EPOCH:-$$(git log -1 --format=%ct || date +%s)} $(RUN) build --outdir dist
 
 coverage: install  ## list the lines that no test runs
 	$(TEST_ENVIRONMENT) $(RUN) pytest $(TWO_AT_ONCE) --cov --cov-report=term-missing:skip-covered
