@@ -47,6 +47,7 @@ WRITTEN = ("report.html", "vectors.npz", "scores.tsv", "exported/weights.hdf5", 
 NEED_EXTRAS = {
     "statistics": ["compare run --to run", "study study.jsonnet -s study"],
     "hub": ["push run hf://me/run"],
+    "serve": ["serve run"],
     "onnx": ["export run --format onnx --output-dir onnx"],
 }
 
