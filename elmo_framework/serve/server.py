@@ -36,6 +36,8 @@ def serve(job: ServingJob, *, announce: Callable[[str], None]) -> None:
             cannot be taken or needs a token, or a library is missing.
         DataError: the corpus or the token cannot be read.
     """
+    for library in ("fastapi", "prometheus_client", "uvicorn"):  # before runs are loaded
+        import_extra(library, "serve")
     token = read_token(job.token_file)
     require_distinct(job.runs)
     with listening_socket(job.host, job.port) as listener:

@@ -94,8 +94,10 @@ function counted(values) {
 function showTags({ words: list, tags, spans, ...places }) {
   const words = new Words(list, places);
   if (spans.length || tags.every((tag) => tag === "O")) {
-    const wrap = (nodes, { label }) => make("span", { class: `span ${color(label)}` }, ...nodes,
-      make("span", { class: "label" }, label));
+    const title = (probability) => probability === undefined ? {} : { title: percent(probability) };
+    const wrap = (nodes, { label, probability }) =>
+      make("span", { class: `span ${color(label)}`, ...title(probability) }, ...nodes,
+        make("span", { class: "label" }, label));
     return [paragraph(words.around(spans, wrap)), ...legend(counted(spans.map((each) => each.label)))];
   }
   const tagged = tags.map((tag, index) => make("span", { class: "tagged" },

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 import torch
@@ -42,12 +43,18 @@ def served(run: Assembly) -> ServedRun:
     return ServedRun("ner", run, max_words=6, batch_size=2)
 
 
+def rounded(value: Any) -> Any:
+    """Another batch may change the last bits."""
+    return json.loads(json.dumps(value), parse_float=lambda text: round(float(text), 4))
+
+
 def test_predictions_together_equal_those_alone(served: ServedRun, run: Assembly) -> None:
     texts = [" ".join(["Anna", "left", "x"][: 1 + n % 3]) for n in range(9)]
     worker = Worker(batch_size=4, max_waiting=100)
     futures = [worker.submit(served, [text, {"tokens": ["left"], "id": 7}]) for text in texts]
     for text, future in zip(texts, futures, strict=True):
-        assert future.result(60) == run.predict([text, {"tokens": ["left"], "id": 7}])
+        alone = run.predict([text, {"tokens": ["left"], "id": 7}])
+        assert rounded(future.result(60)) == rounded(alone)
     worker.close()
 
 
