@@ -27,7 +27,7 @@ from elmo_framework.config.arguments import (
     Plugins,
     RunBiLms,
 )
-from elmo_framework.console import ProgressBar, render_table
+from elmo_framework.console import ProgressBar, plural, render_table
 from elmo_framework.errors import RunError
 from elmo_framework.io.outputs import Input, Output, format_by_suffix
 from elmo_framework.io.remote import as_path
@@ -51,6 +51,8 @@ class Evaluate(Command):
         files: data to score on.
         test: score on the test data of the run's config instead: its test_data_path, or the part
             of the training data that its test_fraction holds out.
+        calibrate: first fit the temperature of the probabilities on FILE, which has labels, and
+            keep it with the run: predictions then have calibrated probabilities.
         predictions_file: write the prediction for each example of all files, in order.
         output_file: write the scores there as JSON too.
         force: overwrite the files that are written.
@@ -68,6 +70,7 @@ examples:
   elmo evaluate runs/ner valid.txt --predictions-file tags.txt --predictions-format conll
   elmo evaluate runs/ner --test
   elmo evaluate runs/ner-1 valid.txt --ensemble runs/ner-2 runs/ner-3
+  elmo evaluate runs/topics test.csv --calibrate valid.csv
   elmo evaluate mini news.txt
   elmo evaluate exported data/corpus/held_out --batch-size 64
 
@@ -79,6 +82,7 @@ one sentence per line, with spaces between words, or a part of a corpus of `elmo
     run_or_bilm: Annotated[str, Argument("RUN", is_positional=True)]
     files: Annotated[Sequence[Path], Argument("FILE", is_positional=True)] = ()
     test: bool = False
+    calibrate: Annotated[Path | None, Argument("FILE")] = None
     predictions_file: Annotated[
         Path | None, Argument("FILE", flags=("--predictions-file", "--predictions"))
     ] = None
@@ -100,6 +104,7 @@ one sentence per line, with spaces between words, or a part of a corpus of `elmo
 
     def inputs(self) -> Sequence[Input]:
         files = [Input(path, "FILE") for path in self.files]
+        files += [] if self.calibrate is None else [Input(self.calibrate, "--calibrate")]
         run = run_inputs(as_path(self.run_or_bilm), "RUN")
         run += [each for path in self.ensemble for each in run_inputs(path, "--ensemble")]
         return [*run, *run_bilm_inputs(self.run_bilms), *files]
@@ -113,8 +118,9 @@ one sentence per line, with spaces between words, or a part of a corpus of `elmo
         self._require_data()
         self._require_file_for_format()
         run = self._load()
-        for path in self.files:
+        for path in (*self.files, *filter(None, [self.calibrate])):
             require_data(path)
+        calibration = None if self.calibrate is None else _calibrated(run, self)
         written = None
         if self.predictions_file is not None:
             name = self.predictions_format or format_by_suffix(self.predictions_file)
@@ -127,15 +133,13 @@ one sentence per line, with spaces between words, or a part of a corpus of `elmo
             with _opened(self.output_file) as output:
                 collected = None if written is None else predicted
                 paths = [None] if self.test else self.files
-                sums = {str(path or "test"): _sums(run, path, collected) for path in paths}
-                scores = {
-                    path: {**run.model.scores(each), **run.model.tables(each)}
-                    for path, each in sums.items()
-                }
+                scores = {str(path or "test"): _scores(run, path, collected) for path in paths}
+                together = scores if calibration is None else {"calibration": calibration, **scores}
+                as_json = json.dumps(together, indent=2)
                 if output is not None:
-                    output.write(json.dumps(scores, indent=2) + "\n")
+                    output.write(f"{as_json}\n")
             # Before the predictions, whose format may refuse them: scores may take hours.
-            print(json.dumps(scores, indent=2) if self.format == "json" else _text(scores))
+            print(as_json if self.format == "json" else _text(scores, calibration))
             if predictions is not None and written is not None:
                 predictions.writelines(written(predicted))
         return 0
@@ -155,6 +159,7 @@ one sentence per line, with spaces between words, or a part of a corpus of `elmo
             "--test": self.test,
             "--ensemble": self.ensemble,
             "--combine": self.combine,
+            "--calibrate": self.calibrate,
         }
         is_for_bilm = is_bilm(self.run_or_bilm)
         for flag, value in (for_run if is_for_bilm else for_bilm).items():
@@ -181,8 +186,11 @@ one sentence per line, with spaces between words, or a part of a corpus of `elmo
         )
 
     def _require_data(self) -> None:
-        """Raise RunError unless there is either a file or `--test`."""
-        if bool(self.files) is self.test:
+        """Raise RunError unless there is either a file or `--test`, or a calibration."""
+        if self.calibrate is not None and self.ensemble:
+            raise RunError("--calibrate is for one run; --ensemble has no folder to keep it in")
+        is_calibration = self.calibrate is not None and not self.test
+        if bool(self.files) is self.test and not is_calibration:
             wrong = "both FILE and --test are given" if self.test else "no data to score on"
             raise RunError(f"{wrong}; pass FILE, or --test for the test data of the run's config")
 
@@ -202,28 +210,68 @@ def _opened(path: Path | None) -> AbstractContextManager[TextIO | None]:
     return nullcontext() if path is None else writing(path)
 
 
-def _sums(
-    run: Assembly, path: Path | None, predictions: list[Predicted] | None
-) -> Mapping[str, float]:
-    """Count what a run gets right on a file; add to `predictions` if there are any to keep."""
-    from elmo_framework.data.inputs import Predicted, PredictionInput
+def _calibrated(run: Assembly, command: Evaluate) -> dict[str, Any]:
+    """Fit the temperature of a run, and return the content of its file."""
+    from elmo_framework.experiment.calibration import calibrate
 
-    name = "the test data" if path is None else path.name
+    assert command.calibrate is not None
+    name = f"calibrating on {command.calibrate.name}"
+    with ProgressBar(name, unit="batch", delay=0.5) as progress:
+        return calibrate(
+            run, command.calibrate, force=command.force, note=lambda *_: progress.advance()
+        )
+
+
+def _scores(
+    run: Assembly, path: Path | None, predictions: list[Predicted] | None
+) -> dict[str, Any]:
+    """Score a run on a file; add to `predictions` if there are any to keep."""
+    from elmo_framework.data.inputs import Predicted, PredictionInput
+    from elmo_framework.experiment.calibration import calibration_scores, scores_to_calibrate
+
+    name, labels = "the test data" if path is None else path.name, scores_to_calibrate(run)
     with ProgressBar(f"evaluating {name}", total=None, unit="batch") as progress:
 
         def note(batch: Any, result: Any) -> None:
             progress.advance(1)
+            if labels is not None:
+                labels(batch, result)
 
         if predictions is None:
-            return run.sums(path, note=note)
-        scored = run.score(path, note=note)
-    predictions += [
-        Predicted(each, PredictionInput(example, {})) for each, example in scored.predictions
+            sums = run.sums(path, note=note)
+        else:
+            scored = run.score(path, note=note)
+            sums = scored.sums
+            predictions += [
+                Predicted(each, PredictionInput(example, {}))
+                for each, example in scored.predictions
+            ]
+    return {**run.model.scores(sums), **calibration_scores(labels), **run.model.tables(sums)}
+
+
+def _calibration_text(calibration: Mapping[str, Any]) -> str:
+    """Format a calibration as a sentence and a table."""
+    fitted = plural(calibration["num_items"], calibration["item"])
+    before, after = calibration["before"], calibration["after"]
+    rows = [
+        [name, *(f"{each[name]:.4g}" for each in (before, after))]
+        for name in before
+        if name != "bins"
     ]
-    return scored.sums
+    return (
+        f"temperature {calibration['temperature']:.4g}, fitted on {calibration['data']} "
+        f"({fitted}); predictions of this run are calibrated from now on\n\n"
+        f"{render_table(['', 'before', 'after'], rows)}"
+    )
 
 
-def _text(scores: Mapping[str, Mapping[str, Any]]) -> str:
+def _text(scores: Mapping[str, Mapping[str, Any]], calibration: Mapping[str, Any] | None) -> str:
+    """Format the calibration, the scores of all files as columns, and their tables."""
+    parts = [] if calibration is None else [_calibration_text(calibration)]
+    return "\n\n".join([*parts, *([_scores_text(scores)] if scores else [])])
+
+
+def _scores_text(scores: Mapping[str, Mapping[str, Any]]) -> str:
     """Format the scores of all files as columns, and below them their tables."""
     columns = [
         {name: f"{value:.6g}" for name, value in metrics.items() if not _is_table(value)}

@@ -20,6 +20,7 @@ from elmo_framework.commands.compare import Compare
 from elmo_framework.commands.describe import Describe
 from elmo_framework.commands.embed import Embed
 from elmo_framework.commands.evaluate import Evaluate
+from elmo_framework.commands.explain import Explain
 from elmo_framework.commands.export import Export
 from elmo_framework.commands.inputs import plugin_inputs
 from elmo_framework.commands.neighbors import ShowNeighbors
@@ -83,6 +84,7 @@ COMMANDS: tuple[type[Command], ...] = (
     Compare,
     Predict,
     Serve,
+    Explain,
     Embed,
     Score,
     Check,

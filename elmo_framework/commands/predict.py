@@ -201,8 +201,10 @@ prediction has a "label" itself.
             fingerprint,
         )
 
+        temperature = run.head().temperature
         return {
             "weights": fingerprint(run.model),
+            **({} if temperature is None else {"temperature": temperature}),
             "input": digest_of_files(self.file) if piped is None else digest_of_stream(piped),
             "form": self._form(),
             "reader": self.reader,

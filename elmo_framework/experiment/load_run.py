@@ -20,6 +20,7 @@ from elmo_framework.data.tokenizer import Tokenizer, TokenizerConfig
 from elmo_framework.data.vocabulary import Vocabularies
 from elmo_framework.errors import DataError, RunError
 from elmo_framework.experiment.assembly import Assembly
+from elmo_framework.experiment.calibration import temperature_of
 from elmo_framework.experiment.experiment import Experiment
 from elmo_framework.experiment.references import (
     BiLmPaths,
@@ -30,6 +31,7 @@ from elmo_framework.experiment.references import (
 from elmo_framework.experiment.run_directory import RunDirectory
 from elmo_framework.io.archives import local_folder
 from elmo_framework.model.ensemble import Combination, Ensemble
+from elmo_framework.model.head import Head
 from elmo_framework.model.model import Model
 from elmo_framework.model.weights import load_weights
 from elmo_framework.training.process_group import choose_device
@@ -45,7 +47,8 @@ def load(
 ) -> Assembly:
     """Load a run, or several as an ensemble.
 
-    An ensemble reads and scores data as its first run does, without a loss.
+    An ensemble reads and scores data as its first run does, without a loss. Its probabilities are
+    not calibrated, also if those of its runs are.
 
     Args:
         path: its folder, or its archive (`elmo archive`) or the URL of one, or a list of them. Of
@@ -68,6 +71,8 @@ def load(
     if not path:
         raise ValueError("an ensemble needs at least one run")
     runs = [_load(each, torch_device, packages, bilm) for each in path]
+    for run in runs:  # a temperature is fitted to the scores of one model, not to a mean
+        run.head().temperature = None
     metric = runs[0].experiment.trainer.validation_metric
     model = Ensemble(
         [run.head() for run in runs],
@@ -88,6 +93,8 @@ def _load(
     model = _build(run, experiment, vocabularies)
     require_recorded(run, located, model)
     load_weights(model, run.load_weights(), source=str(run.weights))
+    if isinstance(model, Head):
+        model.temperature = temperature_of(run, model)
     return Assembly(
         experiment,
         model.to(device).eval(),

@@ -16,12 +16,20 @@ _SCORES = {"best_validation_": "validation", "test_": "test"}
 _BY_CLASS = re.compile(r"(precision|recall|f1-measure)-(?!overall$|all$)(.+)")
 _COLUMNS = ("precision", "recall", "f1-measure")
 _LICENSE = re.compile(r"^license:.*$", re.MULTILINE)
+_CALIBRATION = re.compile(r"^## Calibration$.*?(?=^## |\Z)", re.MULTILINE | re.DOTALL)
 _UNKNOWN = "unknown"
 
 
 def write_model_card(run: RunDirectory) -> None:
     """Write the model card of a run, over an existing one."""
     write_text(run.model_card, model_card(run))
+
+
+def update_model_card(run: RunDirectory) -> None:
+    """Write the section about calibration into the model card of a run, and keep the others."""
+    section = "\n".join(_section("Calibration", _calibration(run.read(run.calibration))))
+    card = _CALIBRATION.sub("", model_card(run)).rstrip()
+    write_text(run.model_card, f"{card}\n\n{section}\n")
 
 
 def model_card(run: RunDirectory, *, license_name: str | None = None) -> str:
@@ -62,6 +70,7 @@ def _lines(run: RunDirectory) -> Iterator[str]:
     yield from [f"elmo {use} {name} FILE", "```", ""]
     yield from _section("Scores", _scores(metrics))
     yield from _section("Scores by class", _scores_by_class(metrics))
+    yield from _section("Calibration", _calibration(run.read(run.calibration)))
     yield from _section("Data", _data(config, run.read_digests().get("data", {})))
     yield from _section("Models that it reads", _models(metadata))
     yield from _section("Training", _training(metadata, metrics))
@@ -106,6 +115,16 @@ def _named(metrics: Mapping[str, Any], prefix: str) -> Iterator[tuple[str, float
     for name, value in metrics.items():
         if name.startswith(prefix) and isinstance(value, int | float):
             yield name.removeprefix(prefix), value
+
+
+def _calibration(content: Mapping[str, Any]) -> Iterator[Sequence[object]]:
+    yield "property", "value"
+    if content:
+        yield "temperature", f"{content['temperature']:.4g}"
+        yield "fitted on", f"{content['data']} (SHA-256 {content['sha256']})"
+        for name in ("expected_calibration_error", "negative_log_likelihood", "brier_score"):
+            before, after = content["before"][name], content["after"][name]
+            yield name.replace("_", " "), f"{before:.4g} before, {after:.4g} after"
 
 
 def _data(config: Mapping[str, Any], digests: Mapping[str, str]) -> Iterator[Sequence[object]]:

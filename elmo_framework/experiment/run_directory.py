@@ -51,6 +51,7 @@ class RunDirectory:
     | `metrics.jsonl` | a line for each evaluation |
     | `steps.jsonl` | a line for every twentieth update |
     | `metrics.json` | the metrics of the finished run |
+    | `calibration.json` | the temperature of its probabilities (`elmo evaluate --calibrate`) |
     | `README.md` | its model card |
     | `log/` | TensorBoard events |
     | `bilm/` | after pretraining: the biLM in the form that embedders read |
@@ -63,6 +64,7 @@ class RunDirectory:
         self.given = path / "config.json"
         self.checkpoints, self.weights = path / "checkpoints", path / "weights.safetensors"
         self.metadata, self.metrics = path / "metadata.json", path / "metrics.json"
+        self.calibration = path / "calibration.json"
         self.model_card = path / "README.md"
 
     @classmethod

@@ -93,6 +93,7 @@ PARTS: Mapping[FolderKind, Sequence[str]] = {
         "metrics.jsonl",
         "steps.jsonl",
         "weights.safetensors",
+        "calibration.json",
         "vocabulary",
         "checkpoints",
         "log",

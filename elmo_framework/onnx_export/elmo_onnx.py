@@ -39,6 +39,7 @@ class Model:
     Attributes:
         kind: what it predicts: `tags`, `label`, `label_of_pair` or `layers`.
         labels: the tags or labels, by their numbers.
+        is_calibrated: whether the probabilities of labels are calibrated.
 
     Raises:
         ValueError: the files are of a newer format.
@@ -56,6 +57,7 @@ class Model:
             )
         self.kind: str = about["kind"]
         self.labels: list[str] = about["labels"]
+        self.is_calibrated: bool = about.get("calibrated", False)
         options = onnxruntime.SessionOptions()
         if threads is not None:
             options.intra_op_num_threads = threads

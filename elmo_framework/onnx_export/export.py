@@ -75,8 +75,9 @@ def export_head(
 ) -> list[Path]:
     """Write a task model as ONNX: characters in, labels out.
 
-    Products are those of float32, whatever the `precision` of a biLM. Layers are rounded as those
-    of the run's layer cache are.
+    The logits of a calibrated classifier are divided by its temperature. Products are those of
+    float32, whatever the `precision` of a biLM. Layers are rounded as those of the run's layer
+    cache are.
 
     Args:
         head: on the CPU.
@@ -96,7 +97,9 @@ def export_head(
     inputs = Words(graph, None if words is None else frozenset(words))
     kind = add_head(head, inputs)
     labels = [] if head.labels is None else [*head.labels.items]
-    return _write(directory, graph, {"kind": kind, "labels": labels, "tables": inputs.tables})
+    is_calibrated = head.temperature is not None and kind != "tags"
+    about = {"kind": kind, "labels": labels, "calibrated": is_calibrated}
+    return _write(directory, graph, {**about, "tables": inputs.tables})
 
 
 @torch.no_grad()

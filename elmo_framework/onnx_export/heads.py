@@ -129,6 +129,9 @@ def _output_layer(graph: Graph, layer: OutputLayer, inputs: Value) -> Value:
 
 
 def _label(graph: Graph, logits: Value, head: Any) -> str:
+    if head.temperature is not None:
+        divisor = graph.constant(np.array(head.temperature, dtype=np.float32))
+        logits = graph.add("Div", logits, divisor)
     graph.output(logits, "logits", ["batch", head.num_labels], np.float32)
     return "label"
 

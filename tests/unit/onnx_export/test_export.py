@@ -217,6 +217,23 @@ def test_logits_and_labels_equal_those_of_pytorch(
             assert probabilities == pytest.approx(dict(each.probabilities), abs=1e-5)
 
 
+@pytest.mark.parametrize("name", ["classifier, max", "pairs"])
+def test_probabilities_are_those_of_the_temperature(
+    numpy_bilm: tuple[NumpyBiLm, Path], tmp_path: Path, name: str
+) -> None:
+    head, vocabularies, examples = build(name, numpy_bilm[1])
+    head.temperature = 2.5
+    export_head(head, tmp_path)
+    model = Model(tmp_path, threads=1)
+    assert model.is_calibrated
+    predicted = model.predict([words_of(example) for example in examples])
+    for (_, probabilities), each in zip(
+        predicted, outputs(head, vocabularies, examples)[1], strict=True
+    ):
+        assert each.is_calibrated
+        assert probabilities == pytest.approx(dict(each.probabilities), abs=1e-5)
+
+
 def test_layers_equal_the_numpy_reference(
     numpy_bilm: tuple[NumpyBiLm, Path], tmp_path: Path
 ) -> None:

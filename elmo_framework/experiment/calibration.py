@@ -1,0 +1,190 @@
+"""Calibration of a run: the temperature of its probabilities, fitted on labeled data and saved."""
+
+from __future__ import annotations
+
+import logging
+import math
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any, final
+
+import numpy as np
+
+from elmo_framework.console import plural
+from elmo_framework.errors import DataError, RunError
+from elmo_framework.experiment.assembly import Assembly, Note
+from elmo_framework.experiment.model_card import update_model_card
+from elmo_framework.experiment.predict import digest_of_files, fingerprint
+from elmo_framework.experiment.run_directory import RunDirectory
+from elmo_framework.io.archives import is_from_elsewhere
+from elmo_framework.io.remote import as_path
+from elmo_framework.metrics.calibration import Reliability, fit_temperature, reliability
+from elmo_framework.model.ensemble import Ensemble
+from elmo_framework.model.head import Head
+from elmo_framework.model.model import Model
+
+_LOG = logging.getLogger(__name__)
+
+FORMAT = 1
+"""The format number of `calibration.json`."""
+
+
+@final
+class LabelScores:
+    """The scores of all labels and the gold labels of a data set.
+
+    An instance is a `note` of `Assembly.sums`. Items are examples, or words for taggers.
+
+    Args:
+        head: scores the labels.
+
+    Attributes:
+        item: the noun for what has a label: `example`, or `word`.
+    """
+
+    def __init__(self, head: Head[Any]) -> None:
+        self.head, self.item = head, "example"
+        self._scores: list[np.ndarray[Any, Any]] = []
+        self._gold: list[np.ndarray[Any, Any]] = []
+
+    def __call__(self, batch: Any, output: Any) -> None:
+        scores, gold = self.head.label_scores(output, batch), batch.labels
+        if scores.dim() == 3:
+            scores, gold = scores[batch.text.mask], gold[batch.text.mask]
+            self.item = "word"
+        self._scores.append(scores.double().cpu().numpy())
+        self._gold.append(gold.cpu().numpy())
+
+    def fit(self) -> float:
+        """Return the temperature that fits best.
+
+        Raises:
+            DataError: no label is predicted wrongly, so that no temperature is too low.
+        """
+        scores, gold = self._arrays()
+        if (scores.argmax(axis=1) == gold).all():
+            right = plural(len(gold), self.item)
+            raise DataError(f"{right}, and none predicted wrongly: a temperature needs errors")
+        return fit_temperature(scores, gold)
+
+    def reliability(self, temperature: float | None = None) -> Reliability:
+        """Compare the probabilities with the gold labels; by default at the head's temperature."""
+        scores, gold = self._arrays()
+        at = temperature or self.head.temperature or 1.0
+        return reliability(scores, gold, temperature=at)
+
+    def _arrays(self) -> tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]:
+        if not self._gold:
+            return np.zeros((0, 1)), np.zeros(0)
+        return np.concatenate(self._scores), np.concatenate(self._gold)
+
+    def __len__(self) -> int:
+        return sum(map(len, self._gold))
+
+
+def scores_to_calibrate(run: Assembly) -> LabelScores | None:
+    """Return what collects the scores of a calibrated run; None for other runs."""
+    model = run.model
+    is_calibrated = isinstance(model, Head) and model.temperature is not None
+    return LabelScores(run.head()) if is_calibrated else None
+
+
+def calibration_scores(scores: LabelScores | None) -> dict[str, float]:
+    """Return the calibration error and its like, by name; empty without data."""
+    if not scores:
+        return {}
+    measured = asdict(scores.reliability())
+    return {name: value for name, value in measured.items() if name != "bins"}
+
+
+def calibrate(
+    run: Assembly, path: Path | str, *, force: bool = False, note: Note | None = None
+) -> dict[str, Any]:
+    """Fit the temperature of a loaded run on labeled data, and write `calibration.json`.
+
+    The model predicts calibrated probabilities from then on, as does all that loads the run. The
+    model card gets a section about it.
+
+    Args:
+        run: of one run, in a folder.
+        path: the data, in the format of the run's evaluation reader. The data that chose the best
+            weights is fine; training data is not, as its probabilities are too good.
+        force: whether to replace an earlier calibration.
+        note: as of `Assembly.sums`.
+
+    Returns:
+        The content of the file.
+
+    Raises:
+        RunError: the run is an ensemble, an archive or on the Hub; it has a calibration and `force`
+            is false; or its head gives labels no probabilities.
+        DataError: the data cannot be read, has no labels, or none that is predicted wrongly.
+    """
+    directory = _directory(run, force=force)
+    head, scores = run.head(), LabelScores(run.head())
+
+    def add(batch: Any, output: Any) -> None:
+        scores(batch, output)
+        if note is not None:
+            note(batch, output)
+
+    run.sums(path, note=add)
+    temperature = scores.fit()
+    content = {
+        "format": FORMAT,
+        "temperature": temperature,
+        "data": Path(path).name,
+        "sha256": digest_of_files(as_path(path)),
+        "num_items": len(scores),
+        "item": scores.item,
+        "before": asdict(scores.reliability(1.0)),
+        "after": asdict(scores.reliability(temperature)),
+        "weights": fingerprint(head),
+    }
+    directory.write_json(directory.calibration, content)
+    update_model_card(directory)
+    head.temperature = temperature
+    return content
+
+
+def _directory(run: Assembly, *, force: bool) -> RunDirectory:
+    """Return the folder of a run whose calibration may be written."""
+    if isinstance(run.model, Ensemble) or run.run is None:
+        raise RunError("an ensemble has no folder for a calibration; calibrate one run")
+    if is_from_elsewhere(run.run.path):
+        raise RunError(
+            "an archive is read-only; calibrate the run that it was made of, then run "
+            "`elmo archive` again"
+        )
+    if run.run.calibration.exists() and not force:
+        raise RunError(f"{run.run.calibration} already exists; pass --force to overwrite it")
+    return run.run
+
+
+def temperature_of(run: RunDirectory, model: Model[Any]) -> float | None:
+    """Return the temperature that was fitted to the weights of a run; None without any.
+
+    A calibration of other weights, such as those before more training, is ignored with a warning.
+
+    Raises:
+        RunError: the file is damaged or of a newer format.
+    """
+    content = run.read(run.calibration)
+    if not content:
+        return None
+    format_number, temperature = content.get("format"), content.get("temperature")
+    if isinstance(format_number, int) and format_number > FORMAT:
+        raise RunError(
+            f"{run.calibration}: of format {format_number}; this version reads formats up to "
+            f"{FORMAT}: pip install --upgrade elmo-framework"
+        )
+    if not isinstance(temperature, float) or not 0 < temperature < math.inf:
+        raise RunError(f"{run.calibration}: expected a temperature above 0, found {temperature!r}")
+    if content.get("weights") != fingerprint(model):
+        _LOG.warning(
+            "%s: fitted to other weights, so probabilities are not calibrated; fit it again with "
+            "elmo evaluate RUN --calibrate FILE --force",
+            run.calibration,
+        )
+        return None
+    return temperature

@@ -1,0 +1,102 @@
+"""Calibration: how far probabilities agree with accuracies, and the temperature that fits them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from jaxtyping import Float, Int
+
+NUM_BINS = 15
+"""As of Guo et al. (2017)."""
+
+_HOTTEST = 20.0
+
+
+@dataclass(frozen=True)
+class Bin:
+    """The items whose confidence is in one interval.
+
+    Attributes:
+        count: number of items.
+        confidence: the mean probability of their most probable label.
+        accuracy: the rate of items whose most probable label is right.
+    """
+
+    count: int
+    confidence: float
+    accuracy: float
+
+
+@dataclass(frozen=True)
+class Reliability:
+    """How far the probabilities of labels agree with the gold labels.
+
+    Attributes:
+        expected_calibration_error: the mean over the items of |accuracy - confidence| of their bin
+            (Guo et al. 2017).
+        negative_log_likelihood: the mean of -log p(gold label).
+        brier_score: the mean squared distance of the probabilities to those of the gold label, 1,
+            and of all others, 0; between 0 and 2.
+        bins: of equal width, from 0 to 1: number b of B has confidences in (b / B, (b + 1) / B].
+    """
+
+    expected_calibration_error: float
+    negative_log_likelihood: float
+    brier_score: float
+    bins: tuple[Bin, ...]
+
+
+def reliability(
+    scores: Float[np.ndarray, "items labels"],
+    gold: Int[np.ndarray, " items"],
+    *,
+    temperature: float = 1.0,
+    num_bins: int = NUM_BINS,
+) -> Reliability:
+    """Compare the probabilities softmax(scores / temperature) of one or more items with labels."""
+    logs = _log_softmax(scores / temperature)
+    probabilities, rows = np.exp(logs), np.arange(len(gold))
+    confidence, is_right = probabilities.max(axis=1), probabilities.argmax(axis=1) == gold
+    numbers = np.clip(np.ceil(confidence * num_bins).astype(int) - 1, 0, num_bins - 1)
+    bins = tuple(_bin(confidence[numbers == b], is_right[numbers == b]) for b in range(num_bins))
+    gaps = sum(each.count * abs(each.accuracy - each.confidence) for each in bins)
+    targets = np.zeros_like(probabilities)
+    targets[rows, gold] = 1.0
+    return Reliability(
+        gaps / len(gold),
+        float(-logs[rows, gold].mean()),
+        float(np.square(probabilities - targets).sum(axis=1).mean()),
+        bins,
+    )
+
+
+def _bin(confidence: Float[np.ndarray, " items"], is_right: np.ndarray) -> Bin:
+    if not len(confidence):
+        return Bin(0, 0.0, 0.0)
+    return Bin(len(confidence), float(confidence.mean()), float(is_right.mean()))
+
+
+def fit_temperature(
+    scores: Float[np.ndarray, "items labels"], gold: Int[np.ndarray, " items"]
+) -> float:
+    """Return the temperature with the smallest negative log-likelihood of the gold labels.
+
+    It is convex in the inverse of the temperature, so there is one minimum: in [1/20, 20].
+    """
+    from scipy.optimize import minimize_scalar  # type: ignore[import-untyped]  # slow to import
+
+    rows = np.arange(len(gold))
+
+    def loss(inverse: float) -> float:
+        return float(-_log_softmax(scores * inverse)[rows, gold].mean())
+
+    options = {"xatol": 1e-7}
+    bounds = (1 / _HOTTEST, _HOTTEST)
+    return 1 / float(minimize_scalar(loss, bounds=bounds, method="bounded", options=options).x)
+
+
+def _log_softmax(scores: Float[np.ndarray, "items labels"]) -> Float[np.ndarray, "items labels"]:
+    shifted = scores - scores.max(axis=1, keepdims=True)
+    logs: np.ndarray = shifted - np.log(np.exp(shifted).sum(axis=1, keepdims=True))
+    return logs
