@@ -1,9 +1,9 @@
-"""Line charts as SVG: the axes, ticks and points of `templates/chart.svg`."""
+"""Charts as SVG: lines (`templates/chart.svg`) and reliability (`templates/reliability.svg`)."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from elmo_framework.analysis.curves import Curve, Panel
@@ -39,6 +39,22 @@ def line_chart(panel: Panel) -> str:
         bottom=_HEIGHT - _BOTTOM,
         most_dots=_MOST_DOTS,
     )
+
+
+def reliability_diagram(bins: Sequence[Mapping[str, float]], *, title: str) -> str:
+    """Draw the accuracy of each bin of confidences; calibrated ones end at the diagonal.
+
+    Args:
+        bins: of equal width, from 0 to 1, as `calibration.json` has them: `count`, `confidence` and
+            `accuracy`. Bins with more items are darker.
+        title: for readers that do not see it.
+    """
+    most = max((each["count"] for each in bins), default=0.0) or 1.0
+    places = (
+        {**each, "start": number / len(bins), "part": each["count"] / most}
+        for number, each in enumerate(bins)
+    )
+    return render("reliability.svg", title=title, bins=list(places), num_bins=len(bins))
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,7 @@ from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
-from elmo_framework.analysis.chart import line_chart
+from elmo_framework.analysis.chart import line_chart, reliability_diagram
 from elmo_framework.analysis.curves import read_panels
 from elmo_framework.analysis.neighbors import Neighbors, NeighborSearch, find_neighbors
 from elmo_framework.analysis.page import render, show_number
@@ -81,6 +81,8 @@ def _page(run: RunDirectory, neighbors: Mapping[str, Neighbors]) -> str:
         tables=[_facts(config, metadata), _final_metrics(metrics)],
         panels=read_panels(run.path),
         line_chart=line_chart,
+        calibration=run.read(run.calibration),
+        reliability_diagram=reliability_diagram,
         neighbors=neighbors,
         layers=sorted({layer for result in neighbors.values() for layer in result.by_layer}),
         documents={

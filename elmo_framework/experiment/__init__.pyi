@@ -1,4 +1,5 @@
 from .assembly import Assembly as Assembly
+from .calibration import calibrate as calibrate
 from .check import CheckResult as CheckResult
 from .check import check_config as check_config
 from .experiment import Experiment as Experiment

@@ -80,6 +80,8 @@ def test_predictions_have_the_calibrated_probabilities(run: Path, data: Path, ca
     assert content["after"][loss] < content["before"][loss]
     assert f"{content['temperature']:.4g}, fitted on texts.csv (12 examples)" in printed
     assert f"{content['after']['expected_calibration_error']:.6g}" in printed
+    assert main(["report", str(run), "--output-file", str(run.with_name("page.html"))]) == 0
+    assert 'aria-label="Reliability after"' in run.with_name("page.html").read_text()
     card = (run / "README.md").read_text()
     assert card.count("## Calibration") == 1
     assert f"| temperature | {content['temperature']:.4g} |" in card

@@ -8,7 +8,7 @@ from xml.etree.ElementTree import Element
 import numpy as np
 import pytest
 
-from elmo_framework.analysis.chart import line_chart
+from elmo_framework.analysis.chart import line_chart, reliability_diagram
 from elmo_framework.analysis.curves import Curve, Panel
 from elmo_framework.analysis.page import show_number
 
@@ -150,3 +150,13 @@ def test_intervals_are_drawn_to_scale() -> None:
     heights = [float(each.get("y1", "")) - float(each.get("y2", "")) for each in lines]
     assert heights[1] == pytest.approx(2 * heights[0], abs=0.2)
     assert [float(each.get("x1", "")) for each in lines] == pytest.approx(corners(chart)[:, 0])
+
+
+def test_bars_of_a_reliability_diagram_have_the_height_of_the_accuracy() -> None:
+    bins = [
+        {"count": 0, "confidence": 0.0, "accuracy": 0.0},
+        {"count": 4, "confidence": 0.8, "accuracy": 0.25},
+    ]
+    picture = ElementTree.fromstring(reliability_diagram(bins, title="after"))
+    (bar,) = picture.iter(f"{SVG}rect")
+    assert (bar.get("x"), bar.get("y"), bar.get("height")) == ("146.0", "162.0", "50.0")
