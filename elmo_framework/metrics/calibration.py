@@ -10,7 +10,7 @@ from jaxtyping import Float, Int
 NUM_BINS = 15
 """As of Guo et al. (2017)."""
 
-_HOTTEST = 20.0
+_HOTTEST, _NUM_HALVINGS = 20.0, 60
 
 
 @dataclass(frozen=True)
@@ -84,16 +84,16 @@ def fit_temperature(
 
     It is convex in the inverse of the temperature, so there is one minimum: in [1/20, 20].
     """
-    from scipy.optimize import minimize_scalar  # type: ignore[import-untyped]  # slow to import
-
-    rows = np.arange(len(gold))
-
-    def loss(inverse: float) -> float:
-        return float(-_log_softmax(scores * inverse)[rows, gold].mean())
-
-    options = {"xatol": 1e-7}
-    bounds = (1 / _HOTTEST, _HOTTEST)
-    return 1 / float(minimize_scalar(loss, bounds=bounds, method="bounded", options=options).x)
+    own, low, high = scores[np.arange(len(gold)), gold], 1 / _HOTTEST, _HOTTEST
+    for _ in range(_NUM_HALVINGS):
+        middle = (low + high) / 2
+        expected = (np.exp(_log_softmax(scores * middle)) * scores).sum(axis=1)
+        # The slope of the loss, which grows with the inverse of the temperature.
+        if (expected - own).mean() > 0:
+            high = middle
+        else:
+            low = middle
+    return 2 / (low + high)
 
 
 def _log_softmax(scores: Float[np.ndarray, "items labels"]) -> Float[np.ndarray, "items labels"]:
