@@ -29,6 +29,7 @@ check texts.jsonnet
 train texts.jsonnet -s run -o trainer.num_epochs=2
 evaluate run texts.csv --format json
 predict run texts.csv --output-file predictions.jsonl
+explain run --sentence 'this number is good' --output-file explained.html
 report run --output-file report.html
 archive run model.tar.gz
 predict model.tar.gz texts.csv --output-file again.jsonl
