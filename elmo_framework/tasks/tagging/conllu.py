@@ -7,7 +7,7 @@ from typing import Any
 
 from elmo_framework.data.annotation import PredictionRecord
 from elmo_framework.data.formats.columns import one_line
-from elmo_framework.data.tagging import label_of
+from elmo_framework.data.tagging import conlleval_tags, label_of
 
 COLUMNS = ("id", "form", "lemma", "upos", "xpos", "feats", "head", "deprel", "deps", "misc")
 _UNIVERSAL = frozenset(
@@ -68,7 +68,8 @@ def _rows(record: PredictionRecord, column: str) -> Iterator[tuple[str, ...]]:
         if isinstance(cells := record.input.fields.get(name), list) and len(cells) == size
     }
     offsets = record.source.offsets
-    for index, (tag, (start, end)) in enumerate(zip(record.prediction, offsets, strict=True)):
+    tags = conlleval_tags(record.prediction) if column == "misc" else record.prediction
+    for index, (tag, (start, end)) in enumerate(zip(tags, offsets, strict=True)):
         cells = {name: str(values[index]) or "_" for name, values in others.items()}
         follows = offsets[index + 1][0] if index + 1 < size else None
         marks = [] if "misc" in others or follows != end else ["SpaceAfter=No"]

@@ -133,11 +133,11 @@ def test_conllu_is_read_back_with_its_text_and_ids(tmp_path):
 
 @pytest.mark.parametrize(
     ("labels", "column", "cell"),
-    [(("O", "B-PER"), "misc", "NER=B-PER"), (("NN", "VB"), "xpos", "NN"), (("X",), "upos", "X")],
+    [(("O", "U-PER"), "misc", "NER=B-PER"), (("NN", "VB"), "xpos", "NN"), (("X",), "upos", "X")],
 )
 def test_labels_of_the_model_determine_the_column(labels, column, cell, tmp_path):
     path = tmp_path / "out.conllu"
-    tag = cell.removeprefix("NER=")
+    tag = "U-PER" if column == "misc" else cell
     prediction = tagged("Anna", ("Anna",), (tag,), lemma=["anna"])
     path.write_text(written(TaggingTask(), "conllu", [prediction], labels))
 

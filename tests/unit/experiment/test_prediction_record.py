@@ -1,10 +1,14 @@
 """Character offsets of predictions, and the tables that are made of them."""
 
+import sys
+from types import SimpleNamespace
+
 import pytest
 
 from elmo_framework.data.inputs import Predicted, PredictionInput
 from elmo_framework.data.tokenizer import CharacterTokenizer, SpacyTokenizer, WhitespaceTokenizer
-from elmo_framework.experiment.prediction_record import json_of
+from elmo_framework.errors import RunError
+from elmo_framework.experiment.prediction_record import Predictions, json_of
 from elmo_framework.metrics.coreference import Resolution
 from elmo_framework.metrics.srl import Proposition
 from elmo_framework.tasks.coreference.example import Document, Mention
@@ -67,3 +71,17 @@ def test_offsets_of_a_document_count_through_its_sentences():
     output = json_of(CoreferenceTask(), Predicted(Resolution(clusters, ()), source))
 
     assert output["offsets"][3] == [12, 15]
+
+
+def test_rows_are_those_of_a_data_frame(monkeypatch):
+    source = PredictionInput(TaggedSentence(("in", "Rome"), None), {"id": "7"})
+    predicted = Predicted(("O", "B-LOC"), source, [{"LOC": 0.5}])
+    predictions = Predictions.of(TaggingTask(), [predicted], top_k=1)
+    monkeypatch.setitem(sys.modules, "pandas", SimpleNamespace(DataFrame=list))
+    (row,) = predictions.to_pandas()
+
+    place = {"text": "Rome", "label": "LOC", "start": 3, "end": 7, "probability": 0.5}
+    assert row == {"id": "7", "input": 1, **place}
+    monkeypatch.setitem(sys.modules, "pandas", None)
+    with pytest.raises(RunError, match=r"pip install 'elmo-framework\[pandas\]'"):
+        predictions.to_pandas()
