@@ -1,3 +1,5 @@
+from .annotation import Annotation as Annotation
+from .annotation import PredictionRecord as PredictionRecord
 from .batch import Batch as Batch
 from .batch import to_device as to_device
 from .characters import NUM_CHARACTERS as NUM_CHARACTERS

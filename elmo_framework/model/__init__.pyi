@@ -16,4 +16,5 @@ from .regularizer import RegularizerFunction as RegularizerFunction
 from .regularizer import Regularizers as Regularizers
 from .task import HeadTask as HeadTask
 from .task import PredictionFormat as PredictionFormat
+from .task import RecordFormat as RecordFormat
 from .task import Task as Task
