@@ -95,7 +95,7 @@ class Explainer:
     scores add up to p(1) - p(0). The vectors of a biLM have read the whole sentence, so a score is
     that of a position and of what its vector says about the context.
 
-    The model is not changed, so several threads may explain at once.
+    Modules and weights of the model are not changed, so others may predict with it meanwhile.
 
     Args:
         head: a classifier of texts or of pairs, or a tagger.
