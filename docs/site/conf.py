@@ -23,7 +23,6 @@ html_copy_source = False
 html_show_sourcelink = False
 
 myst_heading_anchors = 4
-myst_enable_extensions = ["attrs_inline"]
 
 # Docstrings have names in single backticks: a link where the name is public.
 default_role = "py:obj"

@@ -15,7 +15,7 @@ import os
 import re
 import shutil
 import sys
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import redirect_stdout, suppress
 from importlib import import_module
 from pathlib import Path
@@ -37,7 +37,8 @@ _CODE = re.compile(r"(?<![\[`])`([\w./-]+\.(?:jsonnet|libsonnet))`(?!\])")
 _IMPORT = re.compile(r"import(?:str)? '([^']+)'")
 _NAME = re.compile(r"^from \S+ import \w+ as (\w+)$", re.MULTILINE)
 _INDEX = {"README.md": "index.md"}
-_LANGUAGES = {".jsonnet": "jsonnet", ".libsonnet": "jsonnet", ".py": "python", ".json": "json"}
+_COPIED = {".html", ".ipynb", ".json", ".png", ".svg"}
+_LANGUAGES = {".jsonnet": "jsonnet", ".libsonnet": "jsonnet", ".py": "python"}
 _PARTS = {"docs/tasks.md": "docs/tasks", "docs/decisions/README.md": "docs/decisions"}
 
 
@@ -65,11 +66,7 @@ class Site:
         for path in sorted(self.literal):
             self.add(f"{path}.md", self.literal_page(path))
         self.nest_pages()
-        self.children[REFERENCE] = [
-            self.commands(),
-            self.components(),
-            self.packages(),
-        ]
+        self.children[REFERENCE] = [self.commands(), self.components(), self.packages()]
         for page, text in texts.items():
             name = str(page)
             self.add(_INDEX.get(name, name), text + self.table_of_contents(name))
@@ -82,16 +79,13 @@ class Site:
     def linked(self, page: Path, text: str) -> str:
         """Return a page whose links to other files lead to pages about these."""
 
-        def outside_fences(convert: Callable[[str], str]) -> str:
-            fences = iter([*_FENCE.findall(text), ""])
-            parts = (f"{convert(part)}{next(fences)}" for part in _FENCE.split(text))
-            return _TITLED.sub(r"```{code-block} \1\n:caption: \2", "".join(parts))
-
         def convert(part: str) -> str:
             part = _CODE.sub(lambda match: self.named_config(page, match), part)
             return _LINK.sub(lambda match: self.target(page, match), part)
 
-        return outside_fences(convert)
+        fences = iter([*_FENCE.findall(text), ""])
+        parts = (f"{convert(part)}{next(fences)}" for part in _FENCE.split(text))
+        return _TITLED.sub(r"```{code-block} \1\n:caption: \2", "".join(parts))
 
     def named_config(self, page: Path, match: re.Match[str]) -> str:
         """Return a config that a page names in its text, as a link."""
@@ -107,8 +101,9 @@ class Site:
         shown = os.path.relpath(_INDEX.get(str(path), path), page.parent)
         if path in self.pages or not (ROOT / path).exists():  # Sphinx reports the latter
             return f"{shown}{match[2] or ''}"
-        if path.suffix in {".svg", ".json"}:
-            self.add(str(path), (ROOT / path).read_text("utf-8"))
+        if path.suffix in _COPIED:
+            (self.folder / path).parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy(ROOT / path, self.folder / path)
             return shown
         self.literal.add(path)
         return f"{shown}.md"
