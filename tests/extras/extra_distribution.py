@@ -172,7 +172,9 @@ def smoke(python: Path, folder: Path) -> None:
     ]
     (folder / "texts.csv").write_text("\n".join(["text,label", *rows]) + "\n")
     (folder / "sentences.txt").write_text("the cat sat on the mat\nthe dog saw the cat\n" * 20)
-    (folder / "study.jsonnet").write_text("{ configs: { a: { config: import 'texts.jsonnet' } }, seeds: [1] }")
+    (folder / "study.jsonnet").write_text(
+        "{ configs: { a: { config: import 'texts.jsonnet' } }, seeds: [1] }"
+    )
     used = set()
     for line in COMMAND_LINES.strip().splitlines():
         ended = elmo(python, folder, shlex.split(line))
