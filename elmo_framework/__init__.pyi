@@ -12,5 +12,6 @@ from .errors import PluginError as PluginError
 from .errors import RunError as RunError
 from .errors import StoppedError as StoppedError
 from .experiment.load_run import load as load
+from .integrations.vectorizer import ElmoVectorizer as ElmoVectorizer
 
 __version__: str

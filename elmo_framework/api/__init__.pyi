@@ -4,6 +4,7 @@ from .elmo import ElmoOutput as ElmoOutput
 from .elmo import batch_to_ids as batch_to_ids
 from .encoder import PretrainedEncoder as PretrainedEncoder
 from .encoder import PretrainedTransformer as PretrainedTransformer
+from .encoder import WordVectors as WordVectors
 from .pretrained import PretrainedBiLm as PretrainedBiLm
 from .pretrained import load_bilm as load_bilm
 from .pretrained import load_encoder as load_encoder

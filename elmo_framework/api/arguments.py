@@ -5,13 +5,17 @@ A string is a sequence of strings too, so each of its letters would be read as a
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Literal
+from collections.abc import Callable, Sequence
+from typing import Literal, TypeAlias
 
+from elmo_framework.data.tokenizer import Tokenizer, TokenizerConfig, build_tokenizer
 from elmo_framework.errors import allowed, shown
 from elmo_framework.layers.carried_state import CarriedState
 
 _STATES = ("reset", "carry")
+
+WordSplitter: TypeAlias = Tokenizer | TokenizerConfig | Callable[[str], Sequence[str]]
+"""Splits a string into words: a tokenizer, its registered name or config, or a function."""
 
 
 def require_words(sentence: Sequence[str], *, name: str = "a sentence") -> Sequence[str]:
@@ -51,6 +55,27 @@ def require_list(sentences: object) -> None:
     """
     if isinstance(sentences, str | bytes):
         raise TypeError(f"expected a list of sentences, not the string {shown(sentences)} alone")
+
+
+def split_texts(
+    texts: Sequence[str | Sequence[str]], tokenizer: WordSplitter
+) -> list[Sequence[str]]:
+    """Return the words of each text: of a string, those of the tokenizer.
+
+    Raises:
+        TypeError: `texts` is one string, or a text is neither a string nor a list of words.
+        RunError: unknown tokenizer.
+        ConfigError: the keys of the tokenizer are wrong.
+    """
+    require_list(texts)
+    split = tokenizer if callable(tokenizer) else build_tokenizer(tokenizer).words
+    words = list[Sequence[str]]()
+    for number, text in enumerate(texts, start=1):
+        if not isinstance(text, str | list | tuple):
+            raise TypeError(f"text {number} is {shown(text)}; expected a string or a list of words")
+        of_text = split(text) if isinstance(text, str) else text
+        words.append(require_words(of_text, name=f"text {number}"))
+    return words
 
 
 def carried_for(state: Literal["reset", "carry"]) -> CarriedState | None:

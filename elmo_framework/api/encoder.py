@@ -6,17 +6,19 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Sequence
 from functools import cached_property
 from pathlib import Path
-from typing import final
+from typing import NamedTuple, final
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from elmo_framework.api.arguments import require_list, require_words
+from elmo_framework.api.arguments import WordSplitter, require_list, require_words, split_texts
+from elmo_framework.api.layer_selection import LayerSelection, select_layers
 from elmo_framework.bilm.layer_output import NUM_BOUNDARIES
 from elmo_framework.data.sentences import padded_batches
-from elmo_framework.errors import DataError, RunError
+from elmo_framework.errors import DataError, RunError, allowed
 from elmo_framework.layers.layer_source import LayerSource
+from elmo_framework.layers.sentence_pool import POOLS, Pool, pooled
 from elmo_framework.layers.surprisal import ReadSentence, SentenceScore
 from elmo_framework.layers.transformer_surprisal import CausalTransformer
 
@@ -24,21 +26,36 @@ _POOL = 32
 """The number of full batches that `embed_iter` reads ahead, to sort sentences by length."""
 
 
+class WordVectors(NamedTuple):
+    """The words of a text and their vectors.
+
+    Attributes:
+        words: as the tokenizer split the text.
+        vectors: (words, dim) for one layer or their average, otherwise (layers, words, dim).
+    """
+
+    words: Sequence[str]
+    vectors: NDArray[np.float32]
+
+
 class PretrainedEncoder(ABC):
     """Gives the layers of sentences as arrays, and their surprisals where it predicts words.
+
+    Threads can share it; they take turns.
 
     Args:
         source: of the layers.
         device: computes the layers.
 
     Attributes:
+        source: of the layers.
         num_layers: the layers of a sentence, that of the token encoder or of the embeddings
             included.
         dim: the width of a layer.
     """
 
     def __init__(self, source: LayerSource, *, device: torch.device) -> None:
-        self._source, self._device = source, device
+        self.source, self._device = source, device
         self.num_layers, self.dim = source.num_layers, source.dim
 
     def embed(
@@ -55,12 +72,10 @@ class PretrainedEncoder(ABC):
             TypeError: a sentence is a string, or a word is not.
         """
         require_list(sentences)
-        places = distinct_places(sentences)
         vectors: list[NDArray[np.float32]] = [np.empty(0, np.float32)] * len(sentences)
-        for _, words, layers in self._read(list(places), max_tokens):
-            of_words = layers[:, 1:-1].float().numpy()
-            for place in places[tuple(words)]:
-                vectors[place] = of_words.copy()
+        for places, layers in self.read_words(sentences, max_tokens=max_tokens):
+            for place in places:
+                vectors[place] = layers.copy()
         return vectors
 
     def embed_iter(
@@ -79,6 +94,92 @@ class PretrainedEncoder(ABC):
         require_list(sentences)
         for pool in sentence_pools(sentences, _POOL * max_tokens):
             yield from self.embed(pool, max_tokens=max_tokens)
+
+    def sentences(
+        self,
+        texts: Sequence[str | Sequence[str]],
+        *,
+        pool: Pool = "mean",
+        layers: LayerSelection = "average",
+        tokenizer: WordSplitter = "spacy",
+        max_tokens: int = 4096,
+    ) -> NDArray[np.float32]:
+        """Return one vector for each text: (texts, dim).
+
+            bilm.sentences(["The dogs bark.", "It rains."]).shape     # 2 256
+
+        A text is read as one sentence, whatever its length. One without words has zeros.
+
+        Args:
+            texts: strings, or lists of words.
+            pool: `mean` or `max` over the words, or `first_last`: the vector of the first word,
+                then that of the last, (texts, 2 dim).
+            layers: their `average`, the `top` one, or the number of one, as of a list in Python: 0
+                is that of the token encoder, -1 the top one. `all` or a list of numbers gives
+                (texts, layers, dim).
+            tokenizer: splits strings: a registered name, its config, a tokenizer, or a function
+                from a string to a list of words.
+            max_tokens: see `embed`.
+
+        Raises:
+            TypeError: `texts` is one string, or a text is neither a string nor a list of words.
+            ValueError: unknown `pool` or `layers`.
+            RunError: unknown tokenizer.
+        """
+        if pool not in POOLS:
+            raise ValueError(f"pool is {pool!r}; {allowed(str(pool), POOLS)}")
+
+        def pool_words(of_words: NDArray[np.float32]) -> NDArray[np.float32]:
+            return pooled(select_layers(of_words, layers), pool)[..., 0, :]
+
+        words = split_texts(texts, tokenizer)
+        empty = pool_words(np.zeros((self.num_layers, 0, self.dim), np.float32))
+        vectors = np.zeros((len(words), *empty.shape), np.float32)
+        for places, of_words in self.read_words(words, max_tokens=max_tokens):
+            vectors[places] = pool_words(of_words)
+        return vectors
+
+    def words(
+        self,
+        texts: Sequence[str | Sequence[str]],
+        *,
+        layers: LayerSelection = "average",
+        tokenizer: WordSplitter = "spacy",
+        max_tokens: int = 4096,
+    ) -> list[WordVectors]:
+        """Return the words of each text with their vectors in this context: (words, dim).
+
+            words, vectors = bilm.words(["The dogs bark."])[0]
+            vectors[words.index("bark")].shape     # 256
+
+        The arguments and errors are those of `sentences`; with `all` layers or a list of them the
+        vectors of a text are (layers, words, dim).
+        """
+        words = split_texts(texts, tokenizer)
+        vectors = [select_layers(np.zeros((self.num_layers, 0, self.dim), np.float32), layers)]
+        vectors *= len(words)
+        for places, of_words in self.read_words(words, max_tokens=max_tokens):
+            for place in places:
+                vectors[place] = select_layers(of_words, layers).copy()
+        return [WordVectors(*pair) for pair in zip(words, vectors, strict=True)]
+
+    def read_words(
+        self, sentences: Sequence[Sequence[str]], *, max_tokens: int = 4096
+    ) -> Iterator[tuple[list[int], NDArray[np.float32]]]:
+        """Yield the places of equal sentences, and their layers: (layers, words, dim).
+
+        They come in the order in which they are computed, so that few are in memory together.
+
+        Args:
+            sentences: the words of each.
+            max_tokens: see `embed`.
+
+        Raises:
+            TypeError: see `embed`.
+        """
+        places = distinct_places(sentences)
+        for _, words, layers in self._read(list(places), max_tokens):
+            yield places[tuple(words)], layers[:, 1:-1].float().numpy()
 
     @abstractmethod
     def score(
@@ -122,7 +223,7 @@ class PretrainedEncoder(ABC):
         self, sentences: Sequence[tuple[str, ...]], max_tokens: int
     ) -> Iterator[ReadSentence]:
         """Read sentences from zeros."""
-        read = self._source.read(sentences, max_tokens=max_tokens, device=self._device)
+        read = self.source.read(sentences, max_tokens=max_tokens, device=self._device)
         return ((number, sentences[number], layers) for number, layers in read)
 
 
@@ -145,7 +246,7 @@ class PretrainedLayers(PretrainedEncoder):
 
     def _no_softmax(self) -> DataError:
         message = "this encoder predicts no words; score with a biLM or a causal language model"
-        fingerprint = self._source.fingerprint
+        fingerprint = self.source.fingerprint
         return DataError(message, path=None if fingerprint is None else fingerprint.path)
 
 

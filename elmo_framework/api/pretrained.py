@@ -74,14 +74,6 @@ class PretrainedBiLm(PretrainedEncoder):
         super().__init__(source, device=device)
         self._frozen, self._files, self._carried = source, files, carried
 
-    def embed(
-        self, sentences: Sequence[Sequence[str]], *, max_tokens: int = 4096
-    ) -> list[NDArray[np.float32]]:
-        if self._carried is None:
-            return super().embed(sentences, max_tokens=max_tokens)
-        require_list(sentences)
-        return list(self._carry_vectors(sentences, self._carried, max_tokens))
-
     def embed_iter(
         self, sentences: Iterable[Sequence[str]], *, max_tokens: int = 4096
     ) -> Iterator[NDArray[np.float32]]:
@@ -137,7 +129,7 @@ class PretrainedBiLm(PretrainedEncoder):
         """
         require_list(sentences)
         words = [tuple(require_words(each)) for each in sentences]
-        read = read_documents(self._source, [words], max_tokens=max_tokens, device=self._device)
+        read = read_documents(self.source, [words], max_tokens=max_tokens, device=self._device)
         for _, layers in read:
             yield layers[:, 1:-1].float().numpy().copy()
 
@@ -254,13 +246,22 @@ class PretrainedBiLm(PretrainedEncoder):
     def _softmax(self) -> BiLmSoftmax:
         return read_softmax(self._files, dim=self.dim // 2)
 
+    def read_words(
+        self, sentences: Sequence[Sequence[str]], *, max_tokens: int = 4096
+    ) -> Iterator[tuple[list[int], NDArray[np.float32]]]:
+        if self._carried is None:
+            yield from super().read_words(sentences, max_tokens=max_tokens)
+            return
+        carried = self._carry_vectors(sentences, self._carried, max_tokens)
+        yield from (([place], layers) for place, layers in enumerate(carried))
+
     def _carry(
         self, sentences: Iterable[Sequence[str]], carried: CarriedState, max_tokens: int
     ) -> Iterator[ReadSentence]:
         """Read consecutive sentences as rows that continue; the number is that of the row."""
         for batch in sentence_pools(sentences, max_tokens):
             text = to_device(collate_text(batch), self._device)
-            output = self._source.compute(text, carried.rows(len(batch), self._device))
+            output = self.source.compute(text, carried.rows(len(batch), self._device))
             carried.keep(output.state)
             layers = output.layers.cpu()
             for row, words in enumerate(batch):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Literal, TypeAlias
+from typing import Annotated, Literal
 
 from elmo_framework.config.arguments import (
     AboveZero,
@@ -16,9 +16,7 @@ from elmo_framework.config.arguments import (
     Plugins,
     RunBiLms,
 )
-
-Pool: TypeAlias = Literal["none", "mean", "max", "first_last"]
-"""How the vectors of the words of a sentence become one."""
+from elmo_framework.layers.sentence_pool import Pool
 
 STANDARD_OUTPUT = Path("-")
 """The output path that means standard output, which JSON lines are written to."""

@@ -16,7 +16,6 @@ from elmo_framework.data.data_loader import Rank
 from elmo_framework.data.formats.text_files import STANDARD_INPUT, spooled
 from elmo_framework.embedding.job import EmbeddingJob
 from elmo_framework.embedding.layer_selector import layer_selector, mixed_target
-from elmo_framework.embedding.sentence_pool import pooled, pooled_dim
 from elmo_framework.embedding.vector_file_format import VectorShape
 from elmo_framework.errors import RunError
 from elmo_framework.io.outputs import is_stream
@@ -24,6 +23,7 @@ from elmo_framework.layers.bilm_source import FrozenBiLm
 from elmo_framework.layers.documents import read_documents
 from elmo_framework.layers.encoder_files import open_encoder
 from elmo_framework.layers.layer_source import LayerSource
+from elmo_framework.layers.sentence_pool import pooled, pooled_dim
 from elmo_framework.layers.transformer_files import is_transformer
 from elmo_framework.layers.transformer_source import TransformerOptions
 

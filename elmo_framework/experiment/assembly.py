@@ -11,7 +11,7 @@ from functools import cache
 from itertools import chain, starmap
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any
+from typing import Any, SupportsIndex
 
 import torch
 
@@ -56,6 +56,7 @@ class Assembly:
         tokenizer: splits raw text where the dataset reader reads words, as the run recorded it;
             None if the run recorded none.
         run: that it was loaded from; None if it was not.
+        reload: loads it again, as unpickling does; None if it was not loaded.
     """
 
     experiment: Experiment
@@ -65,6 +66,10 @@ class Assembly:
     group: ProcessGroup = field(default_factory=lambda: ProcessGroup(Rank()))
     tokenizer: TokenizerConfig | None = None
     run: RunDirectory | None = None
+    reload: Callable[[], Assembly] | None = None
+
+    def __reduce_ex__(self, protocol: SupportsIndex) -> Any:
+        return (self.reload, ()) if self.reload else super().__reduce_ex__(protocol)
 
     @classmethod
     def build(
@@ -362,12 +367,8 @@ class Assembly:
                 yield experiment.examples(split)
 
     def _evaluator(self, examples: Iterable[Any]) -> Evaluator:
-        return Evaluator(
-            self.evaluation_source(examples),
-            group=self.group,
-            device=self.device,
-            precision=self.experiment.trainer.precision,
-        )
+        source, precision = self.evaluation_source(examples), self.experiment.trainer.precision
+        return Evaluator(source, group=self.group, device=self.device, precision=precision)
 
     def _context(self, *, is_training: bool) -> SourceContext:
         return SourceContext(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -50,6 +51,8 @@ def load(
     An ensemble reads and scores data as its first run does, without a loss. Its probabilities are
     not calibrated, also if those of its runs are.
 
+    A pickle of the result has the arguments of this call, not the weights.
+
     Args:
         path: its folder, or its archive (`elmo archive`) or the URL of one, or a list of them. Of
             a run that is not finished the best weights so far are taken.
@@ -66,8 +69,9 @@ def load(
         ValueError: `path` is an empty list.
     """
     torch_device = choose_device(device)
+    again = partial(load, path, combine=combine, device=device, packages=packages, bilm=bilm)
     if isinstance(path, Path | str):
-        return _load(path, torch_device, packages, bilm)
+        return replace(_load(path, torch_device, packages, bilm), reload=again)
     if not path:
         raise ValueError("an ensemble needs at least one run")
     runs = [_load(each, torch_device, packages, bilm) for each in path]
@@ -80,7 +84,7 @@ def load(
         combination=combine,
         agreement=metric[1:] if metric[0] == "+" else "",
     )
-    return replace(runs[0], model=model.to(torch_device).eval())
+    return replace(runs[0], model=model.to(torch_device).eval(), reload=again)
 
 
 def _load(

@@ -84,10 +84,10 @@ class FrozenBiLm(LayerSource):
         self._words.clear()
 
     def compute(self, text: TextBatch, state: LayerState | None = None) -> LayerOutput:
-        if self._scripts is not None:
-            self._scripts.read(text.words)
-        bilm = self.prepared(text.mask.device)
-        with torch.no_grad():
+        with self.lock, torch.no_grad():
+            if self._scripts is not None:
+                self._scripts.read(text.words)
+            bilm = self.prepared(text.mask.device)
             return bilm.contextualize(self._words.framed(text), framed_mask(text.mask), state)
 
     def read_in_parts(
@@ -184,8 +184,9 @@ class FrozenBiLm(LayerSource):
 
         Layers that read both sides of a word are all of one direction.
         """
-        bilm, is_backward = self.prepared(device), direction == "backward"
-        with torch.no_grad():
+        is_backward = direction == "backward"
+        with self.lock, torch.no_grad():
+            bilm = self.prepared(device)
             vectors = self._words.vectors(words, device)
             inputs = (vectors.flip(0) if is_backward else vectors)[None]
             mask = torch.ones(inputs.shape[:2], dtype=torch.bool, device=device)

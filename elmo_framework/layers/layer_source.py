@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import threading
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
+from typing import ClassVar
 
 import torch
 from jaxtyping import Float
@@ -36,7 +38,13 @@ class LayerSource(ABC):
             reads the words themselves.
         module: the part that is trained with the task; None for a frozen source.
         variant: the options that its layers depend on in addition to its files; empty without any.
+
+    Attributes:
+        lock: held while a frozen source computes, as its caches are not safe for threads. All
+            sources have the same one, so that each can be pickled.
     """
+
+    lock: ClassVar = threading.RLock()
 
     def __init__(
         self,
@@ -66,9 +74,10 @@ class LayerSource(ABC):
         """
         if state is not None or self.module is not None:
             return self.compute(text, state)
-        if self._last is None or self._last[0] is not text:
-            self._last = text, self.compute(text)
-        return self._last[1]
+        last = self._last  # another thread may replace it
+        if last is None or last[0] is not text:
+            last = self._last = text, self.compute(text)
+        return last[1]
 
     @abstractmethod
     def compute(self, text: TextBatch, state: LayerState | None = None) -> LayerOutput:

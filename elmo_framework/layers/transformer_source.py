@@ -224,8 +224,8 @@ class FrozenTransformer(LayerSource):
 
     def compute(self, text: TextBatch, state: LayerState | None = None) -> LayerOutput:
         device = text.mask.device
-        self._transformer.to(device)
-        with torch.no_grad(), torch.autocast(device.type, enabled=False):
+        with self.lock, torch.no_grad(), torch.autocast(device.type, enabled=False):
+            self._transformer.to(device)
             return LayerOutput(self._transformer(text), framed_mask(text.mask), {})
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -60,6 +61,7 @@ class Model(nn.Module, Registrable, ABC, Generic[BatchT]):
     task: Task[Any, Any]
     learns_without_gradients: ClassVar[bool] = False
     _penalties: Penalties = ()
+    _lock: ClassVar = threading.RLock()  # of the class, as no instance with one can be pickled
 
     def post_init(
         self, initializer: Initializers | None = None, regularizer: Regularizers | None = None
@@ -112,13 +114,17 @@ class Model(nn.Module, Registrable, ABC, Generic[BatchT]):
 
     @contextmanager
     def fresh_state(self) -> Iterator[None]:
-        """Start from zero state, for an evaluation, and restore the carried state afterwards."""
-        state = self.carried_state()
-        self.load_carried_state({})
-        try:
-            yield
-        finally:
-            self.load_carried_state(state)
+        """Start from zero state, for an evaluation, and restore the carried state afterwards.
+
+        One thread at a time is inside.
+        """
+        with self._lock:
+            state = self.carried_state()
+            self.load_carried_state({})
+            try:
+                yield
+            finally:
+                self.load_carried_state(state)
 
     def carried_state(self) -> dict[str, Tensor]:
         """Return the state that the parts carry between batches, as `part/name`."""

@@ -108,10 +108,11 @@ class CachedLayers(LayerSource):
 
         Computed layers are rounded as cached ones are, so that a cache changes no result.
         """
-        cached = self._shards.read(text) if state is None else None
-        if cached is not None:
-            return cached
-        output = self.frozen.compute(text, state)
+        with self.lock:
+            cached = self._shards.read(text) if state is None else None
+            if cached is not None:
+                return cached
+            output = self.frozen.compute(text, state)
         rounded = output.layers.to(DTYPES[self._key.dtype])
         return replace(output, layers=rounded.to(output.layers.dtype))
 

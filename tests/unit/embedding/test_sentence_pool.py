@@ -16,10 +16,10 @@ from elmo_framework.data.data_loader import Rank
 from elmo_framework.embedding import embed as embedding
 from elmo_framework.embedding.embed import embed, write_json_lines
 from elmo_framework.embedding.job import EmbeddingJob
-from elmo_framework.embedding.sentence_pool import pooled
 from elmo_framework.embedding.vector_output import VectorWriter
 from elmo_framework.errors import RunError, StoppedError
 from elmo_framework.layers.encoder_files import open_encoder
+from elmo_framework.layers.sentence_pool import pooled
 from elmo_framework.layers.transformer_source import TransformerOptions
 from tests.unit.embedding.conftest import TEXT
 

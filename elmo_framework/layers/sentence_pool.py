@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Literal, TypeAlias
 
 import numpy as np
 from jaxtyping import Shaped
 from numpy.typing import NDArray
 
-from elmo_framework.embedding.job import Pool
+Pool: TypeAlias = Literal["none", "mean", "max", "first_last"]
+"""How the vectors of the words of a sentence become one."""
+
+POOLS: tuple[Pool, ...] = ("mean", "max", "first_last")
+"""Those that give one vector."""
 
 
 def pooled_dim(dim: int, pool: Pool) -> int:
