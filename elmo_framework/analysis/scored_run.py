@@ -13,8 +13,12 @@ from elmo_framework.errors import RunError
 from elmo_framework.experiment.load_run import load
 from elmo_framework.experiment.run_directory import RunDirectory
 from elmo_framework.experiment.terms import ExampleTerms, ScoreFunction, head_class, score_function
+from elmo_framework.io.formats import check_format
 
 EvaluationSplit: TypeAlias = Literal["validation", "test"]
+
+RECORD_FORMAT = 1
+"""The format number of records of a study."""
 
 
 @final
@@ -93,11 +97,20 @@ def scored_runs(
     return runs
 
 
+def check_record(content: Mapping[str, Any], path: Path) -> None:
+    """Raise RunError if the record of a run is of a newer format."""
+    writer = dict(content.get("versions") or {}).get("elmo_framework")
+    about = {"format": content.get("format", 1), "elmo_framework": writer}
+    check_format(about, name="a record", supported=RECORD_FORMAT, path=path, error=RunError)
+
+
 def _of_record(path: Path, split: EvaluationSplit) -> ScoredRun:
     try:
-        config = json.loads(path.read_text(encoding="utf-8"))["experiment"]
+        record = json.loads(path.read_text(encoding="utf-8"))
+        check_record(record, path)
+        config = record["experiment"]
         config["random_seed"], config["trainer"]["validation_metric"], config["model"]["type"]
-    except (ValueError, KeyError, TypeError) as error:
+    except (ValueError, KeyError, TypeError, AttributeError) as error:
         raise RunError(f"{path}: not the record of a run of a study: {error!r}") from error
     terms = path.with_name(f"{path.stem}.{split}.npz")
     if split == "test" and not terms.is_file():

@@ -16,9 +16,11 @@ from numpy.typing import NDArray
 from elmo_framework.console import plural
 from elmo_framework.errors import DataError, shown
 from elmo_framework.io.files import digest
+from elmo_framework.io.formats import check_format
 
 MANIFEST = "corpus.json"
-FORMAT = "elmo_framework corpus 1"
+KIND, FORMAT = "elmo_framework corpus", 1
+"""`format` in the manifest is both."""
 
 Part: TypeAlias = Literal["training", "held_out"]
 PARTS: tuple[Part, Part] = ("training", "held_out")
@@ -97,7 +99,7 @@ class Manifest:
 
     def text(self) -> str:
         written = {
-            "format": FORMAT,
+            "format": f"{KIND} {FORMAT}",
             "settings": self.settings,
             "counts": self.counts,
             "files": [asdict(entry) for entry in self.files],
@@ -109,7 +111,7 @@ class Manifest:
         """Read the manifest of a corpus.
 
         Raises:
-            DataError: it is missing, or has another format.
+            DataError: it is missing, damaged or of a newer format.
         """
         path = root / MANIFEST
         try:
@@ -118,8 +120,9 @@ class Manifest:
             raise DataError(
                 f"not a prepared corpus ({error}); create one with `elmo prepare`", path=root
             ) from error
-        if not isinstance(content, dict) or content.get("format") != FORMAT:
-            raise DataError(f"the format is not {FORMAT!r}; prepare the text again", path=path)
+        if not (isinstance(content, dict) and str(content.get("format")).startswith(KIND)):
+            raise DataError(f"the format is not {KIND!r}; prepare the text again", path=path)
+        check_format(content, name="a corpus", supported=FORMAT, path=path)
         match content:
             case {"settings": dict(settings), "counts": dict(counts), "files": list(files)}:
                 return cls(settings, counts, tuple(_entry(each, path) for each in files))

@@ -24,7 +24,7 @@ from elmo_framework.console import ProgressBar, plural
 from elmo_framework.corpus.assemble import assemble
 from elmo_framework.corpus.blocks import Block, read_blocks, size_on_disk, text_files
 from elmo_framework.corpus.job import PreparationJob
-from elmo_framework.corpus.manifest import FORMAT, MANIFEST, PARTS, Manifest
+from elmo_framework.corpus.manifest import KIND, MANIFEST, PARTS, Manifest
 from elmo_framework.corpus.tables import LONGEST_WORD, require_pieces
 from elmo_framework.corpus.tokenize import TextTokenizer, TokenizedFile, tokenize_blocks
 from elmo_framework.corpus.vocabulary_file import read_vocabulary_file
@@ -122,7 +122,7 @@ def _assemble(
 def _check_corpus(output: Path) -> None:
     """Raise RunError if the output is not a corpus, and so must not be removed by `--force`."""
     manifest = output / MANIFEST
-    if not (manifest.is_file() and FORMAT.encode() in manifest.read_bytes()):
+    if not (manifest.is_file() and KIND.encode() in manifest.read_bytes()):
         raise RunError(f"{output} is not a prepared corpus; --force will not overwrite it")
 
 

@@ -23,7 +23,7 @@ from elmo_framework.errors import DataError
 from elmo_framework.io.files import write_text
 
 HEADER = "header.json"
-FORMAT = "elmo_framework embeddings 1"
+KIND, FORMAT = "elmo_framework embeddings", 1
 
 _HDF5_BYTES_A_LINE = 500
 """The size of a dataset without its numbers: its header, its name and its entry in the list."""
@@ -131,7 +131,7 @@ class NpyFolderFormat(VectorFileFormat):
             _write_npy_header(file, (corpus_index.num_lines, 2), "int64")
             file.write(np.stack([corpus_index.offsets, corpus_index.lengths], axis=1).data)
         header = {
-            "format": FORMAT,
+            "format": f"{KIND} {FORMAT}",
             "shape": self.form.shape(corpus_index.num_words),
             "dtype": self.form.dtype,
             "num_lines": corpus_index.num_lines,

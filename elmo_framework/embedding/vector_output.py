@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from elmo_framework.console import format_bytes
 from elmo_framework.embedding.corpus import CorpusIndex, Line
-from elmo_framework.embedding.vector_file_format import FORMAT, HEADER, VectorFileFormat
+from elmo_framework.embedding.vector_file_format import HEADER, KIND, VectorFileFormat
 from elmo_framework.errors import RunError
 from elmo_framework.io.files import require_file_size
 from elmo_framework.io.resumable_output import ResumableOutput, check_file
@@ -111,7 +111,7 @@ def _check_replaceable(output: Path) -> None:
         check_file(output)
         return
     header = output / HEADER
-    if not (header.is_file() and FORMAT in header.read_text(encoding="utf-8", errors="replace")):
+    if not (header.is_file() and KIND in header.read_text(encoding="utf-8", errors="replace")):
         raise RunError(f"{output} contains other files; --force does not remove them")
 
 

@@ -36,7 +36,7 @@ from elmo_framework.experiment.references import (
     external_models,
     recorded_models,
 )
-from elmo_framework.experiment.run_directory import RunDirectory
+from elmo_framework.experiment.run_directory import FORMAT, RunDirectory
 from elmo_framework.io.files import digest, write_text
 from elmo_framework.io.outputs import Input, Output, check_outputs
 from elmo_framework.model.part import Part, parts_of
@@ -155,6 +155,7 @@ class RunRecord:
         self.run.write_json(
             self.run.metadata,
             {
+                "format": FORMAT,
                 **describe_environment(assembly.device, plugins=self.filled["plugins"]),
                 "digests": digests,
                 "references": {path: asdict(model) for path, model in references.items()},

@@ -15,11 +15,15 @@ from elmo_framework.data.data_loader import Rank
 from elmo_framework.errors import RunError
 from elmo_framework.io.archives import local_folder
 from elmo_framework.io.files import write_text
+from elmo_framework.io.formats import check_format
 from elmo_framework.io.outputs import PARTS
 from elmo_framework.io.resumable_output import FolderRules, ResumableOutput
 from elmo_framework.model.weights import load_tensors, save_tensors
 from elmo_framework.training.checkpointer import Checkpointer
 from elmo_framework.training.process_group import ProcessGroup
+
+FORMAT = 1
+"""The format number of run directories, in `metadata.json`."""
 
 _LOG = logging.getLogger(__name__)
 _RULES = FolderRules(
@@ -72,10 +76,11 @@ class RunDirectory:
         """Return the folder of a run, finished or not; that of an archive is in the cache.
 
         Raises:
-            RunError: there is none.
+            RunError: there is none, or it is of a newer format.
             DataError: the archive is damaged.
         """
         run = cls(local_folder(path))
+        run.check_format()
         if not run.config.is_file():
             raise RunError(
                 f"{path}: not a run directory: it has no {run.config.name}; pass the folder that "
@@ -96,6 +101,11 @@ class RunDirectory:
             raise RunError(f"{path}: this run has no weights yet; resume it with --recover")
         return run
 
+    def check_format(self) -> None:
+        """Raise RunError if the run is of a newer format."""
+        metadata = self.read(self.metadata)
+        check_format(metadata, name="a run", supported=FORMAT, path=self.path, error=RunError)
+
     def parts(self) -> list[Path]:
         """Return the files and folders of the run that exist; others are the user's."""
         parts = (self.path / name for name in PARTS["run"])
@@ -114,8 +124,10 @@ class RunDirectory:
 
         Raises:
             RunError: the folder has a run with a checkpoint and neither option is set, or files
-                that do not belong to a run.
+                that do not belong to a run; or the run to continue is of a newer format.
         """
+        if recover:
+            self.check_format()
         output = self._output()
         output.check_overwritable(resume=recover, force=force)
         if not recover:

@@ -25,6 +25,7 @@ from filelock import FileLock
 from elmo_framework.console import ProgressBar
 from elmo_framework.errors import DataError
 from elmo_framework.io.files import cache_root, digest, replacing
+from elmo_framework.io.formats import check_format
 from elmo_framework.io.hub import hub_cache
 from elmo_framework.io.remote import as_path
 from elmo_framework.version import VERSION
@@ -191,21 +192,14 @@ def _manifest(tar: tarfile.TarFile, archive: Path) -> dict[str, dict[str, Any]]:
     assert source is not None
     try:
         content = json.loads(source.read(_MANIFEST_LIMIT))
-        is_newer = content["format"] > FORMAT
-        files = {} if is_newer else dict(content["files"])
+        check_format(content, name="an archive", supported=FORMAT, path=archive)
+        files = dict(content["files"])
         is_sound = all(
             isinstance(member["bytes"], int) and isinstance(member["sha256"], str)
             for member in files.values()
         )
     except (ValueError, KeyError, TypeError, AttributeError) as error:
         raise DataError(f"{MANIFEST} is damaged", path=archive) from error
-    if is_newer:
-        raise DataError(
-            f"an archive of format {content['format']}, written by elmo-framework "
-            f"{content.get('elmo_framework')}; version {VERSION} reads formats up to {FORMAT}: "
-            "pip install --upgrade elmo-framework",
-            path=archive,
-        )
     if not is_sound:
         raise DataError(f"{MANIFEST} is damaged", path=archive)
     for name in files:

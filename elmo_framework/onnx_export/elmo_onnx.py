@@ -52,8 +52,9 @@ class Model:
         about = json.loads((place / "model.json").read_text(encoding="utf-8"))
         if about["format"] > FORMAT:
             raise ValueError(
-                f"{place}: written by elmo-framework {about['elmo_framework']} in format "
-                f"{about['format']}; use the elmo_onnx.py next to it"
+                f"{place}: an ONNX export of format {about['format']}, written by elmo-framework "
+                f"{about['elmo_framework']}; this elmo_onnx.py reads formats up to {FORMAT}: use "
+                "the one next to the model, or pip install --upgrade elmo-framework"
             )
         self.kind: str = about["kind"]
         self.labels: list[str] = about["labels"]

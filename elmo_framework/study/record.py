@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any, TypeAlias
 
+from elmo_framework.analysis.scored_run import RECORD_FORMAT, check_record
 from elmo_framework.errors import RunError
 from elmo_framework.io.files import write_text
 
@@ -15,7 +16,7 @@ CellKey: TypeAlias = tuple[str, str, float]
 """Config, variant and fraction: what the runs of several seeds have in common."""
 
 
-_NOT_RECORDED = ("digests", "references", "command", "working_directory")
+_NOT_RECORDED = ("format", "digests", "references", "command", "working_directory")
 """Metadata of a run that have a field of their own or hold paths of the machine."""
 
 
@@ -104,18 +105,20 @@ def recorded_versions(metadata: Mapping[str, Any]) -> dict[str, Any]:
 def write_record(path: Path, record: Record) -> None:
     """Write a record atomically; create its folder."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    write_text(path, json.dumps(vars(record), indent=2, ensure_ascii=False) + "\n")
+    written = {"format": RECORD_FORMAT, **vars(record)}
+    write_text(path, json.dumps(written, indent=2, ensure_ascii=False) + "\n")
 
 
 def read_record(path: Path) -> Record:
     """Read a record.
 
     Raises:
-        RunError: it is damaged.
+        RunError: it is damaged or of a newer format.
         FileNotFoundError: it does not exist.
     """
     try:
         content = json.loads(path.read_text(encoding="utf-8"))
+        check_record(content, path)
         known = {field.name for field in fields(Record)}
         return Record(**{key: value for key, value in content.items() if key in known})
     except (ValueError, TypeError, AttributeError) as error:

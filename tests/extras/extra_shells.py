@@ -11,17 +11,15 @@ from tests.unit.commands.test_completion import COMPLETIONS, completed, run, scr
 
 
 @pytest.mark.parametrize("shell", ["zsh", "fish"])
-def test_shell_accepts_the_script(
-    shell: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_shell_accepts_the_script(shell: str, tmp_path: Path) -> None:
     require_program(shell)
-    (tmp_path / "script").write_text(script(shell, capsys))
+    (tmp_path / "script").write_text(script(shell))
     run(shell, "-n", "script", folder=tmp_path)
 
 
 @pytest.mark.parametrize(("line", "expected"), COMPLETIONS)
 def test_fish_completes_commands_flags_files_and_names(
-    line: str, expected: set[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    line: str, expected: set[str], tmp_path: Path
 ) -> None:
     require_program("fish")
-    assert completed("fish", line, folder=tmp_path, capsys=capsys) == expected
+    assert completed("fish", line, folder=tmp_path) == expected

@@ -24,6 +24,7 @@ from elmo_framework.data.pieces import PIECES_FILE
 from elmo_framework.errors import DataError, shown
 from elmo_framework.io.archives import local_folder
 from elmo_framework.io.files import digest, remove, write_bytes, write_text
+from elmo_framework.io.formats import check_format
 from elmo_framework.model.part import Reference
 from elmo_framework.model.weights import converted, load_tensors, save_tensors
 
@@ -32,6 +33,9 @@ GENERIC = ("bilm.json", "weights.safetensors")
 FILE_NAMES = (*BILM_TF, *GENERIC, PIECES_FILE)
 """Every name that a file of a biLM can have; `save_bilm` writes some of them and removes the rest.
 """
+
+FORMAT = 1
+"""The format number of `bilm.json`; `options.json` is bilm-tf's."""
 
 SOFTMAX, VOCABULARY = "softmax.safetensors", "vocabulary.txt"
 """Files that pretraining writes next to a biLM: its softmax, and the words by their ids."""
@@ -184,7 +188,7 @@ def _write_generic(bilm: BiLm, files: BiLmFiles, dtype: torch.dtype) -> None:
     plugins = sorted(name for name in modules if not name.startswith("elmo_framework."))
     packages = packages_of(plugins)
     origins = {"packages": packages} if packages else {}
-    description = {"plugins": plugins, **origins, **bilm.description}
+    description = {"format": FORMAT, "plugins": plugins, **origins, **bilm.description}
     if own := bilm.token_encoder.files:
         # With the digests, the digest of the options is that of these files too.
         digests = {file.name: sha256(file.content).hexdigest() for file in own}
@@ -218,6 +222,8 @@ def _description(options: Path) -> dict[str, Any]:
 
 def _read_generic(files: BiLmFiles) -> BiLm:
     raw = _description(files.options)
+    check_format(raw, name="a biLM", supported=FORMAT, path=files.options)
+    raw.pop("format", None)
     plugins = named_plugins(raw.pop("plugins", []), source=files.options)
     _verify(raw.pop("files", {}), files.options)
     with naming_packages(raw.pop("packages", None), needed_by=f"the biLM {files.options}"):

@@ -27,6 +27,8 @@ from elmo_framework.layers.cache.shards import Shard
 DTYPES = {"float16": torch.float16, "float32": torch.float32}
 
 _FORMAT = 1
+"""A part of the key: caches of another format are not opened, and their layers computed again."""
+
 _ABOUT = "about.json"
 _LIMIT, _DEFAULT_LIMIT = "ELMO_CACHE_LIMIT", "100GB"
 _UNITS = {"": 1, "KB": 10**3, "MB": 10**6, "GB": 10**9, "TB": 10**12}
@@ -127,7 +129,7 @@ class LayerCache:
             OSError: the disk is full, or what is read back differs.
         """
         if not (self._folder / _ABOUT).exists():
-            about = {**asdict(self._key), "source": str(self._source)}
+            about = {"format": _FORMAT, **asdict(self._key), "source": str(self._source)}
             write_text(self._folder / _ABOUT, json.dumps(about, indent=2) + "\n")
         numbers = [int(path.name) for path in _shard_folders(self._folder)]
         path = self._folder / f"{max(numbers, default=-1) + 1:05}"
