@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from elmo_framework.analysis.curves import Curve, Panel
 from elmo_framework.analysis.page import render
@@ -141,4 +141,4 @@ def _thinned(curve: Curve) -> Curve:
     means = (
         tuple(sum(values) / len(group) for values in zip(*group, strict=True)) for group in groups
     )
-    return Curve(curve.name, tuple((step, value) for step, value in means))
+    return replace(curve, points=tuple((step, value) for step, value in means))

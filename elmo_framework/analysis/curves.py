@@ -40,11 +40,13 @@ class Curve:
         name: of the metric or the variant.
         points: its values by steps of training, or by the panel's `ticks`; all are finite.
         intervals: around the points, from low to high; empty without any.
+        number: of its color, which several panels may share; by default its place in the panel.
     """
 
     name: str
     points: tuple[tuple[float, float], ...]
     intervals: tuple[tuple[float, float], ...] = ()
+    number: int | None = None
 
 
 @dataclass(frozen=True)
@@ -86,6 +88,36 @@ def read_panels(run: Path) -> list[Panel]:
     return [panel for panel in panels if panel.curves]
 
 
+def common_panels(runs: Mapping[str, Path]) -> list[Panel]:
+    """Return a panel for each metric, with a curve for each run that has it.
+
+    The values of parts of the model are left out.
+
+    Args:
+        runs: the folders of runs by their names.
+    """
+    logs = {name: (_read(run / METRICS_LOG), _read(run / STEPS_LOG)) for name, run in runs.items()}
+    names = dict.fromkeys(each for lines, _ in logs.values() for each in _names(lines))
+    evaluations = [
+        _panel(name, _curves_of_runs({run: lines for run, (lines, _) in logs.items()}, name))
+        for name in names
+        if "." not in name
+    ]
+    updates = [
+        Panel(title, _curves_of_runs({run: lines for run, (_, lines) in logs.items()}, name))
+        for name, title in _OF_STEPS.items()
+    ]
+    return [panel for panel in (*evaluations, *updates) if panel.curves]
+
+
+def _curves_of_runs(logs: Mapping[str, Sequence[_Line]], metric: str) -> tuple[Curve, ...]:
+    curves = (
+        Curve(run, tuple(_points(lines, metric)), number=number)
+        for number, (run, lines) in enumerate(logs.items())
+    )
+    return tuple(curve for curve in curves if curve.points)
+
+
 def _read(path: Path) -> list[_Line]:
     return [] if not path.exists() else [line for _, line in read_log(path)]
 
@@ -117,7 +149,7 @@ def _title(name: str) -> str:
 
 def _panel(title: str, curves: tuple[Curve, ...]) -> Panel:
     """Return a panel of evaluations; scores and weights in [0, 1] have a linear axis."""
-    may_span = title in (*_UNBOUNDED.values(), _CLIP_RATES)
+    may_span = title in (*_UNBOUNDED.values(), _CLIP_RATES) or _title(title) in _UNBOUNDED.values()
     values = [value for curve in curves for _, value in curve.points]
     return Panel(title, curves, not may_span and all(0 <= value <= 1 for value in values))
 

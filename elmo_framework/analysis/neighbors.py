@@ -24,6 +24,9 @@ from elmo_framework.layers.encoder_files import open_encoder
 from elmo_framework.layers.layer_source import LayerSource
 from elmo_framework.training.process_group import choose_device
 
+_WINDOW = 12
+"""The words of a sentence that are shown around a neighbour, half of them on each side."""
+
 _POOL_WORDS = 1 << 17
 """The words of a pool, whose sentences are sorted by length and kept in memory."""
 
@@ -71,6 +74,19 @@ class Occurrence:
         """The text before the word, the word, and the text after it."""
         before, after = self.words[: self.position], self.words[self.position + 1 :]
         return " ".join(before), self.words[self.position], " ".join(after)
+
+    @property
+    def window(self) -> tuple[str, str, str]:
+        """As `parts`, of a dozen words around the word; an ellipsis is in place of the others."""
+        first = max(0, self.position - _WINDOW // 2)
+        last = self.position + _WINDOW // 2 + 1
+        before, after = self.words[first : self.position], self.words[self.position + 1 : last]
+        dots = "\N{HORIZONTAL ELLIPSIS}"
+        return (
+            " ".join([*([dots] if first else []), *before]),
+            self.words[self.position],
+            " ".join([*after, *([dots] if last < len(self.words) else [])]),
+        )
 
     def __str__(self) -> str:
         before, word, after = self.parts

@@ -1,4 +1,4 @@
-"""The job behind `elmo report`: what a run was, and how it went."""
+"""The job behind `elmo report`: a page about runs, their scores, mistakes and origin."""
 
 from __future__ import annotations
 
@@ -9,9 +9,17 @@ from pathlib import Path
 from typing import Any
 
 from elmo_framework.analysis.chart import line_chart, reliability_diagram
-from elmo_framework.analysis.curves import read_panels
+from elmo_framework.analysis.curves import common_panels, read_panels
 from elmo_framework.analysis.neighbors import Neighbors, NeighborSearch, find_neighbors
 from elmo_framework.analysis.page import render, show_number
+from elmo_framework.analysis.run_figures import (
+    ErrorSearch,
+    RunFigures,
+    differing_settings,
+    read_figures,
+    shortened,
+)
+from elmo_framework.errors import RunError
 from elmo_framework.experiment.load_run import bilm_of
 from elmo_framework.experiment.run_directory import RunDirectory
 from elmo_framework.io.files import writing
@@ -26,42 +34,57 @@ _FROM_METADATA = (
     "git_changed",
     "elmo_framework",
 )
+_VALIDATION = "best_validation_"
 
 
 def write_report(
-    run: Path,
+    runs: Path | Sequence[Path],
     output: Path,
     *,
+    errors: ErrorSearch | None = None,
     search: NeighborSearch | None = None,
     before: str | None = None,
     bilms: Sequence[Path | str] = (),
     packages: Sequence[str] = (),
 ) -> None:
-    """Write a page about a run, also about one that is not finished.
+    """Write a page about a run, or about several next to each other; they need not be finished.
 
     Args:
-        run: its folder.
+        runs: their folders.
         output: the path of the page.
-        search: for neighbours to show next to the curves, by the biLM that the run trained or
+        errors: for the worst predictions of each run; by default none.
+        search: for neighbours to show next to the curves, by the biLM that each run trained or
             reads; by default none.
         before: another biLM that is searched with too: its folder, or its name.
-        bilms: where a biLM is that the run reads, if it was moved.
-        packages: plugins that the run needs besides its own.
+        bilms: where the biLMs are that the runs read, if they were moved.
+        packages: plugins that the runs need besides their own.
 
     Raises:
-        RunError: the run does not exist; or, with `search`, its biLM cannot be located.
-        DataError: with `search`: a biLM does not exist, or the search has no result.
+        RunError: a run does not exist or is listed twice; with `errors`: it cannot be loaded or
+            has no validation data; with `search`: its biLM cannot be located.
+        DataError: with `errors`: the data cannot be read; with `search`: a biLM does not exist, or
+            the search has no result.
         OSError: the page cannot be written.
     """
-    directory = RunDirectory.begun(run)
-    # Where it goes is looked at before neighbours are, which takes long.
+    directories = [RunDirectory.begun(run) for run in ([runs] if isinstance(runs, Path) else runs)]
+    _require_distinct(directories)
+    # Where it goes is checked first, as the rest takes long.
     with writing(output) as file:
+        figures = read_figures(directories, errors=errors, packages=packages, bilms=bilms)
         neighbors = {}
         if search is not None:
             places: dict[str, Path | str] = {} if before is None else {f"before: {before}": before}
-            places |= _bilm_of_run(directory, bilms, packages)
+            for directory in directories:
+                places |= _bilm_of_run(directory, bilms, packages)
             neighbors = {name: find_neighbors(bilm, search) for name, bilm in places.items()}
-        file.write(_page(directory, neighbors))
+        file.write(_page(figures, neighbors))
+
+
+def _require_distinct(runs: Sequence[RunDirectory]) -> None:
+    paths = [run.path.resolve() for run in runs]
+    repeated = [run.path for run, path in zip(runs, paths, strict=True) if paths.count(path) > 1]
+    if repeated:
+        raise RunError(f"{repeated[0]} is listed twice; name each run once")
 
 
 def _bilm_of_run(
@@ -73,27 +96,54 @@ def _bilm_of_run(
     return {f"biLM of {run.path}: {place}": place}
 
 
-def _page(run: RunDirectory, neighbors: Mapping[str, Neighbors]) -> str:
-    config, metadata, metrics = run.read(run.config), run.read(run.metadata), run.read(run.metrics)
+def _page(figures: Sequence[RunFigures], neighbors: Mapping[str, Neighbors]) -> str:
+    paths = [each.run.path for each in figures]
+    names = [each.name for each in figures]
+    is_single = len(figures) == 1
     return render(
         "report.html",
-        title=run.path.resolve().name,
-        tables=[_facts(config, metadata), _final_metrics(metrics)],
-        panels=read_panels(run.path),
+        title=", ".join(names),
+        runs=figures,
+        scores={} if is_single else _compared_scores(figures),
+        settings=differing_settings([each.config for each in figures]),
+        facts={each.name: _facts(each) for each in figures},
+        metrics={each.name: _final_metrics(each.metrics) for each in figures},
+        panels=read_panels(paths[0])
+        if is_single
+        else common_panels(dict(zip(names, paths, strict=True))),
         line_chart=line_chart,
-        calibration=run.read(run.calibration),
+        shortened=shortened,
+        calibrations={each.name: each.run.read(each.run.calibration) for each in figures},
         reliability_diagram=reliability_diagram,
         neighbors=neighbors,
         layers=sorted({layer for result in neighbors.values() for layer in result.by_layer}),
         documents={
-            "All metrics": json.dumps(metrics, indent=2),
-            "Configuration, every default written out": json.dumps(config, indent=2),
-            "Versions, machine and digests": json.dumps(metadata, indent=2),
+            "All metrics": "metrics",
+            "Configuration, every default written out": "config",
+            "Versions, machine and digests": "metadata",
         },
+        as_json=lambda value: json.dumps(value, indent=2),
     )
 
 
-def _facts(config: Mapping[str, Any], metadata: Mapping[str, Any]) -> dict[str, str]:
+def _compared_scores(figures: Sequence[RunFigures]) -> dict[str, list[str]]:
+    """Return the scores of the best weights by name, for each run; those of classes are apart."""
+    classes = [f"-{name}" for each in figures for name in each.by_class if name != "overall"]
+    shown = [
+        {
+            name.removeprefix(_VALIDATION): _shown(name, value)
+            for name, value in each.metrics.items()
+            if name.startswith((_VALIDATION, "training_", "num_"))
+            and not (classes and name.endswith(tuple(classes)))
+        }
+        for each in figures
+    ]
+    names = dict.fromkeys(name for scores in shown for name in scores)
+    return {name: [scores.get(name, "") for scores in shown] for name in names}
+
+
+def _facts(figures: RunFigures) -> dict[str, str]:
+    config, metadata = figures.config, figures.metadata
     model = config.get("model")
     facts = {"model": model.get("type") if isinstance(model, dict) else model}
     facts |= {name: config.get(name) for name in _FROM_CONFIG}

@@ -5,6 +5,7 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Mapping, Sequence
 from itertools import chain
+from math import log
 from typing import Any, ClassVar, TypeVar
 
 from jaxtyping import Float
@@ -25,9 +26,13 @@ from elmo_framework.metrics.accuracy import Accuracy
 from elmo_framework.metrics.confusion import Confusion
 from elmo_framework.metrics.metric import Metric
 from elmo_framework.model.head import Head, LogitsOutput, mean_logits
+from elmo_framework.model.mistakes import Mistake, Piece
 from elmo_framework.model.task import HeadTask, PredictionFormat
 
 ExampleT = TypeVar("ExampleT")
+
+_SMALLEST = 1e-12
+"""The probability of a label for which no member of an ensemble voted."""
 
 
 class LabelTask(HeadTask[ExampleT, LabeledBatch]):
@@ -68,6 +73,19 @@ class LabelTask(HeadTask[ExampleT, LabeledBatch]):
 
     def as_gold(self, prediction: Classification) -> str:
         return prediction.label
+
+    def mistake(self, prediction: Classification, example: ExampleT) -> Mistake | None:
+        """Return a wrong label, by its loss."""
+        gold = self.gold(example)
+        if prediction.label == gold:
+            return None
+        right, wrong = (
+            prediction.probabilities.get(each, 0.0) for each in (gold, prediction.label)
+        )
+        summary = f"{gold} {right:.2f}, predicted: {prediction.label} {wrong:.2f}"
+        first, *others = (" ".join(words) for words in self.sentences(example))
+        texts = [Piece(first), *(Piece(f" / {each}") for each in others)]
+        return Mistake(-log(max(right, _SMALLEST)), summary, texts)
 
     def to_json(self, prediction: Classification, example: ExampleT) -> dict[str, Any]:
         """Return the words of each sentence, the label and the probability of each label.

@@ -16,6 +16,7 @@ from elmo_framework.data.text import Indexer
 from elmo_framework.data.tokenizer import Tokenizer
 from elmo_framework.data.vocabulary import Counts, Vocabularies
 from elmo_framework.metrics.metric import Metric, type_of_prediction
+from elmo_framework.model.mistakes import Mistake
 
 ExampleT = TypeVar("ExampleT")
 BatchT = TypeVar("BatchT")
@@ -192,6 +193,14 @@ class HeadTask(Task[ExampleT, BatchT]):
         They get the characters and the probability of their span.
         """
         return ()
+
+    def mistake(self, prediction: Any, example: ExampleT) -> Mistake | None:
+        """Return what is wrong with a prediction; None if nothing, or if the task cannot show it.
+
+        Raises:
+            DataError: the example has no labels.
+        """
+        return None
 
     def prediction_type(self) -> Any:
         """Return the type of `prediction` in `to_json`; see `type_of_prediction`."""

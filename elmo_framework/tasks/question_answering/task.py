@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Any, ClassVar, final
 
 import torch
@@ -18,6 +19,7 @@ from elmo_framework.data.vocabulary import Counts, Vocabularies
 from elmo_framework.errors import DataError, shown
 from elmo_framework.metrics.metric import Metric
 from elmo_framework.metrics.squad import Answer, SquadScores
+from elmo_framework.model.mistakes import Mistake, interval_pieces
 from elmo_framework.model.task import HeadTask, PredictionFormat
 from elmo_framework.tasks.question_answering.example import (
     PassageQuestion,
@@ -27,6 +29,7 @@ from elmo_framework.tasks.question_answering.example import (
 
 _KEYS = ("question", "passage")
 _ANSWER_STYLE = "bold green reverse"
+_NO_ANSWER = "no answer"
 
 
 def squad_format(predictions: Iterable[tuple[Answer, PassageQuestion]]) -> Iterator[str]:
@@ -178,6 +181,19 @@ class QuestionAnsweringTask(HeadTask[PassageQuestion, QuestionBatch]):
             output["no_answer_probability"] = prediction.no_answer_probability
             output["best_span"] = prediction.best_span
         return output
+
+    def mistake(self, prediction: Answer, example: PassageQuestion) -> Mistake | None:
+        """Return an answer that differs from all gold answers, by the part of them it misses."""
+        gold = self.gold(example)
+        counts = SquadScores().count(replace(prediction, no_answer_probability=None), gold or ("",))
+        if counts["em"]:
+            return None
+        right = None if example.span is None else example.passage.characters(example.span)
+        predicted = None if prediction.is_no_answer else (prediction.start, prediction.end)
+        answers = " | ".join(dict.fromkeys(gold)) or _NO_ANSWER
+        summary = f"{example.question.text} {answers}, predicted: {prediction.text or _NO_ANSWER}"
+        pieces = interval_pieces(example.passage.text, right, predicted)
+        return Mistake(1 - counts["f1"], summary, pieces)
 
     def pretty(self, prediction: Answer, example: PassageQuestion) -> Text:
         passage, probability = example.passage.text, prediction.no_answer_probability

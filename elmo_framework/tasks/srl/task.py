@@ -18,6 +18,7 @@ from elmo_framework.data.vocabulary import Counts, Vocabularies
 from elmo_framework.errors import DataError
 from elmo_framework.metrics.metric import Metric
 from elmo_framework.metrics.srl import Proposition, SrlEval
+from elmo_framework.model.mistakes import Mistake, span_pieces
 from elmo_framework.model.task import HeadTask, PredictionFormat
 from elmo_framework.tasks.srl.columns import (
     gold_props,
@@ -142,9 +143,23 @@ class SrlTask(HeadTask[SrlExample, SrlBatch]):
     def annotated_objects(self, output: Mapping[str, Any]) -> Iterable[dict[str, Any]]:
         return [argument for verb in output["verbs"] for argument in verb["arguments"]]
 
+    def mistake(self, prediction: Sequence[Proposition], example: SrlExample) -> Mistake | None:
+        """Return the proposition with the most wrong, missed and additional arguments."""
+        pairs = zip(self.gold(example), prediction, strict=True)
+        mistakes = (_mistake(example.words, *pair) for pair in pairs)
+        return max(filter(None, mistakes), key=lambda each: each.weight, default=None)
+
     def pretty(self, prediction: Sequence[Proposition], example: SrlExample) -> Text:
         lines = [_described(example.words, tags) for place, tags in prediction if place is not None]
         return Text("\n").join(lines or [Text(" ".join(example.words))])
+
+
+def _mistake(words: Sequence[str], gold: Proposition, predicted: Proposition) -> Mistake | None:
+    right, found = ({Annotation(*span) for span in spans(each.tags)} for each in (gold, predicted))
+    if right == found:
+        return None
+    predicate = "" if gold.predicate is None else words[gold.predicate]
+    return Mistake(len(right ^ found), predicate, span_pieces(words, right, found))
 
 
 def _described(words: Sequence[str], tags: Sequence[str]) -> Text:

@@ -37,6 +37,7 @@ from elmo_framework.data.vocabulary import Counts, Vocabularies, Vocabulary
 from elmo_framework.errors import DataError
 from elmo_framework.metrics.metric import Metric
 from elmo_framework.metrics.span_f1 import SpanF1
+from elmo_framework.model.mistakes import Mistake, span_pieces
 from elmo_framework.model.task import HeadTask, PredictionFormat, RecordFormat
 from elmo_framework.tasks.tagging.conllu import conllu_lines
 
@@ -142,6 +143,13 @@ class TaggingTask(HeadTask[TaggedSentence, LabeledBatch]):
 
     def annotated_objects(self, output: Mapping[str, Any]) -> Iterable[dict[str, Any]]:
         return output["spans"]  # type: ignore[no-any-return]
+
+    def mistake(self, prediction: Sequence[str], example: TaggedSentence) -> Mistake | None:
+        """Return wrong, missed and additional spans; the words of other tags are spans too."""
+        gold, predicted = ({*tag_annotations(tags)} for tags in (self.gold(example), prediction))
+        if gold == predicted:
+            return None
+        return Mistake(len(gold ^ predicted), "", span_pieces(example.words, gold, predicted))
 
     def pretty(self, prediction: Sequence[str], example: TaggedSentence) -> Text:
         return colored(example.words, prediction)
