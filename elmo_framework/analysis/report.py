@@ -134,6 +134,7 @@ def _compared_scores(figures: Sequence[RunFigures]) -> dict[str, list[str]]:
             name.removeprefix(_VALIDATION): _shown(name, value)
             for name, value in each.metrics.items()
             if name.startswith((_VALIDATION, "training_", "num_"))
+            and not isinstance(value, str)
             and not (classes and name.endswith(tuple(classes)))
         }
         for each in figures

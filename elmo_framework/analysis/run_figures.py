@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, TypeAlias, final
 
+from elmo_framework.errors import DataError, RunError
 from elmo_framework.experiment.load_run import load
 from elmo_framework.experiment.run_directory import RunDirectory
 from elmo_framework.model.mistakes import Mistake, Piece
@@ -109,7 +110,13 @@ def _mistakes(
 ) -> dict[str, Any]:
     loaded = load(run.path, device=errors.device, packages=packages, bilm=bilms)
     head = loaded.head()
-    scored = loaded.score(errors.file, split="validation")
+    try:
+        scored = loaded.score(errors.file, split="validation")
+    except DataError as error:
+        if errors.file is not None:
+            raise
+        message = f"{run.path}: its validation data: {error}; name labeled data by --file"
+        raise RunError(message) from error
     tables = {"tables": head.tables(scored.sums)}
     if type(head.task).mistake is HeadTask.mistake:
         return tables

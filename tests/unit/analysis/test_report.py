@@ -7,10 +7,14 @@ import re
 import shutil
 from html.parser import HTMLParser
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
+from elmo_framework.analysis.neighbors import Occurrence
 from elmo_framework.commands.main import main
+from elmo_framework.model.task import HeadTask
+from elmo_framework.tasks.tagging.task import TaggedSentence, TaggingTask
 
 VOID = {"meta", "br"}
 
@@ -166,6 +170,107 @@ def test_run_contents_are_escaped_in_the_report(
         assert shown in text
     tags = re.findall(r"<(\w+)", (tmp_path / "page.html").read_text())
     assert not {"script", "img", "b"} & set(tags)
+
+
+def second_run(run: Path, name: str = "other") -> Path:
+    """A copy of a run with another seed, and scores by class."""
+    other = shutil.copytree(run, run.parent / name)
+    config = json.loads((run / "filled_config.json").read_text())
+    config["trainer"] = {"optimizer": {"lr": 0.25}}
+    (other / "filled_config.json").write_text(json.dumps(config))
+    kinds = {"precision": 0.125, "recall": 0.375, "f1-measure": 0.1875}
+    scores = {f"best_validation_{kind}-{HOSTILE}": value for kind, value in kinds.items()}
+    (other / "metrics.json").write_text(json.dumps({"best_validation_accuracy": 0.75, **scores}))
+    return other
+
+
+def test_several_runs_share_charts_and_show_what_differs(run: Path) -> None:
+    other = second_run(run)
+    page = run.parent / "page.html"
+    assert main(["report", str(run), str(other), "--output-file", str(page)]) == 0
+    text = checked(page)
+    for shown in ("a<b, other", "trainer.optimizer.lr", "0.25", "a<b 0.75", "other 0.75"):
+        assert shown in text
+    differing = text[text.index("Settings that differ") : text.index("Curves")]
+    assert "train_data_path" not in differing
+    assert "crf_tagger" not in differing
+    assert text.index("Scores by class") < text.index(HOSTILE) < text.index("0.1875")
+    assert page.read_text().count('<polyline class="curve curve-1') == 2  # accuracy and loss
+    assert "<script" not in page.read_text()
+
+
+def test_runs_of_one_name_are_shown_with_their_folders(run: Path) -> None:
+    others = [second_run(run, name) for name in ("x/seed-1", "y/seed-1")]
+    page = run.parent / "page.html"
+    assert main(["report", *map(str, others), "--output-file", str(page)]) == 0
+    assert "x/seed-1, y/seed-1" in checked(page)
+
+
+def test_a_run_that_is_listed_twice_is_refused(run: Path, capsys) -> None:
+    page = run.parent / "page.html"
+    assert main(["report", str(run), str(run), "--output-file", str(page)]) == 2
+    assert "is listed twice; name each run once" in capsys.readouterr().err
+
+
+class Scored:
+    """A loaded run whose predictions are known."""
+
+    def __init__(self, task: object, predictions: list) -> None:
+        self._scored = SimpleNamespace(predictions=predictions, sums={})
+        self._head = SimpleNamespace(task=task, tables=lambda sums: {"confusion": {"A": {"B": 2}}})
+
+    def head(self) -> object:
+        return self._head
+
+    def score(self, file: Path | None, *, split: str) -> object:
+        assert (file, split) == (None, "validation")
+        return self._scored
+
+
+WORDS = tuple(f"w{number}" for number in range(40))
+TAGS = ("O",) * 40 + ("B-PER", "O") + ("O",) * 40
+SENTENCE = TaggedSentence((*WORDS, HOSTILE, "in", *WORDS), TAGS)
+
+
+def test_worst_errors_are_shown_in_context(run: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    wrong = ("O",) * 40 + ("B-ORG", "O") + ("O",) * 39 + ("B-LOC",)
+    missed = ("O",) * 82
+    scored = Scored(TaggingTask(), [(TAGS, SENTENCE), (missed, SENTENCE), (wrong, SENTENCE)])
+    monkeypatch.setattr("elmo_framework.analysis.run_figures.load", lambda *_, **__: scored)
+    assert report(run, "--errors", "1") == 0
+    text, page = checked(run.parent / "page.html"), (run.parent / "page.html").read_text()
+    assert "The worst 1 of 2 wrong predictions." in text
+    assert "PER \N{RIGHTWARDS ARROW} ORG" in text
+    summary = page[page.index("<ol") : page.index("</summary>", page.index("<ol"))]
+    assert "w29 " in summary
+    assert "w27 " not in summary[: summary.index("mark")]
+    assert 'class="mark extra"' in summary
+    assert "<script" not in page
+    assert "confusion" in text
+
+
+def test_errors_of_other_tasks_are_absent(run: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    task = type("Task", (), {"mistake": HeadTask.mistake})
+    scored = Scored(task(), [("x", "y")])
+    monkeypatch.setattr("elmo_framework.analysis.run_figures.load", lambda *_, **__: scored)
+    assert report(run, "--errors", "5") == 0
+    assert "Worst errors" not in checked(run.parent / "page.html")
+
+
+def test_a_file_without_errors_is_refused(run: Path, capsys) -> None:
+    assert report(run, "--file", "x") == 2
+    assert capsys.readouterr().err == "error: --file is for the search for errors; add --errors N\n"
+
+
+def test_neighbors_show_a_window_of_a_dozen_words() -> None:
+    words = tuple(map(str, range(30)))
+    window = Occurrence(words, 10).window
+    assert window == (
+        "\N{HORIZONTAL ELLIPSIS} 4 5 6 7 8 9",
+        "10",
+        "11 12 13 14 15 16 \N{HORIZONTAL ELLIPSIS}",
+    )
+    assert Occurrence(words[:7], 0).window == Occurrence(words[:7], 0).parts
 
 
 def test_a_damaged_log_is_named_with_its_line(
