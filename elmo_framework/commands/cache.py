@@ -1,4 +1,4 @@
-"""`elmo cache`: list or clear the cached layers of frozen biLMs."""
+"""`elmo cache`: list or clear cached layers, unpacked archives and downloads from the Hub."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 @final
 @dataclass(frozen=True, kw_only=True)
 class Cache(Command):
-    """List or clear the cached layers of frozen biLMs.
+    """List or clear cached layers, unpacked archives and downloads from the Hub.
 
     Attributes:
         keys: the caches to clear; all by default.
@@ -27,9 +27,12 @@ class Cache(Command):
     name = "cache"
     epilog = """\
 examples:
-  elmo cache                              list the layer caches in $ELMO_CACHE_ROOT, by biLM
-  elmo cache clear 5f0c7d6b1a2e3948       remove one; it is computed again when it is needed
-  elmo cache clear                        remove all
+  elmo cache                              list what is in $ELMO_CACHE_ROOT
+  elmo cache clear 5f0c7d6b1a2e3948       remove the cached layers of one biLM
+  elmo cache clear archives/3b5d          remove one unpacked archive; hub/... one download
+  elmo cache clear                        remove all cached layers, archives and downloads
+
+What was removed is computed, unpacked or downloaded again when it is needed.
 """
 
     action: Annotated[Literal["list", "clear"], Argument(is_positional=True)] = "list"
@@ -45,10 +48,13 @@ examples:
 
 
 def _clear(keys: Sequence[str]) -> int:
+    from elmo_framework.io.stored_folders import clear_stored, stored_folders
     from elmo_framework.layers.cache.layer_cache import clear, reports
 
-    for key in keys or [entry.key for entry in reports()]:
-        print(f"{key}: removed, {format_bytes(clear(key))}")
+    stored = [each.key for each in stored_folders()]
+    for key in keys or [*(entry.key for entry in reports()), *stored]:
+        size = clear_stored(key) if "/" in key else clear(key)
+        print(f"{key}: removed, {format_bytes(size)}")
     return 0
 
 
@@ -56,28 +62,38 @@ def _list(*, as_json: bool) -> int:
     import json
     from dataclasses import asdict
 
+    from elmo_framework.io.stored_folders import stored_folders
     from elmo_framework.layers.cache.layer_cache import caches_folder, reports
 
-    entries = reports()
+    entries, stored = reports(), stored_folders()
     if as_json:
-        print(json.dumps([asdict(entry) for entry in entries], indent=2))
-    elif not entries:
-        print(f"{caches_folder()}: no cached layers")
-    else:
+        print(json.dumps([*map(asdict, entries), *map(asdict, stored)], indent=2))
+        return 0
+    tables = []
+    if entries or not stored:
         headers = ("key", "sentences", "size", "numbers", "last used", "biLM", "digest")
-        print(render_table(headers, map(_row, entries)))
+        empty = f"{caches_folder()}: no cached layers"
+        tables.append(render_table(headers, map(_row, entries)) if entries else empty)
+    if stored:
+        rows = [[each.key, format_bytes(each.num_bytes), _day(each.last_used)] for each in stored]
+        tables.append(render_table(("key", "size", "last used"), rows))
+    print("\n\n".join(tables))
     return 0
 
 
 def _row(entry: CacheEntry) -> list[str]:
-    from datetime import datetime
-
     return [
         entry.key,
         f"{entry.num_sentences:,}",
         format_bytes(entry.num_bytes),
         entry.dtype,
-        f"{datetime.fromtimestamp(entry.last_used):%Y-%m-%d %H:%M}",
+        _day(entry.last_used),
         entry.source,
         entry.digest[:12],
     ]
+
+
+def _day(seconds: float) -> str:
+    from datetime import datetime
+
+    return f"{datetime.fromtimestamp(seconds):%Y-%m-%d %H:%M}"

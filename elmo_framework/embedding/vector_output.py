@@ -72,7 +72,7 @@ class VectorWriter:
 
     def __init__(self, resumable: ResumableOutput, file: Path, rank: int) -> None:
         self._resumable, self._path = resumable, file
-        self._file = os.open(file, os.O_WRONLY)
+        self._file = os.open(file, os.O_WRONLY | getattr(os, "O_BINARY", 0))
         self._journal = resumable.journal(f"done-{rank}.txt")
 
     def __enter__(self) -> VectorWriter:
@@ -91,7 +91,8 @@ class VectorWriter:
         content = memoryview(vectors.tobytes())
         with self._resumable.repairable(self._path):
             while content:
-                written = os.pwrite(self._file, content, place)
+                os.lseek(self._file, place, os.SEEK_SET)  # Windows has no pwrite
+                written = os.write(self._file, content)
                 content, place = content[written:], place + written
 
     def mark_done(self, pool: int) -> None:
@@ -125,4 +126,6 @@ def _require_space(output: Path, num_bytes: int) -> None:
 
 
 def _allocated(folder: Path) -> int:
-    return sum(path.stat().st_blocks for path in folder.rglob("*")) * 512
+    stats = [path.stat() for path in folder.rglob("*")]
+    # Windows counts no blocks.
+    return sum(getattr(each, "st_blocks", each.st_size // 512) for each in stats) * 512

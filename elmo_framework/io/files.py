@@ -13,6 +13,8 @@ from typing import TextIO
 
 from elmo_framework.errors import RunError
 
+IS_WINDOWS = os.name == "nt"
+
 _CHUNK = 1 << 20
 _DISK_ERRORS = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)
 
@@ -151,8 +153,11 @@ def digest(paths: Iterable[Path]) -> str:
 
 
 def synchronize(path: Path) -> None:
-    """Flush a file, or the entries of a folder, to disk."""
-    descriptor = os.open(path, os.O_RDONLY)
+    """Flush a file, or the entries of a folder, to disk; Windows opens no folders."""
+    if IS_WINDOWS and path.is_dir():
+        return
+    # Windows flushes only what may be written.
+    descriptor = os.open(path, os.O_RDWR if IS_WINDOWS else os.O_RDONLY)
     try:
         os.fsync(descriptor)
     finally:

@@ -188,4 +188,4 @@ def _watch(parent: int, timeout: float) -> None:
         time.sleep(_POLL_INTERVAL)
     os.kill(os.getpid(), signal.SIGTERM)
     time.sleep(timeout)
-    os.kill(os.getpid(), signal.SIGKILL)
+    os.kill(os.getpid(), getattr(signal, "SIGKILL", signal.SIGTERM))  # Windows has no SIGKILL

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager, contextmanager, suppress
 from pathlib import Path
 from typing import Any, NamedTuple, TypeVar, final
 
@@ -102,7 +102,8 @@ class ResumableOutput:
                 finally:
                     # While it is locked: later, another job may have locked it already.
                     if not (self._is_in_place and self._marker.exists()):
-                        path.unlink(missing_ok=True)
+                        with suppress(PermissionError):  # Windows keeps what is open
+                            path.unlink(missing_ok=True)
         except Timeout as error:
             raise self._error(self._rules.busy) from error
 

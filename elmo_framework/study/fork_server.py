@@ -10,18 +10,21 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from multiprocessing.connection import Connection, wait
-from multiprocessing.context import ForkProcess
-from typing import Any, NoReturn, TypeAlias, final
+from typing import TYPE_CHECKING, Any, NoReturn, TypeAlias, final
 
 from elmo_framework.errors import RunError
+from elmo_framework.io.files import IS_WINDOWS
 from elmo_framework.io.process import SIGNALS_TO_STOP, end_with_parent
+
+if TYPE_CHECKING:
+    from multiprocessing.context import ForkProcess
 
 STOP_TIMEOUT = 60.0
 """Seconds to save a checkpoint; a worker that takes longer is killed."""
 
 Work: TypeAlias = Callable[[Any], None]
 
-_SIGNALS = (*SIGNALS_TO_STOP, signal.SIGUSR2)
+_SIGNALS = SIGNALS_TO_STOP if IS_WINDOWS else (*SIGNALS_TO_STOP, signal.SIGUSR2)
 
 
 @dataclass(frozen=True)
@@ -43,9 +46,14 @@ class ForkServer:
 
     Args:
         work: called in each worker with the argument of `start`; it exits with a code.
+
+    Raises:
+        RunError: the system cannot fork.
     """
 
     def __init__(self, work: Work) -> None:
+        if IS_WINDOWS:
+            raise RunError("a study forks processes, which Windows cannot; run it in WSL")
         context = multiprocessing.get_context("fork")
         self._connection, connection = context.Pipe()
         self._process = context.Process(target=_serve, args=(connection, self._connection, work))

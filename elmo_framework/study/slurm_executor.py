@@ -7,8 +7,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
-from multiprocessing.context import ForkProcess
-from typing import Annotated, Any, Literal, final
+from typing import TYPE_CHECKING, Annotated, Any, Literal, final
 
 from annotated_types import Ge, Gt, Le
 
@@ -19,6 +18,9 @@ from elmo_framework.study.executor import Executor, JobEnd, RunJob, Workers
 from elmo_framework.study.folder import StudyFolder
 from elmo_framework.study.fork_server import STOP_TIMEOUT, fork_worker
 from elmo_framework.study.local_executor import end_of, run_in_worker
+
+if TYPE_CHECKING:
+    from multiprocessing.context import ForkProcess
 
 _POLL_SECONDS = 0.2
 

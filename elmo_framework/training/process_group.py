@@ -26,6 +26,7 @@ from torch.nn.parallel import DistributedDataParallel
 from elmo_framework import console
 from elmo_framework.data.data_loader import Rank
 from elmo_framework.errors import RunError, StoppedError, allowed
+from elmo_framework.io.files import IS_WINDOWS
 from elmo_framework.kernels.compiler import slow_path_reason
 from elmo_framework.training.interrupt import ignore_termination
 
@@ -211,8 +212,8 @@ class Peer:
 
     @property
     def has_ended(self) -> bool:
-        """Whether the process has ended; always False for one on another machine."""
-        if self.is_elsewhere:
+        """Whether the process has ended; always False on another machine or Windows."""
+        if self.is_elsewhere or IS_WINDOWS:  # where signal 0 is Ctrl-C
             return False
         try:
             os.kill(self.pid, 0)

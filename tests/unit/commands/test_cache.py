@@ -81,3 +81,22 @@ def test_a_damaged_note_does_not_hide_the_others(
     assert "0123" in capsys.readouterr().out
     assert main(["cache", "clear"]) == 0
     assert not (tmp_path / "layers" / "0123").exists()
+
+
+def test_archives_and_downloads_are_listed_and_cleared(tmp_path: Path, capsys) -> None:
+    for key in ("archives/0123", "hub/models--me--ner"):
+        folder = tmp_path / "cache" / key
+        folder.mkdir(parents=True)
+        (folder / "weights").write_bytes(bytes(2048))
+    (tmp_path / "cache" / "archives" / "0123.lock").touch()
+    assert main(["cache", "--format", "json"]) == 0
+    listed = {each["key"]: each["num_bytes"] for each in json.loads(capsys.readouterr().out)}
+    assert listed == {"archives/0123": 2048, "hub/models--me--ner": 2048}
+    assert main(["cache"]) == 0
+    assert "hub/models--me--ner" in capsys.readouterr().out
+    assert main(["cache", "clear", "archives/0123"]) == 0
+    assert capsys.readouterr().out == "archives/0123: removed, 2.0 kB\n"
+    assert main(["cache", "clear", "archives/../hub"]) == 2
+    assert "unknown folder 'archives/../hub'" in capsys.readouterr().err
+    assert main(["cache", "clear"]) == 0
+    assert not [path for path in (tmp_path / "cache").glob("*/*") if path.is_dir()]
