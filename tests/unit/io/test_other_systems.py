@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -13,24 +14,28 @@ from elmo_framework.study import fork_server
 from elmo_framework.training import process_group
 
 
-@pytest.fixture(autouse=True)
-def windows(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The calls of Windows: it opens no folders, and signal 0 is Ctrl-C."""
-    opened = os.open
+class WindowsCalls:
+    """The module `os`, where folders cannot be opened and signal 0 is Ctrl-C."""
 
-    def open_(path: Path, flags: int, *others: int) -> int:
+    def __getattr__(self, name: str) -> Any:
+        return getattr(os, name)
+
+    def open(self, path: Path, flags: int) -> int:
         if Path(path).is_dir():
             raise PermissionError(13, "Permission denied", str(path))
         assert flags != os.O_RDONLY  # could not be flushed
-        return opened(path, flags, *others)
+        return os.open(path, flags)
 
-    def kill(pid: int, number: int) -> None:
+    def kill(self, pid: int, number: int) -> None:
         raise AssertionError((pid, number))
 
-    monkeypatch.setattr("elmo_framework.io.files.os.open", open_)
-    monkeypatch.setattr("elmo_framework.training.process_group.os.kill", kill)
+
+@pytest.fixture(autouse=True)
+def windows(monkeypatch: pytest.MonkeyPatch) -> None:
     for module in (files, fork_server, process_group):
         monkeypatch.setattr(module, "IS_WINDOWS", True)
+    for module in (files, process_group):
+        monkeypatch.setattr(module, "os", WindowsCalls())
 
 
 def test_files_and_folders_are_replaced(tmp_path: Path) -> None:
