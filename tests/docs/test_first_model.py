@@ -22,7 +22,7 @@ def test_the_page_prints_what_it_shows(tmp_path: Path, monkeypatch: pytest.Monke
     monkeypatch.chdir(tmp_path)
     shutil.copy(ROOT / "experiments/demo/messages.csv", tmp_path)
 
-    assert run_page(PAGE) == 5
+    assert run_page(PAGE) == 6
 
     assert Path("messages.html").is_file()
     lines = Path("topics.jsonl").read_text().splitlines()
