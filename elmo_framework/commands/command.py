@@ -5,6 +5,7 @@ The module of a command imports its implementation in `run`, so that `elmo --hel
 
 from __future__ import annotations
 
+import os
 from abc import ABC, abstractmethod
 from argparse import ArgumentTypeError
 from collections.abc import Mapping, Sequence
@@ -12,11 +13,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, ClassVar, Literal, TypeAlias
 
-from elmo_framework.config.allennlp import refuse_allennlp_keys
+from elmo_framework import console
 from elmo_framework.config.arguments import Argument, Plugins
 from elmo_framework.config.docstrings import summary
 from elmo_framework.config.load import Config
-from elmo_framework.errors import PluginError, Problem, RunError
+from elmo_framework.errors import RunError
 from elmo_framework.io.outputs import Input, Output
 
 if TYPE_CHECKING:
@@ -108,21 +109,22 @@ class ConfigCommand(Command):
     packages: Plugins = ()
 
     def read_config(self) -> Config:
-        """Load the config, and register its components and plugins.
+        """Load the config, translate it from AllenNLP, and register its components and plugins.
 
         Raises:
-            ElmoFrameworkError: it cannot be read, a plugin cannot be imported, or it was written
-                for AllenNLP.
+            ElmoFrameworkError: it cannot be read or translated, or a plugin cannot be imported.
         """
-        variables = dict(self.ext_var)
-        config = Config.load(self.config, overrides=self.overrides, external_variables=variables)
-        try:
-            register_components(self.packages, config=config)
-        except PluginError as error:
-            missing = Problem("", str(error))
-            refuse_allennlp_keys(config.raw, source=config.source, others=[missing])
-            raise
-        refuse_allennlp_keys(config.raw, source=config.source)
+        from elmo_framework.compat.allennlp.translate import translate_allennlp
+
+        config = Config.load(
+            self.config,
+            overrides=self.overrides,
+            external_variables=dict(self.ext_var),
+            translators=[translate_allennlp],
+        )
+        if config.translation is not None and os.environ.get("RANK", "0") == "0":
+            console.info(f"{config.source}: {config.translation.summary}\n")
+        register_components(self.packages, config=config)
         return config
 
 

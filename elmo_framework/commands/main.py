@@ -17,6 +17,7 @@ from elmo_framework.commands.check import Check
 from elmo_framework.commands.check_weights import CheckWeights
 from elmo_framework.commands.command import Command
 from elmo_framework.commands.compare import Compare
+from elmo_framework.commands.convert import Convert
 from elmo_framework.commands.describe import Describe
 from elmo_framework.commands.embed import Embed
 from elmo_framework.commands.evaluate import Evaluate
@@ -88,6 +89,7 @@ COMMANDS: tuple[type[Command], ...] = (
     Embed,
     Score,
     Check,
+    Convert,
     Export,
     Archive,
     Push,

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from copy import deepcopy
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import Any, NoReturn, TypeAlias
 
 import _jsonnet  # type: ignore[import-untyped]
 
@@ -28,20 +28,41 @@ _MAX_ERROR_LINES = 20
 
 
 @dataclass(frozen=True)
+class Translation:
+    """A configuration that was written for another program, as one of ours.
+
+    Attributes:
+        raw: ours, as JSON types.
+        text: the same as jsonnet, with comments.
+        summary: a table of what became of the keys of the other program.
+    """
+
+    raw: dict[str, Any]
+    text: str
+    summary: str
+
+
+Translator: TypeAlias = Callable[[Mapping[str, Any], str], Translation | None]
+"""Translates a configuration, and takes its file for messages; None for one of ours."""
+
+
+@dataclass(frozen=True)
 class Config:
     """A configuration before it is checked.
 
     Attributes:
-        raw: JSON types, with overrides applied.
+        raw: JSON types, with overrides applied; translated, if it was of another program.
         source: the file, for messages.
         text: the content of the file.
         files: the file and those that it imports.
+        translation: of a configuration of another program; None for one of ours.
     """
 
     raw: dict[str, Any]
     source: str
     text: str
     files: tuple[Path, ...] = ()
+    translation: Translation | None = None
 
     @classmethod
     def load(
@@ -50,16 +71,18 @@ class Config:
         *,
         overrides: Sequence[str] = (),
         external_variables: Mapping[str, str] | None = None,
+        translators: Sequence[Translator] = (),
     ) -> Config:
-        """Read a jsonnet or JSON file and apply overrides.
+        """Read a jsonnet or JSON file, apply overrides, and translate it if it is not ours.
 
         Args:
             path: the file; its imports are relative to it.
             overrides: `dotted.key=VALUE`, or an object whose keys may be dotted; in order.
             external_variables: for `std.extVar`, with precedence over environment variables.
+            translators: of the configurations of other programs; the first that applies is used.
 
         Raises:
-            ConfigError: it cannot be read or evaluated, or an override matches no key.
+            ConfigError: it cannot be read, evaluated or translated, or an override matches no key.
         """
         source, text = str(path), _read(Path(path))
         variables = _encodable({**os.environ, **(external_variables or {})})
@@ -73,7 +96,10 @@ class Config:
             source=source,
             evaluate=lambda snippet: _evaluate("--overrides", snippet, variables, files),
         )
-        return cls(raw, source, text, tuple(files))
+        translations = (translate(raw, source) for translate in translators)
+        translation = next((each for each in translations if each is not None), None)
+        raw = raw if translation is None else translation.raw
+        return cls(raw, source, text, tuple(files), translation)
 
     @property
     def plugins(self) -> list[str]:

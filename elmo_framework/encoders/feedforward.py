@@ -10,6 +10,7 @@ from torch import Tensor
 from elmo_framework.config.types import Dim, DropoutRate, Local, NumLayers, require_size
 from elmo_framework.console import plural
 from elmo_framework.encoders.encoder import Encoded, Encoder, Inputs, Mask
+from elmo_framework.errors import dotted
 from elmo_framework.nn.feedforward import Activation, FeedForward, Layer
 
 ValueT = TypeVar("ValueT")
@@ -37,8 +38,14 @@ class FeedForwardOptions:
         """Check that lists have `num_layers` items."""
         self._layers()
 
-    def build(self, *, input_dim: int) -> FeedForward:
-        require_size("input_dim", self.input_dim, inferred=input_dim)
+    def build(self, *, input_dim: int, key: str = "") -> FeedForward:
+        """Make the network.
+
+        Args:
+            input_dim: inferred.
+            key: of these options in the block of the component, for a message about `input_dim`.
+        """
+        require_size(dotted(key, "input_dim"), self.input_dim, inferred=input_dim)
         return FeedForward(input_dim, self._layers())
 
     def _layers(self) -> list[Layer]:
@@ -67,7 +74,7 @@ class FeedForwardEncoder(Encoder):
     def __init__(self, input_dim: Local[int], feedforward: FeedForwardOptions) -> None:
         super().__init__()
         self.input_dim = input_dim
-        self.feedforward = feedforward.build(input_dim=input_dim)
+        self.feedforward = feedforward.build(input_dim=input_dim, key="feedforward")
         self.output_dim = self.feedforward.output_dim
 
     def forward(self, inputs: Inputs, mask: Mask) -> Encoded:

@@ -83,6 +83,8 @@ class RunRecord:
         self.run.write_json(self.run.config, self.filled)
         write_text(self.run.path / "config.jsonnet", self.config.text)
         self.run.write_json(self.run.given, self.config.raw)
+        if self.config.translation is not None:
+            write_text(self.run.path / "translated.jsonnet", self.config.translation.text)
 
     def _check_directory(self, *, recover: bool) -> None:
         """Refuse to write a run over what it reads; one that continues may read its own config."""

@@ -47,6 +47,7 @@ class RunDirectory:
     |---|---|
     | `config.jsonnet` | the configuration as given |
     | `config.json` | the same with imports, variables and overrides applied |
+    | `translated.jsonnet` | of a configuration that was written for AllenNLP: ours, with comments |
     | `filled_config.json` | the same with every default written out; what the run is built from |
     | `metadata.json` | versions, machine, commit, digests; where the biLMs are that it reads |
     | `vocabulary/` | what was counted in the training data |

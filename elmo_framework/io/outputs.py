@@ -87,6 +87,7 @@ PARTS: Mapping[FolderKind, Sequence[str]] = {
     "run": (
         "config.jsonnet",
         "config.json",
+        "translated.jsonnet",
         "filled_config.json",
         "metadata.json",
         "metrics.json",

@@ -27,17 +27,25 @@ def as_jsonnet(value: Any, *, indent: int = 0, first: int = 0) -> str:
     if isinstance(value, str):
         inner = json.dumps(value, ensure_ascii=False)[1:-1].replace('\\"', '"')
         return "'" + inner.replace("'", "\\'") + "'"
-    if not isinstance(value, dict):
-        return json.dumps(value)
-    parts = [
-        f"{_key(key)}: {as_jsonnet(inner, indent=indent + 2, first=len(key) + 3)}"
-        for key, inner in value.items()
-    ]
-    line = "{ " + ", ".join(parts) + " }"
+    match value:
+        case dict():
+            start, end = "{ ", " }"
+            parts = [
+                f"{_key(key)}: {as_jsonnet(inner, indent=indent + 2, first=len(key) + 3)}"
+                for key, inner in value.items()
+            ]
+        case list():
+            start, end = "[", "]"
+            parts = [as_jsonnet(inner, indent=indent + 2, first=1) for inner in value]
+        case _:
+            return json.dumps(value)
+    line = start + ", ".join(parts) + end
+    if not parts:
+        return line.replace(" ", "")
     if indent + first + len(line) <= _LENGTH_OF_LINE and "\n" not in line:
         return line
     inside = "".join(f"{' ' * (indent + 2)}{part},\n" for part in parts)
-    return "{\n" + inside + " " * indent + "}"
+    return start.strip() + "\n" + inside + " " * indent + end.strip()
 
 
 def _key(key: str) -> str:

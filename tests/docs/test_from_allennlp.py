@@ -14,4 +14,5 @@ ROOT = Path(__file__).parents[2]
 def test_the_page_prints_what_it_shows(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     (tmp_path / "experiments").symlink_to(ROOT / "experiments")
-    assert run_page(ROOT / "docs/from_allennlp.md") == 2
+    (tmp_path / "bilm").symlink_to(ROOT / "elmo_framework/bilm/mini")
+    assert run_page(ROOT / "docs/from_allennlp.md") == 4

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import io
-import json
 import shutil
 from collections.abc import Callable
 from pathlib import Path
@@ -387,23 +386,6 @@ def test_a_run_without_a_checkpoint_advises_recover(
     shutil.rmtree(run / "checkpoints")
     assert main(["evaluate", str(run), str(DATA / "valid.txt")]) == 2
     assert message_of(capsys) == f"{run}: this run has no weights yet; resume it with --recover"
-
-
-def test_an_allennlp_config_gets_one_message(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    path = tmp_path / "old.json"
-    config = {
-        "dataset_reader": {"type": "conll2003", "token_indexers": {"elmo": "elmo_characters"}},
-        "model": {"type": "crf_tagger", "text_field_embedder": {"token_embedders": {}}},
-        "iterator": {"type": "bucket", "batch_size": 32},
-        "trainer": {"cuda_device": 0},
-    }
-    path.write_text(json.dumps(config))
-    assert main(["check", str(path)]) == 2
-    message = message_of(capsys)
-    for key in ("token_indexers", "text_field_embedder", "iterator", "cuda_device"):
-        assert key in message
 
 
 def test_an_unseen_validation_label_is_named_before_training(

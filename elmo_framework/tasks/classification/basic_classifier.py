@@ -61,7 +61,11 @@ class BasicClassifier(Classifier):
         self.pooler = pooler.build(input_dim=joined_dim(self.encoder.output_dim, output_embedder))
         self.dropout = nn.Dropout(dropout)
         pooled_dim = self.pooler.output_dim
-        self.feedforward = None if feedforward is None else feedforward.build(input_dim=pooled_dim)
+        self.feedforward = (
+            None
+            if feedforward is None
+            else feedforward.build(input_dim=pooled_dim, key="feedforward")
+        )
         hidden_dim = pooled_dim if self.feedforward is None else self.feedforward.output_dim
         self.projection = nn.Linear(hidden_dim, self.num_labels)
 

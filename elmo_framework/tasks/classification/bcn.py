@@ -155,7 +155,9 @@ class BiattentiveClassifier(Classifier):
         self.embedder, self.output_embedder = embedder, output_embedder
         self.embedding_dropout = nn.Dropout(embedding_dropout)
         self.pre_encode_feedforward = (
-            None if pre_encode_feedforward is None else pre_encode_feedforward.build(input_dim=dim)
+            None
+            if pre_encode_feedforward is None
+            else pre_encode_feedforward.build(input_dim=dim, key="pre_encode_feedforward")
         )
         read_dim = (
             dim if self.pre_encode_feedforward is None else self.pre_encode_feedforward.output_dim

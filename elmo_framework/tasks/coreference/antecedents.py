@@ -60,7 +60,9 @@ class AntecedentScorer(nn.Module):
         self.genre_embedding = None if genres is None else _genre_embedding(genres, feature_size)
         num_features = 1 + use_speakers + (genres is not None)
         self._dims = [span_dim, span_dim, span_dim, num_features * feature_size]
-        self.feedforward = feedforward.build(input_dim=sum(self._dims))
+        self.feedforward = feedforward.build(
+            input_dim=sum(self._dims), key="antecedent_feedforward"
+        )
         self.score = nn.Linear(self.feedforward.output_dim, 1)
         self.dropout = nn.Dropout(dropout)
 

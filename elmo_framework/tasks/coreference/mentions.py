@@ -81,7 +81,7 @@ class MentionRanker(nn.Module):
         self.span_dim = sum(self._dims)
         self.attention = nn.Linear(encoded_dim, 1)
         self.width_embedding = nn.Embedding(max_span_width, feature_size)
-        self.feedforward = feedforward.build(input_dim=self.span_dim)
+        self.feedforward = feedforward.build(input_dim=self.span_dim, key="mention_feedforward")
         self.score = nn.Linear(self.feedforward.output_dim, 1)
         self.dropout = nn.Dropout(dropout)
 

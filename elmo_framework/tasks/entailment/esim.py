@@ -69,12 +69,16 @@ class Esim(Classifier):
         self.embedder, self.output_embedder = embedder, output_embedder
         self.encoder = encoder.build(input_dim=embedder.output_dim)
         encoded_dim = joined_dim(self.encoder.output_dim, output_embedder)
-        self.projection_feedforward = projection_feedforward.build(input_dim=4 * encoded_dim)
+        self.projection_feedforward = projection_feedforward.build(
+            input_dim=4 * encoded_dim, key="projection_feedforward"
+        )
         self.inference_encoder = inference_encoder.build(
             input_dim=self.projection_feedforward.output_dim
         )
         pooled_dim = 4 * self.inference_encoder.output_dim
-        self.output_feedforward = output_feedforward.build(input_dim=pooled_dim)
+        self.output_feedforward = output_feedforward.build(
+            input_dim=pooled_dim, key="output_feedforward"
+        )
         self.output_logit = nn.Linear(self.output_feedforward.output_dim, self.num_labels)
         self.variational_dropout = VariationalDropout(dropout)
         self.dropout = nn.Dropout(dropout)

@@ -109,25 +109,6 @@ def test_plugins_of_the_command_line_are_imported_first(
     assert said.endswith("ZeroDivisionError: division by zero\n")
 
 
-def test_missing_plugin_is_reported_with_allennlp_keys(
-    capsys: pytest.CaptureFixture[str],
-) -> None:
-    path = Path("ner.jsonnet")
-    path.write_text(f"{path.read_text()} + {{ iterator: 'basic', trainer: {{ use_amp: true }} }}")
-    keys = [
-        "  iterator: a key of AllenNLP; use `data_loader`: {batch_size or max_tokens, bucketing, "
-        "shuffle}",
-        "  trainer.use_amp: a key of AllenNLP; use `precision`: 'bfloat16'",
-    ]
-    heading = "error: ner.jsonnet, written for AllenNLP: {} problems in the configuration"
-    assert checked() == 2
-    assert capsys.readouterr().err.splitlines() == [heading.format(2), *keys]
-    assert checked("--include-package", "no_such_plugin") == 2
-    first, missing, *rest = capsys.readouterr().err.splitlines()
-    assert [first, *rest] == [heading.format(3), *keys]
-    assert "(top level): --include-package: no module named 'no_such_plugin'" in missing
-
-
 def test_a_plugin_may_have_keys_of_allennlp() -> None:
     Path("cyclic_plugin_of_check.py").write_text(
         """

@@ -1,0 +1,1 @@
+"""Formats of other programs, translated to ours; only the commands import this package."""

@@ -1,0 +1,316 @@
+"""Token indexers and token embedders of AllenNLP: one object of both here."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from elmo_framework.bilm.files.published import PUBLISHED, file_place
+from elmo_framework.compat.allennlp.layers import pooler
+from elmo_framework.compat.allennlp.rules import (
+    Member,
+    Place,
+    Rules,
+    block,
+    component,
+    dropped,
+    into,
+    kept,
+    only,
+    unsupported,
+)
+from elmo_framework.errors import allowed, shown
+
+_NONE_ADDED = only([], reason="no words are added")
+_PADDING = dropped("padding has no effect here")
+_COMMON: Rules = {
+    "token_min_padding_length": _PADDING,
+    "start_tokens": _NONE_ADDED,
+    "end_tokens": _NONE_ADDED,
+}
+_NAMESPACE = dropped("characters need no vocabulary here")
+
+
+def _character_tokenizer(here: Place, value: Any) -> Mapping[str, Any]:
+    values = {"type": value} if isinstance(value, str) else value
+    marks = dropped("words have marks at both ends here")
+    rules: Rules = {
+        "type": only("character"),
+        "byte_encoding": only("utf-8"),
+        "lowercase_characters": only(False),
+        "start_tokens": marks,
+        "end_tokens": marks,
+    }
+    block(here, values, rules, "CharacterTokenizer")
+    return {}
+
+
+INDEXERS: dict[str, Member] = {
+    "single_id": Member(
+        "single_id",
+        {
+            **_COMMON,
+            "namespace": only("tokens", reason="words have one vocabulary"),
+            "lowercase_tokens": kept,
+            "feature_name": only("text"),
+            "default_value": unsupported(),
+        },
+    ),
+    "characters": Member(
+        "characters",
+        {
+            **_COMMON,
+            "namespace": _NAMESPACE,
+            "character_tokenizer": _character_tokenizer,
+            "min_padding_length": _PADDING,
+        },
+        differs=(
+            "characters are the 262 of ELMo, bytes and marks of both ends of a word, not a "
+            "vocabulary counted in the data",
+        ),
+    ),
+    "elmo_characters": Member(
+        "elmo_characters",
+        {
+            "namespace": _NAMESPACE,
+            "token_min_padding_length": _PADDING,
+            "tokens_to_add": unsupported(),
+        },
+    ),
+    "pretrained_transformer_mismatched": Member(
+        "pretrained_transformer_mismatched",
+        {
+            "model_name": dropped("that of the embedder"),
+            "namespace": dropped("transformers have their own vocabulary"),
+            "max_length": dropped("that of the embedder"),
+            "tokenizer_kwargs": only({}),
+        },
+    ),
+}
+_FITTING = {
+    "embedding": {"single_id"},
+    "character_encoding": {"characters", "elmo_characters"},
+    "elmo_token_embedder": {"elmo_characters"},
+    "pretrained_transformer_mismatched": {"pretrained_transformer_mismatched"},
+}
+
+
+def token_indexers(here: Place, value: Any) -> Mapping[str, Any]:
+    """Read the indexers: their embedders know what they read, apart from lowercase."""
+    if not isinstance(value, dict):
+        here.problem(f"expected an object, not {shown(value)}")
+        return {}
+    indexers = here.context.indexers
+    for name, spec in value.items():
+        place = here.at(name)
+        if spec is None:
+            place.problem("expected an object or a name, not None")
+            continue
+        read = component(place, spec, INDEXERS, "TokenIndexer", default="single_id")
+        if read is None:
+            continue
+        lowercase = read.get("lowercase_tokens", False)
+        if not isinstance(lowercase, bool):
+            place.at("lowercase_tokens").problem(f"expected true or false, not {shown(lowercase)}")
+        elif indexers.setdefault(name, (read["type"], lowercase)) != (read["type"], lowercase):
+            place.problem("differs from the indexer of the same name in the other reader")
+        if lowercase:
+            place.at("lowercase_tokens").note("becomes", "lowercase, of the embedder")
+    here.note("dropped", "each token embedder knows what it reads")
+    return {}
+
+
+def _embedding_of_characters(here: Place, value: Any) -> Mapping[str, Any]:
+    rules: Rules = {
+        "embedding_dim": kept,
+        "num_embeddings": dropped("the characters are the 262 of ELMo"),
+        "vocab_namespace": _NAMESPACE,
+        "padding_index": only(0),
+        "trainable": only(True),
+        "sparse": only(False),
+        "type": only("embedding"),
+    }
+    return {here.key: block(here, value, rules, "embedding of characters")}
+
+
+_ELMO_FILES: Rules = {
+    "options_file": lambda here, value: {},
+    "weight_file": lambda here, value: {},
+}
+ELMO: Rules = {
+    **_ELMO_FILES,
+    "dropout": kept,
+    "requires_grad": kept,
+    "projection_dim": kept,
+    "do_layer_norm": lambda here, value: _mix(here, "layer_norm", value),
+    "scalar_mix_parameters": lambda here, value: _mix(here, "scalar_mix_parameters", value),
+    "vocab_to_cache": dropped("the layers of whole sentences are cached"),
+}
+TRANSFORMER_DROPPED = dropped("it changes speed and memory only")
+EMBEDDERS: dict[str, Member] = {
+    "embedding": Member(
+        "embedding",
+        {
+            "embedding_dim": kept,
+            "pretrained_file": kept,
+            "trainable": kept,
+            "vocab_namespace": only("tokens", reason="words have one vocabulary"),
+            "num_embeddings": dropped("it follows from the vocabulary"),
+            "padding_index": only(0),
+            "sparse": dropped("it changes the form of gradients only"),
+            "norm_type": only(2, 2.0),
+            "scale_grad_by_freq": only(False),
+            "max_norm": unsupported(),
+            "projection_dim": unsupported(),
+            "weight": unsupported(),
+        },
+    ),
+    "character_encoding": Member(
+        "character_encoding",
+        {
+            "embedding": _embedding_of_characters,
+            "encoder": into("encoder", pooler),
+            "dropout": kept,
+        },
+    ),
+    "elmo_token_embedder": Member("elmo_token_embedder", ELMO),
+    "pretrained_transformer_mismatched": Member(
+        "pretrained_transformer_mismatched",
+        {
+            "model_name": kept,
+            "max_length": kept,
+            "train_parameters": kept,
+            "last_layer_only": kept,
+            "sub_token_mode": kept,
+            "gradient_checkpointing": TRANSFORMER_DROPPED,
+            "load_weights": only(True),
+            "tokenizer_kwargs": only({}),
+            "transformer_kwargs": only({}),
+            "sub_module": unsupported(),
+            "override_weights_file": unsupported(),
+            "override_weights_strip_prefix": unsupported(),
+        },
+    ),
+}
+
+
+def _mix(here: Place, key: str, value: Any) -> Mapping[str, Any]:
+    here.note("becomes", f"mix.{key}")
+    return {f"mix.{key}": value}
+
+
+def elmo(here: Place, values: Any, ours: dict[str, Any]) -> dict[str, Any]:
+    """Add the files of a biLM, and gather the keys of the layer mix."""
+    mix = {key[4:]: ours.pop(key) for key in [*ours] if key.startswith("mix.")}
+    if mix:
+        ours["mix"] = {"type": "scalar_mix", **mix}
+    files = [values.get(key) for key in ("options_file", "weight_file")]
+    here.note(
+        "differs",
+        "each sentence starts from zero; AllenNLP continues from the batch before (state: 'carry')",
+    )
+    if any(file is not None and not isinstance(file, str) for file in files):
+        here.problem(f"expected the paths of options_file and weight_file, not {shown(files)}")
+        return ours
+    for name in PUBLISHED:
+        published = [file_place(name, each) for each in ("options.json", "weights.hdf5")]
+        if files == published or (name == "original" and files == [None, None]):
+            here.at("options_file").note("becomes", f"bilm: {name!r}")
+            return {**_type(ours), "bilm": name, **ours}
+    for key, file in zip(("options_file", "weight_file"), files, strict=True):
+        if file is None:
+            here.at(key).problem("is missing; both files are needed, or none")
+        elif "://" in file:
+            here.at(key).problem(
+                f"{shown(file)} is not the address of a published biLM; download it, and name the "
+                "file"
+            )
+    return {**_type(ours), "options_file": files[0], "weight_file": files[1], **ours}
+
+
+def _type(ours: Mapping[str, Any]) -> dict[str, Any]:
+    return {key: ours[key] for key in ("type",) if key in ours}
+
+
+_BASIC = ("type", "token_embedders", "embedder_to_indexer_map", "allow_unmatched_keys")
+
+
+def text_field_embedder(here: Place, value: Any) -> dict[str, Any]:
+    """Translate a TextFieldEmbedder in any of its three forms.
+
+    The embedders are in `token_embedders`; or, before AllenNLP 0.9, directly in the block.
+    """
+    if not isinstance(value, dict):
+        here.problem(f"expected an object, not {shown(value)}")
+        return {}
+    kind = value.get("type", "basic")
+    if kind != "basic":
+        here.at("type").missing(f"AllenNLP's TextFieldEmbedder {shown(kind)} has no counterpart")
+        return {}
+    has_key = "token_embedders" in value
+    inner = (
+        value["token_embedders"]
+        if has_key
+        else {key: each for key, each in value.items() if key not in _BASIC}
+    )
+    place = here.at("token_embedders") if has_key else here
+    unknown = [key for key in value if key not in _BASIC] if has_key else []
+    for key in unknown:
+        here.at(key).problem(f"not a key of AllenNLP's TextFieldEmbedder; {allowed(key, _BASIC)}")
+    if not isinstance(inner, dict) or not inner:
+        place.problem(f"expected an object of token embedders, not {shown(inner)}")
+        return {}
+    readers = _readers(here.at("embedder_to_indexer_map"), value.get("embedder_to_indexer_map"))
+    if "allow_unmatched_keys" in value:
+        here.at("allow_unmatched_keys").note("dropped", "each embedder knows what it reads")
+    # AllenNLP concatenates in alphabetical order.
+    ours = {name: _embedder(place.at(name), inner[name], readers) for name in sorted(inner)}
+    return {"token_embedders": {name: each for name, each in ours.items() if each is not None}}
+
+
+def _readers(here: Place, value: Any) -> dict[str, str]:
+    """Return the indexer of each embedder that is mapped to one."""
+    if value is None:
+        return {}
+    here.note("dropped", "each embedder knows what it reads")
+    readers: dict[str, str] = {}
+    for name, indexers in value.items() if isinstance(value, dict) else ():
+        listed = [*indexers.values()] if isinstance(indexers, dict) else indexers
+        match listed:
+            case [str(indexer), *_]:
+                readers[name] = indexer
+            case _:
+                here.at(name).problem(f"expected names of indexers, not {shown(indexers)}")
+    if not isinstance(value, dict):
+        here.problem(f"expected an object, not {shown(value)}")
+    return readers
+
+
+def _embedder(here: Place, value: Any, readers: Mapping[str, str]) -> dict[str, Any] | None:
+    kind = value if isinstance(value, str) else None
+    if isinstance(value, dict):
+        kind = value.get("type", "embedding")
+    if kind == "empty":
+        here.note("dropped", "an empty embedder has no vectors")
+        return None
+    ours: dict[str, Any] | None = component(
+        here, value, EMBEDDERS, "TokenEmbedder", default="embedding"
+    )
+    if ours is None:
+        return None
+    name = readers.get(here.key, here.key)
+    indexer, lowercase = here.context.indexers.get(name, (None, False))
+    if indexer not in _FITTING[ours["type"]]:
+        needed = " or ".join(sorted(_FITTING[ours["type"]]))
+        here.problem(
+            f"reads the token indexer {name!r}, which is {indexer or 'missing'}; it needs {needed}"
+        )
+    values = value if isinstance(value, dict) else {}
+    if ours["type"] == "elmo_token_embedder":
+        return elmo(here, values, ours)
+    if lowercase:
+        ours["lowercase"] = True
+    if "pretrained_file" in ours:
+        here.note("added", "max_unseen_words: 0; AllenNLP has vectors for words of the data only")
+        ours["max_unseen_words"] = 0
+    return ours

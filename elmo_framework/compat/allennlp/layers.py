@@ -1,0 +1,222 @@
+"""Encoders, poolers, feed-forward networks and attentions of AllenNLP."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from elmo_framework.compat.allennlp.rules import (
+    Member,
+    Place,
+    Rules,
+    block,
+    component,
+    dropped,
+    kept,
+    only,
+    unsupported,
+)
+from elmo_framework.errors import dotted, shown
+
+_MAX_LAYERS = 100
+_SIZE = {"input_size": kept, "hidden_size": kept}
+_STATEFUL = {"stateful": only(False, reason="each sentence starts from zero here")}
+_RECURRENT: Rules = {
+    **_SIZE,
+    "num_layers": kept,
+    "bidirectional": kept,
+    "dropout": kept,
+    "bias": only(True),
+    **_STATEFUL,
+}
+_ALTERNATING: Rules = {
+    **_SIZE,
+    "num_layers": kept,
+    "recurrent_dropout_probability": kept,
+    "use_highway": kept,
+    "use_input_projection_bias": kept,
+    **_STATEFUL,
+}
+
+
+def feedforward(here: Place, value: Any) -> dict[str, Any]:
+    """Translate a FeedForward."""
+    keys = ("input_dim", "num_layers", "hidden_dims", "activations", "dropout")
+    return block(here, value, dict.fromkeys(keys, kept), "FeedForward")
+
+
+def _feedforward_rule(here: Place, value: Any) -> Mapping[str, Any]:
+    return {here.key: feedforward(here, value)}
+
+
+def _encoders(here: Place, value: Any) -> Mapping[str, Any]:
+    if not isinstance(value, list):
+        here.problem(f"expected a list of encoders, not {shown(value)}")
+        return {}
+    places = (Place(here.context, dotted(here.path, number)) for number in range(len(value)))
+    return {here.key: [encoder(*each) for each in zip(places, value, strict=True)]}
+
+
+SEQ2SEQ: dict[str, Member] = {
+    "lstm": Member("lstm", _RECURRENT),
+    "gru": Member("gru", _RECURRENT),
+    "alternating_lstm": Member("alternating_lstm", _ALTERNATING),
+    "compose": Member("compose", {"encoders": _encoders}),
+    "feedforward": Member("feedforward", {"feedforward": _feedforward_rule}),
+    "pass_through": Member(
+        "pass_through", {"input_dim": lambda here, value: {"input_size": value}}
+    ),
+}
+_BAG = Member("bag_of_embeddings", {"embedding_dim": kept, "averaged": kept})
+SEQ2VEC: dict[str, Member] = {
+    "bag_of_embeddings": _BAG,
+    "boe": _BAG,
+    "cnn": Member(
+        "cnn",
+        {
+            "embedding_dim": kept,
+            "num_filters": kept,
+            "ngram_filter_sizes": kept,
+            "conv_layer_activation": kept,
+            "output_dim": kept,
+        },
+    ),
+    "lstm": Member("lstm", {key: rule for key, rule in _RECURRENT.items() if key != "stateful"}),
+}
+
+
+def encoder(here: Place, value: Any) -> Any:
+    """Translate a Seq2SeqEncoder."""
+    return component(here, value, SEQ2SEQ, "Seq2SeqEncoder")
+
+
+def pooler(here: Place, value: Any) -> Any:
+    """Translate a Seq2VecEncoder."""
+    return component(here, value, SEQ2VEC, "Seq2VecEncoder")
+
+
+_WIDTH = dropped("it follows from the encoder")
+_WIDTHS = {"tensor_1_dim": _WIDTH, "tensor_2_dim": _WIDTH}
+
+
+def attention(name: str, combination: str | None = None) -> Any:
+    """Return a rule for a model that has one attention here.
+
+    Args:
+        name: of the only MatrixAttention that has a counterpart.
+        combination: of a linear one.
+    """
+    rules = {} if combination is None else {**_WIDTHS, "combination": only(combination)}
+    if combination is not None:
+        rules["activation"] = only("linear")
+
+    def rule(here: Place, value: Any) -> Mapping[str, Any]:
+        translated = component(here, value, {name: Member(name, rules)}, "MatrixAttention")
+        is_incomplete = isinstance(value, dict) and "combination" not in value
+        if translated is not None and combination is not None and is_incomplete:
+            here.problem(f"combination has no counterpart here; only {combination!r} has")
+        here.note("dropped", f"the model has this attention: {name}")
+        return {}
+
+    return rule
+
+
+def output_logit(here: Place, value: Any) -> Mapping[str, Any]:
+    """Drop ESIM's last layer, which the model adds here; refuse any other network."""
+    layer = {
+        "input_dim": dropped("it follows from output_feedforward"),
+        "num_layers": only(1),
+        "hidden_dims": _labels,
+        "activations": only("linear", ["linear"]),
+        "dropout": only(0, 0.0, [0.0], [0]),
+    }
+    block(here, value, layer, "FeedForward")
+    if isinstance(value, dict):
+        for key in ("num_layers", "hidden_dims", "activations"):
+            if key not in value:
+                here.problem(f"{key} is missing")
+    here.note("dropped", "a linear layer to the labels follows output_feedforward")
+    return {}
+
+
+def _labels(here: Place, value: Any) -> Mapping[str, Any]:
+    if not _is_width(value) and not (isinstance(value, list) and len(value) == 1):
+        here.problem(f"expected the number of labels, not {shown(value)}")
+    here.note("dropped", "the number of labels follows from the data")
+    return {}
+
+
+def _is_width(value: Any) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool) and value > 0
+
+
+def output_layer(here: Place, value: Any) -> Mapping[str, Any]:
+    """Translate the last layers of a BCN: theirs end in the labels, ours add that layer."""
+    is_maxout = isinstance(value, dict) and bool({"output_dims", "pool_sizes"} & value.keys())
+    owner, *needed = ("Maxout", *_MAXOUT) if is_maxout else ("FeedForward", *_LINEAR_LAYERS)
+    keys = ("input_dim", "num_layers", *needed, "dropout")
+    given = block(here, value, dict.fromkeys(keys, kept), owner)
+    layers = _listed(here, {"dropout": 0.0, **given}, needed)
+    if layers is None:
+        return {}
+    if "input_dim" in given:
+        here.at("input_dim").note("dropped", "it follows from the pooled vector")
+    here.at(needed[0]).note("differs", "the last layer is added: one output per label of the data")
+    if layers["dropout"][-1] != 0:
+        rate = shown(layers["dropout"][-1])
+        here.at("dropout").problem(f"dropout of the labels, {rate}, has no counterpart here")
+    inner = {key: each[:-1] for key, each in layers.items() if key in given and key != "pool_sizes"}
+    ours = _maxout(here, layers) if is_maxout else _linear(here, layers)
+    return {"output_layer": {**ours, **inner}}
+
+
+_MAXOUT = ("output_dims", "pool_sizes")
+_LINEAR_LAYERS = ("hidden_dims", "activations")
+
+
+def _listed(
+    here: Place, layers: Mapping[str, Any], needed: Sequence[str]
+) -> dict[str, list[Any]] | None:
+    """Return the settings of each layer by key; None where they are incomplete."""
+    missing = [key for key in ("num_layers", *needed) if key not in layers]
+    number: Any = layers.get("num_layers")
+    if missing:
+        here.problem(f"{missing[0]} is missing")
+    elif not _is_width(number) or number > _MAX_LAYERS:
+        here.at("num_layers").problem(f"expected a number of layers, not {shown(number)}")
+    else:
+        keys = (*needed, "dropout")
+        return {key: _per_layer(here.at(key), layers[key], number) for key in keys}
+    return None
+
+
+def _maxout(here: Place, layers: Mapping[str, Sequence[Any]]) -> dict[str, Any]:
+    here.note("becomes", "output_layer of type 'maxout'")
+    if len({*map(str, layers["pool_sizes"])}) > 1:
+        here.at("pool_sizes").problem("different sizes have no counterpart here; use one")
+    return {"type": "maxout", "pool_sizes": layers["pool_sizes"][0]}
+
+
+def _linear(here: Place, layers: Mapping[str, Sequence[Any]]) -> dict[str, Any]:
+    activations = layers["activations"]
+    if activations[-1] != "linear":
+        here.at("activations").problem("the last has no counterpart here, except 'linear'")
+    if len(activations) == 1:
+        here.problem("one layer alone has no counterpart here; use two or more")
+    return {"type": "feedforward", "num_layers": len(activations) - 1}
+
+
+def _per_layer(here: Place, value: Any, number: int) -> list[Any]:
+    values = value if isinstance(value, list) else [value] * number
+    if len(values) != number:
+        here.problem(f"has {len(values)} items for {number} layers")
+        return [0] * number
+    return values
+
+
+WITHOUT_SPANS: Rules = {"label_smoothing": only(0, 0.0), "top_k": only(1)}
+WITH_WEIGHTS: Rules = {
+    "ignore_loss_on_o_tags": only(False),
+    "label_weights": unsupported(),
+    "weight_strategy": unsupported(),
+}

@@ -1,0 +1,349 @@
+"""Names of parameters: AllenNLP's regular expressions, translated to our names.
+
+An expression is translated by what it matches among AllenNLP's names. It stays as it is where it
+matches the same parameters here; otherwise it lists ours.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any, TypeAlias
+
+from elmo_framework.compat.allennlp.rules import Place
+from elmo_framework.errors import shown
+
+Pair: TypeAlias = tuple[str, str]
+"""The name of a parameter of AllenNLP, and of ours; empty where there is none here."""
+Suffixes: TypeAlias = Callable[[Mapping[str, Any]], Iterator[Pair]]
+
+_MAX_LAYERS = 100
+_LINEAR = [("weight", "weight"), ("bias", "bias")]
+_NUM_MIXED = 3
+"""ELMo's layers: that of the characters and two LSTMs; those of other biLMs have the same names."""
+
+
+def _count(values: Mapping[str, Any], key: str, default: int = 1) -> int:
+    value = values.get(key, default)
+    return min(value, _MAX_LAYERS) if isinstance(value, int) else default
+
+
+def _recurrent(kind: str) -> Suffixes:
+    def suffixes(values: Mapping[str, Any]) -> Iterator[Pair]:
+        directions = ["", "_reverse"] if values.get("bidirectional") else [""]
+        for layer in range(_count(values, "num_layers")):
+            for direction in directions:
+                for name in ("weight_ih", "weight_hh", "bias_ih", "bias_hh"):
+                    inner = f"{name}_l{layer}{direction}"
+                    yield f"_module.{inner}", f"{kind}.{inner}"
+
+    return suffixes
+
+
+def _alternating(values: Mapping[str, Any]) -> Iterator[Pair]:
+    has_highway = values.get("use_highway", True)
+    parts = [
+        ("input_linearity.weight", "input_weight", "highway_weight"),
+        ("state_linearity.weight", "recurrent_weight", "transform_weight"),
+        ("state_linearity.bias", "bias", "highway_bias"),
+    ]
+    for layer in range(_count(values, "num_layers")):
+        for theirs, gates, highway in parts:
+            for ours in [gates, highway] if has_highway else [gates]:
+                # Before AllenNLP 1.0 a layer was not wrapped.
+                yield f"_module.layer_{layer}.{theirs}", f"layers.{layer}.{ours}"
+                yield f"_module.layer_{layer}.cell.{theirs}", f"layers.{layer}.{ours}"
+
+
+def _linear_layers(values: Mapping[str, Any]) -> Iterator[Pair]:
+    # The last layer of a BCN is added here.
+    for layer in range(_count(values, "num_layers")):
+        for name, _ in _LINEAR:
+            yield f"_linear_layers.{layer}.{name}", f"linear_layers.{layer}.{name}"
+
+
+def _feedforward_encoder(values: Mapping[str, Any]) -> Iterator[Pair]:
+    inner = values.get("feedforward")
+    for theirs, ours in _linear_layers(inner if isinstance(inner, dict) else {}):
+        yield f"_feedforward.{theirs}", f"feedforward.{ours}"
+
+
+def _composed(values: Mapping[str, Any]) -> Iterator[Pair]:
+    encoders = values.get("encoders")
+    for index, each in enumerate(encoders if isinstance(encoders, list) else []):
+        for theirs, ours in _named(each, ENCODERS):
+            yield f"encoder{index}.{theirs}", f"encoders.{index}.{ours}"
+
+
+def _convolutions(values: Mapping[str, Any]) -> Iterator[Pair]:
+    sizes = values.get("ngram_filter_sizes", [2, 3, 4, 5])
+    for index in range(len(sizes) if isinstance(sizes, list) else 0):
+        for name, _ in _LINEAR:
+            yield f"conv_layer_{index}.{name}", f"convolutions.{index}.{name}"
+    if "output_dim" in values:
+        for name, _ in _LINEAR:
+            yield f"projection_layer.{name}", f"projection.{name}"
+
+
+def _no_parameters(values: Mapping[str, Any]) -> Iterator[Pair]:
+    return iter(())
+
+
+ENCODERS: dict[str, Suffixes] = {
+    "lstm": _recurrent("lstm"),
+    "gru": _recurrent("gru"),
+    "alternating_lstm": _alternating,
+    "compose": _composed,
+    "feedforward": _feedforward_encoder,
+    "pass_through": _no_parameters,
+    "bag_of_embeddings": _no_parameters,
+    "cnn": _convolutions,
+}
+
+
+def _characters(values: Mapping[str, Any]) -> Iterator[Pair]:
+    yield "_embedding._module.weight", "embedding.weight"
+    for theirs, ours in _named(values.get("encoder"), ENCODERS):
+        yield f"_encoder._module.{theirs}", f"encoder.{ours}"
+
+
+def _mixed(values: Mapping[str, Any]) -> Iterator[Pair]:
+    yield "scalar_mix_0.gamma", "mix.gamma"
+    for layer in range(_NUM_MIXED):
+        yield f"scalar_mix_0.scalar_parameters.{layer}", f"mix.scalar_parameters.{layer}"
+
+
+def _elmo(values: Mapping[str, Any]) -> Iterator[Pair]:
+    return ((f"_elmo.{theirs}", ours) for theirs, ours in _mixed(values))
+
+
+EMBEDDERS: dict[str, Suffixes] = {
+    "embedding": lambda values: iter([("weight", "embedding.weight")]),
+    "character_encoding": _characters,
+    "elmo_token_embedder": _elmo,
+    "pretrained_transformer_mismatched": _no_parameters,
+}
+
+
+def _named(values: Any, table: Mapping[str, Suffixes]) -> Iterator[Pair]:
+    if isinstance(values, dict) and values.get("type") in table:
+        yield from table[values["type"]](values)
+
+
+Part: TypeAlias = tuple[str, str, str]
+"""A part of a model: its place in AllenNLP's model and in ours, and its key in our config. A part
+without a key is a linear layer, or a weight alone where the key is `weight`."""
+
+_TAGGER: list[Part] = [
+    ("encoder", "encoder", "encoder"),
+    ("tag_projection_layer._module", "projection", ""),
+]
+PARTS: dict[str, list[Part]] = {
+    "crf_tagger": _TAGGER,
+    "simple_tagger": _TAGGER,
+    "srl": [*_TAGGER, ("binary_feature_embedding", "predicate_embedding", "weight")],
+    "esim": [
+        ("_encoder", "encoder", "encoder"),
+        ("_projection_feedforward", "projection_feedforward", "projection_feedforward"),
+        ("_inference_encoder", "inference_encoder", "inference_encoder"),
+        ("_output_feedforward", "output_feedforward", "output_feedforward"),
+        ("_output_logit._linear_layers.0", "output_logit", ""),
+    ],
+    "bcn": [
+        ("_pre_encode_feedforward", "pre_encode_feedforward", "pre_encode_feedforward"),
+        ("_encoder", "encoder", "encoder"),
+        ("_integrator", "integrator", "integrator"),
+        ("_self_attentive_pooling_projection", "self_attentive.projection", "weight"),
+    ],
+    "bidaf": [
+        ("_phrase_layer", "encoder", "encoder"),
+        ("_modeling_layer", "modeling_layer", "modeling_layer"),
+        ("_span_end_encoder", "span_end_encoder", "span_end_encoder"),
+        ("_span_start_predictor._module", "start", "weight"),
+        ("_span_end_predictor._module", "end", "weight"),
+    ],
+    "coref": [
+        ("_context_layer", "encoder", "encoder"),
+        ("_mention_feedforward._module", "mentions.feedforward", "mention_feedforward"),
+        ("_mention_scorer._module", "mentions.score", ""),
+        ("_antecedent_feedforward._module", "antecedents.feedforward", "antecedent_feedforward"),
+        ("_antecedent_scorer._module", "antecedents.score", ""),
+        (
+            "_endpoint_span_extractor._span_width_embedding",
+            "mentions.width_embedding",
+            "weight",
+        ),
+        ("_attentive_span_extractor._global_attention._module", "mentions.attention", ""),
+        ("_distance_embedding", "antecedents.distance_embedding", "weight"),
+    ],
+    "basic_classifier": [
+        ("_seq2seq_encoder", "encoder", "encoder"),
+        ("_seq2vec_encoder", "pooler", "pooler"),
+        ("_feedforward", "feedforward", "feedforward"),
+        ("_classification_layer", "projection", ""),
+    ],
+}
+_WITHOUT_UNDERSCORE = {"crf_tagger", "simple_tagger", "srl"}
+
+
+def names(model: Mapping[str, Any]) -> list[Pair]:
+    """Return the names of the parameters of a model.
+
+    Args:
+        model: our block, translated.
+    """
+    kind = str(model.get("type"))
+    return [*_of_embedders(model), *_of_parts(model, PARTS.get(kind, [])), *_special(model, kind)]
+
+
+def _of_embedders(model: Mapping[str, Any]) -> Iterator[Pair]:
+    kind, embedder = model.get("type"), model.get("embedder")
+    embedders = embedder.get("token_embedders") if isinstance(embedder, dict) else None
+    prefix = "text_field_embedder" if kind in _WITHOUT_UNDERSCORE else "_text_field_embedder"
+    for name, values in embedders.items() if isinstance(embedders, dict) else ():
+        inside = f"embedder.token_embedders.{name}"
+        is_of_bcn = kind == "bcn" and values.get("type") == "elmo_token_embedder"
+        theirs_at = "_elmo" if is_of_bcn else f"{prefix}.token_embedder_{name}"
+        pairs = _mixed(values) if is_of_bcn else _named(values, EMBEDDERS)
+        for theirs, ours in pairs:
+            yield f"{theirs_at}.{theirs}", f"{inside}.{ours}"
+
+
+def _of_parts(model: Mapping[str, Any], parts: Sequence[Part]) -> Iterator[Pair]:
+    for theirs_at, ours_at, key in parts:
+        values = model.get(key)
+        if key in ("", "weight"):
+            yield f"{theirs_at}.weight", f"{ours_at}.weight"
+            yield f"{theirs_at}.bias", "" if key else f"{ours_at}.bias"
+        elif isinstance(values, dict):
+            pairs = _named(values, ENCODERS) if "type" in values else _linear_layers(values)
+            for theirs, ours in pairs:
+                yield f"{theirs_at}.{theirs}", f"{ours_at}.{ours}"
+
+
+def _special(model: Mapping[str, Any], kind: str) -> Iterator[Pair]:
+    """Yield the parameters that are stored in another way here."""
+    if kind == "crf_tagger":
+        yield "crf.transitions", "crf.transitions"
+        if model.get("include_start_end_transitions"):
+            yield "crf.start_transitions", "crf.start_transitions"
+            yield "crf.end_transitions", "crf.end_transitions"
+    if kind == "bidaf":
+        yield from _of_bidaf(model)
+    if kind == "bcn":
+        yield from _of_bcn(model)
+
+
+def _of_bidaf(model: Mapping[str, Any]) -> Iterator[Pair]:
+    yield "_matrix_attention._weight_vector", "attention.score.weight"
+    yield "_matrix_attention._bias", ""
+    for layer in range(_count(model, "num_highway_layers", 2)):
+        for name, _ in _LINEAR:
+            theirs = f"_highway_layer._module._layers.{layer}.{name}"
+            yield theirs, f"highway.layers.{layer}.carry.{name}"
+            yield theirs, f"highway.layers.{layer}.transform.{name}"
+
+
+def _of_bcn(model: Mapping[str, Any]) -> Iterator[Pair]:
+    yield from _output_layers(model.get("output_layer"))
+    if isinstance(model.get("output_embedder"), dict):
+        embedders = model.get("embedder", {}).get("token_embedders", {})
+        index = int("elmo" in embedders)
+        for theirs, ours in _mixed({}):
+            yield f"_elmo.{theirs.replace('_0', f'_{index}', 1)}", f"output_embedder.{ours}"
+
+
+def _output_layers(layer: Any) -> Iterator[Pair]:
+    if not isinstance(layer, dict):
+        return
+    is_maxout = layer.get("type") == "maxout"
+    widths = layer.get("output_dims" if is_maxout else "hidden_dims")
+    number = len(widths) if isinstance(widths, list) else 0
+    inner = "maxout" if is_maxout else "feedforward"
+    for index in range(number + 1):
+        for name, _ in _LINEAR:
+            last = index == number and not is_maxout
+            ours = f"projection.{name}" if last else f"{inner}.linear_layers.{index}.{name}"
+            yield f"_output_layer._linear_layers.{index}.{name}", f"output_layer.{ours}"
+
+
+def translated(here: Place, pattern: Any, pairs: Sequence[Pair]) -> str | None:
+    """Translate a regular expression; None where it matches nothing, or is none.
+
+    Args:
+        here: its place.
+        pattern: the expression.
+        pairs: of the model.
+    """
+    try:
+        matches = re.compile(pattern).search
+    except (TypeError, re.error, OverflowError, RecursionError) as error:
+        here.problem(f"{shown(pattern)} is not a regular expression: {error}")
+        return None
+    ours = sorted({ours for _, ours in pairs if ours})
+    wanted = {ours for theirs, ours in pairs if ours and matches(theirs)}
+    if not wanted:
+        here.note("dropped", f"{shown(pattern)} matches no parameter that is in the model here")
+        return None
+    if {name for name in ours if matches(name)} == wanted:
+        return str(pattern)
+    written = _pattern(wanted, ours)
+    here.note("becomes", written)
+    return written
+
+
+def _pattern(wanted: set[str], ours: Sequence[str]) -> str:
+    """Return an expression that matches exactly these names; short where numbers vary alone."""
+    short = _one_of({_general(name) for name in wanted})
+    if {name for name in ours if re.search(short, name)} == wanted:
+        return short
+    return _one_of({re.escape(name) for name in wanted})
+
+
+def _one_of(patterns: set[str]) -> str:
+    joined = "|".join(sorted(patterns))
+    return f"^{joined}$" if len(patterns) == 1 else f"^({joined})$"
+
+
+def _general(name: str) -> str:
+    escaped = re.sub(r"\d+", r"\\d+", re.escape(name.removesuffix("_reverse")))
+    return f"{escaped}(_reverse)?" if re.search(r"_l\d+(_reverse)?$", name) else escaped
+
+
+def rules(
+    here: Place, value: Any, pairs: Sequence[Pair], translate: Callable[[Place, Any], Any]
+) -> list[Any]:
+    """Translate an initializer or a regularizer: a list of pairs, or `regexes` of them.
+
+    Args:
+        here: its place.
+        value: the list, or an object with `regexes` and `prevent_regexes`.
+        pairs: of the model.
+        translate: translates what applies to the matching parameters.
+    """
+    listed, place = value, here
+    prevented: Any = []
+    if isinstance(value, dict):
+        for key in value.keys() - {"regexes", "prevent_regexes", "type"}:
+            here.at(key).problem("not a key of AllenNLP's applicator; it has regexes")
+        listed, place = value.get("regexes") or [], here.at("regexes")
+        prevented = value.get("prevent_regexes") or []
+    if not (isinstance(listed, list) and isinstance(prevented, list)):
+        here.problem(f"expected a list of [regex, {{type: ...}}], not {shown(value)}")
+        return []
+    ours: list[Any] = []
+    for index, pattern in enumerate(prevented):
+        written = translated(_item(here.at("prevent_regexes"), index), pattern, pairs)
+        ours += [] if written is None else [[written, "prevent"]]
+    for index, rule in enumerate(listed):
+        where = _item(place, index)
+        if not (isinstance(rule, list) and len(rule) == 2):
+            where.problem(f"expected [regex, {{type: ...}}], not {shown(rule)}")
+            continue
+        written, applied = translated(where, rule[0], pairs), translate(where, rule[1])
+        ours += [] if written is None or applied is None else [[written, applied]]
+    return ours
+
+
+def _item(here: Place, index: int) -> Place:
+    return Place(here.context, f"{here.path}[{index}]", str(index))

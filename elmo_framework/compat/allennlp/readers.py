@@ -1,0 +1,208 @@
+"""Dataset readers and tokenizers of AllenNLP."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from elmo_framework.compat.allennlp.embedders import token_indexers
+from elmo_framework.compat.allennlp.rules import (
+    Member,
+    Place,
+    Rules,
+    block,
+    component,
+    dropped,
+    kept,
+    only,
+    renamed,
+    unsupported,
+)
+from elmo_framework.errors import shown
+
+_ONE_NAMESPACE = only("labels", reason="labels have one vocabulary")
+_NO_WORDS = only([], reason="no words are added")
+_COMMON: Rules = {
+    "token_indexers": token_indexers,
+    "lazy": dropped("readers always stream"),
+    "max_instances": kept,
+    "cache_directory": dropped("it changes speed only"),
+    "manual_distributed_sharding": dropped("it changes speed only"),
+    "manual_multiprocess_sharding": dropped("it changes speed only"),
+}
+_MARKS: Rules = {"start_tokens": _NO_WORDS, "end_tokens": _NO_WORDS}
+_ANNOTATIONS = dropped("the readers need words only")
+
+
+def _language(here: Place, value: Any) -> Mapping[str, Any]:
+    """Translate the name of a pipeline of spaCy, such as `en_core_web_sm`, to its language."""
+    code = value.partition("_")[0] if isinstance(value, str) else ""
+    if len(code) not in (2, 3):
+        here.problem(f"expected a pipeline such as 'en_core_web_sm', not {shown(value)}")
+        return {}
+    here.note("becomes", f"language: {code!r}, whose rules the pipeline has")
+    return {"language": code}
+
+
+_SPACY: Rules = {
+    **_MARKS,
+    "language": _language,
+    "pos_tags": _ANNOTATIONS,
+    "parse": _ANNOTATIONS,
+    "ner": _ANNOTATIONS,
+    "keep_spacy_tokens": _ANNOTATIONS,
+    "split_on_spaces": only(False),
+}
+TOKENIZERS: dict[str, Member] = {
+    "spacy": Member("spacy", _SPACY),
+    "whitespace": Member("whitespace"),
+    "just_spaces": Member("whitespace"),
+}
+
+
+def _tokenizer(here: Place, value: Any) -> Mapping[str, Any]:
+    return {here.key: tokenizer(here, value)}
+
+
+def tokenizer(here: Place, value: Any) -> Any:
+    """Translate a Tokenizer; before AllenNLP 1.0 the type `word` has a `word_splitter`."""
+    is_word = isinstance(value, dict) and value.get("type", "word") == "word"
+    if value != "word" and not is_word:
+        return component(here, value, TOKENIZERS, "Tokenizer")
+    values = {} if value == "word" else {key: each for key, each in value.items() if key != "type"}
+    rules: Rules = {
+        **_MARKS,
+        "word_splitter": lambda place, each: {
+            "splitter": component(place, each, TOKENIZERS, "WordSplitter")
+        },
+        "word_filter": only("pass_through", {"type": "pass_through"}),
+        "word_stemmer": only("pass_through", {"type": "pass_through"}),
+    }
+    return block(here, values, rules, "WordTokenizer").get("splitter", "spacy")
+
+
+def _coding_scheme(here: Place, value: Any) -> Mapping[str, Any]:
+    """Translate the scheme of labels; AllenNLP's 'IOB1' leaves them as they are in the file."""
+    if value == "IOB1":
+        here.note("dropped", "the labels stay as they are in the file")
+        return {}
+    if here.key != "coding_scheme":
+        here.note("becomes", "coding_scheme")
+    return {"coding_scheme": value}
+
+
+_COLUMNS: Rules = {
+    **_COMMON,
+    "tag_label": kept,
+    "coding_scheme": _coding_scheme,
+    "convert_to_coding_scheme": _coding_scheme,
+    "feature_labels": only([], (), reason="no further columns are read"),
+    "label_namespace": _ONE_NAMESPACE,
+}
+_SQUAD = Member(
+    "squad",
+    {
+        **_COMMON,
+        "tokenizer": _tokenizer,
+        "passage_length_limit": lambda here, value: _passage_limit(here, value),
+        "question_length_limit": unsupported("leave it out to read whole questions"),
+        "skip_invalid_examples": lambda here, value: _skipped(here, value),
+        "skip_impossible_questions": only(False),
+        "no_answer_token": unsupported("see no_answer of the model"),
+    },
+)
+
+
+def _passage_limit(here: Place, value: Any) -> Mapping[str, Any]:
+    here.note("differs", "longer passages are skipped; AllenNLP cuts those whose answer remains")
+    return {here.key: value}
+
+
+def _skipped(here: Place, value: Any) -> Mapping[str, Any]:
+    here.note("dropped", "it concerns passages that are cut, which are skipped here")
+    return {}
+
+
+def _singletons(here: Place, value: Any) -> Mapping[str, Any]:
+    return renamed("remove_singletons")(here, value)
+
+
+def _span_width(here: Place, value: Any) -> Mapping[str, Any]:
+    width = here.context.value("model", "max_span_width")
+    if value != width:
+        here.problem(f"{shown(value)} is not max_span_width of the model, {shown(width)}")
+    here.note("dropped", "it is max_span_width of the model")
+    return {}
+
+
+def _base(here: Place, value: Any) -> Mapping[str, Any]:
+    return {"base": reader(here, value)}
+
+
+READERS: dict[str, Member] = {
+    "conll2003": Member("conll2003", _COLUMNS),
+    "conll2000": Member("conll2000", _COLUMNS),
+    "sequence_tagging": Member(
+        "sequence_tagging", {**_COMMON, "word_tag_delimiter": kept, "token_delimiter": kept}
+    ),
+    "srl": Member(
+        "srl", {**_COMMON, "domain_identifier": unsupported(), "bert_model_name": unsupported()}
+    ),
+    "snli": Member(
+        "snli",
+        {
+            **_COMMON,
+            "tokenizer": _tokenizer,
+            "combine_input_fields": only(False),
+            "collapse_labels": only(False),
+        },
+    ),
+    "sst_tokens": Member(
+        "sst_tokens",
+        {
+            **_COMMON,
+            "use_subtrees": kept,
+            "granularity": kept,
+            "tokenizer": unsupported("the trees have words"),
+        },
+    ),
+    "squad": _SQUAD,
+    "squad1": _SQUAD,
+    "coref": Member(
+        "coref",
+        {
+            **_COMMON,
+            "max_span_width": _span_width,
+            "max_sentences": kept,
+            "remove_singleton_clusters": _singletons,
+            "wordpiece_modeling_tokenizer": unsupported(),
+        },
+    ),
+    "text_classification_json": Member(
+        "text_classification_json",
+        {
+            **_COMMON,
+            "tokenizer": _tokenizer,
+            "max_sequence_length": kept,
+            "text_key": kept,
+            "label_key": kept,
+            "segment_sentences": only(False),
+            "skip_label_indexing": only(False),
+        },
+    ),
+}
+_SHARDS: Rules = {
+    **_COMMON,
+    "base_reader": _base,
+    "epochs_per_read": only(1),
+    "output_queue_size": dropped("it changes speed only"),
+}
+
+
+def reader(here: Place, value: Any) -> Any:
+    """Translate a DatasetReader; a reader of shards is its base reader and a pattern of files."""
+    if isinstance(value, dict) and value.get("type") in ("sharded", "multiprocess"):
+        here.note("dropped", f"{value['type']}: the data path may be a pattern of files")
+        values = {key: each for key, each in value.items() if key != "type"}
+        return block(here, values, _SHARDS, "ShardedDatasetReader").get("base")
+    return component(here, value, READERS, "DatasetReader")

@@ -1,0 +1,250 @@
+"""Rules of translation: what becomes of one key of a config of AllenNLP.
+
+A block of a config has a table of rules, by key. Each key is translated, dropped for a stated
+reason, or a problem; a key without a rule is a problem too.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal, TypeAlias
+
+from elmo_framework.errors import Problem, allowed, dotted, shown
+
+Kind: TypeAlias = Literal["becomes", "dropped", "differs", "added"]
+
+
+@dataclass(frozen=True)
+class Note:
+    """What became of a key.
+
+    Attributes:
+        path: of the key, dotted.
+        kind: `becomes` another key, `dropped` because it follows from something else, `differs` in
+            effect, or `added` to keep a default of AllenNLP.
+        text: the new key, or the reason.
+    """
+
+    path: str
+    kind: Kind
+    text: str
+
+
+@dataclass(frozen=True)
+class Context:
+    """A config of AllenNLP, and what its translation has found so far.
+
+    Attributes:
+        raw: the config.
+        notes: what became of its keys.
+        missing: types without a counterpart.
+        problems: everything else that cannot be translated.
+        indexers: whether the words of each token indexer are lowercased, by name; and its type.
+    """
+
+    raw: Mapping[str, Any]
+    notes: list[Note] = field(default_factory=list)
+    missing: list[Problem] = field(default_factory=list)
+    problems: list[Problem] = field(default_factory=list)
+    indexers: dict[str, tuple[str, bool]] = field(default_factory=dict)
+
+    def value(self, *keys: str) -> Any:
+        """Return a value by its keys; None where there is none."""
+        value: Any = self.raw
+        for key in keys:
+            value = value.get(key) if isinstance(value, Mapping) else None
+        return value
+
+
+@dataclass(frozen=True)
+class Place:
+    """A key of the config."""
+
+    context: Context
+    path: str = ""
+    key: str = ""
+
+    def at(self, key: str | int) -> Place:
+        return Place(self.context, dotted(self.path, key), str(key))
+
+    def note(self, kind: Kind, text: str) -> None:
+        note = Note(self.path, kind, text)
+        if note not in self.context.notes:
+            self.context.notes.append(note)
+
+    def problem(self, message: str) -> None:
+        self.context.problems.append(Problem(self.path, message))
+
+    def missing(self, message: str) -> None:
+        self.context.missing.append(Problem(self.path, message))
+
+
+Rule: TypeAlias = Callable[[Place, Any], Mapping[str, Any]]
+Rules: TypeAlias = Mapping[str, Rule]
+Translate: TypeAlias = Callable[[Place, Any], Any]
+
+
+def kept(here: Place, value: Any) -> Mapping[str, Any]:
+    """Keep a key: it has the same name and meaning here."""
+    return {here.key: value}
+
+
+def renamed(name: str) -> Rule:
+    """Return a rule for a key with another name here."""
+    return into(name, lambda here, value: value)
+
+
+def into(name: str, translate: Translate) -> Rule:
+    """Return a rule for a key whose value is translated."""
+
+    def rule(here: Place, value: Any) -> Mapping[str, Any]:
+        if name != here.key:
+            here.note("becomes", name)
+        return {name: translate(here, value)}
+
+    return rule
+
+
+def dropped(reason: str) -> Rule:
+    """Return a rule for a key that has no effect, or follows from something else."""
+
+    def rule(here: Place, value: Any) -> Mapping[str, Any]:
+        here.note("dropped", reason)
+        return {}
+
+    return rule
+
+
+def only(*values: Any, reason: str = "the only behaviour here") -> Rule:
+    """Return a rule for a key of which only these values have a counterpart."""
+    written = [json.dumps(value) for value in values]
+
+    def rule(here: Place, value: Any) -> Mapping[str, Any]:
+        if json.dumps(value) in written:
+            here.note("dropped", reason)
+        else:
+            here.problem(f"{shown(value)} has no counterpart here; only {', '.join(written)} has")
+        return {}
+
+    return rule
+
+
+def unsupported(advice: str = "") -> Rule:
+    """Return a rule for a key without a counterpart."""
+
+    def rule(here: Place, value: Any) -> Mapping[str, Any]:
+        here.problem(f"has no counterpart here{advice and '; '}{advice}")
+        return {}
+
+    return rule
+
+
+def block(here: Place, values: Any, rules: Rules, owner: str) -> dict[str, Any]:
+    """Translate the keys of an object.
+
+    Args:
+        here: its place.
+        values: the object.
+        rules: by key.
+        owner: whose keys these are, for messages.
+    """
+    if not isinstance(values, dict):
+        here.problem(f"expected an object, not {shown(values)}")
+        return {}
+    ours: dict[str, Any] = {}
+    for key, value in values.items():
+        place, rule = here.at(key), rules.get(key)
+        if rule is None:
+            place.problem(f"not a key of AllenNLP's {owner}; {allowed(key, rules)}")
+        elif value is None:
+            place.note("dropped", "null is the default")
+        else:
+            _add(place, ours, rule(place, value))
+    return ours
+
+
+def _add(here: Place, ours: dict[str, Any], added: Mapping[str, Any]) -> None:
+    """Add what a key became; two keys may fill one object, but not set one value."""
+    for key, value in added.items():
+        before = ours.get(key)
+        if (
+            isinstance(before, dict)
+            and isinstance(value, dict)
+            and not before.keys() & value.keys()
+        ):
+            value = {**before, **value}
+        elif key in ours:
+            here.problem(f"another key becomes {key!r} too; remove one of them")
+        ours[key] = value
+
+
+@dataclass(frozen=True)
+class Member:
+    """The counterpart of a class of AllenNLP.
+
+    Attributes:
+        name: registered here.
+        rules: for its keys.
+        defaults: AllenNLP's, where ours are different.
+        implied: what else the class is here.
+        differs: what has another effect here, whatever the keys.
+    """
+
+    name: str
+    rules: Rules = field(default_factory=dict)
+    defaults: Mapping[str, Any] = field(default_factory=dict)
+    implied: Mapping[str, Any] = field(default_factory=dict)
+    differs: tuple[str, ...] = ()
+
+
+def component(
+    here: Place,
+    value: Any,
+    members: Mapping[str, Member],
+    family: str,
+    *,
+    default: str | None = None,
+) -> Any:
+    """Translate an object with a `type`, or a bare name.
+
+    Args:
+        here: its place.
+        value: the object or the name.
+        members: the classes with a counterpart, by AllenNLP's name.
+        family: the base class of AllenNLP, for messages.
+        default: the type of an object without one.
+    """
+    values = {"type": value} if isinstance(value, str) else value
+    if not isinstance(values, dict):
+        here.problem(f"expected an object or a name, not {shown(value)}")
+        return None
+    name = values.get("type", default)
+    member = members.get(name) if isinstance(name, str) else None
+    if member is None:
+        place = here if isinstance(value, str) else here.at("type")
+        if name is None:
+            place.problem(f"a {family} needs a type; {allowed('', members)}")
+        else:
+            message = f"AllenNLP's {family} {shown(name)} has no counterpart here"
+            place.missing(f"{message}; {allowed(str(name), members)}")
+        return None
+    for text in member.differs:
+        here.note("differs", text)
+    if default is None and name != member.name:
+        here.at("type").note("becomes", f"type: {member.name!r}")
+    inner = {key: each for key, each in values.items() if key != "type"}
+    ours = block(here, inner, member.rules, f"{family} {name!r}")
+    ours = {**member.implied, **ours}
+    return {"type": member.name, **with_defaults(here, ours, member.defaults)}
+
+
+def with_defaults(
+    here: Place, ours: Mapping[str, Any], defaults: Mapping[str, Any]
+) -> dict[str, Any]:
+    """Add AllenNLP's defaults that are not those here."""
+    for key, value in defaults.items():
+        if key not in ours:
+            here.at(key).note("added", f"{json.dumps(value)}, the default of AllenNLP")
+    return {**ours, **{key: value for key, value in defaults.items() if key not in ours}}

@@ -1,0 +1,375 @@
+"""Optimizers, schedules and trainers of AllenNLP."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from elmo_framework.compat.allennlp.rules import (
+    Member,
+    Place,
+    Rule,
+    Rules,
+    block,
+    component,
+    dropped,
+    into,
+    kept,
+    only,
+    renamed,
+    unsupported,
+    with_defaults,
+)
+from elmo_framework.errors import shown
+
+_LOGGING = dropped("it changes what is logged only")
+_LENGTH = dropped("it follows from the trainer's settings")
+_NO_LIMIT = 1_000_000
+
+
+_SHARED: Rules = {
+    "lr": kept,
+    "weight_decay": kept,
+    "parameter_groups": lambda here, value: _groups(here, value),
+}
+_ADAM: Rules = {**_SHARED, "betas": kept, "eps": kept, "amsgrad": only(False)}
+OPTIMIZERS: dict[str, Member] = {
+    "adam": Member("adam", _ADAM),
+    "dense_sparse_adam": Member(
+        "adam", {key: rule for key, rule in _ADAM.items() if key not in ("amsgrad", "weight_decay")}
+    ),
+    "adamw": Member("adamw", _ADAM),
+    "huggingface_adamw": Member(
+        "adamw",
+        {
+            **{key: rule for key, rule in _ADAM.items() if key != "amsgrad"},
+            "correct_bias": only(True),
+        },
+        {"lr": 1e-5, "weight_decay": 0.0},
+    ),
+    "adagrad": Member(
+        "adagrad",
+        {**_SHARED, "initial_accumulator_value": kept, "eps": kept, "lr_decay": only(0, 0.0)},
+        {"lr": 0.01, "initial_accumulator_value": 0.0},
+    ),
+    "adadelta": Member("adadelta", {**_SHARED, "rho": kept, "eps": kept}),
+    "sgd": Member(
+        "sgd", {**_SHARED, "momentum": kept, "nesterov": kept, "dampening": only(0, 0.0)}
+    ),
+    "rmsprop": Member(
+        "rmsprop",
+        {**_SHARED, "alpha": kept, "eps": kept, "momentum": kept, "centered": only(False)},
+    ),
+}
+
+
+def _groups(here: Place, value: Any) -> Mapping[str, Any]:
+    """Drop groups that change nothing; rates of groups of parameters have no counterpart."""
+    is_empty = isinstance(value, list) and all(
+        isinstance(group, list) and len(group) == 2 and group[1] == {} for group in value
+    )
+    if not is_empty:
+        here.problem("groups of parameters with other settings have no counterpart here")
+    here.note("dropped", "its groups change nothing")
+    return {}
+
+
+_WARMUP = renamed("warmup_steps")
+_LAST = only(-1)
+_TIMES: Rules = {"num_epochs": _LENGTH, "num_steps_per_epoch": _LENGTH, "last_epoch": _LAST}
+
+
+def _epochs(here: Place, value: Any) -> Mapping[str, Any]:
+    """Translate `step_size` to milestones, up to the last epoch."""
+    last = here.context.value("trainer", "num_epochs")
+    last = 20 if last is None else last
+    if not all(isinstance(each, int) and 0 < each < 10_000 for each in (value, last)):
+        here.problem(f"expected a number of epochs, not {shown(value)} (of {shown(last)})")
+        return {}
+    here.note("becomes", "milestones, at each multiple of it")
+    return {"milestones": [*range(value, max(last, value + 1), value)]}
+
+
+SCHEDULERS: dict[str, Member] = {
+    "constant": Member("constant", {"last_epoch": _LAST}),
+    "reduce_on_plateau": Member(
+        "reduce_on_plateau",
+        {
+            "factor": kept,
+            "patience": kept,
+            "threshold": kept,
+            "mode": dropped("validation_metric of the trainer has the direction"),
+            "threshold_mode": only("rel"),
+            "cooldown": only(0),
+            "min_lr": only(0, 0.0),
+            "eps": dropped("it concerns rates below 1e-8"),
+            "verbose": _LOGGING,
+            "last_epoch": _LAST,
+        },
+    ),
+    "step": Member("multi_step", {"step_size": _epochs, "gamma": kept, "last_epoch": _LAST}),
+    "multi_step": Member("multi_step", {"milestones": kept, "gamma": kept, "last_epoch": _LAST}),
+    "exponential": Member("exponential", {"gamma": kept, "last_epoch": _LAST}, {"gamma": 0.1}),
+    "noam": Member(
+        "noam", {"model_size": kept, "warmup_steps": kept, "factor": kept, "last_epoch": _LAST}
+    ),
+    "slanted_triangular": Member(
+        "slanted_triangular",
+        {
+            **_TIMES,
+            "cut_frac": kept,
+            "ratio": kept,
+            "gradual_unfreezing": only(False),
+            "discriminative_fine_tuning": only(False),
+            "decay_factor": dropped("it belongs to discriminative_fine_tuning, which is off"),
+        },
+    ),
+    "linear_with_warmup": Member(
+        "linear_with_warmup", {**_TIMES, "warmup_steps": kept}, {"warmup_steps": 100}
+    ),
+    "polynomial_decay": Member(
+        "linear_with_warmup",
+        {
+            **_TIMES,
+            "warmup_steps": kept,
+            "power": only(1, 1.0),
+            "end_learning_rate": only(0, 0.0),
+        },
+    ),
+    "constant_with_warmup": Member(
+        "constant_with_warmup", {"num_warmup_steps": _WARMUP, "last_epoch": _LAST}
+    ),
+    "cosine_with_warmup": Member(
+        "cosine_with_warmup",
+        {
+            "num_warmup_steps": _WARMUP,
+            "num_training_steps": _LENGTH,
+            "num_cycles": only(0.5),
+            "last_epoch": _LAST,
+        },
+    ),
+}
+
+
+def _device(here: Place, value: Any) -> Mapping[str, Any]:
+    here.note("becomes", "device")
+    devices = value if isinstance(value, list) else [value]
+    if not devices or any(not isinstance(each, int) or isinstance(each, bool) for each in devices):
+        here.problem(f"expected the number of a GPU, or -1 for the CPU, not {shown(value)}")
+    elif len(devices) > 1:
+        _processes(here, devices)
+    elif devices[0] > 0:
+        here.note(
+            "differs", f"a run takes the first GPU; start it with CUDA_VISIBLE_DEVICES={value}"
+        )
+    return {"device": "cpu" if devices and devices[0] == -1 else "cuda"}
+
+
+def _processes(here: Place, devices: list[Any]) -> None:
+    here.note(
+        "differs",
+        f"one process for each GPU, of {len(devices)}: start it with torchrun --nproc-per-node "
+        f"{len(devices)} -m elmo_framework train, or the batches are those of one process",
+    )
+
+
+def distributed(here: Place, value: Any) -> Mapping[str, Any]:
+    """Translate the block of several GPUs: `torchrun` starts the processes here."""
+    rules: Rules = {
+        "cuda_devices": _several,
+        "num_nodes": only(1),
+        "primary_address": dropped("torchrun has it"),
+        "master_address": dropped("torchrun has it"),
+        "primary_port": dropped("torchrun has it"),
+        "master_port": dropped("torchrun has it"),
+    }
+    block(here, value, rules, "distributed block")
+    return {}
+
+
+def _several(here: Place, value: Any) -> Mapping[str, Any]:
+    if not isinstance(value, list) or not value:
+        here.problem(f"expected a list of GPUs, not {shown(value)}")
+    else:
+        _processes(here, value)
+    return {}
+
+
+_AVERAGE: Rules = {
+    "type": only("exponential"),
+    "decay": kept,
+    "numerator": only(1, 1.0),
+    "denominator": only(10, 10.0),
+}
+
+
+def _average(here: Place, value: Any) -> Mapping[str, Any]:
+    values = {"type": value} if isinstance(value, str) else value
+    here.note("differs", "the decay is the same from the first step; AllenNLP's grows to it")
+    ours = block(here, values, _AVERAGE, "moving average")
+    return {here.key: with_defaults(here, ours, {"decay": 0.9999})}
+
+
+def _keep(here: Place, value: Any) -> Mapping[str, Any]:
+    """Translate the number of checkpoints; -1 keeps all."""
+    here.note("becomes", "checkpointer.keep_most_recent_by_count")
+    return {"keep_most_recent_by_count": _NO_LIMIT if value == -1 else value}
+
+
+def _every(unit: str, seconds: bool = False) -> Rule:
+    def rule(here: Place, value: Any) -> Mapping[str, Any]:
+        is_number = isinstance(value, int | float) and not isinstance(value, bool)
+        here.note("becomes", f"checkpointer.save_every.{unit}")
+        return {"save_every": {unit: value / 60 if seconds and is_number else value}}
+
+    return rule
+
+
+_SECONDS = _every("minutes", seconds=True)
+_DELETED = dropped("it changes which old checkpoints are deleted only")
+_CHECKPOINTER: Rules = {
+    "type": only("default", "simple"),
+    "num_serialized_models_to_keep": _keep,
+    "keep_most_recent_by_count": _keep,
+    "keep_most_recent_by_age": _DELETED,
+    "keep_serialized_model_every_num_seconds": _DELETED,
+    "save_every_num_seconds": _SECONDS,
+    "model_save_interval": _SECONDS,
+    "save_every_num_batches": _every("steps"),
+    "save_completed_epochs": dropped("each evaluation is saved"),
+}
+
+
+def _checkpointer(here: Place, value: Any) -> Mapping[str, Any]:
+    values = {"type": value} if isinstance(value, str) else value
+    return {"checkpointer": block(here, values, _CHECKPOINTER, "Checkpointer")}
+
+
+def _in_checkpointer(inner: Rule) -> Rule:
+    return lambda here, value: {"checkpointer": dict(inner(here, value))}
+
+
+_BOARD: Rules = {
+    "summary_interval": kept,
+    **dict.fromkeys(
+        (
+            "distribution_interval",
+            "histogram_interval",
+            "batch_size_interval",
+            "should_log_parameter_statistics",
+            "should_log_learning_rate",
+        ),
+        _LOGGING,
+    ),
+}
+_CALLBACKS: dict[str, Member] = {"tensorboard": Member("tensorboard", _BOARD)}
+_WITHOUT_EFFECT = ("console_logger", "track_epoch_callback", "confidence_checks", "sanity_checks")
+
+
+def _callbacks(here: Place, value: Any) -> Mapping[str, Any]:
+    if not isinstance(value, list):
+        here.problem(f"expected a list of callbacks, not {shown(value)}")
+        return {}
+    ours = []
+    for index, each in enumerate(value):
+        place = Place(here.context, f"{here.path}[{index}]", str(index))
+        name = each.get("type") if isinstance(each, dict) else each
+        if name in _WITHOUT_EFFECT:
+            place.note("dropped", "it changes no training here")
+        else:
+            ours.append(component(place, each, _CALLBACKS, "TrainerCallback"))
+    return {here.key: ours}
+
+
+def _board(here: Place, value: Any) -> Mapping[str, Any]:
+    """Translate the `tensorboard_writer` of AllenNLP 1.x."""
+    values = (
+        {key: each for key, each in value.items() if key != "type"}
+        if isinstance(value, dict)
+        else value
+    )
+    here.note("becomes", "callbacks: ['tensorboard']")
+    return {"callbacks": [{"type": "tensorboard", **block(here, values, _BOARD, "tensorboard")}]}
+
+
+def _interval(here: Place, value: Any) -> Mapping[str, Any]:
+    here.note("becomes", "callbacks: [{type: 'tensorboard', summary_interval}]")
+    return {"callbacks": [{"type": "tensorboard", "summary_interval": value}]}
+
+
+def _precision(here: Place, value: Any) -> Mapping[str, Any]:
+    if value is not True:
+        return only(False)(here, value)
+    here.note("becomes", "precision: 'bfloat16'")
+    here.note("differs", "bfloat16 in place of float16")
+    return {"precision": "bfloat16"}
+
+
+TRAINER: Rules = {
+    "type": only("gradient_descent", "default"),
+    "optimizer": into(
+        "optimizer",
+        lambda here, value: component(here, value, OPTIMIZERS, "Optimizer", default="adam"),
+    ),
+    "learning_rate_scheduler": into(
+        "learning_rate_scheduler",
+        lambda here, value: component(here, value, SCHEDULERS, "LearningRateScheduler"),
+    ),
+    **dict.fromkeys(
+        (
+            "num_epochs",
+            "patience",
+            "validation_metric",
+            "grad_norm",
+            "grad_clipping",
+            "num_gradient_accumulation_steps",
+        ),
+        kept,
+    ),
+    "no_grad": lambda here, value: {},
+    "cuda_device": _device,
+    "use_amp": _precision,
+    "moving_average": _average,
+    "checkpointer": _checkpointer,
+    "num_serialized_models_to_keep": _in_checkpointer(_keep),
+    "model_save_interval": _in_checkpointer(_SECONDS),
+    "keep_serialized_model_every_num_seconds": _DELETED,
+    "callbacks": _callbacks,
+    "tensorboard_writer": _board,
+    "summary_interval": _interval,
+    "shuffle": lambda here, value: {},
+    "momentum_scheduler": unsupported(),
+    "batch_callbacks": unsupported(),
+    "epoch_callbacks": unsupported(),
+    "opt_level": unsupported("use use_amp"),
+    **dict.fromkeys(
+        (
+            "histogram_interval",
+            "should_log_parameter_statistics",
+            "should_log_learning_rate",
+            "log_batch_size_period",
+        ),
+        _LOGGING,
+    ),
+    "enable_default_callbacks": _LOGGING,
+    "run_confidence_checks": dropped("the first batch is checked anyway"),
+    "run_sanity_checks": dropped("the first batch is checked anyway"),
+    "grad_scaling": dropped("bfloat16 needs no scaling"),
+}
+
+
+def trainer(here: Place, value: Any) -> Any:
+    """Translate a Trainer without `no_grad`."""
+    if isinstance(value, dict) and value.get("type") not in (None, "gradient_descent", "default"):
+        name = shown(value["type"])
+        here.at("type").missing(f"AllenNLP's Trainer {name} has no counterpart here")
+        return None
+    ours = block(here, value, TRAINER, "trainer")
+    values = value if isinstance(value, dict) else {}
+    if "shuffle" in values and here.context.value("iterator") is None:
+        here.at("shuffle").problem("is a key for configs with an iterator")
+    elif values.get("shuffle") is not None and not isinstance(values["shuffle"], bool):
+        here.at("shuffle").problem(f"expected true or false, not {shown(values['shuffle'])}")
+    elif values.get("shuffle") is True:
+        here.at("shuffle").note("dropped", "training data is shuffled by default")
+    return ours

@@ -1,0 +1,207 @@
+"""Recognize a config of AllenNLP 0.8 to 2.10, and translate it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from copy import deepcopy
+from typing import Any
+
+from elmo_framework.compat.allennlp.batches import data_loader, iterator
+from elmo_framework.compat.allennlp.models import initializer, model, regularizer
+from elmo_framework.compat.allennlp.parameter_names import Pair, names, rules, translated
+from elmo_framework.compat.allennlp.readers import reader
+from elmo_framework.compat.allennlp.render import as_text, summary
+from elmo_framework.compat.allennlp.rules import (
+    Context,
+    Place,
+    Rules,
+    block,
+    dropped,
+    into,
+    kept,
+    only,
+    unsupported,
+)
+from elmo_framework.compat.allennlp.training import distributed, trainer
+from elmo_framework.config.load import Translation
+from elmo_framework.errors import ConfigError, dotted, shown
+
+_MARKS: Mapping[str, tuple[str, ...]] = {
+    "": ("iterator", "validation_iterator", "distributed", "pytorch_seed", "numpy_seed"),
+    "dataset_reader": ("token_indexers", "lazy"),
+    "model": ("text_field_embedder", "source_embedder", "contextualizer", "bert_model"),
+    "data_loader": ("batch_sampler", "num_workers"),
+    "trainer": ("cuda_device", "use_amp", "num_serialized_models_to_keep", "shuffle"),
+}
+"""Keys of AllenNLP that no config of ours has, by their block."""
+
+_OURS = ("embedder", "context_layers", "token_encoder")
+_NAMESPACES = {"tokens": "words", "labels": "labels"}
+_SEEDS = dropped("random_seed fixes everything here")
+
+
+def mark_of_allennlp(raw: Mapping[str, Any]) -> str | None:
+    """Return the path of a key by which a config is AllenNLP's; None for a config of ours.
+
+    A config that names plugins, or whose model has a key of ours, is ours.
+    """
+    own = raw.get("model")
+    if "plugins" in raw or (isinstance(own, dict) and any(key in own for key in _OURS)):
+        return None
+    for name, keys in _MARKS.items():
+        values = raw.get(name) if name else raw
+        for key in keys:
+            if isinstance(values, dict) and key in values:
+                return dotted(name, key)
+    return None
+
+
+def translate_allennlp(raw: Mapping[str, Any], source: str) -> Translation | None:
+    """Translate a config; None if it is not AllenNLP's.
+
+    Args:
+        raw: the config, with its overrides.
+        source: its file, for messages.
+
+    Raises:
+        ConfigError: with everything that has no counterpart: types first.
+    """
+    if mark_of_allennlp(raw) is None:
+        return None
+    context = Context(deepcopy(dict(raw)))
+    ours = _translated(context)
+    if context.missing or context.problems:
+        problems = [*context.missing, *context.problems]
+        raise ConfigError(f"{source}, written for AllenNLP", problems)
+    return Translation(ours, as_text(ours, context.notes, source), summary(context.notes))
+
+
+def _translated(context: Context) -> dict[str, Any]:
+    top = Place(context)
+    if not any("token_indexers" in _reader(context, name) for name in ("dataset_reader",)):
+        context.indexers["tokens"] = ("single_id", False)
+    # The readers are first: embedders need to know their indexers.
+    first = [key for key in _TOP if key in context.raw]
+    ordered = {key: context.raw[key] for key in [*first, *context.raw]}
+    ours = block(top, ordered, _TOP, "experiment")
+    if context.missing or context.problems:
+        return ours
+    _name_parameters(top, ours)
+    _add_defaults(top, ours)
+    order = [key for key in _ORDER if key in ours]
+    return {key: ours[key] for key in [*order, *(ours.keys() - {*order})] if ours[key] is not None}
+
+
+def _reader(context: Context, name: str) -> Mapping[str, Any]:
+    """Return the block of a reader, or of the reader of its shards."""
+    values = context.value(name)
+    while isinstance(values, dict) and isinstance(values.get("base_reader"), dict):
+        values = values["base_reader"]
+    return values if isinstance(values, dict) else {}
+
+
+def _name_parameters(top: Place, ours: dict[str, Any]) -> None:
+    """Translate the regular expressions: they need the names of the model's parameters."""
+    theirs, own = top.context.value("model"), ours.get("model")
+    if not (isinstance(own, dict) and isinstance(theirs, dict)):
+        return
+    pairs = names(own)
+    for key, translate in (("initializer", initializer), ("regularizer", regularizer)):
+        if theirs.get(key) is not None:
+            written = rules(top.at("model").at(key), theirs[key], pairs, translate)
+            own |= {key: written} if written else {}
+    _freeze(top.at("trainer").at("no_grad"), pairs, ours)
+
+
+def _freeze(here: Place, pairs: list[Pair], ours: dict[str, Any]) -> None:
+    listed = here.context.value("trainer", "no_grad")
+    if listed is None:
+        return
+    if not isinstance(listed, list):
+        here.problem(f"expected a list of regular expressions, not {shown(listed)}")
+        return
+    places = (Place(here.context, f"{here.path}[{index}]") for index in range(len(listed)))
+    written = [translated(place, each, pairs) for place, each in zip(places, listed, strict=True)]
+    frozen = [each for each in written if each is not None]
+    ours["trainer"] |= {"no_grad": frozen} if frozen else {}
+
+
+def _add_defaults(top: Place, ours: dict[str, Any]) -> None:
+    """Add defaults of AllenNLP that are not those here."""
+    if "datasets_for_vocab_creation" not in ours:
+        splits = ["train", "validation", "test"]
+        counted = [split for split in splits if f"{split}_data_path" in ours]
+        if counted != ["train"]:
+            text = f"{', '.join(counted)}: AllenNLP counts the words of all data by default"
+            top.at("datasets_for_vocab_creation").note("added", text)
+            ours["datasets_for_vocab_creation"] = counted
+
+
+def _sizes(here: Place, value: Any) -> Mapping[str, Any]:
+    """Translate limits by namespace; one number is for all of them."""
+    if isinstance(value, int) and not isinstance(value, bool):
+        here.note("becomes", f"{here.key}.words")
+        return {here.key: {"words": value}}
+    if not isinstance(value, dict):
+        here.problem(f"expected numbers by namespace, not {shown(value)}")
+        return {}
+    ours = {}
+    for name, number in value.items():
+        place = here.at(name)
+        if name not in _NAMESPACES:
+            place.problem("this namespace has no counterpart here; tokens and labels have")
+            continue
+        if name != _NAMESPACES[name]:
+            place.note("becomes", f"{here.key}.{_NAMESPACES[name]}")
+        ours[_NAMESPACES[name]] = number
+    return {here.key: ours}
+
+
+_FILES = unsupported("words are counted in the data")
+_VOCABULARY: Rules = {
+    "type": only("from_instances", "default"),
+    "min_count": _sizes,
+    "max_vocab_size": _sizes,
+    "non_padded_namespaces": dropped("labels have no padding"),
+    "padding_token": dropped("padding is no word"),
+    "oov_token": dropped("unknown words have an id, not a name"),
+    "extend": only(False),
+    "directory": _FILES,
+    "directory_path": _FILES,
+    "pretrained_files": _FILES,
+    "only_include_pretrained_words": only(False),
+    "min_pretrained_embeddings": unsupported(),
+    "tokens_to_add": unsupported(),
+}
+
+
+def _vocabulary(here: Place, value: Any) -> Mapping[str, Any]:
+    values = {"type": value} if isinstance(value, str) else value
+    ours = block(here, values, _VOCABULARY, "vocabulary")
+    return {"vocabulary": ours} if ours else {}
+
+
+_TOP: Rules = {
+    "dataset_reader": into("dataset_reader", reader),
+    "validation_dataset_reader": into("validation_dataset_reader", reader),
+    "train_data_path": kept,
+    "validation_data_path": kept,
+    "test_data_path": kept,
+    "vocabulary": _vocabulary,
+    "datasets_for_vocab_creation": kept,
+    "model": into("model", model),
+    "data_loader": into("data_loader", data_loader),
+    "validation_data_loader": into("validation_data_loader", data_loader),
+    "iterator": into("data_loader", iterator),
+    "validation_iterator": into("validation_data_loader", iterator),
+    "trainer": into("trainer", trainer),
+    "evaluate_on_test": kept,
+    "random_seed": kept,
+    "numpy_seed": _SEEDS,
+    "pytorch_seed": _SEEDS,
+    "distributed": distributed,
+    "batch_weight_key": dropped("scores are sums over examples, whatever the batches"),
+    "include_in_archive": dropped("a run has all that it needs"),
+    "type": only("default"),
+}
+_ORDER = [key for key in _TOP if key != "type"]

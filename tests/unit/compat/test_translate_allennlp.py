@@ -1,0 +1,437 @@
+"""Configs of AllenNLP become ours: each key is translated, dropped with a reason, or refused."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from elmo_framework import components
+from elmo_framework.commands.main import main
+from elmo_framework.compat.allennlp.parameter_names import names
+from elmo_framework.compat.allennlp.translate import mark_of_allennlp, translate_allennlp
+from elmo_framework.config.load import Config, Translation
+from elmo_framework.errors import ConfigError, Problem
+from elmo_framework.experiment.check import check_config
+from elmo_framework.experiment.model_report import AssumedVocabularies, _on_meta
+from tests.unit.compat.configs import CHARACTERS, CONFIGS, ELMO, WORDS, config
+
+
+def translation(name: str, changes: dict[str, Any] | None = None) -> Translation:
+    translated = translate_allennlp(config(name, changes), "old.jsonnet")
+    assert translated is not None
+    return translated
+
+
+def ours(name: str, changes: dict[str, Any] | None = None) -> dict[str, Any]:
+    return translation(name, changes).raw
+
+
+def problems(name: str, changes: dict[str, Any]) -> list[Problem]:
+    with pytest.raises(ConfigError) as caught:
+        translation(name, changes)
+    return list(caught.value.problems)
+
+
+@pytest.mark.parametrize("name", CONFIGS)
+def test_translated_config_has_no_problems(name: str) -> None:
+    components.load()
+    assert not check_config(Config(ours(name), "old.jsonnet", "")).problems
+
+
+@pytest.mark.parametrize("name", CONFIGS)
+def test_each_parameter_has_a_name_in_allennlp(name: str) -> None:
+    components.load()
+    raw = ours(name)
+    result = check_config(Config(raw, "old.jsonnet", ""))
+    model = _on_meta(result.unwrap()[0].arguments["model"], AssumedVocabularies())
+    named = {ours for _, ours in names(raw["model"]) if ours}
+    assert named == {name for name, _ in model.named_parameters()}
+
+
+def test_config_of_ours_is_left_alone() -> None:
+    raw = {"model": {"type": "crf_tagger", "embedder": {}}, "trainer": {"cuda_device": 0}}
+    assert translate_allennlp(raw, "ours.jsonnet") is None
+    assert mark_of_allennlp({"plugins": ["a"], "iterator": {}}) is None
+
+
+def test_missing_types_are_named_first_all_at_once() -> None:
+    changes = {
+        "trainer.top": 1,
+        "model.encoder": {"type": "gated-cnn-encoder", "input_dim": 3},
+        "trainer.learning_rate_scheduler": {"type": "cosine", "t_initial": 3},
+        "model.text_field_embedder.token_embedders.elmo.type": "bag_of_word_counts",
+    }
+    listed = [problem.path for problem in problems("crf_tagger", changes)]
+    assert listed == [
+        "model.text_field_embedder.token_embedders.elmo.type",
+        "model.encoder.type",
+        "trainer.learning_rate_scheduler.type",
+        "trainer.top",
+    ]
+
+
+def test_unknown_key_is_refused_with_the_nearest() -> None:
+    (problem,) = problems("crf_tagger", {"trainer.pateince": 1})
+    assert problem.path == "trainer.pateince"
+    assert "Did you mean 'patience'?" in problem.message
+
+
+def test_maxout_leaves_out_the_layer_of_the_labels() -> None:
+    layer = ours("bcn")["model"]["output_layer"]
+    assert layer == {
+        "type": "maxout",
+        "output_dims": [12, 6],
+        "dropout": [0.2, 0.3],
+        "pool_sizes": 4,
+    }
+    (problem,) = problems("bcn", {"model.output_layer.dropout": 0.2})
+    assert problem.path == "model.output_layer.dropout"
+
+
+def test_last_feedforward_layer_of_a_bcn_must_be_linear() -> None:
+    layer = {"input_dim": 3, "num_layers": 2, "hidden_dims": [4, 5], "activations": "relu"}
+    (problem,) = problems("bcn", {"model.output_layer": layer})
+    assert problem.path == "model.output_layer.activations"
+    layer["activations"] = ["relu", "linear"]
+    assert ours("bcn", {"model.output_layer": layer})["model"]["output_layer"] == {
+        "type": "feedforward",
+        "hidden_dims": [4],
+        "num_layers": 1,
+        "activations": ["relu"],
+    }
+
+
+def test_elmo_of_a_bcn_is_at_both_places() -> None:
+    model = ours("bcn")["model"]
+    assert model["embedder"]["token_embedders"]["elmo"] == model["output_embedder"]
+    model = ours(
+        "bcn", {"model.use_input_elmo": False, "model.elmo.num_output_representations": 1}
+    )["model"]
+    assert "elmo" not in model["embedder"]["token_embedders"]
+    (problem,) = problems("bcn", {"model.elmo.num_output_representations": 1})
+    assert problem.path == "model.elmo.num_output_representations"
+
+
+def test_lowercase_indexer_becomes_a_key_of_the_embedder() -> None:
+    embedders = ours("crf_tagger")["model"]["embedder"]["token_embedders"]
+    assert embedders["tokens"]["lowercase"] is True
+    assert "lowercase" not in embedders["token_characters"]
+
+
+def test_embedders_are_in_alphabetical_order() -> None:
+    embedders = ours("crf_tagger")["model"]["embedder"]["token_embedders"]
+    assert [*embedders] == ["elmo", "token_characters", "tokens"]
+
+
+def test_coreference_has_neither_speakers_nor_genre() -> None:
+    model = ours("coref")["model"]
+    assert (model["use_speakers"], model["use_genre"]) == (False, False)
+    assert model["encoder_reads"] == "document"
+    assert model["dropout"] == 0
+
+
+def test_stated_widths_are_checked_under_their_path() -> None:
+    components.load()
+    raw = ours("coref", {"model.antecedent_feedforward.input_dim": 1})
+    (problem,) = check_config(Config(raw, "old.jsonnet", "")).problems
+    assert problem.path.startswith("model.antecedent_feedforward")
+
+
+def test_layer_norm_of_a_character_network_is_no_layer_mix() -> None:
+    network = {"type": "cnn-highway", "embedding_dim": 4, "do_layer_norm": True}
+    where = "model.text_field_embedder.token_embedders.token_characters.encoder"
+    (problem,) = problems("crf_tagger", {where: network})
+    assert problem.path == f"{where}.type"
+    assert "cnn-highway" in problem.message
+
+
+@pytest.mark.parametrize("has_type", [False, True])
+def test_three_forms_of_text_field_embedders_are_one(has_type: bool) -> None:
+    inner = {"tokens": WORDS, "elmo": ELMO, "token_characters": CHARACTERS}
+    expected = ours("crf_tagger")["model"]["embedder"]
+    before = {"model.text_field_embedder": {**({"type": "basic"} if has_type else {}), **inner}}
+    assert ours("crf_tagger", before)["model"]["embedder"] == expected
+    mapped = {
+        "token_embedders": inner,
+        "allow_unmatched_keys": True,
+        "embedder_to_indexer_map": {"elmo": {"character_ids": "elmo"}, "tokens": ["tokens"]},
+    }
+    assert (
+        ours("crf_tagger", {"model.text_field_embedder": mapped})["model"]["embedder"] == expected
+    )
+
+
+def test_embedder_without_its_indexer_is_refused() -> None:
+    where = "dataset_reader.token_indexers"
+    (problem,) = problems("crf_tagger", {where: {"tokens": "single_id", "elmo": "elmo_characters"}})
+    assert problem.path == "model.text_field_embedder.token_embedders.token_characters"
+    (problem,) = problems("crf_tagger", {f"{where}.elmo.type": "single_id"})
+    assert "it needs elmo_characters" in problem.message
+
+
+@pytest.mark.parametrize(
+    ("iterator", "loader"),
+    [
+        ({"type": "basic", "batch_size": 4}, {"batch_size": 4}),
+        (
+            {"type": "bucket", "sorting_keys": [["tokens", "num_tokens"]], "padding_noise": 0.2},
+            {"bucketing": True},
+        ),
+        (
+            {"type": "basic", "maximum_samples_per_batch": ["num_tokens", 90]},
+            {"max_tokens": 90},
+        ),
+        (
+            {"type": "multiprocess", "base_iterator": {"type": "basic"}, "num_workers": 2},
+            {},
+        ),
+    ],
+)
+def test_iterator_becomes_a_data_loader(iterator: Any, loader: Any) -> None:
+    changes = {"iterator": iterator}
+    assert ours("crf_tagger", changes)["data_loader"] == loader
+    changes["trainer.shuffle"] = False
+    assert ours("crf_tagger", changes)["data_loader"] == {**loader, "shuffle": False}
+
+
+@pytest.mark.parametrize(
+    ("theirs", "loader"),
+    [
+        ({"batch_size": 4, "num_workers": 2}, {"batch_size": 4, "shuffle": False}),
+        ({"batch_size": 4, "shuffle": True}, {"batch_size": 4}),
+        (
+            {"batch_sampler": {"type": "bucket", "batch_size": 4, "sorting_keys": ["tokens"]}},
+            {"batch_size": 4, "bucketing": True},
+        ),
+        (
+            {"batch_sampler": {"type": "max_tokens_sampler", "max_tokens": 90}},
+            {"max_tokens": 90, "batch_size": 1_000_000, "bucketing": True},
+        ),
+    ],
+)
+def test_data_loader_keeps_order_and_buckets(theirs: Any, loader: Any) -> None:
+    assert ours("esim", {"data_loader": theirs})["data_loader"] == loader
+
+
+def test_differences_of_batches_are_in_the_table() -> None:
+    iterator = {"type": "bucket", "sorting_keys": [], "padding_noise": 0.2, "batch_size": 2}
+    summary = translation("crf_tagger", {"iterator": iterator}).summary
+    for key in ("iterator.sorting_keys", "iterator.padding_noise"):
+        assert any(line.split()[:2] == [key, "differs"] for line in summary.splitlines())
+
+
+def test_expressions_match_the_same_parameters() -> None:
+    changes = {
+        "model.initializer": {
+            "regexes": [
+                ["tag_projection_layer.*weight", "zero"],
+                [".*weight_hh.*", {"type": "orthogonal"}],
+                ["token_embedder_token_characters.*conv_layer_\\d.weight", "xavier_uniform"],
+                ["nothing_of_this_name", "zero"],
+            ],
+            "prevent_regexes": ["text_field_embedder.token_embedder_tokens.*"],
+        },
+        "trainer.no_grad": [".*elmo.*gamma"],
+    }
+    raw = ours("crf_tagger", changes)
+    inside = r"embedder\.token_embedders"
+    assert raw["model"]["initializer"] == [
+        [rf"^{inside}\.tokens\.embedding\.weight$", "prevent"],
+        [r"^projection\.weight$", {"type": "zero"}],
+        [".*weight_hh.*", {"type": "orthogonal"}],
+        [
+            rf"^{inside}\.token_characters\.encoder\.convolutions\.\d+\.weight$",
+            {"type": "xavier_uniform"},
+        ],
+    ]
+    assert raw["model"]["regularizer"] == [["scalar_parameters", {"type": "l2", "alpha": 0.1}]]
+    assert raw["trainer"]["no_grad"] == [".*elmo.*gamma"]
+    assert "nothing_of_this_name" in translation("crf_tagger", changes).summary
+
+
+def test_groups_of_parameters_have_no_counterpart() -> None:
+    groups = [[["encoder"], {"lr": 0.1}]]
+    (problem,) = problems("crf_tagger", {"trainer.optimizer.parameter_groups": groups})
+    assert problem.path == "trainer.optimizer.parameter_groups"
+    groups = [[["encoder"], {}]]
+    optimizer = ours("crf_tagger", {"trainer.optimizer.parameter_groups": groups})["trainer"]
+    assert optimizer["optimizer"] == {"type": "adam", "lr": 0.001}
+
+
+@pytest.mark.parametrize(
+    ("key", "value", "expected"),
+    [
+        ("cuda_device", -1, {"device": "cpu"}),
+        ("cuda_device", 0, {"device": "cuda"}),
+        ("cuda_device", [0, 1], {"device": "cuda"}),
+        ("num_serialized_models_to_keep", 3, {"checkpointer": {"keep_most_recent_by_count": 3}}),
+        ("model_save_interval", 90, {"checkpointer": {"save_every": {"minutes": 1.5}}}),
+        ("should_log_learning_rate", True, {}),
+        ("should_log_parameter_statistics", True, {}),
+        ("summary_interval", 7, {"callbacks": [{"type": "tensorboard", "summary_interval": 7}]}),
+        ("moving_average", {"type": "exponential"}, {"moving_average": {"decay": 0.9999}}),
+        ("use_amp", True, {"precision": "bfloat16"}),
+        (
+            "learning_rate_scheduler",
+            {"type": "reduce_on_plateau", "factor": 0.5, "mode": "max", "patience": 0},
+            {
+                "learning_rate_scheduler": {
+                    "type": "reduce_on_plateau",
+                    "factor": 0.5,
+                    "patience": 0,
+                }
+            },
+        ),
+        (
+            "learning_rate_scheduler",
+            {"type": "step", "step_size": 8, "gamma": 0.5},
+            {
+                "learning_rate_scheduler": {
+                    "type": "multi_step",
+                    "milestones": [8, 16],
+                    "gamma": 0.5,
+                }
+            },
+        ),
+        (
+            "learning_rate_scheduler",
+            {"type": "linear_with_warmup", "num_epochs": 3, "num_steps_per_epoch": 2},
+            {"learning_rate_scheduler": {"type": "linear_with_warmup", "warmup_steps": 100}},
+        ),
+        (
+            "optimizer",
+            {"type": "adagrad"},
+            {"optimizer": {"type": "adagrad", "lr": 0.01, "initial_accumulator_value": 0.0}},
+        ),
+        ("optimizer", {"type": "dense_sparse_adam"}, {"optimizer": {"type": "adam"}}),
+    ],
+)
+def test_key_of_the_trainer_becomes_ours(key: str, value: Any, expected: Any) -> None:
+    raw = ours("esim", {"trainer": {key: value}})
+    assert raw["trainer"] == expected
+
+
+def test_two_keys_may_fill_one_block_but_not_one_value() -> None:
+    trainer = {"num_serialized_models_to_keep": 3, "model_save_interval": 60, "cuda_device": -1}
+    assert ours("esim", {"trainer": trainer})["trainer"]["checkpointer"] == {
+        "keep_most_recent_by_count": 3,
+        "save_every": {"minutes": 1.0},
+    }
+    reader = {"type": "conll2003", "coding_scheme": "BIOUL", "convert_to_coding_scheme": "BIO"}
+    reader["token_indexers"] = config("crf_tagger")["dataset_reader"]["token_indexers"]
+    (problem,) = problems("crf_tagger", {"dataset_reader": reader})
+    assert "another key becomes 'coding_scheme' too" in problem.message
+
+
+def test_evaluate_on_test_is_kept_and_all_data_is_counted() -> None:
+    raw = ours("esim", {"evaluate_on_test": True, "test_data_path": "test.jsonl"})
+    assert raw["evaluate_on_test"] is True
+    assert raw["datasets_for_vocab_creation"] == ["train", "validation", "test"]
+    raw = ours("esim", {"datasets_for_vocab_creation": ["train"]})
+    assert raw["datasets_for_vocab_creation"] == ["train"]
+
+
+def test_several_processes_are_started_by_torchrun() -> None:
+    translated = translation("esim", {"distributed": {"cuda_devices": [0, 1, 2]}})
+    assert "distributed" not in translated.raw
+    assert "torchrun --nproc-per-node 3" in translated.summary
+
+
+def test_vocabulary_limits_have_our_names() -> None:
+    raw = ours("esim", {"vocabulary": {"min_count": {"tokens": 2}, "max_vocab_size": 9}})
+    assert raw["vocabulary"] == {"min_count": {"words": 2}, "max_vocab_size": {"words": 9}}
+    (problem,) = problems("esim", {"vocabulary": {"min_count": {"token_characters": 2}}})
+    assert problem.path == "vocabulary.min_count.token_characters"
+
+
+def test_crf_is_constrained_where_the_scheme_is_stated() -> None:
+    assert ours("crf_tagger", {"model.constrain_crf_decoding": None})["model"][
+        "constrain_transitions"
+    ]
+    changes = {"model.constrain_crf_decoding": None, "model.label_encoding": None}
+    assert ours("crf_tagger", changes)["model"]["constrain_transitions"] is False
+
+
+def test_labels_of_scheme_iob1_stay_as_they_are() -> None:
+    reader = ours("crf_tagger", {"dataset_reader.coding_scheme": "IOB1"})["dataset_reader"]
+    assert "coding_scheme" not in reader
+
+
+@pytest.mark.parametrize(
+    ("theirs", "expected"),
+    [
+        ({"word_splitter": {"type": "just_spaces"}}, "whitespace"),
+        ({"type": "word"}, "spacy"),
+        ({"type": "spacy", "language": "de_core_news_sm"}, {"type": "spacy", "language": "de"}),
+    ],
+)
+def test_tokenizers_of_all_versions_are_translated(theirs: Any, expected: Any) -> None:
+    found = ours("esim", {"dataset_reader.tokenizer": theirs})["dataset_reader"]["tokenizer"]
+    assert found == expected or found == {"type": expected}
+
+
+def test_reader_of_shards_is_its_base_reader() -> None:
+    base = config("esim")["dataset_reader"]
+    sharded = {"type": "sharded", "base_reader": base}
+    assert (
+        ours("esim", {"dataset_reader": sharded})["dataset_reader"]
+        == ours("esim")["dataset_reader"]
+    )
+
+
+def test_published_files_become_the_name_of_a_bilm() -> None:
+    start = "https://allennlp.s3.amazonaws.com/models/elmo/2x1024_128_2048cnn_1xhighway/elmo_"
+    where = "model.text_field_embedder.token_embedders.elmo"
+    changes = {
+        f"{where}.options_file": f"{start}2x1024_128_2048cnn_1xhighway_options.json",
+        f"{where}.weight_file": f"{start}2x1024_128_2048cnn_1xhighway_weights.hdf5",
+    }
+    elmo = ours("crf_tagger", changes)["model"]["embedder"]["token_embedders"]["elmo"]
+    assert elmo["bilm"] == "small"
+    changes[f"{where}.options_file"] = "https://example.org/options.json"
+    assert problems("crf_tagger", changes)[0].path == f"{where}.options_file"
+
+
+def test_text_of_a_translation_is_the_translation(tmp_path: Path) -> None:
+    translated = translation("bcn")
+    path = tmp_path / "new.jsonnet"
+    path.write_text(translated.text)
+    assert Config.load(path).raw == translated.raw
+
+
+def test_overrides_and_variables_are_those_of_the_old_config(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path, output = tmp_path / "old.jsonnet", tmp_path / "new.jsonnet"
+    path.write_text(
+        json.dumps(config("crf_tagger")) + " + { train_data_path: std.extVar('TRAIN') }"
+    )
+    words = [str(path), "--ext-var", "TRAIN=a.txt", "-o", "iterator.batch_size=7"]
+    assert main(["convert", *words, "--output-file", str(output)]) == 0
+    raw = Config.load(output).raw
+    assert raw["train_data_path"] == "a.txt"
+    assert raw["data_loader"] == {"batch_size": 7}
+    assert "datasets_for_vocab_creation" in capsys.readouterr().err
+    assert main(["convert", str(output)]) == 2
+    assert "not a config of AllenNLP" in capsys.readouterr().err
+
+
+def test_convert_writes_nothing_if_a_value_is_wrong(tmp_path: Path) -> None:
+    path, output = tmp_path / "old.jsonnet", tmp_path / "new.jsonnet"
+    path.write_text(json.dumps(config("esim", {"trainer.num_epochs": "many"})))
+    assert main(["convert", str(path), "--output-file", str(output)]) == 2
+    assert not output.exists()
+
+
+def test_run_of_an_old_config_keeps_its_translation(tmp_path: Path) -> None:
+    path, run = tmp_path / "old.json", tmp_path / "run"
+    path.write_text(json.dumps(config("basic_classifier")))
+    assert main(["train", str(path), "-s", str(run)]) == 0
+    assert Config.load(run / "translated.jsonnet").raw == json.loads(
+        (run / "config.json").read_text()
+    )
+    data = config("basic_classifier")["validation_data_path"]
+    assert main(["evaluate", str(run), data]) == 0
