@@ -35,6 +35,7 @@ from elmo_framework.io.remote import as_path
 if TYPE_CHECKING:
     from elmo_framework.data.inputs import Predicted
     from elmo_framework.experiment.assembly import Assembly
+    from elmo_framework.metrics.metric import Table
 
 
 _FOR_BILM = ("for a biLM", "a run has its own")
@@ -273,26 +274,53 @@ def _text(scores: Mapping[str, Mapping[str, Any]], calibration: Mapping[str, Any
 
 def _scores_text(scores: Mapping[str, Mapping[str, Any]]) -> str:
     """Format the scores of all files as columns, and below them their tables."""
+    from elmo_framework.metrics.metric import is_over_labels
+
     columns = [
         {name: f"{value:.6g}" for name, value in metrics.items() if not _is_table(value)}
         for metrics in scores.values()
     ]
     names = dict.fromkeys(name for column in columns for name in column)
-    rows = [[name, *(column.get(name, "") for column in columns)] for name in names]
     tables = [
-        f"\n\n{name} of {path}, the right label on the left:\n\n{_grid(value)}"
+        (name, path, value)
         for path, metrics in scores.items()
         for name, value in metrics.items()
         if _is_table(value)
     ]
-    return render_table(["", *scores], rows) + "".join(tables)
+    in_tables = {f"{score}-{label}" for *_, t in tables for label in t for score in t[label]}
+    rows = [
+        [name, *(column.get(name, "") for column in columns)]
+        for name in names
+        if name not in in_tables or is_over_labels(name)
+    ]
+    return render_table(["", *scores], rows) + "".join(
+        f"\n\n{_title(name, value)} of {path}{_explained(value)}:\n\n{_grid(value)}"
+        for name, path, value in tables
+    )
 
 
 def _is_table(value: object) -> bool:
     return isinstance(value, Mapping)
 
 
-def _grid(table: Mapping[str, Mapping[str, int]]) -> str:
+def _title(name: str, table: Table) -> str:
+    return "scores by label" if _has_scores(table) else name
+
+
+def _explained(table: Table) -> str:
+    return "" if _has_scores(table) else ", the right label on the left"
+
+
+def _has_scores(table: Table) -> bool:
+    """Return whether a table has scores of labels, not counts of pairs of labels."""
+    return not all(isinstance(value, int) for row in table.values() for value in row.values())
+
+
+def _grid(table: Table) -> str:
     columns = list(next(iter(table.values())))
-    rows = [[name, *(str(row[column]) for column in columns)] for name, row in table.items()]
+    rows = [[name, *(_cell(row[column]) for column in columns)] for name, row in table.items()]
     return render_table(["", *columns], rows)
+
+
+def _cell(value: float) -> str:
+    return str(value) if isinstance(value, int) else f"{value:.4f}"

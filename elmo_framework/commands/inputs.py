@@ -11,7 +11,7 @@ from elmo_framework.config.plugins import plugin_paths
 from elmo_framework.io.outputs import Input
 from elmo_framework.io.remote import RemotePath
 
-_LOADED = ("model", "dataset_reader", "validation_dataset_reader")
+_LOADED = ("model", "dataset_reader", "validation_dataset_reader", "test_dataset_reader")
 """The config keys that are built when a run is loaded; training data is not read again."""
 
 

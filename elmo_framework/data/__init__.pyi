@@ -15,6 +15,7 @@ from .inputs import input_words as input_words
 from .inputs import only_key as only_key
 from .labels import Classification as Classification
 from .labels import LabeledBatch as LabeledBatch
+from .labels import LabelSet as LabelSet
 from .labels import label_ids as label_ids
 from .reader import DatasetReader as DatasetReader
 from .reader import FileReader as FileReader

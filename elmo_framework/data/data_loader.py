@@ -10,6 +10,7 @@ from math import ceil, inf
 from typing import Any, Generic, TypeVar, final
 
 import numpy as np
+from jaxtyping import Int
 
 from elmo_framework.config.registry import Registrable
 from elmo_framework.config.types import Count
@@ -90,6 +91,7 @@ class SourceContext:
         seed: fixes the order.
         is_training: whether to shuffle, and to repeat the data without end where that applies.
         rank: of this process.
+        label: the label of an example (`HeadTask.label`); None if examples have none or several.
     """
 
     collate: Callable[[Sequence[Any]], Any]
@@ -97,6 +99,7 @@ class SourceContext:
     seed: int
     is_training: bool
     rank: Rank = Rank()
+    label: Callable[[Any], str | None] = lambda example: None
 
 
 class DataLoader(Registrable, ABC):
@@ -128,6 +131,9 @@ class BucketDataLoader(DataLoader):
             a batch by itself.
         shuffle: whether the order changes from epoch to epoch; null means in training only.
         bucketing: whether examples of similar length come together.
+        balanced: whether training reads examples of all labels equally often. An epoch has as many
+            examples as the data; those of a rare label are repeated, and those of a frequent one
+            are drawn anew in each epoch.
     """
 
     def __init__(
@@ -136,7 +142,11 @@ class BucketDataLoader(DataLoader):
         max_tokens: Count | None = None,
         shuffle: bool | None = None,
         bucketing: bool = False,
+        balanced: bool = False,
     ) -> None:
+        if balanced and shuffle is False:
+            raise ValueError("balanced draws examples in random order; remove `shuffle: false`")
+        self.balanced = balanced
         self.batch_size, self.max_tokens = batch_size, max_tokens
         self.shuffle, self.bucketing = shuffle, bucketing
 
@@ -157,6 +167,8 @@ class ExampleSource(BatchSource[Any]):
         self._examples, self._loader, self._context = examples, loader, context
         self._lengths = np.array([context.num_tokens(example) for example in examples])
         self._epoch, self._delivered = 0, 0
+        is_balanced = loader.balanced and context.is_training
+        self._by_label = _by_label(examples, context.label) if is_balanced else None
         self._plan = self._planned(0)
 
     @property
@@ -198,7 +210,10 @@ class ExampleSource(BatchSource[Any]):
     def _joint(self, epoch: int) -> list[list[int]]:
         """Return the examples of each batch of all processes."""
         generator = np.random.default_rng([self._context.seed, epoch])
-        order = np.arange(len(self._examples))
+        if self._by_label is None:
+            order = np.arange(len(self._examples))
+        else:
+            order = _balanced(self._by_label, len(self._examples), generator)
         if self._shuffles:
             generator.shuffle(order)
         joint = list(self._cut(self._bucketed(order, generator)))
@@ -234,3 +249,33 @@ class ExampleSource(BatchSource[Any]):
             max_tokens=self._loader.max_tokens or inf,
             batch_size=self._loader.batch_size,
         )
+
+
+def _by_label(
+    examples: Sequence[Any], label_of: Callable[[Any], str | None]
+) -> list[Int[np.ndarray, " examples"]]:
+    """Return the indices of the examples of each label, in the order of the labels.
+
+    Raises:
+        DataError: an example has no label.
+    """
+    indices: dict[str, list[int]] = {}
+    for index, example in enumerate(examples):
+        label = label_of(example)
+        if label is None:
+            raise DataError("data_loader.balanced: an example of the training data has no label")
+        indices.setdefault(label, []).append(index)
+    return [np.array(indices[label]) for label in sorted(indices)]
+
+
+def _balanced(
+    by_label: Sequence[Int[np.ndarray, " examples"]], size: int, generator: np.random.Generator
+) -> Int[np.ndarray, " size"]:
+    """Draw equally many examples of each label; none twice before all of its label are drawn."""
+    quotas = np.full(len(by_label), size // len(by_label))
+    quotas[generator.permutation(len(by_label))[: size % len(by_label)]] += 1
+    draws = [
+        generator.permuted(np.tile(own, (ceil(quota / len(own)), 1)), axis=1).ravel()[:quota]
+        for own, quota in zip(by_label, quotas.tolist(), strict=True)
+    ]
+    return np.concatenate(draws)

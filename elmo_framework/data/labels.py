@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain
 from textwrap import shorten
-from typing import Any
+from typing import Any, TypeVar
 
 import torch
 from jaxtyping import Float, Int
@@ -17,24 +17,27 @@ from elmo_framework.data.text import TextBatch
 from elmo_framework.data.vocabulary import Vocabulary
 from elmo_framework.errors import DataError
 
+TargetT = TypeVar("TargetT")
+
 _SHOWN = 100
 
 
 @dataclass(frozen=True, slots=True)
 class LabeledBatch:
-    """Examples of one or more sentences, with one label each or one label for each word.
+    """Examples of one or more sentences, with one target each or one label for each word.
 
     All sentences are in one text, so that each encoder runs once: the first sentence of every
     example, then the second of every example, and so on, padded to the longest.
 
     Attributes:
         text: the sentences.
-        labels: the ids of the labels, 0 at padding; None unless all examples have labels.
+        labels: the ids of the labels, 0 at padding; 0 or 1 for each label where an example has
+            several; or numbers to predict. None unless all examples have them.
         examples: the examples, in order.
     """
 
     text: TextBatch
-    labels: Int[Tensor, "batch ..."] | None
+    labels: Int[Tensor, "batch ..."] | Float[Tensor, "batch ..."] | None
     examples: tuple[Any, ...]
 
     @property
@@ -118,15 +121,31 @@ def known_ids(items: Iterable[str], labels: Vocabulary, words: Sequence[str]) ->
         raise DataError(f"{error} It occurs in: {excerpt(words)}. {hint}") from error
 
 
-def required_label(label: str | None, words: Sequence[str]) -> str:
-    """Return a label that is needed.
+def required_target(target: TargetT | None, words: Sequence[str]) -> TargetT:
+    """Return the label, the labels or the number of an example.
 
     Raises:
         DataError: there is none.
     """
-    if label is None:
+    if target is None:
         raise DataError(f"an example without a label cannot be scored: {excerpt(words)}")
-    return label
+    return target
+
+
+@dataclass(frozen=True, slots=True)
+class LabelSet:
+    """The labels above the threshold, the most probable first, and the probability of each label."""
+
+    labels: tuple[str, ...]
+    probabilities: Mapping[str, float]
+
+
+def label_sets(
+    logits: Float[Tensor, "batch labels"], labels: Vocabulary, *, threshold: float
+) -> list[LabelSet]:
+    """Return the labels of each row whose sigmoid is above the threshold."""
+    rows = logits.double().sigmoid().tolist()
+    return [_label_set(dict(zip(labels.items, row, strict=True)), threshold) for row in rows]
 
 
 def label_lines(predictions: Iterable[tuple[Classification, Any]]) -> Iterator[str]:
@@ -136,10 +155,14 @@ def label_lines(predictions: Iterable[tuple[Classification, Any]]) -> Iterator[s
         yield f"{index}\t{prediction.label}\n"
 
 
-def label_in_color(prediction: Classification) -> Text:
-    """Return the label with its probability."""
-    probability = prediction.probabilities[prediction.label]
-    return Text.assemble((prediction.label, "bold green"), (f" {probability:.0%}", "dim"))
+def label_in_color(prediction: Classification | LabelSet) -> Text:
+    """Return each label with its probability; a dash without labels."""
+    labels = prediction.labels if isinstance(prediction, LabelSet) else (prediction.label,)
+    parts = [
+        Text.assemble((label, "bold green"), (f" {prediction.probabilities[label]:.0%}", "dim"))
+        for label in labels
+    ]
+    return Text(", ").join(parts) if parts else Text("-", "dim")
 
 
 def batch_title(words: Sequence[str], num_examples: int) -> str:
@@ -150,3 +173,9 @@ def batch_title(words: Sequence[str], num_examples: int) -> str:
 def excerpt(words: Sequence[str]) -> str:
     """Return the first words of a text, for messages."""
     return repr(shorten(" ".join(words), width=_SHOWN, placeholder=" ..."))
+
+
+def _label_set(probabilities: Mapping[str, float], threshold: float) -> LabelSet:
+    labels = [label for label, probability in probabilities.items() if probability > threshold]
+    labels.sort(key=lambda label: -probabilities[label])
+    return LabelSet(tuple(labels), probabilities)

@@ -177,14 +177,23 @@ class RecordReader(FileReader[ExampleT]):
         is_table = FileFormat.TABLE in self.formats
         return read_records(file) if is_table else read_objects(file)
 
-    def filled_records(self, file: Path, keys: Sequence[str]) -> Iterator[Record]:
+    def filled_records(
+        self, file: Path, keys: Sequence[str], only: Mapping[str, str] | None = None
+    ) -> Iterator[Record]:
         """Yield the records that have all values of `keys`; the log reports how many have not.
+
+        Args:
+            file: to read.
+            keys: of the values.
+            only: yield, and report, only records with these values.
 
         Raises:
             DataError: as `records`, or a key is in no record.
         """
         num_skipped, missing, last = 0, set(keys), Record({})
         for record in self.records(file):
+            if only and not record.has(only):
+                continue
             missing -= record.values.keys()
             if record.is_filled(keys):
                 yield record

@@ -6,7 +6,7 @@ import json
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import TypeAlias, final
+from typing import ClassVar, TypeAlias, final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -69,7 +69,12 @@ class Vocabularies:
 
     Args:
         counts: by name; items are sorted by frequency, then alphabetically.
+
+    Attributes:
+        is_assumed: whether nothing was counted, and the items are stand-ins for those of the data.
     """
+
+    is_assumed: ClassVar[bool] = False
 
     def __init__(self, counts: Counts) -> None:
         self._counts = {name: _by_frequency(counted) for name, counted in counts.items()}

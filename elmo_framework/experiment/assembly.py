@@ -377,6 +377,7 @@ class Assembly:
             seed=self.experiment.random_seed,
             is_training=is_training,
             rank=self.group.rank,
+            label=getattr(self.model.task, "label", lambda example: None),
         )
 
     def _outputs(

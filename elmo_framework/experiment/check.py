@@ -182,7 +182,7 @@ def _strange_readers(experiment: Lazy[Experiment]) -> Iterator[Problem]:
     if not isinstance(model, Lazy):
         return
     wanted = component_class(model.factory).task.example_type
-    for key in ("dataset_reader", "validation_dataset_reader"):
+    for key in ("dataset_reader", "validation_dataset_reader", "test_dataset_reader"):
         reader = experiment.arguments.get(key)
         if not isinstance(reader, Lazy):
             continue

@@ -16,7 +16,7 @@ from elmo_framework.config.registry import Registrable
 from elmo_framework.config.signature import component_class
 from elmo_framework.config.types import Count, Default, ExistingPath, Lazy, TextPath
 from elmo_framework.corpus.vocabulary_file import as_counts, read_vocabulary_file
-from elmo_framework.data.data_loader import DataLoader
+from elmo_framework.data.data_loader import BucketDataLoader, DataLoader
 from elmo_framework.data.formats.text_files import require_nonempty
 from elmo_framework.data.reader import DatasetReader
 from elmo_framework.data.subsample import split_by_unit, subsample
@@ -87,6 +87,8 @@ class Experiment(Registrable):
             same for all seeds; `train_fraction` is drawn from the others.
         validation_fraction: the same in place of a validation_data_path.
         validation_dataset_reader: reads the validation and the test data; else `dataset_reader`.
+        test_dataset_reader: reads the test data, where it differs from the validation data in more
+            than its path, such as in the rows of one table.
         data_loader: how examples become batches.
         validation_data_loader: the same for the validation and the test data.
         trainer: how the model is trained.
@@ -121,6 +123,7 @@ class Experiment(Registrable):
         test_fraction: Annotated[float, Gt(0), Lt(1)] | None = None,
         validation_fraction: Annotated[float, Gt(0), Lt(1)] | None = None,
         validation_dataset_reader: DatasetReader[Any] | None = None,
+        test_dataset_reader: DatasetReader[Any] | None = None,
         validation_data_loader: DataLoader | None = None,
         init_from: InitFrom | None = None,
         evaluate_on_test: bool = False,
@@ -141,6 +144,7 @@ class Experiment(Registrable):
             raise ValueError("evaluate_on_test needs a test_data_path or a test_fraction")
         if validation_data_path is None:
             _require_no_validation(trainer)
+        _check_balanced(data_loader, task)
         self.paths: dict[Split, Any] = {
             "train": train_data_path,
             "validation": validation_data_path,
@@ -153,6 +157,7 @@ class Experiment(Registrable):
                 )
         self.dataset_reader = dataset_reader
         self.validation_dataset_reader = validation_dataset_reader or dataset_reader
+        self.test_dataset_reader = test_dataset_reader or self.validation_dataset_reader
         self.data_loader = data_loader
         self.validation_data_loader = validation_data_loader or data_loader
         self.model, self.trainer, self.vocabulary = model, trainer, vocabulary
@@ -168,7 +173,8 @@ class Experiment(Registrable):
         self.random_seed, self.tokenizer, self._task = random_seed, tokenizer, task
 
     def reader(self, split: Split) -> DatasetReader[Any]:
-        return self.dataset_reader if split == "train" else self.validation_dataset_reader
+        readers = {"train": self.dataset_reader, "test": self.test_dataset_reader}
+        return readers.get(split, self.validation_dataset_reader)
 
     def files(self) -> dict[Path, Sequence[Path]]:
         """Return the files of each data path, as its reader finds them.
@@ -262,6 +268,13 @@ def _check_held_out(
             raise ValueError(f"{key} and {split}_data_path are two kinds of data; remove one")
     if sum(fraction or 0.0 for fraction, _ in held_out.values()) >= 1:
         raise ValueError("test_fraction and validation_fraction leave no training data")
+
+
+def _check_balanced(loader: DataLoader, task: Task[Any, Any]) -> None:
+    """Raise ValueError if examples are balanced by labels that they do not have."""
+    has_label = isinstance(task, HeadTask) and type(task).label is not HeadTask.label
+    if isinstance(loader, BucketDataLoader) and loader.balanced and not has_label:
+        raise ValueError("data_loader.balanced needs a model with one label for each example")
 
 
 def _require_no_validation(trainer: GradientDescent) -> None:

@@ -13,7 +13,9 @@ from elmo_framework.io.files import write_text
 
 _DATA = ("train", "validation", "test")
 _SCORES = {"best_validation_": "validation", "test_": "test"}
-_BY_CLASS = re.compile(r"(precision|recall|f1-measure)-(?!overall$|all$)(.+)")
+_BY_CLASS = re.compile(
+    r"(precision|recall|f1-measure)-(?!(?:overall|all|micro|macro|weighted)$)(.+)"
+)
 _COLUMNS = ("precision", "recall", "f1-measure")
 _LICENSE = re.compile(r"^license:.*$", re.MULTILINE)
 _CALIBRATION = re.compile(r"^## Calibration$.*?(?=^## |\Z)", re.MULTILINE | re.DOTALL)

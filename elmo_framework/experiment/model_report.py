@@ -168,6 +168,8 @@ ASSUMED_WORDS, ASSUMED_LABELS = 10_000, 21
 class AssumedVocabularies(Vocabularies):
     """Vocabularies of a stated size, for a model that is built before the data is read."""
 
+    is_assumed = True
+
     def __init__(self) -> None:
         super().__init__({})
         self._sizes: dict[str, int] = {}

@@ -7,10 +7,13 @@ from .confusion import MatthewsCorrelation as MatthewsCorrelation
 from .coreference import ConllCoref as ConllCoref
 from .coreference import MentionRecall as MentionRecall
 from .coreference import Resolution as Resolution
+from .label_f1 import ExactMatch as ExactMatch
+from .label_f1 import LabelF1 as LabelF1
 from .metric import Metric as Metric
 from .metric import Table as Table
 from .ratios import harmonic_mean as harmonic_mean
 from .ratios import ratio as ratio
+from .regression import RegressionScores as RegressionScores
 from .span_f1 import SpanF1 as SpanF1
 from .squad import Answer as Answer
 from .squad import SquadScores as SquadScores

@@ -9,9 +9,12 @@ from typing import Any, TypeAlias, get_args, get_type_hints
 from elmo_framework.config.registry import Registrable
 from elmo_framework.config.signature import is_union
 from elmo_framework.errors import BuildError
+from elmo_framework.metrics.ratios import AVERAGES
 
-Table: TypeAlias = Mapping[str, Mapping[str, int]]
-"""Counts by row and column."""
+_OVER_LABELS = tuple(f"-{name}" for name in ("overall", *AVERAGES))
+
+Table: TypeAlias = Mapping[str, Mapping[str, float]]
+"""Counts, or scores of labels, by row and column."""
 
 
 class Metric(Registrable, ABC):
@@ -43,7 +46,7 @@ class Metric(Registrable, ABC):
         """
 
     def table(self, sums: Mapping[str, float]) -> Table:
-        """Return counts by row and column that complement the scores; empty by default."""
+        """Return numbers by row and column that complement the scores; empty by default."""
         return {}
 
     @classmethod
@@ -78,7 +81,15 @@ def is_of_one_type(name: str, names: Iterable[str]) -> bool:
 
     Args:
         name: the name of the score.
-        names: all names of scores; `f1-measure-overall` implies scores of types `f1-measure-*`.
+        names: all names of scores; `f1-measure-overall` and averages such as `f1-measure-macro`
+            imply scores of types `f1-measure-*`.
     """
-    families = [each.removesuffix("overall") for each in names if each.endswith("-overall")]
-    return name.startswith(tuple(families)) and not name.endswith("-overall")
+    families = {each.rpartition("-")[0] + "-" for each in names if is_over_labels(each)}
+    if "f1-measure-" in families:
+        families |= {"precision-", "recall-"}
+    return name.startswith(tuple(families)) and not is_over_labels(name)
+
+
+def is_over_labels(name: str) -> bool:
+    """Return whether a score is one over all labels, such as `f1-measure-overall`."""
+    return name.endswith(_OVER_LABELS)

@@ -70,17 +70,82 @@ def label_scores(
         not_in_overall: labels that do not count for `overall`.
     """
     by_label = counts_by_label(sums)
-    overall: dict[str, float] = defaultdict(float)
-    for label, counts in by_label.items():
-        for kind, value in counts.items() if label not in not_in_overall else ():
-            overall[kind] += value
+    counted = {label: each for label, each in by_label.items() if label not in not_in_overall}
     # The name "overall" is taken, so that a label of this name has no scores.
     by_label.pop("overall", None)
-    by_support = sorted(by_label.items(), key=lambda pair: (-np.sum(pair[1]["gold"]), pair[0]))
-    return {
-        f"{name}-{label}": value
-        for label, counts in (("overall", overall), *by_support)
-        for name, value in _scores(counts).items()
+    return _by_name({"overall": _scores(_total(counted))} | _by_support(by_label))
+
+
+def scores_and_averages(sums: Mapping[str, float]) -> dict[str, float]:
+    """Return `f1-measure-AVERAGE` of `AVERAGES`, and the scores of labels as `label_scores`."""
+    averages = average_scores(sums)
+    scores = _by_name(_by_support(counts_by_label(sums)))
+    return averages | {name: value for name, value in scores.items() if name not in averages}
+
+
+AVERAGES = ("micro", "macro", "weighted")
+"""Averages over labels: of the sums, the plain mean, and the mean weighted by gold counts."""
+
+
+def average_scores(sums: Mapping[str, float]) -> dict[str, float]:
+    """Return `f1-measure-AVERAGE` of `AVERAGES`.
+
+    Args:
+        sums: those of `label_counts`; others are ignored. Labels that occur neither in the
+            predictions nor in the gold data do not count.
+    """
+    averages = _averages(counts_by_label(sums))
+    return {f"f1-measure-{name}": scores["f1-measure"] for name, scores in averages.items()}
+
+
+def label_table(sums: Mapping[str, float]) -> dict[str, dict[str, float]]:
+    """Return the scores of each label and their averages, with the gold count as `support`.
+
+    Args:
+        sums: those of `label_counts`; others are ignored.
+    """
+    by_label = counts_by_label(sums)
+    total = int(_total(by_label)["gold"])
+    rows = {
+        label: {**scores, "support": int(by_label[label]["gold"])}
+        for label, scores in _by_support(by_label).items()
+    }
+    averages = _averages(by_label) if rows else {}
+    return rows | {name: {**scores, "support": total} for name, scores in averages.items()}
+
+
+def _by_name(scores: Mapping[str, Mapping[str, float]]) -> dict[str, float]:
+    return {f"{name}-{label}": value for label in scores for name, value in scores[label].items()}
+
+
+def _by_support(by_label: Mapping[str, Mapping[str, float]]) -> dict[str, dict[str, float]]:
+    order = sorted(by_label.items(), key=lambda pair: (-np.sum(pair[1]["gold"]), pair[0]))
+    return {label: _scores(counts) for label, counts in order}
+
+
+def _total(by_label: Mapping[str, Mapping[str, float]]) -> Mapping[str, float]:
+    total: dict[str, float] = defaultdict(float)
+    for counts in by_label.values():
+        for kind, value in counts.items():
+            total[kind] += value
+    return total
+
+
+def _averages(by_label: Mapping[str, Mapping[str, float]]) -> dict[str, dict[str, float]]:
+    scores = [_scores(counts) for counts in by_label.values()]
+    weights = {
+        "macro": [1.0 * (each["gold"] + each["predicted"] > 0) for each in by_label.values()],
+        "weighted": [each["gold"] for each in by_label.values()],
+    }
+    micro = _scores(_total(by_label))
+    return {"micro": micro} | {
+        name: {
+            key: ratio(
+                sum((w * s[key] for w, s in zip(weight, scores, strict=True)), 0.0), sum(weight)
+            )
+            for key in micro
+        }
+        for name, weight in weights.items()
     }
 
 

@@ -6,8 +6,14 @@ from collections.abc import Mapping, Sequence
 from typing import final
 
 from elmo_framework.data.tagging import conlleval_tags, spans
-from elmo_framework.metrics.metric import Metric
-from elmo_framework.metrics.ratios import label_counts, label_scores, ratio
+from elmo_framework.metrics.metric import Metric, Table
+from elmo_framework.metrics.ratios import (
+    average_scores,
+    label_counts,
+    label_scores,
+    label_table,
+    ratio,
+)
 
 
 @final
@@ -19,8 +25,10 @@ class SpanF1(Metric):
 
     A span is correct if its words and its label are. The scores are called `precision-LABEL`,
     `recall-LABEL` and `f1-measure-LABEL`, with `overall` for all labels (a label
-    of this name has no scores); `accuracy` is the fraction of words whose tag is correct. Like
-    conlleval, which supports only IOB1 and BIO, it compares tags of other schemes as BIO.
+    of this name has no scores). `f1-measure-macro` is the mean of F1 over the labels, and
+    `f1-measure-weighted` the mean weighted by their number of gold spans; `accuracy` is the
+    fraction of words whose tag is correct. Like conlleval, which supports only IOB1 and BIO, it
+    compares tags of other schemes as BIO.
     """
 
     def count(self, prediction: Sequence[str], gold: Sequence[str]) -> Mapping[str, float]:
@@ -33,4 +41,9 @@ class SpanF1(Metric):
     def score(self, sums: Mapping[str, float]) -> dict[str, float]:
         """Return the scores; labels that do not occur have none."""
         accuracy = ratio(sums.get("correct_words", 0.0), sums.get("words", 0.0))
-        return {"accuracy": accuracy, **label_scores(sums)}
+        averages = {k: v for k, v in average_scores(sums).items() if not k.endswith("-micro")}
+        return {"accuracy": accuracy, **label_scores(sums), **averages}
+
+    def table(self, sums: Mapping[str, float]) -> Table:
+        """Return the scores of each label, with the number of its gold spans."""
+        return label_table(sums)

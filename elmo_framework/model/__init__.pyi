@@ -1,5 +1,7 @@
 from .classifier import Classifier as Classifier
 from .classifier import LabelTask as LabelTask
+from .classifier import TargetHead as TargetHead
+from .classifier import TargetTask as TargetTask
 from .head import ExampleBatch as ExampleBatch
 from .head import Head as Head
 from .head import LogitsOutput as LogitsOutput
@@ -9,8 +11,12 @@ from .initializer import InitializerFunction as InitializerFunction
 from .initializer import Initializers as Initializers
 from .model import Model as Model
 from .model import ModelOutput as ModelOutput
+from .multi_label import MultiLabelHead as MultiLabelHead
+from .multi_label import MultiLabelTask as MultiLabelTask
 from .part import Part as Part
 from .part import Reference as Reference
+from .regression import RegressionHead as RegressionHead
+from .regression import RegressionTask as RegressionTask
 from .regularizer import Regularizer as Regularizer
 from .regularizer import RegularizerFunction as RegularizerFunction
 from .regularizer import Regularizers as Regularizers

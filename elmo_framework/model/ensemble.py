@@ -70,8 +70,8 @@ class Ensemble(Head[EnsembleBatch]):
             `f1-measure-overall`; predictions that are equal agree in any case.
 
     Raises:
-        RunError: the heads are of different tasks, have different labels, or have no scores to
-            average.
+        RunError: the heads are of different tasks, have different labels, have no scores to
+            average, or cannot vote.
     """
 
     def __init__(
@@ -90,6 +90,8 @@ class Ensemble(Head[EnsembleBatch]):
         self.task, self.labels = heads[0].task, heads[0].labels
         if combination == "mean":
             heads[0].require_average(heads)
+        else:
+            heads[0].require_vote()
 
     def collator(self, vocabularies: Vocabularies) -> Collator:
         pairs = zip(self._heads, self._vocabularies, strict=True)

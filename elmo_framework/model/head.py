@@ -163,6 +163,13 @@ class Head(Model[BatchT], Generic[BatchT]):
                 f"a {type(self).__name__} has no scores to average; combine the runs by vote"
             )
 
+    def require_vote(self) -> None:
+        """Check that predictions can be combined by agreement.
+
+        Raises:
+            RunError: they cannot, as those of two heads are never equal.
+        """
+
     def mean_output(self, outputs: Sequence[Any], heads: Sequence[Head[Any]]) -> Any:
         """Return an output from which `predict` makes the predictions of an ensemble.
 

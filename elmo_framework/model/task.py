@@ -95,14 +95,13 @@ class HeadTask(Task[ExampleT, BatchT]):
     input_keys: ClassVar[Sequence[str]] = ("sentence",)
 
     def count(self, examples: Iterable[ExampleT]) -> Counts:
-        """Count the words of `sentences` as `words`, and `label` as `labels`."""
+        """Count the words of `sentences` as `words`, and `counted_labels` as `labels`."""
         words: Counter[str] = Counter()
         labels: Counter[str] = Counter()
         for example in examples:
             for sentence in self.sentences(example):
                 words.update(sentence)
-            label = self.label(example)
-            labels.update(() if label is None else (label,))
+            labels.update(self.counted_labels(example))
         return {"words": words, "labels": labels}
 
     @abstractmethod
@@ -142,8 +141,13 @@ class HeadTask(Task[ExampleT, BatchT]):
         """Return the sentences of an example, to count their words and cache their layers."""
 
     def label(self, example: ExampleT) -> str | None:
-        """Return the label of an example for `count`; None if it has none or several."""
+        """Return the label of an example; None if it has none or several."""
         return None
+
+    def counted_labels(self, example: ExampleT) -> Iterable[str]:
+        """Return the labels of an example for `count`; by default `label`, if it has one."""
+        label = self.label(example)
+        return () if label is None else (label,)
 
     @abstractmethod
     def gold(self, example: ExampleT) -> Any:

@@ -20,8 +20,13 @@ from elmo_framework.training.interrupt import Interrupt, StopRequestedError
 from elmo_framework.training.process_group import SYNC_INTERVAL, ProcessGroup
 
 _BETTER = {
-    "-": (re.compile(r"(.*_)?(loss|perplexity)"), "smaller"),
-    "+": (re.compile(r"accuracy\d*|(.*_)?(acc|em|exact|f1|mcc|precision|recall)(-.*)?"), "larger"),
+    "-": (re.compile(r"(.*_)?(loss|perplexity|mse|mae)"), "smaller"),
+    "+": (
+        re.compile(
+            r"accuracy\d*|(.*_)?(acc|em|exact|exact_match|f1|mcc|precision|recall|pearson|spearman)(-.*)?"
+        ),
+        "larger",
+    ),
 }
 """By sign: the scores that are better when smaller (`-`) or larger (`+`)."""
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import json
+import math
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
@@ -88,6 +89,49 @@ class Record:
         if not label:
             raise self.error(f"{name!r} is empty")
         return label
+
+    def number(self, name: str) -> float:
+        """Return a value that is a finite number, or a string that is one.
+
+        Raises:
+            DataError: it is missing, or not a number.
+        """
+        value = self.value(name)
+        try:
+            number = math.nan if isinstance(value, bool) else float(value)
+        except (TypeError, ValueError):
+            number = math.nan
+        if not math.isfinite(number):
+            raise self.error(f"{name!r} is {shown(value)}; expected a number")
+        return number
+
+    def labels(self, name: str, separator: str) -> tuple[str, ...]:
+        """Return a value that is any number of labels, each once: a list, or a string of them.
+
+        Args:
+            name: of the value.
+            separator: between the labels of a string.
+
+        Raises:
+            DataError: it is missing, or neither; or a label is empty or repeated.
+        """
+        value = self.value(name)
+        if isinstance(value, str):
+            value = value.split(separator) if value.strip() else []
+        if not isinstance(value, list):
+            raise self.error(f"{name!r} is {shown(value)}; expected a list of labels")
+        labels = [replace(self, values={name: each}).label(name) for each in value]
+        if len({*labels}) < len(labels):
+            raise self.error(f"{name!r} has a label more than once: {shown(value)}")
+        return tuple(labels)
+
+    def has(self, values: Mapping[str, str]) -> bool:
+        """Return whether the record has these values, compared as text.
+
+        Raises:
+            DataError: one is missing.
+        """
+        return all(str(self.value(name)) == value for name, value in values.items())
 
     def is_filled(self, names: Iterable[str]) -> bool:
         """Return whether none of these values is missing or empty: null, or a string of spaces."""

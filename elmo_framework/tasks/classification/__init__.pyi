@@ -1,8 +1,16 @@
 from .basic_classifier import BasicClassifier as BasicClassifier
+from .basic_classifier import MultiLabelClassifier as MultiLabelClassifier
+from .basic_classifier import TextRegression as TextRegression
 from .bcn import BiattentiveClassifier as BiattentiveClassifier
 from .bcn import OutputLayer as OutputLayer
 from .reader import FolderTextClassificationReader as FolderTextClassificationReader
 from .reader import TextClassificationReader as TextClassificationReader
 from .sst_reader import SstReader as SstReader
+from .target_readers import MultiLabelReader as MultiLabelReader
+from .target_readers import TextRegressionReader as TextRegressionReader
 from .task import ClassifiedText as ClassifiedText
+from .task import MultiLabelText as MultiLabelText
+from .task import MultiLabelTextTask as MultiLabelTextTask
 from .task import TextClassificationTask as TextClassificationTask
+from .task import TextRegressionTask as TextRegressionTask
+from .task import TextWithValue as TextWithValue

@@ -1,4 +1,4 @@
-"""Text classifier with an encoder, a pooler and linear layers."""
+"""Text models with an encoder, a pooler and linear layers, for each kind of target."""
 
 from __future__ import annotations
 
@@ -19,15 +19,19 @@ from elmo_framework.embedders.text_embedder import (
 from elmo_framework.encoders.encoder import Encoder
 from elmo_framework.encoders.feedforward import FeedForwardOptions
 from elmo_framework.encoders.pooler import Pooler
-from elmo_framework.model.classifier import Classifier
+from elmo_framework.model.classifier import Classifier, TargetHead
 from elmo_framework.model.head import Head
-from elmo_framework.tasks.classification.task import TextClassificationTask
+from elmo_framework.model.multi_label import MultiLabelHead
+from elmo_framework.model.regression import RegressionHead
+from elmo_framework.tasks.classification.task import (
+    MultiLabelTextTask,
+    TextClassificationTask,
+    TextRegressionTask,
+)
 
 
-@final
-@Head.register("basic_classifier")
-class BasicClassifier(Classifier):
-    """Encodes a text, pools it to one vector, and scores the labels.
+class PooledText(TargetHead):
+    """Encodes a text, pools it to one vector, and scores it.
 
         logits = W f(dropout(pool(encode(x_1 ... x_n)))) + b
 
@@ -38,11 +42,9 @@ class BasicClassifier(Classifier):
         pooler: pools the vectors of a text to one.
         encoder: encoder of the vectors before pooling; by default they stay unchanged.
         output_embedder: vectors appended to the output of the encoder: ELMo at the output.
-        feedforward: the layers between the pooled vector and the labels; null for none.
+        feedforward: the layers between the pooled vector and the scores; null for none.
         dropout: dropout rate of the pooled vector.
     """
-
-    task = TextClassificationTask()
 
     def __init__(
         self,
@@ -67,9 +69,9 @@ class BasicClassifier(Classifier):
             else feedforward.build(input_dim=pooled_dim, key="feedforward")
         )
         hidden_dim = pooled_dim if self.feedforward is None else self.feedforward.output_dim
-        self.projection = nn.Linear(hidden_dim, self.num_labels)
+        self.projection = nn.Linear(hidden_dim, self.num_outputs)
 
-    def logits(self, batch: LabeledBatch) -> Float[Tensor, "batch labels"]:
+    def logits(self, batch: LabeledBatch) -> Float[Tensor, "batch outputs"]:
         text = batch.text
         encoded = self.encoder(self.embedder(text), text.mask)
         pooled = self.dropout(
@@ -78,3 +80,27 @@ class BasicClassifier(Classifier):
         hidden = pooled if self.feedforward is None else self.feedforward(pooled)
         logits: Tensor = self.projection(hidden)
         return logits
+
+
+@final
+@Head.register("basic_classifier")
+class BasicClassifier(PooledText, Classifier):
+    """Predicts one label for each text: p = softmax(logits)."""
+
+    task = TextClassificationTask()
+
+
+@final
+@Head.register("multi_label_classifier")
+class MultiLabelClassifier(PooledText, MultiLabelHead):
+    """Predicts any number of labels for each text: p_label = sigmoid(logit_label)."""
+
+    task = MultiLabelTextTask()
+
+
+@final
+@Head.register("text_regression")
+class TextRegression(PooledText, RegressionHead):
+    """Predicts a number for each text: mean + deviation * logit."""
+
+    task = TextRegressionTask()

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import codecs
 import logging
+from abc import abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import chain, islice, zip_longest
 from pathlib import Path
-from typing import Annotated, final
+from typing import Annotated, Any, final
 
 from elmo_framework.config.types import Count, Default
 from elmo_framework.data.formats.compressed import decompressed, reading
@@ -18,13 +19,11 @@ from elmo_framework.data.inputs import PredictionInput
 from elmo_framework.data.reader import DatasetReader, RecordReader
 from elmo_framework.data.tokenizer import Tokenizer
 from elmo_framework.errors import DataError, allowed
-from elmo_framework.tasks.classification.task import ClassifiedText
+from elmo_framework.tasks.classification.task import ClassifiedText, TextT
 
 
-@final
-@DatasetReader.register("text_classification_json")
-class TextClassificationReader(RecordReader[ClassifiedText]):
-    """Reads one text and its label per line, from JSON objects or a table with a header.
+class TextReader(RecordReader[TextT]):
+    """Reads one text and its target per line, from JSON objects or a table with a header.
 
     A `.csv` file has commas (or semicolons) and quotation marks, a `.tsv` or `.txt` file has tabs;
     the first line names the columns. All other files have one JSON object per line.
@@ -32,29 +31,32 @@ class TextClassificationReader(RecordReader[ClassifiedText]):
     Args:
         tokenizer: tokenizer of the texts.
         text_key: the key or column of the text.
-        label_key: the key or column of the label: a string or a whole number, also a negative one.
-        skip_incomplete: skip records whose text or label is empty, rather than refuse the file; the
-            log reports how many.
+        target_key: the key or column of what is to be predicted.
+        only: read only the records with these values of these keys or columns.
+        skip_incomplete: skip records whose text or target is empty, rather than refuse the file;
+            the log reports how many.
         max_sequence_length: truncate texts to this number of words; null for no limit.
     """
 
-    example_type = ClassifiedText
     formats = (FileFormat.TABLE, FileFormat.JSON_LINES)
+    all_left_out = "no record has the values of `only`, or all are skipped as incomplete"
 
     def __init__(
         self,
-        tokenizer: Annotated[Tokenizer, Default("spacy")],
-        text_key: str = "text",
-        label_key: str = "label",
-        skip_incomplete: bool = False,
-        max_sequence_length: Count | None = None,
-        max_instances: Count | None = None,
+        tokenizer: Tokenizer,
+        *,
+        text_key: str,
+        target_key: str,
+        only: Mapping[str, str],
+        skip_incomplete: bool,
+        max_sequence_length: int | None,
+        max_instances: int | None,
     ) -> None:
         super().__init__(max_instances)
         self.tokenizer: Tokenizer = tokenizer
         self.input_keys = (text_key,)
-        self._text_key, self._label_key = text_key, label_key
-        self._required_keys = (text_key, label_key) if skip_incomplete else ()
+        self._text_key, self._target_key, self._only = text_key, target_key, only
+        self._required_keys = (text_key, target_key) if skip_incomplete else ()
         self._max_sequence_length = max_sequence_length
 
     def files(self, path: Path) -> Sequence[Path]:
@@ -63,17 +65,63 @@ class TextClassificationReader(RecordReader[ClassifiedText]):
             raise DataError(f"this folder has one folder per label; use {reader}", path=path)
         return super().files(path)
 
-    def examples(self, file: Path) -> Iterator[ClassifiedText]:
-        return map(self._example, self.filled_records(file, self._required_keys))
+    @abstractmethod
+    def target(self, record: Record) -> Any:
+        """Return what is to be predicted.
 
-    def unlabeled(self, record: Record) -> ClassifiedText:
+        Raises:
+            DataError: it is missing, or of another type.
+        """
+
+    def examples(self, file: Path) -> Iterator[TextT]:
+        for record in self.filled_records(file, self._required_keys, self._only):
+            words = record.words(self._text_key, self.tokenizer)
+            yield self._text(words, self.target(record))
+
+    def unlabeled(self, record: Record) -> TextT:
         words = record.words(self._text_key, self.tokenizer, may_be_empty=True)
-        return ClassifiedText(words[: self._max_sequence_length], None, whole=words)
+        return self._text(words, None)
 
-    def _example(self, record: Record) -> ClassifiedText:
-        words = record.words(self._text_key, self.tokenizer)
-        label = record.label(self._label_key)
-        return ClassifiedText(words[: self._max_sequence_length], label, whole=words)
+    def _text(self, words: tuple[str, ...], target: Any) -> TextT:
+        text: TextT = self.example_type(words[: self._max_sequence_length], target, words)
+        return text
+
+
+@final
+@DatasetReader.register("text_classification_json")
+class TextClassificationReader(TextReader[ClassifiedText]):
+    """Reads one text and its label per line, from JSON objects or a table with a header.
+
+    Args:
+        label_key: the key or column of the label: a string or a whole number, also a negative one.
+        skip_incomplete: skip records whose text or label is empty, rather than refuse the file; the
+            log reports how many.
+    """
+
+    example_type = ClassifiedText
+
+    def __init__(
+        self,
+        tokenizer: Annotated[Tokenizer, Default("spacy")],
+        only: Annotated[dict[str, str], Default({})],
+        text_key: str = "text",
+        label_key: str = "label",
+        skip_incomplete: bool = False,
+        max_sequence_length: Count | None = None,
+        max_instances: Count | None = None,
+    ) -> None:
+        super().__init__(
+            tokenizer,
+            text_key=text_key,
+            target_key=label_key,
+            only=only,
+            skip_incomplete=skip_incomplete,
+            max_sequence_length=max_sequence_length,
+            max_instances=max_instances,
+        )
+
+    def target(self, record: Record) -> str:
+        return record.label(self._target_key)
 
 
 _log = logging.getLogger(__name__)

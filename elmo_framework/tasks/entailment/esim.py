@@ -19,17 +19,16 @@ from elmo_framework.embedders.text_embedder import (
 )
 from elmo_framework.encoders.encoder import Encoder
 from elmo_framework.encoders.feedforward import FeedForwardOptions
-from elmo_framework.model.classifier import Classifier
+from elmo_framework.model.classifier import Classifier, TargetHead
 from elmo_framework.model.head import Head
+from elmo_framework.model.regression import RegressionHead
 from elmo_framework.nn.attention import soft_alignment
 from elmo_framework.nn.masking import VariationalDropout, masked_max, masked_mean
 from elmo_framework.nn.packing import Packing
-from elmo_framework.tasks.entailment.task import EntailmentTask
+from elmo_framework.tasks.entailment.task import EntailmentTask, PairRegressionTask
 
 
-@final
-@Head.register("esim")
-class Esim(Classifier):
+class ComparedPair(TargetHead):
     """Aligns two sentences, compares them and pools the comparison (Chen et al. 2017).
 
         a = encode(premise),  b = encode(hypothesis),  e_ij = a_i b_j
@@ -43,15 +42,13 @@ class Esim(Classifier):
         encoder: encoder of each sentence.
         projection_feedforward: reduces the dimension of the comparison; f above.
         inference_encoder: encoder of each sentence's comparison with the other; infer above.
-        output_feedforward: the layers before the labels; g above.
+        output_feedforward: the layers before the scores; g above.
         output_embedder: vectors appended to the output of the encoder, before alignment: ELMo at
             the output.
         dropout: variational dropout rate (the same dimensions at each word) before each encoder,
             and dropout rate of the input of `output_feedforward`.
         attention_dropout: dropout rate of the comparison, before `projection_feedforward`.
     """
-
-    task = EntailmentTask()
 
     def __init__(
         self,
@@ -79,12 +76,12 @@ class Esim(Classifier):
         self.output_feedforward = output_feedforward.build(
             input_dim=pooled_dim, key="output_feedforward"
         )
-        self.output_logit = nn.Linear(self.output_feedforward.output_dim, self.num_labels)
+        self.output_logit = nn.Linear(self.output_feedforward.output_dim, self.num_outputs)
         self.variational_dropout = VariationalDropout(dropout)
         self.dropout = nn.Dropout(dropout)
         self.attention_dropout = nn.Dropout(attention_dropout)
 
-    def logits(self, batch: LabeledBatch) -> Float[Tensor, "batch labels"]:
+    def logits(self, batch: LabeledBatch) -> Float[Tensor, "batch outputs"]:
         text = batch.text
         embedded = self.variational_dropout(self.embedder(text))
         encoded = concatenate(self.encoder(embedded, text.mask), self.output_embedder, text)
@@ -100,6 +97,22 @@ class Esim(Classifier):
         hidden = self.output_feedforward(self.dropout(torch.cat([premise, hypothesis], dim=1)))
         logits: Tensor = self.output_logit(hidden)
         return logits
+
+
+@final
+@Head.register("esim")
+class Esim(ComparedPair, Classifier):
+    """Predicts one label for each pair: p = softmax(logits)."""
+
+    task = EntailmentTask()
+
+
+@final
+@Head.register("esim_regression")
+class EsimRegression(ComparedPair, RegressionHead):
+    """Predicts a number for each pair, such as their relatedness: mean + deviation * logit."""
+
+    task = PairRegressionTask()
 
 
 def _aligned(

@@ -6,15 +6,16 @@ import logging
 from abc import ABC
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal, final
+from typing import Annotated, Any, Literal, final
 
 import numpy as np
 import torch
+from annotated_types import Ge, Lt
 from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 from torch.nn import functional
 
-from elmo_framework.config.types import DropoutRate, Injected, Lazy
+from elmo_framework.config.types import DropoutRate, Injected, Lazy, refuse_key
 from elmo_framework.data.labels import LabeledBatch
 from elmo_framework.data.span_probabilities import TagScores, label_probabilities
 from elmo_framework.data.tagging import (
@@ -34,8 +35,9 @@ from elmo_framework.embedders.text_embedder import (
 )
 from elmo_framework.encoders.encoder import Encoder
 from elmo_framework.errors import RunError
-from elmo_framework.metrics.metric import Metric
+from elmo_framework.metrics.metric import Metric, is_over_labels
 from elmo_framework.metrics.ratios import ratio
+from elmo_framework.model.class_weights import ClassWeights, weights_of_labels
 from elmo_framework.model.head import Head, LogitsOutput, label_orders, mean_logits
 from elmo_framework.model.model import ModelOutput
 from elmo_framework.nn.crf import ConditionalRandomField, Constraints, mean_crf
@@ -81,6 +83,8 @@ class Tagger(Head[LabeledBatch], ABC):
 
     task = TaggingTask()
     crf: ConditionalRandomField | None
+    _class_weights: Tensor | None
+    _label_smoothing = 0.0
 
     def __init__(
         self,
@@ -94,6 +98,7 @@ class Tagger(Head[LabeledBatch], ABC):
         label_encoding: Scheme | None = None,
     ) -> None:
         super().__init__()
+        self.register_buffer("_class_weights", None, persistent=False)
         self.labels: Vocabulary = vocabularies.required_labels()
         tags, begun = self.labels.items, vocabularies.counted("beginnings")
         self._scheme = label_encoding or scheme_of(tags, begun)
@@ -117,7 +122,11 @@ class Tagger(Head[LabeledBatch], ABC):
             return LogitsOutput(loss=None, logits=logits)
         if self.crf is None:
             losses = _mean_losses(logits, batch.labels, mask)
-            loss = losses.sum() / mask.any(dim=1).sum().clamp(min=1)
+            trained = losses
+            if self._class_weights is not None or self._label_smoothing:
+                options = {"weight": self._class_weights, "label_smoothing": self._label_smoothing}
+                trained = _mean_losses(logits, batch.labels, mask, **options)
+            loss = trained.sum() / mask.any(dim=1).sum().clamp(min=1)
         else:
             losses = -self.crf.log_likelihood(logits, batch.labels, mask)
             loss = losses.sum()
@@ -211,7 +220,9 @@ class Tagger(Head[LabeledBatch], ABC):
     ) -> dict[str, float]:
         scores = super().scores_of(sums, metrics)
         if _WITHOUT_SPANS in sums:
-            scores = {name: score for name, score in scores.items() if "-overall" not in name}
+            others = {name: metric for name, metric in metrics.items() if name != "span_f1"}
+            scores = {name: score for name, score in scores.items() if not is_over_labels(name)}
+            scores |= super().scores_of(sums, others)
         if "near_words" in sums or "num_examples" not in sums:
             near = ratio(sums.get("near_words", 0.0), sums.get("span_f1/words", 0.0))
             scores = {"accuracy3": near, **scores}
@@ -247,6 +258,11 @@ class SimpleTagger(Tagger):
     Args:
         decoder: whether each tag is predicted independently (`softmax`), or all tags of a sentence
             jointly, within the scheme of the tags (`crf`).
+        class_weights: what the loss of a word is multiplied with, by its tag, as of a classifier:
+            `{'B-PER': 5}` or `balanced`; for `decoder: softmax`. The reported `loss` remains the
+            mean of -log p.
+        label_smoothing: the part of the target that is distributed evenly over all tags; for
+            `decoder: softmax`, too.
     """
 
     def __init__(
@@ -258,6 +274,8 @@ class SimpleTagger(Tagger):
         output_encoder: Lazy[Encoder] | None = None,
         dropout: DropoutRate = 0.0,
         decoder: Literal["softmax", "crf"] = "softmax",
+        class_weights: ClassWeights | None = None,
+        label_smoothing: Annotated[float, Ge(0), Lt(1)] = 0.0,
     ) -> None:
         super().__init__(
             embedder=embedder,
@@ -268,6 +286,11 @@ class SimpleTagger(Tagger):
             dropout=dropout,
         )
         self.crf = _crf(self.labels, self._scheme) if decoder == "crf" else None
+        for key, value in (("class_weights", class_weights), ("label_smoothing", label_smoothing)):
+            if value and self.crf is not None:
+                refuse_key(key, "is for `decoder: softmax`; a CRF predicts whole sequences")
+        self._class_weights = weights_of_labels(class_weights, vocabularies)
+        self._label_smoothing = label_smoothing
 
 
 @final
@@ -334,8 +357,16 @@ def _mean_losses(
     logits: Float[Tensor, "batch tokens tags"],
     tags: Int[Tensor, "batch tokens"],
     mask: Bool[Tensor, "batch tokens"],
+    **options: Any,
 ) -> Float[Tensor, " batch"]:
-    """Return the mean of -log p over the words of each sentence; 0 for one without words."""
-    losses = functional.cross_entropy(logits.transpose(1, 2), tags, reduction="none")
+    """Return the mean of -log p over the words of each sentence; 0 for one without words.
+
+    Args:
+        logits: of each tag.
+        tags: the right ones.
+        mask: of the words.
+        options: of `torch.nn.functional.cross_entropy`.
+    """
+    losses = functional.cross_entropy(logits.transpose(1, 2), tags, reduction="none", **options)
     total = torch.where(mask, losses, 0.0).sum(dim=1)
     return total / mask.sum(dim=1).clamp(min=1)

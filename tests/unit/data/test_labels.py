@@ -7,7 +7,7 @@ from elmo_framework.data.labels import (
     label_ids,
     label_in_color,
     label_lines,
-    required_label,
+    required_target,
 )
 from elmo_framework.data.vocabulary import Vocabulary
 from elmo_framework.errors import DataError
@@ -43,9 +43,9 @@ def test_label_unseen_in_training_is_refused_with_its_text():
 
 
 def test_a_label_is_needed_for_a_score():
-    assert required_label("yes", ["a"]) == "yes"
+    assert required_target("yes", ["a"]) == "yes"
     with pytest.raises(DataError, match="an example without a label cannot be scored: 'a b'"):
-        required_label(None, ["a", "b"])
+        required_target(None, ["a", "b"])
 
 
 def test_labels_are_written_as_a_table_with_numbers():

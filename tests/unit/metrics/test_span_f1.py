@@ -18,7 +18,8 @@ def scored(sentences: Sequence[Sentence]) -> dict[str, float]:
     metric, sums = SpanF1(), Counter[str]()
     for gold, prediction in sentences:
         sums.update(metric.count(prediction, gold))
-    return metric.score(sums)
+    averages = ("f1-measure-macro", "f1-measure-weighted")
+    return {name: score for name, score in metric.score(sums).items() if name not in averages}
 
 
 def printed(scores: Mapping[str, float], *, scale: float) -> dict[str, str]:
