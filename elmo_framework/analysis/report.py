@@ -156,8 +156,11 @@ def _facts(figures: RunFigures) -> dict[str, str]:
 
 def _final_metrics(metrics: Mapping[str, Any]) -> dict[str, str]:
     """Return the metrics without those of the last evaluation, which the curves show."""
-    names = [name for name in metrics if f"best_{name}" not in metrics]
-    return {name: _shown(name, metrics[name]) for name in names}
+    return {
+        name: _shown(name, value)
+        for name, value in metrics.items()
+        if f"best_{name}" not in metrics and not isinstance(value, Mapping)
+    }
 
 
 def _shown(name: str, value: object) -> str:

@@ -64,7 +64,11 @@ examples:
 
 
 def _summary(metrics: Mapping[str, Any], directory: Path) -> str:
-    tested = [f"  {name} {metrics[name]:.4g}" for name in metrics if name.startswith("test_")]
+    tested = [
+        f"  {name} {value:.4g}"
+        for name, value in metrics.items()
+        if name.startswith("test_") and not isinstance(value, Mapping)
+    ]
     steps = plural(metrics["training_steps"], "step")
     seconds = plural(round(metrics["training_duration"]), "second")
     return "\n".join(

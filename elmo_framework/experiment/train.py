@@ -208,8 +208,8 @@ def _callbacks(
 
 def _test_scores(
     evaluator: Evaluator | None, model: Model[Any], interrupt: Interrupt
-) -> dict[str, float]:
-    """Score the best weights on the test data, if that is wanted.
+) -> dict[str, Any]:
+    """Score the best weights on the test data, if that is wanted; with the tables of the scores.
 
     Raises:
         StoppedError: the user asked for a stop; `--recover` scores them again.
@@ -223,7 +223,7 @@ def _test_scores(
             f"stopped by {stop.signal_name} during the evaluation on the test data; --recover "
             "repeats it"
         ) from None
-    return {f"test_{name}": value for name, value in scores.items()}
+    return {f"test_{name}": value for name, value in {**scores, **evaluator.tables}.items()}
 
 
 def _finish(assembly: Assembly, run: RunDirectory, metrics: dict[str, Any]) -> None:
@@ -247,6 +247,7 @@ def _metrics(model: Model[Any], result: TrainingResult) -> dict[str, Any]:
             parameter.numel() for parameter in model.parameters() if parameter.requires_grad
         ),
         **{f"best_validation_{name}": v for name, v in (progress.best_scores or {}).items()},
+        **{f"best_validation_{name}": v for name, v in (progress.best_tables or {}).items()},
         **{f"validation_{name}": v for name, v in (progress.last_scores or {}).items()},
         **model.monitored_values(),
     }

@@ -14,7 +14,7 @@ import torch
 from elmo_framework.data.batch import to_device
 from elmo_framework.data.data_loader import BatchSource
 from elmo_framework.errors import RunError, allowed
-from elmo_framework.metrics.metric import is_of_one_type
+from elmo_framework.metrics.metric import Table, is_of_one_type
 from elmo_framework.model.model import Model
 from elmo_framework.training.interrupt import Interrupt, StopRequestedError
 from elmo_framework.training.process_group import SYNC_INTERVAL, ProcessGroup
@@ -51,10 +51,13 @@ class Evaluator:
     ) -> None:
         self._source, self._group = source, group
         self._device, self._precision = device, precision
+        self.tables: Mapping[str, Table] = {}
 
     def scores(self, model: Model[Any], interrupt: Interrupt | None = None) -> dict[str, float]:
-        """Score all batches of all processes; see `sums`."""
-        return model.scores(self.sums(model, interrupt=interrupt))
+        """Score all batches of all processes; see `sums`. `tables` are then those of the model."""
+        sums = self.sums(model, interrupt=interrupt)
+        self.tables = model.tables(sums)
+        return model.scores(sums)
 
     def sums(
         self,

@@ -8,6 +8,8 @@ from typing import Any
 
 from torch import Tensor
 
+from elmo_framework.metrics.metric import Table
+
 
 @dataclass(frozen=True)
 class TrainingState:
@@ -21,6 +23,7 @@ class TrainingState:
             that larger is better.
         best_step: the step of the best of them; None before the first evaluation.
         best_scores: all scores of that evaluation, by name.
+        best_tables: its tables, such as the confusion matrix, by name.
         last_scores: all scores of the last evaluation.
         last_evaluation: `seconds` at the last evaluation.
         step_offset: added to `step` where the learning rate follows the epochs. It is not 0 after
@@ -35,6 +38,7 @@ class TrainingState:
     scores: tuple[float, ...] = ()
     best_step: int | None = None
     best_scores: Mapping[str, float] | None = None
+    best_tables: Mapping[str, Table] | None = None
     last_scores: Mapping[str, float] | None = None
     last_evaluation: float = 0.0
     step_offset: int = 0
@@ -54,7 +58,12 @@ class TrainingState:
         return replace(self, step=self.step + 1, epochs=epochs, seconds=seconds)
 
     def after_evaluation(
-        self, scores: Mapping[str, float], *, metric: str, seconds: float
+        self,
+        scores: Mapping[str, float],
+        *,
+        metric: str,
+        seconds: float,
+        tables: Mapping[str, Table] | None = None,
     ) -> TrainingState:
         """Return the state after an evaluation; `metric` is the validation metric with its sign."""
         score = scores[metric[1:]] if metric[0] == "+" else -scores[metric[1:]]
@@ -68,7 +77,8 @@ class TrainingState:
         )
         if self.scores and score <= max(self.scores):
             return after
-        return replace(after, best_step=self.step, best_scores=dict(scores))
+        best = dict(scores)
+        return replace(after, best_step=self.step, best_scores=best, best_tables=tables)
 
     def to_json(self) -> dict[str, Any]:
         return {**vars(self), "scores": list(self.scores)}

@@ -278,7 +278,10 @@ class Trainer:
             )
         self._evaluated_at = self._seconds()
         self.progress = self.progress.after_evaluation(
-            scores, metric=metric, seconds=self._evaluated_at
+            scores,
+            metric=metric,
+            seconds=self._evaluated_at,
+            tables=self.evaluator.tables,
         )
         scores |= self.model.monitored_values()
         for callback in callbacks:

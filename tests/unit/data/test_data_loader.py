@@ -142,3 +142,55 @@ def test_resume_with_other_processes_keeps_the_epoch_end(num_before: int, num_no
         now = source(batch_size=2, rank=Rank(num_now - 1, num_now))
         now.load_state_of_others(before.state_dict(), num_before)
         assert now.is_at_epoch_end == before.is_at_epoch_end
+
+
+def balanced_epochs(num_epochs: int, *, rank: Rank | None = None) -> list[list[list[int]]]:
+    """Epochs of 17 examples, of which those above 14 have the label `rare`."""
+    context = SourceContext(
+        collate=list,
+        num_tokens=lambda example: example[1],
+        seed=1,
+        is_training=True,
+        rank=rank or Rank(),
+        label=lambda example: "rare" if example[0] > 14 else "frequent",
+    )
+    loader = BucketDataLoader(batch_size=4, balanced=True)
+    held = loader.source(enumerate(LENGTHS), context)
+    return [epoch(held) for _ in range(num_epochs)]
+
+
+def test_balanced_batches_have_all_labels_equally_often() -> None:
+    first, second = ([n for batch in each for n in batch] for each in balanced_epochs(2))
+
+    assert len(first) == len(LENGTHS)
+    assert sum(number > 14 for number in first) in (8, 9)
+    assert {first.count(number) for number in (15, 16)} <= {4, 5}
+    assert max(first.count(number) for number in range(15)) == 1
+    assert first != second
+
+
+def test_balanced_order_depends_on_seed_and_epoch_only() -> None:
+    context = SourceContext(list, lambda _: 1, 3, True, label=lambda each: str(each > 8))
+    loader = BucketDataLoader(batch_size=4, balanced=True)
+    whole = loader.source(range(10), context)
+    [*whole.batches()]
+    rest = whole.batches()
+    next(rest)
+    resumed = loader.source(range(10), context)
+    resumed.load_state_dict(whole.state_dict())
+
+    assert [*resumed.batches()] == [*rest]
+
+
+def test_scoring_is_never_balanced() -> None:
+    context = SourceContext(list, lambda _: 1, 3, False, label=lambda each: str(each > 8))
+    held = BucketDataLoader(batch_size=4, balanced=True).source(range(10), context)
+
+    assert [n for batch in held.batches() for n in batch] == list(range(10))
+
+
+def test_balancing_needs_labels_and_random_order() -> None:
+    with pytest.raises(DataError, match="has no label"):
+        source(balanced=True)
+    with pytest.raises(ValueError, match="shuffle"):
+        BucketDataLoader(balanced=True, shuffle=False)
