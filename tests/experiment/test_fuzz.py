@@ -15,6 +15,7 @@ from tests.fuzz.targets import (
     Corpora,
     Data,
     FuzzError,
+    OldConfigs,
     Runs,
     Studies,
     Target,
@@ -22,7 +23,7 @@ from tests.fuzz.targets import (
     elmo,
 )
 
-SAMPLE = {Configs: 15, Studies: 4, Data: 120, Weights: 12, Runs: 8, Corpora: 8}
+SAMPLE = {Configs: 15, OldConfigs: 10, Studies: 4, Data: 120, Weights: 12, Runs: 8, Corpora: 8}
 MAX_SAMPLE = 120
 WITHOUT_SAMPLE = {"prepared_corpus", "wsd"}
 """Corpora are a target of their own; `wsd` reads two files."""

@@ -28,6 +28,7 @@ from tests.experiment.studies import study, tagger
 from tests.fuzz.mutation import mutated_bytes, mutated_json, mutated_text
 from tests.fuzz.samples import SAMPLES
 from tests.numpy_bilm import NumpyBiLm
+from tests.unit.compat.configs import CONFIGS
 
 _LONGEST_MESSAGE = 4000
 _LEFT_VALID = 10
@@ -130,6 +131,41 @@ class Configs(Target):
                 if _error_of(trained) != _error_of(outcome):
                     raise FuzzError(f"check and train differ: {outcome} {trained}")
         return outcome
+
+
+@final
+class OldConfigs(Target):
+    """Configs of AllenNLP: translated so that `elmo check` accepts the result, or refused."""
+
+    name = "old-configs"
+
+    def prepare(self) -> None:
+        """Take the configs of the tests; data is found by absolute paths."""
+        self._configs = [*CONFIGS.values()]
+
+    def mutate(self, chance: Random) -> _Use:
+        """Mutate values, and sometimes rename a key: an accepted config has none of that name."""
+        raw = deepcopy(chance.choice(self._configs))
+        self._is_renamed = not self.is_left_valid and chance.random() < 0.3
+        if self._is_renamed:
+            blocks = [each for each in _objects(raw) if each]
+            block = chance.choice(blocks)
+            key = chance.choice(sorted(block))
+            block[f"{key}_of_nobody"] = block.pop(key)
+        elif not self.is_left_valid:
+            raw = mutated_json(raw, chance)
+        (self.case_folder / "old.json").write_text(json.dumps(raw))
+        return self._convert
+
+    def _convert(self) -> str:
+        with chdir(self.case_folder):
+            outcome = elmo("convert", "old.json", "--output-file", "new.jsonnet")
+            if outcome.startswith("2 "):
+                return outcome
+            text = Path("new.jsonnet").read_text()
+            if self._is_renamed and "_of_nobody" in text.replace("token_embedders", ""):
+                raise FuzzError(f"a key without effect is accepted: {text}")
+            return outcome + elmo("check", "new.jsonnet")
 
 
 @final
@@ -340,7 +376,7 @@ class Corpora(Target):
 
 
 TARGETS: dict[str, type[Target]] = {
-    target.name: target for target in (Configs, Studies, Data, Weights, Runs, Corpora)
+    target.name: target for target in (Configs, OldConfigs, Studies, Data, Weights, Runs, Corpora)
 }
 
 
@@ -386,6 +422,13 @@ def _without_files(value: Any) -> Any:
             return "mini"
         case _:
             return value
+
+
+def _objects(value: Any) -> list[dict[str, Any]]:
+    """Return all objects of a JSON value."""
+    inner = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
+    own = [value] if isinstance(value, dict) else []
+    return [*own, *(each for item in inner for each in _objects(item))]
 
 
 def _without_times(output: str) -> str:
