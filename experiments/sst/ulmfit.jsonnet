@@ -7,7 +7,7 @@
 //   elmo train experiments/sst/ulmfit.jsonnet -s runs/sst-ulmfit
 //
 // Values are those of the paper (section 4.1). Differences from it: one bidirectional model instead
-// of two classifiers, and dropout outside the LSTM only.
+// of two classifiers, dropout outside the LSTM only, no batch normalization, and a smaller rate.
 {
   dataset_reader: { type: 'sst_tokens' },
   train_data_path: 'data/sst/train.txt',
@@ -30,7 +30,8 @@
   },
   data_loader: { batch_size: 64, bucketing: true },
   trainer: {
-    optimizer: { type: 'adam', lr: 0.01, betas: [0.7, 0.99] },
+    // Paper: 0.01, with batch normalization. Without it, all units of the feedforward layer die.
+    optimizer: { type: 'adam', lr: 0.001, betas: [0.7, 0.99] },
     learning_rate_scheduler: { type: 'slanted_triangular', cut_frac: 0.1, ratio: 32 },
     // The head is trained for one epoch, then the top layer too, and so on: all from the fourth.
     unfreezing: { epochs_per_layer: 1, layer_decay: 1 / 2.6 },
