@@ -18,7 +18,8 @@ from elmo_framework.bilm.layer_output import NUM_BOUNDARIES
 from elmo_framework.data.sentences import padded_batches
 from elmo_framework.errors import DataError, RunError, allowed
 from elmo_framework.layers.layer_source import LayerSource
-from elmo_framework.layers.sentence_pool import POOLS, Pool, pooled
+from elmo_framework.layers.pool import POOLS, Pool
+from elmo_framework.layers.sentence_pool import pooled
 from elmo_framework.layers.surprisal import ReadSentence, SentenceScore
 from elmo_framework.layers.transformer_surprisal import CausalTransformer
 

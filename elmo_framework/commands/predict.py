@@ -210,7 +210,7 @@ prediction has a "label" itself.
             "reader": self.reader,
             "tokenizer": self.tokenizer,
             "batch_size": self.batch_size,
-            "top_k": self.top_k,
+            **({} if self.top_k == 1 else {"top_k": self.top_k}),
             **({"combine": self.combine or "mean"} if self.ensemble else {}),
         }
 

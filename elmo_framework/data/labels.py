@@ -134,7 +134,7 @@ def required_target(target: TargetT | None, words: Sequence[str]) -> TargetT:
 
 @dataclass(frozen=True, slots=True)
 class LabelSet:
-    """The labels above the threshold, the most probable first, and the probability of each label."""
+    """The labels above the threshold, the most probable first, and the probability of each."""
 
     labels: tuple[str, ...]
     probabilities: Mapping[str, float]

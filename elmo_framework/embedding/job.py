@@ -16,7 +16,7 @@ from elmo_framework.config.arguments import (
     Plugins,
     RunBiLms,
 )
-from elmo_framework.layers.sentence_pool import Pool
+from elmo_framework.layers.pool import Pool
 
 STANDARD_OUTPUT = Path("-")
 """The output path that means standard output, which JSON lines are written to."""

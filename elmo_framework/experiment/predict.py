@@ -8,6 +8,7 @@ import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from hashlib import sha256
 from itertools import chain, islice
 from pathlib import Path
@@ -146,14 +147,13 @@ def _predict(job: PredictionJob, output: ResumableOutput, total: int) -> None:
     batches = job.batches(islice(job.read(), done, None))
     with _progress("predicting", total - done) as progress, output.journal("done.jsonl") as journal:
         for batch in batches:
-            pairs = [(each.prediction, each.probabilities) for each in batch]
-            journal.mark_done(dump_predictions(adapter, pairs))
+            journal.mark_done(dump_predictions(adapter, batch))
             progress.advance(len(batch))
 
 
 def _stored(job: PredictionJob, output: ResumableOutput) -> Iterator[Predicted]:
-    adapter = prediction_adapter(job.run.head().task)
-    stored = chain.from_iterable(output.done(adapter.validate_json))
+    load = partial(load_predictions, prediction_adapter(job.run.head().task))
+    stored = chain.from_iterable(output.done(load))
     for (prediction, probabilities), each in zip(stored, job.read(), strict=True):
         yield Predicted(prediction, each, probabilities)
 
@@ -167,17 +167,36 @@ def _flushed(job: PredictionJob, stream: TextIO, progress: ProgressBar) -> Itera
 
 
 def prediction_adapter(task: HeadTask[Any, Any]) -> TypeAdapter[list[Any]]:
-    """Return what reads the JSON of a task's predictions, each with its probabilities.
-
-    Sequences are read as lists.
-    """
+    """Return what reads the JSON of a task's predictions; sequences are read as lists."""
     kind = task.prediction_type()
-    return TypeAdapter(list[tuple[kind, Sequence[dict[str, float]]]])  # type: ignore[valid-type]
+    return TypeAdapter(list[kind])  # type: ignore[valid-type]
 
 
-def dump_predictions(adapter: TypeAdapter[list[Any]], predictions: Sequence[Any]) -> str:
+def dump_predictions(adapter: TypeAdapter[list[Any]], batch: Sequence[Predicted]) -> str:
     """Return predictions as one line of JSON; floats are exact, NaN is kept."""
-    return json.dumps(adapter.dump_python(list(predictions), mode="json"), ensure_ascii=False)
+    stored = {
+        "predictions": adapter.dump_python([each.prediction for each in batch], mode="json"),
+        "probabilities": [list(map(dict, each.probabilities)) for each in batch],
+    }
+    return json.dumps(stored, ensure_ascii=False)
+
+
+def load_predictions(
+    adapter: TypeAdapter[list[Any]], line: str
+) -> list[tuple[Any, Sequence[Mapping[str, float]]]]:
+    """Return the predictions of a line, each with its probabilities.
+
+    Raises:
+        ValueError: the line is damaged.
+    """
+    match json.loads(line):
+        case {"predictions": list(predictions), "probabilities": list(probabilities)}:
+            pass
+        case list(predictions):  # of a version without probabilities
+            probabilities = [()] * len(predictions)
+        case _:
+            raise ValueError("no predictions")
+    return list(zip(adapter.validate_python(predictions), probabilities, strict=True))
 
 
 def fingerprint(model: Model[Any]) -> str:

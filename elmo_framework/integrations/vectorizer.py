@@ -20,7 +20,8 @@ from elmo_framework.data.sentences import sentence_digest
 from elmo_framework.errors import DataError, RunError
 from elmo_framework.io.extras import import_extra
 from elmo_framework.layers.layer_source import LayerSource
-from elmo_framework.layers.sentence_pool import Pool, pooled
+from elmo_framework.layers.pool import Pool
+from elmo_framework.layers.sentence_pool import pooled
 
 _MAX_BYTES = 1 << 29
 

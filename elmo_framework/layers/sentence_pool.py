@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal, TypeAlias
+from typing import Any
 
 import numpy as np
 from jaxtyping import Shaped
 from numpy.typing import NDArray
 
-Pool: TypeAlias = Literal["none", "mean", "max", "first_last"]
-"""How the vectors of the words of a sentence become one."""
-
-POOLS: tuple[Pool, ...] = ("mean", "max", "first_last")
-"""Those that give one vector."""
+from elmo_framework.layers.pool import Pool
 
 
 def pooled_dim(dim: int, pool: Pool) -> int:

@@ -22,7 +22,7 @@ def lines(path: str) -> list[object]:
 
 def test_a_moved_run_finds_its_bilm_and_answers(before: Version) -> None:
     assert main([*PREDICT, "predictions.jsonl"]) == 0
-    before.check(lines("predictions.jsonl"), before.json("predictions.jsonl"))
+    before.check_predictions(lines("predictions.jsonl"), before.json("predictions.jsonl"))
     scores = load("runs/ner", device="cpu").evaluate("data/ner.txt")
     before.check_scores(scores, before.json("scores.json")["ner"])
 
@@ -76,7 +76,7 @@ def test_prediction_resumes(before: Version) -> None:
 
     first, *others = lines("interrupted/predictions.jsonl")
     assert set(first["tags"]) == {"O"}
-    before.check(others, before.json("predictions.jsonl")[1:])
+    before.check_predictions(others, before.json("predictions.jsonl")[1:])
 
 
 def test_embedding_one_array_resumes(before: Version) -> None:

@@ -33,7 +33,8 @@ def test_a_run_scores_and_predicts_as_before(first: Version, name: str) -> None:
     output = ["--output-file", "predictions.jsonl", *bilm]
     assert main(["predict", f"runs/{name}", f"inputs/{name}.jsonl", *output]) == 0
     lines = Path("predictions.jsonl").read_text().splitlines()
-    first.check([*map(json.loads, lines)], first.json(f"predictions/{name}.jsonl"))
+    expected = first.json(f"predictions/{name}.jsonl")
+    first.check_predictions([*map(json.loads, lines)], expected)
 
     run = load(f"runs/{name}", device="cpu", bilm="runs/bilm" if bilm else ())
     scores = run.evaluate(f"data/{TASKS[name]}")

@@ -102,6 +102,7 @@ def test_a_bilm_with_plugin_parts_is_saved_with_their_config() -> None:
         "weights.safetensors",
     ]
     assert _read("bilm/bilm/bilm.json") == {
+        "format": 1,
         "plugins": ["replacement_parts"],
         "token_encoder": {"type": "average_character", "embedding_dim": 12},
         "context_layers": {"type": "gru_cells", "num_layers": 2},

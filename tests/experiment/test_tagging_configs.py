@@ -129,7 +129,8 @@ def test_a_format_that_the_task_lacks_is_refused_at_once(
     assert main([command, str(tagger), str(DATA / "valid.txt"), *flags]) == 2
 
     assert capsys.readouterr().err == (
-        "error: unknown format 'squad' for predictions of this run; choose from conll, jsonl.\n"
+        "error: unknown format 'squad' for predictions of this run; choose from "
+        "brat, conll, conllu, csv, jsonl, tsv.\n"
     )
     assert not output.exists()
 

@@ -193,9 +193,8 @@ def test_shipped_config_trains_and_loads(folder: Path, tmp_path: Path) -> None:
     directory = tmp_path / "run"
     assert train("plugins/legacy_encoders/flair.jsonnet", directory, changes) == 0
     recorded = json.loads((directory / "metadata.json").read_text())["references"]
-    assert (
-        recorded[f"{embedders}.flair"]["sha256"] == load_encoder(folder)._source.fingerprint.digest
-    )
+    digest = load_encoder(folder).source.fingerprint.digest
+    assert recorded[f"{embedders}.flair"]["sha256"] == digest
     (predicted,) = load(directory, device="cpu").predict(["The dogs ate ."])
     assert len(predicted["tags"]) == 4
     archive = tmp_path / "run.tar.gz"

@@ -125,7 +125,7 @@ def test_metric_of_another_task_is_refused_with_those_that_fit() -> None:
     assert str(problem) == (
         "model.metrics[1]: 'squad' compares Answer, but the model 'crf_tagger' predicts "
         "Sequence[str]; it is for the models bidaf, bidaf_self_attention; metrics that fit: "
-        "categorical_accuracy, confusion, mcc, span_f1"
+        "categorical_accuracy, confusion, label_f1, mcc, span_f1"
     )
 
 

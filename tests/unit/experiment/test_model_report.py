@@ -141,7 +141,7 @@ def test_unfreezing_without_effect_is_a_problem(
         (
             "+f1",
             "'+f1' is not a score of this model; choose from accuracy, accuracy3, "
-            "f1-measure-overall",
+            "f1-measure-macro, f1-measure-overall",
         ),
         ("+loss", "'+loss' would keep the worst weights: smaller is better; write '-loss'"),
         ("-accuracy3", "'-accuracy3' would keep the worst weights: larger is better; write '+acc"),

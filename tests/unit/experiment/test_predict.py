@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
 import pytest
 import torch
+from pydantic import TypeAdapter
 
 from elmo_framework.data.inputs import Predicted, PredictionInput
 from elmo_framework.data.labels import Classification
@@ -19,6 +20,7 @@ from elmo_framework.experiment.predict import (
     digest_of_stream,
     dump_predictions,
     fingerprint,
+    load_predictions,
     prediction_adapter,
 )
 from elmo_framework.experiment.prediction_formats import PredictionWriter
@@ -36,6 +38,10 @@ from elmo_framework.tasks.tagging.task import TaggedSentence, TaggingTask
 LABEL = Classification("b\u2028\n", {"a": 0.1 + 0.2, "b\u2028\n": 1 / 3})
 
 
+def dumped(adapter: TypeAdapter[list[Any]], pairs: Sequence[Any]) -> str:
+    return dump_predictions(adapter, [Predicted(each, None, more) for each, more in pairs])
+
+
 @pytest.mark.parametrize(
     ("task", "prediction"),
     [
@@ -50,15 +56,15 @@ LABEL = Classification("b\u2028\n", {"a": 0.1 + 0.2, "b\u2028\n": 1 / 3})
 def test_predictions_are_restored_as_they_were(task: type[Any], prediction: object) -> None:
     adapter = prediction_adapter(task.__new__(task))
     pairs = [(prediction, [{"A": 0.1}]), (prediction, [])]
-    line = dump_predictions(adapter, pairs)
+    line = dumped(adapter, pairs)
     assert "\n" not in line
-    assert adapter.validate_json(line) == pairs
+    assert load_predictions(adapter, line) == pairs
 
 
 def test_numbers_that_are_not_finite_are_restored() -> None:
     adapter = prediction_adapter(TextClassificationTask())
     prediction = Classification("a", {"a": math.nan, "b": math.inf})
-    ((restored, _),) = adapter.validate_json(dump_predictions(adapter, [(prediction, [])]))
+    ((restored, _),) = load_predictions(adapter, dumped(adapter, [(prediction, [])]))
     assert math.isnan(restored.probabilities["a"])
     assert restored.probabilities["b"] == math.inf
 
@@ -72,7 +78,13 @@ def test_a_task_without_annotations_keeps_plain_predictions() -> None:
 
     adapter = prediction_adapter(Plain())  # type: ignore[arg-type]
     pairs = [({"a": [1, None]}, [])]
-    assert adapter.validate_json(dump_predictions(adapter, pairs)) == pairs
+    assert load_predictions(adapter, dumped(adapter, pairs)) == pairs
+
+
+@pytest.mark.parametrize("line", ["3", "{}", '{"predictions": [["O"]], "probabilities": []}'])
+def test_damaged_predictions_are_refused(line: str) -> None:
+    with pytest.raises(ValueError, match=r"no predictions|zip"):
+        load_predictions(prediction_adapter(TaggingTask()), line)
 
 
 def test_a_fingerprint_is_of_all_weights_and_types() -> None:

@@ -38,7 +38,7 @@ def test_one_file_means_the_same_as_the_shipped_files(tmp_path: Path):
 
 def test_wheel_has_the_configs_of_all_tasks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     commands: dict[str, Any] = {}
-    monkeypatch.setattr(setuptools, "setup", lambda cmdclass: commands.update(cmdclass))
+    monkeypatch.setattr(setuptools, "setup", lambda *, cmdclass, **_: commands.update(cmdclass))
     monkeypatch.chdir(ROOT)
     runpy.run_path("setup.py")
     command = commands["build_py"](setuptools.Distribution({"packages": []}))
