@@ -64,7 +64,8 @@ def test_predictions_of_an_unknown_type_are_accepted() -> None:
     [
         ("f1-measure-PER", True),
         ("f1-measure-overall", False),
-        ("precision-PER", False),
+        ("precision-PER", True),
+        ("f1-measure-macro", False),
         ("loss", False),
     ],
 )
