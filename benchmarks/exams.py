@@ -285,7 +285,7 @@ def best_threshold(
 ) -> tuple[float, float]:
     """Return the highest accuracy of `similarity >= threshold`, and the lowest such threshold.
 
-    A threshold is midway between two neighbouring similarities.
+    A threshold is midway between two neighboring similarities.
     """
     values, places = np.unique(similarities, return_inverse=True)
     same = np.bincount(places, weights=is_same, minlength=len(values))

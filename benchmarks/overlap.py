@@ -76,7 +76,7 @@ def main() -> int:
 
 
 @cache
-def normalised(word: str) -> str:
+def normalized(word: str) -> str:
     """Return the letters and digits of a word in lower case; a bracket that is spelt out has none.
 
     Kept for each different word.
@@ -93,7 +93,7 @@ def distinct_sentences(sentences: Iterable[Sentence], min_length: int) -> dict[s
     """
     distinct: dict[str, str] = {}
     for sentence in sentences:
-        words = list(filter(None, map(normalised, sentence)))
+        words = list(filter(None, map(normalized, sentence)))
         if len(words) >= min_length:
             distinct.setdefault("".join(words), " ".join(sentence))
     return distinct
@@ -104,7 +104,7 @@ class Search:
     """Looks for sentences in texts.
 
     Args:
-        sentences: normalised.
+        sentences: normalized.
         min_length: how many characters each has at least.
     """
 
@@ -121,7 +121,7 @@ class Search:
         """Yield the sentences that stand in a text, those that come often several times."""
         words: list[str] = []
         for line in lines:
-            words.extend(filter(None, map(normalised, line)))
+            words.extend(filter(None, map(normalized, line)))
             if len(words) >= _BLOCK_WORDS + self._longest:
                 yield from self._found_in_block(words)
                 # No sentence has more words than characters, so none is lost between two blocks.

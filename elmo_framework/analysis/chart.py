@@ -21,7 +21,7 @@ _LOGARITHMIC_FROM = 20.0
 
 
 def line_chart(panel: Panel) -> str:
-    """Draw the curves of a panel; the colours are those of the classes `curve-0`, `curve-1`, ..."""
+    """Draw the curves of a panel; the colors are those of the classes `curve-0`, `curve-1`, ..."""
     curves = [_thinned(curve) for curve in panel.curves]
     return render(
         "chart.svg",
@@ -62,7 +62,7 @@ class _Axis:
     """An axis of a chart.
 
     Attributes:
-        ticks: the labelled values, from end to end.
+        ticks: the labeled values, from end to end.
         place: gives the coordinate of a value.
     """
 
@@ -133,7 +133,7 @@ def _decades(low: float, high: float) -> list[float]:
 
 
 def _thinned(curve: Curve) -> Curve:
-    """Return a curve of as many points as can be seen, each the mean of its neighbours."""
+    """Return a curve of as many points as can be seen, each the mean of its neighbors."""
     size = -(-len(curve.points) // _MOST_POINTS)
     if size == 1:
         return curve

@@ -1,4 +1,4 @@
-"""Nearest neighbours of a word in context (Table 4 of the paper)."""
+"""Nearest neighbors of a word in context (Table 4 of the paper)."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from elmo_framework.layers.layer_source import LayerSource
 from elmo_framework.training.process_group import choose_device
 
 _WINDOW = 12
-"""The words of a sentence that are shown around a neighbour, half of them on each side."""
+"""The words of a sentence that are shown around a neighbor, half of them on each side."""
 
 _POOL_WORDS = 1 << 17
 """The words of a pool, whose sentences are sorted by length and kept in memory."""
@@ -33,16 +33,16 @@ _POOL_WORDS = 1 << 17
 
 @dataclass(frozen=True)
 class NeighborSearch:
-    """A search for the nearest neighbours of a word.
+    """A search for the nearest neighbors of a word.
 
     Attributes:
         query: a sentence.
         word: one of its words.
         corpus: text files with one sentence per line, also `.gz`.
-        num_neighbors: number of neighbours per layer.
+        num_neighbors: number of neighbors per layer.
         layers: which layers are compared, 0 being that of the token encoder. None means all; but
             occurrences of one word are all the same to layer 0, and it is left out for them.
-        any_word: whether every word of the corpus may be a neighbour, not `word` alone.
+        any_word: whether every word of the corpus may be a neighbor, not `word` alone.
         tokenizer: splits the query and the lines into words.
         device: `auto`, `cpu` or `cuda`.
         position: which word of the query it is; None means its first occurrence.
@@ -127,7 +127,7 @@ _Candidate: TypeAlias = tuple[int, Line, tuple[str, ...], list[int]]
 """A sentence of the corpus: its number, its line, its words, and the positions to compare."""
 
 _Ranked: TypeAlias = tuple[float, int, int, Neighbor]
-"""A neighbour after its similarity and, for the order of equal ones, its place in the corpus."""
+"""A neighbor after its similarity and, for the order of equal ones, its place in the corpus."""
 
 
 def find_neighbors(encoder: Path | str | LayerSource, search: NeighborSearch) -> Neighbors:
@@ -146,7 +146,7 @@ def find_neighbors(encoder: Path | str | LayerSource, search: NeighborSearch) ->
         RunError: the word is not in the query, a layer does not exist, or a corpus is not a file.
     """
     if STANDARD_INPUT in search.corpus:
-        raise RunError("--corpus -: neighbours are looked for in files, not in standard input")
+        raise RunError("--corpus -: neighbors are looked for in files, not in standard input")
     tokenizer = build_tokenizer(search.tokenizer)
     query = _occurrence(search, tokenizer.words(search.query))
     source = encoder if isinstance(encoder, LayerSource) else open_encoder(encoder)
@@ -195,7 +195,7 @@ def _ranked(candidate: _Candidate, similarities: Sequence[float]) -> Iterator[_R
 
 
 def _keep_nearest(heap: list[_Ranked], ranked: _Ranked, size: int) -> None:
-    """Keep the nearest neighbours among those offered, each occurrence once."""
+    """Keep the nearest neighbors among those offered, each occurrence once."""
     similarity, *_, neighbor = ranked
     if len(heap) == size and similarity <= heap[0][0]:
         return

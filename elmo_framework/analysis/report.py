@@ -53,7 +53,7 @@ def write_report(
         runs: their folders.
         output: the path of the page.
         errors: for the worst predictions of each run; by default none.
-        search: for neighbours to show next to the curves, by the biLM that each run trained or
+        search: for neighbors to show next to the curves, by the biLM that each run trained or
             reads; by default none.
         before: another biLM that is searched with too: its folder, or its name.
         bilms: where the biLMs are that the runs read, if they were moved.

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 @final
 @dataclass(frozen=True, kw_only=True)
 class Explain(Command):
-    """Show which words speak for a label; JSON lines, colours or a page out.
+    """Show which words speak for a label; JSON lines, colors or a page out.
 
     Attributes:
         run_folder: the folder or the archive of a finished run.

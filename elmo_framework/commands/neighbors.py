@@ -1,4 +1,4 @@
-"""`elmo neighbors`: find the nearest neighbours of a word in context."""
+"""`elmo neighbors`: find the nearest neighbors of a word in context."""
 
 from __future__ import annotations
 
@@ -31,13 +31,13 @@ Query: TypeAlias = Annotated[str, Argument("SENTENCE")]
 
 @dataclass(frozen=True, kw_only=True)
 class SearchCommand(Command):
-    """Base class of the commands that search for neighbours of a word.
+    """Base class of the commands that search for neighbors of a word.
 
     Attributes:
         corpus: text files with one sentence per line; .gz, .bz2, .xz and .zst are decompressed.
         query: a sentence.
-        word: the word of SENTENCE to find neighbours of.
-        k: number of neighbours per layer (default: %(default)s).
+        word: the word of SENTENCE to find neighbors of.
+        k: number of neighbors per layer (default: %(default)s).
         layer: a layer to compare, 0 being the token encoder; may be given several times (default:
             all, but 0 only with --any-word).
         any_word: compare with every word of the corpus.
@@ -82,7 +82,7 @@ examples:
   elmo neighbors mini --corpus news-*.txt.gz --query "a fine play" --word play -k 3 --layer 2
   elmo neighbors mini --corpus news.txt --query "a fine play" --word play --any-word
 
-Each line of the corpus is a sentence. The neighbours are other occurrences of the word, by cosine
+Each line of the corpus is a sentence. The neighbors are other occurrences of the word, by cosine
 similarity of the vectors of a layer; with --any-word, occurrences of all words.
 """
 

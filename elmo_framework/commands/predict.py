@@ -40,7 +40,7 @@ if TYPE_CHECKING:
 @final
 @dataclass(frozen=True, kw_only=True)
 class Predict(Command):
-    """Predict for data files, JSON lines or plain sentences; JSON lines or colours out.
+    """Predict for data files, JSON lines or plain sentences; JSON lines or colors out.
 
     Attributes:
         run_folder: the folder or the archive of a finished run.
@@ -53,7 +53,7 @@ class Predict(Command):
         force: overwrite the output file if it exists.
         top_k: number of labels with their probabilities, for each text or span; %(default)s by
             default.
-        pretty: for reading: what was found, marked in the text; in colours on a terminal.
+        pretty: for reading: what was found, marked in the text; in colors on a terminal.
         tokenizer: the tokenizer of raw text: a registered name, or JSON as in a config.
         batch_size: number of inputs in a batch; %(default)s by default.
     """

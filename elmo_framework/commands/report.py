@@ -29,7 +29,7 @@ class ShowReport(SearchCommand):
         output_file: the path of the page.
         errors: show the N worst predictions of each run on its validation data, in context.
         file: look for errors in this file of labeled data instead.
-        before: the folder or the name of a biLM whose neighbours are shown for comparison.
+        before: the folder or the name of a biLM whose neighbors are shown for comparison.
         force: overwrite FILE.
     """
 
@@ -43,7 +43,7 @@ examples:
       --query "He sat on the river bank" --word bank
 
 the page is one file and needs no network. The runs need not be finished. With --errors the runs
-predict, which takes as long as `elmo evaluate`. With --query the page shows the nearest neighbours
+predict, which takes as long as `elmo evaluate`. With --query the page shows the nearest neighbors
 of a word too, by the biLM that each run trained or reads and by the one of --before.
 """
 
@@ -100,7 +100,7 @@ of a word too, by the biLM that each run trained or reads and by the one of --be
         return ErrorSearch(self.errors, self.file, self.device)
 
     def _search(self) -> NeighborSearch | None:
-        """Return the search for neighbours, if there is one.
+        """Return the search for neighbors, if there is one.
 
         Raises:
             RunError: only a part of the search is given.
@@ -110,5 +110,5 @@ of a word too, by the biLM that each run trained or reads and by the one of --be
         needed = {"--corpus": self.corpus, "--query": self.query, "--word": self.word}
         missing = [flag for flag, value in needed.items() if value is None]
         if len(missing) < len(needed) or self.before or (self.run_bilms and not self.errors):
-            raise RunError(f"neighbours need {', '.join(missing)} too")
+            raise RunError(f"neighbors need {', '.join(missing)} too")
         return None

@@ -76,7 +76,7 @@ class ConditionalRandomField(nn.Module):
         """Return log p of a sequence of tags for each row; ids at padding are ignored."""
         emissions = emissions.to(self.transitions.dtype)
         score = self._score(emissions, tags.masked_fill(~mask, 0), mask)
-        return (score - self._log_normaliser(emissions, mask)) * mask.any(dim=1)
+        return (score - self._log_normalizer(emissions, mask)) * mask.any(dim=1)
 
     def marginal_scores(
         self,
@@ -136,7 +136,7 @@ class ConditionalRandomField(nn.Module):
         bounds = bounds + F.embedding(last, self.end_transitions[:, None])
         return (emitted * mask).sum(dim=1) + (moved * mask[:, 1:]).sum(dim=1) + bounds[:, 0, 0]
 
-    def _log_normaliser(self, emissions: Tensor, mask: Tensor) -> Tensor:
+    def _log_normalizer(self, emissions: Tensor, mask: Tensor) -> Tensor:
         total = self.start_transitions + emissions[:, 0]  # batch tags
         for emission, is_word in zip(emissions.unbind(1)[1:], mask.unbind(1)[1:], strict=True):
             extended = torch.logsumexp(total[:, :, None] + self.transitions, dim=1) + emission

@@ -22,7 +22,7 @@ class ServingJob:
         port: 0 takes a free one, which is printed (default: %(default)s).
         token_file: a file with the token that requests must send; by default the token is that of
             the variable ELMO_SERVE_TOKEN; without either, any program of this machine may ask.
-        corpus: text with one tokenized sentence per line, in which the page finds neighbours of a
+        corpus: text with one tokenized sentence per line, in which the page finds neighbors of a
             word.
         max_body: bytes of a request (default: %(default)s).
         max_inputs: inputs of a request (default: %(default)s).

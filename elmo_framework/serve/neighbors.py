@@ -1,4 +1,4 @@
-"""Neighbours of a word in a corpus, for a page."""
+"""Neighbors of a word in a corpus, for a page."""
 
 from __future__ import annotations
 

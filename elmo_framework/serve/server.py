@@ -86,7 +86,7 @@ def served_run(path: Path, job: ServingJob) -> ServedRun:
 
 
 def neighbor_services(runs: Sequence[ServedRun], job: ServingJob) -> dict[str, NeighborService]:
-    """Return what finds neighbours in the corpus, for the runs that read a frozen biLM.
+    """Return what finds neighbors in the corpus, for the runs that read a frozen biLM.
 
     Raises:
         RunError: there is a corpus, and none of the runs reads such a biLM.

@@ -206,7 +206,7 @@ def test_a_tuned_bilm_is_exported_from_a_moved_run(
     assert digest([here.options, here.weights]) == digest([there.options, there.weights])
 
 
-def test_a_report_of_a_head_shows_neighbours_by_its_bilm(
+def test_a_report_of_a_head_shows_neighbors_by_its_bilm(
     move: Move, original: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     page, corpus = tmp_path / "page.html", tmp_path / "corpus.txt"

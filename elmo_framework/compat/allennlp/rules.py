@@ -117,7 +117,7 @@ def dropped(reason: str) -> Rule:
     return rule
 
 
-def only(*values: Any, reason: str = "the only behaviour here") -> Rule:
+def only(*values: Any, reason: str = "the only behavior here") -> Rule:
     """Return a rule for a key of which only these values have a counterpart."""
     written = [json.dumps(value) for value in values]
 

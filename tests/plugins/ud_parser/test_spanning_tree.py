@@ -81,7 +81,7 @@ def test_own_head_is_never_chosen() -> None:
 
 
 def test_long_chain_of_contractions_is_a_tree() -> None:
-    """Each pair of neighbours is a cycle, at each level of contraction."""
+    """Each pair of neighbors is a cycle, at each level of contraction."""
     num_words = 256
     scores = np.full((num_words, num_words + 1), -100.0)
     for word in range(num_words):

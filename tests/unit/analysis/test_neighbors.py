@@ -1,4 +1,4 @@
-"""Neighbours in context, against cosines that NumPy computes."""
+"""Neighbors in context, against cosines that NumPy computes."""
 
 from __future__ import annotations
 

@@ -84,7 +84,7 @@ def test_a_run_that_is_not_finished_has_a_page(run: Path, capsys) -> None:
         assert shown in text
     for shown in ("accuracy 0.75", "embedder.elmo.mix", "s_0 0.375", "Training loss", "loss 2.5"):
         assert shown in text
-    assert "Nearest neighbours" not in text
+    assert "Nearest neighbors" not in text
 
 
 def test_the_page_of_a_finished_run_shows_its_figures(run: Path) -> None:
@@ -123,9 +123,9 @@ def test_report_shows_neighbors_of_both_bilms(run: Path, bilm: Path, corpus: Pat
 
 def test_half_a_search_is_refused(run: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert report(run, "--query", "he sat") == 2
-    assert capsys.readouterr().err == "error: neighbours need --corpus, --word too\n"
+    assert capsys.readouterr().err == "error: neighbors need --corpus, --word too\n"
     assert report(run, "--before", "mini") == 2
-    assert capsys.readouterr().err == "error: neighbours need --corpus, --query, --word too\n"
+    assert capsys.readouterr().err == "error: neighbors need --corpus, --query, --word too\n"
     assert not (run.parent / "page.html").exists()
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import overlap
 import pytest
-from overlap import Search, TextFile, distinct_sentences, normalised
+from overlap import Search, TextFile, distinct_sentences, normalized
 
 from elmo_framework.commands.main import main as elmo
 
@@ -54,7 +54,7 @@ def searched(sentences: list[str], lines: list[str], min_length: int = 2) -> set
     [("N't", "nt"), ("``", ""), ("-LRB-", ""), ("U.S.", "us"), ("É2", "é2"), ("LRB", "lrb")],
 )
 def test_a_word_is_its_letters_and_digits_in_lower_case(word: str, expected: str) -> None:
-    assert normalised(word) == expected
+    assert normalized(word) == expected
 
 
 def test_short_and_duplicate_sentences_are_left_out() -> None:

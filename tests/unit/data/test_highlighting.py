@@ -14,7 +14,7 @@ def test_pieces_are_written_in_another_way_between_the_words():
     assert text.plain == "[Anna:A] left [New York:B] ."
 
 
-def test_a_label_has_one_colour():
+def test_a_label_has_one_color():
     assert color_of("PER") == color_of("PER")
     assert {color_of(str(number)) for number in range(50)} == set(COLORS)
 
@@ -27,11 +27,11 @@ def test_spans_are_in_brackets():
     assert text.plain == "[Maria Lund PER] left [Oslo LOC] today"
 
 
-def test_neighbouring_spans_are_apart():
+def test_neighboring_spans_are_apart():
     assert colored(["Oslo", "Norway"], ["U-LOC", "U-LOC"]).plain == "[Oslo LOC] [Norway LOC]"
 
 
-def test_a_label_has_one_colour_and_words_outside_have_none():
+def test_a_label_has_one_color_and_words_outside_have_none():
     text = colored(["Oslo", "is", "not", "Turku"], ["B-LOC", "O", "O", "B-LOC"])
 
     spans = [(span.start, span.end, span.style) for span in text.spans]

@@ -1,7 +1,7 @@
 """The scorer of CoNLL-2000 to 2003, written from its rules, in per cent: the oracle of `SpanF1`.
 
 It goes through the words once and notes where chunks begin and end in the gold and in the
-predicted tags, from the tags of two neighbouring words at a time.
+predicted tags, from the tags of two neighboring words at a time.
 """
 
 from collections import Counter

@@ -180,7 +180,7 @@ def test_sums_of_parts_give_the_score_of_the_whole():
         ("B-PER I-PER O", "O I-PER O", 0, 1),  # which is another span when it begins later
         ("B-PER I-LOC O", "B-PER I-LOC O", 2, 2),  # another label begins a span
         ("B-PER I-PER I-PER", "B-PER I-LOC I-PER", 0, 3),  # and so does going back
-        ("B-PER B-PER O", "B-PER I-PER O", 0, 1),  # neighbours are not one span
+        ("B-PER B-PER O", "B-PER I-PER O", 0, 1),  # neighbors are not one span
         ("I-PER B-PER O", "B-PER B-PER O", 2, 2),  # IOB1 and BIO can be mixed
         ("B-PER L-PER U-LOC", "B-PER I-PER B-LOC", 2, 2),  # and so can BIOUL
         ("B-PER L-PER L-PER", "B-PER I-PER B-PER", 2, 2),  # after an L a span has ended

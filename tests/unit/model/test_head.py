@@ -104,9 +104,9 @@ def test_metrics_have_separate_sums():
 
 def test_without_labels_there_is_no_loss():
     batch = Batch((1.0,))
-    unlabelled = ModelOutput(loss=None)
+    unlabeled = ModelOutput(loss=None)
 
-    assert "loss" not in Echo().scores(Echo().sums(unlabelled, batch))
+    assert "loss" not in Echo().scores(Echo().sums(unlabeled, batch))
 
 
 def test_only_metrics_that_have_a_table_show_one():
