@@ -1,4 +1,4 @@
-"""The application: predictions, neighbours, health, metrics and the page, over HTTP."""
+"""The application: predictions, neighbors, health, metrics and the page, over HTTP."""
 
 from __future__ import annotations
 
@@ -29,6 +29,9 @@ from elmo_framework.serve.worker import OverloadedError, Service, StoppingError,
 from elmo_framework.version import VERSION
 
 _JSON = "application/json"
+_INPUT_TYPES = ("str", "dict[str,any]")
+"""The types of `Input`, as pydantic names them in the place of a problem."""
+
 _ERRORS = {
     400: "The body is not JSON.",
     401: "The token is missing or wrong.",
@@ -46,7 +49,7 @@ class Server:
 
     Args:
         runs: with different names.
-        neighbors: find neighbours of a word, by the names of runs.
+        neighbors: find neighbors of a word, by the names of runs.
         job: the limits of requests.
         token: that requests need; None for none.
         hosts: the names by which the server may be called; None for any.
@@ -114,7 +117,7 @@ class Server:
         """Find the uses of a word in the corpus that are nearest to its use in a sentence."""
         name = self._run(run).name
         if name not in self._neighbors:
-            raise AnswerError(404, f"no neighbours for {name!r}: started without --corpus")
+            raise AnswerError(404, f"no neighbors for {name!r}: started without --corpus")
         self._check([{"words": request.words}])
         (result,) = await self._compute(self._neighbors[name], [request])
         return self._json(result)
@@ -218,8 +221,10 @@ def _described(problems: Sequence[Mapping[str, Any]]) -> AnswerError:
     problem = problems[0]
     if problem["type"] == "json_invalid":
         return AnswerError(400, f"the body is not JSON: {problem['ctx']['error']}")
-    # A value of a union has a problem for each of its types.
-    place = [str(part) for part in problem["loc"][1:] if not str(part).startswith(("str", "dict"))]
-    index = next((int(part) for part in place if part.isdecimal()), None)
-    message = "expected a sentence or an object" if index is not None else problem["msg"]
+    place = [str(part) for part in problem["loc"][1:]]
+    message = problem["msg"]
+    if place and place[-1] in _INPUT_TYPES:  # a union has a problem for each of its types
+        place.pop()
+        message = "expected a sentence or an object"
+    index = int(place[1]) if place[:1] == ["inputs"] and len(place) > 1 else None
     return AnswerError(422, f"{'.'.join(place) or 'body'}: {message}", index=index)

@@ -77,7 +77,8 @@ class Guard:
             if not status:
                 await _refuse(internal_error(), counted)
         finally:
-            path = f"/{scope['path'].split('/')[1]}"
+            # The path of `OPTIONS *` does not begin with a slash.
+            path = f"/{scope['path'].removeprefix('/').partition('/')[0]}"
             path = path if path in self.paths else "other"
             self.measurements.count_request(path, status or _GONE, time.monotonic() - since)
 

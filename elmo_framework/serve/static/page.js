@@ -180,13 +180,14 @@ function showSenses({ words: list, targets, ...places }) {
 }
 
 function showLabel({ look, explain, ...prediction }) {
-  const texts = Object.values(prediction).filter((value) =>
-    Array.isArray(value) && value.every((word) => typeof word === "string"));
+  const texts = Object.entries(prediction).filter(([key, value]) =>
+    key !== "labels" && Array.isArray(value) && value.every((word) => typeof word === "string"));
+  const labels = prediction.labels || [prediction.label];
   const rows = Object.entries(prediction.probabilities).sort((one, other) => other[1] - one[1]);
   const named = rows.map(([name, value]) =>
-    ({ name, value, text: percent(value), best: name === prediction.label }));
+    ({ name, value, text: percent(value), best: labels.includes(name) }));
   const more = rows.length > SHOWN_LABELS ? [note(`and ${rows.length - SHOWN_LABELS} more labels`)] : [];
-  const plain = texts.map((words) => paragraph(new Words(words, { look }).between(0, words.length)));
+  const plain = texts.map(([, words]) => paragraph(new Words(words, { look }).between(0, words.length)));
   const section = make("div", {}, ...plain);
   const button = explain && make("button", { type: "button", class: "explain",
     onclick: () => explain(section) }, "Which words speak for it?");
@@ -260,6 +261,7 @@ async function lookAt(run, words, position, input) {
     const answer = await ask(`neighbors/${encodeURIComponent(run.name)}`, { words, position });
     if (answer) parts.push(...uses(answer));
   }
+  if (!title.isConnected) return; // another word was chosen meanwhile
   title.textContent = `“${words[position]}”`;
   panel.append(...parts);
   panel.hidden = !parts.length;
@@ -333,6 +335,7 @@ function readInputs() {
 async function predict(event) {
   event.preventDefault();
   const run = chosen(), button = byId("predict");
+  if (button.disabled) return; // Ctrl+Enter submits all the same
   let inputs;
   try { inputs = readInputs(); } catch (error) {
     byId("problem").textContent = `This is not JSON: ${error.message}`;
@@ -345,6 +348,7 @@ async function predict(event) {
   button.disabled = false;
   if (answer && run === chosen()) {
     byId("word").hidden = true;
+    byId("word").replaceChildren();
     byId("results").replaceChildren(...answer.predictions.map((each, index) => show(each, run, inputs[index])));
   }
 }

@@ -72,6 +72,9 @@ def test_runs_are_described(client: TestClient, run: CannedRun) -> None:
         ("/predict/ner", '{"inputs": ["a"], "x": 1}', 422, "x: Extra inputs"),
         ("/predict/ner", '{"inputs": []}', 422, "at least 1 item"),
         ("/predict/ner", '{"inputs": ["a", 3]}', 422, "inputs.1: expected a sentence or an object"),
+        ("/predict/ner", '{"inputs": ["a"], "strict": 1}', 422, "strict: Extra inputs"),
+        ("/explain/ner", '{"input": 3}', 422, "input: expected a sentence or an object"),
+        ("/neighbors/ner", '{"words": [3], "position": 0}', 422, "words.0: Input should be a"),
         ("/predict/ner", '{"inputs": ["\\ud800"]}', 422, "not valid Unicode"),
         ("/predict/ner", '{"inputs": [{"tokens": ["a"], "n": NaN}]}', 422, "a number that JSON"),
         ("/predict/ner", json.dumps({"inputs": ["a"] * 4}), 413, "4 inputs; at most 3"),
@@ -161,6 +164,26 @@ def test_a_bug_is_logged_and_not_shown(
     assert (answer.status_code, error(answer)["code"]) == (500, "internal_error")
     assert "secret" not in answer.text
     assert "/secret/place" in caplog.text
+
+
+def test_a_path_without_a_slash_is_answered(server: Server) -> None:
+    sent: list[Any] = []
+
+    async def receive() -> dict[str, Any]:
+        return {"type": "http.request", "body": b""}
+
+    async def send(message: Any) -> None:
+        sent.append(message)
+
+    scope = {"type": "http", "method": "OPTIONS", "path": "*", "query_string": b"", "headers": []}
+    asyncio.run(server.application(scope, receive, send))
+    assert sent[0]["status"] == 404
+    assert b'{path="other",status="404"} 1.0' in server.measurements.text()
+
+
+def test_only_an_input_has_its_position_in_an_error(client: TestClient) -> None:
+    answer = client.post("/neighbors/ner", json={"words": ["a", 3], "position": 0})
+    assert "input" not in error(answer)
 
 
 def test_a_slow_body_is_given_up() -> None:
