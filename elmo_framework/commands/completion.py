@@ -144,11 +144,12 @@ def _registered_names() -> dict[str, _Values]:
     import elmo_framework.study.study  # noqa: F401
     from elmo_framework.commands.command import register_components
     from elmo_framework.config.registry import families, member_classes, members
+    from elmo_framework.experiment.prediction_formats import formats_of
     from elmo_framework.model.head import Head
 
     register_components(())
     names = {name: members(family) for name, family in families().items()}
-    formats = {name for head in member_classes(Head).values() for name in head.task.formats}
+    formats = {name for head in member_classes(Head).values() for name in formats_of(head.task)}
     tokenizers = _names("tokenizer", names["tokenizer"])
     return {
         "family": _names("family", names),
@@ -156,5 +157,5 @@ def _registered_names() -> dict[str, _Values]:
         "tokenizer": tokenizers,
         "sentence_splitter": tokenizers,
         "reader": _names("reader", names["dataset_reader"]),
-        "predictions_format": _names("format", {"jsonl", *formats}),
+        "predictions_format": _names("format", formats),
     }

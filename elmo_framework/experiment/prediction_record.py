@@ -134,7 +134,7 @@ def _cells(task: _Task, predicted: Predicted, top_k: int) -> dict[str, Any]:
     for name, value in output.items():
         if name == "probabilities" and isinstance(value, Mapping):
             if "label" in output:
-                cells |= _columns(_descending(value, max(2, top_k)), top_k)
+                cells |= _columns(_descending(value, top_k), top_k)
             else:
                 cells |= {f"probability_{label}": each for label, each in value.items()}
         elif not (is_words(value) and value in sentences):

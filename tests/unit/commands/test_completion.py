@@ -36,7 +36,8 @@ COMPLETIONS = [
     ("elmo describe encoder l", {"lstm"}),
     ("elmo describe tokenizer s", {"spacy"}),
     ("elmo predict runs/ner new.txt --tokenizer s", {"spacy"}),
-    ("elmo predict runs/ner new.txt --predictions-format co", {"conll", "conll2012"}),
+    ("elmo predict runs/ner new.txt --predictions-format co", {"conll", "conll2012", "conllu"}),
+    ("elmo predict runs/ner new.txt --format b", {"brat"}),
     ("elmo completion z", {"zsh"}),
 ]
 
