@@ -93,9 +93,14 @@ def span_objects(tags: Sequence[str], words: Sequence[str]) -> list[dict[str, An
 
 def tag_annotations(tags: Sequence[str]) -> list[Annotation]:
     """Return the spans of tags; the words with their tags where these do not mark spans."""
-    if any(tag != "O" and _TAG.fullmatch(tag) is None for tag in tags):
-        return [Annotation(place, place + 1, tag) for place, tag in enumerate(tags)]
-    return [Annotation(*span) for span in spans(tags)]
+    if marks_spans(tags):
+        return [Annotation(*span) for span in spans(tags)]
+    return [Annotation(place, place + 1, tag) for place, tag in enumerate(tags)]
+
+
+def marks_spans(tags: Sequence[str]) -> bool:
+    """Return whether each tag is that of a word inside or outside a span."""
+    return all(tag == "O" or _TAG.fullmatch(tag) for tag in tags)
 
 
 def convert(tags: Sequence[str], scheme: Scheme) -> list[str]:

@@ -25,6 +25,7 @@ from elmo_framework.data.tagging import (
     all_tags,
     beginnings,
     conlleval_tags,
+    marks_spans,
     scheme_of,
     span_objects,
     spans,
@@ -142,7 +143,7 @@ class TaggingTask(HeadTask[TaggedSentence, LabeledBatch]):
         return tag_annotations(prediction)
 
     def annotated_objects(self, output: Mapping[str, Any]) -> Iterable[dict[str, Any]]:
-        return output["spans"]  # type: ignore[no-any-return]
+        return output["spans"] if marks_spans(output["tags"]) else []
 
     def mistake(self, prediction: Sequence[str], example: TaggedSentence) -> Mistake | None:
         """Return wrong, missed and additional spans; the words of other tags are spans too."""

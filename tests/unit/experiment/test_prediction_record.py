@@ -53,6 +53,16 @@ def test_text_of_a_comment_is_the_original_if_it_has_the_words():
     assert offsets("not these") == [[0, 2], [3, 4]]
 
 
+def test_words_have_probabilities_if_not_all_tags_mark_spans():
+    source = PredictionInput(TaggedSentence(("New", "York", "!"), None), {})
+    ranked = [{"B-LOC": 0.5}, {"I-LOC": 0.6}, {"X": 0.7}]
+
+    output = json_of(TaggingTask(), Predicted(("B-LOC", "I-LOC", "X"), source, ranked))
+
+    assert output["probabilities"] == [0.5, 0.6, 0.7]
+    assert "probability" not in output["spans"][0]
+
+
 def test_roles_have_characters():
     source = PredictionInput(SrlExample(("She", "left"), None), {}, {"sentence": "She left"})
     prediction = (Proposition(1, ("B-ARG0", "B-V")),)
