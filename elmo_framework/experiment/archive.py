@@ -29,7 +29,13 @@ from elmo_framework.io.outputs import BILM_PARTS
 from elmo_framework.model.weights import save_tensors
 
 _MODELS = "models"
-_RECORDS = ("config.jsonnet", "config.json", "filled_config.json", "metadata.json")
+_RECORDS = (
+    "config.jsonnet",
+    "config.json",
+    "translated.jsonnet",
+    "filled_config.json",
+    "metadata.json",
+)
 _ABSOLUTE_PATH = r"""(?<![^\s='"(\[])/[^\s'"()/\\]+(?:/[^\s'"()\\]+)+"""
 _WORKING_DIRECTORY = re.compile(r'\n *"working_directory": "[^"]*",')
 _OMITTED = ("checkpoints", "log", ".lock", _MODELS, MANIFEST)

@@ -271,6 +271,7 @@ def test_an_archive_needs_nothing_else(original: Path, move: Move, name: str) ->
 def test_an_archive_has_no_paths_of_the_machine(original: Path, tmp_path: Path) -> None:
     run, archive = shutil.copytree(original / "tags", tmp_path / "run"), tmp_path / "model.tar.gz"
     (run / "config.jsonnet").write_text("{ a: '/home/me/a.txt', b: '/', c: 'x/y' } // either/or")
+    (run / "translated.jsonnet").write_text("{ a: '/home/me/a.txt' }")
     metadata = json.loads((run / "metadata.json").read_text())
     metadata["command"] = ["/opt/bin/elmo", "train", "-o", "path=/home/me/b.txt", f"{Path.cwd()}/c"]
     (run / "metadata.json").write_text(json.dumps(metadata, indent=2))
