@@ -121,7 +121,6 @@ one sentence per line, with spaces between words, or a part of a corpus of `elmo
         run = self._load()
         for path in (*self.files, *filter(None, [self.calibrate])):
             require_data(path)
-        calibration = None if self.calibrate is None else _calibrated(run, self)
         written = None
         if self.predictions_file is not None:
             name = self.predictions_format or format_by_suffix(self.predictions_file)
@@ -129,6 +128,7 @@ one sentence per line, with spaces between words, or a part of a corpus of `elmo
             if writer.is_folder:
                 raise RunError(f"{name} writes a folder of files; use `elmo predict`")
             written = writer.pieces
+        calibration = None if self.calibrate is None else _calibrated(run, self)
         predicted: list[Predicted] = []
         with _opened(self.predictions_file) as predictions:
             with _opened(self.output_file) as output:

@@ -96,6 +96,13 @@ def test_an_earlier_calibration_needs_force(run: Path, data: Path, capsys) -> No
     assert (run / "README.md").read_text().count("## Calibration") == 1
 
 
+def test_a_refused_format_calibrates_nothing(run: Path, data: Path, tmp_path: Path) -> None:
+    file, output = str(data), str(tmp_path / "out")
+    options = ["--predictions-file", output, "--predictions-format", "conll"]
+    assert main(["evaluate", str(run), file, "--calibrate", file, *options]) == 2
+    assert not (run / "calibration.json").exists()
+
+
 def test_an_archive_predicts_the_same_and_is_not_calibrated(
     run: Path, data: Path, tmp_path: Path, capsys
 ) -> None:
