@@ -55,7 +55,7 @@ class PredictionAnswer(BaseModel):
 
 
 class ErrorDescription(BaseModel):
-    """What is wrong; `input` is the position of the input concerned, from 0."""
+    """An error; `input` is the position of the input concerned, from 0."""
 
     status: int
     code: str

@@ -131,7 +131,7 @@ class Server:
         return self._json({"version": VERSION, "runs": runs})
 
     async def health(self) -> Any:
-        """Tell whether the server computes."""
+        """Report whether the server computes."""
         is_alive = self.worker.is_alive
         return self._json({"status": "ok" if is_alive else "stopped"}, 200 if is_alive else 503)
 
@@ -198,7 +198,7 @@ class Server:
                 message = "text that is not valid Unicode, or a number that JSON does not have"
                 raise AnswerError(422, message, index=index) from error
             if size > job.max_characters:
-                message = f"an input may have {job.max_characters:,} characters"
+                message = f"an input may have at most {job.max_characters:,} characters"
                 raise AnswerError(413, message, index=index)
 
     async def _compute(self, service: Service, values: Sequence[Any]) -> Sequence[Any]:
@@ -207,7 +207,7 @@ class Server:
         except OverloadedError:
             raise AnswerError(503, "too many inputs wait; try again") from None
         except StoppingError:
-            raise AnswerError(503, "the server stops") from None
+            raise AnswerError(503, "the server is stopping") from None
         except InputError as error:
             status = 413 if isinstance(error, TooLongError) else 422
             raise AnswerError(status, str(error), index=error.index) from None

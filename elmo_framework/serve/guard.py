@@ -1,4 +1,4 @@
-"""What every request passes first: host, token, type and size of its body, and a time for it."""
+"""Checks of every request: host, token, and type, size and time of its body."""
 
 from __future__ import annotations
 

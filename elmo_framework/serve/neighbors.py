@@ -39,7 +39,9 @@ class NeighborService:
     def read(self, values: Sequence[WordRequest]) -> Sequence[WordRequest]:
         for index, request in enumerate(values):
             if request.position >= len(request.words):
-                raise InputError(f"there is no word {request.position}", index)
+                last = len(request.words) - 1
+                message = f"position is {request.position}; the last word has position {last}"
+                raise InputError(message, index)
             if any(word.split() != [word] for word in request.words):
                 raise InputError("a word is empty or has spaces", index)
         return values

@@ -1,4 +1,4 @@
-"""A run that is served: what it reads, what it answers, and what a page needs to know of it."""
+"""A run that is served: its inputs, its predictions and its description."""
 
 from __future__ import annotations
 

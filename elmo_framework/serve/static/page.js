@@ -107,7 +107,7 @@ function showTags({ words: list, tags, spans, ...places }) {
 
 function showRoles({ words: list, verbs, ...places }) {
   const words = new Words(list, places);
-  if (!verbs.length) return [paragraph(words.between(0, list.length)), note("No predicate.")];
+  if (!verbs.length) return [paragraph(words.between(0, list.length)), note("No predicates.")];
   return verbs.map((verb) => {
     const wrap = (nodes, { start, end, label }) => {
       const isPredicate = start <= verb.predicate && verb.predicate < end && label === "V";
@@ -154,7 +154,7 @@ function showClusters({ document: list, clusters, texts, ...places }) {
     return nodes;
   };
   root.append(paragraph(between(0, list.length)));
-  if (!clusters.length) root.append(note("No cluster."));
+  if (!clusters.length) root.append(note("No clusters."));
   root.append(...texts.map((mentionTexts, number) => make("p", { class: "soft" },
     make("span", { class: `mention c${number % PALETTE}`, ...interactive(number) }, number + 1),
     ` ${mentionTexts.join(", ")}`)));
