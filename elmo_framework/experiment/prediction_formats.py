@@ -103,7 +103,8 @@ class PredictionWriter:
         """
         seen = set[str]()
         records = (record_of(self.task, each) for each in predictions)
-        for name, group in groupby(records, key=self._document_of):
+        for key, group in groupby(records, key=self._document_of):
+            name = _SPECIAL.sub("_", key).lstrip(".") or "_"
             if name in seen:
                 raise DataError(f"two documents have the name {name!r}; ids must be unique")
             seen.add(name)
@@ -137,7 +138,7 @@ class PredictionWriter:
     def _document_of(self, record: PredictionRecord) -> str:
         fields = record.input.fields
         names = (fields[key] for key in _IDS if fields.get(key) not in (None, ""))
-        return _SPECIAL.sub("_", str(next(names, self.document))).lstrip(".") or "_"
+        return str(next(names, self.document))
 
 
 def formats_of(task: HeadTask[Any, Any]) -> list[str]:

@@ -205,6 +205,8 @@ def test_ids_are_documents_of_brat():
     assert sorted(files) == ["2.ann", "2.txt", "_a_b.ann", "_a_b.txt"]
     with pytest.raises(DataError, match="two documents have the name '2'"):
         standoff([tagged(id=2), tagged(id=3), tagged(id=2)])
+    with pytest.raises(DataError, match="two documents have the name 'a_b'"):
+        standoff([tagged(id="a/b"), tagged(id="a b")])
 
 
 def test_a_span_over_two_lines_has_two_pieces():
