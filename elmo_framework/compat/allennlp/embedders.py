@@ -137,6 +137,7 @@ _ELMO_FILES: Rules = {
     "options_file": lambda here, value: {},
     "weight_file": lambda here, value: {},
 }
+_CACHED = dropped("the layers of whole sentences are cached")
 ELMO: Rules = {
     **_ELMO_FILES,
     "dropout": kept,
@@ -144,7 +145,9 @@ ELMO: Rules = {
     "projection_dim": kept,
     "do_layer_norm": lambda here, value: _mix(here, "layer_norm", value),
     "scalar_mix_parameters": lambda here, value: _mix(here, "scalar_mix_parameters", value),
-    "vocab_to_cache": dropped("the layers of whole sentences are cached"),
+    "vocab_to_cache": _CACHED,
+    # Before AllenNLP 1.0.
+    "namespace_to_cache": _CACHED,
 }
 TRANSFORMER_DROPPED = dropped("it changes speed and memory only")
 EMBEDDERS: dict[str, Member] = {

@@ -186,23 +186,28 @@ PARTS: dict[str, list[Part]] = {
 _WITHOUT_UNDERSCORE = {"crf_tagger", "simple_tagger", "srl"}
 
 
-def names(model: Mapping[str, Any]) -> list[Pair]:
+def names(model: Mapping[str, Any], *, has_input_elmo: bool = False) -> list[Pair]:
     """Return the names of the parameters of a model.
 
     Args:
         model: our block, translated.
+        has_input_elmo: whether the embedder `elmo` is that of the block `elmo` of a BCN.
     """
     kind = str(model.get("type"))
-    return [*_of_embedders(model), *_of_parts(model, PARTS.get(kind, [])), *_special(model, kind)]
+    return [
+        *_of_embedders(model, has_input_elmo),
+        *_of_parts(model, PARTS.get(kind, [])),
+        *_special(model, kind, has_input_elmo),
+    ]
 
 
-def _of_embedders(model: Mapping[str, Any]) -> Iterator[Pair]:
+def _of_embedders(model: Mapping[str, Any], has_input_elmo: bool) -> Iterator[Pair]:
     kind, embedder = model.get("type"), model.get("embedder")
     embedders = embedder.get("token_embedders") if isinstance(embedder, dict) else None
     prefix = "text_field_embedder" if kind in _WITHOUT_UNDERSCORE else "_text_field_embedder"
     for name, values in embedders.items() if isinstance(embedders, dict) else ():
         inside = f"embedder.token_embedders.{name}"
-        is_of_bcn = kind == "bcn" and values.get("type") == "elmo_token_embedder"
+        is_of_bcn = has_input_elmo and name == "elmo"
         theirs_at = "_elmo" if is_of_bcn else f"{prefix}.token_embedder_{name}"
         pairs = _mixed(values) if is_of_bcn else _named(values, EMBEDDERS)
         for theirs, ours in pairs:
@@ -221,7 +226,7 @@ def _of_parts(model: Mapping[str, Any], parts: Sequence[Part]) -> Iterator[Pair]
                 yield f"{theirs_at}.{theirs}", f"{ours_at}.{ours}"
 
 
-def _special(model: Mapping[str, Any], kind: str) -> Iterator[Pair]:
+def _special(model: Mapping[str, Any], kind: str, has_input_elmo: bool) -> Iterator[Pair]:
     """Yield the parameters that are stored in another way here."""
     if kind == "crf_tagger":
         yield "crf.transitions", "crf.transitions"
@@ -231,7 +236,7 @@ def _special(model: Mapping[str, Any], kind: str) -> Iterator[Pair]:
     if kind == "bidaf":
         yield from _of_bidaf(model)
     if kind == "bcn":
-        yield from _of_bcn(model)
+        yield from _of_bcn(model, int(has_input_elmo))
 
 
 def _of_bidaf(model: Mapping[str, Any]) -> Iterator[Pair]:
@@ -244,11 +249,9 @@ def _of_bidaf(model: Mapping[str, Any]) -> Iterator[Pair]:
             yield theirs, f"highway.layers.{layer}.transform.{name}"
 
 
-def _of_bcn(model: Mapping[str, Any]) -> Iterator[Pair]:
+def _of_bcn(model: Mapping[str, Any], index: int) -> Iterator[Pair]:
     yield from _output_layers(model.get("output_layer"))
     if isinstance(model.get("output_embedder"), dict):
-        embedders = model.get("embedder", {}).get("token_embedders", {})
-        index = int("elmo" in embedders)
         for theirs, ours in _mixed({}):
             yield f"_elmo.{theirs.replace('_0', f'_{index}', 1)}", f"output_embedder.{ours}"
 
@@ -342,7 +345,8 @@ def rules(
             continue
         written, applied = translated(where, rule[0], pairs), translate(where, rule[1])
         ours += [] if written is None or applied is None else [[written, applied]]
-    return ours
+    # There `prevent` always applies, here the first expression that matches.
+    return sorted(ours, key=lambda rule: rule[1] not in ("prevent", {"type": "prevent"}))
 
 
 def _item(here: Place, index: int) -> Place:

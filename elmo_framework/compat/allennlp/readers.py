@@ -96,7 +96,7 @@ _COLUMNS: Rules = {
     "tag_label": kept,
     "coding_scheme": _coding_scheme,
     "convert_to_coding_scheme": _coding_scheme,
-    "feature_labels": only([], (), reason="no further columns are read"),
+    "feature_labels": only([], reason="no further columns are read"),
     "label_namespace": _ONE_NAMESPACE,
 }
 _SQUAD = Member(

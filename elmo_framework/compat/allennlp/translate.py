@@ -78,7 +78,7 @@ def translate_allennlp(raw: Mapping[str, Any], source: str) -> Translation | Non
 
 def _translated(context: Context) -> dict[str, Any]:
     top = Place(context)
-    if not any("token_indexers" in _reader(context, name) for name in ("dataset_reader",)):
+    if _reader(context).get("token_indexers") is None:
         context.indexers["tokens"] = ("single_id", False)
     # The readers are first: embedders need to know their indexers.
     first = [key for key in _TOP if key in context.raw]
@@ -92,9 +92,9 @@ def _translated(context: Context) -> dict[str, Any]:
     return {key: ours[key] for key in [*order, *(ours.keys() - {*order})] if ours[key] is not None}
 
 
-def _reader(context: Context, name: str) -> Mapping[str, Any]:
-    """Return the block of a reader, or of the reader of its shards."""
-    values = context.value(name)
+def _reader(context: Context) -> Mapping[str, Any]:
+    """Return the block of the reader, or of the reader of its shards."""
+    values = context.value("dataset_reader")
     while isinstance(values, dict) and isinstance(values.get("base_reader"), dict):
         values = values["base_reader"]
     return values if isinstance(values, dict) else {}
@@ -105,7 +105,7 @@ def _name_parameters(top: Place, ours: dict[str, Any]) -> None:
     theirs, own = top.context.value("model"), ours.get("model")
     if not (isinstance(own, dict) and isinstance(theirs, dict)):
         return
-    pairs = names(own)
+    pairs = names(own, has_input_elmo=theirs.get("use_input_elmo") is True)
     for key, translate in (("initializer", initializer), ("regularizer", regularizer)):
         if theirs.get(key) is not None:
             written = rules(top.at("model").at(key), theirs[key], pairs, translate)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -250,6 +251,39 @@ def test_expressions_match_the_same_parameters() -> None:
     assert raw["model"]["regularizer"] == [["scalar_parameters", {"type": "l2", "alpha": 0.1}]]
     assert raw["trainer"]["no_grad"] == [".*elmo.*gamma"]
     assert "nothing_of_this_name" in translation("crf_tagger", changes).summary
+
+
+def test_prevent_applies_before_other_expressions() -> None:
+    applied = [["_encoder.*weight_ih", {"type": "zero"}], ["_encoder.*weight", "prevent"]]
+    written = ours("esim", {"model.initializer": applied})["model"]["initializer"]
+    assert [rule[1] for rule in written] == [{"type": "prevent"}, {"type": "zero"}]
+
+
+def test_elmo_of_a_text_field_embedder_of_a_bcn_is_frozen() -> None:
+    changes = {
+        "dataset_reader.token_indexers.elmo": {"type": "elmo_characters"},
+        "model.text_field_embedder": {"token_embedders": {"elmo": ELMO, "tokens": WORDS}},
+        "model.elmo": None,
+        "model.use_input_elmo": False,
+        "model.use_integrator_output_elmo": False,
+        "trainer.no_grad": ["^_text_field_embedder.token_embedder_elmo"],
+    }
+    (pattern,) = ours("bcn", changes)["trainer"]["no_grad"]
+    assert re.search(pattern, "embedder.token_embedders.elmo.mix.gamma")
+    changes["trainer.no_grad"] = ["^_elmo"]
+    assert "no_grad" not in ours("bcn", changes)["trainer"]
+
+
+def test_missing_indexers_are_those_of_words() -> None:
+    raw = ours("esim", {"dataset_reader.token_indexers": None})
+    assert list(raw["model"]["embedder"]["token_embedders"]) == ["tokens"]
+
+
+def test_cached_words_of_elmo_are_dropped() -> None:
+    key = "namespace_to_cache"
+    embedder = "model.text_field_embedder.token_embedders.elmo"
+    elmo = ours("crf_tagger", {f"{embedder}.{key}": "tokens"})["model"]["embedder"]
+    assert key not in elmo["token_embedders"]["elmo"]
 
 
 def test_groups_of_parameters_have_no_counterpart() -> None:
