@@ -118,6 +118,9 @@ def _mean_and_deviation(vocabularies: Vocabularies) -> tuple[float, float]:
     total = sum(counts.values())
     if not total:
         raise ValueError("the training data has no numbers to predict")
+    if len(counts) == 1:
+        # A mean of equal numbers may be rounded, so that they seem to differ from it.
+        return next(iter(counts)), 1.0
     mean_value = math.fsum(value * count for value, count in counts.items()) / total
     squares = (count * (value - mean_value) ** 2 for value, count in counts.items())
     return mean_value, math.sqrt(math.fsum(squares) / total) or 1.0

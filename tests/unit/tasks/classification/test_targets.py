@@ -122,6 +122,15 @@ def test_numbers_are_learned_in_units_of_their_deviation():
     assert model.scores(model.sums(output, batch))["pearson"] == pytest.approx(1)
 
 
+def test_equal_numbers_have_the_unit_one():
+    # The mean of three times 0.1 is rounded to another number.
+    model, counts = head("text_regression", [TextWithValue(("a",), 0.1)] * 3)
+    batch = batch_of(model, counts, [TextWithValue(("b",), 1.1)])
+    output = model(batch)
+    score = model.logits(batch).squeeze(1)
+    assert torch.allclose(output.loss, (score - 1.0).square().mean())
+
+
 def test_an_ensemble_of_numbers_is_their_mean_and_never_votes():
     other = [TextWithValue((word,), value) for word, value in (("a", 1.0), ("b", 3.0))]
     heads = [head("text_regression", examples) for examples in (VALUES, other)]
