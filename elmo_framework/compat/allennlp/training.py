@@ -341,6 +341,8 @@ TRAINER: Rules = {
     "momentum_scheduler": unsupported(),
     "batch_callbacks": unsupported(),
     "epoch_callbacks": unsupported(),
+    "end_callbacks": unsupported(),
+    "trainer_callbacks": unsupported(),
     "opt_level": unsupported("use use_amp"),
     **dict.fromkeys(
         (
