@@ -8,7 +8,7 @@ import os
 import signal
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, final
 
@@ -170,6 +170,11 @@ def tagging_with(bilm: Path | str, **changes: Any) -> dict[str, Any]:
     """What changes the tagger with ELMo into a small one on a biLM."""
     elmo = {"model.embedder.token_embedders.elmo.bilm": str(bilm)}
     return {**TAGGING, **elmo, **changes}
+
+
+def numbers(scores: Mapping[str, Any]) -> dict[str, float]:
+    """Return scores without tables, such as those of labels."""
+    return {name: value for name, value in scores.items() if isinstance(value, int | float)}
 
 
 def evaluations(directory: Path) -> list[dict[str, float]]:

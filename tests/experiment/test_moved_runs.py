@@ -19,7 +19,7 @@ from elmo_framework.commands.main import main
 from elmo_framework.errors import RunError
 from elmo_framework.io.archives import unpacked
 from elmo_framework.io.files import digest
-from tests.experiment.jobs import DATA, ROOT, tagging_with, train
+from tests.experiment.jobs import DATA, ROOT, numbers, tagging_with, train
 from tests.hub_server import serving
 from tests.numpy_bilm import NumpyBiLm
 
@@ -101,7 +101,7 @@ def test_a_bilm_moved_elsewhere_is_named(
     for flags in (["--bilm", str(elsewhere)], ["--bilm", str(elsewhere / "bilm")]):
         assert main(["evaluate", str(run), VALID, "--format", "json", *flags]) == 0
         scores = json.loads(capsys.readouterr().out)[VALID]
-        assert scores == load(original / "tags").evaluate(VALID)
+        assert numbers(scores) == load(original / "tags").evaluate(VALID)
     sentences = tmp_path / "sentences.txt"
     sentences.write_text(SENTENCE[0])
     assert main(["predict", str(run), str(sentences), "--bilm", str(elsewhere)]) == 0
@@ -301,9 +301,8 @@ def test_an_archive_without_its_bilm_asks_for_it(
         load(archive)
     command = ["evaluate", str(archive), VALID, "--bilm", str(elsewhere), "--format", "json"]
     assert main(command) == 0
-    assert json.loads(capsys.readouterr().out)[VALID] == load(
-        root / "tags", bilm=elsewhere
-    ).evaluate(VALID)
+    scores = numbers(json.loads(capsys.readouterr().out)[VALID])
+    assert scores == load(root / "tags", bilm=elsewhere).evaluate(VALID)
 
 
 def test_the_archive_of_a_pretraining_is_a_bilm(original: Path, tmp_path: Path) -> None:

@@ -23,6 +23,7 @@ from tests.experiment.jobs import (
     PRETRAINING,
     arguments,
     evaluations,
+    numbers,
     pretrain,
     run_python,
     tagging_with,
@@ -80,7 +81,10 @@ def tagger_of_two(bilm: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 def best_scores(directory: Path) -> dict[str, float]:
     metrics = json.loads((directory / "metrics.json").read_text())
     prefix = "best_validation_"
-    return {name.removeprefix(prefix): metrics[name] for name in metrics if name.startswith(prefix)}
+    scores = {
+        name.removeprefix(prefix): metrics[name] for name in metrics if name.startswith(prefix)
+    }
+    return numbers(scores)
 
 
 def parts(directory: Path) -> set[str]:

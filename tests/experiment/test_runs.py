@@ -27,6 +27,7 @@ from tests.experiment.jobs import (
     TAGGING,
     arguments,
     evaluations,
+    numbers,
     pretrain,
     tagging_with,
     train,
@@ -134,7 +135,8 @@ def test_evaluate_scores_several_files(tagger: Path, capsys: pytest.CaptureFixtu
     assert main(["evaluate", str(tagger), *files, "--format", "json"]) == 0
     scores = json.loads(capsys.readouterr().out)
     assert list(scores) == files
-    assert scores[files[0]] == load(tagger).evaluate(files[0])
+    assert numbers(scores[files[0]]) == load(tagger).evaluate(files[0])
+    assert scores[files[0]]["span_f1"]["micro"]["support"] > 0
 
 
 def test_evaluate_writes_scores_and_predictions(
@@ -149,7 +151,7 @@ def test_evaluate_writes_scores_and_predictions(
     predictions = [json.loads(line) for line in lines.read_text().splitlines()]
     assert len(predictions) == 40
     assert all(len(held["tags"]) == len(held["words"]) for held in predictions)
-    assert json.loads(scores.read_text()) == {valid: load(tagger).evaluate(valid)}
+    assert numbers(json.loads(scores.read_text())[valid]) == load(tagger).evaluate(valid)
 
 
 def test_scores_are_there_when_predictions_cannot_be_written(

@@ -73,6 +73,18 @@ SAMPLES: dict[str, list[tuple[str, bytes]]] = {
         ("tags.jsonl", b'{"tokens": ["Rain", "fell"], "tags": ["NN", "VBD"]}\n' * 2),
     ],
     "tagging_table": [("tags.tsv", b"Rain\tNN\nfell\tVBD\n\nIt\tPRP\nrained\tVBD\n\n")],
+    "multi_label_json": [
+        ("aspects.csv", b'text,labels\nSnow fell.,"cold,white"\nA goal.,\n'),
+        ("aspects.jsonl", b'{"text": "Snow fell.", "labels": ["cold", "white"]}\n'),
+    ],
+    "text_regression_json": [
+        ("degrees.csv", b"text,value\nSnow fell.,-3.5\nIt is warm.,21\n"),
+        ("degrees.jsonl", b'{"text": "Snow fell.", "value": -3.5}\n{"text": "A goal."}\n'),
+    ],
+    "pair_regression_json": [
+        ("pairs.csv", b"sentence1,sentence2,value\nSnow fell.,It is cold.,4.5\n"),
+        ("pairs.jsonl", b'{"sentence1": "Snow fell.", "sentence2": "A goal.", "value": 1}\n'),
+    ],
     "text_classification_folder": [("topics/weather/1.txt", b"Snow fell.\nIt is cold.\n")],
     "text_classification_json": [
         _fixture("text_classification/topics.csv"),
