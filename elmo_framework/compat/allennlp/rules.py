@@ -141,6 +141,10 @@ def unsupported(advice: str = "") -> Rule:
     return rule
 
 
+_NULL_IS_A_CHOICE = {"num_serialized_models_to_keep", "keep_most_recent_by_count"}
+"""Keys whose null means no limit, and is not the default."""
+
+
 def block(here: Place, values: Any, rules: Rules, owner: str) -> dict[str, Any]:
     """Translate the keys of an object.
 
@@ -158,7 +162,7 @@ def block(here: Place, values: Any, rules: Rules, owner: str) -> dict[str, Any]:
         place, rule = here.at(key), rules.get(key)
         if rule is None:
             place.problem(f"not a key of AllenNLP's {owner}; {allowed(key, rules)}")
-        elif value is None:
+        elif value is None and key not in _NULL_IS_A_CHOICE:
             place.note("dropped", "null is the default")
         else:
             _add(place, ours, rule(place, value))

@@ -211,9 +211,9 @@ def _average(here: Place, value: Any) -> Mapping[str, Any]:
 
 
 def _keep(here: Place, value: Any) -> Mapping[str, Any]:
-    """Translate the number of checkpoints; -1 keeps all."""
+    """Translate the number of checkpoints; null and -1 keep all."""
     here.note("becomes", "checkpointer.keep_most_recent_by_count")
-    return {"keep_most_recent_by_count": _NO_LIMIT if value == -1 else value}
+    return {"keep_most_recent_by_count": _NO_LIMIT if value in (None, -1) else value}
 
 
 def _every(unit: str, seconds: bool = False) -> Rule:

@@ -302,6 +302,11 @@ def test_groups_of_parameters_have_no_counterpart() -> None:
         ("cuda_device", 0, {"device": "cuda"}),
         ("cuda_device", [0, 1], {"device": "cuda"}),
         ("num_serialized_models_to_keep", 3, {"checkpointer": {"keep_most_recent_by_count": 3}}),
+        (
+            "num_serialized_models_to_keep",
+            None,
+            {"checkpointer": {"keep_most_recent_by_count": 1_000_000}},
+        ),
         ("model_save_interval", 90, {"checkpointer": {"save_every": {"minutes": 1.5}}}),
         ("should_log_learning_rate", True, {}),
         ("should_log_parameter_statistics", True, {}),
