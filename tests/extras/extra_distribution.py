@@ -83,7 +83,7 @@ def test_wheel_has_the_package_and_nothing_else(distributions: Path) -> None:
     assert wheel.name.endswith("-py3-none-any.whl")
     names = set(ZipFile(wheel).namelist())
     assert {name.split("/")[0].split("-")[0] for name in names} == {"elmo_framework"}
-    assert not [name for name in names if re.search(r"\.pyc$|\.so$|/tests?/|results", name)]
+    assert not [name for name in names if re.search(r"\.pyc$|\.so$|/tests?/|/results/", name)]
     tracked = subprocess.run(
         ["git", "-C", str(ROOT), "ls-files", "elmo_framework"], capture_output=True, text=True
     )
