@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import shlex
@@ -26,6 +27,7 @@ describe encoder lstm
 schema
 completion bash
 check texts.jsonnet
+convert old.json --output-file new.jsonnet
 train texts.jsonnet -s run -o trainer.num_epochs=2
 evaluate run texts.csv --format json
 predict run texts.csv --output-file predictions.jsonl
@@ -50,6 +52,22 @@ NEED_EXTRAS = {
     "hub": ["push run hf://me/run"],
     "serve": ["serve run"],
     "onnx": ["export run --format onnx --output-dir onnx"],
+}
+
+
+OF_ALLENNLP = {
+    "dataset_reader": {"type": "conll2003", "token_indexers": {"tokens": {"type": "single_id"}}},
+    "train_data_path": "tags.txt",
+    "validation_data_path": "tags.txt",
+    "model": {
+        "type": "crf_tagger",
+        "text_field_embedder": {
+            "token_embedders": {"tokens": {"type": "embedding", "embedding_dim": 5}}
+        },
+        "encoder": {"type": "lstm", "input_size": 5, "hidden_size": 4},
+    },
+    "iterator": {"type": "basic", "batch_size": 2},
+    "trainer": {"optimizer": "adam", "num_epochs": 1},
 }
 
 
@@ -175,6 +193,7 @@ def smoke(python: Path, folder: Path) -> None:
     (folder / "study.jsonnet").write_text(
         "{ configs: { a: { config: import 'texts.jsonnet' } }, seeds: [1] }"
     )
+    (folder / "old.json").write_text(json.dumps(OF_ALLENNLP))
     used = set()
     for line in COMMAND_LINES.strip().splitlines():
         ended = elmo(python, folder, shlex.split(line))
