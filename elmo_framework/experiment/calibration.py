@@ -17,6 +17,7 @@ from elmo_framework.experiment.model_card import update_model_card
 from elmo_framework.experiment.predict import digest_of_files, fingerprint
 from elmo_framework.experiment.run_directory import RunDirectory
 from elmo_framework.io.archives import is_from_elsewhere
+from elmo_framework.io.formats import check_format
 from elmo_framework.io.remote import as_path
 from elmo_framework.metrics.calibration import Reliability, fit_temperature, reliability
 from elmo_framework.model.ensemble import Ensemble
@@ -172,19 +173,16 @@ def temperature_of(run: RunDirectory, model: Model[Any]) -> float | None:
     content = run.read(run.calibration)
     if not content:
         return None
-    format_number, temperature = content.get("format"), content.get("temperature")
-    if isinstance(format_number, int) and format_number > FORMAT:
-        raise RunError(
-            f"{run.calibration}: of format {format_number}; this version reads formats up to "
-            f"{FORMAT}: pip install --upgrade elmo-framework"
-        )
+    path = run.calibration
+    check_format(content, name="a calibration", supported=FORMAT, path=path, error=RunError)
+    temperature = content.get("temperature")
     if not isinstance(temperature, float) or not 0 < temperature < math.inf:
-        raise RunError(f"{run.calibration}: expected a temperature above 0, found {temperature!r}")
+        raise RunError(f"{path}: expected a temperature above 0, found {temperature!r}")
     if content.get("weights") != fingerprint(model):
         _LOG.warning(
             "%s: fitted to other weights, so probabilities are not calibrated; fit it again with "
             "elmo evaluate RUN --calibrate FILE --force",
-            run.calibration,
+            path,
         )
         return None
     return temperature
