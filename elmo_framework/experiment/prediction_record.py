@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from itertools import islice, zip_longest
+from itertools import chain, islice, zip_longest
 from typing import Any, final
 
 from elmo_framework.data.annotation import PredictionRecord, SourceText
@@ -80,14 +80,14 @@ class Predictions(list[dict[str, Any]]):
     @classmethod
     def of(cls, task: _Task, predicted: Iterable[Predicted], *, top_k: int) -> Predictions:
         """Make a list of predictions."""
-        predictions = cls()
-        predictions._rows = []
-        for number, each in enumerate(predicted, start=1):
-            predictions.append(json_of(task, each, top_k=top_k))
-            predictions._rows += rows_of(task, each, number, top_k=top_k)
+        made = [*predicted]
+        predictions = cls(json_of(task, each, top_k=top_k) for each in made)
+        predictions._task, predictions._top_k, predictions._predicted = task, top_k, made
         return predictions
 
-    _rows: list[dict[str, Any]]
+    _task: _Task
+    _top_k: int
+    _predicted: Sequence[Predicted] = ()
 
     def to_pandas(self) -> Any:
         """Return a `pandas.DataFrame` with the rows and columns of `--format csv`.
@@ -95,7 +95,9 @@ class Predictions(list[dict[str, Any]]):
         Raises:
             RunError: pandas is not installed (extra `pandas`).
         """
-        return import_extra("pandas", "pandas").DataFrame(self._rows)
+        numbered = enumerate(self._predicted, start=1)
+        rows = [rows_of(self._task, each, n, top_k=self._top_k) for n, each in numbered]
+        return import_extra("pandas", "pandas").DataFrame([*chain.from_iterable(rows)])
 
 
 def _annotate(task: _Task, output: dict[str, Any], record: PredictionRecord, top_k: int) -> None:
