@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from elmo_framework.compat.allennlp.rules import (
+    NO_LIMIT,
     Member,
     Place,
     Rules,
@@ -20,7 +21,6 @@ from elmo_framework.compat.allennlp.rules import (
 from elmo_framework.errors import shown
 
 _SPEED = dropped("it changes speed and memory only")
-_NO_LIMIT = 1_000_000
 
 
 def _flag(here: Place, value: Any) -> Mapping[str, Any]:
@@ -64,7 +64,7 @@ _SAMPLERS: dict[str, Member] = {
     "max_tokens_sampler": Member(
         "max_tokens_sampler",
         {"max_tokens": kept, "sorting_keys": _sorting_keys, "padding_noise": _noise},
-        implied={"bucketing": True, "batch_size": _NO_LIMIT},
+        implied={"bucketing": True, "batch_size": NO_LIMIT},
     ),
     "basic": Member(
         "basic",

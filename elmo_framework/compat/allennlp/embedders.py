@@ -8,6 +8,7 @@ from typing import Any
 from elmo_framework.bilm.files.published import PUBLISHED, file_place
 from elmo_framework.compat.allennlp.layers import pooler
 from elmo_framework.compat.allennlp.rules import (
+    NO_ADDED_WORDS,
     Member,
     Place,
     Rules,
@@ -21,12 +22,11 @@ from elmo_framework.compat.allennlp.rules import (
 )
 from elmo_framework.errors import allowed, shown
 
-_NONE_ADDED = only([], reason="no words are added")
 _PADDING = dropped("padding has no effect here")
 _COMMON: Rules = {
     "token_min_padding_length": _PADDING,
-    "start_tokens": _NONE_ADDED,
-    "end_tokens": _NONE_ADDED,
+    "start_tokens": NO_ADDED_WORDS,
+    "end_tokens": NO_ADDED_WORDS,
 }
 _NAMESPACE = dropped("characters need no vocabulary here")
 

@@ -16,9 +16,9 @@ from elmo_framework.compat.allennlp.rules import (
     only,
     unsupported,
 )
+from elmo_framework.config.types import MAX_LAYERS
 from elmo_framework.errors import dotted, shown
 
-_MAX_LAYERS = 100
 _SIZE = {"input_size": kept, "hidden_size": kept}
 _STATEFUL = {"stateful": only(False, reason="each sentence starts from zero here")}
 _RECURRENT: Rules = {
@@ -182,7 +182,7 @@ def _listed(
     number: Any = layers.get("num_layers")
     if missing:
         here.problem(f"{missing[0]} is missing")
-    elif not _is_width(number) or number > _MAX_LAYERS:
+    elif not _is_width(number) or number > MAX_LAYERS:
         here.at("num_layers").problem(f"expected a number of layers, not {shown(number)}")
     else:
         keys = (*needed, "dropout")

@@ -17,6 +17,7 @@ from elmo_framework.compat.allennlp.layers import (
     pooler,
 )
 from elmo_framework.compat.allennlp.rules import (
+    ONE_LABEL_NAMESPACE,
     Member,
     Place,
     Rules,
@@ -31,7 +32,6 @@ from elmo_framework.compat.allennlp.rules import (
 from elmo_framework.errors import shown
 
 _ALL_METRICS = dropped("all metrics of a task are computed")
-_ONE_NAMESPACE = only("labels", reason="labels have one vocabulary")
 _COMMON: Rules = {
     "text_field_embedder": into("embedder", text_field_embedder),
     "initializer": lambda here, value: {},
@@ -40,7 +40,7 @@ _COMMON: Rules = {
 _TAGGER: Rules = {
     **_COMMON,
     "encoder": into("encoder", encoder),
-    "label_namespace": _ONE_NAMESPACE,
+    "label_namespace": ONE_LABEL_NAMESPACE,
     "calculate_span_f1": _ALL_METRICS,
     "verbose_metrics": _ALL_METRICS,
 }
@@ -166,7 +166,7 @@ MODELS: dict[str, Member] = {
             "feedforward": into("feedforward", feedforward),
             "dropout": kept,
             "num_labels": dropped("the number of labels follows from the data"),
-            "label_namespace": _ONE_NAMESPACE,
+            "label_namespace": ONE_LABEL_NAMESPACE,
             "namespace": dropped("words have one vocabulary"),
         },
     ),

@@ -11,13 +11,13 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, TypeAlias
 
 from elmo_framework.compat.allennlp.rules import Place
+from elmo_framework.config.types import MAX_LAYERS
 from elmo_framework.errors import shown
 
 Pair: TypeAlias = tuple[str, str]
 """The name of a parameter of AllenNLP, and of ours; empty where there is none here."""
 Suffixes: TypeAlias = Callable[[Mapping[str, Any]], Iterator[Pair]]
 
-_MAX_LAYERS = 100
 _LINEAR = [("weight", "weight"), ("bias", "bias")]
 _NUM_MIXED = 3
 """ELMo's layers: that of the characters and two LSTMs; those of other biLMs have the same names."""
@@ -25,7 +25,7 @@ _NUM_MIXED = 3
 
 def _count(values: Mapping[str, Any], key: str, default: int = 1) -> int:
     value = values.get(key, default)
-    return min(value, _MAX_LAYERS) if isinstance(value, int) else default
+    return min(value, MAX_LAYERS) if isinstance(value, int) else default
 
 
 def _recurrent(kind: str) -> Suffixes:

@@ -7,6 +7,8 @@ from typing import Any
 
 from elmo_framework.compat.allennlp.embedders import token_indexers
 from elmo_framework.compat.allennlp.rules import (
+    NO_ADDED_WORDS,
+    ONE_LABEL_NAMESPACE,
     Member,
     Place,
     Rules,
@@ -20,8 +22,6 @@ from elmo_framework.compat.allennlp.rules import (
 )
 from elmo_framework.errors import shown
 
-_ONE_NAMESPACE = only("labels", reason="labels have one vocabulary")
-_NO_WORDS = only([], reason="no words are added")
 _COMMON: Rules = {
     "token_indexers": token_indexers,
     "lazy": dropped("readers always stream"),
@@ -30,7 +30,7 @@ _COMMON: Rules = {
     "manual_distributed_sharding": dropped("it changes speed only"),
     "manual_multiprocess_sharding": dropped("it changes speed only"),
 }
-_MARKS: Rules = {"start_tokens": _NO_WORDS, "end_tokens": _NO_WORDS}
+_MARKS: Rules = {"start_tokens": NO_ADDED_WORDS, "end_tokens": NO_ADDED_WORDS}
 _ANNOTATIONS = dropped("the readers need words only")
 
 
@@ -97,7 +97,7 @@ _COLUMNS: Rules = {
     "coding_scheme": _coding_scheme,
     "convert_to_coding_scheme": _coding_scheme,
     "feature_labels": only([], reason="no further columns are read"),
-    "label_namespace": _ONE_NAMESPACE,
+    "label_namespace": ONE_LABEL_NAMESPACE,
 }
 _SQUAD = Member(
     "squad",

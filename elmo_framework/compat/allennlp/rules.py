@@ -252,3 +252,10 @@ def with_defaults(
         if key not in ours:
             here.at(key).note("added", f"{json.dumps(value)}, the default of AllenNLP")
     return {**ours, **{key: value for key, value in defaults.items() if key not in ours}}
+
+
+NO_LIMIT = 1_000_000
+"""A number that stands for "all" where ours has no word for it."""
+
+ONE_LABEL_NAMESPACE = only("labels", reason="labels have one vocabulary")
+NO_ADDED_WORDS = only([], reason="no words are added")

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from elmo_framework.compat.allennlp.rules import (
+    NO_LIMIT,
     Member,
     Place,
     Rule,
@@ -24,7 +25,6 @@ from elmo_framework.errors import shown
 
 _LOGGING = dropped("it changes what is logged only")
 _LENGTH = dropped("it follows from the trainer's settings")
-_NO_LIMIT = 1_000_000
 
 
 _SHARED: Rules = {
@@ -213,7 +213,7 @@ def _average(here: Place, value: Any) -> Mapping[str, Any]:
 def _keep(here: Place, value: Any) -> Mapping[str, Any]:
     """Translate the number of checkpoints; null and -1 keep all."""
     here.note("becomes", "checkpointer.keep_most_recent_by_count")
-    return {"keep_most_recent_by_count": _NO_LIMIT if value in (None, -1) else value}
+    return {"keep_most_recent_by_count": NO_LIMIT if value in (None, -1) else value}
 
 
 def _every(unit: str, seconds: bool = False) -> Rule:
