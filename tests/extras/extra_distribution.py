@@ -160,18 +160,15 @@ def elmo(python: Path, folder: Path, words: Sequence[str]) -> subprocess.Complet
 def test_every_command_works_in_an_empty_environment(
     installer: str, distributions: Path, tmp_path: Path
 ) -> None:
-    if installer == "uv":
-        require_program("uv", str(Path(sys.executable).parent / "uv"))
     place = tmp_path / "environment"
-    subprocess.run([sys.executable, "-m", "venv", str(place)], check=True)
     python = place / "bin/python"
-    pip = [str(python), "-m", "pip"]
-    uv = [str(Path(sys.executable).parent / "uv"), "pip"]
+    if installer == "uv":
+        pip = [require_program(str(Path(sys.executable).parent / "uv"), "uv"), "pip"]
+    else:
+        pip = [str(python), "-m", "pip"]
+    subprocess.run([sys.executable, "-m", "venv", str(place)], check=True)
     subprocess.run(
-        [
-            *(uv if installer == "uv" else pip),
-            *("install", "-c", str(ROOT / "constraints.txt"), str(wheel_of(distributions))),
-        ],
+        [*pip, "install", "-c", str(ROOT / "constraints.txt"), str(wheel_of(distributions))],
         check=True,
         env={**environment(python), "VIRTUAL_ENV": str(place)},
     )
