@@ -19,6 +19,7 @@ from elmo_framework.analysis.run_figures import (
     read_figures,
     shortened,
 )
+from elmo_framework.analysis.shading import COLORS, shaded_words, strongest
 from elmo_framework.errors import RunError
 from elmo_framework.experiment.load_run import bilm_of
 from elmo_framework.experiment.run_directory import RunDirectory
@@ -113,6 +114,9 @@ def _page(figures: Sequence[RunFigures], neighbors: Mapping[str, Neighbors]) -> 
         else common_panels(dict(zip(names, paths, strict=True))),
         line_chart=line_chart,
         shortened=shortened,
+        strongest=strongest,
+        shaded_words=shaded_words,
+        colors=COLORS,
         calibrations={each.name: each.run.read(each.run.calibration) for each in figures},
         reliability_diagram=reliability_diagram,
         neighbors=neighbors,

@@ -6,12 +6,15 @@ import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from heapq import nlargest
 from pathlib import Path
 from typing import Any, TypeAlias, final
 
 from elmo_framework.errors import DataError, RunError
+from elmo_framework.experiment.explain import Explanation
 from elmo_framework.experiment.load_run import load
 from elmo_framework.experiment.run_directory import RunDirectory
+from elmo_framework.model.classifier import Classifier
 from elmo_framework.model.mistakes import Mistake, Piece
 from elmo_framework.model.task import HeadTask
 
@@ -56,6 +59,7 @@ class RunFigures:
         metrics: of the finished run.
         tables: of its metrics on the data of the search, such as confusions.
         mistakes: its worst predictions on them; None without a search, or if its task shows none.
+        explanations: of the predicted labels of these mistakes, if it is a classifier; else empty.
         num_mistakes: the number of all its wrong predictions.
     """
 
@@ -66,6 +70,7 @@ class RunFigures:
     metrics: Mapping[str, Any]
     tables: Mapping[str, Mapping[str, Mapping[str, float]]] = field(default_factory=dict)
     mistakes: Sequence[Mistake] | None = None
+    explanations: Sequence[Explanation] = ()
     num_mistakes: int = 0
 
     @property
@@ -120,9 +125,19 @@ def _mistakes(
     tables = {"tables": head.tables(scored.sums)}
     if type(head.task).mistake is HeadTask.mistake:
         return tables
-    mistakes = [head.task.mistake(*pair) for pair in scored.predictions]
-    worst = sorted(filter(None, mistakes), key=lambda each: -each.weight)
-    return {**tables, "mistakes": worst[: errors.num_errors], "num_mistakes": len(worst)}
+    mistakes = [
+        (mistake, example)
+        for prediction, example in scored.predictions
+        if (mistake := head.task.mistake(prediction, example))
+    ]
+    worst = nlargest(errors.num_errors, mistakes, key=lambda pair: pair[0].weight)
+    explain = loaded.explainer() if isinstance(head, Classifier) else None
+    return {
+        **tables,
+        "mistakes": [mistake for mistake, _ in worst],
+        "explanations": [explain(example) for _, example in worst] if explain else (),
+        "num_mistakes": len(mistakes),
+    }
 
 
 def class_scores(metrics: Mapping[str, Any]) -> ByClass:

@@ -16,6 +16,9 @@ _NUM_LISTED = 5
 _FOR, _AGAINST = (42, 138, 75), (209, 85, 27)
 """The colors of words for and against a label; the signs of the scores are listed too."""
 
+COLORS = {"for": _FOR, "against": _AGAINST}
+"""The same by name, for templates."""
+
 _FAINTEST = 0.05
 """Words with a smaller part of the largest score are not shaded."""
 
@@ -47,14 +50,18 @@ def strongest(explanation: Explanation, number: int = _NUM_LISTED) -> list[tuple
 
 def explanation_page(title: str, explanations: Sequence[Explanation]) -> str:
     """Return explanations as an HTML page without scripts or other files."""
-    rows = [(each, list(_rows(each)), strongest(each)) for each in explanations]
     return render(
-        "explanations.html", title=title, rows=rows, colors={"for": _FOR, "against": _AGAINST}
+        "explanations.html",
+        title=title,
+        explanations=explanations,
+        strongest=strongest,
+        shaded_words=shaded_words,
+        colors=COLORS,
     )
 
 
-def _rows(explanation: Explanation) -> Iterator[list[tuple[str, float, float]]]:
-    """Yield for each sentence its words with their scores and strengths."""
+def shaded_words(explanation: Explanation) -> Iterator[list[tuple[str, float, float]]]:
+    """Yield for each sentence its words with their scores and strengths, which are in [-1, 1]."""
     strengths = _strengths(explanation)
     for columns in zip(explanation.sentences, explanation.scores, strengths, strict=True):
         yield list(zip(*columns, strict=True))

@@ -11,11 +11,15 @@ from types import SimpleNamespace
 
 import pytest
 
+from elmo_framework import load
 from elmo_framework.analysis.neighbors import Occurrence
+from elmo_framework.analysis.report import write_report
+from elmo_framework.analysis.run_figures import ErrorSearch
 from elmo_framework.commands.main import main
 from elmo_framework.model.task import HeadTask
 from elmo_framework.tasks.tagging.task import TaggedSentence, TaggingTask
 
+FIRST_VERSION = Path(__file__).parents[2] / "fixtures/first_version"
 VOID = {"meta", "br"}
 
 
@@ -247,6 +251,23 @@ def test_worst_errors_are_shown_in_context(run: Path, monkeypatch: pytest.Monkey
     assert 'class="mark extra"' in summary
     assert "<script" not in page
     assert "confusion" in text
+
+
+def test_wrong_labels_are_explained_by_their_words(tmp_path: Path) -> None:
+    page = tmp_path / "page.html"
+    data = FIRST_VERSION / "data/snli.jsonl"
+    write_report(FIRST_VERSION / "runs/snli", page, errors=ErrorSearch(1, data))
+    checked(page)
+    (mistake,) = page.read_text().split('<ol class="errors">')[1].split("<li>")[1:]
+    pair = {
+        "premise": "A woman in a red coat waits for the bus.",
+        "hypothesis": "She is late for work.",
+    }
+    (explanation,) = load(FIRST_VERSION / "runs/snli").explain([pair])
+    assert all(" ".join(words) in mistake for words in explanation.sentences)
+    assert f"why {explanation.label}: is +" in mistake
+    shown = re.findall(r'<span title="([-+][0-9.]+)"', mistake)
+    assert shown == [f"{score:+.4f}" for row in explanation.scores for score in row]
 
 
 def test_errors_of_other_tasks_are_absent(run: Path, monkeypatch: pytest.MonkeyPatch) -> None:
