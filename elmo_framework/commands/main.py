@@ -41,6 +41,7 @@ from elmo_framework.io.download import offline
 from elmo_framework.io.outputs import check_outputs, check_standard_output
 from elmo_framework.io.process import (
     end_with_launcher,
+    limit_spinning,
     open_streams,
     terminable_command,
     unwritable,
@@ -129,6 +130,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         argv: the arguments; those of the process by default.
     """
     end_with_launcher()
+    limit_spinning()
     open_streams()
     if sys.stdout is None:  # closed
         return _say(f"error: {_CLOSED_OUTPUT}", _USERS_ERROR)

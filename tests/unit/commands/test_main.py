@@ -48,6 +48,23 @@ def test_the_code_of_the_command_is_returned(monkeypatch: pytest.MonkeyPatch) ->
     assert run(monkeypatch, None, "raising", "--code", "5") == 5
 
 
+@pytest.mark.parametrize(
+    ("variables", "expected"),
+    [
+        ({}, "3000"),
+        ({"GOMP_SPINCOUNT": "7"}, "7"),
+        ({"OMP_WAIT_POLICY": "ACTIVE"}, None),
+    ],
+)
+def test_waiting_threads_yield_unless_configured(
+    monkeypatch: pytest.MonkeyPatch, variables: dict[str, str], expected: str | None
+) -> None:
+    environment = {"OMP_NUM_THREADS": "2", **variables}
+    monkeypatch.setattr(os, "environ", environment)
+    run(monkeypatch, None, "raising")
+    assert environment.get("GOMP_SPINCOUNT") == expected
+
+
 def test_an_error_that_the_user_can_repair_is_one_message(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
