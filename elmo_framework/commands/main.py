@@ -23,6 +23,7 @@ from elmo_framework.commands.embed import Embed
 from elmo_framework.commands.evaluate import Evaluate
 from elmo_framework.commands.explain import Explain
 from elmo_framework.commands.export import Export
+from elmo_framework.commands.import_model import Import
 from elmo_framework.commands.inputs import plugin_inputs
 from elmo_framework.commands.neighbors import ShowNeighbors
 from elmo_framework.commands.new import New
@@ -91,6 +92,7 @@ COMMANDS: tuple[type[Command], ...] = (
     Score,
     Check,
     Convert,
+    Import,
     Export,
     Archive,
     Push,
